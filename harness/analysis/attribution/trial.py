@@ -61,7 +61,8 @@ def memory_words(header: SessionHeader, variant: str) -> str | None:
         multiple = "" if asked is None else f"{asked.removeprefix('heap_max = ')}: "
         return f"{multiple}{_spaced(runtime.heap_max)}"
     if runtime.gomemlimit is not None:
-        matched = fit and next((limit.memory_of for limit in fit.limits if limit.variant == variant), None)
+        limits = () if fit is None else fit.limits
+        matched = next((limit.memory_of for limit in limits if limit.variant == variant), None)
         if asked is not None and not matched:
             return f"{asked.removeprefix('gomemlimit = ')}: {_spaced(runtime.gomemlimit)}"
         label = f"as {header.experiment.labels[matched]}" if matched else "limit"

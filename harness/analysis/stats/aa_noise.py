@@ -123,15 +123,13 @@ def noise_by_configuration(trials: pd.DataFrame, metric: str, *, level: float = 
 def noise_for(
     noises: Mapping[str, PairNoise], own: Iterable[str], arms: tuple[str, str], metric: str
 ) -> AANoise:
-    """Return the noise that a comparison is held against.
+    """Return the noise that a comparison is held against: that of the reference's pair in the same cell.
 
-    That of the reference's pair in the same cell. Sessions from before every cell had its pair have one in
-    another cell: the largest noise of either arm then, and ``elsewhere`` says where. The pair of a third
-    program tells nothing of these two.
+    Sessions from before every cell had its pair: the largest noise of either arm in another cell, and ``elsewhere``
+    says where. The pair of a third program tells nothing of these two.
 
     Args:
-        noises: as :func:`noise_by_configuration` returns them.
-        own: configurations of the reference in the cell. arms: the reference and the variant.
+        noises: of :func:`noise_by_configuration`. own: configurations of the reference in the cell. arms: both names.
     """
 
     def size(pair: PairNoise) -> float:

@@ -2,32 +2,23 @@
 """Whether a ratio of two arms speaks of the services: by its metric, and by what bounded the trials of both.
 
 Throughput, and the time that a fixed amount of work takes, speak of the services only where both arms were bound by
-the service in 80 % of their trials or more; else they are those of the generator, the database, the machine or the
-plan. There both may still have used unequal shares of their CPUs, because something else was near its limit too,
-and what a service did not use it could have answered with: where those shares differ by more than 5 %, and the
-ratio would be on the other side of 1 at equal ones, it has no verdict. At saturation latency and CPU time per request
-speak of the services too. There the mean latency of a closed loop is its users over its throughput, so unequal shares
-turn latency round as they do throughput, and never CPU time per request.
-Where the service was not the limit they do at an equal rate: both arms kept
-an offered rate in 80 % of their trials, nothing was at its limit, and the rates are within 5 % of each other. A
-latency must then not be the load tool's for the most part. In a closed
-loop that something else bounds, the rates differ with the services, so neither latency nor CPU time per request is
-that of equal work. Memory and start-up have no condition.
+the service in 80 % of their trials or more. There both may still have used unequal shares of their CPUs, and what a
+service did not use it could have answered with: where those shares differ by more than 5 %, and the ratio would be on
+the other side of 1 at equal ones, there is no verdict. At saturation latency and CPU time per request speak of the
+services too; the mean latency of a closed loop is its users over its throughput, so unequal shares turn it as well.
 
-Latency never does where service and generator share CPUs by design, as in a duet: the order in which the system lets
-them run decides how long a request waits. On one CPU the generator often runs as soon as an answer is written; a
-service that reads on finds the next request of the same connection and serves it first (``docs/duet.md``).
+Elsewhere latency and CPU time do at an equal rate: both arms kept an offered rate in 80 % of their trials, nothing was
+at its limit, and the rates are within 5 % of each other. In a closed loop that something else bounds they never do.
+Memory and start-up have no condition. Latency never does where service and generator share CPUs by design, as in a
+duet: the order in which the system lets them run decides how long a request waits (``docs/duet.md``).
 
-A tool that counts from when a request was due has its own lateness in every latency; any tool has the network and the
-time until it looks at an answer. That part comes on top in both arms: with the part ``s`` of the smaller latency, a
-ratio ``r`` stands for about ``1 + (r - 1) / (1 - s)``. Its direction stays. So up to a tenth nothing is said; above it
-nothing is called equivalent; where it is most of the smaller latency, the ratio is not about the services. The part is
-what the echo service, which does nothing, had under the same load in the same session. Sessions that did not keep this
-have the lateness that is known of the tool (``LoadTool.sends_late_s``): half of it at the mean and the median, all of
-it beyond.
+A load tool has a part in every latency: its own lateness, the network, the time until it looks at an answer. With the
+part ``s`` of the smaller latency, a ratio ``r`` stands for about ``1 + (r - 1) / (1 - s)``. Its direction stays: above
+a tenth nothing is called equivalent, above a half the ratio is not about the services. The part is what the echo
+service had under the same load in the same session, else the lateness that is known of the tool
+(``LoadTool.sends_late_s``): half of it at the mean and the median, all of it beyond.
 
-Whether processes had warmed up is not asked here: a comparison states the age of its arms
-(:mod:`harness.analysis.stats.ages`).
+The age of processes is stated by :mod:`harness.analysis.stats.ages`.
 """
 
 from __future__ import annotations
@@ -71,11 +62,7 @@ class ToolPart(NamedTuple):
 
 
 def tool_part(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> ToolPart | None:
-    """Return what part of the smaller latency of two arms is the tool's; ``None``: it is not known, or no latency.
-
-    Args:
-        a, b: the trials of each arm, columns as in ``docs/data.md``. metric: a column of theirs.
-    """
+    """Return what part of the smaller latency of two arms is the tool's; ``None``: not known, or ``metric`` is none."""
     if metric != MEAN and metric not in LATENCIES:
         return None
     parts = [part for part in (_of(arm, metric) for arm in (a, b)) if part is not None]
@@ -163,8 +150,7 @@ def not_about_services(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | N
     """Return why the ratio of two arms does not speak of the services, in words; ``None``: it does.
 
     Args:
-        a, b: the trials of each arm that are compared, columns as in ``docs/data.md``. Tables without the column
-            ``bound_by`` are no tables of trials, and nothing is asked of them.
+        a, b: the compared trials of each arm (``docs/data.md``); without a column ``bound_by`` nothing is asked.
     """
     condition = condition_of(metric)
     if condition is None or not _told(a, b) or a.empty or b.empty:
@@ -186,8 +172,7 @@ def not_about_services(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | N
 def latency_of_tool(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> ToolPart | None:
     """Return what part of the smaller latency is the load tool's, of two arms at a rate that nothing limited.
 
-    ``None``: they are not, the metric is no latency, or it is not known. At saturation requests wait for the service
-    while the tool works, so its part is not on top of the service's.
+    ``None``: they are not, the metric is no latency, or it is not known. At saturation its part is not on top.
     """
     if not _told(a, b) or not (_mostly(a, "offered") and _mostly(b, "offered")):
         return None
@@ -200,7 +185,6 @@ def _of_the_tool(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | None:
 
 
 def _in_turns(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | None:
-    """Return why latency on shared CPUs is not that of the services; ``None``: other metric, or not shared."""
     shared = any(SHARED in arm and arm[SHARED].any() for arm in (a, b))
     return TURNS if shared and _is_latency(metric) else None
 
@@ -218,7 +202,7 @@ def _mostly(arm: pd.DataFrame, by: BoundBy) -> bool:
 
 
 def _others(a: pd.DataFrame, b: pd.DataFrame, wanted: set[str]) -> str:
-    """Name what bounded the trials that were not bound as wanted: "bound by the generator (9 of 10 trials)"."""
+    """Return "bound by the generator (9 of 10 trials)", of the trials that were not bound as wanted."""
     pooled = pd.concat([a, b])
     bounds = _bound_by(pooled)
     notes = [
@@ -230,10 +214,7 @@ def _others(a: pd.DataFrame, b: pd.DataFrame, wanted: set[str]) -> str:
 
 
 def _turned_by_use(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | None:
-    """Say that two services used unequal shares of their CPUs, and which of them is faster depends on it.
-
-    ``None``: they used equal shares, the order is the same at equal ones, or the shares are not known.
-    """
+    """Return that the services used unequal shares of their CPUs and the order depends on it; ``None``: it does not."""
     share = _PARTS["service"]
     if metric != RATE and not _is_latency(metric):
         return None
@@ -251,7 +232,7 @@ def _turned_by_use(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | None:
 
 
 def _words(by: BoundBy, trials: pd.DataFrame) -> str:
-    """What bounded these trials; of CPUs that are shared also who used most of them."""
+    """Return what bounded these trials; of CPUs that are shared also who used most of them."""
     if by != "machine" or not set(_PARTS.values()) <= set(trials.columns):
         return BOUND_WORDS[by]
     used = {part: float(trials[column].fillna(0.0).mean()) for part, column in _PARTS.items()}
@@ -261,7 +242,7 @@ def _words(by: BoundBy, trials: pd.DataFrame) -> str:
 
 
 def _rates_differ(a: pd.DataFrame, b: pd.DataFrame) -> str | None:
-    """Say by how much the rates of two arms differ; ``None``: by no more than the tolerance."""
+    """Return by how much the rates of two arms differ; ``None``: by no more than the tolerance."""
     rates = [arm[RATE].to_numpy(dtype=np.float64) if RATE in arm else np.array([np.nan]) for arm in (a, b)]
     if any(not rate.size or np.isnan(rate).any() or rate.min() <= 0 for rate in rates):
         return "the rates are not known"

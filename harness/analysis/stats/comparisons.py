@@ -5,9 +5,8 @@ The frame is the one that :func:`harness.analysis.tables.layout.load_trials` ret
 Excluded trials never enter an estimate, and are counted in every result. Duplicates (the A/A pairs) enter
 the noise only. What a comparison says follows from :func:`harness.analysis.stats.verdicts.decide`.
 
-A comparison states the age of both arms (:mod:`harness.analysis.stats.ages`). Of an arm that is warm the few young
-trials are left out with their blocks, and ``beside`` has the ratio with them; where the two say different things there
-is no verdict. The five blocks that a verdict needs are counted with them.
+Of an arm that is warm the few young trials are left out with their blocks (:mod:`harness.analysis.stats.ages`), and
+``beside`` has the ratio with them; where the two say different things there is no verdict.
 """
 
 from __future__ import annotations
@@ -127,10 +126,8 @@ class Comparison(Frozen):
 
     @property
     def blocks_of_verdict(self) -> int:
-        """How many blocks its verdict rests on: where trials were left out for their age, five with them are enough.
-
-        Both ratios must say the same then, and that of so few blocks has a wide interval.
-        """
+        """How many blocks its verdict rests on: those of trials left out for their age count, because both ratios must
+        say the same then."""
         n = self.n_blocks
         return n if self.beside is None or n >= FEWEST_FOR_P else self.beside.n_blocks
 
@@ -154,21 +151,16 @@ def compare(
     """Compare every variant with the reference, block by block, at each combination of levels.
 
     Args:
-        trials: one row per trial. metric: a numeric column of it.
-        reference: the variant whose value is the denominator.
-        by: factor columns; each combination of their values is compared on its own. Every factor that
-            varies within a block must be named.
-        margin: what is negligible, as a share; default 5 %, 10 % in the tail. It is never taken below
-            the noise of the reference against itself.
-        family: ``confirmatory`` adjusts the p-values of this call by Holm, ``exploratory`` by
-            Benjamini-Hochberg.
-        gated: no verdict where something else than the services bounded the trials
-            (:mod:`harness.analysis.stats.about_services`); false: the arms are not services, or what bounds them
-            is what is asked.
+        trials: one row per trial. metric: a numeric column of it. reference: the variant that is the denominator.
+        by: factor columns; each combination of their values is compared on its own. Every factor that varies within a
+            block must be named.
+        margin: what is negligible, as a share; default 5 %, 10 % in the tail; never below the noise of the reference.
+        family: ``confirmatory`` adjusts the p-values of this call by Holm, ``exploratory`` by Benjamini-Hochberg.
+        gated: no verdict where something else than the services bounded the trials; false: what bounds them is asked.
 
     Returns:
-        One comparison per variant and combination, in order of appearance. Where fewer than five blocks
-        hold both arms the grade is "too few", no p-value is given, and the verdict is inconclusive.
+        One comparison per variant and combination, in order of appearance. Where fewer than five blocks hold both arms
+        the grade is "too few", no p-value is given, and the verdict is inconclusive.
 
     Raises:
         InputError: unknown column or reference; several trials of one variant in one block and cell.
@@ -211,21 +203,11 @@ def compare(
 
 
 def _compare(
-    cell: pd.DataFrame,
-    metric: str,
-    *,
-    variant: str,
-    reference: str,
-    levels: dict[str, str],
-    noise: AANoise,
-    level: float,
-    family: Family,
-    gated: bool,
-    wide: pd.DataFrame,
-) -> Comparison:
+    cell: pd.DataFrame, metric: str, *, variant: str, reference: str, levels: dict[str, str], noise: AANoise,
+    level: float, family: Family, gated: bool, wide: pd.DataFrame,
+) -> Comparison:  # fmt: skip
     """Return the estimates; what they say is decided when the whole family is there."""
-    arms = with_own_reference(cell, variant, reference)
-    counted, n_excluded = split_excluded(arms)
+    counted, n_excluded = split_excluded(with_own_reference(cell, variant, reference))
     counted, warnings = split_missing(counted, metric)
     a, b, n_alone = pair_by_block(
         counted[counted["variant"] == variant], counted[counted["variant"] == reference], wide=wide
@@ -236,80 +218,46 @@ def _compare(
         warnings += (f"{n_excluded} trials excluded",)
     if n_alone:
         warnings += (f"{n_alone} trials left out: their block lacks the other arm",)
-    every, ages = (a, b), ages_of(a, b, metric)
+    every, ages, beside = (a, b), ages_of(a, b, metric), None
     if ages is not None and condition_of(metric) is not None:
         a, b, ages = of_their_age(a, b, ages)
     part = latency_of_tool(a, b, metric) if gated else None
-    not_about = not_about_services(a, b, metric) if gated else None
-    facts: dict[str, object] = {
-        "variant": variant,
-        "reference": reference,
-        "levels": levels,
-        "metric": metric,
-        "margin": None,
-        "noise": noise,
-        "family": family,
-        "verdict": Verdict.INCONCLUSIVE,
-        "grade": grade(len(a) if len(a) >= FEWEST_FOR_P else len(every[0]), family),
-        "n_blocks": len(a),
-        "n_excluded": n_excluded,
-        "p_adjusted": None,
-        "bound_by": bounds_of(a, b),
-        "not_about": not_about,
-        "alike_by": part.why_not_equivalent if part is not None else None,
-        "ages": ages,
-    }
-    pooled = pd.concat([a, b])
-    refused, steps = resolution_of(pooled, metric) if len(a) else (False, ())
+    refused, steps = resolution_of(pd.concat([a, b]), metric) if len(a) else (False, ())
     warnings += steps
+    what = f" of {metric}, {variant} over {reference}"
+    if refused or len(a) == 0 or min(arm[metric].min() for arm in (a, b)) <= 0:
+        ratios = dict.fromkeys(("ratio", "hodges_lehmann", "equivalence"), no_ratio(metric, len(a), level))
+        p_value = None
+        if not refused:
+            warnings += ("no block has both arms" if len(a) == 0 else "a value is zero: no ratio",)
+    else:
+        if len(every[0]) > len(a) and min(arm[metric].min() for arm in every) > 0:
+            with_others = _ratios(*every, metric, what, level)
+            beside = WithOthers(
+                ratio=with_others["ratio"], equivalence=with_others["equivalence"], n_blocks=len(every[0])
+            )
+        ratios = _ratios(a, b, metric, what, level)
+        p_value = sign_flip_p(*(arm[metric].to_numpy(dtype=np.float64) for arm in (a, b)))
+        warnings += _arm_warnings(a, metric, variant) + _arm_warnings(b, metric, reference)
+        if _disagree(ratios["ratio"], ratios["hodges_lehmann"]):
+            warnings += ("the mean-based and the rank-based interval disagree about 1: look at the trials",)
+        warnings = tuple(dict.fromkeys((*warnings, *ratios["ratio"].warnings)))
+    return Comparison(
+        variant=variant, reference=reference, levels=levels, metric=metric, margin=None, noise=noise,
+        ratio=ratios["ratio"], hodges_lehmann=ratios["hodges_lehmann"], equivalence=ratios["equivalence"],
+        p_value=p_value, p_adjusted=None, family=family, verdict=Verdict.INCONCLUSIVE,
+        grade=grade(len(a) if len(a) >= FEWEST_FOR_P else len(every[0]), family), n_blocks=len(a),
+        n_excluded=n_excluded, warnings=warnings, bound_by=bounds_of(a, b), ages=ages, beside=beside,
+        not_about=not_about_services(a, b, metric) if gated else None,
+        alike_by=part.why_not_equivalent if part is not None else None,
+    )  # fmt: skip
+
+
+def _ratios(a: pd.DataFrame, b: pd.DataFrame, metric: str, what: str, level: float) -> dict[str, Estimate]:
+    """Return the ratio of paired trials: ``ratio``, ``hodges_lehmann`` and ``equivalence``; ``what``: of what."""
     x, y = (arm[metric].to_numpy(dtype=np.float64) for arm in (a, b))
-    if refused or len(a) == 0 or min(x.min(), y.min()) <= 0:
-        why = () if refused else ("no block has both arms" if len(a) == 0 else "a value is zero: no ratio",)
-        nothing = no_ratio(metric, len(a), level)
-        return Comparison.model_validate(
-            facts
-            | {
-                "ratio": nothing,
-                "hodges_lehmann": nothing,
-                "equivalence": nothing,
-                "p_value": None,
-                "warnings": warnings + why,
-            }
-        )
-    if len(every[0]) > len(a) and min(arm[metric].min() for arm in every) > 0:
-        ratios = _ratios(*every, facts, level=level)
-        facts["beside"] = WithOthers(
-            ratio=ratios["ratio"], equivalence=ratios["equivalence"], n_blocks=len(every[0])
-        )
-    return _estimated(a, b, facts, warnings, level=level)
-
-
-def _estimated(
-    a: pd.DataFrame, b: pd.DataFrame, facts: dict[str, object], warnings: tuple[str, ...], *, level: float
-) -> Comparison:
-    x, y = (arm[str(facts["metric"])].to_numpy(dtype=np.float64) for arm in (a, b))
-    ratios = _ratios(a, b, facts, level=level)
-    warnings += _arm_warnings(a, x, str(facts["variant"])) + _arm_warnings(b, y, str(facts["reference"]))
-    if _disagree(ratios["ratio"], ratios["hodges_lehmann"]):
-        warnings += ("the mean-based and the rank-based interval disagree about 1: look at the trials",)
-    return Comparison.model_validate(
-        facts
-        | ratios
-        | {
-            "p_value": sign_flip_p(x, y),
-            "warnings": tuple(dict.fromkeys((*warnings, *ratios["ratio"].warnings))),
-        }
-    )
-
-
-def _ratios(
-    a: pd.DataFrame, b: pd.DataFrame, facts: dict[str, object], *, level: float
-) -> dict[str, Estimate]:
-    """Return the ratio of paired trials: ``ratio``, ``hodges_lehmann`` and ``equivalence``."""
-    x, y = (arm[str(facts["metric"])].to_numpy(dtype=np.float64) for arm in (a, b))
     pooled = pd.concat([a, b])
-    inputs, n_requests = inputs_of(pooled), requests_of(pooled)
-    what = f" of {facts['metric']}, {facts['variant']} over {facts['reference']}"
+    about: dict[str, object] = {"inputs": inputs_of(pooled), "n_requests": requests_of(pooled)}
     what += f"; {DUET_ESTIMAND}" if in_duet(a).any() else ""
     estimates = {
         "ratio": effect_size_ci(x, y, paired=True, level=level),
@@ -317,9 +265,7 @@ def _ratios(
         "equivalence": equivalence_interval(x, y, paired=True),
     }
     return {
-        name: estimate.model_copy(
-            update={"inputs": inputs, "n_requests": n_requests, "estimand": estimate.estimand + what}
-        )
+        name: estimate.model_copy(update=about | {"estimand": estimate.estimand + what})
         for name, estimate in estimates.items()
     }
 
@@ -352,7 +298,7 @@ def _decided(comparison: Comparison, wanted: float, p_adjusted: float | None, si
 
 
 def _turned_by_age(comparison: Comparison, margin: float) -> str | None:
-    """Say that the trials that were left out for their age decide what the ratio says; ``None``: they do not."""
+    """Return that the trials left out for their age decide what the ratio says; ``None``: they do not."""
     if comparison.beside is None:
         return None
     without, beside = (
@@ -417,10 +363,9 @@ def _notes(comparison: Comparison, decision: Decision, wanted: float) -> list[st
     return notes
 
 
-def _arm_warnings(
-    arm: pd.DataFrame, values: np.ndarray[tuple[int, ...], np.dtype[np.float64]], name: str
-) -> tuple[str, ...]:
-    problems = check_assumptions(values, positions=arm["position"].to_numpy(dtype=np.float64))
+def _arm_warnings(arm: pd.DataFrame, metric: str, name: str) -> tuple[str, ...]:
+    values, positions = (arm[column].to_numpy(dtype=np.float64) for column in (metric, "position"))
+    problems = check_assumptions(values, positions=positions)
     notes = tuple(f"{name}: {warning}" for warning in problems if "too few" not in warning)
     flags = Counter(flag for cell in arm["flags"].dropna() for flag in str(cell).split()).most_common()
     return notes + tuple(f"{name}: {n} of {len(arm)} trials flagged {flag}" for flag, n in flags)

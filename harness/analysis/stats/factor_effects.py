@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether the effect of one factor on a statistic of trials depends on the level of another.
 
-The model is a regression of log(p99) on factors over trials. A trial has one p99, so it is one observation: regressions
-of single requests on factors (quantile regression as by Zhang, Meisner, Mars and Tang 2016) count the requests of a
-process as independent, and their intervals hold the truth in a fraction of the sessions they should.
+A trial has one p99, so it is one observation: regressions of single requests on factors (quantile regression as by
+Zhang, Meisner, Mars and Tang 2016) count the requests of a process as independent, and their intervals hold the truth in
+a fraction of the sessions they should.
 
-An interaction is a contrast of cells: the ratio of two ratios of levels, averaged on logs over all combinations of the
-other factors in which all four were measured. Blocks hold each cell once, so a contrast is one number per block, in
-which whatever the trials of a block share cancels as with blocks as a fixed effect; its t interval over blocks lets
-every cell have a variance of its own. In a complete factorial that is the saturated regression with sum coding and
-standard errors clustered by block, but for the small-sample factor, which is the one of the paired t.
+An interaction is the ratio of two ratios of levels, averaged on logs over all combinations of the other factors in which
+all four cells were measured. Blocks hold each cell once, so it is one number per block, in which whatever the trials of a
+block share cancels; its t interval over blocks lets every cell have a variance of its own. In a complete factorial that
+is the saturated regression with sum coding and standard errors clustered by block.
 """
 
 from __future__ import annotations
@@ -96,9 +95,9 @@ def interactions(trials: pd.DataFrame, metric: str, factors: Sequence[str]) -> t
 
 
 def contrast(cells: Sequence[CellName], term: Term) -> tuple[Floats, int] | None:
-    """Return the weight of each cell's log in an effect, shape (cells,), and how many combinations it averages.
+    """Return each cell's weight in an effect, shape (cells,), and how many combinations of other levels it averages.
 
-    ``None``: no combination of the other factors' levels has every cell of the term.
+    ``None``: none of them has every cell of the term.
     """
     places = {cell: place for place, cell in enumerate(cells)}
     weights, n = np.zeros(len(cells)), 0
@@ -187,7 +186,7 @@ class _Design:
         )
 
     def _resolution(self, rows: pd.DataFrame) -> tuple[bool, tuple[str, ...]]:
-        """Tell whether any cell lies below what its tool can tell, and what must be said of it."""
+        """Return whether any cell lies below what its tool can tell, and what must be said of it."""
         judged = [
             resolution_of(cell, self.metric)
             for _, cell in rows.groupby(list(self.factors), sort=False, observed=True)

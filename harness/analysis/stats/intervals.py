@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The arithmetic of intervals, along the last axis of any array, and estimates made of them.
 
-The public functions call these with one experiment, ``harness verify`` with thousands
-of simulated ones: what is verified is what is used. Bounds that cannot be had are NaN, and become ``None`` with a
-warning in an estimate.
+``harness verify`` calls the same functions with thousands of simulated experiments. Bounds that cannot be had are NaN,
+and become ``None`` with a warning in an estimate.
 """
 
 from __future__ import annotations
@@ -40,11 +39,7 @@ def t_two_sided_p(statistic: ArrayLike, degrees: ArrayLike) -> Floats:
 
 
 def is_constant(values: Floats, *, least: float = 0.0) -> bool:
-    """Tell whether values differ by no more than rounding: then no interval can be had from them.
-
-    ``least``: rounding is that of numbers this large even where all are smaller; 1 for differences of
-    logarithms, 0 where another unit of the same values must change nothing.
-    """
+    """Return whether values differ by no more than the rounding of numbers as large as ``least``: 1 for logarithms."""
     low, high = float(np.min(values)), float(np.max(values))
     return high - low <= 1e-12 * max(least, abs(low), abs(high))
 
@@ -156,8 +151,7 @@ _BOTH_WAYS = {Support.SHARE: (0.1, 0.9), Support.REDUCTION: (-1.0, 0.5)}
 def withheld(estimate: Estimate) -> Estimate:
     """Return the estimate, without value and interval where the interval leaves open which way it goes.
 
-    Of a share: from below 10 % to above 90 %. Of a reduction: from below -100 % (twice as much) to above 50 %
-    (half as much). A value beside such an interval reads as a finding and is none. Other supports have no such ends.
+    Of a share: from below 10 % to above 90 %. Of a reduction: from below -100 % to above 50 %.
     """
     ends = _BOTH_WAYS.get(estimate.support)
     if ends is None or estimate.low is None or estimate.high is None:

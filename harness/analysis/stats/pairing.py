@@ -80,22 +80,18 @@ def split_missing(trials: pd.DataFrame, metric: str) -> tuple[pd.DataFrame, tupl
 
 
 def narrowed(trials: pd.DataFrame, *columns: str) -> pd.DataFrame:
-    """Return ``NEEDED`` and those of the columns that are there, texts as plain Python objects.
-
-    A selection of rows copies every column, and each column of pandas' own texts in a call of its own.
-    """
+    """Return ``NEEDED`` and those of the columns that are there: a selection of rows copies every column."""
     return with_plain_texts(
         trials[[name for name in dict.fromkeys((*NEEDED, PARTNER, *columns)) if name in trials.columns]]
     )
 
 
 def with_plain_texts(trials: pd.DataFrame) -> pd.DataFrame:
-    """Return the same with texts as plain Python objects, which a selection of rows copies all together."""
+    """Return the same with texts as plain Python objects, which a selection of rows copies together."""
     texts = [str(name) for name, kind in trials.dtypes.items() if isinstance(kind, pd.StringDtype)]
     if not texts:
         return trials
-    # `astype` leaves each column by itself, and a selection of rows takes eight times as long; a copy joins them
-    return trials.astype(dict.fromkeys(texts, "object")).copy()
+    return trials.astype(dict.fromkeys(texts, "object")).copy()  # the copy joins the columns
 
 
 def in_duet(trials: pd.DataFrame) -> pd.Series[bool]:

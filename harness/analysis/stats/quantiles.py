@@ -58,11 +58,10 @@ def quantile_refused(n: int, q: float) -> str | None:
 
 
 def bootstrap_quantile(values: ArrayLike, q: float, *, n_resamples: int = 10_000, seed: int = 0) -> Floats:
-    """Return ``n_resamples`` draws of the q quantile's ordinary bootstrap distribution, shape (n_resamples,).
+    """Return draws of the q quantile's ordinary bootstrap distribution, shape (n_resamples,), without resampling.
 
-    Exact and without resampling: the j-th smallest of n uniform draws is Beta(j, n - j + 1), and drawing
-    with replacement from sorted values x is taking x[ceil(n U)]. Needs no more than a partial sort.
-    Requests must be exchangeable: autocorrelated ones need the interval of :func:`woodruff_ranks`.
+    The j-th smallest of n uniform draws is Beta(j, n - j + 1), and drawing with replacement from sorted values x is
+    taking x[ceil(n U)]. Requests must be exchangeable: correlated ones need :func:`woodruff_ranks`.
 
     Raises:
         InputError: see :func:`harness.analysis.stats.inputs.finite`; q not in (0, 1).
@@ -106,12 +105,10 @@ def leave_one_out_of_sorted(
     sizes: np.ndarray[tuple[int, ...], np.dtype[np.int64]],
     q: float,
 ) -> tuple[float, Floats]:
-    """Return the pooled quantile, and that without each trial in turn, shape (k,), from the sorted upper tail.
+    """Return the pooled quantile, and that without each trial in turn, shape (k,).
 
-    ``values``: the largest ones, ascending; ``owner``: whose trial each is.
-
-    ``sizes``: how many requests each trial has in all. Ranks are counted from the top, so the requests
-    that are not handed over only need to be smaller.
+    Args:
+        values: the largest of all, ascending. owner: whose trial each is. sizes: how many each trial has in all.
     """
     total = int(sizes.sum())
     whole = float(values[values.size - 1 - (total - rank(total, q))])
@@ -154,26 +151,18 @@ def batch_means_ci(values: ArrayLike, *, level: float = 0.95) -> Estimate:
     elif is_constant(x):
         warnings = ("constant values (below the resolution?): no interval",)
     else:
-        means = _batches(x, N_BATCHES)
+        size = x.size // N_BATCHES
+        means = x[: size * N_BATCHES].reshape(N_BATCHES, size).mean(axis=1)
         half = float(t_critical(level, N_BATCHES - 1)) * float(means.std(ddof=1)) / np.sqrt(N_BATCHES)
         low, high = value - half, value + half
         if low < 0 <= x.min():
             low = high = None
-            warnings = ("a few batches hold most of the time: the interval reaches below 0, no interval",)
-        elif _lag_one(means) > 2 / np.sqrt(N_BATCHES):
-            warnings = (
-                "neighbouring batches still correlate (drift or warm-up?): the interval is too narrow",
-            )
+            warnings = ("neighbouring batches still correlate (drift or warm-up?): the interval is too narrow",)
     return Estimate(
         value=value, low=low, high=high, level=level, unit="s", support=widest(x, support_of("s")),
         method=f"batch means, {N_BATCHES} batches", estimand="mean of the requests of this trial", n_trials=1,
         n_requests=x.size, warnings=warnings,
     )  # fmt: skip
-
-
-def _batches(x: Floats, n_batches: int) -> Floats:
-    size = x.size // n_batches
-    return np.asarray(x[: size * n_batches].reshape(n_batches, size).mean(axis=1))
 
 
 def _lag_one(x: Floats) -> float:

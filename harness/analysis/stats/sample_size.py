@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many blocks a session needs, and the smallest ratio that so many tell from 1: its power curve, from its own
-pairs.
+"""How many blocks a session needs, and the smallest ratio that so many tell from 1, from its own pairs.
 
-The spread of the log ratio within the blocks of one session says what the next session can tell. It is itself an
-estimate, of few pairs; the ratio is set so that the chance of a detection, averaged over what so few pairs may say of
-the spread, is the stated power. So it holds on average over sessions, and for known spread it is the usual one of the
-noncentral t.
+The spread of the log ratio within the blocks of one session is itself an estimate, of few pairs; the ratio is set so
+that the chance of a detection, averaged over what so few pairs may say of the spread, is the stated power. For a known
+spread it is the usual one of the noncentral t.
 """
 
 from __future__ import annotations
@@ -99,15 +97,11 @@ def _estimand(by: str) -> str:
 def power_curve(
     trials: pd.DataFrame, metric: str, *, reference: str, blocks: Sequence[int] = BLOCKS
 ) -> tuple[PowerCurve, ...]:
-    """Return the curve of every pair that a session has: the reference with its duplicate, every variant with it.
+    """Return the curve of every pair that a session has: first the reference with its duplicate, then every variant.
 
     Args:
-        trials: one row per trial, of one cell. metric: a numeric column of it. reference: the variant that the others
-            are compared with. blocks: the numbers of blocks that are asked for.
-
-    Returns:
-        The duplicate first, then the variants in order of appearance; pairs of which no block has both arms are left
-        out.
+        trials: one row per trial, of one cell. metric: a numeric column. reference: what variants are compared with.
+        blocks: the numbers of blocks that are asked for. Pairs of which no block has both arms are left out.
 
     Raises:
         InputError: unknown column; several trials of one variant in one block.
@@ -147,8 +141,7 @@ def unpaired_curve(
 ) -> tuple[Detectable, ...]:
     """Return what two arms of so many trials each would tell if their blocks were not used: Student's two-sample t.
 
-    All trials of the reference and its duplicate are taken for one sample, so whatever moved over the session is in
-    their spread. It is what random blocks gain that this is held against.
+    The reference and its duplicate are one sample, so whatever moved over the session is in their spread.
 
     Args:
         trials: of one cell. blocks: trials of each arm. Others as for :func:`power_curve`.

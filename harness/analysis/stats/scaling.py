@@ -2,17 +2,14 @@
 """How a service scales: with load, up to a knee; with cores, by the universal scalability law. Intervals over trials.
 
 A bend in a curve against load: y = a + b load + c max(0, load - knee), by least squares over a grid of knees (a
-regression with an unknown join point: Hudson 1966; Muggeo 2003 calls it segmented). The interval is the percentile
-interval of a bootstrap that resamples whole trials within each load, and too narrow for few of them. ``knee``: y is
-log latency, and c > 0; beyond the knee latency grows by factors, as long as requests keep coming. ``saturation``: y is
-right answers per second, and c < 0. A load that ends after seconds piles up no more than it has, so its log latency
-flattens again and shows no knee; what is answered flattens all the same. A coarse grid of loads makes a coarse knee.
-Where the best bend is the first or the last that is looked for, the true one may lie outside: then there is none.
-Where only an end of the interval is, that end is open. The estimate's warnings say so.
+regression with an unknown join point: Hudson 1966; Muggeo 2003 calls it segmented), with the percentile interval of a
+bootstrap of whole trials within each load. ``knee``: y is log latency, and c > 0. ``saturation``: y is right answers
+per second, and c < 0; a load that ends after seconds flattens both. A best bend at the first or last place that is
+looked for is none; where only an end of the interval is there, that end is open.
 
 Cores (Gunther 2007): X(N) = lambda N / (1 + sigma (N - 1) + kappa N (N - 1)). ``lambda`` is the throughput of one
-core, ``sigma`` the share that is serial (contention), ``kappa`` what cores pay to agree with each other (coherency). A
-law fitted to few sizes says little beyond them: nothing is extrapolated here.
+core, ``sigma`` the share that is serial (contention), ``kappa`` what cores pay to agree with each other (coherency).
+Nothing is extrapolated beyond the sizes that were measured.
 """
 
 from __future__ import annotations
@@ -160,11 +157,7 @@ def _bend(
 
 
 class _Fit:
-    """Least squares of both models for many sets of group means at once.
-
-    Loads repeat, so the squares of a fit are those within the groups, the same for every model, and those
-    of the weighted group means, for which a projection a candidate is enough.
-    """
+    """Least squares of both models for many sets of group means at once: squares within groups are the same for both."""
 
     def __init__(self, loads: Floats, sizes: Floats) -> None:
         self._weights = np.sqrt(sizes)[:, None]
@@ -251,12 +244,10 @@ def fit_usl(
     """Fit the law to one value per trial, by least squares of logarithms; intervals by the cluster bootstrap.
 
     Args:
-        cores, throughput_per_s, blocks: shape (n,), one entry per trial. Whole blocks are resampled,
-            because the trials of a block share the machine's state.
+        cores, throughput_per_s, blocks: shape (n,), one entry per trial. Whole blocks are resampled.
 
     Returns:
-        The fit. Intervals are percentiles over resampled blocks, none with fewer than three blocks;
-        with a handful of blocks they are too narrow, and the estimates say so.
+        The fit with percentile intervals over blocks, none with fewer than three; few are said to be too narrow.
 
     Raises:
         InputError: fewer than three sizes, shapes that differ, or a throughput that is not positive.
@@ -271,12 +262,7 @@ def fit_usl(
         chosen = np.concatenate([members[i] for i in rng.integers(0, len(members), len(members))])
         if len(np.unique(n[chosen])) >= FEWEST_SIZES:
             row[:] = _with_peak(_fit(n[chosen], x[chosen]), float(n.max()))
-    names = (
-        ("throughput of one core", "1/s"),
-        ("contention", "share"),
-        ("coherency", "share"),
-        ("peak", "cores"),
-    )
+    names = (("throughput of one core", "1/s"), ("contention", "share"), ("coherency", "share"), ("peak", "cores"))
     few = ("few blocks: the percentile interval is too narrow",) if len(groups) < 10 else ()
     estimates = [
         _estimate(value, resampled[:, place], what, unit, len(n), seed, inputs, few)

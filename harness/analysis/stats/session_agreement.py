@@ -6,20 +6,17 @@ intervals share no ratio. They *agree* when they say the same, and when both say
 (equivalent, and different but negligible). *One undecided*: all else.
 
 What sampling alone gives (:func:`expected_agreement`): if the true ratio is the same in both sessions, the mean of
-both log ratios, weighted by precision, says all that they tell of it, and their difference is independent of that
-mean: Student's t around 0, its scale from both standard errors (Welch's degrees of freedom). So the mean of each pair
-stays, the difference is drawn anew, and the rule of :func:`harness.analysis.stats.verdicts.decide` is asked again for
-both sessions. Held as they were: the widths of the intervals, margins, the adjustment of p over the family, and what
-bounded the trials. The p is that of the paired t in place of sign flips. All variants share the trials of the
-reference, so half of the variance of each difference is taken to be common to them; of one variant all metrics are
-taken to move together, which gives the widest interval (``harness verify agreement``).
+both log ratios, weighted by precision, says all that they tell of it, and their difference is independent of it:
+Student's t around 0 with Welch's degrees of freedom. The mean of each pair stays, the difference is drawn anew, and
+:func:`harness.analysis.stats.verdicts.decide` is asked again for both sessions, with the p of the paired t and all else
+as it was. All variants share the trials of the reference, so half of the variance of each difference is common to them;
+of one variant all metrics are taken to move together, which gives the widest interval.
 
-A ratio over sessions (:func:`between_sessions`): random effects. Each session has a true ratio of its own, and these
-vary with variance tau squared around the mean, which is estimated by Paule and Mandel (1982); the interval of the mean
-is that of Hartung and Knapp (2001) and Sidik and Jonkman (2002), never narrower than without tau. The range for
-another session is Student's prediction interval for one more measured ratio over the logarithms of the measured ones.
-The usual one (Higgins, Thompson and Spiegelhalter 2009) held 90 % in place of 95 % for six sessions whose true ratios
-vary as much as their errors.
+A ratio over sessions (:func:`between_sessions`): random effects. The variance tau squared of the sessions' true ratios
+is estimated by Paule and Mandel (1982); the interval of the mean is that of Hartung and Knapp (2001) and Sidik and
+Jonkman (2002), never narrower than without tau. The range for another session is Student's prediction interval over the
+logarithms of the measured ratios: the usual one (Higgins, Thompson and Spiegelhalter 2009) held 90 % in place of 95 %
+for six sessions whose true ratios vary as much as their errors.
 """
 
 from __future__ import annotations

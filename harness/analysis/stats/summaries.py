@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Means over trials, and one estimate for each group of trials.
 
-Intervals stay where the quantity can be: logarithms for what cannot be negative, logits for shares.
-A t interval of the plain values knows nothing of 0 and 1: with five trials that differ by much it says
-that a pause lasts from -40 to 206 us. To cut it there would hide that the method does not fit.
-``harness verify coverage`` holds the coverage of each scale.
+Intervals stay where the quantity can be: logarithms for what cannot be negative, logits for shares. A t interval of
+plain values knows nothing of 0 and 1, and to cut it would hide that the method does not fit.
 """
 
 from __future__ import annotations
@@ -140,13 +138,11 @@ def mean_within(
 ) -> Estimate:
     """Return the mean over trials on the scale of the quantity's support, so that its interval stays inside.
 
-    Where a trial's value lies on the edge (no pause at all, a share of 0 or 1) the scale has no place for it.
-    Then, and for two trials, the value is the arithmetic mean and there is no interval: the warning says so.
-    A share or reduction whose interval holds both ends of what matters has no value either, see ``withheld``.
+    Where a trial's value lies on the edge of the scale, and for two trials, the value is the arithmetic mean without an
+    interval. A share or reduction whose interval holds both ends has no value either (``withheld``).
 
     Args:
-        values: one number per trial, shape (k,). support: absent: by the unit, or real where a value is outside
-            of that. Others as for ``mean_ci``.
+        values: one number per trial, shape (k,). support: absent: by the unit, or real where a value is outside of it.
 
     Raises:
         InputError, PseudoReplicationError: see :mod:`harness.analysis.stats.inputs`.
@@ -183,15 +179,11 @@ def summarise(
     level: float = 0.95,
     unit: str | None = None,
 ) -> pd.DataFrame:
-    """Return one row per group with the estimate over its trials.
+    """Return one row per group with the estimate over its trials (:func:`mean_within`).
 
     Args:
-        trials: one row per trial. metric: a numeric column of it, per trial.
-        by: columns that make the groups; rows keep the order in which groups first appear.
-        level: of the intervals. unit: of the metric; absent: the one that its name carries.
-
-    The mean is geometric (log-t), of shares that of the log odds; where a trial has zero it is arithmetic, without
-    an interval (:func:`harness.analysis.stats.summaries.mean_within`).
+        trials: one row per trial. metric: a numeric column of it. by: columns that make the groups, in order of
+            appearance. level: of the intervals. unit: of the metric; absent: the one that its name carries.
 
     Returns:
         Columns: those of ``by``, ``metric``, ``n_trials``, ``n_excluded``, ``value``, ``low``, ``high``

@@ -114,13 +114,11 @@ def decide(
 ) -> Decision:
     """Return verdict, margin and p-value of one comparison, from the same rule.
 
-    The margin is ``margin``, or the noise of the reference against itself where that is larger. Noise above
-    25 %, fewer than five blocks, and ``alike_by`` allow no margin: nothing is called equivalent.
-    *Different*: at least five blocks, the 95 % interval leaves out 1, and the adjusted p, where there is one, is
-    at most .05. *Equivalent*: the 90 % interval lies within the margin. *Different but negligible*: both.
-    *Inconclusive*: neither. There is an adjusted p only where :func:`p_can_tell`.
-    *Not about the services*: whatever the intervals are, where ``not_about`` says what else bounded the trials
-    (:mod:`harness.analysis.stats.about_services`); no p then either.
+    The margin is ``margin``, or the noise of the reference against itself where that is larger. Noise above 25 %, fewer
+    than five blocks, and ``alike_by`` allow none: nothing is called equivalent. *Different*: five blocks or more, the
+    95 % interval leaves out 1, and the adjusted p, where :func:`p_can_tell`, is at most .05. *Equivalent*: the 90 %
+    interval lies within the margin. *Different but negligible*: both. *Inconclusive*: neither. *Not about the
+    services*: where ``not_about`` says what else bounded the trials; no p then either.
 
     Args:
         ratio: with its 95 % interval. equivalence: the same ratio with its 90 % interval.
@@ -225,15 +223,8 @@ def default_margin(metric: str) -> float:
 
 
 def verdict(difference: Estimate, equivalence: Estimate, *, margin: float) -> Verdict:
-    """Return which of the four things two intervals say, without regard to blocks, noise and family.
-
-    Args:
-        difference: the ratio with its 95 % interval; "different" when that leaves out 1.
-        equivalence: the same ratio with its 90 % interval; "equivalent" when that lies within
-            [1 / (1 + margin), 1 + margin].
-
-    Missing bounds say nothing: inconclusive.
-    """
+    """Return which of four things a ratio with its 95 % interval and with its 90 % interval says; missing bounds say
+    nothing. Blocks, noise and family are not regarded."""
     check_margin(margin)
     return _VERDICTS[_leaves_out_one(difference), _within(equivalence, margin)]
 
