@@ -5,11 +5,10 @@ A load that waits for its answers, and a rate that cannot be kept, measure whate
 that holds names it:
 
 1. service, generator or backing used 85 % or more of the CPUs they may use: the one that used the largest share, the
-   service unless another is ahead of it by more than 5 points;
+   service unless another is ahead of it by more than 5 points. In a duet, where service and generator share the CPUs of
+   their arm: where both together, with half of what others took, used 85 % of them, the larger user;
 2. generator: against the echo service it reached less than 1.25 times as much in the same load, and, in an open loop
    that was not kept, did not keep the rate there either;
-   In a duet (service and generator share the CPUs of their arm): where both together, with half of what others took,
-   used 85 % of them, the larger user;
 3. parts that share CPUs used 85 % of them together, and none of them alone: backing where two thirds of that was its
    own, else machine; machine too where other processes and the hypervisor took so much that a part may have lacked it;
 4. service: all connections of its own pool were in use, and everything else had room;
@@ -183,10 +182,8 @@ def _full(seen: Seen) -> _Said | None:
 def _arm(seen: Seen) -> _Said | None:
     """Of CPUs shared by design: those of the arm were used, and the larger user of them is what the arm waited for.
 
-    Neither can be near the whole: a service that would use all of a core of its own has to leave the generator's share
-    to it. So the two are counted together, and a ratio of throughputs speaks of the services as far as they are the
-    larger part of what an arm does; the generator's part pulls it towards 1. What others took is in a duet half of it
-    this arm's, because both arms were on the same CPUs as long: it makes both slower and neither the better one.
+    Neither can be near the whole, so the two are counted together. What others took is in a duet half of it this arm's,
+    because both arms were on the same CPUs as long: it makes both slower and neither the better one.
     """
     service, generator = seen.part("service"), seen.part("generator")
     if not seen.n_arms or service is None or generator is None:

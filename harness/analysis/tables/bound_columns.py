@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What bounded a trial, as columns: from its record, its samples, ``machine.csv`` and ``database.csv``; and how it used
-its database, which was asked twice a second.
-"""
+its database."""
 
 from __future__ import annotations
 

@@ -3,8 +3,7 @@
 
 A hypervisor gives two guests the two hardware threads of one core. Either is then a third slower while the other works,
 and neither steal nor pressure says so; a fixed calculation, timed on each CPU while the load runs, does
-(:mod:`harness.agent.cpu_speed`). A trial at another speed compares machines, so no estimate uses it. The rule sees no
-metric of any service, and it is the same in both directions.
+(:mod:`harness.agent.cpu_speed`). No estimate uses a trial at another speed; the rule sees no metric of any service.
 """
 
 from __future__ import annotations
@@ -65,9 +64,7 @@ def processor_columns(
 ) -> dict[str, object]:
     """Return the columns of CPU time, of service and generator; none where no window or no samples are known.
 
-    Args:
-        n_requests: begun in the part of the load that counts; ``None``: not known.
-        settle_s: the head of the load that is left out.
+    ``n_requests``: begun in the part of the load that counts. ``settle_s``: the head that is left out.
     """
     window = load_window(record, settle_s)
     if window is None or samples is None or window[1] <= window[0]:
@@ -85,8 +82,7 @@ def processor_columns(
 
 
 def _kernel_part(record: TrialRecord, cpu_s: float) -> float | None:
-    """Return how much of ``cpu_s`` the kernel spent for the service: the share of it between the boundaries around the
-    load. ``None``: it was not read (records of before 2026-11-24 do not have it)."""
+    """Return how much of ``cpu_s`` the kernel spent, by the share of it between the boundaries; ``None``: not read."""
     at = {boundary.name: boundary.reading for boundary in record.boundaries}
     before, after = at.get("before-load"), at.get("after-load")
     if before is None or after is None or before.cpu_s is None or after.cpu_s is None:
@@ -97,10 +93,7 @@ def _kernel_part(record: TrialRecord, cpu_s: float) -> float | None:
 
 
 def generators_cpu(samples: pd.DataFrame, window: tuple[float, float]) -> float | None:
-    """Return the CPU seconds of all generators; of several each has a role of its own: generator, generator-2...
-
-    One of several that has ended before the others uses nothing from then on.
-    """
+    """Return the CPU seconds of all generators (generator, generator-2...); one that has ended uses nothing more."""
     roles = [role for role in samples["role"].unique() if str(role).startswith("generator")]
     if len(roles) <= 1:
         return cpu_in_window(samples, "generator", window)
@@ -115,10 +108,9 @@ def generators_cpu(samples: pd.DataFrame, window: tuple[float, float]) -> float 
 
 
 def machine_of(record: TrialRecord, samples: pd.DataFrame | None) -> MachineWindow | None:
-    """Return the machine during the measurement, without what the reader of a request log used.
+    """Return the machine during the measurement, without what the reader of a request log used; ``None``: not read.
 
-    Records made before ``reader_cpu_s`` was kept count the reader among the other processes; it is taken out by its
-    samples. ``None``: the machine was not read.
+    Records made before ``reader_cpu_s`` was kept count the reader among the other processes.
     """
     machine, log, phase = record.machine, record.request_log, phase_of(record, "measurement")
     if machine is None or machine.other_cpu_s is None or samples is None or phase is None:
@@ -152,11 +144,8 @@ def request_log_columns(
 
 
 def cpu_in_window(samples: pd.DataFrame, role: str, window: tuple[float, float]) -> float | None:
-    """Return the CPU seconds that a role used within the window, between samples by interpolation.
-
-    ``None``: fewer than two readings, or none near either end (a tenth of the window is the most
-    that may be guessed).
-    """
+    """Return the CPU seconds that a role used within the window, between samples by interpolation; ``None``: fewer than
+    two readings, or none within a tenth of the window from either end."""
     rows = ((samples["role"] == role) & samples["cpu_s"].notna()).to_numpy(dtype=bool)
     at, cpu = (samples[name].to_numpy()[rows].astype(np.float64) for name in ("monotonic_s", "cpu_s"))
     slack = 0.1 * (window[1] - window[0])
@@ -192,26 +181,22 @@ def reading_at(record: TrialRecord, name: str) -> ResourceReading | None:
 def limit_columns(record: TrialRecord) -> dict[str, object]:
     """Return who enforced the service's limits, what its group counted until it was stopped, and its container.
 
-    ``process_rss_bytes`` and ``process_cpu_s`` are of the process at the very moment of ``group_*``, so that the two
-    ways of counting can be compared. None of a plain process without a memory limit.
+    ``process_*`` are of the process at the very moment of ``group_*``. None of a plain process without a memory limit.
     """
     instance = record.instance
     if instance is None:
         return {}
     if instance.container is not None:
-        result = _group(instance.container.at_stop) | _container(instance.container)
-        return result | {"limits": "container"}
+        container = instance.container
+        return _group(container.at_stop) | {
+            "limits": "container",
+            "image_bytes": container.image_bytes,
+            "container_create_s": container.create_s,
+            "container_start_s": container.start_s,
+        }
     if instance.limits is not None:
         return _group(instance.limits.at_stop) | {"limits": instance.limits.enforced_by or "not enforced"}
     return {}
-
-
-def _container(container: ContainerRecord) -> dict[str, object]:
-    return {
-        "image_bytes": container.image_bytes,
-        "container_create_s": container.create_s,
-        "container_start_s": container.start_s,
-    }
 
 
 def _group(reading: GroupReading | None) -> dict[str, object]:
@@ -221,10 +206,8 @@ def _group(reading: GroupReading | None) -> dict[str, object]:
 def pod_columns(record: TrialRecord) -> dict[str, object]:
     """Return the columns of pods; none of a trial outside a cluster.
 
-    ``last_pod_*`` are moments since the pods were asked for, of the last pod, and empty where one of them lacks it:
-    a pod that never served is censored, and no later pod stands for it. Where the harness asked for more pods when the
-    first had served, they count from then. Sums over control groups are empty where one
-    group was not read.
+    ``last_pod_*`` are moments since the pods were asked for, of the last pod; empty where one lacks it: a pod that never
+    served is censored. Pods that were asked for later count from then. Sums are empty where one group was not read.
     """
     instance = record.instance
     if instance is None or instance.kubernetes is None:
@@ -351,11 +334,9 @@ def exclude_other_speeds(rows: Iterable[dict[str, object]]) -> list[dict[str, ob
     """Exclude the trials of one session that ran at another speed than its faster ones, in place, and return them.
 
     The speed of the faster ones is the lower quartile of the CPU times under the same load: with the median, a session
-    of which more than half was slowed would keep the slowed trials (``rematch verify speed``).
-
-    The CPUs of service and generator are judged apart, by the same rule; those of the generator only where the service
-    was not the limit, because its latencies have the generator's time in them there. The machine bounded such a trial,
-    whatever its shares say. Where fewer than ``FEWEST_TRIALS`` have a reading, none is excluded.
+    of which more than half was slowed would keep the slowed trials (``rematch verify speed``). The CPUs of the
+    generator are judged only where the service was not the limit, because its latencies have the generator's time in
+    them there. The machine bounded such a trial. Where fewer than ``FEWEST_TRIALS`` have a reading, none is excluded.
     """
     results = []
     alike: dict[object, list[dict[str, object]]] = defaultdict(list)

@@ -31,10 +31,7 @@ ALLOCATED = ("go_gc_heap_allocs_bytes_total", "jvm_threads_allocated_bytes_total
 
 
 def runtime_columns(session: SessionFolder, record: TrialRecord) -> dict[str, object]:
-    """Return the ``go_*`` columns of one trial; none where its runtime is another one, or nothing was asked.
-
-    Collections and pauses are those between the edges of the load, memory is that at its end; of pods the sum.
-    """
+    """Return the ``go_*`` columns of one trial, of pods the sum: collections and pauses under load, memory at its end."""
     variant = record.planned.configuration.variant
     implementation = session.header.implementations.get(variant.implementation)
     if implementation is None or implementation.runtime != "go":
@@ -69,10 +66,7 @@ def request_columns(session: SessionFolder, record: TrialRecord) -> dict[str, ob
 def compiled_s(session: SessionFolder, record: TrialRecord) -> float | None:
     """Return for how long JIT compilers worked between the edges of the load by ``GET /metrics``, of pods on average.
 
-    All compiler threads together. In a pod a JVM's own counters, which ``compile_s`` is from elsewhere, cannot be
-    read. ``None``: the runtime has no compiler, or did not tell at both edges.
-
-    Source: ``jvm_compilation_time_seconds_total``, which is the JVM's own ``CompilationMXBean``.
+    All compiler threads together (the JVM's ``CompilationMXBean``). ``None``: no compiler, or not told at both edges.
     """
     n_processes = len(process_metrics(session, record, "after-load"))
     grown_s = gauge_growth(session, record, COMPILED)
@@ -82,11 +76,8 @@ def compiled_s(session: SessionFolder, record: TrialRecord) -> float | None:
 def with_age(
     row: Mapping[str, object], told_s: float | None, *, compiled_ahead: bool = False
 ) -> dict[str, object]:
-    """Return a trial's row with ``told_s`` where its ``compile_s`` is not known, its age, and its flag.
-
-    The flag ``still_compiling`` is set where JVMs compiled for a larger share of the load, with that of a search, than
-    warm ones do.
-    """
+    """Return a trial's row with ``told_s`` where its ``compile_s`` is not known, its age, and ``still_compiling`` where
+    JVMs compiled for a larger share of the load, with that of a search, than warm ones do."""
     compile_s, load_s, searched_s, warm_class = (
         row.get(name) for name in ("compile_s", "measurement_s", "search_load_s", "warm_class")
     )
@@ -115,10 +106,8 @@ def is_compiled_ahead(header: SessionHeader, record: TrialRecord) -> bool:
 def gauge_growth(
     session: SessionFolder, record: TrialRecord, gauge: str, *, at_first: float | None = None
 ) -> float | None:
-    """Return how much a service's own gauge or counter grew during the load, all its processes together.
-
-    ``at_first``: its value where it is not exported before the load. ``None``: it was not told at both edges.
-    """
+    """Return how much a service's own gauge or counter grew during the load, all its processes together; ``None``: not
+    told at both edges. ``at_first``: its value where it is not exported before the load."""
     before, after = (process_metrics(session, record, name) for name in ("before-load", "after-load"))
     if len(before) != len(after):
         return None
@@ -182,7 +171,7 @@ def _parsed(text: str) -> RuntimeMetrics:
 def metrics_files(record: TrialRecord, boundary: Boundary) -> tuple[str, ...]:
     """Return the name of each process's answer to ``GET /metrics`` at a boundary, the first pod's first.
 
-    The address of a service leads to any of its pods, so of several only those count that were asked one by one.
+    The address of a service leads to any of its pods: of several only those count that were asked one by one.
     """
     if boundary.answered_by_pod:
         return tuple(pod_metrics_file(boundary.name, pod) for pod in boundary.answered_by_pod)

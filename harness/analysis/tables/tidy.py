@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """From ``data/raw`` to ``data/processed``: trials, requests and samples as Parquet, exclusions counted.
 
-One trial is read at a time. What is unchanged is kept: the key of a trial is the hash of its record
-(which holds the hashes of its files) and of the code that makes tables of it. A trial that cannot be
-read is counted with its reason, and the others go on.
+One trial is read at a time. What is unchanged is kept, by the hash of a trial's record and of the code that makes its
+tables. A trial that cannot be read is counted with its reason, and the others go on.
 """
 
 from __future__ import annotations
@@ -245,8 +244,7 @@ class _Tidying:
             ]
         frame = schema.as_trials(self.rows, tuple(self.factors))
         result = self._result(frame)
-        self.processed.write_trials(frame)
-        self.processed.write_exclusions(result.model_dump_json(indent=1))
+        self.processed.write_result(frame, result)
         return result
 
     def _result(self, frame: pd.DataFrame) -> ExperimentTidied:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From one trial's record, requests and samples to its row in ``trials.parquet``. Pure: nothing is read here.
 
-All of a load counts but the first ``settle_s`` of the profile. Columns and the requests of an ``Evidence`` both go by
-this rule, so that a table, a figure and a ratio speak of the same requests.
+All of a load counts but the first ``settle_s`` of the profile, in columns and in the requests of an ``Evidence`` alike.
 """
 
 from __future__ import annotations
@@ -84,8 +83,6 @@ class Told(NamedTuple):
 def latencies_told(load: LoadSummary, requests: RequestTable | None, settle_s: float = 0.0) -> Told:
     """Return the latencies of a load's right answers, as the rows of its requests tell them or as the tool prints them.
 
-    An error answered at once must not make a service look quick.
-
     Args:
         requests: the rows; ``None``: the tool wrote none. settle_s: of the load's begin that does not count, which
             a tool without rows cannot leave out: then nothing is told.
@@ -158,12 +155,8 @@ def trial_row(
 ) -> dict[str, object]:
     """Return the row of one trial, with ``None`` for what is not known.
 
-    What the load came to is told without the first ``settle_s`` of the profile. A tool without single requests
-    cannot tell that, and then nothing is.
-
     Args:
-        requests: of the measurement, where the tool wrote one row per request.
-        samples: as ``samples.csv``.
+        requests: of the measurement, where the tool wrote one row per request. samples: as ``samples.csv``.
         echo: what the echo service had under the same load.
         damage: why the trial's files cannot be trusted; excludes it.
     """
