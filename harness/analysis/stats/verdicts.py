@@ -193,28 +193,17 @@ def adjust_pvalues(
             raise InputError("not a p-value", place=f"p_values[{i}]", found=p, allowed="a number in [0, 1]")
     if method not in ("holm", "bh"):
         raise InputError("no such adjustment", place="method", found=method, allowed="holm, bh")
-    family = np.array([p for _, p in present])
-    adjusted = _holm(family) if method == "holm" else _benjamini_hochberg(family)
+    family, n = np.array([p for _, p in present]), len(present)
+    order = np.argsort(family, kind="stable")
+    if method == "holm":
+        stepped = np.maximum.accumulate(family[order] * np.arange(n, 0, -1))
+    else:
+        order = order[::-1]
+        stepped = np.minimum.accumulate(family[order] * n / np.arange(n, 0, -1))
     out: list[float | None] = [None] * len(p_values)
-    for (i, _), value in zip(present, adjusted, strict=True):
-        out[i] = float(value)
+    for place, value in zip(order.tolist(), np.minimum(stepped, 1.0).tolist(), strict=True):
+        out[present[place][0]] = value
     return tuple(out)
-
-
-def _holm(p: Floats) -> Floats:
-    order = np.argsort(p, kind="stable")
-    stepped = np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1))
-    out = np.empty_like(p)
-    out[order] = np.minimum(stepped, 1.0)
-    return out
-
-
-def _benjamini_hochberg(p: Floats) -> Floats:
-    order = np.argsort(p, kind="stable")[::-1]
-    stepped = np.minimum.accumulate(p[order] * p.size / np.arange(p.size, 0, -1))
-    out = np.empty_like(p)
-    out[order] = np.minimum(stepped, 1.0)
-    return out
 
 
 def default_margin(metric: str) -> float:

@@ -3,13 +3,11 @@
 
 The classes are those of Barrett et al. 2017 ("Virtual Machine Warmup Blows Hot and Cold", OOPSLA): segments whose
 levels lie within a tolerance of the last one count as the same level, and the run is steady when the last level holds
-long enough. To these comes ``undecidable``: the windows follow each other so closely that the answer would be a guess.
-The noise that was fitted beside level shifts may allow no answer; each reason is a sentence.
+long enough. To these comes ``undecidable``, for which each reason is a sentence.
 
-Candidates are change points in mean or variance. The cost of a segment is the Gaussian one, ``n log(variance)``, and
-the segmentation that minimises cost plus penalty is found exactly (Killick, Fearnhead & Eckley 2012); it equals
-``ruptures.Pelt(model="normal", jump=1)``. The cost takes windows for independent. Where they follow each other, many
-of the points found so are not changes: each of them is asked again.
+Candidates are change points in mean or variance: the segmentation that minimises the Gaussian cost ``n log(variance)``
+plus penalty is found exactly (Killick, Fearnhead & Eckley 2012); it equals ``ruptures.Pelt(model="normal", jump=1)``.
+The cost takes windows for independent. Where they follow each other, each of the points is asked again.
 """
 
 from __future__ import annotations
@@ -173,10 +171,8 @@ def doubts(model: ShiftModel, n: int) -> tuple[str, ...]:
 
 
 def gradual_start(unit: FloatArray, model: ShiftModel, scale: float, *, n_first: int) -> tuple[str, ...]:
-    """Doubt a first level whose first ``n_first`` windows lie far from it, as a stationary series' would not.
-
-    A decay as slow as the noise itself is no step, and the regression takes it for noise.
-    """
+    """Return a doubt where the first ``n_first`` windows lie far from their level, as a stationary series' would not: a
+    decay as slow as the noise itself is no step, and the regression takes it for noise."""
     start = abs(float(unit[:n_first].mean() - model.levels[0]))
     louder = max(float(_noise_of_each(model, len(unit))[0]), 1.0)
     stationary = louder * scale / float(np.sqrt(1.0 - model.rho**2))
@@ -189,11 +185,8 @@ def gradual_start(unit: FloatArray, model: ShiftModel, scale: float, *, n_first:
 
 
 def _noise_of_each(model: ShiftModel, n: int) -> FloatArray:
-    """Standard deviation of the innovations of each window's segment, in their common scale, shape (n - 1,).
-
-    A level several times as high is as many times as loud, and must not speak for the others.
-    The jumps themselves are left out.
-    """
+    """Standard deviation of the innovations of each window's segment, in their common scale, shape (n - 1,), without
+    the jumps: a level several times as high is as many times as loud, and must not speak for the others."""
     noise = np.ones(n - 1)
     edges = (0, *model.shifts, n)
     for first, end in pairwise(edges):
