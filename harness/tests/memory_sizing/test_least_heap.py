@@ -10,8 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import MemoryFitFailed
-from harness.memory_sizing.fit import corrected, heap_mib
-from harness.memory_sizing.least_heap import MOST_MIB, Found, agree, enlarged, least_heap, step_mib
+from harness.memory_sizing.fit import (
+    MOST_MIB,
+    SearchEnd,
+    agree,
+    corrected,
+    enlarged,
+    heap_mib,
+    least_heap,
+    step_mib,
+)
 from harness.model import HeapProbe, LimitProbe
 
 MIB = 2**20
@@ -21,7 +29,7 @@ def probe(mib: int, worked: bool) -> HeapProbe:
     return HeapProbe(heap_mib=mib, worked=worked, reason=None if worked else "out of memory", took_s=0.1)
 
 
-def search(works: Callable[[int], bool], **more: int) -> Found:
+def search(works: Callable[[int], bool], **more: int) -> SearchEnd:
     return least_heap(lambda mib: probe(mib, works(mib)), what="a service", **more)
 
 
@@ -99,7 +107,7 @@ def test_no_heap_at_all_is_one_line_with_the_last_reason() -> None:
     assert said.value.exit_code == 2
 
 
-def grow(works: Callable[[int], bool], least_mib: int = 13, **more: int) -> Found:
+def grow(works: Callable[[int], bool], least_mib: int = 13, **more: int) -> SearchEnd:
     found = search(lambda mib: mib >= least_mib)
     return enlarged(lambda mib: probe(mib, works(mib)), found, what="a service under load", **more)
 
@@ -176,10 +184,10 @@ def test_a_multiple_is_the_nearest_whole_mebibyte_and_never_less_than_the_least_
 
 def limits_for(wanted_mib: float, held: Callable[[int], float]) -> list[int]:
     """The limits that are tried for a program that holds ``held(limit)`` MiB."""
-    probes: list[LimitProbe] = []
-    for limit in corrected(round(wanted_mib * MIB), probes):
-        probes += [LimitProbe(limit_mib=limit, rss_bytes=round(held(limit) * MIB))]
-    return [one.limit_mib for one in probes]
+    first = round(wanted_mib)
+    probe = LimitProbe(limit_mib=first, rss_bytes=round(held(first) * MIB))
+    second = corrected(round(wanted_mib * MIB), probe)
+    return [first] if second is None else [first, second]
 
 
 def test_a_limit_is_corrected_once_by_what_it_came_to() -> None:
