@@ -70,13 +70,6 @@ def test_quantiles_of_counts_are_those_of_the_requests_to_half_a_bin(
     assert [whole, *without] == pytest.approx(exact, rel=0.51 * BIN_SHARE)
 
 
-def test_a_million_requests_are_kept_as_a_few_thousand_counts() -> None:
-    rng = np.random.default_rng(1)
-    kept = counted(rng.lognormal(np.log(0.002), 0.8, 1_000_000))
-    assert kept.n == 1_000_000
-    assert kept.bins.nbytes + kept.counts.nbytes < 200_000
-
-
 def test_ties_of_a_coarse_clock_are_spread_over_one_step_and_move_no_mean() -> None:
     rng = np.random.default_rng(2)
     true = rng.lognormal(np.log(0.004), 0.4, 20_000)

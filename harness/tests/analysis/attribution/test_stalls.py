@@ -96,15 +96,6 @@ def test_users_who_think_together_after_a_stall_are_no_second_one() -> None:
     assert 4.98 < long.start_s < 5.02 and long.end_s == pytest.approx(5.3, abs=0.02)
 
 
-def test_the_order_of_rows_and_the_origin_of_time_do_not_matter() -> None:
-    start, latency, _ = open_trial(5, pause_s=0.05, duration_s=5)
-    shuffled = np.random.default_rng(0).permutation(len(start))
-    plain = detect_stalls(start, latency)
-    moved = detect_stalls(start[shuffled] + 1000.0, latency[shuffled])
-    assert [s.kind for s in plain] == [s.kind for s in moved]
-    assert [s.start_s + 1000 for s in plain] == pytest.approx([s.start_s for s in moved])
-
-
 def test_whole_milliseconds_still_show_long_pauses() -> None:
     start, latency, pauses = open_trial(6, pause_s=0.05)
     found = detect_stalls(np.floor(start * 1e3) / 1e3, np.round(latency * 1e3) / 1e3, resolution_s=1e-3)
@@ -153,11 +144,6 @@ def test_every_span_is_matched_at_most_once_and_only_where_it_touches(
         assert found[i][0] <= truth[j][1] + tolerance and found[i][1] >= truth[j][0] - tolerance
     swapped = match_events(truth, found, tolerance_s=tolerance)
     assert len(swapped.pairs) == len(matching.pairs)
-
-
-def test_a_list_matches_itself_completely() -> None:
-    spans = [(float(i), i + 0.2) for i in range(10)]
-    assert match_events(spans, spans, tolerance_s=0.0).f1 == 1.0
 
 
 def test_coincidence_is_seen_when_real_and_not_when_shifted_away() -> None:
@@ -233,11 +219,6 @@ def test_a_slow_stretch_that_goes_on_answering_is_a_slow_period_and_no_stall() -
     latency = np.where((start > 5) & (start < 5.2) & half, latency + 0.012, latency)
     (found,) = detect_stalls(start, latency)
     assert found.kind == "slow_period" and 4.9 < found.start_s < 5.1 and 5.15 < found.end_s < 5.35
-
-
-def test_drifting_latencies_alone_make_no_slow_period() -> None:
-    trials = [open_trial(seed, rho=0.9)[:2] for seed in range(1, 7)]
-    assert sum(len(detect_stalls(*trial)) > 0 for trial in trials) <= 1
 
 
 def test_nothing_of_a_stretch_waits_for_pythons_collector() -> None:

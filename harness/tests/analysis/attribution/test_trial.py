@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from harness.analysis.attribution.attribute import excess_in_spans
 from harness.analysis.attribution.clock_offset import wall_step_s
-from harness.analysis.attribution.event_matching import peak_causes
 from harness.analysis.attribution.log_clock import (
     LAUNCH_TO_CLOCK_S,
     ClockShift,
@@ -100,16 +99,6 @@ def test_one_collection_that_metrics_told_of_places_a_real_go_log_to_a_milliseco
     off_s = found.events["gc_pause"][0][0] - start_s - log.events[0].start_s
     assert -found.placed_within_s <= off_s - 0.0005 <= found.placed_within_s  # type: ignore[operator]
     assert "metrics" in (found.placed_by or "")
-
-
-def test_each_further_collection_narrows_the_start_of_the_runtime() -> None:
-    log = read_runtime_log(GOLDEN / "gctrace" / "go1.26.log")
-    told = [end_of(log, 20, 1.7e9, 0.0001), end_of(log, 100, 1.7e9, 0.0009)]
-    one, two = runtime_start(log, told[:1]), runtime_start(log, told)
-    assert one is not None and two is not None
-    assert two.within_s < one.within_s / 2
-    assert abs(two.epoch_s - 1.7e9) <= two.within_s
-    assert two.n_collections == 2
 
 
 @settings(max_examples=50, deadline=None)
@@ -309,16 +298,6 @@ def test_a_trial_without_answers_is_an_error_not_a_number(session: SessionFolder
     requests = requests_of(session, trial).assign(ok=False)
     with pytest.raises(InputError, match="no request was answered correctly"):
         attribute_trial(session, trial, requests)
-
-
-def test_a_slow_request_belongs_to_what_took_most_of_it() -> None:
-    start = np.linspace(0.0, 0.99, 100)
-    latency = np.full(100, 0.001)
-    latency[10], latency[50] = 0.021, 0.021
-    causes = peak_causes(start, latency, {"gc_pause": [(0.1, 0.12)]}, from_s=0.02)
-    assert causes[10] == "gc_pause"
-    assert causes[50] == "unexplained"
-    assert causes.count(None) == 98
 
 
 def test_the_table_has_an_interval_over_trials_and_counts_what_was_refused(session: SessionFolder) -> None:

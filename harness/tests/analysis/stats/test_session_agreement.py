@@ -77,8 +77,3 @@ def test_verdicts_on_a_program_that_changed_are_counted_apart(changed: str) -> N
     found = agreement(session(1.5), session(0.5), changed=(changed, "elsewhere"))
     assert found.changed == (changed,)
     assert (found.n(), found.share, found.counts(changed=True)["contradict"]) == (0, None, 2)
-
-
-def test_sessions_of_services_that_did_change_contradict_each_other() -> None:
-    found = agreement(session(1.5), session(0.7, seed=1))
-    assert (found.counts()["contradict"], found.share) == (2, 0.0)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.analysis.tables.layout import load_trials
 from harness.analysis.tables.runtime_columns import (
     COMPILED,
     TOTAL,
@@ -224,10 +223,3 @@ def test_an_answer_that_is_none_names_its_file(session: SessionFolder) -> None:
     record = record_of(session, "serial-3x", before_load="4711:\nNative memory tracking is not enabled\n")
     with pytest.raises(InputError, match=r"boundary-before-load\.nmt\.txt"):
         native_memory(session, record)
-
-
-def test_the_columns_reach_the_table_of_trials(tmp_path: Path) -> None:
-    make_session(tmp_path, "gc-peaks", "smoke")
-    tidy(tmp_path)
-    frame = load_trials(tmp_path, "gc-peaks")
-    assert {"go_collections", "go_paused_s", "go_heap_bytes", "go_memory_bytes"} <= set(frame.columns)

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from pydantic import ValidationError
 from scipy.signal import lfilter
 
 from harness.analysis.warmup.classify import SteadyState, classify_warmup, detect_changepoints
@@ -31,14 +30,6 @@ EXAMPLES = settings(max_examples=15, deadline=None, derandomize=True)
 
 
 @EXAMPLES
-@given(seed=seeds, scale=st.sampled_from([1e-6, 0.25, 3.0, 1e9]), shift=st.sampled_from([-1e3, 0.0, 50.0]))
-def test_change_points_do_not_depend_on_scale_or_offset(seed: int, scale: float, shift: float) -> None:
-    series = stepped([100, 120, 100], [60, 70, 80], seed=seed)
-    moved = detect_changepoints(scale * (series + shift), penalty=20.0, min_size=5)
-    assert moved == detect_changepoints(series, penalty=20.0, min_size=5)
-
-
-@EXAMPLES
 @given(seed=seeds, min_size=st.integers(2, 20))
 def test_change_points_reverse_with_the_series(seed: int, min_size: int) -> None:
     series = stepped([100, 110, 95], [50, 60, 55], seed=seed)
@@ -55,27 +46,6 @@ def test_no_segment_is_shorter_than_the_least(seed: int, min_size: int, penalty:
     assert all(np.diff([0, *found, 90]) >= min_size)
 
 
-def _gaussian_cost(series: Series, indices: tuple[int, ...]) -> float:
-    unit = (series - series.mean()) / series.std()
-    return sum(len(part) * float(np.log(part.var() + 1e-6)) for part in np.split(unit, list(indices)))
-
-
-@pytest.mark.parametrize("min_size", [2, 7])
-def test_no_other_segmentation_is_cheaper_than_the_one_found(min_size: int) -> None:
-    n, penalty = 26, 3.0
-    for seed in range(12):
-        series = np.random.default_rng(seed).standard_normal(n)
-        series[n // 2 :] += 2.0
-        found = detect_changepoints(series, penalty=penalty, min_size=min_size)
-        ours = _gaussian_cost(series, found) + penalty * len(found)
-        for first in range(min_size, n - min_size + 1):
-            one = _gaussian_cost(series, (first,)) + penalty
-            assert ours <= one + 1e-9
-            for second in range(first + min_size, n - min_size + 1):
-                assert ours <= _gaussian_cost(series, (first, second)) + 2 * penalty + 1e-9
-        assert ours <= _gaussian_cost(series, ()) + 1e-9
-
-
 def test_a_change_of_variance_alone_is_a_change_point() -> None:
     rng = np.random.default_rng(4)
     series = np.concatenate([rng.normal(0, 1, 200), rng.normal(0, 4, 200)])
@@ -87,10 +57,6 @@ def test_a_change_of_variance_alone_is_a_change_point() -> None:
 @pytest.mark.parametrize("values", [[], [1.0], [5.0] * 400, [0.0] * 400, [0.1] * 400])
 def test_a_constant_or_tiny_series_has_no_change_point(values: list[float]) -> None:
     assert detect_changepoints(values) == ()
-
-
-def test_too_few_windows_for_two_segments_is_said() -> None:
-    assert detect_changepoints([1.0, 2.0, 3.0]) == ()
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
@@ -151,27 +117,10 @@ def test_a_shift_within_the_tolerance_is_listed_but_no_end_of_the_steady_state()
 
 
 @settings(max_examples=6, deadline=None, derandomize=True)
-@given(seed=seeds, scale=st.sampled_from([1e-6, 1e-3, 7.0, 1e8]))
-def test_the_class_does_not_depend_on_the_unit(seed: int, scale: float) -> None:
-    series = stepped([112, 100], [120, 280], rho=0.6, seed=seed)
-    one, other = classify_warmup(series), classify_warmup(scale * series)
-    assert (one.kind, one.changepoints, one.steady_from) == (
-        other.kind,
-        other.changepoints,
-        other.steady_from,
-    )
-
-
-@settings(max_examples=6, deadline=None, derandomize=True)
 @given(seed=seeds, shift=st.sampled_from([-60.0, 40.0, 900.0]))
 def test_shifts_of_the_level_do_not_depend_on_an_offset(seed: int, shift: float) -> None:
     series = stepped([112, 100], [120, 280], rho=0.6, seed=seed)
     assert classify_warmup(series).changepoints == classify_warmup(series + shift).changepoints
-
-
-def test_the_same_seed_gives_the_same_answer() -> None:
-    series = stepped([108, 100], [100, 250], rho=0.8, seed=3)
-    assert classify_warmup(series, seed=5) == classify_warmup(series, seed=5)
 
 
 @pytest.mark.parametrize("n", [0, 1, 299])
@@ -236,9 +185,3 @@ def test_the_smallest_step_that_would_be_seen_grows_with_correlation() -> None:
     assert loose is not None
     assert tight is not None
     assert 0 < 2 * loose < tight < 40
-
-
-def test_results_are_frozen() -> None:
-    found = classify_warmup(np.full(500, 1.0))
-    with pytest.raises(ValidationError):
-        found.kind = SteadyState.SLOWDOWN  # type: ignore[misc]  # that it is refused is the rule
