@@ -76,20 +76,23 @@ def processor_columns(
     return {
         "cpu_s_per_request": per_request,
         "kernel_cpu_s_per_request": None if per_request is None else _kernel_part(record, per_request),
-        "service_cores": None if service is None else service / span,
-        "generator_cores": None if generator is None else generator / span,
+        "service_cores": service and service / span,
+        "generator_cores": generator and generator / span,
     }
 
 
 def _kernel_part(record: TrialRecord, cpu_s: float) -> float | None:
     """Return how much of ``cpu_s`` the kernel spent, by the share of it between the boundaries; ``None``: not read."""
-    at = {boundary.name: boundary.reading for boundary in record.boundaries}
-    before, after = at.get("before-load"), at.get("after-load")
-    if before is None or after is None or before.cpu_s is None or after.cpu_s is None:
+    used_s, system_s = (grown_under_load(record, name) for name in ("cpu_s", "system_s"))
+    if used_s is None or system_s is None or used_s <= 0:
         return None
-    if before.system_s is None or after.system_s is None or after.cpu_s <= before.cpu_s:
-        return None
-    return cpu_s * min(1.0, max(0.0, (after.system_s - before.system_s) / (after.cpu_s - before.cpu_s)))
+    return cpu_s * min(1.0, max(0.0, system_s / used_s))
+
+
+def grown_under_load(record: TrialRecord, name: str) -> float | None:
+    """Return how much a counter of the instance's readings grew between the boundaries; ``None``: it was not read."""
+    before, after = (getattr(reading_at(record, at), name, None) for at in ("before-load", "after-load"))
+    return None if before is None or after is None else float(after - before)
 
 
 def generators_cpu(samples: pd.DataFrame, window: tuple[float, float]) -> float | None:
@@ -134,13 +137,8 @@ def request_log_columns(
     if window is not None and samples is not None and window[1] > window[0]:
         used = cpu_in_window(samples, LOG_READER, window)
         cores = None if used is None else used / (window[1] - window[0])
-    return {
-        "log_requests": log.requests,
-        "log_lines": log.lines,
-        "log_lines_lost": log.lost,
-        "log_bytes": log.bytes,
-        "log_reader_cores": cores,
-    }
+    names = {"log_requests": "requests", "log_lines": "lines", "log_lines_lost": "lost", "log_bytes": "bytes"}
+    return {column: getattr(log, name) for column, name in names.items()} | {"log_reader_cores": cores}
 
 
 def cpu_in_window(samples: pd.DataFrame, role: str, window: tuple[float, float]) -> float | None:
@@ -214,30 +212,23 @@ def pod_columns(record: TrialRecord) -> dict[str, object]:
         return {}
     around = instance.kubernetes
     asked = instance.launched.wall_epoch_s + (around.scaled_after_s or 0.0)
-    groups = [pod.at_stop for pod in around.pods]
+    pods = around.pods
+    groups, served = [pod.at_stop for pod in pods], [pod.first_served_after_s for pod in pods]
     return {
-        "limits": "pod",
-        "n_pods": around.replicas,
-        "image_bytes": around.image_bytes,
-        "image_import_s": around.image_import_s,
-        "image_push_s": around.image_push_s,
-        "last_pod_process_s": _after(around, (pod.process_after_s for pod in around.pods)),
-        "last_pod_event_s": _since(around, asked, (pod.events_epoch_s.get("Started") for pod in around.pods)),
-        "last_pod_condition_s": _since(
-            around, asked, (pod.conditions_epoch_s.get("Ready") for pod in around.pods)
-        ),
-        "first_pod_served_s": min(
-            (pod.first_served_after_s for pod in around.pods if pod.first_served_after_s is not None),
-            default=None,
-        ),
-        "last_pod_served_s": _after(around, (pod.first_served_after_s for pod in around.pods)),
-        "last_pod_routed_s": _after(around, (pod.routed_after_s for pod in around.pods)),
-        "pod_events_lost": sum(len(pod.events_lost) for pod in around.pods),
+        "limits": "pod", "n_pods": around.replicas, "image_bytes": around.image_bytes,
+        "image_import_s": around.image_import_s, "image_push_s": around.image_push_s,
+        "last_pod_process_s": _after(around, (pod.process_after_s for pod in pods)),
+        "last_pod_event_s": _since(around, asked, (pod.events_epoch_s.get("Started") for pod in pods)),
+        "last_pod_condition_s": _since(around, asked, (pod.conditions_epoch_s.get("Ready") for pod in pods)),
+        "first_pod_served_s": min((moment for moment in served if moment is not None), default=None),
+        "last_pod_served_s": _after(around, served),
+        "last_pod_routed_s": _after(around, (pod.routed_after_s for pod in pods)),
+        "pod_events_lost": sum(len(pod.events_lost) for pod in pods),
         **{column: _sum(groups, name) for column, name in _OF_GROUP.items()},
         "runtime_cpus": _least_cpus(around),
         "gc_found": _collector(around),
         **_answered(record, around.replicas),
-    }
+    }  # fmt: skip
 
 
 def answered_by_pod(record: TrialRecord) -> dict[str, int] | None:
@@ -348,12 +339,8 @@ def exclude_other_speeds(rows: Iterable[dict[str, object]]) -> list[dict[str, ob
             judged = (SERVICE,) if row.get("bound_by") == "service" else (SERVICE, GENERATOR)
             why = next(filter(None, (_why(row, column, usual_s[column]) for column in judged)), None)
             if why is not None and not row["excluded"]:
-                row |= {
-                    "excluded": True,
-                    "exclusion_reason": f"{OTHER_SPEED}: {why}",
-                    "bound_by": "machine",
-                    "bound_why": why,
-                }
+                row |= {"excluded": True, "exclusion_reason": f"{OTHER_SPEED}: {why}"}
+                row |= {"bound_by": "machine", "bound_why": why}
                 results.append(row)
     return results
 
@@ -393,8 +380,5 @@ def _why(row: dict[str, object], column: str, usual_s: float | None) -> str | No
     ratio = step_s / usual_s
     if 1 / (1 + SPEED_DIFFERS) <= ratio <= 1 + SPEED_DIFFERS:
         return None
-    second = "longer" if ratio > 1 else "shorter"
-    return (
-        f"{_WHOSE[column]} CPUs took {whole_percent(abs(ratio - 1))} {second} for the same work than in the "
-        "session's faster trials"
-    )
+    took = f"{whole_percent(abs(ratio - 1))} {'longer' if ratio > 1 else 'shorter'}"
+    return f"{_WHOSE[column]} CPUs took {took} for the same work than in the session's faster trials"

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import pandas as pd
 
-from harness.analysis.tables.resource_columns import reading_at
+from harness.analysis.tables.resource_columns import grown_under_load
 from harness.analysis.warmup.curves import cold_start
 from harness.errors import InputError
 from harness.formats.nmt import parse_nmt
@@ -140,11 +140,8 @@ def native_memory(session: SessionFolder, record: TrialRecord) -> pd.DataFrame |
             result = parse_nmt(_text(session, trial, boundary.nmt_file))
         except InputError as error:
             raise InputError(str(error), file=session.path(trial, boundary.nmt_file)) from error
-        rows.append((boundary.name, TOTAL, result.total.reserved_bytes, result.total.committed_bytes))
-        rows += [
-            (boundary.name, category, of.reserved_bytes, of.committed_bytes)
-            for category, of in result.categories.items()
-        ]
+        parts = {TOTAL: result.total, **result.categories}
+        rows += [(boundary.name, name, of.reserved_bytes, of.committed_bytes) for name, of in parts.items()]
     return pd.DataFrame(rows, columns=list(NATIVE_COLUMNS)) if rows else None
 
 
@@ -198,7 +195,8 @@ def _text(session: SessionFolder, trial: str, name: str) -> str:
 
 def warm_up_columns(record: TrialRecord) -> dict[str, object]:
     """Return the columns; what it took to become warm only for the first trial of a process."""
-    row: dict[str, object] = {"compile_s": _compile_s(record)}
+    compiled = grown_under_load(record, "compile_s")
+    row: dict[str, object] = {"compile_s": None if compiled is None else max(0.0, compiled)}
     warm_up = record.warm_up
     if warm_up is None:
         return row
@@ -206,11 +204,10 @@ def warm_up_columns(record: TrialRecord) -> dict[str, object]:
     if record.planned.process_of is not None:
         return row
     cold, windows = cold_start(warm_up), warm_up.windows
-    used = [window.cpu_s for window in windows]
     return row | {
         "warm_up_s": windows[-1].end_s if windows else None,
         "warm_up_requests": sum(window.n_requests for window in windows),
-        "warm_up_cpu_s": None if None in used else sum(cpu_s for cpu_s in used if cpu_s is not None),
+        "warm_up_cpu_s": _sum(window.cpu_s for window in windows) if windows else 0,
         "cold_s": cold.seconds,
         "cold_requests": cold.n_requests,
         "cold_cpu_s": cold.cpu_s,
@@ -222,16 +219,9 @@ def window_table(record: TrialRecord) -> pd.DataFrame | None:
     """Return one row per window, columns as of ``WarmUpWindow``; ``None``: there is none, or another trial has it."""
     if record.warm_up is None or record.planned.process_of is not None:
         return None
+    kinds = dict.fromkeys(("start_s", "duration_s", "n_requests", "n_errors", "cpu_s", "compile_s"), "float64")
+    kinds |= {"n_requests": "int64", "n_errors": "int64"}
     rows = [window.model_dump() for window in record.warm_up.windows]
-    frame = pd.DataFrame(
-        rows, columns=["start_s", "duration_s", "n_requests", "n_errors", "cpu_s", "compile_s"]
-    )
-    whole = dict.fromkeys(("n_requests", "n_errors"), "int64")
-    return frame.astype(whole | dict.fromkeys(("start_s", "duration_s", "cpu_s", "compile_s"), "float64"))
+    return pd.DataFrame(rows, columns=list(kinds)).astype(kinds)
 
 
-def _compile_s(record: TrialRecord) -> float | None:
-    before, after = reading_at(record, "before-load"), reading_at(record, "after-load")
-    if before is None or after is None or before.compile_s is None or after.compile_s is None:
-        return None
-    return max(0.0, after.compile_s - before.compile_s)
