@@ -179,39 +179,26 @@ def coordinated_omission_check(
     notes: tuple[str, ...] = ()
     evidence = rhythm.waiting
     if users is None:
-        if not evidence:
+        if not evidence or rhythm.users is None:
             return OmissionCheck(
-                loop="open" if rhythm.open else "cannot say", flagged=False, evidence=rhythm.open,
-                interval_s=None, measured_s=measured, corrected_s=None, n_added=0, warnings=(NO_SIGN,),
-            )  # fmt: skip
-        if rhythm.users is None:
-            return OmissionCheck(
-                loop="cannot say", flagged=True, evidence=evidence, interval_s=None, measured_s=measured,
-                corrected_s=None, n_added=0, warnings=(HELD_UP,),
+                loop="open" if rhythm.open and not evidence else "cannot say", flagged=bool(evidence),
+                evidence=evidence or rhythm.open, interval_s=None, measured_s=measured, corrected_s=None, n_added=0,
+                warnings=(HELD_UP if evidence else NO_SIGN,),
             )  # fmt: skip
         users = rhythm.users
-        notes = (
-            f"the number of users, {users}, is taken from the largest number of requests that waited at once",
-        )
+        why = "is taken from the largest number of requests that waited at once"
+        notes = (f"the number of users, {users}, {why}",)
     else:
         evidence = (f"{users} users, each waiting for its answer", *evidence)
     interval = cycle_s(start, users)
     corrected = with_missing_requests(latency, interval)
+    notes += (TOO_MANY_ADDED,) if corrected is None else ()
+    notes += correction_warnings(detect_stalls(start, latency) if stalls is None else stalls)
     return OmissionCheck(
-        loop="closed",
-        flagged=True,
-        evidence=evidence,
-        users=users,
-        interval_s=interval,
-        measured_s=measured,
+        loop="closed", flagged=True, evidence=evidence, users=users, interval_s=interval, measured_s=measured,
         corrected_s=None if corrected is None else _quantiles(corrected),
-        n_added=0 if corrected is None else len(corrected) - len(latency),
-        warnings=(
-            *notes,
-            *((TOO_MANY_ADDED,) if corrected is None else ()),
-            *correction_warnings(detect_stalls(start, latency) if stalls is None else stalls),
-        ),
-    )
+        n_added=0 if corrected is None else len(corrected) - len(latency), warnings=notes,
+    )  # fmt: skip
 
 
 def with_missing_requests(latency_s: FloatArray, interval_s: float) -> FloatArray | None:
@@ -265,17 +252,14 @@ def correction_warnings(stalls: Sequence[Stall]) -> tuple[str, ...]:
     """Return why the correction by the expected interval may be off, given the stalls that were found."""
     lengths = [s.duration_s for s in stalls if s.kind == "stall"]
     if not lengths:
-        return (
-            "no stall was found, so the corrected percentiles count single slow requests several times; use the "
-            "measured ones",
-        )
+        why = "no stall was found, so the corrected percentiles count single slow requests several times"
+        return (f"{why}; use the measured ones",)
     typical = float(np.median(lengths))
-    if typical < SHORTEST_CORRECTED_S:
-        return (
-            f"stalls here last {max(typical * 1e3, 1):.0f} ms (median); for stalls shorter than "
-            f"{SHORTEST_CORRECTED_S * 1e3:g} ms the corrected percentiles are too low; measure with an open loop",
-        )
-    return ()
+    if typical >= SHORTEST_CORRECTED_S:
+        return ()
+    lasted = f"stalls here last {max(typical * 1e3, 1):.0f} ms (median)"
+    low = f"for stalls shorter than {SHORTEST_CORRECTED_S * 1e3:g} ms the corrected percentiles are too low"
+    return (f"{lasted}; {low}; measure with an open loop",)
 
 
 #: Halvings of the span from 0 to the longest latency; what is left is told apart by the values themselves.
