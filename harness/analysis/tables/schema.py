@@ -209,15 +209,9 @@ def as_trials(rows: Sequence[dict[str, object]], factors: Sequence[str]) -> pd.D
     Raises:
         InputError: a row breaks the schema: which column, which value, and how many.
     """
-    frame = pd.DataFrame(list(rows), columns=[*COLUMNS, *factors])
-    text = dict.fromkeys((*TEXT, *OPTIONAL_TEXT, *factors), "str")
-    kinds = (
-        text
-        | dict.fromkeys(COUNTS, "int64")
-        | dict.fromkeys(SWITCHES, "bool")
-        | dict.fromkeys(NUMBERS, "float64")
-    )
-    typed = frame.astype(kinds)
+    kinds = dict.fromkeys((*TEXT, *OPTIONAL_TEXT, *factors), "str") | dict.fromkeys(COUNTS, "int64")
+    kinds |= dict.fromkeys(SWITCHES, "bool") | dict.fromkeys(NUMBERS, "float64")
+    typed = pd.DataFrame(list(rows), columns=[*COLUMNS, *factors]).astype(kinds)
     broken = [(name, typed.loc[wrong, name], rule) for name, wrong, rule in _rules(typed) if wrong.any()]
     if broken:
         name, values, rule = broken[0]
@@ -299,51 +293,37 @@ _LEDGER: Mapping[str, tuple[ColumnType, str]] = MappingProxyType(
 )
 LEDGER = tuple(
     Column(
-        name=name,
-        type=kind,
-        unit="",
+        name=name, type=kind, unit="", minimum=None, meaning=meaning,
         required=name in ("claim", "source", "statement", "number", "decides"),
-        minimum=None,
         allowed=("wrong then", "artefact of the method", "outdated") if name == "not_reproduced" else (),
-        meaning=meaning,
     )
     for name, (kind, meaning) in _LEDGER.items()
-)
+)  # fmt: skip
 
 
 def unit_of(name: str) -> str:
     """Return the unit that a numeric column's name says; ``1`` for counts and ratios."""
-    return next((unit for end, unit in UNITS if name.endswith(end)), _unit_inside(name))
-
-
-def _unit_inside(name: str) -> str:
-    # `cpu_s_at_first_response`: the moment stands after the unit
-    return "s" if "_s_at_" in name else "1"
+    inside = "s" if "_s_at_" in name else "1"  # `cpu_s_at_first_response`: the moment stands after the unit
+    return next((unit for end, unit in UNITS if name.endswith(end)), inside)
 
 
 def columns(factors: Sequence[str] = ()) -> tuple[Column, ...]:
     """Return every column of ``trials.parquet`` in its order, factors last."""
-    made = []
-    for name in (*COLUMNS, *factors):
-        kind: ColumnType = (
-            "integer" if name in COUNTS
-            else "boolean" if name in SWITCHES
-            else "number" if name in NUMBERS
-            else "string"
-        )  # fmt: skip
-        numeric = kind in ("integer", "number")
-        made.append(
-            Column(
-                name=name,
-                type=kind,
-                unit=unit_of(name) if numeric else "",
-                required=name in (*TEXT, *COUNTS, *SWITCHES),
-                minimum=1 if kind == "integer" else 0 if numeric else None,
-                allowed=ALLOWED.get(name, ()),
-                meaning=MEANINGS.get(name, "level of a factor of the experiment"),
-            )
-        )
-    return tuple(made)
+    return tuple(_column(name) for name in (*COLUMNS, *factors))
+
+
+def _column(name: str) -> Column:
+    kind: ColumnType = "string"
+    if name in COUNTS or name in NUMBERS:
+        kind = "integer" if name in COUNTS else "number"
+    elif name in SWITCHES:
+        kind = "boolean"
+    least = {"integer": 1, "number": 0}.get(kind)
+    return Column(
+        name=name, type=kind, unit="" if least is None else unit_of(name), minimum=least,
+        required=name in (*TEXT, *COUNTS, *SWITCHES), allowed=ALLOWED.get(name, ()),
+        meaning=MEANINGS.get(name, "level of a factor of the experiment"),
+    )  # fmt: skip
 
 
 def page() -> str:
@@ -370,15 +350,10 @@ def page() -> str:
 
 
 def _table(described: Sequence[Column]) -> list[str]:
-    lines = [
-        "| column | type | unit | may be empty | least | values | meaning |",
-        "|---|---|---|---|--:|---|---|",
-    ]
+    lines = ["| column | type | unit | may be empty | least | values | meaning |", "|---|---|---|---|--:|---|---|"]
     for column in described:
         values = ", ".join(f"`{value}`" for value in column.allowed)
-        least = "" if column.minimum is None else str(column.minimum)
-        empty = "no" if column.required else "yes"
-        lines.append(
-            f"| `{column.name}` | {column.type} | {column.unit} | {empty} | {least} | {values} | {column.meaning} |"
-        )
+        least, empty = "" if column.minimum is None else column.minimum, "no" if column.required else "yes"
+        facts = (f"`{column.name}`", column.type, column.unit, empty, least, values, column.meaning)
+        lines.append(f"| {' | '.join(map(str, facts))} |")
     return lines

@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import pandas as pd
 
@@ -45,6 +46,7 @@ from harness.model.base import Frozen
 from harness.model.session import label_of
 from harness.store import SessionFolder, Store
 
+Value = TypeVar("Value")
 SAMPLES = "samples.csv"
 HISTOGRAM = "load/wrk_latency.csv"
 #: Answers per second of a load whose rows were counted.
@@ -171,10 +173,9 @@ def tidy(
         InputError: an experiment that has no session, or rows that break the schema.
         StoreError: ``data/processed`` cannot be written.
     """
-    wanted = {"measured": False, "bundled": True}
     by_name: dict[str, dict[Source, list[SessionFolder]]] = {}
     for source in sources:
-        for folder in Store(root).sessions(bundled=wanted[source]):
+        for folder in Store(root).sessions(bundled=source == "bundled"):
             by_name.setdefault(folder.folder.parent.name, {}).setdefault(source, []).append(folder)
     names = list(by_name) if experiments is None else list(dict.fromkeys(experiments))
     for name in names:
@@ -184,15 +185,17 @@ def tidy(
                 allowed=", ".join(sorted(by_name)) or "measure one first: python -m harness measure NAME",
             )  # fmt: skip
     code = _code_hash()
-    n_fresh = n_unchanged = 0
-    results: list[ExperimentTidied] = []
-    for name in sorted(names):
-        for source, folders in by_name[name].items():
-            tidying = _Tidying(root, name, source, folders, code)
-            results.append(tidying.run())
-            n_fresh += tidying.n_fresh
-            n_unchanged += tidying.n_unchanged
-    return TidyResult(n_fresh=n_fresh, n_unchanged=n_unchanged, experiments=tuple(results))
+    work = [
+        _Tidying(root, name, source, folders, code)
+        for name in sorted(names)
+        for source, folders in by_name[name].items()
+    ]
+    experiments = tuple(tidying.run() for tidying in work)
+    return TidyResult(
+        n_fresh=sum(tidying.n_fresh for tidying in work),
+        n_unchanged=sum(tidying.n_unchanged for tidying in work),
+        experiments=experiments,
+    )
 
 
 class _Tidying:
@@ -222,26 +225,16 @@ class _Tidying:
             self.n_planned += len(header.plan.trials)
             finished = session.finished()
             self.n_made += len(finished)
-            self.excluded += [
-                Excluded(
-                    trial=f"{session.key}/{t.trial_id}", kind="not made", reason="planned, without a record"
-                )
-                for t in header.plan.trials
-                if t.trial_id not in finished
-            ]
-            builds, readings = self._builds(session), self._echo(session)
+            builds, readings = self._readable(session.builds, {}), self._readable(session.echo, ())
             n_before = len(self.rows)
-            for planned in header.plan.trials:
-                if planned.trial_id in finished:
-                    self._trial(session, planned.trial_id, builds, readings)
-            self.excluded += [
-                Excluded(
-                    trial=f"{session.key}/{row['trial_id']}",
-                    kind="at another speed",
-                    reason=str(row["exclusion_reason"]),
-                )
-                for row in exclude_other_speeds(self.rows[n_before:])
-            ]
+            ids = [planned.trial_id for planned in header.plan.trials]
+            for trial_id in (item for item in ids if item not in finished):
+                self._exclude(session, trial_id, "not made", "planned, without a record")
+            for trial_id in (item for item in ids if item in finished):
+                self._trial(session, trial_id, builds, readings)
+            for row in exclude_other_speeds(self.rows[n_before:]):
+                reason = str(row["exclusion_reason"])
+                self._exclude(session, str(row["trial_id"]), "at another speed", reason)
         frame = schema.as_trials(self.rows, tuple(self.factors))
         result = self._result(frame)
         self.processed.write_result(frame, result)
@@ -256,19 +249,15 @@ class _Tidying:
             excluded=tuple(self.excluded), problems=tuple(self.problems),
         )  # fmt: skip
 
-    def _builds(self, session: SessionFolder) -> Mapping[str, BuildRecord]:
+    def _readable(self, read: Callable[[], Value], default: Value) -> Value:
         try:
-            return session.builds()
-        except InputError as error:  # build times are lost, nothing else
+            return read()
+        except InputError as error:  # build times, or what the echo service had, are lost, nothing else
             self.problems.append(str(error))
-            return {}
+            return default
 
-    def _echo(self, session: SessionFolder) -> tuple[EchoReading, ...]:
-        try:
-            return session.echo()
-        except InputError as error:  # what the echo service had is lost, nothing else
-            self.problems.append(str(error))
-            return ()
+    def _exclude(self, session: SessionFolder, trial_id: str, kind: str, reason: str) -> None:
+        self.excluded.append(Excluded(trial=f"{session.key}/{trial_id}", kind=kind, reason=reason))
 
     def _trial(
         self,
@@ -277,22 +266,21 @@ class _Tidying:
         builds: Mapping[str, BuildRecord],
         readings: tuple[EchoReading, ...],
     ) -> None:
-        key = f"{session.key}/{trial_id}"
         try:
             record = session.record(trial_id)
         except InputError as error:
-            self.excluded.append(Excluded(trial=key, kind="damaged", reason=str(error)))
+            self._exclude(session, trial_id, "damaged", str(error))
             return
         row = self._row(session, record, echo_reading(readings, record))
         planned = record.planned.configuration
         row["label"] = label_of(planned.variant_name, planned.variant, builds)
-        build = record.planned.configuration.variant.implementation
         sha = record.instance.artifact_sha256 if record.instance else None
-        row["build_s"] = trial_row.build_seconds(sha, build, builds)
+        row["build_s"] = trial_row.build_seconds(sha, planned.variant.implementation, builds)
         self.rows.append(row)
         if row["excluded"]:
-            kind = "damaged" if str(row["exclusion_reason"]).startswith("damaged") else record.outcome.value
-            self.excluded.append(Excluded(trial=key, kind=kind, reason=str(row["exclusion_reason"])))
+            reason = str(row["exclusion_reason"])
+            kind = "damaged" if reason.startswith("damaged") else record.outcome.value
+            self._exclude(session, trial_id, kind, reason)
 
     def _row(
         self, session: SessionFolder, record: TrialRecord, echo: EchoReading | None
