@@ -111,17 +111,13 @@ def clock_shift(record: TrialRecord, role: Literal["service", "load"] | None) ->
         drift_s = max(walls) - min(walls)
         return sum(walls) / len(walls), max(clock.uncertainty_s for clock in results) + drift_s / 2
 
-    if role == "service" and record.clocks and _on_one_machine(record):
-        return ClockShift()
+    if role == "service" and record.clocks:
+        service, load = ({clock.host for clock in record.clocks if clock.role == of} for of in ("service", "load"))
+        if service == load:  # one far machine, whose one clock needs no help
+            return ClockShift()
     local, here_within = offset(role)
     remote, there_within = offset("load")
     return ClockShift(shift_s=remote - local, within_s=here_within + there_within)
-
-
-def _on_one_machine(record: TrialRecord) -> bool:
-    """Whether service and load ran on one far machine, whose one clock needs no help."""
-    hosts = [{clock.host for clock in record.clocks if clock.role == role} for role in ("service", "load")]
-    return hosts[0] == hosts[1]
 
 
 def placed(
@@ -143,19 +139,19 @@ def placed(
     if clock is None or clock == ClockShift() or aligned.placed_within_s is None:
         return aligned
     by_s = clock.shift_s
+
+    def shifted(spans: Sequence[Span]) -> tuple[Span, ...]:
+        return tuple((low + by_s, high + by_s) for low, high in spans)
+
     return aligned.model_copy(
         update={
-            "events": {cause: _shifted(spans, by_s) for cause, spans in aligned.events.items()},
-            "cycles": _shifted(aligned.cycles, by_s),
+            "events": {cause: shifted(spans) for cause, spans in aligned.events.items()},
+            "cycles": shifted(aligned.cycles),
             "collections": tuple(at + by_s for at in aligned.collections),
             "placed_within_s": aligned.placed_within_s + clock.within_s,
             "placed_by": f"{aligned.placed_by}, and what the machines' clocks are apart",
         }
     )
-
-
-def _shifted(spans: Sequence[Span], by_s: float) -> tuple[Span, ...]:
-    return tuple((low + by_s, high + by_s) for low, high in spans)
 
 
 def _placed_there(log: GcLog, launched: ClockReading | None, told: Sequence[LastCollection]) -> AlignedLog:
@@ -167,11 +163,12 @@ def _placed_there(log: GcLog, launched: ClockReading | None, told: Sequence[Last
         return _nothing("the log has no wall-clock stamps, and nothing anchors it", log)
     start = runtime_start(log, told)
     if start is not None:
-        if launched is not None and not fits_launch(start, launched):
-            return _nothing(
-                "the log's collections and those that /metrics told of are not of the process that was launched",
-                log,
-            )
+        since_s = None if launched is None else start.epoch_s - launched.wall_epoch_s
+        if since_s is not None and not (
+            _SOONEST_S - start.within_s <= since_s <= _LATEST_S + start.within_s
+        ):
+            told_of = "the log's collections and those that /metrics told of"
+            return _nothing(f"{told_of} are not of the process that was launched", log)
         # what was cut to whole milliseconds lies half of one later on average, and no farther off than that
         half = log.resolution_s / 2
         words = f"{start.n_collections} collections that /metrics told of"
@@ -189,14 +186,10 @@ def _at(log: GcLog, shift_s: float, within_s: float, by: str) -> AlignedLog:
     if log.n_unknown:
         notes.append(f"{log.n_unknown} lines could not be read, such as {log.unknown_examples[0]!r}")
     return AlignedLog(
-        collector=log.collector,
-        events={cause: tuple(spans) for cause, spans in events.items()},
-        collections=_begins(log, shift_s),
+        collector=log.collector, events={cause: tuple(spans) for cause, spans in events.items()},
+        collections=_begins(log, shift_s), placed_within_s=within_s, placed_by=by, warnings=tuple(notes),
         cycles=joined((cycle.start_s + shift_s, cycle.end_s + shift_s) for cycle in log.cycles),
-        placed_within_s=within_s,
-        placed_by=by,
-        warnings=tuple(notes),
-    )
+    )  # fmt: skip
 
 
 def _begins(log: GcLog, shift_s: float) -> tuple[float, ...]:
@@ -216,13 +209,8 @@ def _begins(log: GcLog, shift_s: float) -> tuple[float, ...]:
 
 
 def _nothing(why: str, log: GcLog | None = None) -> AlignedLog:
-    return AlignedLog(
-        collector=log.collector if log else None,
-        events={},
-        placed_within_s=None,
-        refused=why,
-        warnings=log.warnings if log else (),
-    )
+    collector, warnings = (None, ()) if log is None else (log.collector, log.warnings)
+    return AlignedLog(collector=collector, events={}, placed_within_s=None, refused=why, warnings=warnings)
 
 
 #: Between the two clocks that the runtime reads one after the other when a collection ends.
@@ -262,8 +250,3 @@ def runtime_start(log: GcLog, told: Sequence[LastCollection]) -> RuntimeStart | 
         return None
     return RuntimeStart(epoch_s=(low + high) / 2, within_s=abs(high - low) / 2, n_collections=len(seen))
 
-
-def fits_launch(start: RuntimeStart, launched: ClockReading) -> bool:
-    """Whether a process launched then can be the one whose runtime started there."""
-    since_s = start.epoch_s - launched.wall_epoch_s
-    return _SOONEST_S - start.within_s <= since_s <= _LATEST_S + start.within_s

@@ -178,54 +178,31 @@ def attribute_trial(
     sources = log_sources(service, refused, generator) | sources
     lives = lived(start, latency, events, connect_s=connect)
     cycles = inside({"gc_pause": joined(service.cycles)}, window)["gc_pause"]
-    met = bool(cycles) and not refused
     rate = len(start) / (window[1] - window[0])
     spans = sorted(span for spans in pauses.values() for span in spans)
     known = service.placed_within_s is not None
     cell = record.planned.configuration
+    notes = [f"generator: {warning}" for warning in generator.warnings]
+    notes += _coarse(levels, _resolution(record))
+    within_s, met = service.placed_within_s, asked.items() if cycles and not refused else ()
+    without = () if refused else without_at_each_place(start, latency, pauses, within_s or 0.0, _resolution(record))
     return TrialAttribution(
-        trial=f"{session.key}/{trial_id}",
-        variant=cell.variant_name,
-        label=cell.variant.label or cell.variant_name,
-        levels=cell.levels,
-        block=record.planned.block,
-        collector=service.collector,
-        n_requests=len(start),
-        window=window,
-        memory=memory_words(session.header, cell.variant_name),
-        rss_bytes=_rss_bytes(record),
-        latency_s=levels,
-        detectability_s=detectability_limit(rate, ordinary_p99(start, latency, events)),
-        n_pauses=len(spans) if known else None,
-        paused_s=covered_s(spans) if known else None,
+        trial=f"{session.key}/{trial_id}", variant=cell.variant_name, label=cell.variant.label or cell.variant_name,
+        levels=cell.levels, block=record.planned.block, collector=service.collector, n_requests=len(start),
+        window=window, memory=memory_words(session.header, cell.variant_name), rss_bytes=_rss_bytes(record),
+        latency_s=levels, detectability_s=detectability_limit(rate, ordinary_p99(start, latency, events)),
+        n_pauses=len(spans) if known else None, paused_s=covered_s(spans) if known else None,
         longest_pause_s=max((high - low for low, high in spans), default=0.0) if known else None,
         median_pause_s=float(np.median([high - low for low, high in spans])) if known and spans else None,
         n_collections=sum(window[0] <= at <= window[1] for at in service.collections) if known else None,
         most_share={name: _most_taken_s(spans, levels[name]) / levels[name] for name in asked if known},
         cycles_per_s=len(cycles) / (window[1] - window[0]) if known else None,
-        excess={
-            name: excess_in_spans(start, latency, cycles, quantile=q)
-            for name, q in (asked.items() if met else ())
-        },
-        refused=refused,
-        placed_within_s=service.placed_within_s,
-        placed_by=service.placed_by,
+        excess={name: excess_in_spans(start, latency, cycles, quantile=q) for name, q in met}, refused=refused,
+        placed_within_s=within_s, placed_by=service.placed_by, without_pauses=without, quantiles=dict(quantiles),
         tail={name: tail_shares(lives, q) for name, q in asked.items()},
-        without_pauses=()
-        if refused
-        else without_at_each_place(
-            start, latency, pauses, service.placed_within_s or 0.0, _resolution(record)
-        ),
-        quantiles=dict(quantiles),
         most_beside={name: _most(lives, beside, quantile=q) for name, q in asked.items()},
-        sources={cause: sources[cause] for cause in ORDER},
-        events=events,
-        warnings=(
-            *service.warnings,
-            *(f"generator: {warning}" for warning in generator.warnings),
-            *_coarse(levels, _resolution(record)),
-        ),
-    )
+        sources={cause: sources[cause] for cause in ORDER}, events=events, warnings=(*service.warnings, *notes),
+    )  # fmt: skip
 
 
 def _most(lives: RequestOverlap, beside: Sequence[Beside], *, quantile: float) -> dict[CauseName, float]:
