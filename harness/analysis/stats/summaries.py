@@ -78,27 +78,17 @@ _SCALE_OF: dict[Support, Scale] = {
 
 
 def mean_ci(
-    values: ArrayLike,
-    *,
-    scale: Scale = "log",
-    level: float = 0.95,
-    unit: str = "",
-    what: str = "the trial's value",
+    values: ArrayLike, *, scale: Scale = "log", level: float = 0.95, unit: str = "", what: str = "the trial's value",
     inputs: tuple[str, ...] = (),
-) -> Estimate:
-    """Return the mean over trials with a t interval on a scale.
+) -> Estimate:  # fmt: skip
+    """Return the mean over trials with a t interval on a scale; no bounds for one trial or constant values, no value
+    for values that have no place on the scale.
 
     Args:
-        values: one number per trial, shape (k,).
-        scale: ``log`` gives the geometric mean (t interval of the logarithms, then exp); ``logit`` the share
-            whose log odds are the mean of the trials'; ``reduction``, for 1 less a ratio, 1 less the geometric
-            mean of the ratios; ``linear`` the arithmetic mean, whose interval is withheld where it reaches
-            beyond what the unit allows.
-        unit: the unit of the values, copied into the estimate.
-
-    Returns:
-        The estimate; bounds are ``None`` with a warning for one trial or constant values, the
-        value too for values that have no place on the scale.
+        values: one number per trial, shape (k,). unit: of the values.
+        scale: ``log`` gives the geometric mean (t interval of the logarithms, then exp); ``logit`` the share whose log
+            odds are the mean of the trials'; ``reduction``, for 1 less a ratio, 1 less the geometric mean of the
+            ratios; ``linear`` the arithmetic mean, whose interval is withheld where the unit does not allow it.
 
     Raises:
         InputError, PseudoReplicationError: see :mod:`harness.analysis.stats.inputs`.
@@ -128,14 +118,9 @@ def mean_ci(
 
 
 def mean_within(
-    values: ArrayLike,
-    *,
-    support: Support | None = None,
-    level: float = 0.95,
-    unit: str = "",
-    what: str = "the trial's value",
-    inputs: tuple[str, ...] = (),
-) -> Estimate:
+    values: ArrayLike, *, support: Support | None = None, level: float = 0.95, unit: str = "",
+    what: str = "the trial's value", inputs: tuple[str, ...] = (),
+) -> Estimate:  # fmt: skip
     """Return the mean over trials on the scale of the quantity's support, so that its interval stays inside.
 
     Where a trial's value lies on the edge of the scale, and for two trials, the value is the arithmetic mean without an
@@ -172,13 +157,8 @@ SUMMED = ("source", "n_requests", "latency_resolution_s")
 
 
 def summarise(
-    trials: pd.DataFrame,
-    metric: str,
-    *,
-    by: Sequence[str] = ("variant",),
-    level: float = 0.95,
-    unit: str | None = None,
-) -> pd.DataFrame:
+    trials: pd.DataFrame, metric: str, *, by: Sequence[str] = ("variant",), level: float = 0.95, unit: str | None = None
+) -> pd.DataFrame:  # fmt: skip
     """Return one row per group with the estimate over its trials (:func:`mean_within`).
 
     Args:
@@ -231,13 +211,8 @@ def _summary(trials: pd.DataFrame, metric: str, *, unit: str, level: float, n_ex
             *warnings, *notes, method="refused", estimand=estimand, unit=unit, level=level, n_trials=len(present),
             inputs=inputs_of(present),
         )  # fmt: skip
-    estimate = mean_within(
-        present[metric].to_numpy(dtype=np.float64),
-        level=level,
-        unit=unit,
-        what=metric,
-        inputs=inputs_of(present),
-    )
+    values, inputs = present[metric].to_numpy(dtype=np.float64), inputs_of(present)
+    estimate = mean_within(values, level=level, unit=unit, what=metric, inputs=inputs)
     return estimate.model_copy(
         update={"warnings": (*estimate.warnings, *warnings, *notes), "n_requests": requests_of(present)}
     )
