@@ -61,13 +61,11 @@ class PowerCurve(Frozen):
 
 
 def detectable_ratio(a: ArrayLike, b: ArrayLike, *, n_blocks: int, inputs: tuple[str, ...] = ()) -> Estimate:
-    """Return the smallest ratio above 1 that ``n_blocks`` blocks tell from 1 at 95 % in ``POWER`` of sessions.
-
-    The interval is that of the spread: chi-squared, for the same ``n_blocks``.
+    """Return the smallest ratio above 1 that ``n_blocks`` blocks tell from 1 at 95 % in ``POWER`` of sessions, with the
+    interval of the spread (chi-squared).
 
     Args:
-        a, b: both arms of a session that was measured, one positive value per block each, shapes (k,).
-        n_blocks: of the session that is planned, 2 or more.
+        a, b: both arms of a session, one positive value per block each, shapes (k,). n_blocks: planned, 2 or more.
 
     Raises:
         InputError: arms of different length, values that are not positive, or fewer than two blocks planned.
@@ -120,19 +118,13 @@ def power_curve(
         if not x.size or min(x.min(), y.min()) <= 0:
             continue
         inputs = inputs_of(pd.concat([a, b]))
-        curves.append(
-            PowerCurve(
-                variant=variant,
-                reference=reference,
-                twice=variant == reference,
-                sd_log_ratio=float(np.log(x / y).std(ddof=1)) if x.size >= FEWEST_PAIRS else None,
-                n_pairs=x.size,
-                smallest=tuple(
-                    Detectable(n_blocks=n, ratio=detectable_ratio(x, y, n_blocks=n, inputs=inputs))
-                    for n in blocks
-                ),
-            )
-        )
+        ratios = {n: detectable_ratio(x, y, n_blocks=n, inputs=inputs) for n in blocks}
+        curve = PowerCurve(
+            variant=variant, reference=reference, twice=variant == reference, n_pairs=x.size,
+            sd_log_ratio=float(np.log(x / y).std(ddof=1)) if x.size >= FEWEST_PAIRS else None,
+            smallest=tuple(Detectable(n_blocks=n, ratio=ratio) for n, ratio in ratios.items()),
+        )  # fmt: skip
+        curves.append(curve)
     return tuple(curves)
 
 
@@ -216,8 +208,6 @@ def plan_repetitions(a: ArrayLike, b: ArrayLike, *, half_width: float = 0.02, le
     Args:
         a, b: of about five blocks, one positive value per block each, shapes (k,), k of 2 or more.
         half_width: as a share: 0.02 is +-2 %.
-
-    Stopping early is allowed on the interval's width, never on a p-value.
 
     Raises:
         InputError: a pilot of one block, or not positive; or no practical number of blocks is enough.
