@@ -32,7 +32,7 @@ import pandas as pd
 from harness.analysis.stats.quantiles import LATENCIES, MEAN
 from harness.model import BOUND_WORDS, BoundBy
 from harness.model.digits import percent, plain, whole_percent
-from harness.model.load_tools import BY_NAME, title_of
+from harness.model.load_tools import BY_NAME
 
 #: Shares of the smaller latency: above the first nothing is equivalent, above the second the ratio is refused.
 EQUIVALENT_UP_TO = 0.10
@@ -45,10 +45,10 @@ TOOL_COLUMNS = (GENERATOR, *(f"{ECHO}{name}" for name in (MEAN, *LATENCIES)))
 
 
 class ToolPart(NamedTuple):
-    """``share``: of the smaller of two latencies, and of more than all of it 1. ``said``: where it is known from."""
+    """``share``: of the smaller of two latencies, and of more than all of it 1. ``words``: where it is known from."""
 
     share: float
-    said: str
+    words: str
 
     @property
     def refused(self) -> bool:
@@ -58,7 +58,7 @@ class ToolPart(NamedTuple):
     @property
     def why_not_equivalent(self) -> str | None:
         """Why alike latencies do not say that the services are alike; ``None``: they may."""
-        return self.said if self.share > EQUIVALENT_UP_TO else None
+        return self.words if self.share > EQUIVALENT_UP_TO else None
 
 
 def tool_part(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> ToolPart | None:
@@ -81,24 +81,17 @@ def _of(arm: pd.DataFrame, metric: str) -> ToolPart | None:
     if not measured.empty:
         part_s, words = float(measured.median()), "the echo service has {} ms under the same load"
     else:
-        known_s = max((BY_NAME[name].sends_late_s for name in _tools(arm)), default=0.0)
+        names = map(str, arm[GENERATOR].dropna().unique()) if GENERATOR in arm else ()
+        tools = [BY_NAME[name] for name in names if name in BY_NAME]
+        known_s = max((tool.sends_late_s for tool in tools), default=0.0)
         part_s = known_s / 2 if in_middle else known_s
-        words = f"{_titles(arm)} sends {'about' if in_middle else 'up to'} {{}} ms late"
+        titles = " and ".join(tool.title for tool in tools)
+        words = f"{titles} sends {'about' if in_middle else 'up to'} {{}} ms late"
     if part_s <= 0:
         return None
     share = min(1.0, part_s / typical_s)
-    return ToolPart(
-        share, f"{words.format(plain(1e3 * part_s, 2))}, {whole_percent(share)} of the smaller latency"
-    )
-
-
-def _tools(arm: pd.DataFrame) -> list[str]:
-    names = arm[GENERATOR].dropna().unique() if GENERATOR in arm else ()
-    return [str(name) for name in names if str(name) in BY_NAME]
-
-
-def _titles(arm: pd.DataFrame) -> str:
-    return " and ".join(title_of(name) for name in _tools(arm))
+    words = f"{words.format(plain(1e3 * part_s, 2))}, {whole_percent(share)} of the smaller latency"
+    return ToolPart(share, words)
 
 
 #: Of the trials of each arm.
@@ -114,16 +107,10 @@ SHARED = "shares_cpus"
 TURNS = "service and generator share CPUs, and their turns there decide how long a request waits"
 _THROUGHPUT = (RATE, "sustained_per_s", "capacity_per_s", "serve_s")
 _PARTS: dict[BoundBy, str] = {
-    "service": "service_share",
-    "generator": "generator_share",
-    "backing": "backing_share",
-}
-
+    "service": "service_share", "generator": "generator_share", "backing": "backing_share", "machine": "machine_share",
+}  # fmt: skip
 #: The columns that are asked for here, where a table has them.
-COLUMNS = (
-    "bound_by", RATE, *_PARTS.values(), "machine_share",
-    SHARED, *TOOL_COLUMNS,
-)  # fmt: skip
+COLUMNS = ("bound_by", RATE, *_PARTS.values(), SHARED, *TOOL_COLUMNS)
 
 Condition = Literal["throughput", "at a rate"]
 
@@ -155,15 +142,16 @@ def not_about_services(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | N
     condition = condition_of(metric)
     if condition is None or not _told(a, b) or a.empty or b.empty:
         return None
-    whatever_bounded = _in_turns(a, b, metric)
-    if whatever_bounded is not None:
-        return whatever_bounded
+    if _is_latency(metric) and any(SHARED in arm and arm[SHARED].any() for arm in (a, b)):
+        return TURNS
     if _mostly(a, "service") and _mostly(b, "service"):
         return _turned_by_use(a, b, metric)
     if condition == "throughput":
         return _others(a, b, {"service"})
     if _mostly(a, "offered") and _mostly(b, "offered"):
-        return _rates_differ(a, b) or _of_the_tool(a, b, metric)
+        part = tool_part(a, b, metric)
+        mostly = f"mostly not the services' own ({part.words})" if part is not None and part.refused else None
+        return _rates_differ(a, b) or mostly
     why = _others(a, b, {"offered"} if _mostly(a, "offered") or _mostly(b, "offered") else {"service"})
     differ = _rates_differ(a, b)
     return why if differ is None else f"{why}; {differ}"
@@ -177,16 +165,6 @@ def latency_of_tool(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> ToolPart |
     if not _told(a, b) or not (_mostly(a, "offered") and _mostly(b, "offered")):
         return None
     return tool_part(a, b, metric)
-
-
-def _of_the_tool(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | None:
-    part = latency_of_tool(a, b, metric)
-    return f"mostly not the services' own ({part.said})" if part is not None and part.refused else None
-
-
-def _in_turns(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | None:
-    shared = any(SHARED in arm and arm[SHARED].any() for arm in (a, b))
-    return TURNS if shared and _is_latency(metric) else None
 
 
 def _told(*arms: pd.DataFrame) -> bool:
@@ -233,10 +211,10 @@ def _turned_by_use(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | None:
 
 def _words(by: BoundBy, trials: pd.DataFrame) -> str:
     """Return what bounded these trials; of CPUs that are shared also who used most of them."""
-    if by != "machine" or not set(_PARTS.values()) <= set(trials.columns):
+    columns = {part: column for part, column in _PARTS.items() if column in trials}
+    if by != "machine" or len(columns) < len(_PARTS) - ("machine" not in columns):
         return BOUND_WORDS[by]
-    used = {part: float(trials[column].fillna(0.0).mean()) for part, column in _PARTS.items()}
-    used["machine"] = float(trials["machine_share"].fillna(0.0).mean()) if "machine_share" in trials else 0.0
+    used = {part: float(trials[column].fillna(0.0).mean()) for part, column in columns.items()}
     most = max(used, key=lambda part: used[part])
     return BOUND_WORDS[by] if most == "machine" else f"shared CPUs, most used by {BOUND_WORDS[most]}"
 
