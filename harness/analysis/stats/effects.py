@@ -8,7 +8,7 @@ to a half of all experiments where 95 % are promised. So every function here tak
 from __future__ import annotations
 
 from math import log1p
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import scipy  # loads its slow submodules when they are first used
@@ -24,14 +24,9 @@ Estimator = Literal["log_t", "welch_log_t", "fieller", "hodges_lehmann"]
 
 
 def effect_size_ci(
-    a: ArrayLike,
-    b: ArrayLike,
-    *,
-    paired: bool,
-    estimator: Estimator = "log_t",
-    level: float = 0.95,
+    a: ArrayLike, b: ArrayLike, *, paired: bool, estimator: Estimator = "log_t", level: float = 0.95,
     inputs: tuple[str, ...] = (),
-) -> Estimate:
+) -> Estimate:  # fmt: skip
     """Return the ratio a / b with its interval; above 1 means that ``a`` has more.
 
     Args:
@@ -104,23 +99,18 @@ def _hodges_lehmann(values: Floats, level: float) -> tuple[intervals.Bounds, str
 
 
 def _fieller(left: Floats, right: Floats, *, level: float, inputs: tuple[str, ...]) -> Estimate:
-    n_trials = left.size + right.size
-    method, estimand = "Fieller, unpaired", "ratio of arithmetic means over trials"
+    about: dict[str, Any] = {"method": "Fieller, unpaired", "estimand": "ratio of arithmetic means over trials"}
+    about |= {"unit": "ratio", "n_trials": left.size + right.size, "level": level, "inputs": inputs}
     if float(right.mean()) == 0.0:
-        return nothing(
-            "the mean of b is zero: no ratio", method=method, estimand=estimand, unit="ratio", n_trials=n_trials,
-            level=level, inputs=inputs,
-        )  # fmt: skip
-    if min(left.size, right.size) < 2:
-        nan = np.asarray(np.nan)
-        bounds = intervals.Bounds(centre=np.asarray(left.mean() / right.mean()), low=nan, high=nan)
-    else:
+        return nothing("the mean of b is zero: no ratio", **about)
+    nan = np.asarray(np.nan)
+    bounds = intervals.Bounds(centre=np.asarray(left.mean() / right.mean()), low=nan, high=nan)
+    if min(left.size, right.size) >= 2:
         bounds = intervals.fieller(left, right, level)
     return from_bounds(
-        None, bounds, method=method, estimand=estimand, unit="ratio", n_trials=n_trials, level=level,
-        inputs=inputs, constant=intervals.is_constant(left) and intervals.is_constant(right),
+        None, bounds, constant=intervals.is_constant(left) and intervals.is_constant(right),
         support=widest(np.concatenate([left, right]), Support.NOT_NEGATIVE),
-        unbounded="the mean of b may be zero: the interval has no end",
+        unbounded="the mean of b may be zero: the interval has no end", **about,
     )  # fmt: skip
 
 

@@ -100,13 +100,9 @@ def fieller(a: Floats, b: Floats, level: float) -> Bounds:
     # roots of (mb^2 - t2 vb) r^2 - 2 ma mb r + (ma^2 - t2 va) = 0
     square, cross, constant = mb**2 - t2 * vb, ma * mb, ma**2 - t2 * va
     inside = cross**2 - square * constant
-    centre = np.asarray(ma / mb)
-    if not (square > 0 and inside >= 0):
-        return Bounds(centre=centre, low=np.asarray(np.nan), high=np.asarray(np.nan))
-    root = np.sqrt(inside)
-    return Bounds(
-        centre=centre, low=np.asarray((cross - root) / square), high=np.asarray((cross + root) / square)
-    )
+    has_ends = square > 0 and inside >= 0
+    low, high = ((cross + s * np.sqrt(inside)) / square if has_ends else np.nan for s in (-1, 1))
+    return Bounds(centre=np.asarray(ma / mb), low=np.asarray(low), high=np.asarray(high))
 
 
 def signed_rank_cdf(k: int) -> Floats:
@@ -160,9 +156,8 @@ def withheld(estimate: Estimate) -> Estimate:
         return estimate
     reach = f"from below {ends[0]:.0%} to above {ends[1]:.0%}"
     why = f"cannot be said: the interval over {estimate.n_trials} trials reaches {reach}"
-    return estimate.model_copy(
-        update={"value": None, "low": None, "high": None, "warnings": (*estimate.warnings, why)}
-    )
+    unknown = dict.fromkeys(("value", "low", "high"))
+    return estimate.model_copy(update={**unknown, "warnings": (*estimate.warnings, why)})
 
 
 def widest(values: Floats, support: Support) -> Support:
@@ -184,20 +179,10 @@ def nothing(
 
 
 def from_bounds(
-    back: np.ufunc | None,
-    bounds: Bounds,
-    *,
-    method: str,
-    estimand: str,
-    unit: str,
-    n_trials: int,
-    level: float,
-    inputs: tuple[str, ...],
-    constant: bool,
-    extra: tuple[str, ...] = (),
-    unbounded: str = "too few trials for an interval",
-    support: Support | None = None,
-) -> Estimate:
+    back: np.ufunc | None, bounds: Bounds, *, method: str, estimand: str, unit: str, n_trials: int, level: float,
+    inputs: tuple[str, ...], constant: bool, extra: tuple[str, ...] = (),
+    unbounded: str = "too few trials for an interval", support: Support | None = None,
+) -> Estimate:  # fmt: skip
     """Turn bounds into an estimate: NaN or meaningless bounds become ``None``, and a warning says why.
 
     Bounds outside of the support (absent: by the unit) are meaningless, too: they are withheld, never cut.
