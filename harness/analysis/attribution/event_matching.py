@@ -9,6 +9,7 @@ at work, not how much they took from whom: they can have taken no more than thei
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Self
 
 import numpy as np
@@ -28,7 +29,6 @@ class Matching(Frozen):
     pairs: tuple[tuple[int, int], ...]
     n_found: int
     n_truth: int
-    tolerance_s: float
 
     @property
     def precision(self) -> float | None:
@@ -53,8 +53,6 @@ class Coincidence(Frozen):
     n_matched: int
     expected_by_chance: float
     p_value: float | None = Field(description="one-sided; None: one list is empty, nothing can be said")
-    n_shifts: int
-    seed: int
 
 
 def match_events(found: Sequence[Span], truth: Sequence[Span], *, tolerance_s: float) -> Matching:
@@ -71,12 +69,10 @@ def match_events(found: Sequence[Span], truth: Sequence[Span], *, tolerance_s: f
     by_end_truth = sorted(range(len(truth)), key=lambda i: truth[i][1])
     longest_s = max((end - start for start, end in found), default=0.0)
     # a true span that ends later may begin earlier: nothing is given up that one of the rest could touch
-    lows = (
-        np.minimum.accumulate([truth[j][0] for j in reversed(by_end_truth)])[::-1] if truth else np.empty(0)
-    )
+    lows = list(accumulate((truth[j][0] for j in reversed(by_end_truth)), min))[::-1]
     free = list(by_end_found)
     pairs: list[tuple[int, int]] = []
-    for j, lowest in zip(by_end_truth, lows.tolist(), strict=True):
+    for j, lowest in zip(by_end_truth, lows, strict=True):
         low, high = truth[j][0] - tolerance_s, truth[j][1] + tolerance_s
         while free and found[free[0]][1] < lowest - tolerance_s:
             free.pop(0)
@@ -87,9 +83,7 @@ def match_events(found: Sequence[Span], truth: Sequence[Span], *, tolerance_s: f
                 break
             if found[i][1] - longest_s > high:
                 break
-    return Matching(
-        pairs=tuple(sorted(pairs)), n_found=len(found), n_truth=len(truth), tolerance_s=tolerance_s
-    )
+    return Matching(pairs=tuple(sorted(pairs)), n_found=len(found), n_truth=len(truth))
 
 
 def _check_spans(found: Sequence[Span], truth: Sequence[Span], tolerance_s: float) -> None:
@@ -102,14 +96,8 @@ def _check_spans(found: Sequence[Span], truth: Sequence[Span], tolerance_s: floa
 
 
 def coincidence_test(
-    found: Sequence[Span],
-    truth: Sequence[Span],
-    *,
-    window: Span,
-    tolerance_s: float,
-    shifts: int = 999,
-    seed: int = 0,
-) -> Coincidence:
+    found: Sequence[Span], truth: Sequence[Span], *, window: Span, tolerance_s: float, shifts: int = 999, seed: int = 0
+) -> Coincidence:  # fmt: skip
     """Test whether more spans coincide than circular shifts of ``found`` within ``window`` would give.
 
     Args:
@@ -125,9 +113,9 @@ def coincidence_test(
     _check_spans(found, truth, tolerance_s)
     spans = np.array(found, dtype=np.float64).reshape(-1, 2)
     touching = _Touching(truth, tolerance_s)
-    observed = touching.n(*spans.T) if found and truth else 0
     if not found or not truth:
-        return Coincidence(n_matched=observed, expected_by_chance=0.0, p_value=None, n_shifts=0, seed=seed)
+        return Coincidence(n_matched=0, expected_by_chance=0.0, p_value=None)
+    observed = touching.n(*spans.T)
     rng = np.random.default_rng(seed)
     starts, lengths = spans[:, 0] - window[0], spans[:, 1] - spans[:, 0]
     by_chance = np.empty(shifts)
@@ -135,13 +123,7 @@ def coincidence_test(
         moved = (starts + shift) % length + window[0]
         by_chance[i] = touching.n(moved, moved + lengths)
     p_value = (1 + int(np.count_nonzero(by_chance >= observed))) / (shifts + 1)
-    return Coincidence(
-        n_matched=observed,
-        expected_by_chance=float(by_chance.mean()),
-        p_value=p_value,
-        n_shifts=shifts,
-        seed=seed,
-    )
+    return Coincidence(n_matched=observed, expected_by_chance=float(by_chance.mean()), p_value=p_value)
 
 
 class _Touching:
@@ -193,13 +175,8 @@ def most_lost_s(start_s: FloatArray, latency_s: FloatArray, beside: Beside) -> F
 
 
 def most_of_tail(
-    start_s: FloatArray,
-    latency_s: FloatArray,
-    explained_s: FloatArray,
-    beside: Sequence[Beside],
-    *,
-    quantile: float,
-) -> float | None:
+    start_s: FloatArray, latency_s: FloatArray, explained_s: FloatArray, beside: Sequence[Beside], *, quantile: float
+) -> float | None:  # fmt: skip
     """Return the largest share of the tail's time beyond the median that one cause can have taken of it.
 
     Args:
@@ -214,10 +191,8 @@ def most_of_tail(
     whole = float(explained.sum() + left.sum())
     if whole <= 0:
         return None
-    most = sum(
-        (most_lost_s(start_s[tail], latency_s[tail], item) for item in beside), start=np.zeros_like(left)
-    )
-    return float(np.minimum(most, left).sum()) / whole
+    lost = (most_lost_s(start_s[tail], latency_s[tail], item) for item in beside)
+    return float(np.minimum(sum(lost, start=np.zeros_like(left)), left).sum()) / whole
 
 
 #: A stall and a pause belong together when they touch within this.
