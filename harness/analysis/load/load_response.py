@@ -35,14 +35,9 @@ _QUANTILES = {"latency_p50_s": 0.50, "latency_p99_s": 0.99}
 
 
 def parts_of(
-    requests: pd.DataFrame,
-    *,
-    duration_s: float,
-    begins_s: Sequence[float] = (0.0,),
-    n_parts: int = N_PARTS,
-    samples: pd.DataFrame | None = None,
-    epoch_to_monotonic_s: float = 0.0,
-) -> pd.DataFrame:
+    requests: pd.DataFrame, *, duration_s: float, begins_s: Sequence[float] = (0.0,), n_parts: int = N_PARTS,
+    samples: pd.DataFrame | None = None, epoch_to_monotonic_s: float = 0.0,
+) -> pd.DataFrame:  # fmt: skip
     """Return one row per part: ``part`` (1...), counts, latencies of right answers, rate, CPU, memory.
 
     Args:
@@ -58,14 +53,11 @@ def parts_of(
             that the parts of the schedule cannot be cut into.
     """
     if duration_s <= 0 or n_parts < 1:
-        raise InputError(
-            "parts of a load need a length", found=f"{n_parts} of {duration_s} s", allowed="above zero"
-        )
-    if n_parts % len(begins_s):
-        n = len(begins_s)
-        raise InputError(
-            f"the load has {n} parts, each to be cut alike", found=n_parts, allowed=f"{n}, {2 * n}..."
-        )
+        parts = f"{n_parts} of {duration_s} s"
+        raise InputError("parts of a load need a length", found=parts, allowed="above zero")
+    if n_parts % (n := len(begins_s)):
+        why = f"the load has {n} parts, each to be cut alike"
+        raise InputError(why, found=n_parts, allowed=f"{n}, {2 * n}...")
     if requests.empty:
         raise InputError("no request to cut", found="0", allowed="at least one")
     begin = float(requests["start_epoch_s"].min())
@@ -76,11 +68,8 @@ def parts_of(
     rows = []
     for part in range(n_parts):
         start = begin + begins_s[part // n_each] + part % n_each * length_s + epoch_to_monotonic_s
-        rows.append(
-            {COLUMN: str(part + 1)}
-            | _latencies(requests[place == part], length_s)
-            | _resources(samples, (start, start + length_s))
-        )
+        row = _latencies(requests[place == part], length_s) | _resources(samples, (start, start + length_s))
+        rows.append({COLUMN: str(part + 1)} | row)
     return pd.DataFrame(rows)
 
 

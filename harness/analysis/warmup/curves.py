@@ -54,14 +54,19 @@ def cold_start(record: WarmUpRecord) -> ColdStart:
     warm_per_s = statistics.median(window.per_s for window in windows[-n:])
     first = _first_warm(windows, (1 - NEAR) * warm_per_s)
     before = windows[:first]
-    cpu_s = [window.cpu_s for window in before]
     return ColdStart(
         # the first window begins with the first request, or a moment after it
         seconds=windows[first].start_s if first else 0.0,
         n_requests=sum(window.n_requests for window in before),
-        cpu_s=None if None in cpu_s else sum(used for used in cpu_s if used is not None),
+        cpu_s=_cpu_s(before),
         extra_cpu_s=_extra_cpu_s(windows, n),
     )
+
+
+def _cpu_s(windows: tuple[WarmUpWindow, ...]) -> float | None:
+    used = [window.cpu_s for window in windows]
+    known = [cpu_s for cpu_s in used if cpu_s is not None]
+    return sum(known) if len(known) == len(used) else None
 
 
 def _first_warm(windows: tuple[WarmUpWindow, ...], enough_per_s: float) -> int:
@@ -74,14 +79,11 @@ def _first_warm(windows: tuple[WarmUpWindow, ...], enough_per_s: float) -> int:
 
 
 def _extra_cpu_s(windows: tuple[WarmUpWindow, ...], n: int) -> float | None:
-    warm = [window.cpu_s_per_request for window in windows[-n:]]
-    used = [window.cpu_s for window in windows]
-    known = [item for item in warm if item is not None]
-    if len(known) < n or None in used:
+    warm = [cost for window in windows[-n:] if (cost := window.cpu_s_per_request) is not None]
+    total_s = _cpu_s(windows)
+    if len(warm) < n or total_s is None:
         return None
-    n_requests = sum(window.n_requests for window in windows)
-    total_s = sum(item for item in used if item is not None)
-    return max(0.0, total_s - n_requests * statistics.median(known))
+    return max(0.0, total_s - sum(window.n_requests for window in windows) * statistics.median(warm))
 
 
 @dataclass(frozen=True, kw_only=True)
