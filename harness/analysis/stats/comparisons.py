@@ -138,16 +138,9 @@ class Comparison(Frozen):
 
 
 def compare(
-    trials: pd.DataFrame,
-    metric: str,
-    *,
-    reference: str,
-    by: Sequence[str] = (),
-    margin: float | None = None,
-    level: float = 0.95,
-    family: Family = "exploratory",
-    gated: bool = True,
-) -> tuple[Comparison, ...]:
+    trials: pd.DataFrame, metric: str, *, reference: str, by: Sequence[str] = (), margin: float | None = None,
+    level: float = 0.95, family: Family = "exploratory", gated: bool = True,
+) -> tuple[Comparison, ...]:  # fmt: skip
     """Compare every variant with the reference, block by block, at each combination of levels.
 
     Args:
@@ -168,9 +161,8 @@ def compare(
     require(trials, metric, by)
     names = list(dict.fromkeys(trials["variant"].astype(str)))
     if reference not in names:
-        raise InputError(
-            "no trial of the reference", place="reference", found=reference, allowed=", ".join(names)
-        )
+        allowed = ", ".join(names)
+        raise InputError("no trial of the reference", place="reference", found=reference, allowed=allowed)
     noises = noise_by_configuration(trials, metric)
     narrow = narrowed(trials, metric, *by, *COLUMNS, *AGE_COLUMNS, *SUMMED)
     first = narrow[~narrow["duplicate"].astype(bool)]
@@ -179,26 +171,18 @@ def compare(
     comparisons = []
     for key, cell in cells:
         own = cell.loc[cell["variant"] == reference, "configuration"].astype(str).unique()
+        levels = dict(zip(by, map(str, key), strict=True))
         comparisons += [
             _compare(
-                cell,
-                metric,
-                variant=name,
-                reference=reference,
-                levels=dict(zip(by, map(str, key), strict=True)),
-                noise=noise_for(noises, own, (reference, name), metric),
-                level=level,
-                family=family,
-                gated=gated,
-                wide=trials,
+                cell, metric, variant=name, reference=reference, levels=levels, level=level, family=family,
+                noise=noise_for(noises, own, (reference, name), metric), gated=gated, wide=trials,
             )
             for name in names
             if name != reference and (cell["variant"] == name).any()
-        ]
-    adjusted = adjust_pvalues(
-        [c.p_value for c in comparisons], method="holm" if family == "confirmatory" else "bh"
-    )
-    size = sum(c.p_value is not None for c in comparisons)
+        ]  # fmt: skip
+    p_values = [comparison.p_value for comparison in comparisons]
+    adjusted = adjust_pvalues(p_values, method="holm" if family == "confirmatory" else "bh")
+    size = sum(p is not None for p in p_values)
     return tuple(_decided(c, wanted, p, size) for c, p in zip(comparisons, adjusted, strict=True))
 
 
@@ -272,28 +256,21 @@ def _ratios(a: pd.DataFrame, b: pd.DataFrame, metric: str, what: str, level: flo
 
 def _decided(comparison: Comparison, wanted: float, p_adjusted: float | None, size: int) -> Comparison:
 
-    def said_of(not_about: str | None) -> Decision:
+    def decided(not_about: str | None) -> Decision:
         return decide(
             comparison.ratio, comparison.equivalence, n_blocks=comparison.blocks_of_verdict, margin=wanted,
             noise=comparison.noise.noise, p_adjusted=p_adjusted, family_size=size, not_about=not_about,
             alike_by=comparison.alike_by,
         )  # fmt: skip
 
-    decision, not_about = said_of(comparison.not_about), comparison.not_about
+    decision, not_about = decided(comparison.not_about), comparison.not_about
     if not_about is None and decision.verdict is not Verdict.INCONCLUSIVE:
         not_about = _turned_by_age(comparison, decision.margin or wanted)
-        decision = said_of(not_about)
+        decision = decided(not_about)
     comparison = comparison.model_copy(update={"not_about": not_about})
     warnings = (*comparison.warnings, *_age_notes(comparison), *_notes(comparison, decision, wanted))
     return comparison.model_copy(
-        update={
-            "verdict": decision.verdict,
-            "margin": decision.margin,
-            "why_not_equivalent": decision.why_not_equivalent,
-            "p_adjusted": decision.p_adjusted,
-            "n_family": size,
-            "warnings": tuple(dict.fromkeys(warnings)),
-        }
+        update=dict(decision) | {"n_family": size, "warnings": tuple(dict.fromkeys(warnings))}
     )
 
 
@@ -331,11 +308,9 @@ def _age_notes(comparison: Comparison) -> list[str]:
     young = [f"{name} {age.in_words}" for name, age in _arms(comparison) if age.age == "young"]
     if young:
         notes.append(f"a result of young processes, not of warm services: {', '.join(young)}")
-    unknown = [name for name, age in _arms(comparison) if age.age == "unknown"]
+    unknown = ", ".join(name for name, age in _arms(comparison) if age.age == "unknown")
     if unknown:
-        notes.append(
-            f"nothing is known of the age of {', '.join(unknown)}: this is no result of warm services"
-        )
+        notes.append(f"nothing is known of the age of {unknown}: this is no result of warm services")
     return notes
 
 
@@ -351,15 +326,12 @@ def _notes(comparison: Comparison, decision: Decision, wanted: float) -> list[st
     if comparison.grade == "too few":
         blocks = "1 block" if comparison.n_blocks == 1 else f"{comparison.n_blocks} blocks"
         notes.append(f"{blocks}: too few for a verdict, below {FEWEST_FOR_P} no p-value is printed")
-    elif (
-        why := decision.margin_note(wanted, noise="the A/A noise", alike_by=comparison.alike_by)
-    ) is not None:
+    elif why := decision.margin_note(wanted, noise="the A/A noise", alike_by=comparison.alike_by):
         notes.append(why)
-    low, high = comparison.ratio.low, comparison.ratio.high
-    if not comparison.about_services:
-        return notes
-    if low is not None and high is not None and not low <= 1 <= high and (decision.p_adjusted or 0) > ALPHA:
-        notes.append(f"different on its own, not within its family (adjusted p = {decision.p_adjusted:.2g})")
+    low, high, p = comparison.ratio.low, comparison.ratio.high, decision.p_adjusted
+    leaves_out_1 = low is not None and high is not None and not low <= 1 <= high
+    if comparison.about_services and leaves_out_1 and p is not None and p > ALPHA:
+        notes.append(f"different on its own, not within its family (adjusted p = {p:.2g})")
     return notes
 
 
