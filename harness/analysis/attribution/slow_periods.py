@@ -105,15 +105,9 @@ class Ordinary:
         return _following(self.single, self._ratio)
 
     def log_unlucky(
-        self,
-        needed: FloatArray,
-        reached: FloatArray,
-        before: FloatArray,
-        distance: npt.NDArray[np.intp],
-        lift: FloatArray,
-        *,
-        edges: npt.NDArray[np.intp],
-    ) -> FloatArray:
+        self, needed: FloatArray, reached: FloatArray, before: FloatArray, distance: npt.NDArray[np.intp],
+        lift: FloatArray, *, edges: npt.NDArray[np.intp],
+    ) -> FloatArray:  # fmt: skip
         """Return the log of the chance of each group that its requests, having lasted ``reached``, all last ``needed``.
 
         The oldest may be slow by themselves and the others because the service drifts: the chances of all such
@@ -134,14 +128,11 @@ class Ordinary:
             second = np.append(a[1:], a[-1])
             second[edges[1:] - 1] = a[edges[1:] - 1]
             opening = np.minimum(a, second)
-            first = np.maximum(
-                *(
-                    scipy.special.log_ndtr(
-                        (rho**distance * last - opening) / np.sqrt(1 - rho ** (2 * distance))
-                    )
-                    for rho in (self.rho, self.rho_all)
-                )
+            scores = (
+                (rho**distance * last - opening) / np.sqrt(1 - rho ** (2 * distance))
+                for rho in (self.rho, self.rho_all)
             )
+            first = np.maximum(*map(scipy.special.log_ndtr, scores))
             following = self._log_following(a, self.rho * last, distance, edges[:-1])
             chances.append([_log_divided(single[i], first[i], following[i], reached[i]) for i in groups])
         return np.asarray(np.minimum(np.array(chances[0]) - np.array(chances[1]), 0.0))
@@ -316,15 +307,11 @@ def _scan(origin: float, windows: _Windows, n_slow: npt.NDArray[np.int64], usual
             # Summed up from the far end: one minus the rest would lose every digit of so small a chance.
             log_p = log_sum(_log_chance(as_many, int(n[i]), law, rest.ordinary))
             if log_p < bound:
-                results.append(
-                    Stall(
-                        start_s=float(origin + window[i] * width_s),
-                        end_s=float(origin + (window[i] + 1) * width_s),
-                        kind="slow_period",
-                        n_requests=int(k[i]),
-                        log_p=max(log_p, -1e6),
-                    )
+                low, high = (float(origin + (window[i] + by) * width_s) for by in (0, 1))
+                period = Stall(
+                    start_s=low, end_s=high, kind="slow_period", n_requests=int(k[i]), log_p=max(log_p, -1e6)
                 )
+                results.append(period)
     return results
 
 
@@ -380,9 +367,8 @@ def _log_chance(
 ) -> FloatArray:
     """Log of the chance of each ``k`` among ``n``, beta-binomial or binomial; scipy.stats takes too long to load."""
     if law is None:
-        choose = (
-            scipy.special.gammaln(n + 1) - scipy.special.gammaln(k + 1) - scipy.special.gammaln(n - k + 1)
-        )
+        gammaln = scipy.special.gammaln
+        choose = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
         return np.asarray(choose + scipy.special.xlogy(k, share) + scipy.special.xlog1py(n - k, -share))
     a, b = law
     choose = -np.log(n + 1) - scipy.special.betaln(n - k + 1, k + 1)
@@ -408,13 +394,8 @@ def merged(stalls: Sequence[Stall], distance_s: float) -> list[Stall]:
     for stall in sorted(stalls, key=lambda s: s.start_s):
         last = joined[-1] if joined else None
         if last is not None and stall.start_s - last.end_s <= distance_s:
-            joined[-1] = last.model_copy(
-                update={
-                    "end_s": max(last.end_s, stall.end_s),
-                    "n_requests": last.n_requests + stall.n_requests,
-                    "log_p": min(last.log_p, stall.log_p),
-                }
-            )
+            whole = {"end_s": max(last.end_s, stall.end_s), "n_requests": last.n_requests + stall.n_requests}
+            joined[-1] = last.model_copy(update=whole | {"log_p": min(last.log_p, stall.log_p)})
         else:
             joined.append(stall)
     return joined

@@ -71,9 +71,8 @@ def detect_stalls(
         return stalls
     low, high = (np.array([getattr(s, edge) for s in stalls]) for edge in ("start_s", "end_s"))
     quiet = ~under_way_in(trial.start, trial.end, low, high)
-    return sorted(
-        [*stalls, *slow_periods(trial.start, trial.ratio, quiet, stalls)], key=lambda stall: stall.start_s
-    )
+    periods = slow_periods(trial.start, trial.ratio, quiet, stalls)
+    return sorted([*stalls, *periods], key=lambda stall: stall.start_s)
 
 
 def stalls_at(start_s: FloatArray, latency_s: FloatArray, alphas: Sequence[float]) -> list[list[Stall]]:
@@ -111,11 +110,8 @@ def detectability_limit(rate_per_s: float, latency_p99_s: float) -> float:
         InputError: an argument is not positive.
     """
     if not (0 < rate_per_s < np.inf and 0 < latency_p99_s < np.inf):
-        raise InputError(
-            "rate and latency must be positive",
-            found=(rate_per_s, latency_p99_s),
-            allowed="above 0 and finite",
-        )
+        pair = (rate_per_s, latency_p99_s)
+        raise InputError("rate and latency must be positive", found=pair, allowed="above 0 and finite")
     return max(10.0 / rate_per_s, 2.0 * latency_p99_s)
 
 
@@ -269,13 +265,8 @@ class _Gaps:
         """
         waiting = self.request[self.edges[gap] : self.edges[gap + 1]]
         first_s = float(self.trial.start[waiting].min()) - float(self.every_s[gap])
-        return Stall(
-            start_s=max(float(self.start[gap]), first_s),
-            end_s=float(self.end[gap]),
-            kind="stall",
-            n_requests=int(self.edges[gap + 1] - self.edges[gap]),
-            log_p=log_p,
-        )
+        start_s, end_s = max(float(self.start[gap]), first_s), float(self.end[gap])
+        return Stall(start_s=start_s, end_s=end_s, kind="stall", n_requests=len(waiting), log_p=log_p)
 
 
 def _rolling_median(values: FloatArray, window: int) -> FloatArray:
@@ -308,12 +299,8 @@ def _local_rate(done: FloatArray) -> FloatArray:
     enough_before, enough_after = span_before > 0.25, span_after > 0.25
     smaller = np.minimum(before, after)
     overall = (n - 1) / max(float(done[-1] - done[0]), 1e-9)
-    rate = np.where(
-        enough_before & enough_after,
-        smaller,
-        np.where(enough_before, before, np.where(enough_after, after, overall)),
-    )
-    return np.asarray(np.maximum(rate, 1e-9))
+    one_side = np.where(enough_before, before, np.where(enough_after, after, overall))
+    return np.asarray(np.maximum(np.where(enough_before & enough_after, smaller, one_side), 1e-9))
 
 
 #: Fewer short stalls than this say nothing of how long they become by chance.

@@ -43,12 +43,9 @@ def search_capacity(
         duration_sum=goals.trials_s, preceding_targets=_COARSER, fail_fast=False,
     )  # fmt: skip
     config = Config(
-        goals=(goal,),
-        min_load=lowest_per_s,
-        max_load=highest_per_s,
-        search_duration_max=goals.at_most_s,
+        goals=(goal,), min_load=lowest_per_s, max_load=highest_per_s, search_duration_max=goals.at_most_s,
         warmup_duration=0.0,
-    )
+    )  # fmt: skip
     measurer = _Measurer(measure, goals)
     try:
         (result,) = MultipleLossRatioSearch(config).search(measurer, debug=_silent).values()
@@ -56,18 +53,18 @@ def search_capacity(
         raise CalibrationFailed(
             f"no capacity was found within {goals.at_most_s:g} s, {len(measurer.trials)} trials: {error}"
         ) from error
-    if result.relevant_lower_bound is None:
+    lower, upper = result.relevant_lower_bound, result.relevant_upper_bound
+    if lower is None:
+        lowest = min(measurer.trials, key=lambda trial: trial.rate_per_s)
         raise CalibrationFailed(
             f"{lowest_per_s:.6g}/s already misses the goals (at most {goals.loss_ratio:g} lost, at most "
-            f"{goals.late_ratio:g} later than {goals.late_after_s:g} s): {_words(measurer.trials)}"
+            f"{goals.late_ratio:g} later than {goals.late_after_s:g} s): {lowest.lost_share:.2%} lost, "
+            f"{lowest.late_share:.2%} late at {lowest.rate_per_s:.6g}/s"
         )
-    upper = result.relevant_upper_bound
     return CapacitySearch(
-        goals=goals,
-        trials=tuple(measurer.trials),
-        lower_per_s=float(result.relevant_lower_bound),
+        goals=goals, trials=tuple(measurer.trials), lower_per_s=float(lower),
         upper_per_s=None if upper is None else float(upper),
-    )
+    )  # fmt: skip
 
 
 @dataclass
@@ -87,11 +84,8 @@ class _Measurer:
         # in millionths: the library counts whole things, and its next rate follows from their ratio
         lost = round(1_000_000 * loss_to_report(trial, self.goals))
         return MeasurementResult(
-            intended_duration=intended_duration,
-            intended_load=intended_load,
-            offered_count=1_000_000,
-            loss_count=lost,
-        )
+            intended_duration=intended_duration, intended_load=intended_load, offered_count=1_000_000, loss_count=lost
+        )  # fmt: skip
 
 
 def loss_to_report(trial: SearchTrial, goals: CapacityGoals) -> float:
@@ -109,25 +103,14 @@ def loss_to_report(trial: SearchTrial, goals: CapacityGoals) -> float:
 
 
 def judged(
-    goals: CapacityGoals,
-    *,
-    rate_per_s: float,
-    duration_s: float,
-    n_arrivals: int,
-    right_per_s: float,
-    lost_share: float,
-    late_share: float,
-) -> SearchTrial:
+    goals: CapacityGoals, *, rate_per_s: float, duration_s: float, n_arrivals: int, right_per_s: float,
+    lost_share: float, late_share: float,
+) -> SearchTrial:  # fmt: skip
     """Return a trial with whether it is good; one without an arrival is: it lost nothing."""
     return SearchTrial(
         rate_per_s=rate_per_s, duration_s=duration_s, n_arrivals=n_arrivals, right_per_s=right_per_s,
         lost_share=lost_share, late_share=late_share, good=goals.excess(lost_share, late_share) <= 1,
     )  # fmt: skip
-
-
-def _words(trials: list[SearchTrial]) -> str:
-    lowest = min(trials, key=lambda trial: trial.rate_per_s)
-    return f"{lowest.lost_share:.2%} lost, {lowest.late_share:.2%} late at {lowest.rate_per_s:.6g}/s"
 
 
 def _silent(_: str) -> None:
