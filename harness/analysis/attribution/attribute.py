@@ -46,14 +46,9 @@ class Facts(Frozen):
 
 
 def share_of_quantile(
-    latency: FloatArray,
-    counterfactual: FloatArray,
-    blocks: npt.NDArray[np.intp],
-    weights: FloatArray,
-    facts: Facts,
-    words: str,
-    clear: npt.NDArray[np.bool_] | None = None,
-) -> Estimate:
+    latency: FloatArray, counterfactual: FloatArray, blocks: npt.NDArray[np.intp], weights: FloatArray, facts: Facts,
+    words: str, clear: npt.NDArray[np.bool_] | None = None,
+) -> Estimate:  # fmt: skip
     """Return the share of the quantile that is gone in ``counterfactual``; of the ``clear`` requests only, a reduction."""
     measured = float(np.quantile(latency, facts.quantile))
     estimand = f"share of p{facts.quantile * 100:g} that goes {words}"
@@ -141,16 +136,10 @@ class Attribution(Frozen):
 
 
 def attributable_fractions(
-    start_s: FloatArray,
-    latency_s: FloatArray,
-    events: Mapping[CauseName, Sequence[Span]],
-    *,
-    quantiles: Sequence[float] = (0.99,),
-    level: float = 0.95,
-    resamples: int = 500,
-    seed: int = 0,
+    start_s: FloatArray, latency_s: FloatArray, events: Mapping[CauseName, Sequence[Span]], *,
+    quantiles: Sequence[float] = (0.99,), level: float = 0.95, resamples: int = 500, seed: int = 0,
     connect_s: FloatArray | None = None,
-) -> tuple[Attribution, ...]:
+) -> tuple[Attribution, ...]:  # fmt: skip
     """Take the tail beyond each quantile apart by cause, with intervals that speak of this one trial.
 
     Args:
@@ -217,12 +206,8 @@ def _tail_parts(lives: RequestOverlap, tail: npt.NDArray[np.bool_]) -> tuple[lis
 
 
 def _causes(
-    lives: RequestOverlap,
-    tail: npt.NDArray[np.bool_],
-    blocks: npt.NDArray[np.intp],
-    weights: FloatArray,
-    facts: Facts,
-) -> dict[TailCause, Estimate]:
+    lives: RequestOverlap, tail: npt.NDArray[np.bool_], blocks: npt.NDArray[np.intp], weights: FloatArray, facts: Facts
+) -> dict[TailCause, Estimate]:  # fmt: skip
     names, part = _tail_parts(lives, tail)
     per_block = np.stack([np.bincount(blocks[tail], weights=row, minlength=weights.shape[1]) for row in part])
     resampled = weights @ per_block.T
@@ -230,12 +215,9 @@ def _causes(
     draws = np.divide(resampled, totals, out=np.full_like(resampled, np.nan), where=totals > 0)
     whole = part.sum()
     beyond = f"share of the time beyond the median, requests beyond p{facts.quantile * 100:g}, taken by"
-    return {
-        name: estimate_from(
-            float(row.sum() / whole) if whole > 0 else None, draws[:, i], facts, f"{beyond} {name}"
-        )
-        for i, (name, row) in enumerate(zip(names, part, strict=True))
-    }
+    shares = [float(row.sum() / whole) if whole > 0 else None for row in part]
+    parts = zip(names, shares, draws.T, strict=True)
+    return {name: estimate_from(share, drawn, facts, f"{beyond} {name}") for name, share, drawn in parts}
 
 
 def _warnings(start: FloatArray, latency: FloatArray, spans: Sequence[Span], n_tail: int) -> tuple[str, ...]:

@@ -8,6 +8,8 @@ everybody's.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 from pydantic import Field
@@ -79,7 +81,7 @@ def _waits(frame: pd.DataFrame, where: str, window: Span) -> Beside:
         usual = f"ordinarily {ordinary:.0%} of the time, more in {n_out} of {n} readings"
     steal = "" if np.isfinite(stolen_s).any() else ", steal is not recorded"
     words = f"pressure and steal of {where}, {_apart(at)} s apart: {usual}{steal}"
-    spans = tuple(zip(at[:-1].tolist(), at[1:].tolist(), strict=True))
+    spans = tuple(pairwise(at.tolist()))
     return Beside(cause="run_queue", spans=spans, lost_s=tuple(lost.tolist()), words=words)
 
 
@@ -102,9 +104,7 @@ def _readings(
     to_epoch_s = record.started.wall_epoch_s - record.started.monotonic_s + clock_shift(record, None).shift_s
     columns = {name: known[name].astype(float) for name in wanted}
     if wanted == ("psi_cpu_some_s",):
-        columns["steal_s"] = (
-            known["steal_s"].astype(float) if "steal_s" in known else known["monotonic_s"] * np.nan
-        )
+        columns["steal_s"] = known.get("steal_s", known["monotonic_s"] * np.nan).astype(float)
     return pd.DataFrame({"at_s": known["monotonic_s"].astype(float) + to_epoch_s, **columns})
 
 
@@ -175,10 +175,8 @@ def log_sources(service: AlignedLog, refused: str | None, generator: AlignedLog)
     """Return of the causes that logs tell where they stood; ``refused``: why the service's were not laid."""
     laid = f"; not aligned with the requests: {refused}" if refused else ""
     own = _log_as_source(service, "the service's own log", laid)
-    return {
-        **dict.fromkeys(SERVICE_CAUSES, own),
-        "generator_stall": _log_as_source(generator, "the load generator's own log", ""),
-    }
+    others: dict[CauseName, Source] = {"generator_stall": _log_as_source(generator, "the load generator's own log", "")}
+    return dict.fromkeys(SERVICE_CAUSES, own) | others
 
 
 def _log_as_source(log: AlignedLog, words: str, laid: str) -> Source:

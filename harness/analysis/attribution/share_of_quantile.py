@@ -125,14 +125,9 @@ def without_pauses(lives: RequestOverlap, step_s: float = 0.0) -> WithoutPauses:
 
 
 def pooled_share(
-    trials: Sequence[WithoutPauses],
-    way: Way,
-    quantile: float,
-    *,
-    what: str,
-    level: float = 0.95,
+    trials: Sequence[WithoutPauses], way: Way, quantile: float, *, what: str, level: float = 0.95,
     inputs: tuple[str, ...] = (),
-) -> Estimate:
+) -> Estimate:  # fmt: skip
     """Return the share of the pooled quantile that would vanish, with a delete-one-trial jackknife t interval.
 
     The jackknife works on the logarithm of the ratio of both quantiles for ``clear`` (at most 1, negative where the

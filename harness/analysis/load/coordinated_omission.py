@@ -143,13 +143,9 @@ class OmissionCheck(Frozen):
 
 
 def coordinated_omission_check(
-    start_s: FloatArray,
-    latency_s: FloatArray,
-    *,
-    users: int | None = None,
-    resolution_s: float = 0.0,
+    start_s: FloatArray, latency_s: FloatArray, *, users: int | None = None, resolution_s: float = 0.0,
     stalls: Sequence[Stall] | None = None,
-) -> OmissionCheck:
+) -> OmissionCheck:  # fmt: skip
     """Say whether a trial came from a closed loop, and correct its tail by the expected interval.
 
     Without users the requests' rhythm has to tell: nothing sent while the most wait is a closed loop's, sending on
