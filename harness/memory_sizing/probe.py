@@ -41,11 +41,9 @@ from harness.runner.trial import bounded
 from harness.runner.warm_up import User, warm_up
 from harness.workloads import Case, face_of
 
-#: So long may pass between the end of a connection and that of its process.
-DYING_S = 0.5
-BURSTS, AT_ONCE_PER_S = 3, 1e6
-#: How far a cold instance may fall behind before it is given up.
-MOST_LATE_COLD_S = 2.0
+#: So long may pass between the end of a connection and that of its process; how far a cold instance may fall behind.
+DYING_S, MOST_LATE_COLD_S = 0.5, 2.0
+READY_S, BURSTS, AT_ONCE_PER_S, MOST_USERS = 5.0, 3, 1e6, 32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +63,6 @@ class Asked:
     at_once: int = 0
     warm_up_requests: int = 0
     as_trial: tuple[Case, ...] = ()
-    ready_s: float = 5.0
     keeps_to_bytes: int | None = None
 
 
@@ -112,7 +109,7 @@ def _asked(spec: ProbeSpec, context: TrialContext, there: Path, started: list[In
     )  # fmt: skip
     first = readiness_request(asked.requests)
     instance, _ = bring_up_service(
-        ServiceSpec(launch=launch, role=spec.name, first=first, ready_s=asked.ready_s),
+        ServiceSpec(launch=launch, role=spec.name, first=first, ready_s=READY_S),
         context,
         begun=started.append,
         stop=lambda launched: stop_service(launched, context),
@@ -162,20 +159,10 @@ def _ends(instance: Instance) -> bool:
     return instance.exited() is not None
 
 
-#: More of them would be in each other's way.
-MOST_USERS = 32
-
-
 def ask_at_rate(
-    endpoint: Endpoint,
-    requests: tuple[Request, ...],
-    *,
-    rate_per_s: float,
-    n_requests: int,
-    most_late_s: float,
-    users: int = MOST_USERS,
-    timeout_s: float = 5.0,
-) -> None:
+    endpoint: Endpoint, requests: tuple[Request, ...], *, rate_per_s: float, n_requests: int, most_late_s: float,
+    users: int = MOST_USERS, timeout_s: float = 5.0,
+) -> None:  # fmt: skip
     """Send ``n_requests`` requests of the mix, evenly spaced, and check every answer.
 
     Raises:
@@ -239,17 +226,13 @@ def _refuse_over_limit(endpoint: Endpoint, file: Path, limit_bytes: int) -> None
         raise TrialFailure(Outcome.OUT_OF_MEMORY, reason)
 
 
-#: A search asks for so long, and memory is read after so long at the most: seconds.
-COLD_S, SEARCH_S, HOLD_S = 0.8, 1.5, 8.0
-#: The load's own generator asks for so long beyond the time in which loads settle, at the most: seconds.
-TRIED_S = 3.0
-FEWEST_REQUESTS = 200
-#: As many requests at one moment as the load has connections or users, up to this.
-MOST_AT_ONCE = 100
-#: Faster than this nobody can ask from within this process.
-MOST_PER_S = 500.0
-#: Of a load of users, who have no rate.
-USERS_PER_S = 200.0
+#: Seconds: a search asks for so long, memory is read after so long at the most, and the load's own generator asks for
+#: so long beyond the time in which loads settle.
+COLD_S, SEARCH_S, HOLD_S, TRIED_S = 0.8, 1.5, 8.0, 3.0
+#: Requests of a search at least, and as many at one moment as the load has connections or users, up to the second.
+FEWEST_REQUESTS, MOST_AT_ONCE = 200, 100
+#: Faster than this nobody can ask from within this process; the rate in place of users, who have none.
+MOST_PER_S, USERS_PER_S = 500.0, 200.0
 #: A program that can do little more than half of the rate comes later than this in ``SEARCH_S``; a pause does not.
 MOST_LATE_S = 0.75
 
@@ -276,7 +259,7 @@ class FitSpec:
 
     @property
     def tried(self) -> Load:
-        """The load, short: under which a heap that was found has to hold."""
+        """The load, short: under which a heap has to hold."""
         return tried(self.load, self.settle_s, len(self.requests) if is_flow(self.requests) else 1)
 
     @property
@@ -304,9 +287,9 @@ class FitSpec:
         return self._asks(self.hold_s, as_trial=self.cases, warm_up_requests=n, most_late_s=HOLD_S)
 
     def _asks(self, lasts_s: float, **more: Any) -> Asked:
-        n_requests, rate_per_s = max(FEWEST_REQUESTS, round(self.rate_per_s * lasts_s)), self.rate_per_s
-        facts = {"requests": self.requests, "rate_per_s": rate_per_s, "n_requests": n_requests}
-        return Asked(**(facts | {"most_late_s": MOST_LATE_S} | more))
+        facts: dict[str, Any] = {"requests": self.requests, "rate_per_s": self.rate_per_s, "most_late_s": MOST_LATE_S}
+        facts["n_requests"] = max(FEWEST_REQUESTS, round(self.rate_per_s * lasts_s))
+        return Asked(**(facts | more))
 
 
 def tried(load: Load, settle_s: float, n_steps: int = 1) -> Load:
@@ -322,14 +305,9 @@ TRIALS_EACH = 3
 
 def asked_of(experiment: Experiment, names: tuple[str, ...]) -> dict[str, str]:
     """Return variant -> what of its memory must be measured, of these variants and those that they name."""
-    asked: dict[str, str] = {}
-    for name in names:
-        runtime = experiment.variants[name].runtime
-        for each in (name, runtime.memory_of):
-            what = None if each is None else experiment.variants[each].runtime.memory_asked
-            if each is not None and what is not None:
-                asked[each] = what
-    return asked
+    with_others = [each for name in names for each in (name, experiment.variants[name].runtime.memory_of) if each]
+    wanted = {name: experiment.variants[name].runtime.memory_asked for name in with_others}
+    return {name: what for name, what in wanted.items() if what is not None}
 
 
 def alike(experiment: Experiment, names: tuple[str, ...]) -> list[tuple[str, ...]]:
@@ -348,9 +326,6 @@ def alike(experiment: Experiment, names: tuple[str, ...]) -> list[tuple[str, ...
 def fit_s(experiment: Experiment, names: tuple[str, ...], trial_s: float) -> float:
     """Return about how long it takes, in seconds. ``trial_s``: one trial under the load's own generator."""
     asked = tuple(asked_of(experiment, names))
-    variants = [experiment.variants[name] for name in asked]
-    held = {variant.runtime.memory_of for variant in variants} - {None}
-    limits = sum(variant.runtime.memory_of is not None for variant in variants)
-    searches = len(alike(experiment, asked))
-    searches_s = searches * (SEARCH_TAKES_S + TRIALS_EACH * trial_s)
-    return searches_s + (len(held) + 2 * limits) * (HOLD_S + START_TAKES_S)
+    matched = [other for name in asked if (other := experiment.variants[name].runtime.memory_of) is not None]
+    searches_s = len(alike(experiment, asked)) * (SEARCH_TAKES_S + TRIALS_EACH * trial_s)
+    return searches_s + (len(set(matched)) + 2 * len(matched)) * (HOLD_S + START_TAKES_S)
