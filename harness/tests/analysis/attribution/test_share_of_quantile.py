@@ -129,15 +129,6 @@ def test_few_clear_requests_in_one_trial_are_refused_with_their_count() -> None:
     assert share([*trials[:4], trial_of(rng, n, clear=1.0)]).value is not None
 
 
-def test_beyond_p99_9_each_trial_needs_a_hundred_clear_requests() -> None:
-    rng = np.random.default_rng(5)
-    enough = [trial_of(rng, 100_000, clear=1.0) for _ in range(2)]
-    assert share(enough, 0.999).value is not None
-    refused = share([*enough, trial_of(rng, 99_999, clear=1.0)], 0.999)
-    assert refused.value is None
-    assert "100 needed in each" in refused.warnings[0]
-
-
 def test_one_trial_and_trials_that_never_differ_have_a_share_without_an_interval() -> None:
     one = trial_of(np.random.default_rng(6), 100_000)
     alone, same = share([one]), share([one, one, one])
@@ -160,15 +151,6 @@ def test_where_trials_differ_and_their_share_does_not_the_interval_is_what_bins_
     assert found.value == 0
     assert (found.low, found.high) == pytest.approx((-BIN_SHARE, BIN_SHARE), rel=0.01)
     assert "the same without any one trial: the interval is one bin, 0.1%" in found.warnings
-
-
-def test_without_a_pause_the_share_is_nothing() -> None:
-    rng = np.random.default_rng(7)
-    start = np.sort(rng.uniform(0, 30, 3000))
-    latency = rng.lognormal(np.log(0.002), 0.4, 3000)
-    trial = without_pauses(lived(start, latency, {"gc_pause": ()}))
-    for way in ("clear", "unpaused", "drained"):
-        assert share([trial] * 5, way=way).value == 0
 
 
 def test_each_collector_of_the_session_that_comes_with_the_project_has_a_share_with_an_interval() -> None:

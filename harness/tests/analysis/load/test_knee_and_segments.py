@@ -77,23 +77,6 @@ def test_answers_that_follow_every_load_tell_no_capacity() -> None:
     assert "follow" in told[0].estimand
 
 
-def test_a_load_that_ends_shows_its_capacity_in_answers_where_latency_shows_no_knee() -> None:
-    """Beyond its capacity a service piles up what comes in four seconds, and no more: latency flattens again."""
-    capacity, ramp_s = 100.0, 4.0
-    backlog_s = np.maximum(0.0, LOADS - capacity) * ramp_s / capacity
-    noise = np.exp(np.random.default_rng(1).normal(0, 0.2, LOADS.size))
-    assert knee(LOADS, (0.01 + backlog_s) * noise, n_resamples=60).value is None
-    assert saturation(LOADS, answered(capacity, 0.05), n_resamples=60).value == pytest.approx(
-        capacity, abs=12
-    )
-
-
-@pytest.mark.parametrize("answers", [[-1.0] * 12, [1.0] * 11, [float("nan")] * 12])
-def test_what_are_no_answers_is_refused(answers: list[float]) -> None:
-    with pytest.raises(InputError):
-        saturation(list(range(10, 130, 10)), answers)
-
-
 def test_too_few_loads_are_refused_with_the_reason() -> None:
     few = np.isin(LOADS, np.unique(LOADS)[: MIN_LOADS - 1])
     found = knee(LOADS[few], bent(100, 0.05)[few])

@@ -60,10 +60,3 @@ def test_every_pair_of_a_session_has_its_curve_and_the_duplicate_is_first() -> N
     assert {curve.variant for curve in others} == set(trials["variant"]) - {"go-nethttp"}
     at_10, at_20 = (point.ratio for point in others[-1].smallest)
     assert (at_10.value or 0) > (at_20.value or 0) > 1 and at_10.inputs
-
-
-def test_a_session_without_a_duplicate_has_curves_of_its_variants_alone() -> None:
-    trials = made_up_trials().query("language != 'rust' and logging == 'off' and not duplicate")
-    curves = power_curve(trials, "throughput_per_s", reference="go-nethttp")
-    assert curves and not any(one.twice for one in curves)
-    assert power_curve(pd.DataFrame(trials).iloc[:0], "throughput_per_s", reference="go-nethttp") == ()

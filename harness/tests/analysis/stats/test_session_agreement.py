@@ -12,13 +12,8 @@ from harness.analysis.stats.session_agreement import agreement, kind_of
 from harness.model import Verdict
 from harness.tests.analysis.stats.test_comparisons import METRIC, table
 
-DIFFERENT, EQUIVALENT, NEGLIGIBLE, UNDECIDED, REFUSED = (
-    Verdict.DIFFERENT,
-    Verdict.EQUIVALENT,
-    Verdict.DIFFERENT_BUT_NEGLIGIBLE,
-    Verdict.INCONCLUSIVE,
-    Verdict.NOT_ABOUT_SERVICES,
-)
+DIFFERENT, EQUIVALENT, UNDECIDED = Verdict.DIFFERENT, Verdict.EQUIVALENT, Verdict.INCONCLUSIVE
+NEGLIGIBLE, REFUSED = Verdict.DIFFERENT_BUT_NEGLIGIBLE, Verdict.NOT_ABOUT_SERVICES
 
 
 def session(ratio: float, *, seed: int = 0, cv: float = 0.02) -> tuple[Comparison, ...]:

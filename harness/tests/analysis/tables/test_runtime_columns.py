@@ -123,12 +123,8 @@ def test_of_pods_each_is_compared_with_itself_and_the_load_has_their_sum(session
     record = record_of(session, "go-gogc-100", before_load=later(METRICS, 9), after_load=METRICS)
     with pytest.raises(InputError, match="pauses became fewer"):
         runtime_columns(session, record)
-    pods = in_two_pods(
-        session,
-        record,
-        before_load=(later(METRICS, 9), METRICS),
-        after_load=(later(METRICS, 12), later(METRICS, 4)),
-    )
+    told = {"before_load": (later(METRICS, 9), METRICS), "after_load": (later(METRICS, 12), later(METRICS, 4))}
+    pods = in_two_pods(session, record, **told)
     columns, alone = runtime_columns(session, pods), record_of(session, "go-gogc-100", after_load=METRICS)
     assert columns["go_collections"] == 3 + 4
     assert columns["go_heap_bytes"] == 2 * runtime_columns(session, alone)["go_heap_bytes"]  # type: ignore[operator]  # both are counts
@@ -160,9 +156,7 @@ def test_a_trial_whose_jvm_compiles_longer_than_a_warm_one_is_flagged(
     assert (shown["compile_s"], shown["measurement_s"], shown["flags"]) == (found, 4.0, flags)
     assert with_age(row | {"measurement_s": None}, told_s)["flags"] == "noisy_machine"
     searched = with_age(row | {"search_load_s": 1000.0}, told_s)
-    assert searched["flags"] == "noisy_machine", (
-        "what compiled during the loads of a search is a share of them too"
-    )
+    assert searched["flags"] == "noisy_machine"  # compiling during the loads of a search is a share of them
 
 
 @pytest.mark.parametrize(
@@ -217,9 +211,3 @@ def test_native_memory_has_a_row_for_each_category_at_each_boundary(session: Ses
     after = frame[frame["boundary"] == "after-load"].set_index("category")["committed_bytes"]
     assert after["Java Heap"] == 40960 * 1024
     assert after.drop(TOTAL).sum() == pytest.approx(after[TOTAL], rel=1e-3)
-
-
-def test_an_answer_that_is_none_names_its_file(session: SessionFolder) -> None:
-    record = record_of(session, "serial-3x", before_load="4711:\nNative memory tracking is not enabled\n")
-    with pytest.raises(InputError, match=r"boundary-before-load\.nmt\.txt"):
-        native_memory(session, record)

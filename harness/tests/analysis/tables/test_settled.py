@@ -15,7 +15,7 @@ from harness.evidence import Evidence
 from harness.evidence.opening import find_evidence
 from harness.pipeline import StageParameters
 from harness.questions.validity import audit
-from harness.rows import Session, along, attribute, warm_up_curves
+from harness.rows import Session, along, warm_up_curves
 from harness.tests.support.synthetic import make_project, make_session
 
 SETTLE_S = 0.9
@@ -111,13 +111,6 @@ def test_a_ratio_of_loops_is_that_of_their_settled_requests(settled: Evidence) -
     rows = along(settled.trials, "latency_p99_s", "p99", factor="loop", base="closed").set_index("variant")
     expected = np.exp(np.mean(np.log(p99["open"]) - np.log(p99["closed"])))
     assert rows.loc["serial-64m", "value"] == pytest.approx(expected)
-
-
-def test_what_is_said_of_peaks_and_the_table_of_trials_have_one_median(settled: Evidence) -> None:
-    session = Session(root=settled.root, experiment=settled.experiment, evidence=settled)
-    told = {one.trial.rpartition("/")[2]: one.latency_s["p50"] for one in attribute(session)}
-    rows = settled.trials.set_index("trial_id")["latency_p50_s"]
-    assert told and all(rows[trial] == median for trial, median in told.items())
 
 
 def test_latencies_of_every_kind_are_settled_and_the_warm_up_curve_is_not(settled: Evidence) -> None:

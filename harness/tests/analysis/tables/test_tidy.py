@@ -179,13 +179,6 @@ def test_what_is_missing_is_named_with_the_command_that_makes_it(tmp_path: Path)
     assert tidy(tmp_path).experiments == ()
 
 
-def test_a_factor_named_like_a_standard_column_keeps_both(tmp_path: Path) -> None:
-    make_session(tmp_path)
-    tidy(tmp_path)
-    rows = load_trials(tmp_path, "toy")
-    assert set(rows["generator"]) == set(rows["factor_generator"]) == {"jmeter"}
-
-
 def test_from_raw_to_a_comparison_that_names_its_trials(tmp_path: Path) -> None:
     make_session(tmp_path, profile="quick", bundled=True)
     tidy(tmp_path)

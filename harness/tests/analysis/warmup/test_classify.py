@@ -104,10 +104,6 @@ def test_for_throughput_a_rising_series_warms_up() -> None:
     assert classify_warmup(-series, better="lower").kind is SteadyState.WARM_UP
 
 
-def test_a_series_that_starts_better_and_worse_is_a_slowdown() -> None:
-    assert classify_warmup(stepped([130, 85, 100], [60, 60, 300])).kind is SteadyState.SLOWDOWN
-
-
 def test_a_shift_within_the_tolerance_is_listed_but_no_end_of_the_steady_state() -> None:
     series = stepped([103, 100], [200, 200], sd=0.5)
     found = classify_warmup(series)
@@ -136,12 +132,6 @@ def test_equal_windows_are_flat_and_the_clock_is_doubted() -> None:
     assert "clock" in found.warnings[0]
 
 
-def test_whole_milliseconds_are_no_change() -> None:
-    rng = np.random.default_rng(2)
-    found = classify_warmup(np.where(rng.random(500) < 0.2, 2.0, 1.0))
-    assert (found.kind, found.changepoints) == (SteadyState.FLAT, ())
-
-
 def test_a_single_spike_is_no_change_of_level() -> None:
     series = stepped([100], [400])
     series[200] += 5_000.0
@@ -166,12 +156,6 @@ def test_a_decay_as_slow_as_the_noise_is_undecidable_rather_than_flat() -> None:
     found = classify_warmup(decay + stepped([100], [500], rho=0.9, seed=1))
     assert found.kind is SteadyState.UNDECIDABLE
     assert "gradual start" in found.warnings[0]
-
-
-def test_a_long_series_with_many_changes_keeps_them() -> None:
-    found = classify_warmup(stepped([100, 115] * 25, [60] * 50, rho=0.9, seed=4))
-    assert found.kind is SteadyState.NO_STEADY_STATE
-    assert len(found.changepoints) >= 40
 
 
 def test_a_gradual_warm_up_is_recognised_in_quieter_noise() -> None:
