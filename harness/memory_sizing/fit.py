@@ -186,14 +186,14 @@ def fit_memory(spec: FitSpec, context: TrialContext) -> MemoryFit:
     """
     experiment, searched = spec.experiment, spec.searched
     asked = asked_of(experiment, spec.names)
-    others = {name: other for name in asked if (other := experiment.variants[name].runtime.memory_of)}
-    builds = _built(dict.fromkeys([*asked, *others.values()]), spec)
+    partners = {name: partner for name in asked if (partner := experiment.variants[name].runtime.memory_of)}
+    builds = _built(dict.fromkeys([*asked, *partners.values()]), spec)
     attempts = Attempts(order=spec, parts=context, builds=builds)
     began_s = time.monotonic()
     least = tuple(_least(names, attempts) for names in alike(experiment, tuple(asked)))
     resolved = {name: settings for item in least for name, settings in _heaps(item, attempts).items()}
-    held = {other: attempts.held(other, resolved.get(other, {})) for other in dict.fromkeys(others.values())}
-    limits = tuple(matched_limit(name, held[other], attempts) for name, other in others.items())
+    held = {partner: attempts.held(partner, resolved.get(partner, {})) for partner in dict.fromkeys(partners.values())}
+    limits = tuple(matched_limit(name, held[partner], attempts) for name, partner in partners.items())
     return MemoryFit(
         asked=asked,
         resolved=resolved | {limit.variant: {"gomemlimit": f"{limit.limit_mib}MiB"} for limit in limits},

@@ -101,10 +101,10 @@ def held_bytes(spec: ProbeSpec, context: TrialContext) -> int:
         shutil.rmtree(spec.folder, ignore_errors=True)
 
 
-def _asked(spec: ProbeSpec, context: TrialContext, there: Path, started: list[Instance]) -> int:
+def _asked(spec: ProbeSpec, context: TrialContext, folder: Path, started: list[Instance]) -> int:
     asked, variant, service = spec.asked, spec.variant, spec.implementation
     launch = LaunchSpec(
-        implementation=service, variant=variant, build=spec.build, folder=there,
+        implementation=service, variant=variant, build=spec.build, folder=folder,
         cpus=placement_of(variant.runtime, context).service,
     )  # fmt: skip
     first = readiness_request(asked.requests)
@@ -131,10 +131,10 @@ def _asked(spec: ProbeSpec, context: TrialContext, there: Path, started: list[In
         code = instance.exited()
         stop_service(instance, context)  # what it says of its memory's end is asked for when it has ended
         if ended:
-            raise crash(code, "while it was tried", there, context.host) from failure
+            raise crash(code, "while it was tried", folder, context.host) from failure
         raise
     if held is None or instance.exited() is not None:
-        raise crash(instance.exited(), "while it was tried", there, context.host)
+        raise crash(instance.exited(), "while it was tried", folder, context.host)
     return held
 
 

@@ -24,7 +24,7 @@ from harness.model import Frozen
 
 
 class Matching(Frozen):
-    """One-to-one pairs of indices (found, truth), and how good the finding was."""
+    """One-to-one pairs of indices (detected, truth), and how good the finding was."""
 
     pairs: tuple[tuple[int, int], ...]
     n_found: int
@@ -32,7 +32,7 @@ class Matching(Frozen):
 
     @property
     def precision(self) -> float | None:
-        """Matched share of what was found; None when nothing was found."""
+        """Matched share of what was detected; None when nothing was detected."""
         return len(self.pairs) / self.n_found if self.n_found else None
 
     @property
@@ -55,50 +55,50 @@ class Coincidence(Frozen):
     p_value: float | None = Field(description="one-sided; None: one list is empty, nothing can be said")
 
 
-def match_events(found: Sequence[Span], truth: Sequence[Span], *, tolerance_s: float) -> Matching:
+def match_events(detected: Sequence[Span], truth: Sequence[Span], *, tolerance_s: float) -> Matching:
     """Pair spans that overlap once each is widened by ``tolerance_s``; each belongs to one pair at most.
 
-    Both lists are walked in time order, taking for each true span the earliest free found
+    Both lists are walked in time order, taking for each true span the earliest free detected
     span that touches it: for intervals on a line this pairs as many as any other way can.
 
     Raises:
         InputError: a span ends before it starts, or the tolerance is negative.
     """
-    _check_spans(found, truth, tolerance_s)
-    by_end_found = sorted(range(len(found)), key=lambda i: found[i][1])
+    _check_spans(detected, truth, tolerance_s)
+    by_end_found = sorted(range(len(detected)), key=lambda i: detected[i][1])
     by_end_truth = sorted(range(len(truth)), key=lambda i: truth[i][1])
-    longest_s = max((end - start for start, end in found), default=0.0)
+    longest_s = max((end - start for start, end in detected), default=0.0)
     # a true span that ends later may begin earlier: nothing is given up that one of the rest could touch
     lows = list(accumulate((truth[j][0] for j in reversed(by_end_truth)), min))[::-1]
     free = list(by_end_found)
     pairs: list[tuple[int, int]] = []
     for j, lowest in zip(by_end_truth, lows, strict=True):
         low, high = truth[j][0] - tolerance_s, truth[j][1] + tolerance_s
-        while free and found[free[0]][1] < lowest - tolerance_s:
+        while free and detected[free[0]][1] < lowest - tolerance_s:
             free.pop(0)
         for k, i in enumerate(free):
-            if found[i][0] <= high and found[i][1] >= low:
+            if detected[i][0] <= high and detected[i][1] >= low:
                 pairs.append((i, j))
                 free.pop(k)
                 break
-            if found[i][1] - longest_s > high:
+            if detected[i][1] - longest_s > high:
                 break
-    return Matching(pairs=tuple(sorted(pairs)), n_found=len(found), n_truth=len(truth))
+    return Matching(pairs=tuple(sorted(pairs)), n_found=len(detected), n_truth=len(truth))
 
 
-def _check_spans(found: Sequence[Span], truth: Sequence[Span], tolerance_s: float) -> None:
+def _check_spans(detected: Sequence[Span], truth: Sequence[Span], tolerance_s: float) -> None:
     if not tolerance_s >= 0:
         raise InputError("a tolerance cannot be negative", found=tolerance_s, allowed="seconds >= 0")
-    for name, spans in (("found", found), ("truth", truth)):
+    for name, spans in (("found", detected), ("truth", truth)):
         for span in spans:
             if not -np.inf < span[0] <= span[1] < np.inf:
                 raise InputError(f"a {name} span ends before it starts, or is not finite", found=span)
 
 
 def coincidence_test(
-    found: Sequence[Span], truth: Sequence[Span], *, window: Span, tolerance_s: float, shifts: int = 999, seed: int = 0
+    detected: Sequence[Span], truth: Sequence[Span], *, window: Span, tolerance_s: float, shifts: int = 999, seed: int = 0
 ) -> Coincidence:  # fmt: skip
-    """Test whether more spans coincide than circular shifts of ``found`` within ``window`` would give.
+    """Test whether more spans coincide than circular shifts of ``detected`` within ``window`` would give.
 
     Args:
         window: start and end of the measurement; spans are moved around it as on a ring.
@@ -110,10 +110,10 @@ def coincidence_test(
     length = window[1] - window[0]
     if not 0 < length < float("inf"):
         raise InputError("the window is empty", found=window, allowed="start < end")
-    _check_spans(found, truth, tolerance_s)
-    spans = np.array(found, dtype=np.float64).reshape(-1, 2)
+    _check_spans(detected, truth, tolerance_s)
+    spans = np.array(detected, dtype=np.float64).reshape(-1, 2)
     touching = _Touching(truth, tolerance_s)
-    if not found or not truth:
+    if not detected or not truth:
         return Coincidence(n_matched=0, expected_by_chance=0.0, p_value=None)
     observed = touching.n(*spans.T)
     rng = np.random.default_rng(seed)
@@ -127,7 +127,7 @@ def coincidence_test(
 
 
 class _Touching:
-    """Counts found spans that touch any true span: a count that a shift can be repeated for quickly."""
+    """Counts detected spans that touch any true span: a count that a shift can be repeated for quickly."""
 
     def __init__(self, truth: Sequence[Span], tolerance_s: float) -> None:
         ordered = np.array(sorted(truth), dtype=np.float64).reshape(-1, 2)

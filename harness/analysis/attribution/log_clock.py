@@ -62,7 +62,7 @@ def service_log(session: SessionFolder, record: TrialRecord) -> AlignedLog:
             if launched is not None:
                 wall_epoch_s = launched.wall_epoch_s + of_harness.shift_s - of_service.shift_s
                 launched = launched.model_copy(update={"wall_epoch_s": wall_epoch_s})
-            return placed(log, launched, told=known, clock=of_service)
+            return placed(log, launched, reported=known, clock=of_service)
     except InputError as error:
         return _nothing(str(error))
     return _nothing(f"the runtime {runtime!r} left no log of its pauses")
@@ -124,7 +124,7 @@ def placed(
     log: GcLog,
     launched: ClockReading | None = None,
     *,
-    told: Sequence[LastCollection] = (),
+    reported: Sequence[LastCollection] = (),
     clock: ClockShift | None = None,
 ) -> AlignedLog:
     """Put a log on the wall clock of the requests.
@@ -132,10 +132,10 @@ def placed(
     Args:
         launched: when the process was launched on its own machine's clock, for a log that counts from
             its start (Go).
-        told: what the same process said of its last collection, for the same.
+        reported: what the same process said of its last collection, for the same.
         clock: from that machine's clock to the requests'; default: they are the same.
     """
-    aligned = _placed_there(log, launched, told)
+    aligned = _placed_there(log, launched, reported)
     if clock is None or clock == ClockShift() or aligned.placed_within_s is None:
         return aligned
     by_s = clock.shift_s
@@ -154,14 +154,14 @@ def placed(
     )
 
 
-def _placed_there(log: GcLog, launched: ClockReading | None, told: Sequence[LastCollection]) -> AlignedLog:
+def _placed_there(log: GcLog, launched: ClockReading | None, reported: Sequence[LastCollection]) -> AlignedLog:
     """Put a log on the wall clock of the machine it was written on."""
     if log.clock == "epoch":
         # the wall clock's own stamps are milliseconds
         return _at(log, 0.0, max(log.resolution_s, 1e-3), "the log's own wall-clock stamps")
     if log.clock != "process_start":
         return _nothing("the log has no wall-clock stamps, and nothing anchors it", log)
-    start = runtime_start(log, told)
+    start = runtime_start(log, reported)
     if start is not None:
         since_s = None if launched is None else start.epoch_s - launched.wall_epoch_s
         if since_s is not None and not (
@@ -229,17 +229,17 @@ class RuntimeStart(Frozen):
     n_collections: int = Field(description="how many collections both sides told of")
 
 
-def runtime_start(log: GcLog, told: Sequence[LastCollection]) -> RuntimeStart | None:
+def runtime_start(log: GcLog, reported: Sequence[LastCollection]) -> RuntimeStart | None:
     """Bound the runtime's start; ``None``: no collection stands in both, or they contradict each other.
 
     Args:
         log: gctrace, its collections numbered.
-        told: what ``/metrics`` said, in any order; the same collection may be told of twice.
+        reported: what ``/metrics`` said, in any order; the same collection may be told of twice.
     """
     by_number = {cycle.gc_id: cycle for cycle in log.cycles}
     low, high = float("-inf"), float("inf")
     seen = set()
-    for last in told:
+    for last in reported:
         cycle = by_number.get(last.number)
         if cycle is None:
             continue

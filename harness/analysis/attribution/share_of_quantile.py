@@ -241,11 +241,11 @@ def without_at_each_place(
     )
 
 
-def over_all_places(estimate: Estimate, others: Sequence[Estimate]) -> Estimate:
+def over_all_places(estimate: Estimate, rest: Sequence[Estimate]) -> Estimate:
     """Widen an interval until it covers those of the others."""
     if estimate.low is None or estimate.high is None:
         return estimate
-    every = (estimate, *others)
+    every = (estimate, *rest)
     bounds: dict[str, object] = {
         "low": min(e.low for e in every if e.low is not None),
         "high": max(e.high for e in every if e.high is not None),

@@ -31,17 +31,17 @@ B = TypeVar("B")
 FEWEST_ROWS = 100_000
 
 
-def side_by_side(one: Callable[[], A], other: Callable[[], B], *, n_rows: int) -> tuple[A, B]:
+def side_by_side(first: Callable[[], A], second: Callable[[], B], *, n_rows: int) -> tuple[A, B]:
     """Return what both return; of ``n_rows`` or more than ``FEWEST_ROWS`` rows, they run at the same time.
 
     Raises:
         Exception: what one of them raises.
     """
     if n_rows < FEWEST_ROWS:
-        return one(), other()
+        return first(), second()
     with ThreadPoolExecutor(1) as beside:
-        waiting = beside.submit(other)
-        result = one()
+        waiting = beside.submit(second)
+        result = first()
         return result, waiting.result()
 
 

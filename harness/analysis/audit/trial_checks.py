@@ -115,23 +115,23 @@ _ABSENT = "it is not in the table"
 
 
 def near(
-    name: str, expected: float | None, found: float | None, tolerance: float = 0.0, why: str = _ABSENT
+    name: str, expected: float | None, actual: float | None, tolerance: float = 0.0, why: str = _ABSENT
 ) -> TrialCheck:
     """Hold a number against the expected one; ``tolerance``: a share of that; ``why``: where one is not known."""
-    if expected is None or found is None:
+    if expected is None or actual is None:
         return cannot(name, why)
-    return judged(name, float(expected), float(found), abs(found - expected) <= tolerance * abs(expected))
+    return judged(name, float(expected), float(actual), abs(actual - expected) <= tolerance * abs(expected))
 
 
-def exact(name: str, expected: int | None, found: float | None, why: str = _ABSENT) -> TrialCheck:
+def exact(name: str, expected: int | None, actual: float | None, why: str = _ABSENT) -> TrialCheck:
     """Hold a count against the expected one."""
-    return near(name, expected, found, why=why)
+    return near(name, expected, actual, why=why)
 
 
-def judged(name: str, expected: float, found: float, held: bool, bound: str = "") -> TrialCheck:
+def judged(name: str, expected: float, actual: float, held: bool, bound: str = "") -> TrialCheck:
     """Return a check that was made; ``bound``: words before the expected number, such as ``at most``."""
-    why = "" if held else f"expected {bound}{expected:.6g}, found {found:.6g}"
-    return TrialCheck(name=name, result="held" if held else "failed", expected=expected, found=found, why=why)
+    why = "" if held else f"expected {bound}{expected:.6g}, found {actual:.6g}"
+    return TrialCheck(name=name, result="held" if held else "failed", expected=expected, found=actual, why=why)
 
 
 def cannot(name: str, why: str) -> TrialCheck:

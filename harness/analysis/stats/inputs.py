@@ -87,12 +87,12 @@ def starts_and_latencies(start_s: ArrayLike, latency_s: ArrayLike) -> tuple[Floa
     return start, latency
 
 
-def by_start(start: Floats, *others: Floats) -> tuple[Floats, ...]:
+def by_start(start: Floats, *more: Floats) -> tuple[Floats, ...]:
     """Return these arrays in the order of the first, shapes (n,); as they are where it ascends already."""
     if bool((start[1:] >= start[:-1]).all()):
-        return start, *others
+        return start, *more
     order = np.argsort(start, kind="stable")
-    return start[order], *(item[order] for item in others)
+    return start[order], *(item[order] for item in more)
 
 
 def fraction(value: float, what: str) -> float:

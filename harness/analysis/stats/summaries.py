@@ -41,7 +41,7 @@ FEWEST = 3
 class _Way(NamedTuple):
     """There and back. ``outside``: a value has no place on the scale; ``edge``: where such a value lies, in words."""
 
-    there: Callable[[Floats], Floats]
+    forward: Callable[[Floats], Floats]
     back: Callable[[Floats], Floats]
     mean: str
     method: str
@@ -101,7 +101,7 @@ def mean_ci(
             f"a trial's value ({way.edge} or beyond) has no place on the {scale} scale", method=method,
             estimand=estimand, unit=unit, n_trials=x.size, level=level, inputs=inputs,
         )  # fmt: skip
-    work = way.there(x)
+    work = way.forward(x)
     bounds = intervals.student(work, fraction(level, "level"))
     back = intervals.Bounds(
         # the greater end of what is left is the lesser end of what is gone

@@ -189,7 +189,7 @@ ALLOWED: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "source": ("measured", "bundled"),
         "launcher": ("process", "container", "kubernetes"),
-        "outcome": tuple(one.value for one in Outcome),
+        "outcome": tuple(outcome.value for outcome in Outcome),
         "load_model": ("closed", "open"),
         "bound_by": get_args(BoundBy),
         "warm_class": ("settled", "not settled", "ended"),

@@ -105,7 +105,7 @@ def test_a_log_and_metrics_of_two_processes_are_not_joined() -> None:
     log = read_runtime_log(GOLDEN / "gctrace" / "go1.26.log")
     assert runtime_start(log, [end_of(log, 20, 1.7e9), end_of(log, 100, 1.7e9 + 0.5)]) is None
     assert runtime_start(log, [LastCollection(number=10**6, ended_epoch_s=1.7e9)]) is None
-    other = placed(log, LAUNCHED, told=[end_of(log, 20, LAUNCHED.wall_epoch_s - 60)])
+    other = placed(log, LAUNCHED, reported=[end_of(log, 20, LAUNCHED.wall_epoch_s - 60)])
     assert "not of the process that was launched" in (other.refused or "")
 
 
