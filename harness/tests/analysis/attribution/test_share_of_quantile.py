@@ -21,14 +21,8 @@ from harness.analysis.attribution.share_of_quantile import (
     without_pauses,
 )
 from harness.analysis.attribution.spans import lived
-from harness.analysis.attribution.table import attribution_table
-from harness.analysis.attribution.trial import attribute_trial
 from harness.analysis.stats.quantiles import rank
-from harness.analysis.tables.trial_row import settled_requests
-from harness.formats.detect import read_any
 from harness.model import Estimate
-from harness.store import Store
-from harness.tests.support.synthetic import ROOT
 
 NOBODY = counted(np.empty(0))
 
@@ -98,17 +92,14 @@ def test_the_pooled_share_is_one_less_the_ratio_of_both_pooled_quantiles() -> No
 
 def test_the_order_of_trials_and_the_unit_of_latency_change_nothing() -> None:
     trials = session_of(5, 3000)
-    found, turned = share(trials), share(trials[::-1])
-    assert (found.value, found.low, found.high) == pytest.approx((turned.value, turned.low, turned.high))
-    shift = 6900  # bins: all latencies a thousand times as long
-    longer = [
-        replace(one, **{name: LatencyCounts(getattr(one, name).bins + shift, getattr(one, name).counts)})
-        for one in trials
-        for name in ("measured",)
-    ]
-    longer = [replace(one, clear=LatencyCounts(one.clear.bins + shift, one.clear.counts)) for one in longer]
-    scaled = share(longer)
-    assert (found.value, found.low, found.high) == pytest.approx((scaled.value, scaled.low, scaled.high))
+
+    def longer(counts: LatencyCounts) -> LatencyCounts:
+        return LatencyCounts(counts.bins + 6900, counts.counts)  # a thousand times
+
+    scaled = [replace(one, measured=longer(one.measured), clear=longer(one.clear)) for one in trials]
+    found, *changed = (share(of) for of in (trials, trials[::-1], scaled))
+    for one in changed:
+        assert (found.value, found.low, found.high) == pytest.approx((one.value, one.low, one.high))
 
 
 def test_the_trial_is_the_unit_so_that_trials_that_differ_widen_the_interval() -> None:
@@ -151,30 +142,3 @@ def test_where_trials_differ_and_their_share_does_not_the_interval_is_what_bins_
     assert found.value == 0
     assert (found.low, found.high) == pytest.approx((-BIN_SHARE, BIN_SHARE), rel=0.01)
     assert "the same without any one trial: the interval is one bin, 0.1%" in found.warnings
-
-
-def test_each_collector_of_the_session_that_comes_with_the_project_has_a_share_with_an_interval() -> None:
-    (session,) = Store(ROOT).sessions("gc-peaks", bundled=True)
-    settle_s = session.header.settle_s
-    of_each = {
-        name for name in session.header.experiment.variants if f"-{name}" in "".join(session.finished())
-    }
-    assert of_each > {"serial-3x", "parallel-3x", "g1-3x", "z-3x", "go-gogc-100"}
-    trials = []
-    for trial in sorted(session.finished()):
-        if trial.partition("-")[2] in of_each:
-            requests = read_any(session.path(trial, "load/samples.jtl")).to_frame()  # type: ignore[union-attr]  # a JTL
-            trials.append(attribute_trial(session, trial, settled_requests(requests, settle_s)))
-    rows = {row.variant: row for row in attribution_table(trials)}
-    assert set(rows) == of_each
-    for row in rows.values():
-        for one in (row.numbers["share"], row.numbers["share_lower"], row.numbers["share_upper"]):
-            assert one.value is not None and one.estimand.startswith("pooled share of p99")
-            if (
-                one is not row.numbers["share"] and one.low is None
-            ):  # pauses of ZGC are shorter than a bin in most trials
-                assert "a share of 0 without one of the trials" in " ".join(one.warnings)
-                continue
-            assert one.low is not None and one.high is not None
-            assert one.low < one.value < one.high <= 1
-            assert len(one.inputs) == one.n_trials == 5

@@ -135,15 +135,6 @@ def test_every_request_is_in_one_part_and_no_error_is_lost(n_parts: int, n: int,
     assert (parts["throughput_per_s"] * 8 / n_parts).sum() == pytest.approx(ok.sum())
 
 
-def test_a_slow_first_part_is_seen_in_the_first_part_only() -> None:
-    start = np.arange(0, 8, 0.005)
-    latency = np.where(start < 2, 0.05, 0.002)
-    parts = parts_of(requests(1e9 + start, latency), duration_s=8)
-    assert parts["latency_mean_s"].round(6).tolist() == [0.05, 0.002, 0.002, 0.002]
-    assert parts["latency_p99_s"].round(6).tolist() == [0.05, 0.002, 0.002, 0.002]
-    assert parts["service_cores"].isna().all()
-
-
 def test_the_processor_time_of_a_part_is_that_of_its_own_window() -> None:
     start = np.arange(0, 8, 0.01)
     at = np.arange(-1, 9, 0.05)

@@ -57,25 +57,11 @@ def test_go_never_bounds_its_trials_and_a_generator_that_fills_shared_cores_is_n
     assert shared["flags"].str.contains("generator_bottleneck").sum() == 0
 
 
-def test_trials_with_a_cold_generator_are_named_among_those_that_kept_their_rate() -> None:
-    trials = trials_of("gc-peaks")
-    cold = trials[trials["generator_share"] > 0.7]
-    assert len(cold) >= 3
-    assert set(cold["bound_by"]) == {"machine"}
-    assert cold["bound_why"].str.contains("most by the generator").all()
-    assert not cold["flags"].str.contains("generator_bottleneck").any()
-    assert (trials.loc[trials["generator_share"] < 0.35, "bound_by"] == "offered").all()
-
-
 def test_a_database_that_uses_most_of_the_shared_cores_is_said() -> None:
     trials = trials_of("bank-rematch")
     per_statement = trials[trials["connections"] == "per-statement"]
     assert per_statement["bound_why"].str.contains("most by the database or upstream").any()
     assert trials["backing_share"].notna().all()
-
-
-def test_a_start_up_trial_has_no_bound() -> None:
-    assert trials_of("strings-startup")["bound_by"].isna().all()
 
 
 def test_the_reader_of_a_request_log_is_part_of_its_trial_and_no_noise() -> None:

@@ -14,10 +14,7 @@ from harness.analysis.tables.layout import load_table
 from harness.analysis.tables.tidy import tidy
 from harness.import_closure import closure
 from harness.project import find_root
-from harness.tests.support.toy_sessions import (
-    make_session,
-    trial_ids,
-)
+from harness.tests.support.toy_sessions import make_session, trial_ids
 
 
 def test_a_second_call_reads_nothing_again_and_gives_the_same_bytes(tmp_path: Path) -> None:
