@@ -50,9 +50,9 @@ READY_S, BURSTS, AT_ONCE_PER_S, MOST_USERS = 5.0, 3, 1e6, 32
 class Asked:
     """What an instance is asked, at a rate.
 
-    ``cold_requests`` come first, then ``at_once`` at the same moment, ``BURSTS`` times, as after any stall. ``as_trial``:
-    before all that the contract's cases, its own metrics, and ``warm_up_requests`` one after another, which is memory
-    too. ``keeps_to_bytes``: the limit that a Go runtime must keep to.
+    ``cold_requests`` come first, then ``at_once`` at the same moment, ``BURSTS`` times, as after any stall.
+    ``as_trial``: before all that the contract's cases, its own metrics, and ``warm_up_requests`` one after another.
+    ``keeps_to_bytes``: the limit that a Go runtime must keep to.
     """
 
     requests: tuple[Request, ...]

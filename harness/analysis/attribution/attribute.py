@@ -49,7 +49,7 @@ def share_of_quantile(
     latency: FloatArray, counterfactual: FloatArray, blocks: npt.NDArray[np.intp], weights: FloatArray, facts: Facts,
     words: str, clear: npt.NDArray[np.bool_] | None = None,
 ) -> Estimate:  # fmt: skip
-    """Return the share of the quantile that is gone in ``counterfactual``; of the ``clear`` requests only, a reduction."""
+    """Return the share of the quantile that is gone in ``counterfactual``; of ``clear`` requests, a reduction."""
     measured = float(np.quantile(latency, facts.quantile))
     estimand = f"share of p{facts.quantile * 100:g} that goes {words}"
     support = Support.SHARE if clear is None else Support.REDUCTION

@@ -96,7 +96,8 @@ def _check_spans(detected: Sequence[Span], truth: Sequence[Span], tolerance_s: f
 
 
 def coincidence_test(
-    detected: Sequence[Span], truth: Sequence[Span], *, window: Span, tolerance_s: float, shifts: int = 999, seed: int = 0
+    detected: Sequence[Span], truth: Sequence[Span], *, window: Span, tolerance_s: float, shifts: int = 999,
+    seed: int = 0,
 ) -> Coincidence:  # fmt: skip
     """Test whether more spans coincide than circular shifts of ``detected`` within ``window`` would give.
 

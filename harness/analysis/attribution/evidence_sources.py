@@ -175,8 +175,8 @@ def log_sources(service: AlignedLog, refused: str | None, generator: AlignedLog)
     """Return of the causes that logs tell where they stood; ``refused``: why the service's were not laid."""
     laid = f"; not aligned with the requests: {refused}" if refused else ""
     own = _log_as_source(service, "the service's own log", laid)
-    stalled: dict[CauseName, Source] = {"generator_stall": _log_as_source(generator, "the load generator's own log", "")}
-    return dict.fromkeys(SERVICE_CAUSES, own) | stalled
+    load = _log_as_source(generator, "the load generator's own log", "")
+    return {**dict.fromkeys(SERVICE_CAUSES, own), "generator_stall": load}
 
 
 def _log_as_source(log: AlignedLog, words: str, laid: str) -> Source:

@@ -282,7 +282,7 @@ def _windows(start_s: FloatArray, width_s: float) -> _Windows:
 
 
 def _scan(origin: float, windows: _Windows, n_slow: npt.NDArray[np.int64], usual: Ordinary) -> list[Stall]:
-    """Return the windows of one width with too many slow requests; ``n_slow``: slow ones before each, shape (n + 1,)."""
+    """Return the windows of one width with too many slow requests; ``n_slow``: before each request, shape (n + 1,)."""
     width_s, window, edges = windows
     n = np.diff(edges)
     k = np.diff(n_slow[edges]).astype(np.float64)

@@ -2,13 +2,12 @@
 """Whether the effect of one factor on a statistic of trials depends on the level of another.
 
 A trial has one p99, so it is one observation: regressions of single requests on factors (quantile regression as by
-Zhang, Meisner, Mars and Tang 2016) count the requests of a process as independent, and their intervals hold the truth in
-a fraction of the sessions they should.
+Zhang, Meisner, Mars and Tang 2016) count the requests of a process as independent, and their intervals are too narrow.
 
-An interaction is the ratio of two ratios of levels, averaged on logs over all combinations of the other factors in which
-all four cells were measured. Blocks hold each cell once, so it is one number per block, in which whatever the trials of a
-block share cancels; its t interval over blocks lets every cell have a variance of its own. In a complete factorial that
-is the saturated regression with sum coding and standard errors clustered by block.
+An interaction is the ratio of two ratios of levels, averaged on logs over all combinations of the other factors in
+which all four cells were measured. Blocks hold each cell once, so it is one number per block, in which whatever the
+trials of a block share cancels; its t interval over blocks lets every cell have a variance of its own. In a complete
+factorial that is the saturated regression with sum coding and standard errors clustered by block.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ def _bend(
 
 
 class _Fit:
-    """Least squares of both models for many sets of group means at once: squares within groups are the same for both."""
+    """Least squares of both models for many sets of group means at once; squares within groups are the same."""
 
     def __init__(self, loads: Floats, sizes: Floats) -> None:
         self._weights = np.sqrt(sizes)[:, None]

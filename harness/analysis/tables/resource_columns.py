@@ -17,7 +17,6 @@ import numpy as np
 import pandas as pd
 
 from harness.model import (
-    ContainerRecord,
     GroupReading,
     KubernetesRecord,
     MachineWindow,
@@ -204,8 +203,8 @@ def _group(reading: GroupReading | None) -> dict[str, object]:
 def pod_columns(record: TrialRecord) -> dict[str, object]:
     """Return the columns of pods; none of a trial outside a cluster.
 
-    ``last_pod_*`` are moments since the pods were asked for, of the last pod; empty where one lacks it: a pod that never
-    served is censored. Pods that were asked for later count from then. Sums are empty where one group was not read.
+    ``last_pod_*`` are moments since the pods were asked for, of the last pod; empty where one lacks it: a pod that
+    never served is censored. Pods asked for later count from then. Sums are empty where one group was not read.
     """
     instance = record.instance
     if instance is None or instance.kubernetes is None:

@@ -150,8 +150,8 @@ def doubts(model: ShiftModel, n: int) -> tuple[str, ...]:
     """Reasons why the fitted noise does not allow an answer, each a sentence."""
     notes: tuple[str, ...] = ()
     if n * (1.0 - model.rho) < UNIT_ROOT_5_PERCENT:
-        alike = f"neighbouring windows correlate at {model.rho:.2f}, so {n} of them do not tell a level from a random walk"
-        notes += (f"cannot say: {alike}; measure longer or use longer windows",)
+        alike = f"neighbouring windows correlate at {model.rho:.2f}, so {n} of them do not tell a level"
+        notes += (f"cannot say: {alike} from a random walk; measure longer or use longer windows",)
     if _whiteness_p(model.innovations / _noise_of_each(model, n)) < WHITENESS_P:
         notes += ("cannot say: the noise within segments is not autoregressive of order 1; use longer windows",)
     return notes
@@ -268,7 +268,8 @@ def classify_warmup(
         return WarmUp(kind=SteadyState.UNDECIDABLE, warnings=(why,))
     unit = standardised(series)
     if unit is None:
-        whole, why = (Segment(first=0, end=n, level=float(series[0])),), "all windows are equal: is the clock fine enough?"
+        whole = (Segment(first=0, end=n, level=float(series[0])),)
+        why = "all windows are equal: is the clock fine enough?"
         return WarmUp(kind=SteadyState.FLAT, steady_from=0, segments=whole, warnings=(why,))
     path = shift_path(unit, _candidates(unit), min_size=MIN_SIZE, seed=seed)
     called, doubted = select(unit, path, levels=(CALL_LEVEL, DOUBT_LEVEL), min_size=MIN_SIZE)

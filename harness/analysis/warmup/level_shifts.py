@@ -115,7 +115,7 @@ def _moments(
 
 
 def scan(series: FloatArray, scale: FloatArray, rho: float, min_size: int) -> tuple[FloatArray, FloatArray]:
-    """Return the loss without a shift, shape (b,), and what one shift at each place gains, shape (b, n - 2 min_size + 1).
+    """Return the loss without a shift, shape (b,), and the gain of one at each place, shape (b, n - 2 min_size + 1).
 
     ``series`` has shape (b, n), ``scale`` (b, 1). The jump's own row keeps Huber's loss; the rows after it, which a
     shift moves by (1 - rho) of its size, enter to second order.

@@ -10,7 +10,6 @@ import pytest
 
 from harness.analysis.tables import runtime_columns as module
 from harness.analysis.tables.runtime_columns import native_memory, request_columns, runtime_columns, with_age
-from harness.analysis.tables.tidy import tidy
 from harness.errors import InputError
 from harness.model import TrialRecord
 from harness.model.trial import pod_metrics_file
