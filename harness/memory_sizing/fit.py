@@ -72,10 +72,7 @@ class Attempts:
             self._asked(name, self.bounded_by(name, heap_mib), searched)
         except TrialFailure as failure:
             reason, slow = str(failure), failure.outcome == Outcome.OVERLOADED
-        took_s = time.monotonic() - began_s
-        return HeapProbe(
-            heap_mib=heap_mib, worked=reason is None, reason=reason, fell_behind=slow, took_s=took_s
-        )
+        return _probe(heap_mib, began_s, reason, slow)
 
     def heap_under_load(self, name: str, heap_mib: int) -> HeapProbe:
         """Give a variant with a heap or limit what a trial would, by the load's own generator; another schedule each
@@ -91,11 +88,8 @@ class Attempts:
         reason = fault(record)
         if reason is None and self._has_limit(name):
             reason = over_limit(next(iter(metrics), None), heap_mib * MIB)
-        return HeapProbe(
-            heap_mib=heap_mib, worked=reason is None, reason=reason,
-            fell_behind=reason is not None and was_slow(record), took_s=time.monotonic() - began_s,
-            asked_by=self.order.load.generator,
-        )  # fmt: skip
+        slow = reason is not None and was_slow(record)
+        return _probe(heap_mib, began_s, reason, slow).model_copy(update={"asked_by": self.order.load.generator})
 
     def bounded_by(self, name: str, mib: int) -> dict[str, str]:
         """Return the runtime setting that gives a variant so much memory."""
@@ -105,11 +99,7 @@ class Attempts:
         return self.order.experiment.variants[name].runtime.limit_multiple is not None
 
     def held(self, name: str, settings: Mapping[str, str]) -> HeldMemory:
-        """Return what a variant holds that another one's limit is to be matched with.
-
-        Raises:
-            MemoryFitFailed: it does not do its work.
-        """
+        """Return what a variant holds that another one's limit is to be matched with."""
         self.order.say(f"memory that {name} holds")
         rss_bytes = self.held_bytes(name, settings)
         heap_max = settings.get("heap_max", self.order.experiment.variants[name].runtime.heap_max)
@@ -153,11 +143,13 @@ class Attempts:
         return variant.model_copy(update={"runtime": variant.runtime.model_copy(update=dict(settings))})
 
 
-def fault(record: TrialRecord) -> str | None:
-    """Return why a trial's service did not bear its load; ``None``: all arrivals were answered, and rightly.
+def _probe(heap_mib: int, began_s: float, reason: str | None, slow: bool) -> HeapProbe:
+    took_s = time.monotonic() - began_s
+    return HeapProbe(heap_mib=heap_mib, worked=reason is None, reason=reason, fell_behind=slow, took_s=took_s)
 
-    A trial with a few errors is kept, flagged. A heap in which there are any is not enough.
-    """
+
+def fault(record: TrialRecord) -> str | None:
+    """Return why a trial's service did not bear its load; ``None``: all arrivals were answered, and rightly."""
     if record.outcome != Outcome.OK:
         return f"{record.outcome.value}: {record.reason}"
     load = record.load
@@ -207,11 +199,7 @@ def fit_memory(spec: FitSpec, context: TrialContext) -> MemoryFit:
 
 
 def heap_mib(multiple: float, least_mib: int) -> int:
-    """Return a multiple of the least heap in whole mebibytes, the nearest.
-
-    >>> heap_mib(1.3, 10), heap_mib(1.3, 7), heap_mib(3, 7)
-    (13, 9, 21)
-    """
+    """Return a multiple of the least heap in whole mebibytes, the nearest."""
     return max(least_mib, math.floor(multiple * least_mib + 0.5))
 
 
@@ -266,11 +254,7 @@ LEAST_LIMIT_MIB = 4
 
 
 def matched_limit(name: str, held: HeldMemory, attempts: Attempts) -> MatchedLimit:
-    """Return the limit at which the variant comes closest to what another one holds.
-
-    Raises:
-        MemoryFitFailed: it does not do its work.
-    """
+    """Return the limit at which the variant comes closest to what another one holds."""
 
     def tried(limit_mib: int) -> LimitProbe:
         attempts.order.say(f"limit of {name} at what {held.variant} holds: {limit_mib} MiB")
@@ -320,10 +304,7 @@ class SearchEnd:
 
 
 def least_heap(attempt: Attempt, *, what: str, most_mib: int = MOST_MIB) -> SearchEnd:
-    """Return the least heap that works.
-
-    Args:
-        attempt: tries one heap, in MiB. what: of what, for the message.
+    """Return the least heap that works, by ``attempt``, which tries one in MiB; ``what``: of what, for the message.
 
     Raises:
         MemoryFitFailed: none works.
@@ -341,10 +322,7 @@ def least_heap(attempt: Attempt, *, what: str, most_mib: int = MOST_MIB) -> Sear
 
 
 def enlarged(attempt: Attempt, search: SearchEnd, *, what: str, most_mib: int = MOST_MIB) -> SearchEnd:
-    """Return the heap of a search, or the next larger one that works twice in a row when it is tried otherwise.
-
-    Args:
-        attempt: the other way to try a heap, in MiB. what: of what and how, for the message.
+    """Return the heap of a search, or the next larger one that works twice in a row by another ``attempt``.
 
     Raises:
         MemoryFitFailed: none works.

@@ -50,12 +50,9 @@ class AuditedTrial:
     row: Mapping[str, object]
     load: LoadSummary
     profile: LoadProfile
-    requests: pd.DataFrame | None
-    """From the first one on, those begun while programs still settled too."""
-    settle_s: float = 0.0
-    """The head of the load that its row does not count."""
-    histogram: LatencyHistogram | None = None
-    """Where the tool counts latencies and writes no single requests: what was restored of it from its file."""
+    requests: pd.DataFrame | None  # from the first one on
+    settle_s: float = 0.0  # the head of the load that its row does not count
+    histogram: LatencyHistogram | None = None  # of a tool that writes no single requests, from its file
 
     @cached_property
     def counted(self) -> pd.DataFrame | None:

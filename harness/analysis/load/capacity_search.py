@@ -48,7 +48,7 @@ def search_capacity(
     )  # fmt: skip
     measurer = _Measurer(measure, goals)
     try:
-        (result,) = MultipleLossRatioSearch(config).search(measurer, debug=_silent).values()
+        (result,) = MultipleLossRatioSearch(config).search(measurer, debug=lambda _: None).values()
     except RuntimeError as error:  # the library's only way to say that time is over
         raise CalibrationFailed(
             f"no capacity was found within {goals.at_most_s:g} s, {len(measurer.trials)} trials: {error}"
@@ -111,7 +111,3 @@ def judged(
         rate_per_s=rate_per_s, duration_s=duration_s, n_arrivals=n_arrivals, right_per_s=right_per_s,
         lost_share=lost_share, late_share=late_share, good=goals.excess(lost_share, late_share) <= 1,
     )  # fmt: skip
-
-
-def _silent(_: str) -> None:
-    """The library tells every step; the trials are kept, and say the same."""

@@ -119,10 +119,9 @@ class Processed:
             finally:
                 fresh.unlink(missing_ok=True)
         except OSError as error:
-            raise StoreError(
-                f"{path}: cannot be written ({error.strerror or error}); make room or make data/processed writable, "
-                "then run: python -m harness tidy"
-            ) from error
+            why = f"{path}: cannot be written ({error.strerror or error})"
+            todo = "make room or make data/processed writable, then run: python -m harness tidy"
+            raise StoreError(f"{why}; {todo}") from error
 
 
 def load_trials(root: Path, experiment: str, source: Source | None = None) -> pd.DataFrame:

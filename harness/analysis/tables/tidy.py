@@ -86,11 +86,8 @@ def _rows_in(
         table = read_any(path)
         if isinstance(table, RequestTable):
             return table.placed(start_epoch_s) if table.from_zero else table
-    raise InputError(
-        "the record says that single requests were kept, but none are there",
-        file=session.folder,
-        place=folder,
-    )
+    why = "the record says that single requests were kept, but none are there"
+    raise InputError(why, file=session.folder, place=folder)
 
 
 def _load_files(session: SessionFolder, record: TrialRecord, folder: str) -> Iterator[Path]:
@@ -112,9 +109,8 @@ def read_restored(session: SessionFolder, record: TrialRecord) -> LatencyHistogr
     kinds = load.errors_by_kind
     n_answers = load.n_requests - sum(kinds.get(kind, 0) for kind in ("connect", "read", "write"))
     assert isinstance(planned.profile, ClosedLoad)  # wrk offers no other
-    interval_us = expected_interval_us(
-        duration_us=round(load.duration_s * 1e6), n_answers=n_answers, connections=planned.profile.users
-    )
+    lasted_us, users = round(load.duration_s * 1e6), planned.profile.users
+    interval_us = expected_interval_us(duration_us=lasted_us, n_answers=n_answers, connections=users)
     corrected = read_wrk_histogram(session.path(record.planned.trial_id, HISTOGRAM))
     return undo_correction(corrected, interval_us, n_recorded=n_answers - kinds.get("timeout", 0))
 
@@ -191,11 +187,8 @@ def tidy(
         for source, folders in by_name[name].items()
     ]
     experiments = tuple(tidying.run() for tidying in work)
-    return TidyResult(
-        n_fresh=sum(tidying.n_fresh for tidying in work),
-        n_unchanged=sum(tidying.n_unchanged for tidying in work),
-        experiments=experiments,
-    )
+    n_fresh, n_unchanged = (sum(getattr(item, name) for item in work) for name in ("n_fresh", "n_unchanged"))
+    return TidyResult(n_fresh=n_fresh, n_unchanged=n_unchanged, experiments=experiments)
 
 
 class _Tidying:
@@ -260,18 +253,14 @@ class _Tidying:
         self.excluded.append(Excluded(trial=f"{session.key}/{trial_id}", kind=kind, reason=reason))
 
     def _trial(
-        self,
-        session: SessionFolder,
-        trial_id: str,
-        builds: Mapping[str, BuildRecord],
-        readings: tuple[EchoReading, ...],
-    ) -> None:
+        self, session: SessionFolder, trial_id: str, builds: Mapping[str, BuildRecord], echo: Sequence[EchoReading]
+    ) -> None:  # fmt: skip
         try:
             record = session.record(trial_id)
         except InputError as error:
             self._exclude(session, trial_id, "damaged", str(error))
             return
-        row = self._row(session, record, echo_reading(readings, record))
+        row = self._row(session, record, echo_reading(echo, record))
         planned = record.planned.configuration
         row["label"] = label_of(planned.variant_name, planned.variant, builds)
         sha = record.instance.artifact_sha256 if record.instance else None
