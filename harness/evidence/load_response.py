@@ -6,11 +6,16 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from harness.analysis.load.load_response import offered_for_s, overload, recovery, serve_s, sustained_per_s
+from harness.analysis.load.load_response import (
+    failed_share,
+    offered_for_s,
+    right_share,
+    serve_s,
+    sustained_per_s,
+)
 from harness.analysis.stats.pairing import with_plain_texts
 from harness.analysis.tables.bound_columns import DATABASE_FILE, read_database, use_of
 from harness.analysis.tables.resource_columns import at_other_speed
-from harness.analysis.tables.success_shares import errors_by_kind, failed_share, right_share
 from harness.definitions import load_requests
 from harness.errors import InputError
 from harness.evidence import Evidence
@@ -35,11 +40,8 @@ def load_response(evidence: Evidence | None) -> pd.DataFrame | None:
     """Return the table of trials with what the load did to each: one row per trial, those that went wrong too.
 
     Beside the columns of ``docs/data.md``: ``offered_per_s`` (also of users who come once), ``sustained_per_s`` and
-    ``serve_s`` (see ``harness.analysis.load.load_response``), ``error_share`` and
-    ``right_share`` (of a flow in passes; what was never sent was not answered), ``errors_<kind>``,
-    ``highest_backlog``, ``left_at_last_arrival``, ``drain_s``, ``recovery_s``, ``most_connections``,
-    ``most_active``; and while requests still came ``slow_s``, ``recovery_under_load_s``, ``recovered``,
-    ``calm_after_error_s`` (see ``Recovery``).
+    ``serve_s`` (see ``harness.analysis.load.load_response``), ``error_share`` and ``right_share`` (of a flow in passes;
+    what was never sent was not answered), ``most_connections`` and ``most_active``.
     """
     if evidence is None:
         return None
@@ -53,10 +55,7 @@ def load_response(evidence: Evidence | None) -> pd.DataFrame | None:
     return with_plain_texts(frame.astype({name: "float64" for name in _FLOATS if name in frame}))
 
 
-_FLOATS = (
-    "offered_per_s", "sustained_per_s", "serve_s", "highest_backlog", "left_at_last_arrival", "drain_s", "recovery_s",
-    "most_connections", "most_active", "slow_s", "recovery_under_load_s", "calm_after_error_s",
-)  # fmt: skip
+_FLOATS = ("offered_per_s", "sustained_per_s", "serve_s", "most_connections", "most_active")
 
 
 def _pressure(evidence: Evidence, record: TrialRecord) -> dict[str, object]:
@@ -69,24 +68,17 @@ def _pressure(evidence: Evidence, record: TrialRecord) -> dict[str, object]:
         "offered_per_s": offered_per_s(cell.load, n_steps),
         "serve_s": serve_s(cell.load.profile, load),
     }
-    columns |= {
-        f"errors_{kind}": n for kind, n in errors_by_kind(load.errors_by_kind, cell.load.generator).items()
-    }
-    whole = evidence.whole_requests(record.session_id, record.planned.trial_id)
-    table = None if whole is None else evidence.settled(whole, record.session_id)
-    if whole is None or table is None or table.empty or table["start_epoch_s"].isna().any():
-        return columns
     offered_s = offered_for_s(cell.load.profile)
-    if offered_s is not None:
+    if offered_s is None:
+        return columns
+    whole = evidence.whole_requests(record.session_id, record.planned.trial_id)
+    if whole is None:
+        return columns
+    starts = evidence.settled(whole, record.session_id)["start_epoch_s"]
+    if len(starts) and not starts.isna().any():
         asked = (whole["start_epoch_s"], whole["latency_s"], whole["ok"])
-        columns |= {"sustained_per_s": sustained_per_s(*asked, offered_s)}
-    requests_of = (table["start_epoch_s"], table["latency_s"], table["ok"])
-    queue, back = overload(*requests_of), recovery(*requests_of)
-    return columns | {
-        "highest_backlog": queue.highest_backlog, "left_at_last_arrival": queue.left_at_last_arrival,
-        "drain_s": queue.drain_s, "recovery_s": queue.recovery_s, "slow_s": back.slow_s, "recovered": back.recovered,
-        "recovery_under_load_s": back.recovery_s, "calm_after_error_s": back.calm_after_error_s,
-    }  # fmt: skip
+        columns["sustained_per_s"] = sustained_per_s(*asked, offered_s)
+    return columns
 
 
 def database_columns(folder: SessionFolder, record: TrialRecord) -> dict[str, object]:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One fresh instance, asked for a while and stopped: whether it did its work, and what it held at the end.
-
-It gets the CPUs that a trial's instance would; its folder is thrown away.
-"""
+"""One fresh instance, asked for a while and stopped: whether it did its work, and what it held at the end; and what is
+asked for the memory of an experiment's variants."""
 
 from __future__ import annotations
 
@@ -11,8 +9,9 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from harness.agent.http_exchange import Connection
 from harness.conformance import check
@@ -42,22 +41,18 @@ from harness.runner.trial import bounded
 from harness.runner.warm_up import User, warm_up
 from harness.workloads import Case, face_of
 
-#: So long may pass between the end of a connection and that of its process.
-DYING_S = 0.5
-BURSTS, AT_ONCE_PER_S = 3, 1e6
-#: How far a cold instance may fall behind before it is given up.
-MOST_LATE_COLD_S = 2.0
+#: So long may pass between the end of a connection and that of its process; how far a cold instance may fall behind.
+DYING_S, MOST_LATE_COLD_S = 0.5, 2.0
+READY_S, BURSTS, AT_ONCE_PER_S, MOST_USERS = 5.0, 3, 1e6, 32
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
     """What an instance is asked, at a rate.
 
-    ``cold_requests`` come first, when it may still be slow for other reasons than its memory. Then ``at_once`` come
-    at the same moment, ``BURSTS`` times: after any stall of service or generator the requests of an open load do, and
-    who has no room for them does not live under it. ``as_trial``: before all that it goes through what a trial has
-    before its load, which is memory too: the contract's cases, its own metrics, and ``warm_up_requests`` one after
-    another. ``keeps_to_bytes``: the limit that a Go runtime must keep to; see ``refuse_over_limit``.
+    ``cold_requests`` come first, then ``at_once`` at the same moment, ``BURSTS`` times, as after any stall.
+    ``as_trial``: before all that the contract's cases, its own metrics, and ``warm_up_requests`` one after another.
+    ``keeps_to_bytes``: the limit that a Go runtime must keep to.
     """
 
     requests: tuple[Request, ...]
@@ -68,13 +63,12 @@ class Asked:
     at_once: int = 0
     warm_up_requests: int = 0
     as_trial: tuple[Case, ...] = ()
-    ready_s: float = 5.0
     keeps_to_bytes: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeSpec:
-    """One instance to be tried."""
+    """One instance to be tried, on the CPUs of a trial's; ``folder`` is thrown away."""
 
     name: str
     implementation: Implementation
@@ -107,21 +101,15 @@ def held_bytes(spec: ProbeSpec, context: TrialContext) -> int:
         shutil.rmtree(spec.folder, ignore_errors=True)
 
 
-def _asked(spec: ProbeSpec, context: TrialContext, there: Path, started: list[Instance]) -> int:
-    asked = spec.asked
+def _asked(spec: ProbeSpec, context: TrialContext, folder: Path, started: list[Instance]) -> int:
+    asked, variant, service = spec.asked, spec.variant, spec.implementation
+    launch = LaunchSpec(
+        implementation=service, variant=variant, build=spec.build, folder=folder,
+        cpus=placement_of(variant.runtime, context).service,
+    )  # fmt: skip
+    first = readiness_request(asked.requests)
     instance, _ = bring_up_service(
-        ServiceSpec(
-            launch=LaunchSpec(
-                implementation=spec.implementation,
-                variant=spec.variant,
-                build=spec.build,
-                folder=there,
-                cpus=placement_of(spec.variant.runtime, context).service,
-            ),
-            role=spec.name,
-            first=readiness_request(asked.requests),
-            ready_s=asked.ready_s,
-        ),
+        ServiceSpec(launch=launch, role=spec.name, first=first, ready_s=READY_S),
         context,
         begun=started.append,
         stop=lambda launched: stop_service(launched, context),
@@ -129,26 +117,24 @@ def _asked(spec: ProbeSpec, context: TrialContext, there: Path, started: list[In
     endpoint = context.host.reach(instance.endpoint)
     try:
         if asked.as_trial:
-            settings, service = spec.variant.settings, spec.implementation
-            check(
-                endpoint, asked.as_trial, face_of(settings), service.language, service.name, settings=settings
-            )
+            face, settings = face_of(variant.settings), variant.settings
+            check(endpoint, asked.as_trial, face, service.language, service.name, settings=settings)
             save_metrics(endpoint, spec.folder / "metrics.prom")
         if asked.warm_up_requests:
             warm_up(endpoint, asked.requests, asked.warm_up_requests)
         _ask(endpoint, asked)
         if asked.keeps_to_bytes is not None:
-            refuse_over_limit(endpoint, spec.folder, asked.keeps_to_bytes)
+            _refuse_over_limit(endpoint, spec.folder / "limit.prom", asked.keeps_to_bytes)
         held = context.host.resources(watch(instance)).rss_bytes
     except TrialFailure as failure:
         ended = failure.outcome == Outcome.FAILED and _ends(instance)
         code = instance.exited()
         stop_service(instance, context)  # what it says of its memory's end is asked for when it has ended
         if ended:
-            raise crash(code, "while it was tried", there, context.host) from failure
+            raise crash(code, "while it was tried", folder, context.host) from failure
         raise
     if held is None or instance.exited() is not None:
-        raise crash(instance.exited(), "while it was tried", there, context.host)
+        raise crash(instance.exited(), "while it was tried", folder, context.host)
     return held
 
 
@@ -161,12 +147,7 @@ def _ask(endpoint: Endpoint, asked: Asked) -> None:
     for n, rate_per_s, users, late_s in parts:
         if n:
             ask_at_rate(
-                endpoint,
-                asked.requests,
-                rate_per_s=rate_per_s,
-                n_requests=n,
-                most_late_s=late_s,
-                users=users,
+                endpoint, asked.requests, rate_per_s=rate_per_s, n_requests=n, most_late_s=late_s, users=users
             )
 
 
@@ -178,21 +159,11 @@ def _ends(instance: Instance) -> bool:
     return instance.exited() is not None
 
 
-#: More of them would be in each other's way.
-MOST_USERS = 32
-
-
 def ask_at_rate(
-    endpoint: Endpoint,
-    requests: tuple[Request, ...],
-    *,
-    rate_per_s: float,
-    n_requests: int,
-    most_late_s: float,
-    users: int = MOST_USERS,
-    timeout_s: float = 5.0,
-) -> float:
-    """Send ``n_requests`` requests of the mix, evenly spaced; check every answer; return how late the latest was sent.
+    endpoint: Endpoint, requests: tuple[Request, ...], *, rate_per_s: float, n_requests: int, most_late_s: float,
+    users: int = MOST_USERS, timeout_s: float = 5.0,
+) -> None:  # fmt: skip
+    """Send ``n_requests`` requests of the mix, evenly spaced, and check every answer.
 
     Raises:
         TrialFailure: nonconforming (a wrong answer), failed (no answer), or overloaded (a request could be
@@ -200,7 +171,6 @@ def ask_at_rate(
     """
     users = min(users, n_requests)
     ends = threading.Event()
-    latest_s = [0.0] * users
     begin_s = time.monotonic()
 
     def ask(user: int) -> None:
@@ -211,11 +181,9 @@ def ask_at_rate(
             connection.close()
             due_s = begin_s + next(numbers) / rate_per_s
             late_s = time.monotonic() - due_s
-            latest_s[user] = max(latest_s[user], late_s)
             if late_s > most_late_s:
-                raise TrialFailure(
-                    Outcome.OVERLOADED, f"fell {late_s:.1f} s behind {rate_per_s:g} requests a second"
-                )
+                why = f"fell {late_s:.1f} s behind {rate_per_s:g} requests a second"
+                raise TrialFailure(Outcome.OVERLOADED, why)
             return not ends.wait(max(0.0, -late_s))
 
         try:
@@ -233,70 +201,45 @@ def ask_at_rate(
     late_s = time.monotonic() - begin_s - n_requests / rate_per_s
     if late_s > most_late_s:
         raise TrialFailure(Outcome.OVERLOADED, f"its last answer came {late_s:.1f} s late")
-    return max(latest_s)
 
 
-# ``GOMEMLIMIT`` is soft: a program that needs more takes more, and collects all the time. So a limit is enough only
-# where what the runtime holds, by its own account, is no more than the limit when the program has answered.
-
-#: A runtime that paces itself may be so far above its limit at one moment.
+#: ``GOMEMLIMIT`` is soft: a limit is enough only where what the runtime holds, by its own account, is no more than the
+#: limit when the program has answered; a runtime that paces itself may be so far above it at one moment.
 OVER_SHARE = 0.05
 _OBTAINED, _RETURNED = "go_memstats_sys_bytes", "go_memstats_heap_released_bytes"
 
 
-def managed_bytes(metrics: str) -> int | None:
-    """Return what the limit bounds, from a Go program's own metrics: memory of the runtime that it has not returned;
-    ``None``: they do not tell."""
-    values = parse_runtime_metrics(metrics).gauges
-    if _OBTAINED not in values or _RETURNED not in values:
-        return None
-    return int(values[_OBTAINED] - values[_RETURNED])
-
-
 def over_limit(metrics: str | None, limit_bytes: int) -> str | None:
-    """Return why a program does not keep to its limit, or ``None``."""
-    held = None if metrics is None else managed_bytes(metrics)
-    if held is None:
+    """Return why a Go program does not keep to its limit, by its own metrics, or ``None``."""
+    values = {} if metrics is None else parse_runtime_metrics(metrics).gauges
+    if _OBTAINED not in values or _RETURNED not in values:
         return "its metrics do not tell what its runtime holds"
+    held = int(values[_OBTAINED] - values[_RETURNED])
     if held <= (1 + OVER_SHARE) * limit_bytes:
         return None
     return f"its runtime holds {held / 2**20:.1f} MiB, more than its limit of {limit_bytes / 2**20:.1f} MiB"
 
 
-def refuse_over_limit(endpoint: Endpoint, folder: Path, limit_bytes: int) -> None:
-    """Ask a running program for its metrics.
-
-    Raises:
-        TrialFailure: out of memory: it holds more than its limit.
-    """
-    file = folder / "limit.prom"
-    values = file.read_text("utf-8") if save_metrics(endpoint, file) else None
-    reason = over_limit(values, limit_bytes)
+def _refuse_over_limit(endpoint: Endpoint, file: Path, limit_bytes: int) -> None:
+    reason = over_limit(file.read_text("utf-8") if save_metrics(endpoint, file) else None, limit_bytes)
     if reason is not None:
         raise TrialFailure(Outcome.OUT_OF_MEMORY, reason)
 
 
-#: A search asks for so long, and memory is read after so long at the most: seconds.
-COLD_S, SEARCH_S, HOLD_S = 0.8, 1.5, 8.0
-#: The load's own generator asks for so long beyond the time in which loads settle, at the most: seconds.
-TRIED_S = 3.0
-FEWEST_REQUESTS = 200
-#: As many requests at one moment as the load has connections or users, up to this.
-MOST_AT_ONCE = 100
-#: Faster than this nobody can ask from within this process.
-MOST_PER_S = 500.0
-#: Of a load of users, who have no rate.
-USERS_PER_S = 200.0
+#: Seconds: a search asks for so long, memory is read after so long at the most, and the load's own generator asks for
+#: so long beyond the time in which loads settle.
+COLD_S, SEARCH_S, HOLD_S, TRIED_S = 0.8, 1.5, 8.0, 3.0
+#: Requests of a search at least, and as many at one moment as the load has connections or users, up to the second.
+FEWEST_REQUESTS, MOST_AT_ONCE = 200, 100
+#: Faster than this nobody can ask from within this process; the rate in place of users, who have none.
+MOST_PER_S, USERS_PER_S = 500.0, 200.0
 #: A program that can do little more than half of the rate comes later than this in ``SEARCH_S``; a pause does not.
 MOST_LATE_S = 0.75
 
 
 @dataclass(frozen=True, kw_only=True)
 class FitSpec:
-    """Variants of ``experiment`` (``names``) under ``load`` and the mix and warm-up of ``configuration``.
-
-    ``generator`` offers that load, and ``settle_s`` is how long loads of the profile settle.
-    """
+    """Variants (``names``) under ``load``, which ``generator`` offers; ``settle_s``: how long loads settle."""
 
     experiment: Experiment
     names: tuple[str, ...]
@@ -316,7 +259,7 @@ class FitSpec:
 
     @property
     def tried(self) -> Load:
-        """The load, short: under which a heap that was found has to hold."""
+        """The load, short: under which a heap has to hold."""
         return tried(self.load, self.settle_s, len(self.requests) if is_flow(self.requests) else 1)
 
     @property
@@ -334,30 +277,19 @@ class FitSpec:
     def searched(self) -> Asked:
         """What a program is asked while its least heap is searched."""
         profile = self.load.profile
-        callers = profile.connections if isinstance(profile, OpenLoad) else profile.users
-        return replace(
-            self._asks(SEARCH_S),
-            cold_requests=round(self.rate_per_s * COLD_S),
-            at_once=min(callers, MOST_AT_ONCE),
-        )
+        at_once = min(profile.connections if isinstance(profile, OpenLoad) else profile.users, MOST_AT_ONCE)
+        return self._asks(SEARCH_S, cold_requests=round(self.rate_per_s * COLD_S), at_once=at_once)
 
     @property
     def held_under(self) -> Asked:
         """What a program is asked before its memory is read."""
-        return replace(
-            self._asks(self.hold_s),
-            as_trial=self.cases,
-            warm_up_requests=self.configuration.warm_up_requests,
-            most_late_s=HOLD_S,
-        )
+        n = self.configuration.warm_up_requests
+        return self._asks(self.hold_s, as_trial=self.cases, warm_up_requests=n, most_late_s=HOLD_S)
 
-    def _asks(self, lasts_s: float) -> Asked:
-        return Asked(
-            requests=self.requests,
-            rate_per_s=self.rate_per_s,
-            n_requests=max(FEWEST_REQUESTS, round(self.rate_per_s * lasts_s)),
-            most_late_s=MOST_LATE_S,
-        )
+    def _asks(self, lasts_s: float, **more: Any) -> Asked:
+        facts: dict[str, Any] = {"requests": self.requests, "rate_per_s": self.rate_per_s, "most_late_s": MOST_LATE_S}
+        facts["n_requests"] = max(FEWEST_REQUESTS, round(self.rate_per_s * lasts_s))
+        return Asked(**(facts | more))
 
 
 def tried(load: Load, settle_s: float, n_steps: int = 1) -> Load:
@@ -373,26 +305,20 @@ TRIALS_EACH = 3
 
 def asked_of(experiment: Experiment, names: tuple[str, ...]) -> dict[str, str]:
     """Return variant -> what of its memory must be measured, of these variants and those that they name."""
-    asked: dict[str, str] = {}
-    for name in names:
-        runtime = experiment.variants[name].runtime
-        for each in (name, runtime.memory_of):
-            what = None if each is None else experiment.variants[each].runtime.memory_asked
-            if each is not None and what is not None:
-                asked[each] = what
-    return asked
+    with_others = [each for name in names for each in (name, experiment.variants[name].runtime.memory_of) if each]
+    wanted = {name: experiment.variants[name].runtime.memory_asked for name in with_others}
+    return {name: what for name, what in wanted.items() if what is not None}
 
 
 def alike(experiment: Experiment, names: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Return those of the variants whose heap or limit is a multiple, together where they differ in nothing but that.
-
-    They share a least one: it belongs to the program with all its settings but the multiple.
-    """
+    """Return the variants whose heap or limit is a multiple, together where they differ in nothing but that."""
     results: dict[tuple[str, str], tuple[str, ...]] = {}
     for name in names:
         variant = experiment.variants[name]
         if variant.runtime.memory_multiple is not None:
-            key = _without_multiple(variant)
+            runtime = variant.runtime.model_copy(update={"heap_max": None, "gomemlimit": None})
+            bare = variant.model_copy(update={"runtime": runtime, "label": None})
+            key = variant.implementation, bare.model_dump_json()
             results[key] = (*results.get(key, ()), name)
     return list(results.values())
 
@@ -400,16 +326,6 @@ def alike(experiment: Experiment, names: tuple[str, ...]) -> list[tuple[str, ...
 def fit_s(experiment: Experiment, names: tuple[str, ...], trial_s: float) -> float:
     """Return about how long it takes, in seconds. ``trial_s``: one trial under the load's own generator."""
     asked = tuple(asked_of(experiment, names))
-    variants = [experiment.variants[name] for name in asked]
-    held = {variant.runtime.memory_of for variant in variants} - {None}
-    limits = sum(variant.runtime.memory_of is not None for variant in variants)
-    searches = len(alike(experiment, asked))
-    searches_s = searches * (SEARCH_TAKES_S + TRIALS_EACH * trial_s)
-    return searches_s + (len(held) + 2 * limits) * (HOLD_S + START_TAKES_S)
-
-
-def _without_multiple(variant: Variant) -> tuple[str, str]:
-    runtime = variant.runtime.model_copy(update={"heap_max": None, "gomemlimit": None})
-    return variant.implementation, variant.model_copy(
-        update={"runtime": runtime, "label": None}
-    ).model_dump_json()
+    matched = [other for name in asked if (other := experiment.variants[name].runtime.memory_of) is not None]
+    searches_s = len(alike(experiment, asked)) * (SEARCH_TAKES_S + TRIALS_EACH * trial_s)
+    return searches_s + (len(set(matched)) + 2 * len(matched)) * (HOLD_S + START_TAKES_S)

@@ -7,7 +7,7 @@ A new tool has its row here, its adapter in ``loadgen/tools/<name>.py``, and a r
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
@@ -18,8 +18,6 @@ FileOnlyName = Literal["gatling", "hey", "autocannon", "csv"]
 FileSource = GeneratorName | FileOnlyName
 #: What a tool runs as: a program of its own, a module of a Python, or a jar of a JVM.
 RunsAs = Literal["program", "python", "java"]
-#: What went wrong with a request; ``harness.analysis.tables.success_shares`` says what each means.
-ErrorKind = Literal["refused", "timeout", "server", "client", "wrong_answer", "other"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +34,6 @@ class LoadTool:
     offers, and knows how late it sent each request.
     ``only_loop``: the loop of a tool that has one only, and how it shows; ``None``: it has both.
     ``threads_option``: the word of its command that is followed by its number of threads; ``None``: it has none.
-    ``error_words``: its own words for errors, in lower case, and the kind of each.
     """
 
     name: GeneratorName
@@ -52,19 +49,7 @@ class LoadTool:
     never_sleeps: bool = False
     only_loop: tuple[Literal["closed", "open"], str] | None = None
     threads_option: str | None = None
-    error_words: Mapping[str, ErrorKind] = field(default_factory=dict)
 
-
-#: Of wrk and wrk2. ``status`` is any answer but 2xx and 3xx: an answer, and which one they do not tell.
-_WRK_WORDS: Mapping[str, ErrorKind] = MappingProxyType(
-    {
-        "connect": "refused",
-        "read": "refused",
-        "write": "refused",
-        "timeout": "timeout",
-        "status": "wrong_answer",
-    }
-)
 
 LOAD_TOOLS: tuple[LoadTool, ...] = (
     LoadTool(name="jmeter", title="JMeter", runs_as="java", checks_bodies=True, resolution_s=1e-3),
@@ -75,14 +60,6 @@ LOAD_TOOLS: tuple[LoadTool, ...] = (
         checks_bodies=True,
         resolution_s=1e-7,
         only_loop=("closed", "Locust's users wait for their answers"),
-        # what geventhttpclient raises; ``error`` is zlib's, of a body that cannot be unpacked
-        error_words={
-            "connectionerror": "refused",
-            "oserror": "refused",
-            "httpparseerror": "wrong_answer",
-            "httpprotocolviolationerror": "wrong_answer",
-            "error": "wrong_answer",
-        },
     ),
     LoadTool(
         name="wrk",
@@ -92,7 +69,6 @@ LOAD_TOOLS: tuple[LoadTool, ...] = (
         resolution_s=1e-6,
         only_loop=("closed", "wrk sends on a connection only after its answer"),
         threads_option="-t",
-        error_words=_WRK_WORDS,
     ),
     LoadTool(
         name="wrk2",
@@ -104,28 +80,10 @@ LOAD_TOOLS: tuple[LoadTool, ...] = (
         sends_late_s=2e-3,  # it waits in whole milliseconds, rounded up, and for a timer that counts whole ones
         only_loop=("open", "wrk2 counts every latency from when the request was due"),
         threads_option="-t",
-        error_words=_WRK_WORDS,
     ),
-    LoadTool(
-        name="k6",
-        title="k6",
-        checks_bodies=True,
-        resolution_s=1e-9,
-        error_words={
-            "error": "other",
-            "dns error": "refused",
-            "timeout": "timeout",
-            "dns: no such host": "refused",
-            "tcp error": "refused",
-            "broken pipe": "refused",
-            "dial error": "refused",
-            "dial timeout": "timeout",
-            "connection refused": "refused",
-            "connection reset": "refused",
-        },
-    ),
+    LoadTool(name="k6", title="k6", checks_bodies=True, resolution_s=1e-9),
     LoadTool(name="oha", title="oha", saturates=True, resolution_s=1e-9),
-    LoadTool(name="vegeta", title="vegeta", resolution_s=1e-9, error_words={"no answer": "refused"}),
+    LoadTool(name="vegeta", title="vegeta", resolution_s=1e-9),
     LoadTool(
         name="metronome",
         title="metronome",

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]  # pyarrow ships no
 
 from harness.agent.files import file_sha256
 from harness.analysis.tables import schema
-from harness.analysis.tables.layout import Processed
+from harness.analysis.tables.layout import load_trials
 from harness.analysis.tables.schema import LEDGER, Column, columns, page, unit_of
 from harness.analysis.tables.tidy import tidy
 from harness.errors import InputError, StoreError
@@ -149,7 +149,7 @@ def _json(path: Path, made: object) -> None:
 
 def _trials(root: Path, folder: Path, experiment: str) -> dict[str, Any]:
     """Write an experiment's table as Parquet and as CSV; return its resource."""
-    frame = Processed(root, experiment, "bundled").read_trials()
+    frame = load_trials(root, experiment, "bundled")
     factors = [name for name in frame.columns if name not in schema.COLUMNS]
     base = folder / "tables" / experiment
     base.mkdir(parents=True, exist_ok=True)

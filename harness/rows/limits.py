@@ -20,13 +20,13 @@ from typing import Any, Literal
 import pandas as pd
 
 from harness.analysis.load.load_response import COLUMN as PART
+from harness.analysis.load.load_response import failed_share
 from harness.analysis.stats.about_services import BOUND_SHARE, condition_of, not_about_services
 from harness.analysis.stats.ages import AGE
 from harness.analysis.stats.comparisons import Comparison, WithOthers, compare
 from harness.analysis.stats.pairing import counting
 from harness.analysis.stats.verdicts import FEWEST_FOR_P, decide, verdict
 from harness.analysis.tables.schema import factor_column
-from harness.analysis.tables.success_shares import failed_share
 from harness.definitions import read_definition
 from harness.errors import InputError
 from harness.model import Estimate, Verdict

@@ -42,10 +42,7 @@ REQUESTS = ("start_epoch_s", "latency_s", "ok", "request")
 PAUSES = ("start_s", "duration_s", "start_epoch_s")
 LOCKS = ("lock", "n", "mean_s")
 #: Columns that :meth:`Session.loads` adds to the trials (:func:`harness.evidence.load_response.load_response`).
-OF_LOAD = (
-    "offered_per_s", "sustained_per_s", "serve_s", "error_share", "right_share", "drain_s", "recovery_under_load_s",
-    "most_connections",
-)  # fmt: skip
+OF_LOAD = ("offered_per_s", "sustained_per_s", "serve_s", "error_share", "right_share", "most_connections")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,23 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much of the latency tail pauses explain, and how much stays unexplained.
 
-Every request's life is laid over the pauses; the overlap is what the pause took from it. Three answers to "what would
-the quantile have been without pauses" stand side by side:
+The overlap of a request's life with the pauses is what these took from it. Three answers to "what would the quantile
+have been without pauses": a lower bound (the overlap is subtracted, queueing behind the pause is left in), an estimate
+(the requests that started clear of every pause and of its queue drain, chosen by when they started, never by how long
+they took), and an upper bound (everything in the wake has the median). Intervals are a bootstrap over time blocks of
+one trial, because requests that follow each other are alike.
 
-* lower bound: the overlap is subtracted, queueing behind the pause is left in;
-* estimate: the requests that started clear of every pause and of its queue drain, which is what
-  the service does when it is left alone. They are chosen by when they started, never by
-  how long they took, so long requests are as likely among them as anywhere;
-* upper bound: everything in the wake is given the median.
-
-Intervals are a bootstrap over time blocks of one trial: requests that follow each other are alike, so stretches of
-time are drawn, not requests.
-
-A collector that marks beside the program takes CPU time and, in Go, makes whoever allocates help; how much of a
-request's time that was, no log tells. What can be said (:func:`excess_in_spans`) is how much rarer slow requests would
-be if those that met a collection were slow as seldom as the others: the population attributable fraction of
-epidemiology (Levin 1953). It is no proof of a cause: whatever comes with a collection, such as a burst of requests
-that brought it on, counts as its doing. Who met a span is told by when a request started, never by how long it took.
+A collector that works beside the program takes CPU time; how much of a request's time, no log tells. Instead
+:func:`excess_in_spans` gives the population attributable fraction of epidemiology (Levin 1953). It is no proof of a
+cause: whatever comes with a collection, such as a burst of requests that brought it on, counts as its doing.
 """
 
 from __future__ import annotations
@@ -54,18 +46,10 @@ class Facts(Frozen):
 
 
 def share_of_quantile(
-    latency: FloatArray,
-    counterfactual: FloatArray,
-    blocks: npt.NDArray[np.intp],
-    weights: FloatArray,
-    facts: Facts,
-    words: str,
-    clear: npt.NDArray[np.bool_] | None = None,
-) -> Estimate:
-    """Return the share of the quantile that is gone in ``counterfactual``.
-
-    Of the ``clear`` requests only it is a reduction: they are others than those that met a pause, and may be slower.
-    """
+    latency: FloatArray, counterfactual: FloatArray, blocks: npt.NDArray[np.intp], weights: FloatArray, facts: Facts,
+    words: str, clear: npt.NDArray[np.bool_] | None = None,
+) -> Estimate:  # fmt: skip
+    """Return the share of the quantile that is gone in ``counterfactual``; of ``clear`` requests, a reduction."""
     measured = float(np.quantile(latency, facts.quantile))
     estimand = f"share of p{facts.quantile * 100:g} that goes {words}"
     support = Support.SHARE if clear is None else Support.REDUCTION
@@ -108,10 +92,9 @@ def estimate_from(
 def resampled_quantile(
     values: FloatArray, blocks: npt.NDArray[np.intp], weights: FloatArray, edges: FloatArray, quantile: float
 ) -> FloatArray:
-    """Quantile of each resample, to within one bin: counts per block times how often the block was drawn.
+    """Return the quantile of each resample, to within one bin: counts per block times how often it was drawn.
 
-    Only values near the quantile and beyond are put into bins; of the others it is enough to know how
-    many there are in each block. When a resample's quantile falls among those after all, more are taken.
+    Only values near the quantile and beyond are put into bins; where a resample's quantile falls below, more are taken.
     """
     n_blocks = weights.shape[1]
     total = weights @ np.bincount(blocks, minlength=n_blocks)
@@ -130,17 +113,6 @@ def resampled_quantile(
             # Up to and with a bin stands what does not stand beyond it.
             cumulative = total[:, None] - np.append(above[:, 1:], np.zeros((len(above), 1)), axis=1)
             return np.asarray(edges[used[np.argmax(cumulative >= wanted[:, None], axis=1)]])
-
-
-def block_weights(n_blocks: int, resamples: int, seed: int) -> FloatArray:
-    """Return how often each block is drawn in each resample, shape (resamples, n_blocks)."""
-    rng = np.random.default_rng(seed)
-    return rng.multinomial(n_blocks, np.full(n_blocks, 1 / n_blocks), size=resamples).astype(np.float64)
-
-
-def time_blocks(start_s: FloatArray) -> npt.NDArray[np.intp]:
-    """Return the number of the block of one second that each request started in, shape (n,); empty blocks have none."""
-    return np.asarray(np.unique((start_s - start_s.min()).astype(int), return_inverse=True)[1])
 
 
 TailCause = CauseName | Literal["unexplained"]
@@ -164,19 +136,11 @@ class Attribution(Frozen):
 
 
 def attributable_fractions(
-    start_s: FloatArray,
-    latency_s: FloatArray,
-    events: Mapping[CauseName, Sequence[Span]],
-    *,
-    quantiles: Sequence[float] = (0.99,),
-    level: float = 0.95,
-    resamples: int = 500,
-    seed: int = 0,
+    start_s: FloatArray, latency_s: FloatArray, events: Mapping[CauseName, Sequence[Span]], *,
+    quantiles: Sequence[float] = (0.99,), level: float = 0.95, resamples: int = 500, seed: int = 0,
     connect_s: FloatArray | None = None,
-) -> tuple[Attribution, ...]:
-    """Take the tail beyond each quantile apart by cause, with intervals from a bootstrap over time blocks.
-
-    The intervals speak of this one trial; between trials compare the estimates themselves.
+) -> tuple[Attribution, ...]:  # fmt: skip
+    """Take the tail beyond each quantile apart by cause, with intervals that speak of this one trial.
 
     Args:
         connect_s: as ``attribute_latency`` takes it; what went into connecting counts as gone with the pauses.
@@ -191,8 +155,10 @@ def attributable_fractions(
     if not len(start):
         raise InputError("no request to attribute", allowed="at least one")
     lives = lived(start, latency, events, connect_s=connect_s)
-    blocks = time_blocks(start)
-    weights = block_weights(int(blocks.max()) + 1, resamples, seed)
+    blocks = np.asarray(np.unique((start - start.min()).astype(int), return_inverse=True)[1])  # of one second
+    n_blocks = int(blocks.max()) + 1
+    drawn = np.random.default_rng(seed).multinomial(n_blocks, np.full(n_blocks, 1 / n_blocks), size=resamples)
+    weights = drawn.astype(np.float64)
     facts = Facts(quantile=0.5, level=level, seed=seed, n_requests=len(start), resamples=resamples)
     return tuple(
         _tail_apart(lives, blocks, weights, facts.model_copy(update={"quantile": quantile}))
@@ -240,12 +206,8 @@ def _tail_parts(lives: RequestOverlap, tail: npt.NDArray[np.bool_]) -> tuple[lis
 
 
 def _causes(
-    lives: RequestOverlap,
-    tail: npt.NDArray[np.bool_],
-    blocks: npt.NDArray[np.intp],
-    weights: FloatArray,
-    facts: Facts,
-) -> dict[TailCause, Estimate]:
+    lives: RequestOverlap, tail: npt.NDArray[np.bool_], blocks: npt.NDArray[np.intp], weights: FloatArray, facts: Facts
+) -> dict[TailCause, Estimate]:  # fmt: skip
     names, part = _tail_parts(lives, tail)
     per_block = np.stack([np.bincount(blocks[tail], weights=row, minlength=weights.shape[1]) for row in part])
     resampled = weights @ per_block.T
@@ -253,12 +215,9 @@ def _causes(
     draws = np.divide(resampled, totals, out=np.full_like(resampled, np.nan), where=totals > 0)
     whole = part.sum()
     beyond = f"share of the time beyond the median, requests beyond p{facts.quantile * 100:g}, taken by"
-    return {
-        name: estimate_from(
-            float(row.sum() / whole) if whole > 0 else None, draws[:, i], facts, f"{beyond} {name}"
-        )
-        for i, (name, row) in enumerate(zip(names, part, strict=True))
-    }
+    shares = [float(row.sum() / whole) if whole > 0 else None for row in part]
+    parts = zip(names, shares, draws.T, strict=True)
+    return {name: estimate_from(share, drawn, facts, f"{beyond} {name}") for name, share, drawn in parts}
 
 
 def _warnings(start: FloatArray, latency: FloatArray, spans: Sequence[Span], n_tail: int) -> tuple[str, ...]:

@@ -48,9 +48,8 @@ def estimate_clock_offset(
         InputError: the service time or the resolution is not positive, or a time is not finite.
     """
     if not (0 <= median_service_s < np.inf and 0 < resolution_s < np.inf):
-        raise InputError(
-            "service time and resolution must be positive", found=(median_service_s, resolution_s)
-        )
+        times = (median_service_s, resolution_s)
+        raise InputError("service time and resolution must be positive", found=times)
     if not (np.isfinite(completion_s).all() and all(np.isfinite(pause).all() for pause in pauses)):
         raise InputError("times must be finite", found="NaN or infinity", allowed="seconds")
     lengths = np.array([end - start for start, end in pauses])
@@ -75,12 +74,11 @@ def estimate_clock_offset(
         return ClockOffset(why=why)
     offset = mode - min(_wait_for_answer_s(done, 0.5 * float(lengths.min())), median_service_s)
     allowed = 0.5 * float(np.median(lengths))
-    fits = abs(offset) <= max(allowed, width)
-    why = "the clocks agree to within half the median pause"
-    if not fits:
-        apart = f"the clocks are {offset * 1e3:.1f} ms apart"
-        why = f"{apart}, more than half the median pause ({allowed * 1e3:.1f} ms)"
-    return ClockOffset(offset_s=offset, supports_attribution=fits, why=why)
+    if abs(offset) <= max(allowed, width):
+        why = "the clocks agree to within half the median pause"
+        return ClockOffset(offset_s=offset, supports_attribution=True, why=why)
+    apart = f"the clocks are {offset * 1e3:.1f} ms apart"
+    return ClockOffset(offset_s=offset, why=f"{apart}, more than half the median pause ({allowed * 1e3:.1f} ms)")
 
 
 def _wait_for_answer_s(done: FloatArray, longest_s: float) -> float:
@@ -111,17 +109,12 @@ def _ends_of_long_gaps(done: FloatArray, lengths: FloatArray) -> FloatArray:
 
 def _within(gap_ends: FloatArray, pause_ends: FloatArray, search_s: float) -> FloatArray:
     """All differences gap end - pause end that are no larger than ``search_s``."""
-    low = np.searchsorted(gap_ends, pause_ends - search_s)
-    high = np.searchsorted(gap_ends, pause_ends + search_s)
-    return np.concatenate(
-        [gap_ends[a:b] - end for a, b, end in zip(low, high, pause_ends, strict=True)] or [[]]
-    )
+    low, high = (np.searchsorted(gap_ends, pause_ends + by) for by in (-search_s, search_s))
+    return np.concatenate([gap_ends[a:b] - end for a, b, end in zip(low, high, pause_ends, strict=True)])
 
 
 #: Nothing is placed better than the requests themselves are: most load generators write whole milliseconds.
 FINEST_S = 1e-3
-
-
 #: Why no pause of a duet is laid over its requests.
 IN_DUET = (
     "in a duet the other arm and the exchanges of CPUs stop requests as pauses do, and no log tells when: attribute "
@@ -150,11 +143,9 @@ def why_not_aligned(
     if moved > max(typical / 2, 2e-3):
         return None, f"the wall clock was moved by {moved * 1e3:.1f} ms during the trial"
     if service.placed_within_s > max(typical / 2, in_question_s / 2, FINEST_S):
-        return None, (
-            f"the median pause of {typical * 1e3:.2g} ms cannot be placed: by {service.placed_by} it is known "
-            f"to {service.placed_within_s * 1e3:.2g} ms, more than half of the {in_question_s * 1e3:.2g} ms that "
-            "are to be explained"
-        )
+        pause, within, asked = (f"{s * 1e3:.2g} ms" for s in (typical, service.placed_within_s, in_question_s))
+        known = f"by {service.placed_by} it is known to {within}, more than half of the {asked}"
+        return None, f"the median pause of {pause} cannot be placed: {known} that are to be explained"
     ordinary = float(np.median(latency))
     visible = [span for span in spans if span[1] - span[0] >= 2 * ordinary]
     offset = estimate_clock_offset(start + latency, visible, median_service_s=ordinary)

@@ -1,24 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which cause stands behind a slow request, a stall, the tail; and whether two lists of spans tell of the same events.
 
-A share of coincidences means nothing without what chance alone would give: the circular shift keeps the rhythm of both
-lists and breaks only their alignment.
-
-Of some causes is known that they were at work, not how much they took from whom. A quota that ran out is counted
-between two readings half a second apart; the kernel's pressure says that somebody waited for a CPU, not who; a
-compiler's thread works beside the program. Nothing of it can be subtracted from a request. But of what a request took
-beyond the ordinary and no pause explains, such a cause can have taken no more than its spans allow.
+A share of coincidences means nothing without what chance alone gives: a circular shift keeps the rhythm of both lists
+and breaks their alignment. Of some causes (a quota, the kernel's pressure, a compiler's thread) is known that they were
+at work, not how much they took from whom: they can have taken no more than their spans allow.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from harness.analysis.attribution.slow_periods import Stall
+from harness.analysis.attribution.slow_periods import Stall, under_way_in_each
 from harness.analysis.attribution.spans import ORDER, CauseName, Span, attribute_latency
 from harness.analysis.stats.inputs import by_start
 from harness.errors import InputError
@@ -27,16 +24,15 @@ from harness.model import Frozen
 
 
 class Matching(Frozen):
-    """One-to-one pairs of indices (found, truth), and how good the finding was."""
+    """One-to-one pairs of indices (detected, truth), and how good the finding was."""
 
     pairs: tuple[tuple[int, int], ...]
     n_found: int
     n_truth: int
-    tolerance_s: float
 
     @property
     def precision(self) -> float | None:
-        """Matched share of what was found; None when nothing was found."""
+        """Matched share of what was detected; None when nothing was detected."""
         return len(self.pairs) / self.n_found if self.n_found else None
 
     @property
@@ -57,64 +53,53 @@ class Coincidence(Frozen):
     n_matched: int
     expected_by_chance: float
     p_value: float | None = Field(description="one-sided; None: one list is empty, nothing can be said")
-    n_shifts: int
-    seed: int
 
 
-def match_events(found: Sequence[Span], truth: Sequence[Span], *, tolerance_s: float) -> Matching:
+def match_events(detected: Sequence[Span], truth: Sequence[Span], *, tolerance_s: float) -> Matching:
     """Pair spans that overlap once each is widened by ``tolerance_s``; each belongs to one pair at most.
 
-    Both lists are walked in time order, taking for each true span the earliest free found
+    Both lists are walked in time order, taking for each true span the earliest free detected
     span that touches it: for intervals on a line this pairs as many as any other way can.
 
     Raises:
         InputError: a span ends before it starts, or the tolerance is negative.
     """
-    _check_spans(found, truth, tolerance_s)
-    by_end_found = sorted(range(len(found)), key=lambda i: found[i][1])
+    _check_spans(detected, truth, tolerance_s)
+    by_end_found = sorted(range(len(detected)), key=lambda i: detected[i][1])
     by_end_truth = sorted(range(len(truth)), key=lambda i: truth[i][1])
-    longest_s = max((end - start for start, end in found), default=0.0)
+    longest_s = max((end - start for start, end in detected), default=0.0)
     # a true span that ends later may begin earlier: nothing is given up that one of the rest could touch
-    lows = (
-        np.minimum.accumulate([truth[j][0] for j in reversed(by_end_truth)])[::-1] if truth else np.empty(0)
-    )
+    lows = list(accumulate((truth[j][0] for j in reversed(by_end_truth)), min))[::-1]
     free = list(by_end_found)
     pairs: list[tuple[int, int]] = []
-    for j, lowest in zip(by_end_truth, lows.tolist(), strict=True):
+    for j, lowest in zip(by_end_truth, lows, strict=True):
         low, high = truth[j][0] - tolerance_s, truth[j][1] + tolerance_s
-        while free and found[free[0]][1] < lowest - tolerance_s:
+        while free and detected[free[0]][1] < lowest - tolerance_s:
             free.pop(0)
         for k, i in enumerate(free):
-            if found[i][0] <= high and found[i][1] >= low:
+            if detected[i][0] <= high and detected[i][1] >= low:
                 pairs.append((i, j))
                 free.pop(k)
                 break
-            if found[i][1] - longest_s > high:
+            if detected[i][1] - longest_s > high:
                 break
-    return Matching(
-        pairs=tuple(sorted(pairs)), n_found=len(found), n_truth=len(truth), tolerance_s=tolerance_s
-    )
+    return Matching(pairs=tuple(sorted(pairs)), n_found=len(detected), n_truth=len(truth))
 
 
-def _check_spans(found: Sequence[Span], truth: Sequence[Span], tolerance_s: float) -> None:
+def _check_spans(detected: Sequence[Span], truth: Sequence[Span], tolerance_s: float) -> None:
     if not tolerance_s >= 0:
         raise InputError("a tolerance cannot be negative", found=tolerance_s, allowed="seconds >= 0")
-    for name, spans in (("found", found), ("truth", truth)):
+    for name, spans in (("found", detected), ("truth", truth)):
         for span in spans:
             if not -np.inf < span[0] <= span[1] < np.inf:
                 raise InputError(f"a {name} span ends before it starts, or is not finite", found=span)
 
 
 def coincidence_test(
-    found: Sequence[Span],
-    truth: Sequence[Span],
-    *,
-    window: Span,
-    tolerance_s: float,
-    shifts: int = 999,
+    detected: Sequence[Span], truth: Sequence[Span], *, window: Span, tolerance_s: float, shifts: int = 999,
     seed: int = 0,
-) -> Coincidence:
-    """Test whether more spans coincide than circular shifts of ``found`` within ``window`` would give.
+) -> Coincidence:  # fmt: skip
+    """Test whether more spans coincide than circular shifts of ``detected`` within ``window`` would give.
 
     Args:
         window: start and end of the measurement; spans are moved around it as on a ring.
@@ -126,12 +111,12 @@ def coincidence_test(
     length = window[1] - window[0]
     if not 0 < length < float("inf"):
         raise InputError("the window is empty", found=window, allowed="start < end")
-    _check_spans(found, truth, tolerance_s)
-    spans = np.array(found, dtype=np.float64).reshape(-1, 2)
+    _check_spans(detected, truth, tolerance_s)
+    spans = np.array(detected, dtype=np.float64).reshape(-1, 2)
     touching = _Touching(truth, tolerance_s)
-    observed = touching.n(*spans.T) if found and truth else 0
-    if not found or not truth:
-        return Coincidence(n_matched=observed, expected_by_chance=0.0, p_value=None, n_shifts=0, seed=seed)
+    if not detected or not truth:
+        return Coincidence(n_matched=0, expected_by_chance=0.0, p_value=None)
+    observed = touching.n(*spans.T)
     rng = np.random.default_rng(seed)
     starts, lengths = spans[:, 0] - window[0], spans[:, 1] - spans[:, 0]
     by_chance = np.empty(shifts)
@@ -139,17 +124,11 @@ def coincidence_test(
         moved = (starts + shift) % length + window[0]
         by_chance[i] = touching.n(moved, moved + lengths)
     p_value = (1 + int(np.count_nonzero(by_chance >= observed))) / (shifts + 1)
-    return Coincidence(
-        n_matched=observed,
-        expected_by_chance=float(by_chance.mean()),
-        p_value=p_value,
-        n_shifts=shifts,
-        seed=seed,
-    )
+    return Coincidence(n_matched=observed, expected_by_chance=float(by_chance.mean()), p_value=p_value)
 
 
 class _Touching:
-    """Counts found spans that touch any true span: a count that a shift can be repeated for quickly."""
+    """Counts detected spans that touch any true span: a count that a shift can be repeated for quickly."""
 
     def __init__(self, truth: Sequence[Span], tolerance_s: float) -> None:
         ordered = np.array(sorted(truth), dtype=np.float64).reshape(-1, 2)
@@ -197,13 +176,8 @@ def most_lost_s(start_s: FloatArray, latency_s: FloatArray, beside: Beside) -> F
 
 
 def most_of_tail(
-    start_s: FloatArray,
-    latency_s: FloatArray,
-    explained_s: FloatArray,
-    beside: Sequence[Beside],
-    *,
-    quantile: float,
-) -> float | None:
+    start_s: FloatArray, latency_s: FloatArray, explained_s: FloatArray, beside: Sequence[Beside], *, quantile: float
+) -> float | None:  # fmt: skip
     """Return the largest share of the tail's time beyond the median that one cause can have taken of it.
 
     Args:
@@ -218,10 +192,8 @@ def most_of_tail(
     whole = float(explained.sum() + left.sum())
     if whole <= 0:
         return None
-    most = sum(
-        (most_lost_s(start_s[tail], latency_s[tail], item) for item in beside), start=np.zeros_like(left)
-    )
-    return float(np.minimum(most, left).sum()) / whole
+    lost = (most_lost_s(start_s[tail], latency_s[tail], item) for item in beside)
+    return float(np.minimum(sum(lost, start=np.zeros_like(left)), left).sum()) / whole
 
 
 #: A stall and a pause belong together when they touch within this.
@@ -288,14 +260,7 @@ def connecting_stalls(
         return (False,) * len(stalls)
     taken_s = attribute_latency(start_s, latency_s, {}, connect_s=connect_s)["connect"]
     start, latency, taken = by_start(start_s, latency_s, taken_s)
-    ordinary_s, longest_s = np.median(latency), float(latency.max())
-    results = []
-    for stall in stalls:
-        near = slice(
-            np.searchsorted(start, stall.start_s - longest_s),
-            np.searchsorted(start, stall.end_s, side="right"),
-        )
-        its = start[near] + latency[near] >= stall.start_s
-        beyond = np.maximum(latency[near][its] - ordinary_s, 0.0)
-        results.append(bool(2 * taken[near][its].sum() > beyond.sum()))
-    return tuple(results)
+    beyond = np.maximum(latency - np.median(latency), 0.0)
+    return tuple(
+        bool(2 * taken[its].sum() > beyond[its].sum()) for its in under_way_in_each(start, latency, stalls)
+    )

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where every cause of a trial's peaks was looked for: what was recorded, and what was not and so is not excluded.
 
-CPU denied by a quota, and CPU that was wanted and not there, are counters in ``machine.csv``, read twice a second while
-a trial is under way. So a moment is known to half a second, and whose wait it was is not known: a quota's is the
-group's, the kernel's pressure and the hypervisor's steal are everybody's.
+CPU denied by a quota, and CPU that was wanted and not there, are counters in ``machine.csv``, read twice a second. A
+moment is known to half a second, and whose wait it was is not known: a quota's is the group's, pressure and steal are
+everybody's.
 """
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -50,12 +52,8 @@ def throttling(session: SessionFolder, record: TrialRecord) -> Beside | str:
 
 
 def waiting(session: SessionFolder, record: TrialRecord, window: Span) -> tuple[Beside, ...] | str:
-    """Return how long somebody waited for a CPU between readings, of each machine of the trial, in epoch seconds;
-    or why that is not known.
-
-    Args:
-        window: what is ordinary is taken from readings within it.
-    """
+    """Return how long somebody waited for a CPU between readings, of each machine of the trial, in epoch seconds; or
+    why that is not known. ``window``: what is ordinary is taken from readings within it."""
     results: list[Beside] = []
     missing: list[str] = []
     for name, where in MACHINES.items():
@@ -83,15 +81,14 @@ def _waits(frame: pd.DataFrame, where: str, window: Span) -> Beside:
         usual = f"ordinarily {ordinary:.0%} of the time, more in {n_out} of {n} readings"
     steal = "" if np.isfinite(stolen_s).any() else ", steal is not recorded"
     words = f"pressure and steal of {where}, {_apart(at)} s apart: {usual}{steal}"
-    spans = tuple(zip(at[:-1].tolist(), at[1:].tolist(), strict=True))
+    spans = tuple(pairwise(at.tolist()))
     return Beside(cause="run_queue", spans=spans, lost_s=tuple(lost.tolist()), words=words)
 
 
 def _readings(
     session: SessionFolder, record: TrialRecord, name: str, wanted: tuple[str, ...]
 ) -> pd.DataFrame | str:
-    """Return the readings that have everything wanted, ``at_s`` (epoch seconds on the clock of the requests) first;
-    pressure comes with steal, which may be missing."""
+    """Return the readings that have everything wanted, ``at_s`` (epoch seconds, clock of the requests) first."""
     trial = record.planned.trial_id
     if not session.has(trial, name):
         return f"there is no {name}"
@@ -107,9 +104,7 @@ def _readings(
     to_epoch_s = record.started.wall_epoch_s - record.started.monotonic_s + clock_shift(record, None).shift_s
     columns = {name: known[name].astype(float) for name in wanted}
     if wanted == ("psi_cpu_some_s",):
-        columns["steal_s"] = (
-            known["steal_s"].astype(float) if "steal_s" in known else known["monotonic_s"] * np.nan
-        )
+        columns["steal_s"] = known.get("steal_s", known["monotonic_s"] * np.nan).astype(float)
     return pd.DataFrame({"at_s": known["monotonic_s"].astype(float) + to_epoch_s, **columns})
 
 
@@ -122,11 +117,7 @@ RECORDING = "recording.json"
 
 
 def compiling(session: SessionFolder, record: TrialRecord, window: Span) -> Beside | str:
-    """Return when compilers were at work, in epoch seconds; or why that is not known.
-
-    Args:
-        window: how much of it they worked is part of the words.
-    """
+    """Return when compilers were at work, in epoch seconds; or why that is not known. ``window``: of the words."""
     trial = record.planned.trial_id
     if not session.has(trial, RECORDING):
         return "no flight recording: a variant asks for one with runtime.flight_recording"
@@ -162,14 +153,10 @@ def beside_sources(
     session: SessionFolder, record: TrialRecord, window: Span, *, has_connect: bool
 ) -> tuple[tuple[Beside, ...], dict[CauseName, Source]]:
     """Return what was recorded of causes beside the program, and where these and connecting were looked for."""
-    connect_words = "the load tool's time to connect, request by request"
-    connect = Source(
-        recorded=has_connect,
-        words=connect_words
-        if has_connect
-        else "not recorded: the load tool does not report the time to connect",
-    )
-    sources: dict[CauseName, Source] = {"connect": connect}
+    words = "the load tool's time to connect, request by request"
+    if not has_connect:
+        words = "not recorded: the load tool does not report the time to connect"
+    sources: dict[CauseName, Source] = {"connect": Source(recorded=has_connect, words=words)}
     results: list[Beside] = []
     looked: tuple[tuple[CauseName, Beside | tuple[Beside, ...] | str], ...] = (
         ("cgroup_throttle", throttling(session, record)),
@@ -188,10 +175,8 @@ def log_sources(service: AlignedLog, refused: str | None, generator: AlignedLog)
     """Return of the causes that logs tell where they stood; ``refused``: why the service's were not laid."""
     laid = f"; not aligned with the requests: {refused}" if refused else ""
     own = _log_as_source(service, "the service's own log", laid)
-    return {
-        **dict.fromkeys(SERVICE_CAUSES, own),
-        "generator_stall": _log_as_source(generator, "the load generator's own log", ""),
-    }
+    load = _log_as_source(generator, "the load generator's own log", "")
+    return {**dict.fromkeys(SERVICE_CAUSES, own), "generator_stall": load}
 
 
 def _log_as_source(log: AlignedLog, words: str, laid: str) -> Source:

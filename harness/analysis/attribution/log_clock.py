@@ -62,7 +62,7 @@ def service_log(session: SessionFolder, record: TrialRecord) -> AlignedLog:
             if launched is not None:
                 wall_epoch_s = launched.wall_epoch_s + of_harness.shift_s - of_service.shift_s
                 launched = launched.model_copy(update={"wall_epoch_s": wall_epoch_s})
-            return placed(log, launched, told=known, clock=of_service)
+            return placed(log, launched, reported=known, clock=of_service)
     except InputError as error:
         return _nothing(str(error))
     return _nothing(f"the runtime {runtime!r} left no log of its pauses")
@@ -101,11 +101,7 @@ class ClockShift(Frozen):
 
 
 def clock_shift(record: TrialRecord, role: Literal["service", "load"] | None) -> ClockShift:
-    """Return the way from one machine's wall clock to that of the machine the load came from.
-
-    Args:
-        role: whose clock it starts from; ``None``: that of the machine the harness ran on.
-    """
+    """Return the way from the wall clock of a role's machine, ``None``: the harness's, to that the load came from."""
 
     def offset(of: Literal["service", "load"] | None) -> tuple[float, float]:
         results = [clock for clock in record.clocks if clock.role == of]
@@ -115,24 +111,20 @@ def clock_shift(record: TrialRecord, role: Literal["service", "load"] | None) ->
         drift_s = max(walls) - min(walls)
         return sum(walls) / len(walls), max(clock.uncertainty_s for clock in results) + drift_s / 2
 
-    if role == "service" and record.clocks and _on_one_machine(record):
-        return ClockShift()
+    if role == "service" and record.clocks:
+        service, load = ({clock.host for clock in record.clocks if clock.role == of} for of in ("service", "load"))
+        if service == load:  # one far machine, whose one clock needs no help
+            return ClockShift()
     local, here_within = offset(role)
     remote, there_within = offset("load")
     return ClockShift(shift_s=remote - local, within_s=here_within + there_within)
-
-
-def _on_one_machine(record: TrialRecord) -> bool:
-    """Whether service and load ran on one far machine, whose one clock needs no help."""
-    hosts = [{clock.host for clock in record.clocks if clock.role == role} for role in ("service", "load")]
-    return hosts[0] == hosts[1]
 
 
 def placed(
     log: GcLog,
     launched: ClockReading | None = None,
     *,
-    told: Sequence[LastCollection] = (),
+    reported: Sequence[LastCollection] = (),
     clock: ClockShift | None = None,
 ) -> AlignedLog:
     """Put a log on the wall clock of the requests.
@@ -140,17 +132,21 @@ def placed(
     Args:
         launched: when the process was launched on its own machine's clock, for a log that counts from
             its start (Go).
-        told: what the same process said of its last collection, for the same.
+        reported: what the same process said of its last collection, for the same.
         clock: from that machine's clock to the requests'; default: they are the same.
     """
-    aligned = _placed_there(log, launched, told)
+    aligned = _placed_there(log, launched, reported)
     if clock is None or clock == ClockShift() or aligned.placed_within_s is None:
         return aligned
     by_s = clock.shift_s
+
+    def shifted(spans: Sequence[Span]) -> tuple[Span, ...]:
+        return tuple((low + by_s, high + by_s) for low, high in spans)
+
     return aligned.model_copy(
         update={
-            "events": {cause: _shifted(spans, by_s) for cause, spans in aligned.events.items()},
-            "cycles": _shifted(aligned.cycles, by_s),
+            "events": {cause: shifted(spans) for cause, spans in aligned.events.items()},
+            "cycles": shifted(aligned.cycles),
             "collections": tuple(at + by_s for at in aligned.collections),
             "placed_within_s": aligned.placed_within_s + clock.within_s,
             "placed_by": f"{aligned.placed_by}, and what the machines' clocks are apart",
@@ -158,24 +154,21 @@ def placed(
     )
 
 
-def _shifted(spans: Sequence[Span], by_s: float) -> tuple[Span, ...]:
-    return tuple((low + by_s, high + by_s) for low, high in spans)
-
-
-def _placed_there(log: GcLog, launched: ClockReading | None, told: Sequence[LastCollection]) -> AlignedLog:
+def _placed_there(log: GcLog, launched: ClockReading | None, reported: Sequence[LastCollection]) -> AlignedLog:
     """Put a log on the wall clock of the machine it was written on."""
     if log.clock == "epoch":
         # the wall clock's own stamps are milliseconds
         return _at(log, 0.0, max(log.resolution_s, 1e-3), "the log's own wall-clock stamps")
     if log.clock != "process_start":
         return _nothing("the log has no wall-clock stamps, and nothing anchors it", log)
-    start = runtime_start(log, told)
+    start = runtime_start(log, reported)
     if start is not None:
-        if launched is not None and not fits_launch(start, launched):
-            return _nothing(
-                "the log's collections and those that /metrics told of are not of the process that was launched",
-                log,
-            )
+        since_s = None if launched is None else start.epoch_s - launched.wall_epoch_s
+        if since_s is not None and not (
+            _SOONEST_S - start.within_s <= since_s <= _LATEST_S + start.within_s
+        ):
+            told_of = "the log's collections and those that /metrics told of"
+            return _nothing(f"{told_of} are not of the process that was launched", log)
         # what was cut to whole milliseconds lies half of one later on average, and no farther off than that
         half = log.resolution_s / 2
         words = f"{start.n_collections} collections that /metrics told of"
@@ -193,20 +186,16 @@ def _at(log: GcLog, shift_s: float, within_s: float, by: str) -> AlignedLog:
     if log.n_unknown:
         notes.append(f"{log.n_unknown} lines could not be read, such as {log.unknown_examples[0]!r}")
     return AlignedLog(
-        collector=log.collector,
-        events={cause: tuple(spans) for cause, spans in events.items()},
-        collections=_begins(log, shift_s),
+        collector=log.collector, events={cause: tuple(spans) for cause, spans in events.items()},
+        collections=_begins(log, shift_s), placed_within_s=within_s, placed_by=by, warnings=tuple(notes),
         cycles=joined((cycle.start_s + shift_s, cycle.end_s + shift_s) for cycle in log.cycles),
-        placed_within_s=within_s,
-        placed_by=by,
-        warnings=tuple(notes),
-    )
+    )  # fmt: skip
 
 
 def _begins(log: GcLog, shift_s: float) -> tuple[float, ...]:
-    """When each collection began: its pauses and its work beside the program carry one number.
+    """Return when each collection began: its pauses and its work beside the program carry one number.
 
-    A pause without one counts only where none has any: it may be another step of a collection that is counted.
+    One without a number counts only where none has any: it may be another step of a collection that is counted.
     """
     first: dict[int, float] = {}
     unnumbered: list[float] = []
@@ -220,13 +209,8 @@ def _begins(log: GcLog, shift_s: float) -> tuple[float, ...]:
 
 
 def _nothing(why: str, log: GcLog | None = None) -> AlignedLog:
-    return AlignedLog(
-        collector=log.collector if log else None,
-        events={},
-        placed_within_s=None,
-        refused=why,
-        warnings=log.warnings if log else (),
-    )
+    collector, warnings = (None, ()) if log is None else (log.collector, log.warnings)
+    return AlignedLog(collector=collector, events={}, placed_within_s=None, refused=why, warnings=warnings)
 
 
 #: Between the two clocks that the runtime reads one after the other when a collection ends.
@@ -245,17 +229,17 @@ class RuntimeStart(Frozen):
     n_collections: int = Field(description="how many collections both sides told of")
 
 
-def runtime_start(log: GcLog, told: Sequence[LastCollection]) -> RuntimeStart | None:
+def runtime_start(log: GcLog, reported: Sequence[LastCollection]) -> RuntimeStart | None:
     """Bound the runtime's start; ``None``: no collection stands in both, or they contradict each other.
 
     Args:
         log: gctrace, its collections numbered.
-        told: what ``/metrics`` said, in any order; the same collection may be told of twice.
+        reported: what ``/metrics`` said, in any order; the same collection may be told of twice.
     """
     by_number = {cycle.gc_id: cycle for cycle in log.cycles}
     low, high = float("-inf"), float("inf")
     seen = set()
-    for last in told:
+    for last in reported:
         cycle = by_number.get(last.number)
         if cycle is None:
             continue
@@ -266,8 +250,3 @@ def runtime_start(log: GcLog, told: Sequence[LastCollection]) -> RuntimeStart | 
         return None
     return RuntimeStart(epoch_s=(low + high) / 2, within_s=abs(high - low) / 2, n_collections=len(seen))
 
-
-def fits_launch(start: RuntimeStart, launched: ClockReading) -> bool:
-    """Whether a process launched then can be the one whose runtime started there."""
-    since_s = start.epoch_s - launched.wall_epoch_s
-    return _SOONEST_S - start.within_s <= since_s <= _LATEST_S + start.within_s

@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """By how much a quantile is lower without pauses, of the requests of all trials together; the trial is the unit.
 
-One trial has too few requests clear of every pause to tell its own p99 without them, where pauses are many.
-All trials together have enough: 1 - Q(clear requests of all trials) / Q(all requests of all trials). That is a
-reduction and no part of a whole: the clear requests are others than those that met a pause, and may be slower,
-so it is negative at times, and an interval that holds 0 says that no reduction is shown. What takes time away
-from the same requests (``unpaused``, ``drained``) can only lower a quantile: those two are shares, 0 to 1. Their
-intervals never reach 0, whatever the data: they bound the reduction, and none of them is evidence that there is one.
-The interval leaves out one trial at a time. ``harness verify attribution`` holds its coverage against simulated
-sessions.
+One trial has too few requests clear of every pause to tell its own p99 without them. All trials together have enough:
+1 - Q(clear requests of all trials) / Q(all requests of all trials). That is a reduction and no part of a whole: the
+clear requests are others than those that met a pause, and may be slower, so it may be negative, and an interval that
+holds 0 says that no reduction is shown. What takes time away from the same requests (``unpaused``, ``drained``) can
+only lower a quantile: those two are shares, 0 to 1, bound the reduction, and are no evidence that there is one. The
+interval leaves out one trial at a time; ``harness verify attribution`` holds its coverage.
 
-Latencies of a trial are kept as counts in fine logarithmic bins: a million of them come to a few thousand bins, and a
-quantile read from the bins is off by half a bin at the most, whatever trials are put together.
+Latencies of a trial are counts in fine logarithmic bins: a million of them come to a few thousand bins, and a quantile
+read from the bins is off by half a bin at the most, whatever trials are put together.
 """
 
 from __future__ import annotations
@@ -127,27 +125,20 @@ def without_pauses(lives: RequestOverlap, step_s: float = 0.0) -> WithoutPauses:
 
 
 def pooled_share(
-    trials: Sequence[WithoutPauses],
-    way: Way,
-    quantile: float,
-    *,
-    what: str,
-    level: float = 0.95,
+    trials: Sequence[WithoutPauses], way: Way, quantile: float, *, what: str, level: float = 0.95,
     inputs: tuple[str, ...] = (),
-) -> Estimate:
+) -> Estimate:  # fmt: skip
     """Return the share of the pooled quantile that would vanish, with a delete-one-trial jackknife t interval.
 
     The jackknife works on the logarithm of the ratio of both quantiles for ``clear`` (at most 1, negative where the
-    clear requests are slower), and on the log odds of the share for the other two ways (0 to 1). Where it stays the
-    same whichever trial is left out, and the quantiles do not, the interval is what bins can tell apart.
+    clear requests are slower), and on the log odds of the share for the other two ways (0 to 1).
 
     Args:
         what: the estimand in words, and whose.
 
     Returns:
-        The estimate; ``n_requests`` are those that the quantile without pauses was read from. Refused (value
-        ``None``, the reason in ``warnings``) where too few of them lie beyond the quantile. Never a cut interval:
-        a reduction whose interval reaches below zero is not shown. A share of 0 has no odds, so no interval.
+        The estimate; ``n_requests`` are those that the quantile without pauses was read from. Value ``None``, the
+        reason in ``warnings``, where too few of them lie beyond the quantile. No interval is ever cut.
     """
     remaining: list[LatencyCounts] = [getattr(trial, way) for trial in trials]
     facts = {
@@ -174,35 +165,26 @@ def pooled_share(
     entered = f"{len(trials)} trials, {facts['n_requests']:,} requests"
     entered += " clear of every pause and its queue drain" if way == "clear" else ""
     same = bool(np.ptp(log_ratios) <= 1e-9)
-    bounds: dict[str, object]
+    low: float | None = None
+    high: float | None = None
+    why = ""
     if len(trials) < 3:
-        bounds = {"warnings": (entered, "fewer than three trials: no interval over trials")}
+        why = "fewer than three trials: no interval over trials"
     elif same and np.ptp(measured_without) > 0:
         # Trials differ and their ratio does not, as far as bins can tell: so far, and no further.
         low, high = _one_bin(log_ratio, least=-1.0 if way == "clear" else 0.0)
         why = f"the same without any one trial: the interval is one bin, {BIN_SHARE:.1%}"
-        bounds = {"low": low, "high": high, "warnings": (entered, why)}
     elif same:
-        bounds = {"warnings": (entered, "no variation between trials: no interval")}
-    elif way != "clear" and max(log_ratio, float(log_ratios.max())) >= 0:
-        bounds = {
-            "warnings": (entered, "a share of 0 without one of the trials: it has no odds, no interval")
-        }
+        why = "no variation between trials: no interval"
     elif way == "clear":
-        low, high = jackknifed(log_ratio, log_ratios, level)
-        bounds = {
-            "warnings": (entered,),
-            "low": 0.0 - float(np.expm1(high)),
-            "high": 0.0 - float(np.expm1(low)),
-        }
+        high, low = (0.0 - float(np.expm1(end)) for end in jackknifed(log_ratio, log_ratios, level))
+    elif max(log_ratio, float(log_ratios.max())) >= 0:
+        why = "a share of 0 without one of the trials: it has no odds, no interval"
     else:
-        low, high = jackknifed(float(_log_odds(log_ratio)), _log_odds(log_ratios), level)
-        bounds = {
-            "warnings": (entered,),
-            "low": float(scipy.special.expit(low)),
-            "high": float(scipy.special.expit(high)),
-        }
-    return Estimate.model_validate(facts | {"value": value} | bounds)
+        ends = jackknifed(float(_log_odds(log_ratio)), _log_odds(log_ratios), level)
+        low, high = (float(scipy.special.expit(end)) for end in ends)
+    warnings = (entered, why) if why else (entered,)
+    return Estimate.model_validate(facts | {"value": value, "low": low, "high": high, "warnings": warnings})
 
 
 def _log_odds(log_ratio: float | FloatArray) -> FloatArray:
@@ -228,12 +210,9 @@ def jackknifed(value: float, without: FloatArray, level: float) -> tuple[float, 
 
 def _refused(sizes: Sequence[int], quantile: float, whose: str) -> str | None:
     """Why these requests of each trial cannot tell their quantile; ``None``: they can."""
-    extreme = quantile >= EXTREME
-    beyond = [
-        n_beyond(n, quantile) + 1e-6 for n in sizes
-    ]  # a whole number may come out a rounding error below
+    beyond = [n_beyond(n, quantile) + 1e-6 for n in sizes]  # a whole number may come out a rounding error below
     tail = f"requests {whose}beyond p{quantile * 100:g}"
-    in_each = FEWEST_BEYOND_EXTREME if extreme else FEWEST_IN_A_TRIAL
+    in_each = FEWEST_BEYOND_EXTREME if quantile >= EXTREME else FEWEST_IN_A_TRIAL
     if min(beyond) < in_each:
         return f"too few {tail}: {min(beyond):.3g} in the trial that has the fewest, {in_each} needed in each"
     if sum(beyond) < FEWEST_TOGETHER:
@@ -262,16 +241,15 @@ def without_at_each_place(
     )
 
 
-def over_all_places(estimate: Estimate, others: Sequence[Estimate]) -> Estimate:
+def over_all_places(estimate: Estimate, rest: Sequence[Estimate]) -> Estimate:
     """Widen an interval until it covers those of the others."""
-    every = [estimate, *others]
-    lows, highs = [e.low for e in every if e.low is not None], [e.high for e in every if e.high is not None]
     if estimate.low is None or estimate.high is None:
         return estimate
+    every = (estimate, *rest)
+    bounds: dict[str, object] = {
+        "low": min(e.low for e in every if e.low is not None),
+        "high": max(e.high for e in every if e.high is not None),
+    }
     return estimate.model_copy(
-        update={
-            "low": min(lows),
-            "high": max(highs),
-            "method": f"{estimate.method}, over all places that the pauses may have",
-        }
+        update=bounds | {"method": f"{estimate.method}, over all places that the pauses may have"}
     )

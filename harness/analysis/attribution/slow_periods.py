@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Slow periods: spans in which the instance went on answering, but far too much of it was slow.
 
-A scan over windows of 5 to 100 ms. Slow requests come in clusters when latencies follow
-each other, so their count in a window is held against a beta-binomial law with the
-clustering that the same trial shows in its other windows, never against a binomial.
+A scan over windows of 5 to 100 ms. Slow requests come in clusters when latencies follow each other, so their count in a
+window is held against a beta-binomial law with the clustering that the same trial shows in its other windows.
 
-What is ordinary: two things make requests slow without any stall. Some are slow by themselves, independent of
-their neighbours. And the service drifts: latencies follow each other. An isolated slow request says nothing about
-drift, so each request enters the drift's law no slower than the slower of its two neighbours; for a run of slow
-requests that changes nothing, and a lone one vanishes. Drift is then a Gaussian copula of order 1 over that law.
+Ordinary are requests slow by themselves, independent of their neighbours, and drift: latencies that follow each other.
+An isolated slow request says nothing about drift, so each request enters the drift's law no slower than the slower of
+its two neighbours. Drift is then a Gaussian copula of order 1 over that law.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeVar
@@ -33,17 +31,17 @@ B = TypeVar("B")
 FEWEST_ROWS = 100_000
 
 
-def side_by_side(one: Callable[[], A], other: Callable[[], B], *, n_rows: int) -> tuple[A, B]:
+def side_by_side(first: Callable[[], A], second: Callable[[], B], *, n_rows: int) -> tuple[A, B]:
     """Return what both return; of ``n_rows`` or more than ``FEWEST_ROWS`` rows, they run at the same time.
 
     Raises:
         Exception: what one of them raises.
     """
     if n_rows < FEWEST_ROWS:
-        return one(), other()
+        return first(), second()
     with ThreadPoolExecutor(1) as beside:
-        waiting = beside.submit(other)
-        result = one()
+        waiting = beside.submit(second)
+        result = first()
         return result, waiting.result()
 
 
@@ -73,12 +71,10 @@ class Law:
 
 
 class Ordinary:
-    """What is ordinary in one trial, from its requests' latencies relative to the level of their moment.
-
-    Each part is computed when it is first asked for: the drift is needed only where single requests do not explain it.
+    """What is ordinary in one trial; each part is computed when it is first asked for.
 
     Args:
-        ratio: latency over level, in start order, shape (n,), n >= 3.
+        ratio: latency over the level of its moment, in start order, shape (n,), n >= 3.
     """
 
     def __init__(self, ratio: FloatArray) -> None:
@@ -109,30 +105,18 @@ class Ordinary:
         return _following(self.single, self._ratio)
 
     def log_unlucky(
-        self,
-        needed: FloatArray,
-        reached: FloatArray,
-        before: FloatArray,
-        distance: npt.NDArray[np.intp],
-        lift: FloatArray,
-        *,
-        edges: npt.NDArray[np.intp],
-    ) -> FloatArray:
-        """Log of the chance of each group that its requests, having lasted ``reached``, all last ``needed``.
+        self, needed: FloatArray, reached: FloatArray, before: FloatArray, distance: npt.NDArray[np.intp],
+        lift: FloatArray, *, edges: npt.NDArray[np.intp],
+    ) -> FloatArray:  # fmt: skip
+        """Return the log of the chance of each group that its requests, having lasted ``reached``, all last ``needed``.
 
-        The oldest may be slow by themselves and the others because the service drifts: the
-        chances of all such divisions are added up, for ``needed`` as for ``reached``.
+        The oldest may be slow by themselves and the others because the service drifts: the chances of all such
+        divisions are added up. Arrays of shape (m,), group after group, each in start order.
 
         Args:
-            needed, reached: ratios, group after group, in each in start order, shape (m,).
-            before: ratio of the last request sent before each that was answered by then, shape (m,).
-            distance: how many requests before it that was, shape (m,).
-            lift: ratio that both of the last two had, at least 1, shape (m,): who is slow by itself is so
-                on top of that.
+            needed, reached: ratios. before: ratio of the last request sent before each that was answered by then.
+            distance: how many requests before it that was. lift: ratio that both of the last two had, at least 1.
             edges: where each group begins, and where the last one ends, shape (g + 1,); none is empty.
-
-        Returns:
-            Shape (g,).
         """
         groups = [slice(*pair) for pair in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
         last = self.run.score(before)
@@ -144,14 +128,11 @@ class Ordinary:
             second = np.append(a[1:], a[-1])
             second[edges[1:] - 1] = a[edges[1:] - 1]
             opening = np.minimum(a, second)
-            first = np.maximum(
-                *(
-                    scipy.special.log_ndtr(
-                        (rho**distance * last - opening) / np.sqrt(1 - rho ** (2 * distance))
-                    )
-                    for rho in (self.rho, self.rho_all)
-                )
+            scores = (
+                (rho**distance * last - opening) / np.sqrt(1 - rho ** (2 * distance))
+                for rho in (self.rho, self.rho_all)
             )
+            first = np.maximum(*map(scipy.special.log_ndtr, scores))
             following = self._log_following(a, self.rho * last, distance, edges[:-1])
             chances.append([_log_divided(single[i], first[i], following[i], reached[i]) for i in groups])
         return np.asarray(np.minimum(np.array(chances[0]) - np.array(chances[1]), 0.0))
@@ -186,10 +167,7 @@ def log_sum(values: FloatArray) -> float:
 
 
 def _following(law: Law, values: FloatArray) -> float:
-    """Correlation of the score of each value with the next one's, between 0 and .99.
-
-    Of more than ``_PAIRS`` pairs an even choice is taken: it tells the correlation to two or three thousandths.
-    """
+    """Correlation of the score of each value with the next one's, 0 to .99; of many pairs an even choice is taken."""
     step = max(1, (len(values) - 1) // _PAIRS)
     first, second = law.score(values[:-1:step]), law.score(values[1::step])
     if not (np.ptp(first) and np.ptp(second)):
@@ -228,6 +206,17 @@ class Stall(Frozen):
     def duration_s(self) -> float:
         """Length in seconds."""
         return self.end_s - self.start_s
+
+
+def under_way_in_each(
+    start_s: FloatArray, latency_s: FloatArray, stalls: Sequence[Stall]
+) -> Iterator[npt.NDArray[np.intp]]:
+    """Yield for each stall the places of the requests that were under way in it; requests are in order of start."""
+    longest_s = float(latency_s.max())
+    for stall in stalls:
+        first = int(np.searchsorted(start_s, stall.start_s - longest_s))
+        last = int(np.searchsorted(start_s, stall.end_s, side="right"))
+        yield first + np.flatnonzero(start_s[first:last] + latency_s[first:last] >= stall.start_s)
 
 
 def slow_periods(
@@ -293,12 +282,7 @@ def _windows(start_s: FloatArray, width_s: float) -> _Windows:
 
 
 def _scan(origin: float, windows: _Windows, n_slow: npt.NDArray[np.int64], usual: Ordinary) -> list[Stall]:
-    """Return the windows of one width with too many slow requests.
-
-    Args:
-        origin: when the first request was sent.
-        n_slow: how many slow requests there are before each, and in all, shape (n + 1,).
-    """
+    """Return the windows of one width with too many slow requests; ``n_slow``: before each request, shape (n + 1,)."""
     width_s, window, edges = windows
     n = np.diff(edges)
     k = np.diff(n_slow[edges]).astype(np.float64)
@@ -323,15 +307,11 @@ def _scan(origin: float, windows: _Windows, n_slow: npt.NDArray[np.int64], usual
             # Summed up from the far end: one minus the rest would lose every digit of so small a chance.
             log_p = log_sum(_log_chance(as_many, int(n[i]), law, rest.ordinary))
             if log_p < bound:
-                results.append(
-                    Stall(
-                        start_s=float(origin + window[i] * width_s),
-                        end_s=float(origin + (window[i] + 1) * width_s),
-                        kind="slow_period",
-                        n_requests=int(k[i]),
-                        log_p=max(log_p, -1e6),
-                    )
+                low, high = (float(origin + (window[i] + by) * width_s) for by in (0, 1))
+                period = Stall(
+                    start_s=low, end_s=high, kind="slow_period", n_requests=int(k[i]), log_p=max(log_p, -1e6)
                 )
+                results.append(period)
     return results
 
 
@@ -351,11 +331,10 @@ class _Rest(NamedTuple):
         return (self.k + 0.5) / (self.n + 1)
 
     def clustered(self, rho: float) -> tuple[float, float] | None:
-        """Both parameters of the beta law of each window's share of slow requests; None: it does not vary.
+        """Return both parameters of the beta law of each window's share of slow requests; None: it does not vary.
 
-        How alike two requests of one window are: the larger of what the counts' excess over the
-        binomial variance shows (method of moments), and what latencies that follow each other with
-        correlation ``rho`` (Gaussian copula of order 1) imply even if it was never seen to happen.
+        How alike two requests of one window are: the larger of what the counts' excess over the binomial variance
+        shows (method of moments), and what latencies that follow each other with correlation ``rho`` imply.
         """
         share = self.ordinary
         squares = self.kk - 2 * share * self.nk + share**2 * self.nn
@@ -386,14 +365,10 @@ class _Sums:
 def _log_chance(
     k: npt.NDArray[np.int64], n: int, law: tuple[float, float] | None, share: float
 ) -> FloatArray:
-    """Log of the chance of each ``k`` among ``n``: beta-binomial with ``law``'s parameters, else binomial.
-
-    Written out, because the module of laws takes as long to load as the rest of a report's imports.
-    """
+    """Log of the chance of each ``k`` among ``n``, beta-binomial or binomial; scipy.stats takes too long to load."""
     if law is None:
-        choose = (
-            scipy.special.gammaln(n + 1) - scipy.special.gammaln(k + 1) - scipy.special.gammaln(n - k + 1)
-        )
+        gammaln = scipy.special.gammaln
+        choose = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
         return np.asarray(choose + scipy.special.xlogy(k, share) + scipy.special.xlog1py(n - k, -share))
     a, b = law
     choose = -np.log(n + 1) - scipy.special.betaln(n - k + 1, k + 1)
@@ -419,13 +394,8 @@ def merged(stalls: Sequence[Stall], distance_s: float) -> list[Stall]:
     for stall in sorted(stalls, key=lambda s: s.start_s):
         last = joined[-1] if joined else None
         if last is not None and stall.start_s - last.end_s <= distance_s:
-            joined[-1] = last.model_copy(
-                update={
-                    "end_s": max(last.end_s, stall.end_s),
-                    "n_requests": last.n_requests + stall.n_requests,
-                    "log_p": min(last.log_p, stall.log_p),
-                }
-            )
+            whole = {"end_s": max(last.end_s, stall.end_s), "n_requests": last.n_requests + stall.n_requests}
+            joined[-1] = last.model_copy(update=whole | {"log_p": min(last.log_p, stall.log_p)})
         else:
             joined.append(stall)
     return joined

@@ -78,14 +78,9 @@ _FEWEST_CLEAR = 100
 
 
 def in_wake(start: FloatArray, latency: FloatArray, paused: FloatArray, spans: Sequence[Span]) -> Mask:
-    """Return which requests started in a pause, or in the backlog behind it.
+    """Return which requests started in a pause, or in the backlog behind it; spans in time order, disjoint.
 
-    Those that started before a pause and were caught by it are not among them: what the pause took from them is
-    what they overlap, and to leave them out would leave out the long ones.
-
-    Args:
-        start, latency: of each request, shape (n,), seconds. paused: what the pauses took from it.
-        spans: the pauses in time order, disjoint.
+    Those that a pause caught are not among them: leaving them out would leave out the long ones.
     """
     behind = np.zeros(len(start), dtype=bool)
     if not spans or not len(start):
@@ -151,8 +146,8 @@ def attribute_latency(
     A moment that several causes claim belongs to the first of them in ``ORDER``.
 
     Args:
-        connect_s: how long each request took to connect, at the head of its latency, shape (n,), NaN where that is
-            not known; ``None``: nobody recorded it. What goes beyond the median of it is the cause ``connect``.
+        connect_s: time to connect at the head of each latency, shape (n,), NaN: not known; ``None``: not recorded.
+            What goes beyond its median is the cause ``connect``.
 
     Raises:
         InputError: shapes differ, a cause is not one of ``ORDER``, a span is none, or ``connect`` is told twice.
@@ -162,17 +157,13 @@ def attribute_latency(
     if unknown:
         raise InputError("unknown cause", found=sorted(unknown), allowed=", ".join(ORDER))
     if connect_s is not None and ("connect" in events or len(connect_s) != len(start)):
-        raise InputError(
-            "times to connect are one for each request, and stand instead of spans",
-            found=f"{len(connect_s)} times{' and spans' if 'connect' in events else ''}",
-            allowed=f"{len(start)} times",
-        )
+        times = f"{len(connect_s)} times{' and spans' if 'connect' in events else ''}"
+        why = "times to connect are one for each request, and stand instead of spans"
+        raise InputError(why, found=times, allowed=f"{len(start)} times")
     for cause, spans in events.items():
-        for low, high in spans:
-            if not -np.inf < low <= high < np.inf:
-                raise InputError(
-                    f"a span of {cause} ends before it starts, or is not finite", found=(low, high)
-                )
+        for span in spans:
+            if not -np.inf < span[0] <= span[1] < np.inf:
+                raise InputError(f"a span of {cause} ends before it starts, or is not finite", found=span)
     taken: tuple[Span, ...] = ()
     result: dict[CauseName, FloatArray] = {}
     begin, end = start, start + latency
@@ -180,7 +171,9 @@ def attribute_latency(
     for cause in ORDER:
         if cause == "connect" and connect_s is not None:
             known = np.clip(np.nan_to_num(connect_s), 0.0, latency)
-            result[cause] = _connecting(start, known, taken, ordinary_connect_s(connect_s))
+            known_s = connect_s[np.isfinite(connect_s)]
+            # with kept connections it is 0; where every arrival connects anew, it is part of an ordinary request
+            result[cause] = _connecting(start, known, taken, float(np.median(known_s)) if len(known_s) else 0.0)
             if "run_queue" in events:  # the one cause that comes after it
                 begin = start + np.where(result[cause] > 0, known, 0.0)
                 before = _overlap(begin, end, taken)
@@ -191,15 +184,6 @@ def attribute_latency(
         result[cause] = total - before
         before = total
     return result
-
-
-def ordinary_connect_s(connect_s: FloatArray) -> float:
-    """Return the median time to connect of the requests of which it is known; 0 when it is of none.
-
-    With kept connections it is 0; where every arrival connects anew, connecting is part of an ordinary request.
-    """
-    known = connect_s[np.isfinite(connect_s)]
-    return float(np.median(known)) if len(known) else 0.0
 
 
 def _connecting(

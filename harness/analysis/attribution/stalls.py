@@ -1,25 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stalls: spans in which the instance completed nothing although requests waited.
 
-The evidence for a stall is a gap between completions together with the requests that
-were outstanding through it. For each of those, its latency must have been at least the
-time from its start to the gap's end. Two ordinary explanations are weighed:
+The evidence is a gap between completions with the requests that were outstanding through it: each must have lasted at
+least from its start to the gap's end. Two ordinary explanations are weighed:
 
 * every one of them was slow by itself (isolated outliers, independent of each other);
-* the service was drifting slow: latencies follow each other (Gaussian copula of order 1)
-  from the last request that was answered before the gap.
+* the service was drifting slow: latencies follow each other (Gaussian copula of order 1) from the last request that was
+  answered before the gap.
 
-A gap is a stall when both together are less likely than ``ALPHA`` after Bonferroni over
-all gaps. Because the arrivals that really happened enter, neither a lull in the load nor
-a burst can make a stall, in an open or a closed loop. Thresholds come from the data of
-the same trial; there is no tuned constant but ``ALPHA``.
+A gap is a stall when both together are less likely than ``ALPHA`` after Bonferroni over all gaps. The arrivals that
+really happened enter, so neither a lull nor a burst can make a stall, in an open or a closed loop. Thresholds come from
+the data of the same trial. Spans in which completions went on but far too many were slow are ``slow_period``.
 
-Spans in which completions went on but far too many were slow are ``slow_period``: a scan
-over windows of 5 to 100 ms whose counts are judged against the overdispersion that the
-same trial shows elsewhere.
-
-The shortest stall that a trial can show follows from the latency that is ordinary in it and from the short stops that
-the scheduler of a real machine makes all the time; both are taken from the trial itself.
+The shortest stall that a trial can show follows from its ordinary latency and from the short stops that the scheduler
+of a real machine makes all the time.
 """
 
 from __future__ import annotations
@@ -38,6 +32,7 @@ from harness.analysis.attribution.slow_periods import (
     merged,
     side_by_side,
     slow_periods,
+    under_way_in_each,
 )
 from harness.analysis.attribution.spans import CauseName, Span, attribute_latency, under_way_in
 from harness.analysis.stats.inputs import by_start, starts_and_latencies
@@ -76,9 +71,8 @@ def detect_stalls(
         return stalls
     low, high = (np.array([getattr(s, edge) for s in stalls]) for edge in ("start_s", "end_s"))
     quiet = ~under_way_in(trial.start, trial.end, low, high)
-    return sorted(
-        [*stalls, *slow_periods(trial.start, trial.ratio, quiet, stalls)], key=lambda stall: stall.start_s
-    )
+    periods = slow_periods(trial.start, trial.ratio, quiet, stalls)
+    return sorted([*stalls, *periods], key=lambda stall: stall.start_s)
 
 
 def stalls_at(start_s: FloatArray, latency_s: FloatArray, alphas: Sequence[float]) -> list[list[Stall]]:
@@ -116,11 +110,8 @@ def detectability_limit(rate_per_s: float, latency_p99_s: float) -> float:
         InputError: an argument is not positive.
     """
     if not (0 < rate_per_s < np.inf and 0 < latency_p99_s < np.inf):
-        raise InputError(
-            "rate and latency must be positive",
-            found=(rate_per_s, latency_p99_s),
-            allowed="above 0 and finite",
-        )
+        pair = (rate_per_s, latency_p99_s)
+        raise InputError("rate and latency must be positive", found=pair, allowed="above 0 and finite")
     return max(10.0 / rate_per_s, 2.0 * latency_p99_s)
 
 
@@ -168,11 +159,7 @@ class _Trial:
         return _Gaps(self, done[long], done[long + 1], 1 / rate[long]), float(np.median(rate))
 
     def forget_candidates(self) -> None:
-        """Let go of the gaps, which refer to this trial as it does to them.
-
-        Such a circle waits for Python's collector, which counts objects and not bytes: stretch after stretch of a
-        long file would stay in memory.
-        """
+        """Let go of the gaps, which refer to this trial as it does to them: such a circle would stay in memory."""
         self.__dict__.pop("candidates", None)
 
     def stalls(self, alpha: float) -> list[Stall]:
@@ -259,11 +246,8 @@ class _Gaps:
     def _before(
         self, waiting: npt.NDArray[np.intp], begins: npt.NDArray[np.intp]
     ) -> tuple[FloatArray, npt.NDArray[np.intp], FloatArray]:
-        """Of each: the ratio of the last one before it that did not wait, how far before, and what the last two had.
-
-        Args:
-            waiting: requests, gap after gap. begins: where those of each gap begin.
-        """
+        """Return of each waiting request the ratio of the last one before it that did not wait, how far before that
+        was, and what the last two had. ``begins``: where the requests of each gap begin."""
         place = np.arange(len(waiting))
         opens_run = np.append(True, np.diff(waiting) > 1)
         opens_run[begins] = True
@@ -275,27 +259,18 @@ class _Gaps:
         return last, distance, lift
 
     def stall(self, gap: int, log_p: float) -> Stall:
-        """Return the stall of a gap, from when somebody waited.
+        """Return the stall of a gap, from when somebody waited: one usual distance of answers before the first who did.
 
-        Users who think come back together after a stall: for as long as they all think nothing is answered, and
-        nobody waits. It may have begun one usual distance of answers before the first of those who wait was sent.
+        Users who think come back together after a stall: as long as they all think nothing is answered, nobody waits.
         """
         waiting = self.request[self.edges[gap] : self.edges[gap + 1]]
         first_s = float(self.trial.start[waiting].min()) - float(self.every_s[gap])
-        return Stall(
-            start_s=max(float(self.start[gap]), first_s),
-            end_s=float(self.end[gap]),
-            kind="stall",
-            n_requests=int(self.edges[gap + 1] - self.edges[gap]),
-            log_p=log_p,
-        )
+        start_s, end_s = max(float(self.start[gap]), first_s), float(self.end[gap])
+        return Stall(start_s=start_s, end_s=end_s, kind="stall", n_requests=len(waiting), log_p=log_p)
 
 
 def _rolling_median(values: FloatArray, window: int) -> FloatArray:
-    """Return the median of ``window`` (odd) values around each, shape (n,); beyond the ends are the end values.
-
-    In parts: SciPy's filter keeps Python's lock, for which whatever runs beside it would wait.
-    """
+    """Return the running median, shape (n,); in parts, because SciPy's filter keeps Python's lock."""
     half, result = window // 2, np.empty_like(values)
     for begin in range(0, len(values), _PART):
         end = min(begin + _PART, len(values))
@@ -324,12 +299,8 @@ def _local_rate(done: FloatArray) -> FloatArray:
     enough_before, enough_after = span_before > 0.25, span_after > 0.25
     smaller = np.minimum(before, after)
     overall = (n - 1) / max(float(done[-1] - done[0]), 1e-9)
-    rate = np.where(
-        enough_before & enough_after,
-        smaller,
-        np.where(enough_before, before, np.where(enough_after, after, overall)),
-    )
-    return np.asarray(np.maximum(rate, 1e-9))
+    one_side = np.where(enough_before, before, np.where(enough_after, after, overall))
+    return np.asarray(np.maximum(np.where(enough_before & enough_after, smaller, one_side), 1e-9))
 
 
 #: Fewer short stalls than this say nothing of how long they become by chance.
@@ -346,10 +317,9 @@ def shortest_visible_s(
 ) -> float | None:
     """Return the ``detectability_limit`` of one trial in seconds; ``None``: its requests began at one moment.
 
-    Requests that a known pause or a stall above the limit touched are not ordinary. The shorter stalls
-    are: on a busy machine the scheduler alone makes some, and they set the limit. It is the lowest limit
-    that agrees with itself in this way. Where the shorter stalls are many, it is no lower than what such stalls
-    reach by themselves (:func:`jitter_reach_s`).
+    Requests that a known pause or a stall above the limit touched are not ordinary; shorter stalls are, because the
+    scheduler alone makes some. It is the lowest limit that agrees with itself in this way, and where the shorter stalls
+    are many, no lower than what such stalls reach by themselves (:func:`jitter_reach_s`).
 
     Args:
         start_s: when each request was sent, shape (n,), n > 0. latency_s: how long each took, shape (n,).
@@ -382,9 +352,8 @@ def shortest_visible_s(
 def jitter_reach_s(durations_s: Sequence[float], limit_s: float, window_s: float) -> float:
     """Return which length the short stalls of a trial exceed half a time a minute, in seconds; 0: they are few.
 
-    Their lengths beyond the shortest are taken for exponential and cut off at the limit, which is what those that
-    are listed are: the mean of the whole law is found from the mean of the part below it. Pauses with a cause are as
-    a rule longer than the limit, and do not enter.
+    Their lengths beyond the shortest are taken for exponential and cut off at the limit: the mean of the whole law
+    follows from the mean of the part below it. Pauses with a cause are as a rule longer than the limit.
 
     Args:
         durations_s: of all stalls. limit_s: those shorter than this are jitter. window_s: length of the trial.
@@ -420,16 +389,8 @@ def harm_of(start_s: FloatArray, latency_s: FloatArray, stalls: Sequence[Stall])
     if not stalls:
         return np.zeros(0)
     start, latency = by_start(start_s, latency_s)
-    ordinary_s, longest_s = np.median(latency), float(latency.max())
-    results = []
-    for stall in stalls:
-        near = slice(
-            np.searchsorted(start, stall.start_s - longest_s),
-            np.searchsorted(start, stall.end_s, side="right"),
-        )
-        under_way = latency[near][start[near] + latency[near] >= stall.start_s]
-        results.append(float(np.maximum(under_way - ordinary_s, 0.0).sum()))
-    return np.array(results)
+    beyond = np.maximum(latency - np.median(latency), 0.0)
+    return np.array([float(beyond[its].sum()) for its in under_way_in_each(start, latency, stalls)])
 
 
 def _touched(start_s: FloatArray, end_s: FloatArray, stalls: Sequence[Stall]) -> BoolArray:

@@ -63,8 +63,18 @@ def attribution_table(
     return tuple(_row(group, quantile, level) for group in groups.values())
 
 
-def _tail(*causes: str) -> Quantity:
-    """Return how to read the share of a trial's tail that these causes took."""
+class _Number(NamedTuple):
+    """A number of a row: the estimand in words, its unit, how it is read of a trial, and whose recording it needs."""
+
+    what: str
+    unit: str
+    of: Quantity
+    cause: str | None = None
+    of_log: bool = False  # read off the collector's log
+
+
+def _tail(words: str, *causes: str, recorded: bool = False) -> _Number:
+    """Return the share of a trial's tail that these causes took; ``recorded``: the first has to be recorded."""
 
     def of(trial: TrialAttribution, quantile: str) -> float | None:
         parts = trial.tail.get(quantile)
@@ -74,67 +84,45 @@ def _tail(*causes: str) -> Quantity:
             return None
         return sum(share or 0.0 for cause, share in parts.items() if cause in causes)
 
-    return of
+    return _Number(f"share of the tail: {words}", "share", of, causes[0] if recorded else None)
 
 
-def _most(cause: CauseName) -> Quantity:
-    return lambda trial, quantile: trial.most_beside.get(quantile, {}).get(cause)
+def _most(cause: CauseName, words: str) -> _Number:
+    def of(trial: TrialAttribution, quantile: str) -> float | None:
+        return trial.most_beside.get(quantile, {}).get(cause)
+
+    return _Number(f"most of the tail: {words}", "share", of, cause)
 
 
 def _in_window(amount: float | None, trial: TrialAttribution) -> float | None:
     return None if amount is None else amount / trial.window_s
 
 
-class _Number(NamedTuple):
-    """A number of a row: the estimand in words, its unit, how it is read of a trial, and whose recording it needs."""
-
-    what: str
-    unit: str
-    of: Quantity
-    cause: CauseName | None = None
-    of_log: bool = False  # read off the collector's log
-
-
-#: ``*_tail``, ``*_most``: of the time beyond the median in the tail; the most that a cause can have taken is out of
-#: what is unexplained. ``most_share``: what pauses can have taken, wherever they fell. ``_SHARES``: of the quantile of
-#: all trials' requests together, what would vanish with the service's pauses.
-_TAIL, _MOST = "share of the tail: ", "most of the tail: "
+#: ``*_tail``, ``*_most``: of the time beyond the median in the tail; the most is out of what is unexplained.
+#: ``most_share``: what pauses can have taken, wherever they fell. ``_SHARES``: of the quantile of all trials' requests
+#: together, what would vanish with the service's pauses.
 _NUMBERS = {
     "rss_bytes": _Number("rss_after_bytes", "B", lambda t, _: t.rss_bytes),
     "latency_s": _Number("latency_{key}_s", "s", lambda t, q: t.latency_s.get(q)),
     "pauses_per_s": _Number("pauses per second", "1/s", lambda t, _: _in_window(t.n_pauses, t), of_log=True),
-    "paused_share": _Number(
-        "share of time paused", "share", lambda t, _: _in_window(t.paused_s, t), of_log=True
-    ),
+    "paused_share": _Number("share of time paused", "share", lambda t, _: _in_window(t.paused_s, t), of_log=True),
     "longest_pause_s": _Number("longest pause", "s", lambda t, _: t.longest_pause_s, of_log=True),
     "median_pause_s": _Number("median pause", "s", lambda t, _: t.median_pause_s, of_log=True),
     "collections": _Number("collections in a trial", "1", lambda t, _: t.n_collections, of_log=True),
-    "detectability_s": _Number(
-        "shortest pause that latencies alone show", "s", lambda t, _: t.detectability_s
-    ),
-    "most_share": _Number(
-        "most of {quantile} that pauses can have taken", "share", lambda t, q: t.most_share.get(q)
-    ),
-    "service_tail": _Number(f"{_TAIL}the service's pauses", "share", _tail(*SERVICE_CAUSES)),
-    "generator_tail": _Number(
-        f"{_TAIL}the generator's pauses", "share", _tail("generator_stall"), "generator_stall"
-    ),
-    "connect_tail": _Number(f"{_TAIL}connecting", "share", _tail("connect"), "connect"),
-    "unexplained_tail": _Number(f"{_TAIL}unexplained", "share", _tail("unexplained")),
-    "throttle_most": _Number(
-        f"{_MOST}CPU denied by a quota", "share", _most("cgroup_throttle"), "cgroup_throttle"
-    ),
-    "jit_most": _Number(f"{_MOST}compilers at work", "share", _most("jit"), "jit"),
-    "run_queue_most": _Number(f"{_MOST}waiting for a CPU", "share", _most("run_queue"), "run_queue"),
-    "cycles_per_s": _Number(
-        "collections at work beside the program", "1/s", lambda t, _: t.cycles_per_s, of_log=True
-    ),
+    "detectability_s": _Number("shortest pause that latencies alone show", "s", lambda t, _: t.detectability_s),
+    "most_share": _Number("most of {quantile} that pauses can have taken", "share", lambda t, q: t.most_share.get(q)),
+    "service_tail": _tail("the service's pauses", *SERVICE_CAUSES),
+    "generator_tail": _tail("the generator's pauses", "generator_stall", recorded=True),
+    "connect_tail": _tail("connecting", "connect", recorded=True),
+    "unexplained_tail": _tail("unexplained", "unexplained"),
+    "throttle_most": _most("cgroup_throttle", "CPU denied by a quota"),
+    "jit_most": _most("jit", "compilers at work"),
+    "run_queue_most": _most("run_queue", "waiting for a CPU"),
+    "cycles_per_s": _Number("collections at work beside the program", "1/s", lambda t, _: t.cycles_per_s, of_log=True),
     "cycle_excess": _Number(
-        "share of requests beyond {quantile} that come with a collection at work",
-        "share",
-        lambda t, q: t.excess.get(q),
+        "share of requests beyond {quantile} that come with a collection at work", "share", lambda t, q: t.excess.get(q)
     ),
-}
+}  # fmt: skip
 _SHARES: dict[str, tuple[Way, str]] = {
     "share": ("clear", "behind pauses and their queue drain"),
     "share_lower": ("unpaused", "in the pauses' own time"),
@@ -164,7 +152,7 @@ def _row(group: Sequence[TrialAttribution], quantile: str, level: float) -> Attr
 
 
 def _of_pauses(group: Sequence[TrialAttribution], estimate: Estimate) -> Estimate:
-    """What is said of pauses where no trial had any: that, and not that something could not be placed."""
+    """Say of pauses where no trial had any that, and not that something could not be placed."""
     if estimate.value is None and all(trial.n_pauses == 0 for trial in group):
         return estimate.model_copy(update={"warnings": ("no pause under load in any trial",)})
     return estimate
@@ -199,11 +187,10 @@ def _recorded(trial: TrialAttribution, cause: str) -> bool:
     return any(cause == name and source.recorded for name, source in trial.sources.items())
 
 
-def _not_recorded(group: Sequence[TrialAttribution], cause: CauseName | None) -> str | None:
+def _not_recorded(group: Sequence[TrialAttribution], cause: str | None) -> str | None:
     """Return why a cause is not known of a group's trials, the commonest reason; ``None``: it is, of all."""
-    if cause is None:
-        return None
-    why = Counter(trial.sources[cause].words for trial in group if not trial.sources[cause].recorded)
+    sources = [source for trial in group for name, source in trial.sources.items() if name == cause]
+    why = Counter(source.words for source in sources if not source.recorded)
     return why.most_common(1)[0][0] if why else None
 
 
@@ -236,8 +223,7 @@ def share_over_trials(
 ) -> Estimate:
     """Return the pooled share of the trials whose pauses could be laid over their requests.
 
-    Where pauses are shorter than what their place is known to, the interval covers those with the pauses as far
-    off as they may be, to the same side in all trials.
+    The interval covers all places that short pauses may have, to the same side in all trials.
 
     Args:
         quantile: a name that ``attribute_trial`` was asked for. what: the estimand in words, and whose.
@@ -246,21 +232,17 @@ def share_over_trials(
     short = _short(group, len(laid))
     if not laid:
         return nothing(*short, estimand=f"pooled {what}", unit="share", level=level)
-    places = max(len(trial.without_pauses) for trial in laid)
+    at, inputs = laid[0].quantiles[quantile], tuple(trial.trial for trial in laid)
     at_each = [
+        # a trial whose pauses are long against what their place is known to has one place for all
         pooled_share(
-            # a trial whose pauses are long against what their place is known to has one place for all
             [trial.without_pauses[place % len(trial.without_pauses)] for trial in laid],
-            way,
-            laid[0].quantiles[quantile],
-            what=what,
-            level=level,
-            inputs=tuple(trial.trial for trial in laid),
+            way, at, what=what, level=level, inputs=inputs,
         )
-        for place in range(places)
-    ]
+        for place in range(max(len(trial.without_pauses) for trial in laid))
+    ]  # fmt: skip
     refused = next((estimate for estimate in at_each if estimate.value is None), None)
-    result = refused or (over_all_places(at_each[0], at_each[1:]) if places > 1 else at_each[0])
+    result = refused or (over_all_places(at_each[0], at_each[1:]) if at_each[1:] else at_each[0])
     if len(laid) == 1 < len(group):  # one trial does not speak for all
         return result.model_copy(update={"value": None, "warnings": short})
     return withheld(result.model_copy(update={"warnings": (*result.warnings, *short)}))

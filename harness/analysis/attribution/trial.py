@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pauses behind one trial's latencies: the logs of service and load generator, laid over its requests.
 
-Where pauses are shorter than what their place is known to (Go's are: its log is cut to milliseconds), every
-share is computed three times, with the pauses where they are thought to be and as far off to either side
-as they may be, and its interval covers all three. Where they could be off by more than half of the
-latency in question, they are not laid over requests at all: the trial says that this was refused,
-and how much they could explain at the most, for which no clock is needed.
+Where pauses are shorter than what their place is known to (Go's are: its log is cut to milliseconds), every share is
+computed three times, with the pauses where they are thought to be and as far off to either side as they may be, and
+its interval covers all three. Where they could be off by more than half of the latency in question, they are not laid
+over requests: the trial says that this was refused, and how much they could explain at the most.
 
-Connecting is told by the load tool itself, request by request. A quota, a compiler and a busy machine are known to
-have been at work, not what they took: see ``beside``. What was not recorded is said to be so, never to be nothing.
+Connecting is told by the load tool itself. A quota, a compiler and a busy machine are known to have been at work, not
+what they took. What was not recorded is said to be so, never to be nothing.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ from harness.store import SessionFolder
 
 
 def memory_fit(header: SessionHeader) -> MemoryFit | None:
-    """Return what the session measured of memory before its first trial; ``None``: nothing was left to be measured."""
+    """Return what the session measured of memory before its first trial; ``None``: nothing."""
     noted = header.notes.get("memory")
     return None if noted is None else MemoryFit.model_validate_json(json.dumps(noted))
 
@@ -62,13 +61,12 @@ def memory_words(header: SessionHeader, variant: str) -> str | None:
         multiple = "" if asked is None else f"{asked.removeprefix('heap_max = ')}: "
         return f"{multiple}{_spaced(runtime.heap_max)}"
     if runtime.gomemlimit is not None:
-        matched = (
-            next((limit.memory_of for limit in fit.limits if limit.variant == variant), None) if fit else None
-        )
-        label = None if matched is None else header.experiment.labels[matched]
-        if asked is not None and matched is None:
+        limits = () if fit is None else fit.limits
+        matched = next((limit.memory_of for limit in limits if limit.variant == variant), None)
+        if asked is not None and not matched:
             return f"{asked.removeprefix('gomemlimit = ')}: {_spaced(runtime.gomemlimit)}"
-        return f"{'limit' if label is None else f'as {label}'}: {_spaced(runtime.gomemlimit)}"
+        label = f"as {header.experiment.labels[matched]}" if matched else "limit"
+        return f"{label}: {_spaced(runtime.gomemlimit)}"
     return None if runtime.gogc is None else f"GOGC {runtime.gogc}"
 
 
@@ -180,54 +178,31 @@ def attribute_trial(
     sources = log_sources(service, refused, generator) | sources
     lives = lived(start, latency, events, connect_s=connect)
     cycles = inside({"gc_pause": joined(service.cycles)}, window)["gc_pause"]
-    met = bool(cycles) and not refused
     rate = len(start) / (window[1] - window[0])
     spans = sorted(span for spans in pauses.values() for span in spans)
     known = service.placed_within_s is not None
     cell = record.planned.configuration
+    notes = [f"generator: {warning}" for warning in generator.warnings]
+    notes += _coarse(levels, _resolution(record))
+    within_s, met = service.placed_within_s, asked.items() if cycles and not refused else ()
+    without = () if refused else without_at_each_place(start, latency, pauses, within_s or 0.0, _resolution(record))
     return TrialAttribution(
-        trial=f"{session.key}/{trial_id}",
-        variant=cell.variant_name,
-        label=cell.variant.label or cell.variant_name,
-        levels=cell.levels,
-        block=record.planned.block,
-        collector=service.collector,
-        n_requests=len(start),
-        window=window,
-        memory=memory_words(session.header, cell.variant_name),
-        rss_bytes=_rss_bytes(record),
-        latency_s=levels,
-        detectability_s=detectability_limit(rate, ordinary_p99(start, latency, events)),
-        n_pauses=len(spans) if known else None,
-        paused_s=covered_s(spans) if known else None,
+        trial=f"{session.key}/{trial_id}", variant=cell.variant_name, label=cell.variant.label or cell.variant_name,
+        levels=cell.levels, block=record.planned.block, collector=service.collector, n_requests=len(start),
+        window=window, memory=memory_words(session.header, cell.variant_name), rss_bytes=_rss_bytes(record),
+        latency_s=levels, detectability_s=detectability_limit(rate, ordinary_p99(start, latency, events)),
+        n_pauses=len(spans) if known else None, paused_s=covered_s(spans) if known else None,
         longest_pause_s=max((high - low for low, high in spans), default=0.0) if known else None,
         median_pause_s=float(np.median([high - low for low, high in spans])) if known and spans else None,
         n_collections=sum(window[0] <= at <= window[1] for at in service.collections) if known else None,
         most_share={name: _most_taken_s(spans, levels[name]) / levels[name] for name in asked if known},
         cycles_per_s=len(cycles) / (window[1] - window[0]) if known else None,
-        excess={
-            name: excess_in_spans(start, latency, cycles, quantile=q)
-            for name, q in (asked.items() if met else ())
-        },
-        refused=refused,
-        placed_within_s=service.placed_within_s,
-        placed_by=service.placed_by,
+        excess={name: excess_in_spans(start, latency, cycles, quantile=q) for name, q in met}, refused=refused,
+        placed_within_s=within_s, placed_by=service.placed_by, without_pauses=without, quantiles=dict(quantiles),
         tail={name: tail_shares(lives, q) for name, q in asked.items()},
-        without_pauses=()
-        if refused
-        else without_at_each_place(
-            start, latency, pauses, service.placed_within_s or 0.0, _resolution(record)
-        ),
-        quantiles=dict(quantiles),
         most_beside={name: _most(lives, beside, quantile=q) for name, q in asked.items()},
-        sources={cause: sources[cause] for cause in ORDER},
-        events=events,
-        warnings=(
-            *service.warnings,
-            *(f"generator: {warning}" for warning in generator.warnings),
-            *_coarse(levels, _resolution(record)),
-        ),
-    )
+        sources={cause: sources[cause] for cause in ORDER}, events=events, warnings=(*service.warnings, *notes),
+    )  # fmt: skip
 
 
 def _most(lives: RequestOverlap, beside: Sequence[Beside], *, quantile: float) -> dict[CauseName, float]:
@@ -243,7 +218,7 @@ def _most(lives: RequestOverlap, beside: Sequence[Beside], *, quantile: float) -
 
 
 def _coarse(levels: Mapping[str, float], resolution_s: float) -> list[str]:
-    """Warn of percentiles that are a few steps of the tool's resolution: time beyond them is rounding, too."""
+    """Warn of percentiles that are a few steps of the tool's resolution."""
     notes = (
         (name, judge_resolution(value, resolution_s or None, "quantile")[2]) for name, value in levels.items()
     )

@@ -31,13 +31,11 @@ def closed_loop_per_s(
     """Return the throughput that follows from a closed plan, in requests per second.
 
     ``users`` start evenly over ``ramp_up_s`` and each sends ``loops`` requests, waiting for the answer and for
-    ``think_time_s``, and then for the generator to get round to sending: the last user starts at R (N-1)/N and needs
-    L (RT + think + between), so the throughput is N L / (R (N-1)/N + L (RT + think + between)).
+    ``think_time_s``, and then for the generator to get round to sending: N L / (R (N-1)/N + L (RT + think + between)).
 
     Args:
         between_s: mean time from an answer to the same user's next request beyond ``think_time_s``
-            (:func:`time_between`): the generator's own, which is in none of its latencies; 0 where it is not known, as
-            of every published table.
+            (:func:`time_between`), which is in none of the generator's latencies; 0: not known.
 
     Raises:
         InputError: no users or loops, a negative time, or nothing that takes any time.

@@ -99,44 +99,25 @@ def equal_arms(trials: pd.DataFrame, metric: str, *, level: float = 0.95, seed: 
     counted, _ = split_missing(split_excluded(trials)[0], metric)
     counted = counted.sort_values("position")
     if len(counted) < FEWEST_EQUAL or (counted[metric] <= 0).any():
-        raise InputError(
-            "too few equal trials",
-            place=metric,
-            found=len(counted),
-            allowed=f"{FEWEST_EQUAL} or more, all above 0",
-        )
-    values = counted[metric].to_numpy(dtype=np.float64)
-    logs = [
-        np.log(block[metric].to_numpy(dtype=np.float64))
-        for _, block in counted.groupby(["session_id", "block"])
-    ]
-    dealt = [block for block in logs if len(block) >= 2]
+        allowed = f"{FEWEST_EQUAL} or more, all above 0"
+        raise InputError("too few equal trials", place=metric, found=len(counted), allowed=allowed)
+    values, inputs = counted[metric].to_numpy(dtype=np.float64), inputs_of(counted)
+    blocks = [np.log(block.to_numpy(np.float64)) for _, block in counted.groupby(["session_id", "block"])[metric]]
+    dealt = [block for block in blocks if len(block) >= 2]
     half = len(values) // 2
     ordered = effect_size_ci(
-        values[:half],
-        values[half:],
-        paired=False,
-        estimator="welch_log_t",
-        level=level,
-        inputs=inputs_of(counted),
+        values[:half], values[half:], paired=False, estimator="welch_log_t", level=level, inputs=inputs
     )
+    spread = Estimate(
+        value=float(np.std(np.log(values), ddof=1)), unit="relative", method="standard deviation of logarithms",
+        estimand=f"spread of {metric} over equal trials", n_trials=len(counted), inputs=inputs,
+    )  # fmt: skip
+    estimand = f"{metric}: first half of the session over the second"
     return EqualArms(
-        metric=metric,
-        blocked=_false_alarms(dealt, level, seed, inputs_of(counted), metric),
-        ordered=ordered.model_copy(
-            update={"estimand": f"{metric}: first half of the session over the second"}
-        ),
-        spread=Estimate(
-            value=float(np.std(np.log(values), ddof=1)),
-            unit="relative",
-            method="standard deviation of logarithms",
-            estimand=f"spread of {metric} over equal trials",
-            n_trials=len(counted),
-            inputs=inputs_of(counted),
-        ),
-        n_trials=len(counted),
+        metric=metric, blocked=_false_alarms(dealt, level, seed, inputs, metric),
+        ordered=ordered.model_copy(update={"estimand": estimand}), spread=spread, n_trials=len(counted),
         n_blocks=len(dealt),
-    )
+    )  # fmt: skip
 
 
 def _false_alarms(
@@ -183,10 +164,9 @@ class Slope:
 def slope_within(
     x: Floats, y: Floats, groups: np.ndarray[tuple[int, ...], np.dtype[np.object_]], *, level: float = 0.95
 ) -> Slope | None:
-    """Return the common slope of ``y`` over ``x`` within groups, all of shape (n,); the group means count as estimated.
+    """Return the common slope of ``y`` over ``x`` within groups, all of shape (n,), as of an analysis of covariance.
 
-    It equals that of a linear model with a mean for each group (analysis of covariance). ``None``: fewer than
-    ``FEWEST_DEGREES`` degrees of freedom are left, or no group has two different values of ``x``.
+    ``None``: fewer than ``FEWEST_DEGREES`` degrees of freedom are left, or no group has two different values of ``x``.
     """
     degrees = len(y) - len(set(groups)) - 1
     x, y = _centred(x, groups), _centred(y, groups)
@@ -196,12 +176,8 @@ def slope_within(
     slope = float(x @ y) / spread
     error = float(np.sqrt(((y - slope * x) ** 2).sum() / degrees / spread))
     wide = float(t_critical(level, degrees)) * error
-    return Slope(
-        value=slope,
-        low=slope - wide,
-        high=slope + wide,
-        p_value=float(t_two_sided_p(slope / error, degrees)) if error > 0 else None,
-    )
+    p_value = float(t_two_sided_p(slope / error, degrees)) if error > 0 else None
+    return Slope(value=slope, low=slope - wide, high=slope + wide, p_value=p_value)
 
 
 def _centred(values: Floats, groups: np.ndarray[tuple[int, ...], np.dtype[np.object_]]) -> Floats:
@@ -243,20 +219,13 @@ def speed_response(trials: pd.DataFrame, metric: str, *, level: float = 0.95) ->
         relative=known[metric] / known["variant"].map(usual),
     )
     what = f"percent by which {metric} changes where a fixed calculation takes one percent more CPU time"
-    result = slope_within(
-        np.log(known[SERVICE].to_numpy(dtype=np.float64)),
-        np.log(known[metric].to_numpy(dtype=np.float64)),
-        known["variant"].to_numpy(dtype=object),
-        level=level,
-    )
-    elasticity = (
-        nothing("too few trials of each variant", estimand=what, unit="1", level=level)
-        if result is None
-        else Estimate(
-            value=result.value, low=result.low, high=result.high, level=level, unit="1",
-            support=Support.REAL,
+    x, y = (np.log(known[name].to_numpy(dtype=np.float64)) for name in (SERVICE, metric))
+    line = slope_within(x, y, known["variant"].to_numpy(dtype=object), level=level)
+    elasticity = nothing("too few trials of each variant", estimand=what, unit="1", level=level)
+    if line is not None:
+        elasticity = Estimate(
+            value=line.value, low=line.low, high=line.high, level=level, unit="1", support=Support.REAL,
             method="line through logarithms within variants", estimand=what, n_trials=len(known),
             inputs=inputs_of(known),
-        )
-    )  # fmt: skip
+        )  # fmt: skip
     return SpeedResponse(trials=known, n_excluded=len(known) - len(counted), elasticity=elasticity)

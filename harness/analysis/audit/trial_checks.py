@@ -50,12 +50,9 @@ class AuditedTrial:
     row: Mapping[str, object]
     load: LoadSummary
     profile: LoadProfile
-    requests: pd.DataFrame | None
-    """From the first one on, those begun while programs still settled too."""
-    settle_s: float = 0.0
-    """The head of the load that its row does not count."""
-    histogram: LatencyHistogram | None = None
-    """Where the tool counts latencies and writes no single requests: what was restored of it from its file."""
+    requests: pd.DataFrame | None  # from the first one on
+    settle_s: float = 0.0  # the head of the load that its row does not count
+    histogram: LatencyHistogram | None = None  # of a tool that writes no single requests, from its file
 
     @cached_property
     def counted(self) -> pd.DataFrame | None:
@@ -96,17 +93,13 @@ class AuditedTrial:
         Raises:
             InputError: more requests than these users send.
         """
-        each, _ = self.requests_each
-        if self.requests is None or each is None or not isinstance(self.profile, ClosedLoad):
+        (each, _), requests, profile = self.requests_each, self.requests, self.profile
+        if requests is None or each is None or not isinstance(profile, ClosedLoad):
             return None
         return time_between(
-            self.requests["start_epoch_s"].to_numpy(),
-            self.requests["latency_s"].to_numpy(),
-            users=self.profile.users,
-            requests_each=each,
-            ramp_up_s=self.profile.ramp_up_s,
-            resolution_s=self.load.resolution_s,
-        )
+            requests["start_epoch_s"].to_numpy(), requests["latency_s"].to_numpy(), users=profile.users,
+            requests_each=each, ramp_up_s=profile.ramp_up_s, resolution_s=self.load.resolution_s,
+        )  # fmt: skip
 
 
 def number_of(trial: AuditedTrial, column: str) -> float | None:
@@ -115,30 +108,27 @@ def number_of(trial: AuditedTrial, column: str) -> float | None:
     return None if value is None or pd.isna(value) else float(value)  # type: ignore[arg-type, call-overload]  # a cell of a table: a number or NaN
 
 
+_ABSENT = "it is not in the table"
+
+
 def near(
-    name: str,
-    expected: float | None,
-    found: float | None,
-    tolerance: float,
-    why: str = "it is not in the table",
+    name: str, expected: float | None, actual: float | None, tolerance: float = 0.0, why: str = _ABSENT
 ) -> TrialCheck:
     """Hold a number against the expected one; ``tolerance``: a share of that; ``why``: where one is not known."""
-    if expected is None or found is None:
+    if expected is None or actual is None:
         return cannot(name, why)
-    return judged(name, expected, found, abs(found - expected) <= tolerance * abs(expected))
+    return judged(name, float(expected), float(actual), abs(actual - expected) <= tolerance * abs(expected))
 
 
-def exact(
-    name: str, expected: int | None, found: float | None, why: str = "it is not in the table"
-) -> TrialCheck:
+def exact(name: str, expected: int | None, actual: float | None, why: str = _ABSENT) -> TrialCheck:
     """Hold a count against the expected one."""
-    return near(name, expected if expected is None else float(expected), found, 0.0, why)
+    return near(name, expected, actual, why=why)
 
 
-def judged(name: str, expected: float, found: float, held: bool, bound: str = "") -> TrialCheck:
+def judged(name: str, expected: float, actual: float, held: bool, bound: str = "") -> TrialCheck:
     """Return a check that was made; ``bound``: words before the expected number, such as ``at most``."""
-    why = "" if held else f"expected {bound}{expected:.6g}, found {found:.6g}"
-    return TrialCheck(name=name, result="held" if held else "failed", expected=expected, found=found, why=why)
+    why = "" if held else f"expected {bound}{expected:.6g}, found {actual:.6g}"
+    return TrialCheck(name=name, result="held" if held else "failed", expected=expected, found=actual, why=why)
 
 
 def cannot(name: str, why: str) -> TrialCheck:
@@ -149,69 +139,51 @@ def cannot(name: str, why: str) -> TrialCheck:
 LAW = "throughput follows from users, loops, ramp, latency and time between"
 
 
-def load_laws(trial: AuditedTrial) -> Iterator[TrialCheck]:
-    """Yield every check against the trial's load profile."""
-    return _closed(trial) if isinstance(trial.profile, ClosedLoad) else _open(trial)
-
-
 def _closed(trial: AuditedTrial) -> Iterator[TrialCheck]:
-    """Users who wait: how many requests, how many in flight, and how fast."""
+    """Users who wait: how many requests, how many in flight (throughput times latency), and how fast."""
     profile, load = trial.profile, trial.load
     assert isinstance(profile, ClosedLoad)
     each, why = trial.requests_each
-    name = "requests are users times loops"
-    if each is None:
-        yield cannot(name, why)
+    yield exact("requests are users times loops", each and profile.users * each, load.n_requests, why)
+    name = "no more requests in flight than users"
+    mean_s, throughput = number_of(trial, "latency_mean_s"), number_of(trial, "throughput_per_s")
+    if mean_s is None or throughput is None:
+        yield cannot(name, "no mean latency is known")
     else:
-        yield exact(name, profile.users * each, load.n_requests)
-    yield _bound(trial, profile)
+        flight = throughput * mean_s
+        held = flight <= profile.users * (1 + COUNTED_TOLERANCE)
+        yield judged(name, float(profile.users), flight, held, "at most ")
     if trial.settle_s:
         yield cannot(LAW, "the law is that of a whole load, and its head does not count")
     else:
         yield _law(trial, profile, each)
 
 
-def _bound(trial: AuditedTrial, profile: ClosedLoad) -> TrialCheck:
-    """There are never more requests in flight than users: throughput times latency is at most that."""
-    name = "no more requests in flight than users"
-    mean_s, throughput = number_of(trial, "latency_mean_s"), number_of(trial, "throughput_per_s")
-    if mean_s is None or throughput is None:
-        return cannot(name, "no mean latency is known")
-    flight = throughput * mean_s
-    held = flight <= profile.users * (1 + COUNTED_TOLERANCE)
-    return judged(name, float(profile.users), flight, held, "at most ")
-
-
 def _law(trial: AuditedTrial, profile: ClosedLoad, each: int | None) -> TrialCheck:
     """Throughput from users, loops, ramp, latency, and what users wait inside the generator.
 
-    The law takes users for alike. Those who begin early find an emptier machine and are quicker, so that
-    measured throughput may lie above it where the ramp is a large part of the load.
+    The law takes users for alike: measured throughput may lie above it where the ramp is a large part of the load.
     """
-    name = LAW
     mean_s, requests = number_of(trial, "latency_mean_s"), trial.requests
     if profile.stages:
-        return cannot(name, "users come and go in stages")
+        return cannot(LAW, "users come and go in stages")
     if requests is None:
-        return cannot(name, "the time between requests is not known: the tool writes no single ones")
+        return cannot(LAW, "the time between requests is not known: the tool writes no single ones")
     if each is None:
-        return cannot(name, "the requests of each user are not fixed")
+        return cannot(LAW, "the requests of each user are not fixed")
     if mean_s is None or not mean_s > 0:
-        return cannot(name, "no mean latency is known")
+        return cannot(LAW, "no mean latency is known")
     try:
         gaps = trial.between
     except InputError as problem:
-        return TrialCheck(name=name, result="failed", why=str(problem))
-    think_s = 0.0 if gaps is None else min(profile.think_time_s, gaps.between_s)
+        return TrialCheck(name=LAW, result="failed", why=str(problem))
+    between_s = 0.0 if gaps is None else gaps.between_s
+    think_s = min(profile.think_time_s, between_s)
     expected_per_s = closed_loop_per_s(
-        users=profile.users,
-        loops=each,
-        mean_response_s=mean_s,
-        ramp_up_s=profile.ramp_up_s,
-        think_time_s=think_s,
-        between_s=0.0 if gaps is None else gaps.between_s - think_s,
-    )
-    return near(name, expected_per_s, number_of(trial, "throughput_per_s"), LAW_TOLERANCE)
+        users=profile.users, loops=each, mean_response_s=mean_s, ramp_up_s=profile.ramp_up_s, think_time_s=think_s,
+        between_s=between_s - think_s,
+    )  # fmt: skip
+    return near(LAW, expected_per_s, number_of(trial, "throughput_per_s"), LAW_TOLERANCE)
 
 
 def _open(trial: AuditedTrial) -> Iterator[TrialCheck]:
@@ -249,7 +221,8 @@ FEW = "too few requests beyond it"
 
 def audit_trial(trial: AuditedTrial) -> tuple[TrialCheck, ...]:
     """Return every check of one trial, those that cannot be made too."""
-    return (*_totals(trial), *_ratios(trial), *_little(trial), *load_laws(trial))
+    laws = _closed(trial) if isinstance(trial.profile, ClosedLoad) else _open(trial)
+    return (*_totals(trial), *_ratios(trial), *_little(trial), *laws)
 
 
 def _totals(trial: AuditedTrial) -> Iterator[TrialCheck]:
@@ -281,30 +254,18 @@ def _ratios(trial: AuditedTrial) -> Iterator[TrialCheck]:
     yield near(name, counted[1] / asked_s, throughput, SAME) if counted else cannot(name, HEAD)
     cpu_s, cores = number_of(trial, "cpu_s_per_request"), number_of(trial, "service_cores")
     # the window may be cut at the edges of the measurement's own phase
-    yield near(
-        "CPU time per request times requests is the service's CPU time",
-        None if cores is None else cores * trial.counted_s,
-        None if cpu_s is None or counted is None else cpu_s * counted[0],
-        LAW_TOLERANCE,
-        "the service's CPU time is not known",
-    )
+    name, why = "CPU time per request times requests is the service's CPU time", "the service's CPU time is not known"
+    used_s = None if cpu_s is None or counted is None else cpu_s * counted[0]
+    yield near(name, None if cores is None else cores * trial.counted_s, used_s, LAW_TOLERANCE, why)
     headroom, echo = number_of(trial, "headroom_ratio"), number_of(trial, "echo_per_s")
-    yield near(
-        "headroom is the echo's rate over that of the trial",
-        None if echo is None or headroom is None else echo / load.achieved_per_s,
-        headroom,
-        SAME,
-        "the generator's own limit is not known",
-    )
+    name, why = "headroom is the echo's rate over that of the trial", "the generator's own limit is not known"
+    ratio = None if echo is None or headroom is None else echo / load.achieved_per_s
+    yield near(name, ratio, headroom, SAME, why)
 
 
 def _little(trial: AuditedTrial) -> Iterator[TrialCheck]:
     """Requests in flight: throughput times latency, counted from the rows at even instants."""
-    names = (
-        "mean latency is that of the rows",
-        "p99 is that of the rows",
-        "Little's law, counted in the rows",
-    )
+    names = ("mean latency is that of the rows", "p99 is that of the rows", "Little's law, counted in the rows")
     if trial.requests is None and trial.histogram is not None:
         yield from _counted(trial, trial.histogram)
         return

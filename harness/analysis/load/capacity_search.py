@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The highest rate that keeps its goals of loss and lateness, found by RFC 9971 with repeated trials.
 
-The controller is the library MLRsearch, by the authors of the RFC: it says which rate is tried next, and for how
-long. Whoever calls measures. Short trials narrow the range first; near the end several trials decide on a rate, and a
-share of them may be bad, so that one stall does not decide.
+The library MLRsearch, by the authors of the RFC, says which rate is tried next and for how long; the caller measures.
+Short trials narrow the range; near the end several trials decide, and a share of them may be bad.
 """
 
 from __future__ import annotations
@@ -44,31 +43,28 @@ def search_capacity(
         duration_sum=goals.trials_s, preceding_targets=_COARSER, fail_fast=False,
     )  # fmt: skip
     config = Config(
-        goals=(goal,),
-        min_load=lowest_per_s,
-        max_load=highest_per_s,
-        search_duration_max=goals.at_most_s,
+        goals=(goal,), min_load=lowest_per_s, max_load=highest_per_s, search_duration_max=goals.at_most_s,
         warmup_duration=0.0,
-    )
+    )  # fmt: skip
     measurer = _Measurer(measure, goals)
     try:
-        (result,) = MultipleLossRatioSearch(config).search(measurer, debug=_silent).values()
+        (result,) = MultipleLossRatioSearch(config).search(measurer, debug=lambda _: None).values()
     except RuntimeError as error:  # the library's only way to say that time is over
         raise CalibrationFailed(
             f"no capacity was found within {goals.at_most_s:g} s, {len(measurer.trials)} trials: {error}"
         ) from error
-    if result.relevant_lower_bound is None:
+    lower, upper = result.relevant_lower_bound, result.relevant_upper_bound
+    if lower is None:
+        lowest = min(measurer.trials, key=lambda trial: trial.rate_per_s)
         raise CalibrationFailed(
             f"{lowest_per_s:.6g}/s already misses the goals (at most {goals.loss_ratio:g} lost, at most "
-            f"{goals.late_ratio:g} later than {goals.late_after_s:g} s): {_words(measurer.trials)}"
+            f"{goals.late_ratio:g} later than {goals.late_after_s:g} s): {lowest.lost_share:.2%} lost, "
+            f"{lowest.late_share:.2%} late at {lowest.rate_per_s:.6g}/s"
         )
-    upper = result.relevant_upper_bound
     return CapacitySearch(
-        goals=goals,
-        trials=tuple(measurer.trials),
-        lower_per_s=float(result.relevant_lower_bound),
+        goals=goals, trials=tuple(measurer.trials), lower_per_s=float(lower),
         upper_per_s=None if upper is None else float(upper),
-    )
+    )  # fmt: skip
 
 
 @dataclass
@@ -88,18 +84,15 @@ class _Measurer:
         # in millionths: the library counts whole things, and its next rate follows from their ratio
         lost = round(1_000_000 * loss_to_report(trial, self.goals))
         return MeasurementResult(
-            intended_duration=intended_duration,
-            intended_load=intended_load,
-            offered_count=1_000_000,
-            loss_count=lost,
-        )
+            intended_duration=intended_duration, intended_load=intended_load, offered_count=1_000_000, loss_count=lost
+        )  # fmt: skip
 
 
 def loss_to_report(trial: SearchTrial, goals: CapacityGoals) -> float:
     """Return one loss ratio that says whether both goals are kept, and from which the next rate follows.
 
-    The library knows one loss ratio. A good trial has the share of it that the worse of its goals is used up. A bad one
-    has what its arrivals exceed its answers by, so that the next rate is the one that was answered.
+    A good trial has the share of it that the worse of its goals is used up; a bad one has what its arrivals exceed its
+    answers by, so that the next rate is the one that was answered.
     """
     excess = goals.excess(trial.lost_share, trial.late_share)
     if excess <= 1:
@@ -110,26 +103,11 @@ def loss_to_report(trial: SearchTrial, goals: CapacityGoals) -> float:
 
 
 def judged(
-    goals: CapacityGoals,
-    *,
-    rate_per_s: float,
-    duration_s: float,
-    n_arrivals: int,
-    right_per_s: float,
-    lost_share: float,
-    late_share: float,
-) -> SearchTrial:
+    goals: CapacityGoals, *, rate_per_s: float, duration_s: float, n_arrivals: int, right_per_s: float,
+    lost_share: float, late_share: float,
+) -> SearchTrial:  # fmt: skip
     """Return a trial with whether it is good; one without an arrival is: it lost nothing."""
     return SearchTrial(
         rate_per_s=rate_per_s, duration_s=duration_s, n_arrivals=n_arrivals, right_per_s=right_per_s,
         lost_share=lost_share, late_share=late_share, good=goals.excess(lost_share, late_share) <= 1,
     )  # fmt: skip
-
-
-def _words(trials: list[SearchTrial]) -> str:
-    lowest = min(trials, key=lambda trial: trial.rate_per_s)
-    return f"{lowest.lost_share:.2%} lost, {lowest.late_share:.2%} late at {lowest.rate_per_s:.6g}/s"
-
-
-def _silent(_: str) -> None:
-    """The library tells every step; the trials are kept, and say the same."""

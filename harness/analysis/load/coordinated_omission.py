@@ -3,8 +3,7 @@
 
 A virtual user that waits for its answer sends nothing through a pause: the requests that others would have sent then
 are missing, and with them the tail. One latency of a minute stands for as many missing requests as there are intervals
-in it. They lie evenly spaced, so where only counts of latencies are known (:class:`WithMissing`), how many lie below a
-limit follows from the limit, and a percentile is found by bisection.
+in it, evenly spaced: where only counts of latencies are known (:class:`WithMissing`), percentiles follow by bisection.
 """
 
 from __future__ import annotations
@@ -43,8 +42,7 @@ def judge_rhythm(start: FloatArray, latency: FloatArray, resolution_s: float) ->
     """Return the evidence in the times alone: nothing is sent while everybody waits, or less the more wait, or as much.
 
     Args:
-        start, latency: of every request of one trial, by start, shapes (n,), seconds.
-        resolution_s: the smallest step of the load generator's clock.
+        start, latency: of every request of one trial, by start, shapes (n,), seconds. resolution_s: of their clock.
     """
     n = len(start)
     span = float(np.ptp(start))
@@ -93,10 +91,7 @@ def judge_rhythm(start: FloatArray, latency: FloatArray, resolution_s: float) ->
 
 
 def _p_fewer(few: npt.NDArray[np.int64], many: npt.NDArray[np.int64]) -> float:
-    """One-sided p of the rank-sum test (Mann & Whitney 1947), normal approximation with ties and continuity.
-
-    Written out, because the module of laws takes as long to load as all else that a report needs.
-    """
+    """One-sided p of the rank-sum test (Mann & Whitney 1947), normal with ties; scipy.stats takes too long to load."""
     pooled = np.concatenate([few, many])
     _, codes, counts = np.unique(pooled, return_inverse=True, return_counts=True)
     ranks = (np.cumsum(counts) - (counts - 1) / 2)[codes]
@@ -148,28 +143,22 @@ class OmissionCheck(Frozen):
 
 
 def coordinated_omission_check(
-    start_s: FloatArray,
-    latency_s: FloatArray,
-    *,
-    users: int | None = None,
-    resolution_s: float = 0.0,
+    start_s: FloatArray, latency_s: FloatArray, *, users: int | None = None, resolution_s: float = 0.0,
     stalls: Sequence[Stall] | None = None,
-) -> OmissionCheck:
+) -> OmissionCheck:  # fmt: skip
     """Say whether a trial came from a closed loop, and correct its tail by the expected interval.
+
+    Without users the requests' rhythm has to tell: nothing sent while the most wait is a closed loop's, sending on
+    while many wait is an open loop's. Where less is sent while many wait, requests are missing (``flagged``), but a
+    generator that was held up itself leaves that out as well as users do. The correction adds, for every latency
+    longer than one user's ordinary cycle, the requests that user would have sent meanwhile (HdrHistogram's
+    recordValueWithExpectedInterval, G. Tene).
 
     Args:
         start_s, latency_s: every request of one trial, shapes (n,), seconds, in any order.
         users: how many virtual users sent them, each waiting for its answer; None: not known.
         resolution_s: the smallest step of the load generator's clock.
         stalls: what ``detect_stalls`` found in these requests; None: it is asked.
-
-    Without users the requests' rhythm has to tell: nothing sent while the most wait is a closed
-    loop's, sending on while many wait is an open loop's, and calm requests are either's: it cannot be said.
-    Where less is sent while many wait, requests are missing (``flagged``), but a generator that was held up
-    itself leaves that out as well as users do.
-
-    The correction adds, for every latency longer than one user's ordinary cycle, the requests
-    that user would have sent meanwhile (HdrHistogram's recordValueWithExpectedInterval, G. Tene).
 
     Raises:
         InputError: shapes differ, there is no request, or users is not positive.
@@ -186,39 +175,26 @@ def coordinated_omission_check(
     notes: tuple[str, ...] = ()
     evidence = rhythm.waiting
     if users is None:
-        if not evidence:
+        if not evidence or rhythm.users is None:
             return OmissionCheck(
-                loop="open" if rhythm.open else "cannot say", flagged=False, evidence=rhythm.open,
-                interval_s=None, measured_s=measured, corrected_s=None, n_added=0, warnings=(NO_SIGN,),
-            )  # fmt: skip
-        if rhythm.users is None:
-            return OmissionCheck(
-                loop="cannot say", flagged=True, evidence=evidence, interval_s=None, measured_s=measured,
-                corrected_s=None, n_added=0, warnings=(HELD_UP,),
+                loop="open" if rhythm.open and not evidence else "cannot say", flagged=bool(evidence),
+                evidence=evidence or rhythm.open, interval_s=None, measured_s=measured, corrected_s=None, n_added=0,
+                warnings=(HELD_UP if evidence else NO_SIGN,),
             )  # fmt: skip
         users = rhythm.users
-        notes = (
-            f"the number of users, {users}, is taken from the largest number of requests that waited at once",
-        )
+        why = "is taken from the largest number of requests that waited at once"
+        notes = (f"the number of users, {users}, {why}",)
     else:
         evidence = (f"{users} users, each waiting for its answer", *evidence)
     interval = cycle_s(start, users)
     corrected = with_missing_requests(latency, interval)
+    notes += (TOO_MANY_ADDED,) if corrected is None else ()
+    notes += correction_warnings(detect_stalls(start, latency) if stalls is None else stalls)
     return OmissionCheck(
-        loop="closed",
-        flagged=True,
-        evidence=evidence,
-        users=users,
-        interval_s=interval,
-        measured_s=measured,
+        loop="closed", flagged=True, evidence=evidence, users=users, interval_s=interval, measured_s=measured,
         corrected_s=None if corrected is None else _quantiles(corrected),
-        n_added=0 if corrected is None else len(corrected) - len(latency),
-        warnings=(
-            *notes,
-            *((TOO_MANY_ADDED,) if corrected is None else ()),
-            *correction_warnings(detect_stalls(start, latency) if stalls is None else stalls),
-        ),
-    )
+        n_added=0 if corrected is None else len(corrected) - len(latency), warnings=notes,
+    )  # fmt: skip
 
 
 def with_missing_requests(latency_s: FloatArray, interval_s: float) -> FloatArray | None:
@@ -272,17 +248,14 @@ def correction_warnings(stalls: Sequence[Stall]) -> tuple[str, ...]:
     """Return why the correction by the expected interval may be off, given the stalls that were found."""
     lengths = [s.duration_s for s in stalls if s.kind == "stall"]
     if not lengths:
-        return (
-            "no stall was found, so the corrected percentiles count single slow requests several times; use the "
-            "measured ones",
-        )
+        why = "no stall was found, so the corrected percentiles count single slow requests several times"
+        return (f"{why}; use the measured ones",)
     typical = float(np.median(lengths))
-    if typical < SHORTEST_CORRECTED_S:
-        return (
-            f"stalls here last {max(typical * 1e3, 1):.0f} ms (median); for stalls shorter than "
-            f"{SHORTEST_CORRECTED_S * 1e3:g} ms the corrected percentiles are too low; measure with an open loop",
-        )
-    return ()
+    if typical >= SHORTEST_CORRECTED_S:
+        return ()
+    lasted = f"stalls here last {max(typical * 1e3, 1):.0f} ms (median)"
+    low = f"for stalls shorter than {SHORTEST_CORRECTED_S * 1e3:g} ms the corrected percentiles are too low"
+    return (f"{lasted}; {low}; measure with an open loop",)
 
 
 #: Halvings of the span from 0 to the longest latency; what is left is told apart by the values themselves.

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a load did to a service: its parts, the backlog, the recovery, and the rate of right answers that was kept up.
+"""What a load did to a service: its parts, and the rate of right answers that was kept up.
 
 Parts: the published measurement offered four loads of 20 s to one process, with pauses of unknown length between them.
 A load with parts and pauses is cut by its schedule: a request belongs to the part in which it was due, however late it
 was answered. A load without is cut into parts of equal length by when each request began.
 
-Overload is a result, not a broken measurement, so these functions take every trial that has requests, excluded ones
-too. For the recovery the load is cut into windows of equal length by when requests began. What those who came in a
-window waited tells how the service was then; in an open loop that includes what they queued.
-
 A fixed amount of work ends with its slowest user, so right answers over that time are no rate that a service could
 keep up. Such a load says how long the work took. A load that offers a rate for a time says which rate of right answers
 the service kept up in that time.
+
+Shares: an arrival that the generator never sent got no answer either, so it counts as wanted and as failed. Of a flow
+passes are counted, not requests: a pass ends at its first wrong answer, and the steps after it, which nobody sent,
+would otherwise make a service that fails early look better than one that fails late.
 """
 
 from __future__ import annotations
@@ -20,16 +20,14 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
-from pydantic import Field
+from numpy.typing import ArrayLike
 
-from harness.analysis.stats.inputs import Floats, finite
+from harness.analysis.stats.inputs import Floats
 from harness.analysis.stats.quantiles import quantile_refused, rank
 from harness.analysis.tables.resource_columns import cpu_in_window
 from harness.errors import InputError
 from harness.formats.arrays import IntArray
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad
-from harness.model.base import Frozen
 
 N_PARTS = 4
 COLUMN = "part"
@@ -37,14 +35,9 @@ _QUANTILES = {"latency_p50_s": 0.50, "latency_p99_s": 0.99}
 
 
 def parts_of(
-    requests: pd.DataFrame,
-    *,
-    duration_s: float,
-    begins_s: Sequence[float] = (0.0,),
-    n_parts: int = N_PARTS,
-    samples: pd.DataFrame | None = None,
-    epoch_to_monotonic_s: float = 0.0,
-) -> pd.DataFrame:
+    requests: pd.DataFrame, *, duration_s: float, begins_s: Sequence[float] = (0.0,), n_parts: int = N_PARTS,
+    samples: pd.DataFrame | None = None, epoch_to_monotonic_s: float = 0.0,
+) -> pd.DataFrame:  # fmt: skip
     """Return one row per part: ``part`` (1...), counts, latencies of right answers, rate, CPU, memory.
 
     Args:
@@ -60,14 +53,11 @@ def parts_of(
             that the parts of the schedule cannot be cut into.
     """
     if duration_s <= 0 or n_parts < 1:
-        raise InputError(
-            "parts of a load need a length", found=f"{n_parts} of {duration_s} s", allowed="above zero"
-        )
-    if n_parts % len(begins_s):
-        n = len(begins_s)
-        raise InputError(
-            f"the load has {n} parts, each to be cut alike", found=n_parts, allowed=f"{n}, {2 * n}..."
-        )
+        parts = f"{n_parts} of {duration_s} s"
+        raise InputError("parts of a load need a length", found=parts, allowed="above zero")
+    if n_parts % (n := len(begins_s)):
+        why = f"the load has {n} parts, each to be cut alike"
+        raise InputError(why, found=n_parts, allowed=f"{n}, {2 * n}...")
     if requests.empty:
         raise InputError("no request to cut", found="0", allowed="at least one")
     begin = float(requests["start_epoch_s"].min())
@@ -78,11 +68,8 @@ def parts_of(
     rows = []
     for part in range(n_parts):
         start = begin + begins_s[part // n_each] + part % n_each * length_s + epoch_to_monotonic_s
-        rows.append(
-            {COLUMN: str(part + 1)}
-            | _latencies(requests[place == part], length_s)
-            | _resources(samples, (start, start + length_s))
-        )
+        row = _latencies(requests[place == part], length_s) | _resources(samples, (start, start + length_s))
+        rows.append({COLUMN: str(part + 1)} | row)
     return pd.DataFrame(rows)
 
 
@@ -120,149 +107,6 @@ def _resources(samples: pd.DataFrame | None, window: tuple[float, float]) -> dic
     return {
         "service_cores": float("nan") if cpu_s is None else cpu_s / (window[1] - window[0]),
         "rss_max_bytes": float(own["rss_bytes"].max()) if len(own) else float("nan"),
-    }
-
-
-#: Recovered: the backlog is down to this share of its highest, or to the one request that is no queue.
-RECOVERED_SHARE = 0.1
-
-
-class Overload(Frozen):
-    """One trial's requests as a queue. Times in seconds."""
-
-    highest_backlog: int = Field(description="most requests under way at once")
-    left_at_last_arrival: int = Field(description="under way when the last request began, itself included")
-    drain_s: float = Field(description="from the last start to the last end: queueing after the load stopped")
-    recovery_s: float | None = Field(
-        description="from the highest backlog until a tenth of it is left for good; None: it was never more than one"
-    )
-
-
-def backlog(start_s: ArrayLike, latency_s: ArrayLike, at_s: ArrayLike) -> Floats:
-    """Return how many requests are under way at each moment, shape of ``at_s``.
-
-    A request is under way from its start, included, to its end, excluded.
-    """
-    start, at = finite(start_s, "start_s"), finite(at_s, "at_s")
-    begun = np.searchsorted(np.sort(start), at, side="right")
-    ended = np.searchsorted(np.sort(start + finite(latency_s, "latency_s")), at, side="right")
-    return (begun - ended).astype(np.float64)
-
-
-def overload(start_s: ArrayLike, latency_s: ArrayLike, ok: ArrayLike) -> Overload:
-    """Return what one trial's requests say of its queue.
-
-    Args:
-        start_s, latency_s: shape (n,), of every request, errors included. ok: shape (n,), bool.
-
-    Raises:
-        InputError: no request, lengths that differ, or a latency below zero.
-    """
-    start, latency, _ = _checked(start_s, latency_s, ok)
-    end = start + latency
-    moments = np.unique(np.concatenate([start, end]))
-    under_way = backlog(start, latency, moments)
-    last = float(start.max())
-    return Overload(
-        highest_backlog=int(under_way.max()),
-        left_at_last_arrival=int(backlog(start, latency, [last])[0]),
-        drain_s=max(0.0, float(end.max()) - last),
-        recovery_s=_recovery_s(moments, under_way),
-    )
-
-
-def _recovery_s(moments: Floats, under_way: Floats) -> float | None:
-    highest = float(under_way.max())
-    if highest <= 1:
-        return None
-    peak = int(np.argmax(under_way))
-    above = np.flatnonzero(under_way > max(1.0, RECOVERED_SHARE * highest))
-    return float(moments[int(above[-1]) + 1] - moments[peak])  # at the last moment nothing is under way
-
-
-def _checked(
-    start_s: ArrayLike, latency_s: ArrayLike, ok: ArrayLike
-) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    start, latency = finite(start_s, "start_s"), finite(latency_s, "latency_s")
-    right = np.asarray(ok, dtype=np.bool_)
-    if not start.shape == latency.shape == right.shape:
-        raise InputError("one latency and one verdict per start", found=f"{latency.shape}, {right.shape}")
-    if (latency < 0).any():
-        raise InputError("a latency is never negative", found=float(latency.min()), allowed="0 or more")
-    return start, latency, right
-
-
-N_WINDOWS = 20
-#: Slow: the p99 of a window is above so many times that of the calm ones.
-SLOW_FACTOR = 3.0
-#: The calm windows: this share of them, those with the lowest p99.
-CALM_SHARE = 0.25
-#: A window with fewer requests tells nothing, and a load with fewer windows that tell has no recovery to speak of.
-FEWEST_REQUESTS, FEWEST_WINDOWS = 5, 4
-
-
-class Recovery(Frozen):
-    """What happened while requests still arrived. Times in seconds; ``None``: nothing was wrong, or slow."""
-
-    window_s: float
-    calm_after_error_s: float | None = Field(
-        default=None,
-        description="from the end of the last wrong answer to the last request: so long all went well under load",
-    )
-    slow_s: float | None = Field(
-        default=None, description="from the start of the first slow window to the end of the last one"
-    )
-    recovery_s: float | None = Field(
-        default=None,
-        description="from the start of the worst window until none was slow any more; None also when the last one was",
-    )
-    recovered: bool | None = Field(
-        default=None, description="whether the load went on after the last slow window; None: none was"
-    )
-
-
-def recovery(start_s: ArrayLike, latency_s: ArrayLike, ok: ArrayLike) -> Recovery:
-    """Return how one trial's service came back under load.
-
-    A window is slow whose p99 is above three times the median p99 of the calmest quarter of the windows.
-
-    Args:
-        start_s, latency_s: shape (n,), of every request, errors included. ok: shape (n,), bool.
-
-    Raises:
-        InputError: no request, lengths that differ, or a latency below zero.
-    """
-    start, latency, right = _checked(start_s, latency_s, ok)
-    begin, last = float(start.min()), float(start.max())
-    results: dict[str, object] = {"window_s": (last - begin) / N_WINDOWS}
-    if not right.all():
-        ended = float((start + latency)[~right].max())
-        results["calm_after_error_s"] = max(0.0, last - ended)
-    return Recovery.model_validate(results | _by_windows(start - begin, latency, (last - begin) / N_WINDOWS))
-
-
-def _by_windows(start: Floats, latency: Floats, window_s: float) -> dict[str, object]:
-    if window_s <= 0:
-        return {}
-    number = np.minimum((start / window_s).astype(np.int64), N_WINDOWS - 1)
-    p99 = np.full(N_WINDOWS, np.nan)
-    for window in range(N_WINDOWS):
-        inside = latency[number == window]
-        if inside.size >= FEWEST_REQUESTS:
-            p99[window] = np.quantile(inside, 0.99, method="higher")
-    known = np.sort(p99[~np.isnan(p99)])
-    if known.size < FEWEST_WINDOWS:
-        return {}
-    calm = known[: max(1, int(known.size * CALM_SHARE))]
-    slow = np.flatnonzero(p99 > SLOW_FACTOR * float(np.median(calm)))
-    if slow.size == 0:
-        return {}
-    after = bool(np.any(~np.isnan(p99[slow[-1] + 1 :])))
-    end = float(slow[-1] + 1) * window_s
-    return {
-        "slow_s": end - float(slow[0]) * window_s,
-        "recovery_s": end - int(np.nanargmax(p99)) * window_s if after else None,
-        "recovered": after,
     }
 
 
@@ -304,3 +148,37 @@ def serve_s(profile: LoadProfile, load: LoadSummary) -> float | None:
         return None
     lost = load.n_errors or load.n_dropped or (load.n_flows_right != load.n_flows)
     return None if lost else load.duration_s
+
+
+def failed_share(trials: pd.DataFrame) -> pd.Series:
+    """Return (errors + dropped) / (requests + dropped) per trial, of a flow in passes; NaN: nothing was wanted.
+
+    Args:
+        trials: ``n_requests``, ``n_errors``, and where there are any ``n_dropped``, ``n_flows``.
+    """
+    return (_column(trials, "n_errors").fillna(0) + _dropped(trials)) / wanted(trials)
+
+
+def right_share(trials: pd.DataFrame) -> pd.Series:
+    """Return the share of what was wanted that was answered rightly, of a flow in whole passes.
+
+    Together with ``failed_share`` it is one, but for passes that were neither: begun, and cut off at the end.
+    """
+    right = _column(trials, "n_requests") - _column(trials, "n_errors").fillna(0)
+    return _column(trials, "n_flows_right").fillna(right) / wanted(trials)
+
+
+def wanted(trials: pd.DataFrame) -> pd.Series:
+    """Return how many requests, of a flow passes, each trial's load asked for: begun and never sent; NaN: none."""
+    asked = _column(trials, "n_flows").fillna(_column(trials, "n_requests")) + _dropped(trials)
+    return asked.where(asked > 0)
+
+
+def _dropped(trials: pd.DataFrame) -> pd.Series:
+    return _column(trials, "n_dropped").fillna(0)
+
+
+def _column(trials: pd.DataFrame, name: str) -> pd.Series:
+    if name not in trials:
+        return pd.Series(float("nan"), index=trials.index)
+    return pd.to_numeric(trials[name]).astype("float64")

@@ -46,7 +46,7 @@ class PairNoise(Frozen):
     """The noise of one configuration that was run twice in each block."""
 
     variant: str
-    found: AANoise
+    noise: AANoise
 
 
 def aa_test(a: ArrayLike, duplicate: ArrayLike, *, level: float = 0.95) -> tuple[Estimate, float | None]:
@@ -90,15 +90,11 @@ def _noise(trials: pd.DataFrame, metric: str, level: float, wide: pd.DataFrame) 
     x, y = (arm[metric].to_numpy(dtype=np.float64) for arm in (a, b))
     if len(a) < 2 or min(x.min(), y.min()) <= 0:
         return _no_noise(metric, len(a), level, warnings)
-    estimand = f"ratio of geometric means of {metric}, reference over its duplicate"
     ratio, noise = aa_test(x, y, level=level)
-    return AANoise(
-        metric=metric,
-        ratio=ratio.model_copy(update={"estimand": estimand, "inputs": inputs_of(pd.concat([a, b]))}),
-        noise=noise,
-        n_blocks=len(a),
-        warnings=(*warnings, *ratio.warnings),
-    )
+    about = {"estimand": f"ratio of geometric means of {metric}, reference over its duplicate"}
+    ratio = ratio.model_copy(update=about | {"inputs": inputs_of(pd.concat([a, b]))})
+    warnings += ratio.warnings
+    return AANoise(metric=metric, ratio=ratio, noise=noise, n_blocks=len(a), warnings=warnings)
 
 
 def _no_noise(metric: str, n: int, level: float, warnings: tuple[str, ...] = ()) -> AANoise:
@@ -110,47 +106,39 @@ def noise_by_configuration(trials: pd.DataFrame, metric: str, *, level: float = 
     """Return configuration -> its noise, of every configuration with a duplicate that tells one."""
     narrow = narrowed(trials, metric, "source")
     doubled = narrow[narrow["duplicate"].astype(bool)]
-    results = {
-        str(name): PairNoise(
-            variant=str(rows["variant"].iloc[0]),
-            found=_noise(narrow[narrow["configuration"] == name], metric, level, trials),
-        )
-        for name, rows in doubled.groupby("configuration", sort=False, observed=True)
-    }
-    return {name: pair for name, pair in results.items() if pair.found.noise is not None}
+    results = {}
+    for name, rows in doubled.groupby("configuration", sort=False, observed=True):
+        noise = _noise(narrow[narrow["configuration"] == name], metric, level, trials)
+        if noise.noise is not None:
+            results[str(name)] = PairNoise(variant=str(rows["variant"].iloc[0]), noise=noise)
+    return results
 
 
 def noise_for(
     noises: Mapping[str, PairNoise], own: Iterable[str], arms: tuple[str, str], metric: str
 ) -> AANoise:
-    """Return the noise that a comparison is held against.
+    """Return the noise that a comparison is held against: that of the reference's pair in the same cell.
 
-    That of the reference's pair in the same cell. Sessions from before every cell had its pair have one in
-    another cell: the largest noise of either arm then, and ``elsewhere`` says where. The pair of a third
-    program tells nothing of these two.
+    Sessions from before every cell had its pair: the largest noise of either arm in another cell, and ``elsewhere``
+    says where. The pair of a third program tells nothing of these two.
 
     Args:
-        noises: as :func:`noise_by_configuration` returns them.
-        own: configurations of the reference in the cell. arms: the reference and the variant.
+        noises: of :func:`noise_by_configuration`. own: configurations of the reference in the cell. arms: both names.
     """
 
-    def size(pair: PairNoise) -> float:
-        return pair.found.noise or 0.0
+    def size(name: str) -> float:
+        return noises[name].noise.noise or 0.0
 
-    in_cell = [noises[name] for name in dict.fromkeys(own) if name in noises]
+    in_cell = [name for name in dict.fromkeys(own) if name in noises]
     if in_cell:
-        return max(in_cell, key=size).found
-    in_others = {name: pair for name, pair in noises.items() if pair.variant in arms}
+        return noises[max(in_cell, key=size)].noise
+    in_others = [name for name, pair in noises.items() if pair.variant in arms]
     if not in_others:
         return _no_noise(metric, 0, 0.95)
-    name = max(in_others, key=lambda pair: size(in_others[pair]))
-    return in_others[name].found.model_copy(update={"elsewhere": _cell_words(name)})
-
-
-def _cell_words(configuration: str) -> str:
-    """Return ``a log line, no warm-up`` for ``go-nethttp,logging=on,warm_up=none``; no levels: the key itself."""
-    levels = [level.partition("=") for level in configuration.split(",")[1:]]
-    return cell_words({factor: level for factor, _, level in levels}) or configuration
+    name = max(in_others, key=size)
+    levels = [level.partition("=") for level in name.split(",")[1:]]  # of go-nethttp,logging=on,warm_up=none
+    words = cell_words({factor: level for factor, _, level in levels}) or name
+    return noises[name].noise.model_copy(update={"elsewhere": words})
 
 
 def no_ratio(metric: str, n: int, level: float) -> Estimate:

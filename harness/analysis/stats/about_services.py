@@ -2,32 +2,23 @@
 """Whether a ratio of two arms speaks of the services: by its metric, and by what bounded the trials of both.
 
 Throughput, and the time that a fixed amount of work takes, speak of the services only where both arms were bound by
-the service in 80 % of their trials or more; else they are those of the generator, the database, the machine or the
-plan. There both may still have used unequal shares of their CPUs, because something else was near its limit too,
-and what a service did not use it could have answered with: where those shares differ by more than 5 %, and the
-ratio would be on the other side of 1 at equal ones, it has no verdict. At saturation latency and CPU time per request
-speak of the services too. There the mean latency of a closed loop is its users over its throughput, so unequal shares
-turn latency round as they do throughput, and never CPU time per request.
-Where the service was not the limit they do at an equal rate: both arms kept
-an offered rate in 80 % of their trials, nothing was at its limit, and the rates are within 5 % of each other. A
-latency must then not be the load tool's for the most part. In a closed
-loop that something else bounds, the rates differ with the services, so neither latency nor CPU time per request is
-that of equal work. Memory and start-up have no condition.
+the service in 80 % of their trials or more. There both may still have used unequal shares of their CPUs, and what a
+service did not use it could have answered with: where those shares differ by more than 5 %, and the ratio would be on
+the other side of 1 at equal ones, there is no verdict. At saturation latency and CPU time per request speak of the
+services too; the mean latency of a closed loop is its users over its throughput, so unequal shares turn it as well.
 
-Latency never does where service and generator share CPUs by design, as in a duet: the order in which the system lets
-them run decides how long a request waits. On one CPU the generator often runs as soon as an answer is written; a
-service that reads on finds the next request of the same connection and serves it first (``docs/duet.md``).
+Elsewhere latency and CPU time do at an equal rate: both arms kept an offered rate in 80 % of their trials, nothing was
+at its limit, and the rates are within 5 % of each other. In a closed loop that something else bounds they never do.
+Memory and start-up have no condition. Latency never does where service and generator share CPUs by design, as in a
+duet: the order in which the system lets them run decides how long a request waits (``docs/duet.md``).
 
-A tool that counts from when a request was due has its own lateness in every latency; any tool has the network and the
-time until it looks at an answer. That part comes on top in both arms: with the part ``s`` of the smaller latency, a
-ratio ``r`` stands for about ``1 + (r - 1) / (1 - s)``. Its direction stays. So up to a tenth nothing is said; above it
-nothing is called equivalent; where it is most of the smaller latency, the ratio is not about the services. The part is
-what the echo service, which does nothing, had under the same load in the same session. Sessions that did not keep this
-have the lateness that is known of the tool (``LoadTool.sends_late_s``): half of it at the mean and the median, all of
-it beyond.
+A load tool has a part in every latency: its own lateness, the network, the time until it looks at an answer. With the
+part ``s`` of the smaller latency, a ratio ``r`` stands for about ``1 + (r - 1) / (1 - s)``. Its direction stays: above
+a tenth nothing is called equivalent, above a half the ratio is not about the services. The part is what the echo
+service had under the same load in the same session, else the lateness that is known of the tool
+(``LoadTool.sends_late_s``): half of it at the mean and the median, all of it beyond.
 
-Whether processes had warmed up is not asked here: a comparison states the age of its arms
-(:mod:`harness.analysis.stats.ages`).
+The age of processes is stated by :mod:`harness.analysis.stats.ages`.
 """
 
 from __future__ import annotations
@@ -41,7 +32,7 @@ import pandas as pd
 from harness.analysis.stats.quantiles import LATENCIES, MEAN
 from harness.model import BOUND_WORDS, BoundBy
 from harness.model.digits import percent, plain, whole_percent
-from harness.model.load_tools import BY_NAME, title_of
+from harness.model.load_tools import BY_NAME
 
 #: Shares of the smaller latency: above the first nothing is equivalent, above the second the ratio is refused.
 EQUIVALENT_UP_TO = 0.10
@@ -54,10 +45,10 @@ TOOL_COLUMNS = (GENERATOR, *(f"{ECHO}{name}" for name in (MEAN, *LATENCIES)))
 
 
 class ToolPart(NamedTuple):
-    """``share``: of the smaller of two latencies, and of more than all of it 1. ``said``: where it is known from."""
+    """``share``: of the smaller of two latencies, and of more than all of it 1. ``words``: where it is known from."""
 
     share: float
-    said: str
+    words: str
 
     @property
     def refused(self) -> bool:
@@ -67,15 +58,11 @@ class ToolPart(NamedTuple):
     @property
     def why_not_equivalent(self) -> str | None:
         """Why alike latencies do not say that the services are alike; ``None``: they may."""
-        return self.said if self.share > EQUIVALENT_UP_TO else None
+        return self.words if self.share > EQUIVALENT_UP_TO else None
 
 
 def tool_part(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> ToolPart | None:
-    """Return what part of the smaller latency of two arms is the tool's; ``None``: it is not known, or no latency.
-
-    Args:
-        a, b: the trials of each arm, columns as in ``docs/data.md``. metric: a column of theirs.
-    """
+    """Return what part of the smaller latency of two arms is the tool's; ``None``: not known, or ``metric`` is none."""
     if metric != MEAN and metric not in LATENCIES:
         return None
     parts = [part for part in (_of(arm, metric) for arm in (a, b)) if part is not None]
@@ -94,24 +81,17 @@ def _of(arm: pd.DataFrame, metric: str) -> ToolPart | None:
     if not measured.empty:
         part_s, words = float(measured.median()), "the echo service has {} ms under the same load"
     else:
-        known_s = max((BY_NAME[name].sends_late_s for name in _tools(arm)), default=0.0)
+        names = map(str, arm[GENERATOR].dropna().unique()) if GENERATOR in arm else ()
+        tools = [BY_NAME[name] for name in names if name in BY_NAME]
+        known_s = max((tool.sends_late_s for tool in tools), default=0.0)
         part_s = known_s / 2 if in_middle else known_s
-        words = f"{_titles(arm)} sends {'about' if in_middle else 'up to'} {{}} ms late"
+        titles = " and ".join(tool.title for tool in tools)
+        words = f"{titles} sends {'about' if in_middle else 'up to'} {{}} ms late"
     if part_s <= 0:
         return None
     share = min(1.0, part_s / typical_s)
-    return ToolPart(
-        share, f"{words.format(plain(1e3 * part_s, 2))}, {whole_percent(share)} of the smaller latency"
-    )
-
-
-def _tools(arm: pd.DataFrame) -> list[str]:
-    names = arm[GENERATOR].dropna().unique() if GENERATOR in arm else ()
-    return [str(name) for name in names if str(name) in BY_NAME]
-
-
-def _titles(arm: pd.DataFrame) -> str:
-    return " and ".join(title_of(name) for name in _tools(arm))
+    words = f"{words.format(plain(1e3 * part_s, 2))}, {whole_percent(share)} of the smaller latency"
+    return ToolPart(share, words)
 
 
 #: Of the trials of each arm.
@@ -127,16 +107,10 @@ SHARED = "shares_cpus"
 TURNS = "service and generator share CPUs, and their turns there decide how long a request waits"
 _THROUGHPUT = (RATE, "sustained_per_s", "capacity_per_s", "serve_s")
 _PARTS: dict[BoundBy, str] = {
-    "service": "service_share",
-    "generator": "generator_share",
-    "backing": "backing_share",
-}
-
+    "service": "service_share", "generator": "generator_share", "backing": "backing_share", "machine": "machine_share",
+}  # fmt: skip
 #: The columns that are asked for here, where a table has them.
-COLUMNS = (
-    "bound_by", RATE, *_PARTS.values(), "machine_share",
-    SHARED, *TOOL_COLUMNS,
-)  # fmt: skip
+COLUMNS = ("bound_by", RATE, *_PARTS.values(), SHARED, *TOOL_COLUMNS)
 
 Condition = Literal["throughput", "at a rate"]
 
@@ -163,21 +137,21 @@ def not_about_services(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | N
     """Return why the ratio of two arms does not speak of the services, in words; ``None``: it does.
 
     Args:
-        a, b: the trials of each arm that are compared, columns as in ``docs/data.md``. Tables without the column
-            ``bound_by`` are no tables of trials, and nothing is asked of them.
+        a, b: the compared trials of each arm (``docs/data.md``); without a column ``bound_by`` nothing is asked.
     """
     condition = condition_of(metric)
     if condition is None or not _told(a, b) or a.empty or b.empty:
         return None
-    whatever_bounded = _in_turns(a, b, metric)
-    if whatever_bounded is not None:
-        return whatever_bounded
+    if _is_latency(metric) and any(SHARED in arm and arm[SHARED].any() for arm in (a, b)):
+        return TURNS
     if _mostly(a, "service") and _mostly(b, "service"):
         return _turned_by_use(a, b, metric)
     if condition == "throughput":
         return _others(a, b, {"service"})
     if _mostly(a, "offered") and _mostly(b, "offered"):
-        return _rates_differ(a, b) or _of_the_tool(a, b, metric)
+        part = tool_part(a, b, metric)
+        mostly = f"mostly not the services' own ({part.words})" if part is not None and part.refused else None
+        return _rates_differ(a, b) or mostly
     why = _others(a, b, {"offered"} if _mostly(a, "offered") or _mostly(b, "offered") else {"service"})
     differ = _rates_differ(a, b)
     return why if differ is None else f"{why}; {differ}"
@@ -186,23 +160,11 @@ def not_about_services(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | N
 def latency_of_tool(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> ToolPart | None:
     """Return what part of the smaller latency is the load tool's, of two arms at a rate that nothing limited.
 
-    ``None``: they are not, the metric is no latency, or it is not known. At saturation requests wait for the service
-    while the tool works, so its part is not on top of the service's.
+    ``None``: they are not, the metric is no latency, or it is not known. At saturation its part is not on top.
     """
     if not _told(a, b) or not (_mostly(a, "offered") and _mostly(b, "offered")):
         return None
     return tool_part(a, b, metric)
-
-
-def _of_the_tool(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | None:
-    part = latency_of_tool(a, b, metric)
-    return f"mostly not the services' own ({part.said})" if part is not None and part.refused else None
-
-
-def _in_turns(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | None:
-    """Return why latency on shared CPUs is not that of the services; ``None``: other metric, or not shared."""
-    shared = any(SHARED in arm and arm[SHARED].any() for arm in (a, b))
-    return TURNS if shared and _is_latency(metric) else None
 
 
 def _told(*arms: pd.DataFrame) -> bool:
@@ -218,7 +180,7 @@ def _mostly(arm: pd.DataFrame, by: BoundBy) -> bool:
 
 
 def _others(a: pd.DataFrame, b: pd.DataFrame, wanted: set[str]) -> str:
-    """Name what bounded the trials that were not bound as wanted: "bound by the generator (9 of 10 trials)"."""
+    """Return "bound by the generator (9 of 10 trials)", of the trials that were not bound as wanted."""
     pooled = pd.concat([a, b])
     bounds = _bound_by(pooled)
     notes = [
@@ -230,10 +192,7 @@ def _others(a: pd.DataFrame, b: pd.DataFrame, wanted: set[str]) -> str:
 
 
 def _turned_by_use(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | None:
-    """Say that two services used unequal shares of their CPUs, and which of them is faster depends on it.
-
-    ``None``: they used equal shares, the order is the same at equal ones, or the shares are not known.
-    """
+    """Return that the services used unequal shares of their CPUs and the order depends on it; ``None``: it does not."""
     share = _PARTS["service"]
     if metric != RATE and not _is_latency(metric):
         return None
@@ -251,17 +210,17 @@ def _turned_by_use(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | None:
 
 
 def _words(by: BoundBy, trials: pd.DataFrame) -> str:
-    """What bounded these trials; of CPUs that are shared also who used most of them."""
-    if by != "machine" or not set(_PARTS.values()) <= set(trials.columns):
+    """Return what bounded these trials; of CPUs that are shared also who used most of them."""
+    columns = {part: column for part, column in _PARTS.items() if column in trials}
+    if by != "machine" or len(columns) < len(_PARTS) - ("machine" not in columns):
         return BOUND_WORDS[by]
-    used = {part: float(trials[column].fillna(0.0).mean()) for part, column in _PARTS.items()}
-    used["machine"] = float(trials["machine_share"].fillna(0.0).mean()) if "machine_share" in trials else 0.0
+    used = {part: float(trials[column].fillna(0.0).mean()) for part, column in columns.items()}
     most = max(used, key=lambda part: used[part])
     return BOUND_WORDS[by] if most == "machine" else f"shared CPUs, most used by {BOUND_WORDS[most]}"
 
 
 def _rates_differ(a: pd.DataFrame, b: pd.DataFrame) -> str | None:
-    """Say by how much the rates of two arms differ; ``None``: by no more than the tolerance."""
+    """Return by how much the rates of two arms differ; ``None``: by no more than the tolerance."""
     rates = [arm[RATE].to_numpy(dtype=np.float64) if RATE in arm else np.array([np.nan]) for arm in (a, b)]
     if any(not rate.size or np.isnan(rate).any() or rate.min() <= 0 for rate in rates):
         return "the rates are not known"

@@ -31,12 +31,8 @@ def age_of_arm(trials: pd.DataFrame) -> ArmAge | None:
     n, n_young = len(ages), int((ages == YOUNG).sum())
     settled: tuple[TrialAge, ...] = ("warm", "aot-compiled")
     most = next((item for item in settled if 2 * int((ages == item).sum()) > n), None)
-    return ArmAge(
-        age=most or ("young" if 2 * n_young >= n else "unknown"),
-        n=n,
-        n_young=n_young,
-        n_unknown=int(ages.isna().sum()),
-    )
+    age = most or ("young" if 2 * n_young >= n else "unknown")
+    return ArmAge(age=age, n=n, n_young=n_young, n_unknown=int(ages.isna().sum()))
 
 
 def has_age(metric: str) -> bool:
@@ -78,30 +74,15 @@ def of_their_age(
         pd.Series(data=True, index=arm.index) if not age.warm else arm[AGE] == age.age
         for arm, age in ((variant, ages.variant), (reference, ages.reference))
     ]
-    of_both = of_age[0] & of_age[1]
-    left_out = [int((~own).sum()) for own in of_age]
-    return (
-        variant[of_both].reset_index(drop=True),
-        reference[of_both].reset_index(drop=True),
-        Ages(
-            variant=ages.variant.model_copy(update={"n_left_out": left_out[0]}),
-            reference=ages.reference.model_copy(update={"n_left_out": left_out[1]}),
-        ),
+    a, b = (arm[of_age[0] & of_age[1]].reset_index(drop=True) for arm in (variant, reference))
+    first, second = (
+        age.model_copy(update={"n_left_out": int((~own).sum())})
+        for age, own in zip((ages.variant, ages.reference), of_age, strict=True)
     )
+    return a, b, Ages(variant=first, reference=second)
 
 
 def of_one_age(trials: pd.DataFrame) -> pd.DataFrame:
     """Return the trials of an arm that have its age; all of them where it is not warm."""
     age = age_of_arm(trials)
     return trials if age is None or not age.warm else trials[trials[AGE] == age.age]
-
-
-def compile_share(trials: pd.DataFrame) -> pd.Series[float]:
-    """Return the time of a JVM's compilers, all threads together, over that of its load; NaN: it is not known.
-
-    Loads of a search follow the measurement in the same process, and its compilers' time is that of all of them.
-    """
-    lasted_s = trials["measurement_s"]
-    if "search_load_s" in trials:
-        lasted_s = lasted_s + trials["search_load_s"].fillna(0.0)
-    return trials["compile_s"] / lasted_s

@@ -41,15 +41,13 @@ def check_assumptions(values: ArrayLike, *, positions: ArrayLike | None = None) 
     x = trial_values(values, "values")
     order = np.arange(x.size, dtype=np.float64) if positions is None else finite(positions, "positions")
     if order.size != x.size:
-        raise InputError(
-            "one position per value", found=f"{order.size} for {x.size}", allowed="equal lengths"
-        )
+        pairs = f"{order.size} for {x.size}"
+        raise InputError("one position per value", found=pairs, allowed="equal lengths")
     warnings: tuple[str, ...] = ()
     sizes = _modes(x)
     if sizes is not None:
-        warnings += (
-            f"two groups of trials ({sizes[0]} low, {sizes[1]} high): no single value describes them",
-        )
+        groups = f"{sizes[0]} low, {sizes[1]} high"
+        warnings += (f"two groups of trials ({groups}): no single value describes them",)
     drift_p = _drift(x, order)
     if drift_p is not None and drift_p < ALPHA:
         warnings += (f"values drift with the order of the trials (p = {drift_p:.2g})",)
@@ -68,17 +66,15 @@ def judge_resolution(
     if resolution is None:
         return "unknown", None, ()
     if not resolution > 0:
-        raise InputError(
-            "a resolution is a step", place="resolution", found=resolution, allowed="above 0, or None"
-        )
+        allowed = "above 0, or None"
+        raise InputError("a resolution is a step", place="resolution", found=resolution, allowed=allowed)
     steps = typical / resolution
     if steps >= COARSE_BELOW_STEPS:
         return "fine", steps, ()
+    why = f"{steps:.2g} steps of the tool's resolution"
     if steps < REFUSED_BELOW_STEPS and statistic == "quantile":
-        why = "no quantile is reported below the tool's time resolution"
-        return "refused", steps, (f"{steps:.2g} steps of the tool's resolution: {why}",)
-    why = f"{steps:.2g} steps of the tool's resolution (below {COARSE_BELOW_STEPS:.0f}): ratios may be off"
-    return "coarse", steps, (why,)
+        return "refused", steps, (f"{why}: no quantile is reported below the tool's time resolution",)
+    return "coarse", steps, (f"{why} (below {COARSE_BELOW_STEPS:.0f}): ratios may be off",)
 
 
 def gap_statistic(values: Floats) -> tuple[Floats, Floats]:

@@ -5,9 +5,8 @@ The frame is the one that :func:`harness.analysis.tables.layout.load_trials` ret
 Excluded trials never enter an estimate, and are counted in every result. Duplicates (the A/A pairs) enter
 the noise only. What a comparison says follows from :func:`harness.analysis.stats.verdicts.decide`.
 
-A comparison states the age of both arms (:mod:`harness.analysis.stats.ages`). Of an arm that is warm the few young
-trials are left out with their blocks, and ``beside`` has the ratio with them; where the two say different things there
-is no verdict. The five blocks that a verdict needs are counted with them.
+Of an arm that is warm the few young trials are left out with their blocks (:mod:`harness.analysis.stats.ages`), and
+``beside`` has the ratio with them; where the two say different things there is no verdict.
 """
 
 from __future__ import annotations
@@ -61,9 +60,6 @@ from harness.model import Estimate, Verdict
 from harness.model.age import Ages, ArmAge
 from harness.model.base import Frozen
 from harness.model.formatting import NOT_ABOUT, show
-
-#: Why there is no verdict where the trials that are left out for their age would turn it.
-_DEPENDS = "the ratio depends on"
 
 
 class WithOthers(Frozen):
@@ -129,26 +125,9 @@ class Comparison(Frozen):
         return self.ages is not None and self.ages.young
 
     @property
-    def turned_by_age(self) -> bool:
-        """Whether it has no verdict because the trials that it leaves out for their age say another one."""
-        return self.not_about is not None and self.not_about.startswith(_DEPENDS)
-
-    @property
-    def names_young(self) -> bool:
-        """Whether a text that gives the reason of its verdict names young processes.
-
-        A text without reasons (a title, a range, the cell of a table, a label) names them only where the comparison
-        is ``young``. A reason names also the few young trials that decide a ratio and so refuse its verdict. Nothing
-        else that is said of a comparison names them, but a note on which trials it leaves out.
-        """
-        return self.young or self.turned_by_age
-
-    @property
     def blocks_of_verdict(self) -> int:
-        """How many blocks its verdict rests on: where trials were left out for their age, five with them are enough.
-
-        Both ratios must say the same then, and that of so few blocks has a wide interval.
-        """
+        """How many blocks its verdict rests on: those of trials left out for their age count, because both ratios must
+        say the same then."""
         n = self.n_blocks
         return n if self.beside is None or n >= FEWEST_FOR_P else self.beside.n_blocks
 
@@ -159,34 +138,22 @@ class Comparison(Frozen):
 
 
 def compare(
-    trials: pd.DataFrame,
-    metric: str,
-    *,
-    reference: str,
-    by: Sequence[str] = (),
-    margin: float | None = None,
-    level: float = 0.95,
-    family: Family = "exploratory",
-    gated: bool = True,
-) -> tuple[Comparison, ...]:
+    trials: pd.DataFrame, metric: str, *, reference: str, by: Sequence[str] = (), margin: float | None = None,
+    level: float = 0.95, family: Family = "exploratory", gated: bool = True,
+) -> tuple[Comparison, ...]:  # fmt: skip
     """Compare every variant with the reference, block by block, at each combination of levels.
 
     Args:
-        trials: one row per trial. metric: a numeric column of it.
-        reference: the variant whose value is the denominator.
-        by: factor columns; each combination of their values is compared on its own. Every factor that
-            varies within a block must be named.
-        margin: what is negligible, as a share; default 5 %, 10 % in the tail. It is never taken below
-            the noise of the reference against itself.
-        family: ``confirmatory`` adjusts the p-values of this call by Holm, ``exploratory`` by
-            Benjamini-Hochberg.
-        gated: no verdict where something else than the services bounded the trials
-            (:mod:`harness.analysis.stats.about_services`); false: the arms are not services, or what bounds them
-            is what is asked.
+        trials: one row per trial. metric: a numeric column of it. reference: the variant that is the denominator.
+        by: factor columns; each combination of their values is compared on its own. Every factor that varies within a
+            block must be named.
+        margin: what is negligible, as a share; default 5 %, 10 % in the tail; never below the noise of the reference.
+        family: ``confirmatory`` adjusts the p-values of this call by Holm, ``exploratory`` by Benjamini-Hochberg.
+        gated: no verdict where something else than the services bounded the trials; false: what bounds them is asked.
 
     Returns:
-        One comparison per variant and combination, in order of appearance. Where fewer than five blocks
-        hold both arms the grade is "too few", no p-value is given, and the verdict is inconclusive.
+        One comparison per variant and combination, in order of appearance. Where fewer than five blocks hold both arms
+        the grade is "too few", no p-value is given, and the verdict is inconclusive.
 
     Raises:
         InputError: unknown column or reference; several trials of one variant in one block and cell.
@@ -194,9 +161,8 @@ def compare(
     require(trials, metric, by)
     names = list(dict.fromkeys(trials["variant"].astype(str)))
     if reference not in names:
-        raise InputError(
-            "no trial of the reference", place="reference", found=reference, allowed=", ".join(names)
-        )
+        allowed = ", ".join(names)
+        raise InputError("no trial of the reference", place="reference", found=reference, allowed=allowed)
     noises = noise_by_configuration(trials, metric)
     narrow = narrowed(trials, metric, *by, *COLUMNS, *AGE_COLUMNS, *SUMMED)
     first = narrow[~narrow["duplicate"].astype(bool)]
@@ -205,45 +171,27 @@ def compare(
     comparisons = []
     for key, cell in cells:
         own = cell.loc[cell["variant"] == reference, "configuration"].astype(str).unique()
+        levels = dict(zip(by, map(str, key), strict=True))
         comparisons += [
             _compare(
-                cell,
-                metric,
-                variant=name,
-                reference=reference,
-                levels=dict(zip(by, map(str, key), strict=True)),
-                noise=noise_for(noises, own, (reference, name), metric),
-                level=level,
-                family=family,
-                gated=gated,
-                wide=trials,
+                cell, metric, variant=name, reference=reference, levels=levels, level=level, family=family,
+                noise=noise_for(noises, own, (reference, name), metric), gated=gated, wide=trials,
             )
             for name in names
             if name != reference and (cell["variant"] == name).any()
-        ]
-    adjusted = adjust_pvalues(
-        [c.p_value for c in comparisons], method="holm" if family == "confirmatory" else "bh"
-    )
-    size = sum(c.p_value is not None for c in comparisons)
+        ]  # fmt: skip
+    p_values = [comparison.p_value for comparison in comparisons]
+    adjusted = adjust_pvalues(p_values, method="holm" if family == "confirmatory" else "bh")
+    size = sum(p is not None for p in p_values)
     return tuple(_decided(c, wanted, p, size) for c, p in zip(comparisons, adjusted, strict=True))
 
 
 def _compare(
-    cell: pd.DataFrame,
-    metric: str,
-    *,
-    variant: str,
-    reference: str,
-    levels: dict[str, str],
-    noise: AANoise,
-    level: float,
-    family: Family,
-    gated: bool,
-    wide: pd.DataFrame,
-) -> Comparison:
+    cell: pd.DataFrame, metric: str, *, variant: str, reference: str, levels: dict[str, str], noise: AANoise,
+    level: float, family: Family, gated: bool, wide: pd.DataFrame,
+) -> Comparison:  # fmt: skip
     """Return the estimates; what they say is decided when the whole family is there."""
-    arms = with_own_reference(cell, variant, reference)
-    counted, n_excluded = split_excluded(arms)
+    counted, n_excluded = split_excluded(with_own_reference(cell, variant, reference))
     counted, warnings = split_missing(counted, metric)
     a, b, n_alone = pair_by_block(
         counted[counted["variant"] == variant], counted[counted["variant"] == reference], wide=wide
@@ -254,80 +202,46 @@ def _compare(
         warnings += (f"{n_excluded} trials excluded",)
     if n_alone:
         warnings += (f"{n_alone} trials left out: their block lacks the other arm",)
-    every, ages = (a, b), ages_of(a, b, metric)
+    every, ages, beside = (a, b), ages_of(a, b, metric), None
     if ages is not None and condition_of(metric) is not None:
         a, b, ages = of_their_age(a, b, ages)
     part = latency_of_tool(a, b, metric) if gated else None
-    not_about = not_about_services(a, b, metric) if gated else None
-    facts: dict[str, object] = {
-        "variant": variant,
-        "reference": reference,
-        "levels": levels,
-        "metric": metric,
-        "margin": None,
-        "noise": noise,
-        "family": family,
-        "verdict": Verdict.INCONCLUSIVE,
-        "grade": grade(len(a) if len(a) >= FEWEST_FOR_P else len(every[0]), family),
-        "n_blocks": len(a),
-        "n_excluded": n_excluded,
-        "p_adjusted": None,
-        "bound_by": bounds_of(a, b),
-        "not_about": not_about,
-        "alike_by": part.why_not_equivalent if part is not None else None,
-        "ages": ages,
-    }
-    pooled = pd.concat([a, b])
-    refused, steps = resolution_of(pooled, metric) if len(a) else (False, ())
+    refused, steps = resolution_of(pd.concat([a, b]), metric) if len(a) else (False, ())
     warnings += steps
+    what = f" of {metric}, {variant} over {reference}"
+    if refused or len(a) == 0 or min(arm[metric].min() for arm in (a, b)) <= 0:
+        ratios = dict.fromkeys(("ratio", "hodges_lehmann", "equivalence"), no_ratio(metric, len(a), level))
+        p_value = None
+        if not refused:
+            warnings += ("no block has both arms" if len(a) == 0 else "a value is zero: no ratio",)
+    else:
+        if len(every[0]) > len(a) and min(arm[metric].min() for arm in every) > 0:
+            with_others = _ratios(*every, metric, what, level)
+            beside = WithOthers(
+                ratio=with_others["ratio"], equivalence=with_others["equivalence"], n_blocks=len(every[0])
+            )
+        ratios = _ratios(a, b, metric, what, level)
+        p_value = sign_flip_p(*(arm[metric].to_numpy(dtype=np.float64) for arm in (a, b)))
+        warnings += _arm_warnings(a, metric, variant) + _arm_warnings(b, metric, reference)
+        if _disagree(ratios["ratio"], ratios["hodges_lehmann"]):
+            warnings += ("the mean-based and the rank-based interval disagree about 1: look at the trials",)
+        warnings = tuple(dict.fromkeys((*warnings, *ratios["ratio"].warnings)))
+    return Comparison(
+        variant=variant, reference=reference, levels=levels, metric=metric, margin=None, noise=noise,
+        ratio=ratios["ratio"], hodges_lehmann=ratios["hodges_lehmann"], equivalence=ratios["equivalence"],
+        p_value=p_value, p_adjusted=None, family=family, verdict=Verdict.INCONCLUSIVE,
+        grade=grade(len(a) if len(a) >= FEWEST_FOR_P else len(every[0]), family), n_blocks=len(a),
+        n_excluded=n_excluded, warnings=warnings, bound_by=bounds_of(a, b), ages=ages, beside=beside,
+        not_about=not_about_services(a, b, metric) if gated else None,
+        alike_by=part.why_not_equivalent if part is not None else None,
+    )  # fmt: skip
+
+
+def _ratios(a: pd.DataFrame, b: pd.DataFrame, metric: str, what: str, level: float) -> dict[str, Estimate]:
+    """Return the ratio of paired trials: ``ratio``, ``hodges_lehmann`` and ``equivalence``; ``what``: of what."""
     x, y = (arm[metric].to_numpy(dtype=np.float64) for arm in (a, b))
-    if refused or len(a) == 0 or min(x.min(), y.min()) <= 0:
-        why = () if refused else ("no block has both arms" if len(a) == 0 else "a value is zero: no ratio",)
-        nothing = no_ratio(metric, len(a), level)
-        return Comparison.model_validate(
-            facts
-            | {
-                "ratio": nothing,
-                "hodges_lehmann": nothing,
-                "equivalence": nothing,
-                "p_value": None,
-                "warnings": warnings + why,
-            }
-        )
-    if len(every[0]) > len(a) and min(arm[metric].min() for arm in every) > 0:
-        ratios = _ratios(*every, facts, level=level)
-        facts["beside"] = WithOthers(
-            ratio=ratios["ratio"], equivalence=ratios["equivalence"], n_blocks=len(every[0])
-        )
-    return _estimated(a, b, facts, warnings, level=level)
-
-
-def _estimated(
-    a: pd.DataFrame, b: pd.DataFrame, facts: dict[str, object], warnings: tuple[str, ...], *, level: float
-) -> Comparison:
-    x, y = (arm[str(facts["metric"])].to_numpy(dtype=np.float64) for arm in (a, b))
-    ratios = _ratios(a, b, facts, level=level)
-    warnings += _arm_warnings(a, x, str(facts["variant"])) + _arm_warnings(b, y, str(facts["reference"]))
-    if _disagree(ratios["ratio"], ratios["hodges_lehmann"]):
-        warnings += ("the mean-based and the rank-based interval disagree about 1: look at the trials",)
-    return Comparison.model_validate(
-        facts
-        | ratios
-        | {
-            "p_value": sign_flip_p(x, y),
-            "warnings": tuple(dict.fromkeys((*warnings, *ratios["ratio"].warnings))),
-        }
-    )
-
-
-def _ratios(
-    a: pd.DataFrame, b: pd.DataFrame, facts: dict[str, object], *, level: float
-) -> dict[str, Estimate]:
-    """Return the ratio of paired trials: ``ratio``, ``hodges_lehmann`` and ``equivalence``."""
-    x, y = (arm[str(facts["metric"])].to_numpy(dtype=np.float64) for arm in (a, b))
     pooled = pd.concat([a, b])
-    inputs, n_requests = inputs_of(pooled), requests_of(pooled)
-    what = f" of {facts['metric']}, {facts['variant']} over {facts['reference']}"
+    about: dict[str, object] = {"inputs": inputs_of(pooled), "n_requests": requests_of(pooled)}
     what += f"; {DUET_ESTIMAND}" if in_duet(a).any() else ""
     estimates = {
         "ratio": effect_size_ci(x, y, paired=True, level=level),
@@ -335,42 +249,33 @@ def _ratios(
         "equivalence": equivalence_interval(x, y, paired=True),
     }
     return {
-        name: estimate.model_copy(
-            update={"inputs": inputs, "n_requests": n_requests, "estimand": estimate.estimand + what}
-        )
+        name: estimate.model_copy(update=about | {"estimand": estimate.estimand + what})
         for name, estimate in estimates.items()
     }
 
 
 def _decided(comparison: Comparison, wanted: float, p_adjusted: float | None, size: int) -> Comparison:
 
-    def said_of(not_about: str | None) -> Decision:
+    def decided(not_about: str | None) -> Decision:
         return decide(
             comparison.ratio, comparison.equivalence, n_blocks=comparison.blocks_of_verdict, margin=wanted,
             noise=comparison.noise.noise, p_adjusted=p_adjusted, family_size=size, not_about=not_about,
             alike_by=comparison.alike_by,
         )  # fmt: skip
 
-    decision, not_about = said_of(comparison.not_about), comparison.not_about
+    decision, not_about = decided(comparison.not_about), comparison.not_about
     if not_about is None and decision.verdict is not Verdict.INCONCLUSIVE:
         not_about = _turned_by_age(comparison, decision.margin or wanted)
-        decision = said_of(not_about)
+        decision = decided(not_about)
     comparison = comparison.model_copy(update={"not_about": not_about})
     warnings = (*comparison.warnings, *_age_notes(comparison), *_notes(comparison, decision, wanted))
     return comparison.model_copy(
-        update={
-            "verdict": decision.verdict,
-            "margin": decision.margin,
-            "why_not_equivalent": decision.why_not_equivalent,
-            "p_adjusted": decision.p_adjusted,
-            "n_family": size,
-            "warnings": tuple(dict.fromkeys(warnings)),
-        }
+        update=dict(decision) | {"n_family": size, "warnings": tuple(dict.fromkeys(warnings))}
     )
 
 
 def _turned_by_age(comparison: Comparison, margin: float) -> str | None:
-    """Say that the trials that were left out for their age decide what the ratio says; ``None``: they do not."""
+    """Return that the trials left out for their age decide what the ratio says; ``None``: they do not."""
     if comparison.beside is None:
         return None
     without, beside = (
@@ -380,7 +285,7 @@ def _turned_by_age(comparison: Comparison, margin: float) -> str | None:
     if without == beside:
         return None
     ratios = [show(ratios_of.ratio).interval for ratios_of in (comparison, comparison.beside)]
-    return f"{_DEPENDS} {_left_out(comparison)}: without them {ratios[0]}, with them {ratios[1]}"
+    return f"the ratio depends on {_left_out(comparison)}: without them {ratios[0]}, with them {ratios[1]}"
 
 
 def _left_out(comparison: Comparison) -> str:
@@ -403,11 +308,9 @@ def _age_notes(comparison: Comparison) -> list[str]:
     young = [f"{name} {age.in_words}" for name, age in _arms(comparison) if age.age == "young"]
     if young:
         notes.append(f"a result of young processes, not of warm services: {', '.join(young)}")
-    unknown = [name for name, age in _arms(comparison) if age.age == "unknown"]
+    unknown = ", ".join(name for name, age in _arms(comparison) if age.age == "unknown")
     if unknown:
-        notes.append(
-            f"nothing is known of the age of {', '.join(unknown)}: this is no result of warm services"
-        )
+        notes.append(f"nothing is known of the age of {unknown}: this is no result of warm services")
     return notes
 
 
@@ -423,22 +326,18 @@ def _notes(comparison: Comparison, decision: Decision, wanted: float) -> list[st
     if comparison.grade == "too few":
         blocks = "1 block" if comparison.n_blocks == 1 else f"{comparison.n_blocks} blocks"
         notes.append(f"{blocks}: too few for a verdict, below {FEWEST_FOR_P} no p-value is printed")
-    elif (
-        why := decision.margin_note(wanted, noise="the A/A noise", alike_by=comparison.alike_by)
-    ) is not None:
+    elif why := decision.margin_note(wanted, noise="the A/A noise", alike_by=comparison.alike_by):
         notes.append(why)
-    low, high = comparison.ratio.low, comparison.ratio.high
-    if not comparison.about_services:
-        return notes
-    if low is not None and high is not None and not low <= 1 <= high and (decision.p_adjusted or 0) > ALPHA:
-        notes.append(f"different on its own, not within its family (adjusted p = {decision.p_adjusted:.2g})")
+    low, high, p = comparison.ratio.low, comparison.ratio.high, decision.p_adjusted
+    leaves_out_1 = low is not None and high is not None and not low <= 1 <= high
+    if comparison.about_services and leaves_out_1 and p is not None and p > ALPHA:
+        notes.append(f"different on its own, not within its family (adjusted p = {p:.2g})")
     return notes
 
 
-def _arm_warnings(
-    arm: pd.DataFrame, values: np.ndarray[tuple[int, ...], np.dtype[np.float64]], name: str
-) -> tuple[str, ...]:
-    problems = check_assumptions(values, positions=arm["position"].to_numpy(dtype=np.float64))
+def _arm_warnings(arm: pd.DataFrame, metric: str, name: str) -> tuple[str, ...]:
+    values, positions = (arm[column].to_numpy(dtype=np.float64) for column in (metric, "position"))
+    problems = check_assumptions(values, positions=positions)
     notes = tuple(f"{name}: {warning}" for warning in problems if "too few" not in warning)
     flags = Counter(flag for cell in arm["flags"].dropna() for flag in str(cell).split()).most_common()
     return notes + tuple(f"{name}: {n} of {len(arm)} trials flagged {flag}" for flag, n in flags)

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ratios over trials, with intervals. The trial is the unit; the paired log-t is the default.
 
-With a run-to-run variation of 3-5 % and correlated requests, an interval over requests covers the
-truth in a fifth to a half of all experiments where 95 % are promised (``harness verify coverage``
-shows it). So every function here takes one number per trial.
+With a run-to-run variation of 3-5 % and correlated requests, an interval over requests covers the truth in a fifth
+to a half of all experiments where 95 % are promised. So every function here takes one number per trial.
 """
 
 from __future__ import annotations
 
 from math import log1p
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import scipy  # loads its slow submodules when they are first used
@@ -23,18 +22,11 @@ from harness.model import Estimate, Support
 
 Estimator = Literal["log_t", "welch_log_t", "fieller", "hodges_lehmann"]
 
-NOT_POSITIVE = "a value is zero or negative: its logarithm does not exist, so no ratio on the log scale"
-
 
 def effect_size_ci(
-    a: ArrayLike,
-    b: ArrayLike,
-    *,
-    paired: bool,
-    estimator: Estimator = "log_t",
-    level: float = 0.95,
+    a: ArrayLike, b: ArrayLike, *, paired: bool, estimator: Estimator = "log_t", level: float = 0.95,
     inputs: tuple[str, ...] = (),
-) -> Estimate:
+) -> Estimate:  # fmt: skip
     """Return the ratio a / b with its interval; above 1 means that ``a`` has more.
 
     Args:
@@ -44,7 +36,7 @@ def effect_size_ci(
 
             - ``log_t``: geometric mean ratio; paired t of log ratios, or Student's t of the logs.
             - ``welch_log_t``: the same for unpaired arms of unequal variance.
-            - ``fieller``: ratio of arithmetic means (Fieller 1954).
+            - ``fieller``: of unpaired arms, ratio of arithmetic means (Fieller 1954).
             - ``hodges_lehmann``: of paired arms, exp of the median of pairwise log ratios with an exact rank
               interval; barely moved by a few slow trials.
 
@@ -58,12 +50,13 @@ def effect_size_ci(
     """
     fraction(level, "level")
     left, right = arms(np.asarray(a), np.asarray(b), paired=paired)
-    if estimator == "fieller":
-        return _fieller(left, right, paired=paired, level=level, inputs=inputs)
+    if estimator == "fieller" and not paired:
+        return _fieller(left, right, level=level, inputs=inputs)
     n_trials = left.size if paired else left.size + right.size
     if min(left.min(), right.min()) <= 0:
         return nothing(
-            f"{NOT_POSITIVE}; use fieller for a ratio of arithmetic means", method=f"{estimator} over trials",
+            "a value is zero or negative: its logarithm does not exist, so no ratio on the log scale; use fieller for "
+            "a ratio of arithmetic means", method=f"{estimator} over trials",
             estimand="ratio of a over b", unit="ratio", n_trials=n_trials, level=level, inputs=inputs,
         )  # fmt: skip
     la, lb = np.log(left), np.log(right)
@@ -89,46 +82,35 @@ def _on_logs(
         return _hodges_lehmann(la - lb, level)
     raise InputError(
         "no such estimator", place="estimator", found=f"{estimator}, {'paired' if paired else 'unpaired'}",
-        allowed="log_t, fieller; hodges_lehmann for paired arms; welch_log_t with paired=False",
+        allowed="log_t; hodges_lehmann for paired arms; welch_log_t and fieller with paired=False",
     )  # fmt: skip
 
 
 def _hodges_lehmann(values: Floats, level: float) -> tuple[intervals.Bounds, str, str, tuple[str, ...]]:
-    bounds = intervals.signed_rank(values, level)
     depth, attained = intervals.signed_rank_depth(values.size, level)
     warnings: tuple[str, ...] = ()
     if depth < 1:
-        warnings += (f"too few trials for an exact {level:.0%} signed-rank interval",)
+        warnings = (f"too few trials for an exact {level:.0%} signed-rank interval",)
     elif np.unique(values).size < values.size:
-        warnings += ("ties between trials: the exact interval is conservative",)
-    exact = f", attained level {attained:.4f}" if depth else ""
-    return (
-        bounds,
-        f"Hodges-Lehmann, exact signed-rank interval{exact}",
-        "pseudo-median of the ratio",
-        warnings,
-    )
+        warnings = ("ties between trials: the exact interval is conservative",)
+    method = "Hodges-Lehmann, exact signed-rank interval"
+    method += f", attained level {attained:.4f}" if depth else ""
+    return intervals.signed_rank(values, level), method, "pseudo-median of the ratio", warnings
 
 
-def _fieller(left: Floats, right: Floats, *, paired: bool, level: float, inputs: tuple[str, ...]) -> Estimate:
-    n_trials = left.size if paired else left.size + right.size
-    method = "Fieller, paired by block" if paired else "Fieller, unpaired"
-    estimand = "ratio of arithmetic means over trials"
+def _fieller(left: Floats, right: Floats, *, level: float, inputs: tuple[str, ...]) -> Estimate:
+    about: dict[str, Any] = {"method": "Fieller, unpaired", "estimand": "ratio of arithmetic means over trials"}
+    about |= {"unit": "ratio", "n_trials": left.size + right.size, "level": level, "inputs": inputs}
     if float(right.mean()) == 0.0:
-        return nothing(
-            "the mean of b is zero: no ratio", method=method, estimand=estimand, unit="ratio", n_trials=n_trials,
-            level=level, inputs=inputs,
-        )  # fmt: skip
-    if min(left.size, right.size) < 2:
-        nan = np.asarray(np.nan)
-        bounds = intervals.Bounds(centre=np.asarray(left.mean() / right.mean()), low=nan, high=nan)
-    else:
-        bounds = intervals.fieller(left, right, level, paired=paired)
+        return nothing("the mean of b is zero: no ratio", **about)
+    nan = np.asarray(np.nan)
+    bounds = intervals.Bounds(centre=np.asarray(left.mean() / right.mean()), low=nan, high=nan)
+    if min(left.size, right.size) >= 2:
+        bounds = intervals.fieller(left, right, level)
     return from_bounds(
-        None, bounds, method=method, estimand=estimand, unit="ratio", n_trials=n_trials, level=level,
-        inputs=inputs, constant=intervals.is_constant(left) and intervals.is_constant(right),
+        None, bounds, constant=intervals.is_constant(left) and intervals.is_constant(right),
         support=widest(np.concatenate([left, right]), Support.NOT_NEGATIVE),
-        unbounded="the mean of b may be zero: the interval has no end",
+        unbounded="the mean of b may be zero: the interval has no end", **about,
     )  # fmt: skip
 
 

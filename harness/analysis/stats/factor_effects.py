@@ -1,21 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether the effect of one factor on a statistic of trials depends on the level of another.
 
-The model is a regression of log(p99) on factors over trials. A trial has one p99, so it is one observation: regressions
-of single requests on factors (quantile regression as by Zhang, Meisner, Mars and Tang 2016) count the requests of a
-process as independent, and their intervals hold the truth in a fraction of the sessions they should.
+A trial has one p99, so it is one observation: regressions of single requests on factors (quantile regression as by
+Zhang, Meisner, Mars and Tang 2016) count the requests of a process as independent, and their intervals are too narrow.
 
-An interaction is a contrast of cells: the ratio of two ratios of levels, averaged on logs over all combinations of the
-other factors in which all four were measured. Blocks hold each cell once, so a contrast is one number per block, in
-which whatever the trials of a block share cancels as with blocks as a fixed effect; its t interval over blocks lets
-every cell have a variance of its own. In a complete factorial that is the saturated regression with sum coding and
-standard errors clustered by block, but for the small-sample factor, which is the one of the paired t.
+An interaction is the ratio of two ratios of levels, averaged on logs over all combinations of the other factors in
+which all four cells were measured. Blocks hold each cell once, so it is one number per block, in which whatever the
+trials of a block share cancels; its t interval over blocks lets every cell have a variance of its own. In a complete
+factorial that is the saturated regression with sum coding and standard errors clustered by block.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -78,10 +77,8 @@ def interactions(trials: pd.DataFrame, metric: str, factors: Sequence[str]) -> t
     keys = ["session_id", "block", *factors]
     narrow = narrowed(counted, metric, *factors, *COLUMNS, *AGE_COLUMNS, *SUMMED).reset_index(drop=True)
     if narrow.duplicated(keys).any():
-        raise InputError(
-            "several trials of one cell in one block: name the factor that tells them apart",
-            place=metric, found=", ".join(factors), allowed="columns that tell the cells apart",
-        )  # fmt: skip
+        why = "several trials of one cell in one block: name the factor that tells them apart"
+        raise InputError(why, place=metric, found=", ".join(factors), allowed="columns that tell the cells apart")
     values = narrow[metric].to_numpy(dtype=np.float64)
     if not (np.isfinite(values) & (values > 0)).all():
         raise InputError("effects are of logs", place=metric, found="0 or less", allowed="positive values")
@@ -96,9 +93,9 @@ def interactions(trials: pd.DataFrame, metric: str, factors: Sequence[str]) -> t
 
 
 def contrast(cells: Sequence[CellName], term: Term) -> tuple[Floats, int] | None:
-    """Return the weight of each cell's log in an effect, shape (cells,), and how many combinations it averages.
+    """Return each cell's weight in an effect, shape (cells,), and how many combinations of other levels it averages.
 
-    ``None``: no combination of the other factors' levels has every cell of the term.
+    ``None``: none of them has every cell of the term.
     """
     places = {cell: place for place, cell in enumerate(cells)}
     weights, n = np.zeros(len(cells)), 0
@@ -151,10 +148,8 @@ class _Design:
         estimand = f"ratio of ratios {named} of {self.metric}"
 
         def refused(why: str, rows: pd.DataFrame | None = None, n_blocks: int = 0) -> Interaction:
-            inputs = () if rows is None else inputs_of(rows)
-            ratio = nothing(
-                why, method="refused", estimand=estimand, unit="ratio", n_trials=len(inputs), inputs=inputs
-            )
+            about: dict[str, Any] = {"inputs": () if rows is None else inputs_of(rows), "estimand": estimand}
+            ratio = nothing(why, method="refused", unit="ratio", n_trials=len(about["inputs"]), **about)
             return Interaction(levels=levels, against=against, ratio=ratio, n_blocks=n_blocks)
 
         made = contrast(self.cells, term)
@@ -177,21 +172,16 @@ class _Design:
         ratio = effect_size_ci(d, np.ones_like(d), paired=True)
         about: dict[str, object] = {"method": METHOD, "estimand": estimand, "n_trials": len(rows)}
         about |= {"n_requests": requests_of(rows), "inputs": inputs_of(rows)}
+        ratio = ratio.model_copy(update=about | {"warnings": (*ratio.warnings, *notes)})
         return Interaction(
-            levels=levels,
-            against=against,
-            ratio=ratio.model_copy(update=about | {"warnings": (*ratio.warnings, *notes)}),
-            n_blocks=n_blocks,
-            p_value=sign_flip_p(d, np.ones_like(d)),
+            levels=levels, against=against, ratio=ratio, n_blocks=n_blocks, p_value=sign_flip_p(d, np.ones_like(d)),
             not_about=self._not_about(term, rows),
-        )
+        )  # fmt: skip
 
     def _resolution(self, rows: pd.DataFrame) -> tuple[bool, tuple[str, ...]]:
-        """Tell whether any cell lies below what its tool can tell, and what must be said of it."""
-        judged = [
-            resolution_of(cell, self.metric)
-            for _, cell in rows.groupby(list(self.factors), sort=False, observed=True)
-        ]
+        """Return whether any cell lies below what its tool can tell, and what must be said of it."""
+        cells = rows.groupby(list(self.factors), sort=False, observed=True)
+        judged = [resolution_of(cell, self.metric) for _, cell in cells]
         refusing = [notes for refused, notes in judged if refused]
         notes = refusing or [notes for _, notes in judged]
         return bool(refusing), tuple(dict.fromkeys(note for of_cell in notes for note in of_cell))
@@ -211,10 +201,8 @@ class _Design:
 
     def _missing(self, term: Term) -> str:
         """Name the cells that were not measured: of the combination of other levels that lacks the fewest."""
-        lacking = [
-            [cell for cell, _ in _corners(rest, term) if cell not in set(self.cells)]
-            for rest in _rests(self.cells, term)
-        ]
+        corners = [_corners(rest, term) for rest in _rests(self.cells, term)]
+        lacking = [[cell for cell, _ in of if cell not in self.cells] for of in corners]
         if not lacking:
             return "no trial that counts"
         cell = min(lacking, key=len)[0]

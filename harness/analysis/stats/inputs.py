@@ -23,20 +23,16 @@ def finite(values: ArrayLike, what: str) -> Floats:
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(
-            f"{what} must be numbers", found=type(values).__name__, allowed="a flat sequence of numbers"
-        ) from error
+        kind = type(values).__name__
+        raise InputError(f"{what} must be numbers", found=kind, allowed="a flat sequence of numbers") from error
     if array.ndim != 1:
         raise InputError(f"{what} must be flat", found=f"shape {array.shape}", allowed="shape (n,)")
     if array.size == 0:
         raise InputError(f"{what} is empty", found="0 values", allowed="at least one")
     n_bad = int(np.count_nonzero(~np.isfinite(array)))
     if n_bad:
-        raise InputError(
-            f"{what} has missing or infinite values: leave such trials out, and count them",
-            found=f"{n_bad} of {array.size}",
-            allowed="finite numbers",
-        )
+        why = f"{what} has missing or infinite values: leave such trials out, and count them"
+        raise InputError(why, found=f"{n_bad} of {array.size}", allowed="finite numbers")
     return array
 
 
@@ -66,10 +62,9 @@ def arms(a: ArrayLike, b: ArrayLike, *, paired: bool) -> tuple[Floats, Floats]:
     left, right = trial_values(a, "a"), trial_values(b, "b")
     if paired and left.size != right.size:
         raise InputError(
-            "paired arms need one value per block in each",
-            found=f"{left.size} and {right.size} values",
+            "paired arms need one value per block in each", found=f"{left.size} and {right.size} values",
             allowed="equal lengths; or paired=False when the session was not blocked",
-        )
+        )  # fmt: skip
     return left, right
 
 
@@ -81,31 +76,28 @@ def starts_and_latencies(start_s: ArrayLike, latency_s: ArrayLike) -> tuple[Floa
     """
     start, latency = np.asarray(start_s, dtype=np.float64), np.asarray(latency_s, dtype=np.float64)
     if start.ndim != 1 or start.shape != latency.shape:
-        raise InputError(
-            "start and latency must be two arrays of one length", found=(start.shape, latency.shape)
-        )
-    if not (np.isfinite(start).all() and np.isfinite(latency).all()):
-        n_bad = int(np.count_nonzero(~(np.isfinite(start) & np.isfinite(latency))))
-        raise InputError(
-            "start and latency must be finite", found=f"{n_bad} of {start.size} are not", allowed="seconds"
-        )
+        shapes = (start.shape, latency.shape)
+        raise InputError("start and latency must be two arrays of one length", found=shapes)
+    n_bad = int(np.count_nonzero(~(np.isfinite(start) & np.isfinite(latency))))
+    if n_bad:
+        bad = f"{n_bad} of {start.size} are not"
+        raise InputError("start and latency must be finite", found=bad, allowed="seconds")
     if (latency < 0).any():
         raise InputError("a latency is negative", found=float(latency.min()), allowed="seconds >= 0")
     return start, latency
 
 
-def by_start(start: Floats, *others: Floats) -> tuple[Floats, ...]:
+def by_start(start: Floats, *more: Floats) -> tuple[Floats, ...]:
     """Return these arrays in the order of the first, shapes (n,); as they are where it ascends already."""
     if bool((start[1:] >= start[:-1]).all()):
-        return start, *others
+        return start, *more
     order = np.argsort(start, kind="stable")
-    return start[order], *(item[order] for item in others)
+    return start[order], *(item[order] for item in more)
 
 
 def fraction(value: float, what: str) -> float:
     """Return ``value`` when it lies strictly between 0 and 1 (a level, a quantile, an alpha)."""
     if not 0.0 < value < 1.0:
-        raise InputError(
-            f"{what} out of range", found=value, allowed="strictly between 0 and 1, such as 0.95"
-        )
+        allowed = "strictly between 0 and 1, such as 0.95"
+        raise InputError(f"{what} out of range", found=value, allowed=allowed)
     return float(value)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The arithmetic of intervals, along the last axis of any array, and estimates made of them.
 
-The public functions call these with one experiment, ``harness verify`` with thousands
-of simulated ones: what is verified is what is used. Bounds that cannot be had are NaN, and become ``None`` with a
-warning in an estimate.
+``harness verify`` calls the same functions with thousands of simulated experiments. Bounds that cannot be had are NaN,
+and become ``None`` with a warning in an estimate.
 """
 
 from __future__ import annotations
@@ -16,9 +15,6 @@ from numpy.typing import ArrayLike
 
 from harness.analysis.stats.inputs import Floats
 from harness.model import Estimate, Support, support_of
-
-#: Above these the rank distributions are taken as normal; exact ones would cost more than they tell.
-EXACT_SIGNED_RANK_UP_TO = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,11 +39,7 @@ def t_two_sided_p(statistic: ArrayLike, degrees: ArrayLike) -> Floats:
 
 
 def is_constant(values: Floats, *, least: float = 0.0) -> bool:
-    """Tell whether values differ by no more than rounding: then no interval can be had from them.
-
-    ``least``: rounding is that of numbers this large even where all are smaller; 1 for differences of
-    logarithms, 0 where another unit of the same values must change nothing.
-    """
+    """Return whether values differ by no more than the rounding of numbers as large as ``least``: 1 for logarithms."""
     low, high = float(np.min(values)), float(np.max(values))
     return high - low <= 1e-12 * max(least, abs(low), abs(high))
 
@@ -96,29 +88,21 @@ def two_sample(a: Floats, b: Floats, level: float, *, welch: bool) -> Bounds:
     return Bounds(centre=centre, low=centre - half, high=centre + half)
 
 
-def fieller(a: Floats, b: Floats, level: float, *, paired: bool) -> Bounds:
-    """Fieller's interval of mean(a) / mean(b), for one experiment; NaN bounds when it is unbounded.
+def fieller(a: Floats, b: Floats, level: float) -> Bounds:
+    """Fieller's interval of mean(a) / mean(b) of two samples, for one experiment; NaN bounds when it is unbounded.
 
-    Source: Fieller 1954; paired arms enter with their covariance, unpaired ones with Satterthwaite's
-    degrees of freedom for the difference.
+    Source: Fieller 1954, with Satterthwaite's degrees of freedom for the difference.
     """
     ma, mb = float(a.mean()), float(b.mean())
     va, vb = float(a.var(ddof=1)) / a.size, float(b.var(ddof=1)) / b.size
-    if paired:
-        cov, df = float(np.cov(a, b, ddof=1)[0, 1]) / a.size, float(a.size - 1)
-    else:
-        cov, df = 0.0, float(two_sample_error(a, b, welch=True)[1])
+    df = float(two_sample_error(a, b, welch=True)[1])
     t2 = float(t_critical(level, df)) ** 2
-    # roots of (mb^2 - t2 vb) r^2 - 2 (ma mb - t2 cov) r + (ma^2 - t2 va) = 0
-    square, cross, constant = mb**2 - t2 * vb, ma * mb - t2 * cov, ma**2 - t2 * va
+    # roots of (mb^2 - t2 vb) r^2 - 2 ma mb r + (ma^2 - t2 va) = 0
+    square, cross, constant = mb**2 - t2 * vb, ma * mb, ma**2 - t2 * va
     inside = cross**2 - square * constant
-    centre = np.asarray(ma / mb)
-    if not (square > 0 and inside >= 0):
-        return Bounds(centre=centre, low=np.asarray(np.nan), high=np.asarray(np.nan))
-    root = np.sqrt(inside)
-    return Bounds(
-        centre=centre, low=np.asarray((cross - root) / square), high=np.asarray((cross + root) / square)
-    )
+    has_ends = square > 0 and inside >= 0
+    low, high = ((cross + s * np.sqrt(inside)) / square if has_ends else np.nan for s in (-1, 1))
+    return Bounds(centre=np.asarray(ma / mb), low=np.asarray(low), high=np.asarray(high))
 
 
 def signed_rank_cdf(k: int) -> Floats:
@@ -133,23 +117,11 @@ def signed_rank_cdf(k: int) -> Floats:
     return np.cumsum(mass)
 
 
-def depth_from_cdf(cdf: Floats, level: float) -> tuple[int, float]:
-    """Return how many ordered values to cut at each end, and the level that this attains (0: none can)."""
-    alpha = (1 - level) / 2
+def signed_rank_depth(k: int, level: float) -> tuple[int, float]:
+    """Return the depth into the sorted Walsh averages of k values, and the level that it attains (0: none can)."""
+    cdf, alpha = signed_rank_cdf(k), (1 - level) / 2
     cut = int(np.searchsorted(cdf, alpha * (1 + 1e-9), side="right"))
     return cut, (1 - 2 * float(cdf[cut - 1]) if cut else 0.0)
-
-
-def normal_depth(mean: float, deviation: float, level: float) -> int:
-    """Return the normal approximation of :func:`depth_from_cdf`, with continuity correction."""
-    return max(0, int(np.floor(mean + 0.5 - float(scipy.special.ndtri(0.5 + level / 2)) * deviation)))
-
-
-def signed_rank_depth(k: int, level: float) -> tuple[int, float]:
-    """Depth into the sorted Walsh averages of k values, and the level attained (exact up to k = 200)."""
-    if k <= EXACT_SIGNED_RANK_UP_TO:
-        return depth_from_cdf(signed_rank_cdf(k), level)
-    return normal_depth(k * (k + 1) / 4, float(np.sqrt(k * (k + 1) * (2 * k + 1) / 24)), level), level
 
 
 def signed_rank(values: Floats, level: float) -> Bounds:
@@ -157,15 +129,11 @@ def signed_rank(values: Floats, level: float) -> Bounds:
     k = values.shape[-1]
     i, j = np.triu_indices(k)
     walsh = np.sort((values[..., i] + values[..., j]) / 2, axis=-1)
-    return _cut(walsh, signed_rank_depth(k, level)[0])
-
-
-def _cut(ordered: Floats, depth: int) -> Bounds:
-    centre = np.asarray(np.median(ordered, axis=-1), dtype=np.float64)
+    centre = np.asarray(np.median(walsh, axis=-1), dtype=np.float64)
+    depth = signed_rank_depth(k, level)[0]
     if depth < 1:
-        nothing = np.full_like(centre, np.nan)
-        return Bounds(centre=centre, low=nothing, high=nothing)
-    return Bounds(centre=centre, low=ordered[..., depth - 1], high=ordered[..., -depth])
+        return Bounds(centre=centre, low=np.full_like(centre, np.nan), high=np.full_like(centre, np.nan))
+    return Bounds(centre=centre, low=walsh[..., depth - 1], high=walsh[..., -depth])
 
 
 CONSTANT = "no variation between trials (below the resolution?): no interval"
@@ -179,8 +147,7 @@ _BOTH_WAYS = {Support.SHARE: (0.1, 0.9), Support.REDUCTION: (-1.0, 0.5)}
 def withheld(estimate: Estimate) -> Estimate:
     """Return the estimate, without value and interval where the interval leaves open which way it goes.
 
-    Of a share: from below 10 % to above 90 %. Of a reduction: from below -100 % (twice as much) to above 50 %
-    (half as much). A value beside such an interval reads as a finding and is none. Other supports have no such ends.
+    Of a share: from below 10 % to above 90 %. Of a reduction: from below -100 % to above 50 %.
     """
     ends = _BOTH_WAYS.get(estimate.support)
     if ends is None or estimate.low is None or estimate.high is None:
@@ -189,9 +156,8 @@ def withheld(estimate: Estimate) -> Estimate:
         return estimate
     reach = f"from below {ends[0]:.0%} to above {ends[1]:.0%}"
     why = f"cannot be said: the interval over {estimate.n_trials} trials reaches {reach}"
-    return estimate.model_copy(
-        update={"value": None, "low": None, "high": None, "warnings": (*estimate.warnings, why)}
-    )
+    unknown = dict.fromkeys(("value", "low", "high"))
+    return estimate.model_copy(update={**unknown, "warnings": (*estimate.warnings, why)})
 
 
 def widest(values: Floats, support: Support) -> Support:
@@ -213,20 +179,10 @@ def nothing(
 
 
 def from_bounds(
-    back: np.ufunc | None,
-    bounds: Bounds,
-    *,
-    method: str,
-    estimand: str,
-    unit: str,
-    n_trials: int,
-    level: float,
-    inputs: tuple[str, ...],
-    constant: bool,
-    extra: tuple[str, ...] = (),
-    unbounded: str = "too few trials for an interval",
-    support: Support | None = None,
-) -> Estimate:
+    back: np.ufunc | None, bounds: Bounds, *, method: str, estimand: str, unit: str, n_trials: int, level: float,
+    inputs: tuple[str, ...], constant: bool, extra: tuple[str, ...] = (),
+    unbounded: str = "too few trials for an interval", support: Support | None = None,
+) -> Estimate:  # fmt: skip
     """Turn bounds into an estimate: NaN or meaningless bounds become ``None``, and a warning says why.
 
     Bounds outside of the support (absent: by the unit) are meaningless, too: they are withheld, never cut.

@@ -21,16 +21,9 @@ DUET_ESTIMAND = "half of the cores for service and generator, both under content
 #: What tells one trial from every other.
 _IDENTITY = ["experiment", "session_id", "trial_id"]
 _UNITS = (
-    ("cpu_s_per_request", "s/request"),
-    ("_per_s", "1/s"),
-    ("_bytes", "B"),
-    ("_bytes_per_request", "B"),
-    ("_cores", "cores"),
-    ("_ratio", "ratio"),
-    ("_share", "share"),
-    ("cpu_s_at_first_response", "s"),
-    ("_s", "s"),
-)
+    ("cpu_s_per_request", "s/request"), ("_per_s", "1/s"), ("_bytes", "B"), ("_bytes_per_request", "B"),
+    ("_cores", "cores"), ("_ratio", "ratio"), ("_share", "share"), ("cpu_s_at_first_response", "s"), ("_s", "s"),
+)  # fmt: skip
 
 
 def unit_of(metric: str) -> str:
@@ -46,18 +39,12 @@ def require(trials: pd.DataFrame, metric: str, by: Sequence[str]) -> None:
     """
     for column in (*NEEDED, metric, *by):
         if column not in trials.columns:
-            raise InputError(
-                "no such column among the trials",
-                place=column,
-                found=", ".join(map(str, trials.columns)),
-                allowed="the columns of trials.parquet (docs/data.md)",
-            )
-    if not pd.api.types.is_numeric_dtype(trials[metric]) or pd.api.types.is_bool_dtype(trials[metric]):
+            allowed, columns = "the columns of trials.parquet (docs/data.md)", ", ".join(map(str, trials.columns))
+            raise InputError("no such column among the trials", place=column, found=columns, allowed=allowed)
+    kind = trials[metric].dtype
+    if not pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_bool_dtype(kind):
         raise InputError(
-            "a metric is a number per trial",
-            place=metric,
-            found=str(trials[metric].dtype),
-            allowed="a numeric column",
+            "a metric is a number per trial", place=metric, found=str(kind), allowed="a numeric column"
         )
 
 
@@ -80,22 +67,18 @@ def split_missing(trials: pd.DataFrame, metric: str) -> tuple[pd.DataFrame, tupl
 
 
 def narrowed(trials: pd.DataFrame, *columns: str) -> pd.DataFrame:
-    """Return ``NEEDED`` and those of the columns that are there, texts as plain Python objects.
-
-    A selection of rows copies every column, and each column of pandas' own texts in a call of its own.
-    """
+    """Return ``NEEDED`` and those of the columns that are there: a selection of rows copies every column."""
     return with_plain_texts(
         trials[[name for name in dict.fromkeys((*NEEDED, PARTNER, *columns)) if name in trials.columns]]
     )
 
 
 def with_plain_texts(trials: pd.DataFrame) -> pd.DataFrame:
-    """Return the same with texts as plain Python objects, which a selection of rows copies all together."""
+    """Return the same with texts as plain Python objects, which a selection of rows copies together."""
     texts = [str(name) for name, kind in trials.dtypes.items() if isinstance(kind, pd.StringDtype)]
     if not texts:
         return trials
-    # `astype` leaves each column by itself, and a selection of rows takes eight times as long; a copy joins them
-    return trials.astype(dict.fromkeys(texts, "object")).copy()
+    return trials.astype(dict.fromkeys(texts, "object")).copy()  # the copy joins the columns
 
 
 def in_duet(trials: pd.DataFrame) -> pd.Series[bool]:
@@ -150,10 +133,8 @@ def _places(arm: pd.DataFrame, keys: list[str], of_duet: str) -> list[tuple[obje
     duets = in_duet(arm)
     if not duets.any():
         return places
-    beside = _ids(arm, of_duet)
-    return [
-        ("duet", *pair) if duet else place for place, pair, duet in zip(places, beside, duets, strict=True)
-    ]
+    rows = zip(places, _ids(arm, of_duet), duets, strict=True)
+    return [("duet", *pair) if duet else place for place, pair, duet in rows]
 
 
 def _ids(trials: pd.DataFrame, column: str) -> list[tuple[object, object]]:
@@ -163,27 +144,18 @@ def _ids(trials: pd.DataFrame, column: str) -> list[tuple[object, object]]:
 def _several(twice: pd.DataFrame, keys: list[str], wide: pd.DataFrame | None) -> InputError:
     """Say which trials share a block, and by which columns they differ."""
     rows = twice if wide is None else twice[_IDENTITY].merge(wide, on=_IDENTITY)
-    varying = [
-        c
-        for c in rows.columns
-        if c not in NEEDED
-        and not pd.api.types.is_numeric_dtype(rows[c])
-        and rows.groupby(keys)[c].nunique().max() > 1
-    ]
+    texts = [c for c in rows.columns if c not in NEEDED and not pd.api.types.is_numeric_dtype(rows[c])]
+    varying = ", ".join(str(c) for c in texts if rows.groupby(keys)[c].nunique().max() > 1)
     return InputError(
         "one variant has several trials in one block: name the factor that tells them apart in by=",
         place=f"block {twice['block'].iloc[0]} of {twice['session_id'].iloc[0]}",
         found=", ".join(twice["trial_id"].astype(str).head(4)),
-        allowed=f"columns that differ: {', '.join(map(str, varying)) or 'configuration'}",
+        allowed=f"columns that differ: {varying or 'configuration'}",
     )
 
 
 def inputs_of(trials: pd.DataFrame) -> tuple[str, ...]:
     """Return ``experiment/session/trial`` of every row (``bundled/`` before it where it came with the project)."""
     bundled = trials["source"] == "bundled" if "source" in trials else [False] * len(trials)
-    return tuple(
-        f"{'bundled/' if b else ''}{e}/{s}/{t}"
-        for b, e, s, t in zip(
-            bundled, trials["experiment"], trials["session_id"], trials["trial_id"], strict=True
-        )
-    )
+    rows = zip(bundled, *(trials[name] for name in _IDENTITY), strict=True)
+    return tuple(f"{'bundled/' if b else ''}{e}/{s}/{t}" for b, e, s, t in rows)

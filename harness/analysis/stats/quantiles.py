@@ -12,11 +12,10 @@ from math import ceil
 import numpy as np
 import scipy  # loads its slow submodules when they are first used
 from numpy.typing import ArrayLike
-from pydantic import Field
 
 from harness.analysis.stats.inputs import Floats, finite, fraction
 from harness.analysis.stats.intervals import is_constant, t_critical, widest
-from harness.model import Estimate, Frozen, support_of
+from harness.model import Estimate, support_of
 
 #: Requests beyond the quantile: fewer give no interval; p99.9 and beyond is then refused altogether.
 FEWEST_BEYOND = 10
@@ -59,11 +58,10 @@ def quantile_refused(n: int, q: float) -> str | None:
 
 
 def bootstrap_quantile(values: ArrayLike, q: float, *, n_resamples: int = 10_000, seed: int = 0) -> Floats:
-    """Return ``n_resamples`` draws of the q quantile's ordinary bootstrap distribution, shape (n_resamples,).
+    """Return draws of the q quantile's ordinary bootstrap distribution, shape (n_resamples,), without resampling.
 
-    Exact and without resampling: the j-th smallest of n uniform draws is Beta(j, n - j + 1), and drawing
-    with replacement from sorted values x is taking x[ceil(n U)]. Needs no more than a partial sort.
-    Requests must be exchangeable: autocorrelated ones need the interval of :func:`woodruff_ranks`.
+    The j-th smallest of n uniform draws is Beta(j, n - j + 1), and drawing with replacement from sorted values x is
+    taking x[ceil(n U)]. Requests must be exchangeable: correlated ones need :func:`woodruff_ranks`.
 
     Raises:
         InputError: see :func:`harness.analysis.stats.inputs.finite`; q not in (0, 1).
@@ -107,12 +105,10 @@ def leave_one_out_of_sorted(
     sizes: np.ndarray[tuple[int, ...], np.dtype[np.int64]],
     q: float,
 ) -> tuple[float, Floats]:
-    """Return the pooled quantile, and that without each trial in turn, shape (k,), from the sorted upper tail.
+    """Return the pooled quantile, and that without each trial in turn, shape (k,).
 
-    ``values``: the largest ones, ascending; ``owner``: whose trial each is.
-
-    ``sizes``: how many requests each trial has in all. Ranks are counted from the top, so the requests
-    that are not handed over only need to be smaller.
+    Args:
+        values: the largest of all, ascending. owner: whose trial each is. sizes: how many each trial has in all.
     """
     total = int(sizes.sum())
     whole = float(values[values.size - 1 - (total - rank(total, q))])
@@ -135,53 +131,6 @@ def jackknife_variance(without: Floats) -> float:
     return float((k - 1) / k * np.sum((without - without.mean()) ** 2))
 
 
-RESAMPLES = 200
-LEVEL = 0.95
-
-
-class Worth(Frozen):
-    """How much the requests of one trial say of its own mean. Half-widths of 95 % intervals, as shares of the mean."""
-
-    trial: str = Field(description="experiment/session/trial")
-    n_requests: int
-    effective: float | None = Field(
-        description="how many independent requests they are worth; None: constant"
-    )
-    as_if_independent: float
-    batch_means: float | None
-    block_bootstrap: float | None
-
-
-def worth_of(latency_s: Floats, trial: str, *, seed: int = 0) -> Worth:
-    """Return what one trial's requests are worth.
-
-    Args:
-        latency_s: of correct answers in the order in which they were asked, shape (n,), n of 2 or more.
-
-    Raises:
-        InputError: empty, or not finite.
-    """
-    z = float(scipy.special.ndtri(0.5 + LEVEL / 2))
-    mean = float(latency_s.mean())
-    return Worth(
-        trial=trial,
-        n_requests=latency_s.size,
-        effective=effective_sample_size(latency_s),
-        as_if_independent=z * float(latency_s.std(ddof=1)) / np.sqrt(latency_s.size) / mean,
-        batch_means=_half_share(batch_means_ci(latency_s, level=LEVEL)),
-        block_bootstrap=_half_share(
-            block_bootstrap_ci(latency_s, n_resamples=RESAMPLES, level=LEVEL, seed=seed)
-        ),
-    )
-
-
-def _half_share(estimate: Estimate) -> float | None:
-    """Half the width of an interval, as a share of the value."""
-    if estimate.low is None or estimate.high is None or not estimate.value:
-        return None
-    return (estimate.high - estimate.low) / 2 / estimate.value
-
-
 def batch_means_ci(values: ArrayLike, *, level: float = 0.95) -> Estimate:
     """Return the mean of one trial's requests with an interval from the means of batches in time order.
 
@@ -202,16 +151,13 @@ def batch_means_ci(values: ArrayLike, *, level: float = 0.95) -> Estimate:
     elif is_constant(x):
         warnings = ("constant values (below the resolution?): no interval",)
     else:
-        means = _batches(x, N_BATCHES)
+        size = x.size // N_BATCHES
+        means = x[: size * N_BATCHES].reshape(N_BATCHES, size).mean(axis=1)
         half = float(t_critical(level, N_BATCHES - 1)) * float(means.std(ddof=1)) / np.sqrt(N_BATCHES)
         low, high = value - half, value + half
         if low < 0 <= x.min():
             low = high = None
-            warnings = ("a few batches hold most of the time: the interval reaches below 0, no interval",)
-        elif _lag_one(means) > 2 / np.sqrt(N_BATCHES):
-            warnings = (
-                "neighbouring batches still correlate (drift or warm-up?): the interval is too narrow",
-            )
+            warnings = ("neighbouring batches still correlate (drift or warm-up?): the interval is too narrow",)
     return Estimate(
         value=value, low=low, high=high, level=level, unit="s", support=widest(x, support_of("s")),
         method=f"batch means, {N_BATCHES} batches", estimand="mean of the requests of this trial", n_trials=1,
@@ -219,80 +165,6 @@ def batch_means_ci(values: ArrayLike, *, level: float = 0.95) -> Estimate:
     )  # fmt: skip
 
 
-def block_bootstrap_ci(
-    values: ArrayLike, *, n_resamples: int = 999, level: float = 0.95, seed: int = 0
-) -> Estimate:
-    """Return the mean of one trial's requests with a circular block bootstrap interval.
-
-    Args:
-        values: one per request in time order, shape (n,), seconds. A block has n^(1/3) times the autocorrelation's
-            reach of them, at most n / 10.
-
-    Source: Politis & Romano 1992; percentile interval.
-    """
-    x = finite(values, "values")
-    fraction(level, "level")
-    low = high = None
-    warnings: tuple[str, ...] = ()
-    length = _block_length(x)
-    if x.size < 10 * length or x.size < 20:
-        warnings = (f"{x.size} requests: fewer than ten blocks of {length}, no interval",)
-    elif is_constant(x):
-        warnings = ("constant values (below the resolution?): no interval",)
-    else:
-        draws = _block_draws(x, length, n_resamples, seed)
-        low, high = (float(v) for v in np.quantile(draws, [(1 - level) / 2, (1 + level) / 2]))
-        if low == high:
-            low = high = None
-            warnings = ("every resample gives the same value, which is below the resolution: no interval",)
-    return Estimate(
-        value=float(x.mean()), low=low, high=high, level=level, unit="s", support=widest(x, support_of("s")),
-        method=f"circular block bootstrap, blocks of {length}, {n_resamples} resamples",
-        estimand="mean of the requests of this trial", n_trials=1, n_requests=x.size, seed=seed, warnings=warnings,
-    )  # fmt: skip
-
-
-def effective_sample_size(values: ArrayLike) -> float | None:
-    """Return how many independent requests the mean of these is worth, n / (1 + 2 sum of autocorrelations).
-
-    The sum runs over Geyer's initial positive pairs (Geyer 1992). ``values``: in time order, shape (n,).
-    ``None`` for constant or fewer than 10 values.
-    """
-    x = finite(values, "values")
-    return None if x.size < 10 or is_constant(x) else x.size / _autocorrelation_time(x)
-
-
-def _batches(x: Floats, n_batches: int) -> Floats:
-    size = x.size // n_batches
-    return np.asarray(x[: size * n_batches].reshape(n_batches, size).mean(axis=1))
-
-
 def _lag_one(x: Floats) -> float:
     d = x - x.mean()
     return float(d[1:] @ d[:-1] / (d @ d))
-
-
-def _autocorrelation_time(x: Floats) -> float:
-    d = x - x.mean()
-    size = 1 << (2 * x.size - 1).bit_length()
-    spectrum = np.fft.rfft(d, size)
-    acf = np.fft.irfft(spectrum * np.conj(spectrum), size)[: x.size]
-    acf = acf / acf[0]
-    pairs = acf[: 2 * (x.size // 2)].reshape(-1, 2).sum(axis=1)
-    negative = np.flatnonzero(pairs <= 0)
-    last = int(negative[0]) if negative.size else pairs.size
-    return max(float(2 * pairs[:last].sum() - 1), 1.0 / x.size)
-
-
-def _block_length(x: Floats) -> int:
-    reach = 1.0 if x.size < 10 or is_constant(x) else max(1.0, _autocorrelation_time(x))
-    return max(1, min(int(np.ceil(x.size ** (1 / 3) * reach)), x.size // 10))
-
-
-def _block_draws(x: Floats, length: int, n_resamples: int, seed: int) -> Floats:
-    """Return the mean of each resample: that of its blocks' means."""
-    rng = np.random.default_rng(seed)
-    wrapped = np.concatenate([[0.0], np.cumsum(np.concatenate([x, x[: length - 1]]))])
-    means = (wrapped[length:] - wrapped[:-length]) / length
-    n_blocks = -(-x.size // length)
-    return np.asarray([means[rng.integers(0, x.size, n_blocks)].mean() for _ in range(n_resamples)])

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many blocks a session needs, and the smallest ratio that so many tell from 1: its power curve, from its own
-pairs.
+"""How many blocks a session needs, and the smallest ratio that so many tell from 1, from its own pairs.
 
-The spread of the log ratio within the blocks of one session says what the next session can tell. It is itself an
-estimate, of few pairs; the ratio is set so that the chance of a detection, averaged over what so few pairs may say of
-the spread, is the stated power. So it holds on average over sessions, and for known spread it is the usual one of the
-noncentral t.
+The spread of the log ratio within the blocks of one session is itself an estimate, of few pairs; the ratio is set so
+that the chance of a detection, averaged over what so few pairs may say of the spread, is the stated power. For a known
+spread it is the usual one of the noncentral t.
 """
 
 from __future__ import annotations
@@ -63,13 +61,11 @@ class PowerCurve(Frozen):
 
 
 def detectable_ratio(a: ArrayLike, b: ArrayLike, *, n_blocks: int, inputs: tuple[str, ...] = ()) -> Estimate:
-    """Return the smallest ratio above 1 that ``n_blocks`` blocks tell from 1 at 95 % in ``POWER`` of sessions.
-
-    The interval is that of the spread: chi-squared, for the same ``n_blocks``.
+    """Return the smallest ratio above 1 that ``n_blocks`` blocks tell from 1 at 95 % in ``POWER`` of sessions, with the
+    interval of the spread (chi-squared).
 
     Args:
-        a, b: both arms of a session that was measured, one positive value per block each, shapes (k,).
-        n_blocks: of the session that is planned, 2 or more.
+        a, b: both arms of a session, one positive value per block each, shapes (k,). n_blocks: planned, 2 or more.
 
     Raises:
         InputError: arms of different length, values that are not positive, or fewer than two blocks planned.
@@ -99,15 +95,11 @@ def _estimand(by: str) -> str:
 def power_curve(
     trials: pd.DataFrame, metric: str, *, reference: str, blocks: Sequence[int] = BLOCKS
 ) -> tuple[PowerCurve, ...]:
-    """Return the curve of every pair that a session has: the reference with its duplicate, every variant with it.
+    """Return the curve of every pair that a session has: first the reference with its duplicate, then every variant.
 
     Args:
-        trials: one row per trial, of one cell. metric: a numeric column of it. reference: the variant that the others
-            are compared with. blocks: the numbers of blocks that are asked for.
-
-    Returns:
-        The duplicate first, then the variants in order of appearance; pairs of which no block has both arms are left
-        out.
+        trials: one row per trial, of one cell. metric: a numeric column. reference: what variants are compared with.
+        blocks: the numbers of blocks that are asked for. Pairs of which no block has both arms are left out.
 
     Raises:
         InputError: unknown column; several trials of one variant in one block.
@@ -126,19 +118,13 @@ def power_curve(
         if not x.size or min(x.min(), y.min()) <= 0:
             continue
         inputs = inputs_of(pd.concat([a, b]))
-        curves.append(
-            PowerCurve(
-                variant=variant,
-                reference=reference,
-                twice=variant == reference,
-                sd_log_ratio=float(np.log(x / y).std(ddof=1)) if x.size >= FEWEST_PAIRS else None,
-                n_pairs=x.size,
-                smallest=tuple(
-                    Detectable(n_blocks=n, ratio=detectable_ratio(x, y, n_blocks=n, inputs=inputs))
-                    for n in blocks
-                ),
-            )
-        )
+        ratios = {n: detectable_ratio(x, y, n_blocks=n, inputs=inputs) for n in blocks}
+        curve = PowerCurve(
+            variant=variant, reference=reference, twice=variant == reference, n_pairs=x.size,
+            sd_log_ratio=float(np.log(x / y).std(ddof=1)) if x.size >= FEWEST_PAIRS else None,
+            smallest=tuple(Detectable(n_blocks=n, ratio=ratio) for n, ratio in ratios.items()),
+        )  # fmt: skip
+        curves.append(curve)
     return tuple(curves)
 
 
@@ -147,8 +133,7 @@ def unpaired_curve(
 ) -> tuple[Detectable, ...]:
     """Return what two arms of so many trials each would tell if their blocks were not used: Student's two-sample t.
 
-    All trials of the reference and its duplicate are taken for one sample, so whatever moved over the session is in
-    their spread. It is what random blocks gain that this is held against.
+    The reference and its duplicate are one sample, so whatever moved over the session is in their spread.
 
     Args:
         trials: of one cell. blocks: trials of each arm. Others as for :func:`power_curve`.
@@ -223,8 +208,6 @@ def plan_repetitions(a: ArrayLike, b: ArrayLike, *, half_width: float = 0.02, le
     Args:
         a, b: of about five blocks, one positive value per block each, shapes (k,), k of 2 or more.
         half_width: as a share: 0.02 is +-2 %.
-
-    Stopping early is allowed on the interval's width, never on a p-value.
 
     Raises:
         InputError: a pilot of one block, or not positive; or no practical number of blocks is enough.

@@ -2,29 +2,23 @@
 """How a service scales: with load, up to a knee; with cores, by the universal scalability law. Intervals over trials.
 
 A bend in a curve against load: y = a + b load + c max(0, load - knee), by least squares over a grid of knees (a
-regression with an unknown join point: Hudson 1966; Muggeo 2003 calls it segmented). The interval is the percentile
-interval of a bootstrap that resamples whole trials within each load, and too narrow for few of them. ``knee``: y is
-log latency, and c > 0; beyond the knee latency grows by factors, as long as requests keep coming. ``saturation``: y is
-right answers per second, and c < 0. A load that ends after seconds piles up no more than it has, so its log latency
-flattens again and shows no knee; what is answered flattens all the same. A coarse grid of loads makes a coarse knee.
-Where the best bend is the first or the last that is looked for, the true one may lie outside: then there is none.
-Where only an end of the interval is, that end is open. The estimate's warnings say so.
+regression with an unknown join point: Hudson 1966; Muggeo 2003 calls it segmented), with the percentile interval of a
+bootstrap of whole trials within each load. ``knee``: y is log latency, and c > 0. ``saturation``: y is right answers
+per second, and c < 0; a load that ends after seconds flattens both. A best bend at the first or last place that is
+looked for is none; where only an end of the interval is there, that end is open.
 
 Cores (Gunther 2007): X(N) = lambda N / (1 + sigma (N - 1) + kappa N (N - 1)). ``lambda`` is the throughput of one
-core, ``sigma`` the share that is serial (contention), ``kappa`` what cores pay to agree with each other (coherency). A
-law fitted to few sizes says little beyond them: nothing is extrapolated here.
+core, ``sigma`` the share that is serial (contention), ``kappa`` what cores pay to agree with each other (coherency).
+Nothing is extrapolated beyond the sizes that were measured.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 import scipy  # loads its slow submodules when they are first used
 from numpy.typing import ArrayLike
 
 from harness.analysis.stats.inputs import Floats, trial_values
-from harness.analysis.stats.intervals import nothing
 from harness.errors import InputError
 from harness.model import Estimate
 from harness.model.base import Frozen
@@ -43,29 +37,19 @@ MIN_FOUND_SHARE = 0.9
 _HOW = "segmented regression of {}, bootstrap over trials"
 
 
-class _Sought(NamedTuple):
-    """What is looked for: the quantity that bends, and the estimand in words."""
-
-    quantity: str
-    estimand: str
-
-    @property
-    def method(self) -> str:
-        return _HOW.format(self.quantity)
-
-
-_KNEE = _Sought("log latency", "load at which log latency begins to rise faster")
-_SATURATION = _Sought("right answers per second", "load up to which right answers follow what is offered")
+#: What is looked for: method and estimand in words.
+_KNEE = {
+    "method": _HOW.format("log latency"), "estimand": "load at which log latency begins to rise faster", "unit": "1/s"
+}  # fmt: skip
+_SATURATION = {
+    "method": _HOW.format("right answers per second"), "unit": "1/s",
+    "estimand": "load up to which right answers follow what is offered",
+}  # fmt: skip
 
 
 def knee(
-    load_per_s: ArrayLike,
-    latency_s: ArrayLike,
-    *,
-    n_resamples: int = 500,
-    seed: int = 0,
-    inputs: tuple[str, ...] = (),
-) -> Estimate:
+    load_per_s: ArrayLike, latency_s: ArrayLike, *, n_resamples: int = 500, seed: int = 0, inputs: tuple[str, ...] = ()
+) -> Estimate:  # fmt: skip
     """Return the load at which latency begins to rise faster, in the unit of ``load_per_s``.
 
     Args:
@@ -85,24 +69,10 @@ def knee(
 
 
 def saturation(
-    load_per_s: ArrayLike,
-    answered_per_s: ArrayLike,
-    *,
-    n_resamples: int = 500,
-    seed: int = 0,
+    load_per_s: ArrayLike, answered_per_s: ArrayLike, *, n_resamples: int = 500, seed: int = 0,
     inputs: tuple[str, ...] = (),
-) -> Estimate:
-    """Return the load beyond which right answers fall behind what is offered, in the unit of ``load_per_s``.
-
-    Args:
-        load_per_s, answered_per_s: one value per trial, shape (k,); loads above zero, answers not below.
-
-    Returns:
-        An estimate as ``knee`` gives it.
-
-    Raises:
-        InputError: lengths that differ, or values that cannot be.
-    """
+) -> Estimate:  # fmt: skip
+    """Return the load beyond which right answers fall behind what is offered; as :func:`knee`, answers may be 0."""
     load, answered = _pairs(load_per_s, answered_per_s, "answered_per_s")
     if (answered < 0).any():
         raise InputError("answers are counted", found="less than 0", allowed="0 or more per second")
@@ -119,12 +89,17 @@ def _pairs(load_per_s: ArrayLike, values: ArrayLike, name: str) -> tuple[Floats,
 
 
 def _bend(
-    load: Floats, y: Floats, sought: _Sought, n_resamples: int, seed: int, inputs: tuple[str, ...]
+    load: Floats, y: Floats, sought: dict[str, str], n_resamples: int, seed: int, inputs: tuple[str, ...]
 ) -> Estimate:
     """Return where y begins to rise faster."""
     loads = np.unique(load)
+    about: dict[str, object] = {**sought, "n_trials": load.size, "inputs": inputs}
+
+    def none(why: str) -> Estimate:
+        return Estimate.model_validate({**about, "value": None, "warnings": (why,)})
+
     if loads.size < MIN_LOADS:
-        return _none(load, sought, inputs, f"{loads.size} loads, {MIN_LOADS} needed for two segments")
+        return none(f"{loads.size} loads, {MIN_LOADS} needed for two segments")
     groups = [y[load == item] for item in loads]
     sizes = np.array([group.size for group in groups], dtype=np.float64)
     fit = _Fit(loads, sizes)
@@ -133,17 +108,16 @@ def _bend(
         np.array([sum(float(np.sum((group - group.mean()) ** 2)) for group in groups)]),
     )
     if not np.isfinite(places[0]) or gain[0] < MIN_GAIN:
-        return _none(load, sought, inputs, "no bend: a straight line fits as well")
+        return none("no bend: a straight line fits as well")
     again, gained = fit.best(*_resampled(groups, n_resamples, np.random.default_rng(seed)))
     draws = again[np.isfinite(again) & (gained >= MIN_GAIN)]
     if draws.size < MIN_FOUND_SHARE * n_resamples:
-        share = draws.size / max(n_resamples, 1)
-        return _none(load, sought, inputs, f"a bend in {share:.0%} of the resamples only")
+        return none(f"a bend in {draws.size / max(n_resamples, 1):.0%} of the resamples only")
     first, last = fit.reach
     if not first < places[0] < last:
         side = "before" if places[0] <= first else "beyond"
         edge = f"it may lie {side} {places[0]:.4g} per second, where too few loads were offered"
-        return _none(load, sought, inputs, f"the bend is at the edge of what can be told: {edge}")
+        return none(f"the bend is at the edge of what can be told: {edge}")
     low, high = (float(q) for q in np.quantile(draws, _ENDS))
     warnings = [f"{loads.size} loads: the bend is no finer than they are"]
     if low <= first:
@@ -152,19 +126,13 @@ def _bend(
         warnings.append("the interval is open above: no bend after the last load but one could be told")
     if sizes.min() < 10:
         warnings.append(f"{int(sizes.min())} trials at a load: the interval is too narrow")
-    return Estimate(
-        value=float(places[0]), low=low if low > first else None, high=high if high < last else None,
-        unit="1/s", method=sought.method, estimand=sought.estimand, n_trials=load.size, seed=seed,
-        inputs=inputs, warnings=tuple(warnings),
-    )  # fmt: skip
+    ends: dict[str, object] = {"low": low if low > first else None, "high": high if high < last else None}
+    value: dict[str, object] = {"value": float(places[0]), "seed": seed, "warnings": tuple(warnings)}
+    return Estimate.model_validate(about | ends | value)
 
 
 class _Fit:
-    """Least squares of both models for many sets of group means at once.
-
-    Loads repeat, so the squares of a fit are those within the groups, the same for every model, and those
-    of the weighted group means, for which a projection a candidate is enough.
-    """
+    """Least squares of both models for many sets of group means at once; squares within groups are the same."""
 
     def __init__(self, loads: Floats, sizes: Floats) -> None:
         self._weights = np.sqrt(sizes)[:, None]
@@ -213,12 +181,6 @@ def _resampled(groups: list[Floats], n: int, rng: np.random.Generator) -> tuple[
     return np.array(means), within
 
 
-def _none(load: Floats, sought: _Sought, inputs: tuple[str, ...], why: str) -> Estimate:
-    return nothing(
-        why, estimand=sought.estimand, unit="1/s", method=sought.method, n_trials=load.size, inputs=inputs
-    )  # fmt: skip
-
-
 N_RESAMPLES = 1000
 #: Three numbers are fitted, so fewer sizes leave nothing to check the law with.
 FEWEST_SIZES = 3
@@ -240,23 +202,16 @@ def usl(cores: ArrayLike, per_core: float, contention: float, coherency: float) 
 
 
 def fit_usl(
-    cores: ArrayLike,
-    throughput_per_s: ArrayLike,
-    blocks: ArrayLike,
-    *,
-    n_resamples: int = N_RESAMPLES,
-    seed: int = 0,
+    cores: ArrayLike, throughput_per_s: ArrayLike, blocks: ArrayLike, *, n_resamples: int = N_RESAMPLES, seed: int = 0,
     inputs: tuple[str, ...] = (),
-) -> ScalingFit:
+) -> ScalingFit:  # fmt: skip
     """Fit the law to one value per trial, by least squares of logarithms; intervals by the cluster bootstrap.
 
     Args:
-        cores, throughput_per_s, blocks: shape (n,), one entry per trial. Whole blocks are resampled,
-            because the trials of a block share the machine's state.
+        cores, throughput_per_s, blocks: shape (n,), one entry per trial. Whole blocks are resampled.
 
     Returns:
-        The fit. Intervals are percentiles over resampled blocks, none with fewer than three blocks;
-        with a handful of blocks they are too narrow, and the estimates say so.
+        The fit with percentile intervals over blocks, none with fewer than three; few are said to be too narrow.
 
     Raises:
         InputError: fewer than three sizes, shapes that differ, or a throughput that is not positive.
@@ -271,12 +226,7 @@ def fit_usl(
         chosen = np.concatenate([members[i] for i in rng.integers(0, len(members), len(members))])
         if len(np.unique(n[chosen])) >= FEWEST_SIZES:
             row[:] = _with_peak(_fit(n[chosen], x[chosen]), float(n.max()))
-    names = (
-        ("throughput of one core", "1/s"),
-        ("contention", "share"),
-        ("coherency", "share"),
-        ("peak", "cores"),
-    )
+    names = (("throughput of one core", "1/s"), ("contention", "share"), ("coherency", "share"), ("peak", "cores"))
     few = ("few blocks: the percentile interval is too narrow",) if len(groups) < 10 else ()
     estimates = [
         _estimate(value, resampled[:, place], what, unit, len(n), seed, inputs, few)
@@ -293,17 +243,11 @@ def _checked(
     n, x = np.asarray(cores, dtype=np.float64), np.asarray(throughput_per_s, dtype=np.float64)
     block = np.asarray(blocks)
     if n.ndim != 1 or n.shape != x.shape or n.shape != block.shape:
-        raise InputError(
-            "one value per trial each",
-            found=f"{n.shape}, {x.shape}, {block.shape}",
-            allowed="three of shape (n,)",
-        )
-    if len(np.unique(n)) < FEWEST_SIZES:
-        raise InputError(
-            "too few numbers of cores for the law",
-            found=f"{len(np.unique(n))}",
-            allowed=f"{FEWEST_SIZES} or more",
-        )
+        shapes = f"{n.shape}, {x.shape}, {block.shape}"
+        raise InputError("one value per trial each", found=shapes, allowed="three of shape (n,)")
+    if (n_sizes := len(np.unique(n))) < FEWEST_SIZES:
+        allowed = f"{FEWEST_SIZES} or more"
+        raise InputError("too few numbers of cores for the law", found=f"{n_sizes}", allowed=allowed)
     if not (np.isfinite(x).all() and (x > 0).all() and np.isfinite(n).all() and (n >= 1).all()):
         raise InputError("throughput must be positive, and cores at least one", found="other values")
     return n, x, block
@@ -331,15 +275,9 @@ def _with_peak(fit: tuple[float, float, float], most: float) -> tuple[float, flo
 
 
 def _estimate(
-    value: float,
-    resampled: Floats,
-    what: str,
-    unit: str,
-    n_trials: int,
-    seed: int,
-    inputs: tuple[str, ...],
+    value: float, resampled: Floats, what: str, unit: str, n_trials: int, seed: int, inputs: tuple[str, ...],
     warnings: tuple[str, ...],
-) -> Estimate:
+) -> Estimate:  # fmt: skip
     usable = resampled[np.isfinite(resampled)]
     known = bool(np.isfinite(value))
     enough = known and usable.size >= 0.9 * resampled.size > 0

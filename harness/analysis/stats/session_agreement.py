@@ -6,20 +6,17 @@ intervals share no ratio. They *agree* when they say the same, and when both say
 (equivalent, and different but negligible). *One undecided*: all else.
 
 What sampling alone gives (:func:`expected_agreement`): if the true ratio is the same in both sessions, the mean of
-both log ratios, weighted by precision, says all that they tell of it, and their difference is independent of that
-mean: Student's t around 0, its scale from both standard errors (Welch's degrees of freedom). So the mean of each pair
-stays, the difference is drawn anew, and the rule of :func:`harness.analysis.stats.verdicts.decide` is asked again for
-both sessions. Held as they were: the widths of the intervals, margins, the adjustment of p over the family, and what
-bounded the trials. The p is that of the paired t in place of sign flips. All variants share the trials of the
-reference, so half of the variance of each difference is taken to be common to them; of one variant all metrics are
-taken to move together, which gives the widest interval (``harness verify agreement``).
+both log ratios, weighted by precision, says all that they tell of it, and their difference is independent of it:
+Student's t around 0 with Welch's degrees of freedom. The mean of each pair stays, the difference is drawn anew, and
+:func:`harness.analysis.stats.verdicts.decide` is asked again for both sessions, with the p of the paired t and all else
+as it was. All variants share the trials of the reference, so half of the variance of each difference is common to them;
+of one variant all metrics are taken to move together, which gives the widest interval.
 
-A ratio over sessions (:func:`between_sessions`): random effects. Each session has a true ratio of its own, and these
-vary with variance tau squared around the mean, which is estimated by Paule and Mandel (1982); the interval of the mean
-is that of Hartung and Knapp (2001) and Sidik and Jonkman (2002), never narrower than without tau. The range for
-another session is Student's prediction interval for one more measured ratio over the logarithms of the measured ones.
-The usual one (Higgins, Thompson and Spiegelhalter 2009) held 90 % in place of 95 % for six sessions whose true ratios
-vary as much as their errors.
+A ratio over sessions (:func:`between_sessions`): random effects. The variance tau squared of the sessions' true ratios
+is estimated by Paule and Mandel (1982); the interval of the mean is that of Hartung and Knapp (2001) and Sidik and
+Jonkman (2002), never narrower than without tau. The range for another session is Student's prediction interval over the
+logarithms of the measured ratios: the usual one (Higgins, Thompson and Spiegelhalter 2009) held 90 % in place of 95 %
+for six sessions whose true ratios vary as much as their errors.
 """
 
 from __future__ import annotations
@@ -100,28 +97,24 @@ def agreement(
         changed: variants whose program, or whose reference's, is not the same in both.
     """
     by_place = {_place(comparison): comparison for comparison in second}
-    pairs = [
-        VerdictPair(
-            first=comparison,
-            second=by_place[_place(comparison)],
-            kind=kind_of(comparison, by_place[_place(comparison)]),
-            changed=bool({comparison.variant, comparison.reference} & set(changed)),
-        )
-        for comparison in first
-        if _place(comparison) in by_place
-    ]
+    pairs = []
+    for comparison in first:
+        again = by_place.get(_place(comparison))
+        if again is not None:
+            differs = bool({comparison.variant, comparison.reference} & set(changed))
+            kind = kind_of(comparison, again)
+            pairs.append(VerdictPair(first=comparison, second=again, kind=kind, changed=differs))
     compared = {name for pair in pairs for name in (pair.first.variant, pair.first.reference)}
     return SessionAgreement(pairs=tuple(pairs), changed=tuple(name for name in changed if name in compared))
 
 
 def kind_of(first: Comparison, second: Comparison) -> Kind:
     """Return what two comparisons on one question are to each other."""
-    return kind_of_verdicts(
-        first.verdict,
-        second.verdict,
-        same_side=_above(first) == _above(second),
-        overlap=_overlap(first.ratio, second.ratio),
-    )
+    a, b = first.ratio, second.ratio
+    ends = (a.low, a.high, b.low, b.high)
+    overlap = None in ends or (a.low <= b.high and b.low <= a.high)  # type: ignore[operator]  # none of them is None
+    same_side = ((a.value or 0.0) > 1) == ((b.value or 0.0) > 1)
+    return kind_of_verdicts(first.verdict, second.verdict, same_side=same_side, overlap=overlap)
 
 
 def kind_of_verdicts(first: Verdict, second: Verdict, *, same_side: bool, overlap: bool) -> Kind:
@@ -145,22 +138,8 @@ def kind_of_verdicts(first: Verdict, second: Verdict, *, same_side: bool, overla
 
 
 def _place(comparison: Comparison) -> tuple[str, str, str, tuple[tuple[str, str], ...]]:
-    return (
-        comparison.reference,
-        comparison.variant,
-        comparison.metric,
-        tuple(sorted(comparison.levels.items())),
-    )
-
-
-def _overlap(a: Estimate, b: Estimate) -> bool:
-    if a.low is None or a.high is None or b.low is None or b.high is None:
-        return True
-    return a.low <= b.high and b.low <= a.high
-
-
-def _above(comparison: Comparison) -> bool:
-    return comparison.ratio.value is not None and comparison.ratio.value > 1
+    levels = tuple(sorted(comparison.levels.items()))
+    return comparison.reference, comparison.variant, comparison.metric, levels
 
 
 Indices = NDArray[np.int64]
@@ -202,15 +181,10 @@ class Side:
             p = float(t_two_sided_p(log_ratio / self.error, self.n_blocks - 1))
             p = min(1.0, max(p, smallest_p(self.n_blocks)) * self.p_factor)
         return decide(
-            self._interval(log_ratio, 0.95),
-            self._interval(log_ratio, 0.90),
-            n_blocks=self.n_blocks,
-            margin=self.margin or default_margin(""),
-            noise=None if self.margin else float("inf"),
-            p_adjusted=p,
-            family_size=self.n_family,
-            not_about=self.not_about,
-        ).verdict
+            self._interval(log_ratio, 0.95), self._interval(log_ratio, 0.90), n_blocks=self.n_blocks,
+            margin=self.margin or default_margin(""), noise=None if self.margin else float("inf"), p_adjusted=p,
+            family_size=self.n_family, not_about=self.not_about,
+        ).verdict  # fmt: skip
 
     def half_width(self, level: float) -> float:
         """Return half of the interval of the log ratio."""
@@ -228,7 +202,7 @@ def _critical(level: float, degrees: int) -> float:
 
 
 def expected_agreement(
-    found: SessionAgreement, *, changed: bool = False, seed: int = 0
+    sessions: SessionAgreement, *, changed: bool = False, seed: int = 0
 ) -> ExpectedAgreement | None:
     """Return on how many verdicts two sessions of the same power would agree; ``None``: there are no such pairs.
 
@@ -237,14 +211,12 @@ def expected_agreement(
     Args:
         changed: of the programs that changed, as if they had not; else of those that are the same in both sessions.
     """
-    pairs = [pair for pair in found.pairs if pair.changed == changed]
+    pairs = [pair for pair in sessions.pairs if pair.changed == changed]
     kinds = []
     for pair in pairs:
         first, second = side_of(pair.first), side_of(pair.second)
-        if first is None or second is None:
-            kinds.append(np.full(_STEPS, KINDS.index(pair.kind), dtype=np.int64))
-        else:
-            kinds.append(kinds_of(first, second))
+        unmoved = np.full(_STEPS, KINDS.index(pair.kind), dtype=np.int64)
+        kinds.append(unmoved if first is None or second is None else kinds_of(first, second))
     cells = [tuple(sorted(pair.first.levels.items())) for pair in pairs]
     variants = [(pair.first.variant, cell) for pair, cell in zip(pairs, cells, strict=True)]
     return expected(kinds, cells, variants, seed=seed) if pairs else None
@@ -291,31 +263,26 @@ def expected(
     agree: Floats = np.zeros(_DRAWS)
     for of_pair, cell, variant in zip(kinds, cells, variants, strict=True):
         place = scipy.special.ndtr(sqrt(0.5) * (common[cell] + own[variant]))
-        agree += (of_pair == _index("agree"))[np.minimum((place * _STEPS).astype(int), _STEPS - 1)]
+        agree += (of_pair == KINDS.index("agree"))[np.minimum((place * _STEPS).astype(int), _STEPS - 1)]
     low, high = np.quantile(agree, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], method="inverted_cdf")
+    n_agree, _, n_contradict = (
+        float(sum(np.mean(of_pair == place) for of_pair in kinds)) for place in range(len(KINDS))
+    )
     return ExpectedAgreement(
-        n=len(kinds),
-        agree=float(sum(np.mean(of_pair == _index("agree")) for of_pair in kinds)),
-        low=int(low),
-        high=int(high),
-        contradict=float(sum(np.mean(of_pair == _index("contradict")) for of_pair in kinds)),
+        n=len(kinds), agree=n_agree, low=int(low), high=int(high), contradict=n_contradict
     )
 
 
-def _index(kind: Kind) -> int:
-    return KINDS.index(kind)
-
-
-def side_of(one: Comparison) -> Side | None:
-    """Return what decides a one; ``None``: its interval has no width."""
-    value, low, high = one.ratio.value, one.ratio.low, one.ratio.high
+def side_of(comparison: Comparison) -> Side | None:
+    """Return what decides a comparison; ``None``: its interval has no width."""
+    value, low, high = comparison.ratio.value, comparison.ratio.low, comparison.ratio.high
     if value is None or low is None or high is None or not 0 < low < high:
         return None
-    error = log(high / low) / 2 / _critical(one.ratio.level, one.n_blocks - 1)
-    factor = one.p_adjusted / one.p_value if one.p_adjusted is not None and one.p_value else None
+    p, adjusted, n_blocks = comparison.p_value, comparison.p_adjusted, comparison.n_blocks
     return Side(
-        log_ratio=log(value), error=error, n_blocks=one.n_blocks, margin=one.margin, n_family=one.n_family,
-        p_factor=factor, not_about=one.not_about,
+        log_ratio=log(value), error=log(high / low) / 2 / _critical(comparison.ratio.level, n_blocks - 1),
+        n_blocks=n_blocks, margin=comparison.margin, n_family=comparison.n_family,
+        p_factor=adjusted / p if adjusted is not None and p else None, not_about=comparison.not_about,
     )  # fmt: skip
 
 
@@ -410,10 +377,9 @@ def _checked(ratios: ArrayLike, standard_errors: ArrayLike) -> tuple[Floats, Flo
     values, errors = (np.asarray(given, dtype=np.float64) for given in (ratios, standard_errors))
     if values.shape != errors.shape or values.ndim != 1 or len(values) < 2:
         raise InputError(
-            "ratios and standard errors are not of the same sessions",
-            found=f"{values.shape} and {errors.shape}",
+            "ratios and standard errors are not of the same sessions", found=f"{values.shape} and {errors.shape}",
             allowed="two sequences of one length, of at least two sessions",
-        )
+        )  # fmt: skip
     for name, given in (("ratio", values), ("standard error", errors)):
         wrong = given[~(np.isfinite(given) & (given > 0))]
         if len(wrong):

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Means over trials, and one estimate for each group of trials.
 
-Intervals stay where the quantity can be: logarithms for what cannot be negative, logits for shares.
-A t interval of the plain values knows nothing of 0 and 1: with five trials that differ by much it says
-that a pause lasts from -40 to 206 us. To cut it there would hide that the method does not fit.
-``harness verify coverage`` holds the coverage of each scale.
+Intervals stay where the quantity can be: logarithms for what cannot be negative, logits for shares. A t interval of
+plain values knows nothing of 0 and 1, and to cut it would hide that the method does not fit.
 """
 
 from __future__ import annotations
@@ -43,7 +41,7 @@ FEWEST = 3
 class _Way(NamedTuple):
     """There and back. ``outside``: a value has no place on the scale; ``edge``: where such a value lies, in words."""
 
-    there: Callable[[Floats], Floats]
+    forward: Callable[[Floats], Floats]
     back: Callable[[Floats], Floats]
     mean: str
     method: str
@@ -80,27 +78,17 @@ _SCALE_OF: dict[Support, Scale] = {
 
 
 def mean_ci(
-    values: ArrayLike,
-    *,
-    scale: Scale = "log",
-    level: float = 0.95,
-    unit: str = "",
-    what: str = "the trial's value",
+    values: ArrayLike, *, scale: Scale = "log", level: float = 0.95, unit: str = "", what: str = "the trial's value",
     inputs: tuple[str, ...] = (),
-) -> Estimate:
-    """Return the mean over trials with a t interval on a scale.
+) -> Estimate:  # fmt: skip
+    """Return the mean over trials with a t interval on a scale; no bounds for one trial or constant values, no value
+    for values that have no place on the scale.
 
     Args:
-        values: one number per trial, shape (k,).
-        scale: ``log`` gives the geometric mean (t interval of the logarithms, then exp); ``logit`` the share
-            whose log odds are the mean of the trials'; ``reduction``, for 1 less a ratio, 1 less the geometric
-            mean of the ratios; ``linear`` the arithmetic mean, whose interval is withheld where it reaches
-            beyond what the unit allows.
-        unit: the unit of the values, copied into the estimate.
-
-    Returns:
-        The estimate; bounds are ``None`` with a warning for one trial or constant values, the
-        value too for values that have no place on the scale.
+        values: one number per trial, shape (k,). unit: of the values.
+        scale: ``log`` gives the geometric mean (t interval of the logarithms, then exp); ``logit`` the share whose log
+            odds are the mean of the trials'; ``reduction``, for 1 less a ratio, 1 less the geometric mean of the
+            ratios; ``linear`` the arithmetic mean, whose interval is withheld where the unit does not allow it.
 
     Raises:
         InputError, PseudoReplicationError: see :mod:`harness.analysis.stats.inputs`.
@@ -113,7 +101,7 @@ def mean_ci(
             f"a trial's value ({way.edge} or beyond) has no place on the {scale} scale", method=method,
             estimand=estimand, unit=unit, n_trials=x.size, level=level, inputs=inputs,
         )  # fmt: skip
-    work = way.there(x)
+    work = way.forward(x)
     bounds = intervals.student(work, fraction(level, "level"))
     back = intervals.Bounds(
         # the greater end of what is left is the lesser end of what is gone
@@ -130,23 +118,16 @@ def mean_ci(
 
 
 def mean_within(
-    values: ArrayLike,
-    *,
-    support: Support | None = None,
-    level: float = 0.95,
-    unit: str = "",
-    what: str = "the trial's value",
-    inputs: tuple[str, ...] = (),
-) -> Estimate:
+    values: ArrayLike, *, support: Support | None = None, level: float = 0.95, unit: str = "",
+    what: str = "the trial's value", inputs: tuple[str, ...] = (),
+) -> Estimate:  # fmt: skip
     """Return the mean over trials on the scale of the quantity's support, so that its interval stays inside.
 
-    Where a trial's value lies on the edge (no pause at all, a share of 0 or 1) the scale has no place for it.
-    Then, and for two trials, the value is the arithmetic mean and there is no interval: the warning says so.
-    A share or reduction whose interval holds both ends of what matters has no value either, see ``withheld``.
+    Where a trial's value lies on the edge of the scale, and for two trials, the value is the arithmetic mean without an
+    interval. A share or reduction whose interval holds both ends has no value either (``withheld``).
 
     Args:
-        values: one number per trial, shape (k,). support: absent: by the unit, or real where a value is outside
-            of that. Others as for ``mean_ci``.
+        values: one number per trial, shape (k,). support: absent: by the unit, or real where a value is outside of it.
 
     Raises:
         InputError, PseudoReplicationError: see :mod:`harness.analysis.stats.inputs`.
@@ -176,22 +157,13 @@ SUMMED = ("source", "n_requests", "latency_resolution_s")
 
 
 def summarise(
-    trials: pd.DataFrame,
-    metric: str,
-    *,
-    by: Sequence[str] = ("variant",),
-    level: float = 0.95,
-    unit: str | None = None,
-) -> pd.DataFrame:
-    """Return one row per group with the estimate over its trials.
+    trials: pd.DataFrame, metric: str, *, by: Sequence[str] = ("variant",), level: float = 0.95, unit: str | None = None
+) -> pd.DataFrame:  # fmt: skip
+    """Return one row per group with the estimate over its trials (:func:`mean_within`).
 
     Args:
-        trials: one row per trial. metric: a numeric column of it, per trial.
-        by: columns that make the groups; rows keep the order in which groups first appear.
-        level: of the intervals. unit: of the metric; absent: the one that its name carries.
-
-    The mean is geometric (log-t), of shares that of the log odds; where a trial has zero it is arithmetic, without
-    an interval (:func:`harness.analysis.stats.summaries.mean_within`).
+        trials: one row per trial. metric: a numeric column of it. by: columns that make the groups, in order of
+            appearance. level: of the intervals. unit: of the metric; absent: the one that its name carries.
 
     Returns:
         Columns: those of ``by``, ``metric``, ``n_trials``, ``n_excluded``, ``value``, ``low``, ``high``
@@ -239,13 +211,8 @@ def _summary(trials: pd.DataFrame, metric: str, *, unit: str, level: float, n_ex
             *warnings, *notes, method="refused", estimand=estimand, unit=unit, level=level, n_trials=len(present),
             inputs=inputs_of(present),
         )  # fmt: skip
-    estimate = mean_within(
-        present[metric].to_numpy(dtype=np.float64),
-        level=level,
-        unit=unit,
-        what=metric,
-        inputs=inputs_of(present),
-    )
+    values, inputs = present[metric].to_numpy(dtype=np.float64), inputs_of(present)
+    estimate = mean_within(values, level=level, unit=unit, what=metric, inputs=inputs)
     return estimate.model_copy(
         update={"warnings": (*estimate.warnings, *warnings, *notes), "n_requests": requests_of(present)}
     )

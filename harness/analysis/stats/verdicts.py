@@ -114,13 +114,11 @@ def decide(
 ) -> Decision:
     """Return verdict, margin and p-value of one comparison, from the same rule.
 
-    The margin is ``margin``, or the noise of the reference against itself where that is larger. Noise above
-    25 %, fewer than five blocks, and ``alike_by`` allow no margin: nothing is called equivalent.
-    *Different*: at least five blocks, the 95 % interval leaves out 1, and the adjusted p, where there is one, is
-    at most .05. *Equivalent*: the 90 % interval lies within the margin. *Different but negligible*: both.
-    *Inconclusive*: neither. There is an adjusted p only where :func:`p_can_tell`.
-    *Not about the services*: whatever the intervals are, where ``not_about`` says what else bounded the trials
-    (:mod:`harness.analysis.stats.about_services`); no p then either.
+    The margin is ``margin``, or the noise of the reference against itself where that is larger. Noise above 25 %, fewer
+    than five blocks, and ``alike_by`` allow none: nothing is called equivalent. *Different*: five blocks or more, the
+    95 % interval leaves out 1, and the adjusted p, where :func:`p_can_tell`, is at most .05. *Equivalent*: the 90 %
+    interval lies within the margin. *Different but negligible*: both. *Inconclusive*: neither. *Not about the
+    services*: where ``not_about`` says what else bounded the trials; no p then either.
 
     Args:
         ratio: with its 95 % interval. equivalence: the same ratio with its 90 % interval.
@@ -134,23 +132,18 @@ def decide(
         InputError: the margin is not positive and finite.
     """
     check_margin(margin)
-    widened = margin if noise is None else max(margin, noise)
-    why = None
+    widened, why = margin if noise is None else max(margin, noise), alike_by
     if n_blocks < FEWEST_FOR_P:
         why = f"{n_blocks} blocks, fewer than {FEWEST_FOR_P}"
     elif widened > max(margin, MOST_NOISE):
         why = f"noise {widened * 100:.0f} %, above {MOST_NOISE * 100:.0f} %"
-    else:
-        why = alike_by
     tells = p_can_tell(n_blocks, family_size) if p_has_least else n_blocks >= FEWEST_FOR_P
     p = p_adjusted if tells and not_about is None else None
     different = n_blocks >= FEWEST_FOR_P and _leaves_out_one(ratio) and (p is None or p <= ALPHA)
     equivalent = why is None and _within(equivalence, widened)
+    says = _VERDICTS[different, equivalent] if not_about is None else Verdict.NOT_ABOUT_SERVICES
     return Decision(
-        verdict=_VERDICTS[different, equivalent] if not_about is None else Verdict.NOT_ABOUT_SERVICES,
-        margin=widened if why is None else None,
-        why_not_equivalent=why,
-        p_adjusted=p,
+        verdict=says, margin=widened if why is None else None, why_not_equivalent=why, p_adjusted=p
     )
 
 
@@ -195,28 +188,17 @@ def adjust_pvalues(
             raise InputError("not a p-value", place=f"p_values[{i}]", found=p, allowed="a number in [0, 1]")
     if method not in ("holm", "bh"):
         raise InputError("no such adjustment", place="method", found=method, allowed="holm, bh")
-    family = np.array([p for _, p in present])
-    adjusted = _holm(family) if method == "holm" else _benjamini_hochberg(family)
+    family, n = np.array([p for _, p in present]), len(present)
+    order = np.argsort(family, kind="stable")
+    if method == "holm":
+        stepped = np.maximum.accumulate(family[order] * np.arange(n, 0, -1))
+    else:
+        order = order[::-1]
+        stepped = np.minimum.accumulate(family[order] * n / np.arange(n, 0, -1))
     out: list[float | None] = [None] * len(p_values)
-    for (i, _), value in zip(present, adjusted, strict=True):
-        out[i] = float(value)
+    for place, value in zip(order.tolist(), np.minimum(stepped, 1.0).tolist(), strict=True):
+        out[present[place][0]] = value
     return tuple(out)
-
-
-def _holm(p: Floats) -> Floats:
-    order = np.argsort(p, kind="stable")
-    stepped = np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1))
-    out = np.empty_like(p)
-    out[order] = np.minimum(stepped, 1.0)
-    return out
-
-
-def _benjamini_hochberg(p: Floats) -> Floats:
-    order = np.argsort(p, kind="stable")[::-1]
-    stepped = np.minimum.accumulate(p[order] * p.size / np.arange(p.size, 0, -1))
-    out = np.empty_like(p)
-    out[order] = np.minimum(stepped, 1.0)
-    return out
 
 
 def default_margin(metric: str) -> float:
@@ -225,15 +207,8 @@ def default_margin(metric: str) -> float:
 
 
 def verdict(difference: Estimate, equivalence: Estimate, *, margin: float) -> Verdict:
-    """Return which of the four things two intervals say, without regard to blocks, noise and family.
-
-    Args:
-        difference: the ratio with its 95 % interval; "different" when that leaves out 1.
-        equivalence: the same ratio with its 90 % interval; "equivalent" when that lies within
-            [1 / (1 + margin), 1 + margin].
-
-    Missing bounds say nothing: inconclusive.
-    """
+    """Return which of four things a ratio with its 95 % interval and with its 90 % interval says; missing bounds say
+    nothing. Blocks, noise and family are not regarded."""
     check_margin(margin)
     return _VERDICTS[_leaves_out_one(difference), _within(equivalence, margin)]
 
@@ -252,20 +227,14 @@ def grade(n_blocks: int, family: Family) -> Grade:
     """Return what a comparison over ``n_blocks`` may be called (5-9: exploratory whatever was planned)."""
     if n_blocks < FEWEST_FOR_P:
         return "too few"
-    return (
-        "confirmatory" if family == "confirmatory" and n_blocks >= FEWEST_FOR_CONFIRMATORY else "exploratory"
-    )
+    return family if n_blocks >= FEWEST_FOR_CONFIRMATORY else "exploratory"
 
 
 def check_margin(margin: float) -> None:
     """Raise when a margin is not positive and finite."""
     if not 0 < margin < float("inf"):
-        raise InputError(
-            "a margin is a share of the reference",
-            place="margin",
-            found=margin,
-            allowed="above 0, such as 0.05",
-        )
+        why, allowed = "a margin is a share of the reference", "above 0, such as 0.05"
+        raise InputError(why, place="margin", found=margin, allowed=allowed)
 
 
 def sign_flip_p(a: ArrayLike, b: ArrayLike, *, n_resamples: int = 100_000, seed: int = 0) -> float | None:
@@ -323,13 +292,9 @@ def _rounding(values: Floats) -> float:
 def rules_now() -> dict[str, float]:
     """Return the rules by which verdicts are made by this version of the analysis."""
     return {
-        "margin": DEFAULT_MARGIN,
-        "margin of the tail": TAIL_MARGIN,
-        "margin of memory": MEMORY_MARGIN,
-        "most noise": MOST_NOISE,
-        "level of a test": ALPHA,
-        "fewest blocks": float(FEWEST_FOR_P),
-    }
+        "margin": DEFAULT_MARGIN, "margin of the tail": TAIL_MARGIN, "margin of memory": MEMORY_MARGIN,
+        "most noise": MOST_NOISE, "level of a test": ALPHA, "fewest blocks": float(FEWEST_FOR_P),
+    }  # fmt: skip
 
 
 def register(plan: Plan, definition_sha256: str, *, stopping: str = STOPPING) -> Registration:
@@ -360,25 +325,19 @@ def changed_since(stored: Mapping[str, Any], definition_sha256: str | None) -> t
         changes.append("the definition of the experiment")
     now = rules_now()
     for name in sorted({*now, *rules}):
-        before, after = rules.get(name), now.get(name)
-        if before != after:
-            changes.append(f"{name}: {_value(before)} then, {_value(after)} now")
+        before, after = ("none" if of.get(name) is None else plain(of[name]) for of in (rules, now))
+        if rules.get(name) != now.get(name):
+            changes.append(f"{name}: {before} then, {after} now")
     return tuple(changes)
-
-
-def _value(rule: float | None) -> str:
-    return "none" if rule is None else plain(rule)
 
 
 def _sha256(
     plan: Mapping[str, Any], definition_sha256: str, stopping: str, rules: Mapping[str, float]
 ) -> str:
-    # a duet that there is not has no part in it, so that a hash is what it was before there were duets
     trials = [
         {key: value for key, value in trial.items() if key != "duet" or value is not None}
-        for trial in plan["trials"]
+        for trial in plan["trials"]  # no duet has no part in it: a hash is what it was before there were duets
     ]
-    fixed = {
-        "definition": definition_sha256, "plan": {**plan, "trials": trials}, "rules": rules, "stopping": stopping,
-    }  # fmt: skip
+    fixed = {"definition": definition_sha256, "plan": {**plan, "trials": trials}}
+    fixed |= {"rules": rules, "stopping": stopping}
     return hashlib.sha256(json.dumps(fixed, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

@@ -5,11 +5,10 @@ A load that waits for its answers, and a rate that cannot be kept, measure whate
 that holds names it:
 
 1. service, generator or backing used 85 % or more of the CPUs they may use: the one that used the largest share, the
-   service unless another is ahead of it by more than 5 points;
+   service unless another is ahead of it by more than 5 points. In a duet, where service and generator share the CPUs of
+   their arm: where both together, with half of what others took, used 85 % of them, the larger user;
 2. generator: against the echo service it reached less than 1.25 times as much in the same load, and, in an open loop
    that was not kept, did not keep the rate there either;
-   In a duet (service and generator share the CPUs of their arm): where both together, with half of what others took,
-   used 85 % of them, the larger user;
 3. parts that share CPUs used 85 % of them together, and none of them alone: backing where two thirds of that was its
    own, else machine; machine too where other processes and the hypervisor took so much that a part may have lacked it;
 4. service: all connections of its own pool were in use, and everything else had room;
@@ -47,11 +46,7 @@ PRESSURE_SHARE = 0.25
 LOCKED_SHARE = 0.5
 
 PartName = Literal["service", "generator", "backing"]
-WORDS: dict[PartName, str] = {
-    "service": "service",
-    "generator": "generator",
-    "backing": "database or upstream",
-}
+WORDS: dict[PartName, str] = {"service": "service", "generator": "generator", "backing": "database or upstream"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,11 +84,8 @@ class Asked:
     @property
     def kept(self) -> bool:
         """A rate was offered, and as good as all of it answered."""
-        return (
-            self.offered_per_s is not None
-            and self.achieved_per_s is not None
-            and self.achieved_per_s >= KEPT_SHARE * self.offered_per_s
-        )
+        offered, achieved = self.offered_per_s, self.achieved_per_s
+        return offered is not None and achieved is not None and achieved >= KEPT_SHARE * offered
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,13 +152,9 @@ def what_bounds(seen: Seen) -> Bound:
     verdict = next((verdict for verdict in (rule(seen) for rule in rules) if verdict is not None), None)
     by, why = verdict or _unknown(seen)
     return Bound(
-        by=by,
-        why=why,
-        service_share=seen.share("service"),
-        generator_share=seen.share("generator"),
-        backing_share=seen.share("backing"),
-        machine_share=seen.around.taken_share,
-    )
+        by=by, why=why, service_share=seen.share("service"), generator_share=seen.share("generator"),
+        backing_share=seen.share("backing"), machine_share=seen.around.taken_share,
+    )  # fmt: skip
 
 
 def _full(seen: Seen) -> _Said | None:
@@ -183,10 +171,8 @@ def _full(seen: Seen) -> _Said | None:
 def _arm(seen: Seen) -> _Said | None:
     """Of CPUs shared by design: those of the arm were used, and the larger user of them is what the arm waited for.
 
-    Neither can be near the whole: a service that would use all of a core of its own has to leave the generator's share
-    to it. So the two are counted together, and a ratio of throughputs speaks of the services as far as they are the
-    larger part of what an arm does; the generator's part pulls it towards 1. What others took is in a duet half of it
-    this arm's, because both arms were on the same CPUs as long: it makes both slower and neither the better one.
+    Neither can be near the whole, so the two are counted together. What others took is in a duet half of it this arm's,
+    because both arms were on the same CPUs as long: it makes both slower and neither the better one.
     """
     service, generator = seen.part("service"), seen.part("generator")
     if not seen.n_arms or service is None or generator is None:
@@ -198,34 +184,24 @@ def _arm(seen: Seen) -> _Said | None:
     if used_cores + load + taken < FULL_SHARE * limit or taken > used_cores + load:
         return None
     larger = service if used_cores >= load else generator
-    taken_words = f"; others took {fixed(taken, 2)} of them" if taken >= OTHERS_SHARE * limit else ""
     used = f"the service used {fixed(used_cores, 2)} and the generator {fixed(load, 2)}"
-    return (
-        larger.name,
-        f"of {fixed(limit, 0)} {'CPU' if limit == 1 else 'CPUs'} of its arm {used}{taken_words}",
-    )
+    used += f"; others took {fixed(taken, 2)} of them" if taken >= OTHERS_SHARE * limit else ""
+    return larger.name, f"of {fixed(limit, 0)} {'CPU' if limit == 1 else 'CPUs'} of its arm {used}"
 
 
 def _generator_limit(seen: Seen) -> _Said | None:
-    asked = seen.asked
-    if not _echo_is_the_limit(asked):
+    asked, against = seen.asked, "against the echo service"
+    offered, echo, achieved = asked.offered_per_s, asked.echo_per_s, asked.achieved_per_s
+    if offered is None:
+        ratio = asked.headroom_ratio
+        if ratio is None or ratio >= HEADROOM_ENOUGH:
+            return None
+        return "generator", f"{against} the generator reached {plain(ratio)} times as much"
+    if asked.kept or echo is None or echo >= KEPT_SHARE * offered:
         return None
-    if asked.offered_per_s is None:
-        return "generator", (
-            f"against the echo service the generator reached {plain(asked.headroom_ratio or 0)} times as much"
-        )
-    return "generator", (
-        f"the generator kept {plain(asked.echo_per_s or 0)} of {plain(asked.offered_per_s)}/s against the echo service"
-    )
-
-
-def _echo_is_the_limit(asked: Asked) -> bool:
-    if asked.offered_per_s is None:
-        return asked.headroom_ratio is not None and asked.headroom_ratio < HEADROOM_ENOUGH
-    echo, achieved = asked.echo_per_s, asked.achieved_per_s
-    if asked.kept or echo is None or echo >= KEPT_SHARE * asked.offered_per_s:
-        return False
-    return achieved is None or echo < HEADROOM_ENOUGH * achieved
+    if achieved is not None and echo >= HEADROOM_ENOUGH * achieved:
+        return None
+    return "generator", f"the generator kept {plain(echo)} of {plain(offered)}/s {against}"
 
 
 def _machine(seen: Seen) -> _Said | None:
@@ -239,11 +215,10 @@ def _machine(seen: Seen) -> _Said | None:
             if around.taken_cores > (largest.cores or 0.0):
                 return "machine", _taken(around)
             names = " and ".join(WORDS[part.name] for part in sharing)
-            mostly = (largest.cores or 0.0) >= MOST_SHARE * cores
-            return "backing" if mostly and largest.name == "backing" else "machine", (
-                f"{names} share {len(cpus)} CPUs, of which {fixed(busy, 2)} were used, most by the "
-                f"{WORDS[largest.name]} ({fixed(largest.cores or 0.0, 2)})"
-            )
+            mostly = largest.name == "backing" and (largest.cores or 0.0) >= MOST_SHARE * cores
+            most = f"most by the {WORDS[largest.name]} ({fixed(largest.cores or 0.0, 2)})"
+            words = f"{names} share {len(cpus)} CPUs, of which {fixed(busy, 2)} were used, {most}"
+            return "backing" if mostly else "machine", words
     for part in seen.parts:
         limit = part.may_use
         if limit is None or part.cores is None or part.spins or around.taken_cores < OTHERS_SHARE * limit:
@@ -276,18 +251,12 @@ def _is_there(part: Part, seen: Seen) -> bool:
 def _own_limit(seen: Seen) -> _Said | None:
     """The service's pool was in use while everything else had room."""
     connections, users = seen.connections, seen.asked.users
-    if (
-        connections is None
-        or connections.at_most is None
-        or (users is not None and users <= connections.at_most)
-    ):
+    pool = None if connections is None else connections.at_most
+    if connections is None or pool is None or (users is not None and users <= pool):
         return None
-    if connections.n_in_use < FULL_SHARE * connections.at_most or _locked(connections):
+    if connections.n_in_use < FULL_SHARE * pool or _locked(connections):
         return None
-    return (
-        "service",
-        f"{plain(connections.n_in_use)} of its {connections.at_most} connections were in use, others had room",
-    )
+    return "service", f"{plain(connections.n_in_use)} of its {pool} connections were in use, others had room"
 
 
 def _waiting(seen: Seen) -> _Said | None:
@@ -300,15 +269,9 @@ def _waiting(seen: Seen) -> _Said | None:
         return None
     if connections.at_most is not None and connections.at_most == min(could) and not _locked(connections):
         return None  # its own pool: said before, where the others had room
-    held = (
-        f", {plain(connections.n_waiting_for_lock)} of them for a lock"
-        if connections.n_waiting_for_lock
-        else ""
-    )
-    return (
-        "backing",
-        f"{plain(connections.n_active)} of at most {min(could)} statements at once were in the database{held}",
-    )
+    n_locked = connections.n_waiting_for_lock
+    words = f"{plain(connections.n_active)} of at most {min(could)} statements at once were in the database"
+    return "backing", words + (f", {plain(n_locked)} of them for a lock" if n_locked else "")
 
 
 def _locked(connections: Connections) -> bool:
@@ -325,24 +288,17 @@ def _pressure(seen: Seen) -> _Said | None:
 
 def _kept(seen: Seen) -> _Said | None:
     asked = seen.asked
-    if not asked.kept:
-        return None
-    return (
-        "offered",
-        f"{plain(asked.achieved_per_s or 0)} of {plain(asked.offered_per_s or 0)}/s were answered",
-    )
+    words = f"{plain(asked.achieved_per_s or 0)} of {plain(asked.offered_per_s or 0)}/s were answered"
+    return ("offered", words) if asked.kept else None
 
 
 def _unknown(seen: Seen) -> _Said:
     if seen.missing:
         return "unknown", "; ".join(seen.missing)
-    used = ", ".join(
-        f"the {WORDS[part.name]} used {_used(part)}" for part in seen.parts if part.share is not None
-    )
-    lost = (
-        "the rate was not kept" if seen.asked.offered_per_s is not None else "users waited for their answers"
-    )
-    return "unknown", f"nothing was at its limit, and {lost}: {used or 'no CPU time is known'}"
+    parts = [f"the {WORDS[part.name]} used {_used(part)}" for part in seen.parts if part.share is not None]
+    used = ", ".join(parts) or "no CPU time is known"
+    lost = "users waited for their answers" if seen.asked.offered_per_s is None else "the rate was not kept"
+    return "unknown", f"nothing was at its limit, and {lost}: {used}"
 
 
 def _used(part: Part) -> str:

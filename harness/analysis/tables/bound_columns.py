@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What bounded a trial, as columns: from its record, its samples, ``machine.csv`` and ``database.csv``; and how it used
-its database, which was asked twice a second.
-"""
+its database."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import IO
 
 import numpy as np
@@ -99,80 +98,53 @@ def bound_of(session: SessionFolder, record: TrialRecord, samples: pd.DataFrame 
     if window is not None and window[1] <= window[0]:
         window = None
     parts = _parts(session.header.provenance, record, samples, window)
-    missing = [] if window else ["when the load ran is not known"]
-    missing += [
-        f"no CPU time of the {part.name} was sampled" for part in parts if window and part.cores is None
-    ]
-    return what_bounds(
-        Seen(
-            parts=parts,
-            asked=_asked(record, record.load),
-            around=_around(session, record, window, parts),
-            connections=_connections(session, record, record.load),
-            missing=tuple(missing),
-            n_arms=_arms(record),
-        )
-    )
-
-
-def _arms(record: TrialRecord) -> int:
-    """How many arms were on CPUs that a service and its generator share by design; 0: none."""
-    if record.duet is not None:
-        return 2
-    return int(record.planned.shares_cpus)
+    missing = [f"no CPU time of the {part.name} was sampled" for part in parts if part.cores is None]
+    seen = Seen(
+        parts=parts, asked=_asked(record, record.load), around=_around(session, record, window, parts),
+        connections=_connections(session, record, record.load),
+        missing=tuple(missing) if window else ("when the load ran is not known",),
+        n_arms=2 if record.duet is not None else int(record.planned.shares_cpus),
+    )  # fmt: skip
+    return what_bounds(seen)
 
 
 def _parts(
     provenance: Provenance, record: TrialRecord, samples: pd.DataFrame | None, window: Window | None
 ) -> tuple[Part, ...]:
     instance, generator = record.instance, record.generator
-    known = samples is not None and window is not None
-    service_cpus = _service_cpus(provenance, record)
+
+    def cores(roles: Iterable[str]) -> float | None:
+        """CPUs' worth of time that these roles used; None: that of one of them is not known."""
+        if samples is None or window is None:
+            return None
+        used = [
+            generators_cpu(samples, window) if role == "generator" else cpu_in_window(samples, role, window)
+            for role in roles
+        ]
+        known = [seconds for seconds in used if seconds is not None]
+        return sum(known) / (window[1] - window[0]) if len(known) == len(used) else None
+
+    # the reader of a request log has the CPUs of the generators
+    with_reader = cores(["generator", LOG_READER])
+    pinned = instance.cpu_affinity if instance is not None else ()
     parts = [
         Part(
-            name="service",
-            cores=_per_second(cpu_in_window(samples, "service", window), window) if known else None,  # type: ignore[arg-type]  # known says so
-            cpus=service_cpus,
-            most=_quota(record) if instance is not None else None,
+            name="service", cores=cores(["service"]), most=_quota(record),
+            cpus=_cpus(provenance, "service", pinned) or _all_cpus(provenance, record),
         ),
         Part(
-            name="generator",
-            cores=_per_second(_load_side_cpu(samples, window), window) if known else None,  # type: ignore[arg-type]  # known says so
-            cpus=_load_cpus(provenance, generator.cpu_affinity if generator else (), service_cpus, record),
-            most=_threads(record),
+            name="generator", cores=cores(["generator"]) if with_reader is None else with_reader,
+            cpus=_load_cpus(provenance, generator.cpu_affinity if generator else (), record), most=_threads(record),
             spins=generator is not None and generator.name in NEVER_SLEEP,
         ),
-    ]
-    needed = [
-        role for role, name in BACKING_ROLES.items() if any(item.name == name for item in record.backing)
-    ]
+    ]  # fmt: skip
+    names = {item.name for item in record.backing}
+    needed = [role for role, name in BACKING_ROLES.items() if name in names]
     if needed:
-        used = [
-            cpu_in_window(samples, role, window) if known else None  # type: ignore[arg-type]  # known says so
-            for role in needed
-        ]
-        total = None if None in used else sum(seconds for seconds in used if seconds is not None)
-        pinned = {cpu for item in record.backing for cpu in item.cpu_affinity}
-        cpus = _cpus(provenance, "database", sorted(pinned)) or _all_cpus(provenance, record)
-        parts.append(Part(name="backing", cores=_per_second(total, window), cpus=cpus))
+        of_backing = sorted({cpu for item in record.backing for cpu in item.cpu_affinity})
+        cpus = _cpus(provenance, "database", of_backing) or _all_cpus(provenance, record)
+        parts.append(Part(name="backing", cores=cores(needed), cpus=cpus))
     return tuple(parts)
-
-
-def _load_side_cpu(samples: pd.DataFrame, window: Window) -> float | None:
-    """CPU seconds of the generators, and of the reader of a request log, which has the same CPUs."""
-    reader = cpu_in_window(samples, LOG_READER, window)
-    generators = generators_cpu(samples, window)
-    return generators if generators is None or reader is None else generators + reader
-
-
-def _per_second(cpu_s: float | None, window: Window | None) -> float | None:
-    return None if cpu_s is None or window is None else cpu_s / (window[1] - window[0])
-
-
-def _service_cpus(provenance: Provenance, record: TrialRecord) -> Cpus:
-    instance = record.instance
-    pinned = instance.cpu_affinity if instance is not None else ()
-    return _cpus(provenance, "service", pinned) or _all_cpus(provenance, record)
 
 
 def _all_cpus(provenance: Provenance, record: TrialRecord) -> Cpus:
@@ -191,9 +163,7 @@ def _cpus(provenance: Provenance, role: str, pinned: Sequence[int]) -> Cpus:
     return _named(own, range(provenance.machines[own].n_cpus)) if own != "service" else frozenset()
 
 
-def _load_cpus(
-    provenance: Provenance, pinned: Sequence[int], service_cpus: Cpus, record: TrialRecord
-) -> Cpus:
+def _load_cpus(provenance: Provenance, pinned: Sequence[int], record: TrialRecord) -> Cpus:
     hosts = [role for role in provenance.machines if role == "load" or role.startswith("load-")]
     if hosts:
         return frozenset().union(*(_cpus(provenance, role, ()) for role in hosts))
@@ -212,11 +182,8 @@ def _quota(record: TrialRecord) -> float | None:
     if instance.kubernetes is not None:  # the limit is that of each pod
         limit = instance.kubernetes.cpu_limit or instance.cpu_limit
         return None if limit is None else float(limit) * instance.kubernetes.replicas
-    quotas = [
-        instance.cpu_limit,
-        instance.container.cpu_quota if instance.container else None,
-        instance.limits.cpu_quota if instance.limits else None,
-    ]
+    quotas = [instance.cpu_limit]
+    quotas += [around.cpu_quota for around in (instance.container, instance.limits) if around is not None]
     return min((float(quota) for quota in quotas if quota), default=None)
 
 
@@ -274,13 +241,11 @@ def _around(
     counted = [rates[name] for name in ("total_cpu_s", "idle_s", "steal_s")]
     whole = None if None in counted[:2] else round(sum(rate for rate in counted if rate is not None))
     return AroundIt(
-        n_cpus=whole or session.header.provenance.machine.n_cpus,
-        stolen_cores=rates["steal_s"],
+        n_cpus=whole or session.header.provenance.machine.n_cpus, stolen_cores=rates["steal_s"],
         other_cores=None if busy is None or own_cores is None else max(0.0, busy - own_cores),
-        idle_cores=rates["idle_s"],
-        waited_for_memory=rates["psi_memory_some_s"],
+        idle_cores=rates["idle_s"], waited_for_memory=rates["psi_memory_some_s"],
         waited_for_disks=rates["psi_io_some_s"],
-    )
+    )  # fmt: skip
 
 
 def _partner_cores(record: TrialRecord) -> float | None:
@@ -331,13 +296,10 @@ def _from_record(provenance: Provenance, record: TrialRecord) -> AroundIt:
         return None if seconds is None or span <= 0 else max(0.0, seconds) / span
 
     return AroundIt(
-        n_cpus=provenance.machine.n_cpus,
-        stolen_cores=rate(machine.steal_s),
-        other_cores=rate(machine.other_cpu_s),
-        idle_cores=rate(machine.idle_s),
-        waited_for_memory=rate(machine.psi_memory_some_s),
+        n_cpus=provenance.machine.n_cpus, stolen_cores=rate(machine.steal_s), idle_cores=rate(machine.idle_s),
+        other_cores=rate(machine.other_cpu_s), waited_for_memory=rate(machine.psi_memory_some_s),
         waited_for_disks=rate(machine.psi_io_some_s),
-    )
+    )  # fmt: skip
 
 
 def _connections(session: SessionFolder, record: TrialRecord, load: LoadSummary) -> Connections | None:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The layout of ``data/processed``: the only module that builds a path there. Files are replaced whole.
 
-Sessions measured here and sessions that come with the project have folders of their own, as in ``data/raw``,
-so that measuring changes nothing of what is read with the profile ``sample``.
+Measured and bundled sessions have folders of their own: measuring changes nothing of what the profile ``sample`` reads.
 """
 
 from __future__ import annotations
@@ -14,6 +13,8 @@ from pathlib import Path
 from typing import Literal, get_args
 
 import pandas as pd
+import pyarrow as pa  # type: ignore[import-untyped]  # it has no types
+import pyarrow.parquet as pq  # type: ignore[import-untyped]  # it has no types
 from pydantic import Field
 
 from harness.errors import InputError, StoreError
@@ -86,7 +87,7 @@ class Processed:
         tables = [self.path(kind, session, trial) for kind in TRIAL_TABLES]
         names = [path.relative_to(self.folder).as_posix() for path in tables if path.is_file()]
         text = json.dumps({"key": key, "tables": names, "row": row})
-        self._replace(self.path(KEPT, session, trial, ".json"), lambda fresh: _write(fresh, text))
+        self._replace(self.path(KEPT, session, trial, ".json"), lambda fresh: fresh.write_text(text, "utf-8"))
 
     def write_trial(self, session: str, trial: str, tables: Mapping[str, pd.DataFrame | None]) -> None:
         """Write a trial's tables, by kind (``TRIAL_TABLES``); one that no longer exists is removed."""
@@ -97,58 +98,13 @@ class Processed:
             else:
                 self._parquet(path, frame)
 
-    def write_trials(self, frame: pd.DataFrame) -> None:
-        """Replace ``trials.parquet``."""
-        self._parquet(self.folder / TRIALS, frame)
-
-    def write_exclusions(self, text: str) -> None:
-        """Replace ``exclusions.json``."""
-        self._replace(self.folder / EXCLUSIONS, lambda fresh: _write(fresh, text + "\n"))
-
-    def read_trials(self) -> pd.DataFrame:
-        """Return ``trials.parquet``.
-
-        Raises:
-            InputError: not tidied yet, or unreadable.
-        """
-        return self._read(self.folder / TRIALS)
-
-    def read_exclusions(self) -> str:
-        """Return the text of ``exclusions.json``.
-
-        Raises:
-            InputError: not tidied yet.
-        """
-        path = self.folder / EXCLUSIONS
-        try:
-            return path.read_text(encoding="utf-8")
-        except OSError as error:
-            raise _not_there(path) from error
-
-    def read_table(self, kind: str, session: str, trial: str) -> pd.DataFrame:
-        """Return a trial's table.
-
-        Raises:
-            InputError: there is none.
-        """
-        return self._read(self.path(kind, session, trial))
-
-    def _read(self, path: Path) -> pd.DataFrame:
-        if not path.is_file():
-            raise _not_there(path)
-        try:
-            return pd.read_parquet(path)
-        except (OSError, ValueError) as error:  # pyarrow's errors are of these two kinds
-            raise InputError(
-                f"cannot be read ({error})",
-                file=path,
-                allowed="delete data/processed and run: python -m harness tidy",
-            ) from error
+    def write_result(self, trials: pd.DataFrame, result: ExperimentTidied) -> None:
+        """Replace ``trials.parquet`` and ``exclusions.json``."""
+        self._parquet(self.folder / TRIALS, trials)
+        text = result.model_dump_json(indent=1) + "\n"
+        self._replace(self.folder / EXCLUSIONS, lambda fresh: fresh.write_text(text, "utf-8"))
 
     def _parquet(self, path: Path, frame: pd.DataFrame) -> None:
-        import pyarrow as pa  # type: ignore[import-untyped]  # it has no types
-        import pyarrow.parquet as pq  # type: ignore[import-untyped]  # it has no types
-
         # as `to_parquet` makes it, which starts a pool of threads for each table of a few hundred rows
         table = pa.Table.from_pandas(frame, preserve_index=False, nthreads=1)
         self._replace(path, lambda fresh: pq.write_table(table, fresh, compression="zstd"))
@@ -163,18 +119,9 @@ class Processed:
             finally:
                 fresh.unlink(missing_ok=True)
         except OSError as error:
-            raise StoreError(
-                f"{path}: cannot be written ({error.strerror or error}); make room or make data/processed writable, "
-                "then run: python -m harness tidy"
-            ) from error
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
-
-
-def _not_there(path: Path) -> InputError:
-    return InputError("is not there", file=path, allowed="make it with: python -m harness tidy")
+            why = f"{path}: cannot be written ({error.strerror or error})"
+            todo = "make room or make data/processed writable, then run: python -m harness tidy"
+            raise StoreError(f"{why}; {todo}") from error
 
 
 def load_trials(root: Path, experiment: str, source: Source | None = None) -> pd.DataFrame:
@@ -184,12 +131,12 @@ def load_trials(root: Path, experiment: str, source: Source | None = None) -> pd
         source: ``None``: the sessions measured here, or the bundled one when there are none.
 
     Raises:
-        InputError: not tidied yet, or no trial.
+        InputError: not tidied yet, unreadable, or no trial.
     """
     if source is None:
         measured = tables_folder(root, experiment, "measured") / TRIALS
         source = "measured" if measured.is_file() else "bundled"
-    frame = Processed(root, experiment, source).read_trials()
+    frame = _read(tables_folder(root, experiment, source) / TRIALS)
     if frame.empty:
         raise InputError(f"no trial of {experiment}", place="source", found=source, allowed="one at least")
     return frame.reset_index(drop=True)
@@ -203,7 +150,19 @@ def load_table(
     Raises:
         InputError: there is none, or the experiment is not tidied yet.
     """
-    return Processed(root, experiment, source).read_table(kind, session, trial)
+    return _read(Processed(root, experiment, source).path(kind, session, trial))
+
+
+def _read(path: Path) -> pd.DataFrame:
+    if not path.is_file():
+        raise _not_there(path)
+    try:
+        return pd.read_parquet(path)
+    except (OSError, ValueError) as error:  # pyarrow's errors are of these two kinds
+        raise InputError(
+            f"cannot be read ({error})", file=path,
+            allowed="delete data/processed and run: python -m harness tidy",
+        ) from error  # fmt: skip
 
 
 def load_exclusions(root: Path, experiment: str, *, source: Source = "measured") -> ExperimentTidied:
@@ -212,6 +171,12 @@ def load_exclusions(root: Path, experiment: str, *, source: Source = "measured")
     Raises:
         InputError: not tidied yet.
     """
-    return ExperimentTidied.model_validate(
-        json.loads(Processed(root, experiment, source).read_exclusions()), strict=False
-    )
+    path = tables_folder(root, experiment, source) / EXCLUSIONS
+    try:
+        return ExperimentTidied.model_validate(json.loads(path.read_text("utf-8")), strict=False)
+    except OSError as error:
+        raise _not_there(path) from error
+
+
+def _not_there(path: Path) -> InputError:
+    return InputError("is not there", file=path, allowed="make it with: python -m harness tidy")

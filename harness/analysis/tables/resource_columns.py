@@ -3,8 +3,7 @@
 
 A hypervisor gives two guests the two hardware threads of one core. Either is then a third slower while the other works,
 and neither steal nor pressure says so; a fixed calculation, timed on each CPU while the load runs, does
-(:mod:`harness.agent.cpu_speed`). A trial at another speed compares machines, so no estimate uses it. The rule sees no
-metric of any service, and it is the same in both directions.
+(:mod:`harness.agent.cpu_speed`). No estimate uses a trial at another speed; the rule sees no metric of any service.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ import numpy as np
 import pandas as pd
 
 from harness.model import (
-    ContainerRecord,
     GroupReading,
     KubernetesRecord,
     MachineWindow,
@@ -65,9 +63,7 @@ def processor_columns(
 ) -> dict[str, object]:
     """Return the columns of CPU time, of service and generator; none where no window or no samples are known.
 
-    Args:
-        n_requests: begun in the part of the load that counts; ``None``: not known.
-        settle_s: the head of the load that is left out.
+    ``n_requests``: begun in the part of the load that counts. ``settle_s``: the head that is left out.
     """
     window = load_window(record, settle_s)
     if window is None or samples is None or window[1] <= window[0]:
@@ -79,28 +75,27 @@ def processor_columns(
     return {
         "cpu_s_per_request": per_request,
         "kernel_cpu_s_per_request": None if per_request is None else _kernel_part(record, per_request),
-        "service_cores": None if service is None else service / span,
-        "generator_cores": None if generator is None else generator / span,
+        "service_cores": service and service / span,
+        "generator_cores": generator and generator / span,
     }
 
 
 def _kernel_part(record: TrialRecord, cpu_s: float) -> float | None:
-    """Return how much of ``cpu_s`` the kernel spent for the service: the share of it between the boundaries around the
-    load. ``None``: it was not read (records of before 2026-11-24 do not have it)."""
-    at = {boundary.name: boundary.reading for boundary in record.boundaries}
-    before, after = at.get("before-load"), at.get("after-load")
-    if before is None or after is None or before.cpu_s is None or after.cpu_s is None:
+    """Return how much of ``cpu_s`` the kernel spent, by the share of it between the boundaries; ``None``: not read."""
+    used_s, system_s = (grown_under_load(record, name) for name in ("cpu_s", "system_s"))
+    if used_s is None or system_s is None or used_s <= 0:
         return None
-    if before.system_s is None or after.system_s is None or after.cpu_s <= before.cpu_s:
-        return None
-    return cpu_s * min(1.0, max(0.0, (after.system_s - before.system_s) / (after.cpu_s - before.cpu_s)))
+    return cpu_s * min(1.0, max(0.0, system_s / used_s))
+
+
+def grown_under_load(record: TrialRecord, name: str) -> float | None:
+    """Return how much a counter of the instance's readings grew between the boundaries; ``None``: it was not read."""
+    before, after = (getattr(reading_at(record, at), name, None) for at in ("before-load", "after-load"))
+    return None if before is None or after is None else float(after - before)
 
 
 def generators_cpu(samples: pd.DataFrame, window: tuple[float, float]) -> float | None:
-    """Return the CPU seconds of all generators; of several each has a role of its own: generator, generator-2...
-
-    One of several that has ended before the others uses nothing from then on.
-    """
+    """Return the CPU seconds of all generators (generator, generator-2...); one that has ended uses nothing more."""
     roles = [role for role in samples["role"].unique() if str(role).startswith("generator")]
     if len(roles) <= 1:
         return cpu_in_window(samples, "generator", window)
@@ -115,10 +110,9 @@ def generators_cpu(samples: pd.DataFrame, window: tuple[float, float]) -> float 
 
 
 def machine_of(record: TrialRecord, samples: pd.DataFrame | None) -> MachineWindow | None:
-    """Return the machine during the measurement, without what the reader of a request log used.
+    """Return the machine during the measurement, without what the reader of a request log used; ``None``: not read.
 
-    Records made before ``reader_cpu_s`` was kept count the reader among the other processes; it is taken out by its
-    samples. ``None``: the machine was not read.
+    Records made before ``reader_cpu_s`` was kept count the reader among the other processes.
     """
     machine, log, phase = record.machine, record.request_log, phase_of(record, "measurement")
     if machine is None or machine.other_cpu_s is None or samples is None or phase is None:
@@ -142,21 +136,13 @@ def request_log_columns(
     if window is not None and samples is not None and window[1] > window[0]:
         used = cpu_in_window(samples, LOG_READER, window)
         cores = None if used is None else used / (window[1] - window[0])
-    return {
-        "log_requests": log.requests,
-        "log_lines": log.lines,
-        "log_lines_lost": log.lost,
-        "log_bytes": log.bytes,
-        "log_reader_cores": cores,
-    }
+    names = {"log_requests": "requests", "log_lines": "lines", "log_lines_lost": "lost", "log_bytes": "bytes"}
+    return {column: getattr(log, name) for column, name in names.items()} | {"log_reader_cores": cores}
 
 
 def cpu_in_window(samples: pd.DataFrame, role: str, window: tuple[float, float]) -> float | None:
-    """Return the CPU seconds that a role used within the window, between samples by interpolation.
-
-    ``None``: fewer than two readings, or none near either end (a tenth of the window is the most
-    that may be guessed).
-    """
+    """Return the CPU seconds that a role used within the window, between samples by interpolation; ``None``: fewer than
+    two readings, or none within a tenth of the window from either end."""
     rows = ((samples["role"] == role) & samples["cpu_s"].notna()).to_numpy(dtype=bool)
     at, cpu = (samples[name].to_numpy()[rows].astype(np.float64) for name in ("monotonic_s", "cpu_s"))
     slack = 0.1 * (window[1] - window[0])
@@ -192,26 +178,22 @@ def reading_at(record: TrialRecord, name: str) -> ResourceReading | None:
 def limit_columns(record: TrialRecord) -> dict[str, object]:
     """Return who enforced the service's limits, what its group counted until it was stopped, and its container.
 
-    ``process_rss_bytes`` and ``process_cpu_s`` are of the process at the very moment of ``group_*``, so that the two
-    ways of counting can be compared. None of a plain process without a memory limit.
+    ``process_*`` are of the process at the very moment of ``group_*``. None of a plain process without a memory limit.
     """
     instance = record.instance
     if instance is None:
         return {}
     if instance.container is not None:
-        result = _group(instance.container.at_stop) | _container(instance.container)
-        return result | {"limits": "container"}
+        container = instance.container
+        return _group(container.at_stop) | {
+            "limits": "container",
+            "image_bytes": container.image_bytes,
+            "container_create_s": container.create_s,
+            "container_start_s": container.start_s,
+        }
     if instance.limits is not None:
         return _group(instance.limits.at_stop) | {"limits": instance.limits.enforced_by or "not enforced"}
     return {}
-
-
-def _container(container: ContainerRecord) -> dict[str, object]:
-    return {
-        "image_bytes": container.image_bytes,
-        "container_create_s": container.create_s,
-        "container_start_s": container.start_s,
-    }
 
 
 def _group(reading: GroupReading | None) -> dict[str, object]:
@@ -221,40 +203,31 @@ def _group(reading: GroupReading | None) -> dict[str, object]:
 def pod_columns(record: TrialRecord) -> dict[str, object]:
     """Return the columns of pods; none of a trial outside a cluster.
 
-    ``last_pod_*`` are moments since the pods were asked for, of the last pod, and empty where one of them lacks it:
-    a pod that never served is censored, and no later pod stands for it. Where the harness asked for more pods when the
-    first had served, they count from then. Sums over control groups are empty where one
-    group was not read.
+    ``last_pod_*`` are moments since the pods were asked for, of the last pod; empty where one lacks it: a pod that
+    never served is censored. Pods asked for later count from then. Sums are empty where one group was not read.
     """
     instance = record.instance
     if instance is None or instance.kubernetes is None:
         return {}
     around = instance.kubernetes
     asked = instance.launched.wall_epoch_s + (around.scaled_after_s or 0.0)
-    groups = [pod.at_stop for pod in around.pods]
+    pods = around.pods
+    groups, served = [pod.at_stop for pod in pods], [pod.first_served_after_s for pod in pods]
     return {
-        "limits": "pod",
-        "n_pods": around.replicas,
-        "image_bytes": around.image_bytes,
-        "image_import_s": around.image_import_s,
-        "image_push_s": around.image_push_s,
-        "last_pod_process_s": _after(around, (pod.process_after_s for pod in around.pods)),
-        "last_pod_event_s": _since(around, asked, (pod.events_epoch_s.get("Started") for pod in around.pods)),
-        "last_pod_condition_s": _since(
-            around, asked, (pod.conditions_epoch_s.get("Ready") for pod in around.pods)
-        ),
-        "first_pod_served_s": min(
-            (pod.first_served_after_s for pod in around.pods if pod.first_served_after_s is not None),
-            default=None,
-        ),
-        "last_pod_served_s": _after(around, (pod.first_served_after_s for pod in around.pods)),
-        "last_pod_routed_s": _after(around, (pod.routed_after_s for pod in around.pods)),
-        "pod_events_lost": sum(len(pod.events_lost) for pod in around.pods),
+        "limits": "pod", "n_pods": around.replicas, "image_bytes": around.image_bytes,
+        "image_import_s": around.image_import_s, "image_push_s": around.image_push_s,
+        "last_pod_process_s": _after(around, (pod.process_after_s for pod in pods)),
+        "last_pod_event_s": _since(around, asked, (pod.events_epoch_s.get("Started") for pod in pods)),
+        "last_pod_condition_s": _since(around, asked, (pod.conditions_epoch_s.get("Ready") for pod in pods)),
+        "first_pod_served_s": min((moment for moment in served if moment is not None), default=None),
+        "last_pod_served_s": _after(around, served),
+        "last_pod_routed_s": _after(around, (pod.routed_after_s for pod in pods)),
+        "pod_events_lost": sum(len(pod.events_lost) for pod in pods),
         **{column: _sum(groups, name) for column, name in _OF_GROUP.items()},
         "runtime_cpus": _least_cpus(around),
         "gc_found": _collector(around),
         **_answered(record, around.replicas),
-    }
+    }  # fmt: skip
 
 
 def answered_by_pod(record: TrialRecord) -> dict[str, int] | None:
@@ -351,11 +324,9 @@ def exclude_other_speeds(rows: Iterable[dict[str, object]]) -> list[dict[str, ob
     """Exclude the trials of one session that ran at another speed than its faster ones, in place, and return them.
 
     The speed of the faster ones is the lower quartile of the CPU times under the same load: with the median, a session
-    of which more than half was slowed would keep the slowed trials (``rematch verify speed``).
-
-    The CPUs of service and generator are judged apart, by the same rule; those of the generator only where the service
-    was not the limit, because its latencies have the generator's time in them there. The machine bounded such a trial,
-    whatever its shares say. Where fewer than ``FEWEST_TRIALS`` have a reading, none is excluded.
+    of which more than half was slowed would keep the slowed trials (``rematch verify speed``). The CPUs of the
+    generator are judged only where the service was not the limit, because its latencies have the generator's time in
+    them there. The machine bounded such a trial. Where fewer than ``FEWEST_TRIALS`` have a reading, none is excluded.
     """
     results = []
     alike: dict[object, list[dict[str, object]]] = defaultdict(list)
@@ -367,12 +338,8 @@ def exclude_other_speeds(rows: Iterable[dict[str, object]]) -> list[dict[str, ob
             judged = (SERVICE,) if row.get("bound_by") == "service" else (SERVICE, GENERATOR)
             why = next(filter(None, (_why(row, column, usual_s[column]) for column in judged)), None)
             if why is not None and not row["excluded"]:
-                row |= {
-                    "excluded": True,
-                    "exclusion_reason": f"{OTHER_SPEED}: {why}",
-                    "bound_by": "machine",
-                    "bound_why": why,
-                }
+                row |= {"excluded": True, "exclusion_reason": f"{OTHER_SPEED}: {why}"}
+                row |= {"bound_by": "machine", "bound_why": why}
                 results.append(row)
     return results
 
@@ -412,8 +379,5 @@ def _why(row: dict[str, object], column: str, usual_s: float | None) -> str | No
     ratio = step_s / usual_s
     if 1 / (1 + SPEED_DIFFERS) <= ratio <= 1 + SPEED_DIFFERS:
         return None
-    second = "longer" if ratio > 1 else "shorter"
-    return (
-        f"{_WHOSE[column]} CPUs took {whole_percent(abs(ratio - 1))} {second} for the same work than in the "
-        "session's faster trials"
-    )
+    took = f"{whole_percent(abs(ratio - 1))} {'longer' if ratio > 1 else 'shorter'}"
+    return f"{_WHOSE[column]} CPUs took {took} for the same work than in the session's faster trials"

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import pandas as pd
 
-from harness.analysis.tables.resource_columns import reading_at
+from harness.analysis.tables.resource_columns import grown_under_load
 from harness.analysis.warmup.curves import cold_start
 from harness.errors import InputError
 from harness.formats.nmt import parse_nmt
@@ -31,10 +31,7 @@ ALLOCATED = ("go_gc_heap_allocs_bytes_total", "jvm_threads_allocated_bytes_total
 
 
 def runtime_columns(session: SessionFolder, record: TrialRecord) -> dict[str, object]:
-    """Return the ``go_*`` columns of one trial; none where its runtime is another one, or nothing was asked.
-
-    Collections and pauses are those between the edges of the load, memory is that at its end; of pods the sum.
-    """
+    """Return the ``go_*`` columns of one trial: collections and pauses under load, memory at its end; of pods the sum."""
     variant = record.planned.configuration.variant
     implementation = session.header.implementations.get(variant.implementation)
     if implementation is None or implementation.runtime != "go":
@@ -69,10 +66,7 @@ def request_columns(session: SessionFolder, record: TrialRecord) -> dict[str, ob
 def compiled_s(session: SessionFolder, record: TrialRecord) -> float | None:
     """Return for how long JIT compilers worked between the edges of the load by ``GET /metrics``, of pods on average.
 
-    All compiler threads together. In a pod a JVM's own counters, which ``compile_s`` is from elsewhere, cannot be
-    read. ``None``: the runtime has no compiler, or did not tell at both edges.
-
-    Source: ``jvm_compilation_time_seconds_total``, which is the JVM's own ``CompilationMXBean``.
+    All compiler threads together (the JVM's ``CompilationMXBean``). ``None``: no compiler, or not told at both edges.
     """
     n_processes = len(process_metrics(session, record, "after-load"))
     grown_s = gauge_growth(session, record, COMPILED)
@@ -82,11 +76,8 @@ def compiled_s(session: SessionFolder, record: TrialRecord) -> float | None:
 def with_age(
     row: Mapping[str, object], told_s: float | None, *, compiled_ahead: bool = False
 ) -> dict[str, object]:
-    """Return a trial's row with ``told_s`` where its ``compile_s`` is not known, its age, and its flag.
-
-    The flag ``still_compiling`` is set where JVMs compiled for a larger share of the load, with that of a search, than
-    warm ones do.
-    """
+    """Return a trial's row with ``told_s`` where its ``compile_s`` is not known, its age, and ``still_compiling`` where
+    JVMs compiled for a larger share of the load, with that of a search, than warm ones do."""
     compile_s, load_s, searched_s, warm_class = (
         row.get(name) for name in ("compile_s", "measurement_s", "search_load_s", "warm_class")
     )
@@ -115,10 +106,8 @@ def is_compiled_ahead(header: SessionHeader, record: TrialRecord) -> bool:
 def gauge_growth(
     session: SessionFolder, record: TrialRecord, gauge: str, *, at_first: float | None = None
 ) -> float | None:
-    """Return how much a service's own gauge or counter grew during the load, all its processes together.
-
-    ``at_first``: its value where it is not exported before the load. ``None``: it was not told at both edges.
-    """
+    """Return how much a service's own gauge or counter grew during the load, all its processes together; ``None``: not
+    told at both edges. ``at_first``: its value where it is not exported before the load."""
     before, after = (process_metrics(session, record, name) for name in ("before-load", "after-load"))
     if len(before) != len(after):
         return None
@@ -151,11 +140,8 @@ def native_memory(session: SessionFolder, record: TrialRecord) -> pd.DataFrame |
             result = parse_nmt(_text(session, trial, boundary.nmt_file))
         except InputError as error:
             raise InputError(str(error), file=session.path(trial, boundary.nmt_file)) from error
-        rows.append((boundary.name, TOTAL, result.total.reserved_bytes, result.total.committed_bytes))
-        rows += [
-            (boundary.name, category, of.reserved_bytes, of.committed_bytes)
-            for category, of in result.categories.items()
-        ]
+        parts = {TOTAL: result.total, **result.categories}
+        rows += [(boundary.name, name, of.reserved_bytes, of.committed_bytes) for name, of in parts.items()]
     return pd.DataFrame(rows, columns=list(NATIVE_COLUMNS)) if rows else None
 
 
@@ -182,7 +168,7 @@ def _parsed(text: str) -> RuntimeMetrics:
 def metrics_files(record: TrialRecord, boundary: Boundary) -> tuple[str, ...]:
     """Return the name of each process's answer to ``GET /metrics`` at a boundary, the first pod's first.
 
-    The address of a service leads to any of its pods, so of several only those count that were asked one by one.
+    The address of a service leads to any of its pods: of several only those count that were asked one by one.
     """
     if boundary.answered_by_pod:
         return tuple(pod_metrics_file(boundary.name, pod) for pod in boundary.answered_by_pod)
@@ -209,7 +195,8 @@ def _text(session: SessionFolder, trial: str, name: str) -> str:
 
 def warm_up_columns(record: TrialRecord) -> dict[str, object]:
     """Return the columns; what it took to become warm only for the first trial of a process."""
-    row: dict[str, object] = {"compile_s": _compile_s(record)}
+    compiled = grown_under_load(record, "compile_s")
+    row: dict[str, object] = {"compile_s": None if compiled is None else max(0.0, compiled)}
     warm_up = record.warm_up
     if warm_up is None:
         return row
@@ -217,11 +204,10 @@ def warm_up_columns(record: TrialRecord) -> dict[str, object]:
     if record.planned.process_of is not None:
         return row
     cold, windows = cold_start(warm_up), warm_up.windows
-    used = [window.cpu_s for window in windows]
     return row | {
         "warm_up_s": windows[-1].end_s if windows else None,
         "warm_up_requests": sum(window.n_requests for window in windows),
-        "warm_up_cpu_s": None if None in used else sum(cpu_s for cpu_s in used if cpu_s is not None),
+        "warm_up_cpu_s": _sum(window.cpu_s for window in windows) if windows else 0,
         "cold_s": cold.seconds,
         "cold_requests": cold.n_requests,
         "cold_cpu_s": cold.cpu_s,
@@ -233,16 +219,9 @@ def window_table(record: TrialRecord) -> pd.DataFrame | None:
     """Return one row per window, columns as of ``WarmUpWindow``; ``None``: there is none, or another trial has it."""
     if record.warm_up is None or record.planned.process_of is not None:
         return None
+    kinds = dict.fromkeys(("start_s", "duration_s", "n_requests", "n_errors", "cpu_s", "compile_s"), "float64")
+    kinds |= {"n_requests": "int64", "n_errors": "int64"}
     rows = [window.model_dump() for window in record.warm_up.windows]
-    frame = pd.DataFrame(
-        rows, columns=["start_s", "duration_s", "n_requests", "n_errors", "cpu_s", "compile_s"]
-    )
-    whole = dict.fromkeys(("n_requests", "n_errors"), "int64")
-    return frame.astype(whole | dict.fromkeys(("start_s", "duration_s", "cpu_s", "compile_s"), "float64"))
+    return pd.DataFrame(rows, columns=list(kinds)).astype(kinds)
 
 
-def _compile_s(record: TrialRecord) -> float | None:
-    before, after = reading_at(record, "before-load"), reading_at(record, "after-load")
-    if before is None or after is None or before.compile_s is None or after.compile_s is None:
-        return None
-    return max(0.0, after.compile_s - before.compile_s)

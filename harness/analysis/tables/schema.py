@@ -7,10 +7,10 @@ written from it. Prose: ``docs/data.md``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 import pandas as pd
 
@@ -18,9 +18,6 @@ from harness.errors import InputError
 from harness.model import Outcome
 from harness.model.age import TrialAge
 from harness.model.trial import BoundBy
-
-if TYPE_CHECKING:
-    import pandera.pandas as pa
 
 ColumnType = Literal["string", "integer", "boolean", "number"]
 #: Ends of names, the longest first, and the unit that they stand for.
@@ -192,15 +189,13 @@ ALLOWED: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "source": ("measured", "bundled"),
         "launcher": ("process", "container", "kubernetes"),
-        "outcome": tuple(one.value for one in Outcome),
+        "outcome": tuple(outcome.value for outcome in Outcome),
         "load_model": ("closed", "open"),
         "bound_by": get_args(BoundBy),
         "warm_class": ("settled", "not settled", "ended"),
         "age": get_args(TrialAge),
     }
 )
-#: What no two rows have.
-_ONE_TRIAL = ["source", "session_id", "trial_id"]
 
 
 def factor_column(factor: str) -> str:
@@ -214,78 +209,30 @@ def as_trials(rows: Sequence[dict[str, object]], factors: Sequence[str]) -> pd.D
     Raises:
         InputError: a row breaks the schema: which column, which value, and how many.
     """
-    frame = pd.DataFrame(list(rows), columns=[*COLUMNS, *factors])
-    text = dict.fromkeys((*TEXT, *OPTIONAL_TEXT, *factors), "str")
-    kinds = (
-        text
-        | dict.fromkeys(COUNTS, "int64")
-        | dict.fromkeys(SWITCHES, "bool")
-        | dict.fromkeys(NUMBERS, "float64")
-    )
-    typed = frame.astype(kinds)
-    return typed if keeps_to_schema(typed) else _validated(typed, factors)
-
-
-def keeps_to_schema(frame: pd.DataFrame) -> bool:
-    """Tell whether a table of these columns and types keeps to ``trials_schema``, without what loads a library.
-
-    pandera tells what is wrong with a table, and takes a second for that, most of it to load.
-    """
-    return bool(
-        frame[list(TEXT)].notna().to_numpy().all()
-        and (frame[list(COUNTS)].to_numpy() >= 1).all()
-        and not (frame[list(NUMBERS)].to_numpy() < 0).any()
-        and not frame.duplicated(_ONE_TRIAL).any()
-        and _has_its_reason(frame).all()
-        and _stands_once(frame).all()
-    )
-
-
-def _validated(frame: pd.DataFrame, factors: Sequence[str]) -> pd.DataFrame:
-    import pandera.pandas as pa
-
-    try:
-        return trials_schema(factors).validate(frame, lazy=True)
-    except pa.errors.SchemaErrors as error:
-        first = error.failure_cases.iloc[0]
+    kinds = dict.fromkeys((*TEXT, *OPTIONAL_TEXT, *factors), "str") | dict.fromkeys(COUNTS, "int64")
+    kinds |= dict.fromkeys(SWITCHES, "bool") | dict.fromkeys(NUMBERS, "float64")
+    typed = pd.DataFrame(list(rows), columns=[*COLUMNS, *factors]).astype(kinds)
+    broken = [(name, typed.loc[wrong, name], rule) for name, wrong, rule in _rules(typed) if wrong.any()]
+    if broken:
+        name, values, rule = broken[0]
         raise InputError(
-            f"the table of trials breaks its schema in {len(error.failure_cases)} places",
-            place=str(first["column"]),
-            found=first["failure_case"],
-            allowed=str(first["check"]),
-        ) from error
+            f"the table of trials breaks its schema in {sum(len(item[1]) for item in broken)} places",
+            place=name, found=values.iloc[0], allowed=rule,
+        )  # fmt: skip
+    return typed
 
 
-def trials_schema(factors: Sequence[str]) -> pa.DataFrameSchema:
-    """Return the schema: exactly these columns, excluded only with a reason, one row per trial."""
-    import pandera.pandas as pa
-
-    columns = {name: pa.Column("str") for name in TEXT}
-    columns |= {name: pa.Column("str", nullable=True) for name in (*OPTIONAL_TEXT, *factors)}
-    columns |= {name: pa.Column("int64", pa.Check.ge(1)) for name in COUNTS}
-    columns |= {name: pa.Column("bool") for name in SWITCHES}
-    columns |= {name: pa.Column("float64", pa.Check.ge(0), nullable=True) for name in NUMBERS}
-    return pa.DataFrameSchema(
-        columns,
-        strict=True,
-        unique=_ONE_TRIAL,
-        checks=[
-            pa.Check(_has_its_reason, error="excluded exactly when there is a reason"),
-            pa.Check(
-                _stands_once,
-                error="a configuration stands once in a block, but for the duplicate and the pairs of a duet",
-            ),
-        ],
-    )
-
-
-def _has_its_reason(frame: pd.DataFrame) -> pd.Series[bool]:
-    return frame["excluded"] == frame["exclusion_reason"].notna()
-
-
-def _stands_once(frame: pd.DataFrame) -> pd.Series[bool]:
+def _rules(frame: pd.DataFrame) -> Iterator[tuple[str, pd.Series[bool], str]]:
+    """Yield column, which rows break a rule of it, and the rule."""
+    yield from ((name, frame[name].isna(), "a text") for name in TEXT)
+    yield from ((name, frame[name] < 1, "1 or more") for name in COUNTS)
+    yield from ((name, frame[name] < 0, "0 or more") for name in NUMBERS)
+    yield "trial_id", frame.duplicated(["source", "session_id", "trial_id"]), "one row per trial"
+    reason = "exclusion_reason"
+    yield reason, frame["excluded"] != frame[reason].notna(), "excluded exactly when there is a reason"
     again = frame.duplicated(["source", "session_id", "block", "configuration", "duplicate"])
-    return ~again | frame["duet_partner"].notna()
+    once = "a configuration stands once in a block, but for the duplicate and the pairs of a duet"
+    yield "configuration", again & frame["duet_partner"].isna(), once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -346,51 +293,37 @@ _LEDGER: Mapping[str, tuple[ColumnType, str]] = MappingProxyType(
 )
 LEDGER = tuple(
     Column(
-        name=name,
-        type=kind,
-        unit="",
+        name=name, type=kind, unit="", minimum=None, meaning=meaning,
         required=name in ("claim", "source", "statement", "number", "decides"),
-        minimum=None,
         allowed=("wrong then", "artefact of the method", "outdated") if name == "not_reproduced" else (),
-        meaning=meaning,
     )
     for name, (kind, meaning) in _LEDGER.items()
-)
+)  # fmt: skip
 
 
 def unit_of(name: str) -> str:
     """Return the unit that a numeric column's name says; ``1`` for counts and ratios."""
-    return next((unit for end, unit in UNITS if name.endswith(end)), _unit_inside(name))
-
-
-def _unit_inside(name: str) -> str:
-    # `cpu_s_at_first_response`: the moment stands after the unit
-    return "s" if "_s_at_" in name else "1"
+    inside = "s" if "_s_at_" in name else "1"  # `cpu_s_at_first_response`: the moment stands after the unit
+    return next((unit for end, unit in UNITS if name.endswith(end)), inside)
 
 
 def columns(factors: Sequence[str] = ()) -> tuple[Column, ...]:
     """Return every column of ``trials.parquet`` in its order, factors last."""
-    made = []
-    for name in (*COLUMNS, *factors):
-        kind: ColumnType = (
-            "integer" if name in COUNTS
-            else "boolean" if name in SWITCHES
-            else "number" if name in NUMBERS
-            else "string"
-        )  # fmt: skip
-        numeric = kind in ("integer", "number")
-        made.append(
-            Column(
-                name=name,
-                type=kind,
-                unit=unit_of(name) if numeric else "",
-                required=name in (*TEXT, *COUNTS, *SWITCHES),
-                minimum=1 if kind == "integer" else 0 if numeric else None,
-                allowed=ALLOWED.get(name, ()),
-                meaning=MEANINGS.get(name, "level of a factor of the experiment"),
-            )
-        )
-    return tuple(made)
+    return tuple(_column(name) for name in (*COLUMNS, *factors))
+
+
+def _column(name: str) -> Column:
+    kind: ColumnType = "string"
+    if name in COUNTS or name in NUMBERS:
+        kind = "integer" if name in COUNTS else "number"
+    elif name in SWITCHES:
+        kind = "boolean"
+    least = {"integer": 1, "number": 0}.get(kind)
+    return Column(
+        name=name, type=kind, unit="" if least is None else unit_of(name), minimum=least,
+        required=name in (*TEXT, *COUNTS, *SWITCHES), allowed=ALLOWED.get(name, ()),
+        meaning=MEANINGS.get(name, "level of a factor of the experiment"),
+    )  # fmt: skip
 
 
 def page() -> str:
@@ -417,15 +350,10 @@ def page() -> str:
 
 
 def _table(described: Sequence[Column]) -> list[str]:
-    lines = [
-        "| column | type | unit | may be empty | least | values | meaning |",
-        "|---|---|---|---|--:|---|---|",
-    ]
+    lines = ["| column | type | unit | may be empty | least | values | meaning |", "|---|---|---|---|--:|---|---|"]
     for column in described:
         values = ", ".join(f"`{value}`" for value in column.allowed)
-        least = "" if column.minimum is None else str(column.minimum)
-        empty = "no" if column.required else "yes"
-        lines.append(
-            f"| `{column.name}` | {column.type} | {column.unit} | {empty} | {least} | {values} | {column.meaning} |"
-        )
+        least, empty = "" if column.minimum is None else column.minimum, "no" if column.required else "yes"
+        facts = (f"`{column.name}`", column.type, column.unit, empty, least, values, column.meaning)
+        lines.append(f"| {' | '.join(map(str, facts))} |")
     return lines

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """From ``data/raw`` to ``data/processed``: trials, requests and samples as Parquet, exclusions counted.
 
-One trial is read at a time. What is unchanged is kept: the key of a trial is the hash of its record
-(which holds the hashes of its files) and of the code that makes tables of it. A trial that cannot be
-read is counted with its reason, and the others go on.
+One trial is read at a time. What is unchanged is kept, by the hash of a trial's record and of the code that makes its
+tables. A trial that cannot be read is counted with its reason, and the others go on.
 """
 
 from __future__ import annotations
@@ -11,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import pandas as pd
 
@@ -46,6 +46,7 @@ from harness.model.base import Frozen
 from harness.model.session import label_of
 from harness.store import SessionFolder, Store
 
+Value = TypeVar("Value")
 SAMPLES = "samples.csv"
 HISTOGRAM = "load/wrk_latency.csv"
 #: Answers per second of a load whose rows were counted.
@@ -85,11 +86,8 @@ def _rows_in(
         table = read_any(path)
         if isinstance(table, RequestTable):
             return table.placed(start_epoch_s) if table.from_zero else table
-    raise InputError(
-        "the record says that single requests were kept, but none are there",
-        file=session.folder,
-        place=folder,
-    )
+    why = "the record says that single requests were kept, but none are there"
+    raise InputError(why, file=session.folder, place=folder)
 
 
 def _load_files(session: SessionFolder, record: TrialRecord, folder: str) -> Iterator[Path]:
@@ -111,9 +109,8 @@ def read_restored(session: SessionFolder, record: TrialRecord) -> LatencyHistogr
     kinds = load.errors_by_kind
     n_answers = load.n_requests - sum(kinds.get(kind, 0) for kind in ("connect", "read", "write"))
     assert isinstance(planned.profile, ClosedLoad)  # wrk offers no other
-    interval_us = expected_interval_us(
-        duration_us=round(load.duration_s * 1e6), n_answers=n_answers, connections=planned.profile.users
-    )
+    lasted_us, users = round(load.duration_s * 1e6), planned.profile.users
+    interval_us = expected_interval_us(duration_us=lasted_us, n_answers=n_answers, connections=users)
     corrected = read_wrk_histogram(session.path(record.planned.trial_id, HISTOGRAM))
     return undo_correction(corrected, interval_us, n_recorded=n_answers - kinds.get("timeout", 0))
 
@@ -172,10 +169,9 @@ def tidy(
         InputError: an experiment that has no session, or rows that break the schema.
         StoreError: ``data/processed`` cannot be written.
     """
-    wanted = {"measured": False, "bundled": True}
     by_name: dict[str, dict[Source, list[SessionFolder]]] = {}
     for source in sources:
-        for folder in Store(root).sessions(bundled=wanted[source]):
+        for folder in Store(root).sessions(bundled=source == "bundled"):
             by_name.setdefault(folder.folder.parent.name, {}).setdefault(source, []).append(folder)
     names = list(by_name) if experiments is None else list(dict.fromkeys(experiments))
     for name in names:
@@ -185,15 +181,14 @@ def tidy(
                 allowed=", ".join(sorted(by_name)) or "measure one first: python -m harness measure NAME",
             )  # fmt: skip
     code = _code_hash()
-    n_fresh = n_unchanged = 0
-    results: list[ExperimentTidied] = []
-    for name in sorted(names):
-        for source, folders in by_name[name].items():
-            tidying = _Tidying(root, name, source, folders, code)
-            results.append(tidying.run())
-            n_fresh += tidying.n_fresh
-            n_unchanged += tidying.n_unchanged
-    return TidyResult(n_fresh=n_fresh, n_unchanged=n_unchanged, experiments=tuple(results))
+    work = [
+        _Tidying(root, name, source, folders, code)
+        for name in sorted(names)
+        for source, folders in by_name[name].items()
+    ]
+    experiments = tuple(tidying.run() for tidying in work)
+    n_fresh, n_unchanged = (sum(getattr(item, name) for item in work) for name in ("n_fresh", "n_unchanged"))
+    return TidyResult(n_fresh=n_fresh, n_unchanged=n_unchanged, experiments=experiments)
 
 
 class _Tidying:
@@ -223,30 +218,19 @@ class _Tidying:
             self.n_planned += len(header.plan.trials)
             finished = session.finished()
             self.n_made += len(finished)
-            self.excluded += [
-                Excluded(
-                    trial=f"{session.key}/{t.trial_id}", kind="not made", reason="planned, without a record"
-                )
-                for t in header.plan.trials
-                if t.trial_id not in finished
-            ]
-            builds, readings = self._builds(session), self._echo(session)
+            builds, readings = self._readable(session.builds, {}), self._readable(session.echo, ())
             n_before = len(self.rows)
-            for planned in header.plan.trials:
-                if planned.trial_id in finished:
-                    self._trial(session, planned.trial_id, builds, readings)
-            self.excluded += [
-                Excluded(
-                    trial=f"{session.key}/{row['trial_id']}",
-                    kind="at another speed",
-                    reason=str(row["exclusion_reason"]),
-                )
-                for row in exclude_other_speeds(self.rows[n_before:])
-            ]
+            ids = [planned.trial_id for planned in header.plan.trials]
+            for trial_id in (item for item in ids if item not in finished):
+                self._exclude(session, trial_id, "not made", "planned, without a record")
+            for trial_id in (item for item in ids if item in finished):
+                self._trial(session, trial_id, builds, readings)
+            for row in exclude_other_speeds(self.rows[n_before:]):
+                reason = str(row["exclusion_reason"])
+                self._exclude(session, str(row["trial_id"]), "at another speed", reason)
         frame = schema.as_trials(self.rows, tuple(self.factors))
         result = self._result(frame)
-        self.processed.write_trials(frame)
-        self.processed.write_exclusions(result.model_dump_json(indent=1))
+        self.processed.write_result(frame, result)
         return result
 
     def _result(self, frame: pd.DataFrame) -> ExperimentTidied:
@@ -258,43 +242,34 @@ class _Tidying:
             excluded=tuple(self.excluded), problems=tuple(self.problems),
         )  # fmt: skip
 
-    def _builds(self, session: SessionFolder) -> Mapping[str, BuildRecord]:
+    def _readable(self, read: Callable[[], Value], default: Value) -> Value:
         try:
-            return session.builds()
-        except InputError as error:  # build times are lost, nothing else
+            return read()
+        except InputError as error:  # build times, or what the echo service had, are lost, nothing else
             self.problems.append(str(error))
-            return {}
+            return default
 
-    def _echo(self, session: SessionFolder) -> tuple[EchoReading, ...]:
-        try:
-            return session.echo()
-        except InputError as error:  # what the echo service had is lost, nothing else
-            self.problems.append(str(error))
-            return ()
+    def _exclude(self, session: SessionFolder, trial_id: str, kind: str, reason: str) -> None:
+        self.excluded.append(Excluded(trial=f"{session.key}/{trial_id}", kind=kind, reason=reason))
 
     def _trial(
-        self,
-        session: SessionFolder,
-        trial_id: str,
-        builds: Mapping[str, BuildRecord],
-        readings: tuple[EchoReading, ...],
-    ) -> None:
-        key = f"{session.key}/{trial_id}"
+        self, session: SessionFolder, trial_id: str, builds: Mapping[str, BuildRecord], echo: Sequence[EchoReading]
+    ) -> None:  # fmt: skip
         try:
             record = session.record(trial_id)
         except InputError as error:
-            self.excluded.append(Excluded(trial=key, kind="damaged", reason=str(error)))
+            self._exclude(session, trial_id, "damaged", str(error))
             return
-        row = self._row(session, record, echo_reading(readings, record))
+        row = self._row(session, record, echo_reading(echo, record))
         planned = record.planned.configuration
         row["label"] = label_of(planned.variant_name, planned.variant, builds)
-        build = record.planned.configuration.variant.implementation
         sha = record.instance.artifact_sha256 if record.instance else None
-        row["build_s"] = trial_row.build_seconds(sha, build, builds)
+        row["build_s"] = trial_row.build_seconds(sha, planned.variant.implementation, builds)
         self.rows.append(row)
         if row["excluded"]:
-            kind = "damaged" if str(row["exclusion_reason"]).startswith("damaged") else record.outcome.value
-            self.excluded.append(Excluded(trial=key, kind=kind, reason=str(row["exclusion_reason"])))
+            reason = str(row["exclusion_reason"])
+            kind = "damaged" if reason.startswith("damaged") else record.outcome.value
+            self._exclude(session, trial_id, kind, reason)
 
     def _row(
         self, session: SessionFolder, record: TrialRecord, echo: EchoReading | None

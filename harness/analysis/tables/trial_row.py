@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From one trial's record, requests and samples to its row in ``trials.parquet``. Pure: nothing is read here.
 
-All of a load counts but the first ``settle_s`` of the profile. Columns and the requests of an ``Evidence`` both go by
-this rule, so that a table, a figure and a ratio speak of the same requests.
+All of a load counts but the first ``settle_s`` of the profile, in columns and in the requests of an ``Evidence`` alike.
 """
 
 from __future__ import annotations
@@ -84,8 +83,6 @@ class Told(NamedTuple):
 def latencies_told(load: LoadSummary, requests: RequestTable | None, settle_s: float = 0.0) -> Told:
     """Return the latencies of a load's right answers, as the rows of its requests tell them or as the tool prints them.
 
-    An error answered at once must not make a service look quick.
-
     Args:
         requests: the rows; ``None``: the tool wrote none. settle_s: of the load's begin that does not count, which
             a tool without rows cannot leave out: then nothing is told.
@@ -115,19 +112,10 @@ def _printed(load: LoadSummary) -> Told:
     return Told(load.latency_mean_s, quantiles, most)
 
 
-def latency_columns(record: TrialRecord, requests: RequestTable | None, settle_s: float) -> dict[str, object]:
-    """Return the latencies of a trial's own load."""
-    if record.load is None:
-        return {}
-    known = latencies_told(record.load, requests, settle_s)
-    return _columns(known.mean_s, known.quantiles_s) | {"latency_max_s": known.max_s}
-
-
 def echo_reading(readings: Iterable[EchoReading], record: TrialRecord) -> EchoReading | None:
     """Return what the echo service had under the load and mix of a trial; ``None``: it was not tried."""
     asked = record.planned.configuration
-    result = (reading for reading in readings if reading.load == asked.load and reading.mix == asked.mix)
-    return next(result, None)
+    return next((item for item in readings if item.load == asked.load and item.mix == asked.mix), None)
 
 
 def echo_columns(reading: EchoReading | None) -> dict[str, object]:
@@ -158,30 +146,28 @@ def trial_row(
 ) -> dict[str, object]:
     """Return the row of one trial, with ``None`` for what is not known.
 
-    What the load came to is told without the first ``settle_s`` of the profile. A tool without single requests
-    cannot tell that, and then nothing is.
-
     Args:
-        requests: of the measurement, where the tool wrote one row per request.
-        samples: as ``samples.csv``.
+        requests: of the measurement, where the tool wrote one row per request. samples: as ``samples.csv``.
         echo: what the echo service had under the same load.
         damage: why the trial's files cannot be trusted; excludes it.
     """
-    reason = damage or _exclusion(record)
+    reason = damage
+    if reason is None and record.outcome != Outcome.OK:
+        reason = f"{record.outcome.value}: {record.reason}" if record.reason else record.outcome.value
     settle_s = header.settle_s
-    counted = _counted(record, requests, settle_s)
-    machine = machine_of(record, samples)
+    counted, machine, search = _counted(record, requests, settle_s), machine_of(record, samples), record.search
+    known = None if record.load is None else latencies_told(record.load, requests, settle_s)
     return (
         _identity(header, record, source)
         | {"excluded": reason is not None, "exclusion_reason": reason, "settle_s": settle_s}
         | _load(record, counted)
-        | latency_columns(record, requests, settle_s)
+        | ({} if known is None else _columns(known.mean_s, known.quantiles_s) | {"latency_max_s": known.max_s})
         | echo_columns(echo)
         | processor_columns(
             record, samples, n_requests=None if counted is None else counted.n_requests, settle_s=settle_s
         )
         | memory_columns(record, samples, settle_s=settle_s)
-        | _capacity(record)
+        | ({} if search is None else {"capacity_per_s": search.lower_per_s, "search_load_s": search.load_s})
         | _start_up(record)
         | request_log_columns(record, samples, settle_s=settle_s)
         | warm_up_columns(record)
@@ -191,46 +177,26 @@ def trial_row(
     )
 
 
-def _exclusion(record: TrialRecord) -> str | None:
-    if record.outcome == Outcome.OK:
-        return None
-    return f"{record.outcome.value}: {record.reason}" if record.reason else record.outcome.value
-
-
 def _identity(header: SessionHeader, record: TrialRecord, source: str) -> dict[str, object]:
-    planned = record.planned
-    cell = planned.configuration
-    implementation = header.implementations.get(cell.variant.implementation)
+    planned, plan = record.planned, header.plan
+    cell, variant = planned.configuration, planned.configuration.variant
+    implementation = header.implementations.get(variant.implementation)
     return {
-        "experiment": record.experiment,
-        "source": source,
-        "session_id": record.session_id,
-        "trial_id": planned.trial_id,
-        "profile": header.plan.profile,
-        "host": header.plan.host,
-        "launcher": header.plan.launcher,
-        "block": planned.block,
-        "position": planned.position,
-        "duplicate": planned.duplicate,
-        "duet_partner": None if planned.duet is None else planned.duet.partner,
-        "shares_cpus": planned.shares_cpus,
-        "is_reference": cell.variant_name == header.experiment.reference,
-        "variant": cell.variant_name,
-        "label": cell.variant.label or cell.variant_name,
-        "implementation": cell.variant.implementation,
-        "coding": coding_of(cell.workload, cell.variant),
+        "experiment": record.experiment, "source": source, "session_id": record.session_id,
+        "trial_id": planned.trial_id, "profile": plan.profile, "host": plan.host, "launcher": plan.launcher,
+        "block": planned.block, "position": planned.position, "duplicate": planned.duplicate,
+        "duet_partner": None if planned.duet is None else planned.duet.partner, "shares_cpus": planned.shares_cpus,
+        "is_reference": cell.variant_name == header.experiment.reference, "variant": cell.variant_name,
+        "label": variant.label or cell.variant_name, "implementation": variant.implementation,
+        "coding": coding_of(cell.workload, variant),
         "language": implementation.language if implementation else "unknown",
         "framework": implementation.framework if implementation else "unknown",
         "runtime_kind": implementation.runtime if implementation else "unknown",
-        "gc": cell.variant.runtime.gc,
-        "configuration": cell.key,
-        "mix": cell.mix,
-        "load_name": cell.load_name,
+        "gc": variant.runtime.gc, "configuration": cell.key, "mix": cell.mix, "load_name": cell.load_name,
         "generator": cell.load.generator if cell.load else None,
         "load_model": cell.load.profile.model if cell.load else None,
-        "outcome": record.outcome.value,
-        "reason": record.reason,
-    } | {factor_column(factor): level for factor, level in cell.levels.items()}
+        "outcome": record.outcome.value, "reason": record.reason,
+    } | {factor_column(factor): level for factor, level in cell.levels.items()}  # fmt: skip
 
 
 class _Counted(NamedTuple):
@@ -258,34 +224,19 @@ def _load(record: TrialRecord, counted: _Counted | None) -> dict[str, object]:
     load = record.load
     if load is None:
         return {}
-    whole: dict[str, object] = {
-        "n_dropped": load.n_dropped,
-        "n_flows": load.n_flows,
-        "n_flows_right": load.n_flows_right,
-        "offered_per_s": load.offered_per_s,
-        "latency_resolution_s": load.resolution_s,
-        "latency_method": load.latency_method,
-    }
+    names = ("n_dropped", "n_flows", "n_flows_right", "offered_per_s", "latency_method")
+    whole = {name: getattr(load, name) for name in names} | {"latency_resolution_s": load.resolution_s}
     if counted is None:
         return whole
-    asking_s = counted.lasted_s - _paused_s(record)
+    asked = record.planned.configuration.load  # nothing is asked between the parts of a load
+    paused_s = asked.profile.paused_s if asked is not None and isinstance(asked.profile, OpenLoad) else 0.0
+    asking_s = counted.lasted_s - paused_s
     return whole | {
         "n_requests": counted.n_requests,
         "n_errors": counted.n_requests - counted.n_right,
         "throughput_per_s": counted.n_right / asking_s if asking_s > 0 else None,
         "measurement_s": counted.lasted_s,
     }
-
-
-def _capacity(record: TrialRecord) -> dict[str, object]:
-    search = record.search
-    return {} if search is None else {"capacity_per_s": search.lower_per_s, "search_load_s": search.load_s}
-
-
-def _paused_s(record: TrialRecord) -> float:
-    """For how long nothing was asked, between the parts of a load."""
-    load = record.planned.configuration.load
-    return load.profile.paused_s if load is not None and isinstance(load.profile, OpenLoad) else 0.0
 
 
 def _start_up(record: TrialRecord) -> dict[str, object]:
@@ -313,16 +264,16 @@ def _flags(record: TrialRecord, machine: MachineWindow | None) -> tuple[str, ...
 
 def _surroundings(record: TrialRecord, machine: MachineWindow | None) -> dict[str, object]:
     generator, instance = record.generator, record.instance
+    of_machine = ("psi_cpu_some_s", "steal_s", "other_cpu_s", "throttled_s")
     return {
         "echo_per_s": generator.echo_achieved_per_s if generator else None,
         "headroom_ratio": generator.headroom_ratio if generator else None,
         "artifact_bytes": instance.artifact_bytes if instance else None,
         "runtime_bytes": instance.runtime_bytes if instance else None,
-        "psi_cpu_some_s": machine.psi_cpu_some_s if machine else None,
-        "steal_s": machine.steal_s if machine else None,
-        "other_cpu_s": machine.other_cpu_s if machine else None,
-        "throttled_s": machine.throttled_s if machine else None,
-    } | (limit_columns(record) | pod_columns(record))
+        **{name: getattr(machine, name, None) for name in of_machine},
+        **limit_columns(record),
+        **pod_columns(record),
+    }
 
 
 def build_seconds(

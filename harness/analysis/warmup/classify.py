@@ -3,13 +3,11 @@
 
 The classes are those of Barrett et al. 2017 ("Virtual Machine Warmup Blows Hot and Cold", OOPSLA): segments whose
 levels lie within a tolerance of the last one count as the same level, and the run is steady when the last level holds
-long enough. To these comes ``undecidable``: the windows follow each other so closely that the answer would be a guess.
-The noise that was fitted beside level shifts may allow no answer; each reason is a sentence.
+long enough. To these comes ``undecidable``, for which each reason is a sentence.
 
-Candidates are change points in mean or variance. The cost of a segment is the Gaussian one, ``n log(variance)``, and
-the segmentation that minimises cost plus penalty is found exactly (Killick, Fearnhead & Eckley 2012); it equals
-``ruptures.Pelt(model="normal", jump=1)``. The cost takes windows for independent. Where they follow each other, many
-of the points found so are not changes: each of them is asked again.
+Candidates are change points in mean or variance: the segmentation that minimises the Gaussian cost ``n log(variance)``
+plus penalty is found exactly (Killick, Fearnhead & Eckley 2012); it equals ``ruptures.Pelt(model="normal", jump=1)``.
+The cost takes windows for independent. Where they follow each other, each of the points is asked again.
 """
 
 from __future__ import annotations
@@ -38,16 +36,13 @@ VARIANCE_FLOOR = 1e-6
 def detect_changepoints(
     values: npt.ArrayLike, *, penalty: float | None = None, min_size: int = 2
 ) -> tuple[int, ...]:
-    """Return the first window of each segment but the first: the segmentation of least Gaussian cost plus penalty.
+    """Return the first window of each segment but the first: the segmentation of least Gaussian cost plus penalty, none
+    for a constant series or one shorter than two segments.
 
     Args:
         values: one number per window, shape (n,), any unit; equal windows in time order.
         penalty: price of a change point, > 0; default 15 log n. It supposes independent windows.
         min_size: shortest segment in windows, at least 2.
-
-    Returns:
-        Ascending; none for a constant series or one shorter than two segments.
-        The result does not depend on scale or offset, and reverses with the series.
 
     Raises:
         InputError: not one-dimensional, a value is not finite, penalty <= 0 or min_size < 2.
@@ -75,22 +70,16 @@ def checked_series(values: npt.ArrayLike) -> FloatArray:
         raise InputError("a series has one number per window", found=series.shape, allowed="shape (n,)")
     bad = np.flatnonzero(~np.isfinite(series))
     if len(bad):
-        raise InputError(
-            "a window has no finite value (no request completed in it?); use longer windows or throughput",
-            place=f"window {bad[0]} and {len(bad) - 1} more",
-            found=float(series[bad[0]]),
-            allowed="finite numbers",
-        )
+        why = "a window has no finite value (no request completed in it?); use longer windows or throughput"
+        place, value = f"window {bad[0]} and {len(bad) - 1} more", float(series[bad[0]])
+        raise InputError(why, place=place, found=value, allowed="finite numbers")
     return series
 
 
 def standardised(series: FloatArray) -> FloatArray | None:
     """Return the series with mean 0 and variance 1, or None when it is constant."""
     mean, spread = mean_and_spread(series)
-    if spread == 0.0:
-        return None
-    unit: FloatArray = series / spread - mean / spread
-    return unit
+    return None if spread == 0.0 else np.asarray(series / spread - mean / spread)
 
 
 def mean_and_spread(series: FloatArray) -> tuple[float, float]:
@@ -159,41 +148,30 @@ START_LIMIT = 2.6
 
 def doubts(model: ShiftModel, n: int) -> tuple[str, ...]:
     """Reasons why the fitted noise does not allow an answer, each a sentence."""
-    notes: list[str] = []
+    notes: tuple[str, ...] = ()
     if n * (1.0 - model.rho) < UNIT_ROOT_5_PERCENT:
-        notes.append(
-            f"cannot say: neighbouring windows correlate at {model.rho:.2f}, so {n} of them do not tell a level "
-            "from a random walk; measure longer or use longer windows"
-        )
+        alike = f"neighbouring windows correlate at {model.rho:.2f}, so {n} of them do not tell a level"
+        notes += (f"cannot say: {alike} from a random walk; measure longer or use longer windows",)
     if _whiteness_p(model.innovations / _noise_of_each(model, n)) < WHITENESS_P:
-        notes.append(
-            "cannot say: the noise within segments is not autoregressive of order 1; use longer windows"
-        )
-    return tuple(notes)
+        notes += ("cannot say: the noise within segments is not autoregressive of order 1; use longer windows",)
+    return notes
 
 
 def gradual_start(unit: FloatArray, model: ShiftModel, scale: float, *, n_first: int) -> tuple[str, ...]:
-    """Doubt a first level whose first ``n_first`` windows lie far from it, as a stationary series' would not.
-
-    A decay as slow as the noise itself is no step, and the regression takes it for noise.
-    """
+    """Return a doubt where the first ``n_first`` windows lie far from their level, as a stationary series' would not: a
+    decay as slow as the noise itself is no step, and the regression takes it for noise."""
     start = abs(float(unit[:n_first].mean() - model.levels[0]))
     louder = max(float(_noise_of_each(model, len(unit))[0]), 1.0)
     stationary = louder * scale / float(np.sqrt(1.0 - model.rho**2))
     if start <= START_LIMIT * stationary:
         return ()
-    return (
-        f"cannot say: the first {n_first} windows lie {start / stationary:.1f} standard deviations off their "
-        "level: a gradual start that cannot be told from the noise; use longer windows",
-    )
+    off = f"the first {n_first} windows lie {start / stationary:.1f} standard deviations off their level"
+    return (f"cannot say: {off}: a gradual start that cannot be told from the noise; use longer windows",)
 
 
 def _noise_of_each(model: ShiftModel, n: int) -> FloatArray:
-    """Standard deviation of the innovations of each window's segment, in their common scale, shape (n - 1,).
-
-    A level several times as high is as many times as loud, and must not speak for the others.
-    The jumps themselves are left out.
-    """
+    """Standard deviation of the innovations of each window's segment, in their common scale, shape (n - 1,), without
+    the jumps: a level several times as high is as many times as loud, and must not speak for the others."""
     noise = np.ones(n - 1)
     edges = (0, *model.shifts, n)
     for first, end in pairwise(edges):
@@ -269,7 +247,7 @@ class WarmUp(Frozen):
 def classify_warmup(
     values: npt.ArrayLike, *, better: Better = "lower", tolerance: float = 0.05, seed: int = 0
 ) -> WarmUp:
-    """Say whether a trial is flat, warms up, slows down, has no steady state, or cannot be judged.
+    """Return whether a trial is flat, warms up, slows down, has no steady state, or cannot be judged, and why not.
 
     Args:
         values: one number per window (mean latency, throughput, ...), shape (n,), any unit,
@@ -277,10 +255,6 @@ def classify_warmup(
         better: whether a lower (latency) or a higher (throughput) value is the better one.
         tolerance: levels within this share of the last level are the same level.
         seed: of the series simulated for the price of a shift.
-
-    Returns:
-        The class; ``warnings`` say why it is undecidable. Shifts of the level only: a change
-        of variance alone is no end of a steady state (``detect_changepoints`` shows it).
 
     Raises:
         InputError: not one-dimensional, a value is not finite, or the tolerance is negative.
@@ -295,10 +269,8 @@ def classify_warmup(
     unit = standardised(series)
     if unit is None:
         whole = (Segment(first=0, end=n, level=float(series[0])),)
-        return WarmUp(
-            kind=SteadyState.FLAT, steady_from=0, segments=whole,
-            warnings=("all windows are equal: is the clock fine enough?",),
-        )  # fmt: skip
+        why = "all windows are equal: is the clock fine enough?"
+        return WarmUp(kind=SteadyState.FLAT, steady_from=0, segments=whole, warnings=(why,))
     path = shift_path(unit, _candidates(unit), min_size=MIN_SIZE, seed=seed)
     called, doubted = select(unit, path, levels=(CALL_LEVEL, DOUBT_LEVEL), min_size=MIN_SIZE)
     segments = _segments(series, called)

@@ -54,14 +54,19 @@ def cold_start(record: WarmUpRecord) -> ColdStart:
     warm_per_s = statistics.median(window.per_s for window in windows[-n:])
     first = _first_warm(windows, (1 - NEAR) * warm_per_s)
     before = windows[:first]
-    cpu_s = [window.cpu_s for window in before]
     return ColdStart(
         # the first window begins with the first request, or a moment after it
         seconds=windows[first].start_s if first else 0.0,
         n_requests=sum(window.n_requests for window in before),
-        cpu_s=None if None in cpu_s else sum(used for used in cpu_s if used is not None),
+        cpu_s=_cpu_s(before),
         extra_cpu_s=_extra_cpu_s(windows, n),
     )
+
+
+def _cpu_s(windows: tuple[WarmUpWindow, ...]) -> float | None:
+    used = [window.cpu_s for window in windows]
+    known = [cpu_s for cpu_s in used if cpu_s is not None]
+    return sum(known) if len(known) == len(used) else None
 
 
 def _first_warm(windows: tuple[WarmUpWindow, ...], enough_per_s: float) -> int:
@@ -74,14 +79,11 @@ def _first_warm(windows: tuple[WarmUpWindow, ...], enough_per_s: float) -> int:
 
 
 def _extra_cpu_s(windows: tuple[WarmUpWindow, ...], n: int) -> float | None:
-    warm = [window.cpu_s_per_request for window in windows[-n:]]
-    used = [window.cpu_s for window in windows]
-    known = [item for item in warm if item is not None]
-    if len(known) < n or None in used:
+    warm = [cost for window in windows[-n:] if (cost := window.cpu_s_per_request) is not None]
+    total_s = _cpu_s(windows)
+    if len(warm) < n or total_s is None:
         return None
-    n_requests = sum(window.n_requests for window in windows)
-    total_s = sum(item for item in used if item is not None)
-    return max(0.0, total_s - n_requests * statistics.median(known))
+    return max(0.0, total_s - sum(window.n_requests for window in windows) * statistics.median(warm))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,35 +236,26 @@ def warm_up_table(curves: Iterable[WarmUpCurve], *, level: float = 0.95) -> tupl
 
 def _row(group: list[WarmUpCurve], level: float) -> WarmUpRow:
     classes = Counter(curve.found.kind for curve in group)
-    settled = [(curve, at) for curve in group if (at := curve.steady_from_s) is not None]
+
+    def over(values: list[float | None], what: str, unit: str, why: str) -> Estimate:
+        known = [(curve.trial, value) for curve, value in zip(group, values, strict=True) if value is not None]
+        if not known:
+            return nothing(why, estimand=what.removeprefix("the "), unit=unit, level=level)
+        inputs = tuple(trial for trial, _ in known)
+        return mean_within([value for _, value in known], level=level, unit=unit, what=what, inputs=inputs)
+
     return WarmUpRow(
         variant=group[0].variant,
         label=group[0].label,
         n_trials=len(group),
         classes={kind: classes.get(kind, 0) for kind in SteadyState},
-        steady_from_s=_mean(settled, level),
-        cold_ratio=_cold(group, level),
-    )
-
-
-def _mean(settled: list[tuple[WarmUpCurve, float]], level: float) -> Estimate:
-    if not settled:
-        why = f"no trial was found steady; below {MIN_WINDOWS} windows none can be"
-        return nothing(why, estimand="start of the steady state", unit="s", level=level)
-    return mean_within(
-        [at for _, at in settled],  # a trial that is steady from the start has zero
-        level=level,
-        unit="s",
-        what="the start of the steady state",
-        inputs=tuple(curve.trial for curve, _ in settled),
-    )
-
-
-def _cold(group: list[WarmUpCurve], level: float) -> Estimate:
-    known = [(curve, ratio) for curve in group if (ratio := curve.cold_ratio) is not None]
-    what = "latency of the first tenth of the requests over the second half"
-    if not known:
-        why = f"fewer than {MIN_COLD_WINDOWS} windows in a trial"
-        return nothing(why, estimand=what, unit="ratio", level=level)
-    inputs = tuple(curve.trial for curve, _ in known)
-    return mean_within([ratio for _, ratio in known], level=level, unit="ratio", what=what, inputs=inputs)
+        steady_from_s=over(
+            [curve.steady_from_s for curve in group], "the start of the steady state", "s",
+            f"no trial was found steady; below {MIN_WINDOWS} windows none can be",
+        ),
+        cold_ratio=over(
+            [curve.cold_ratio for curve in group],
+            "latency of the first tenth of the requests over the second half", "ratio",
+            f"fewer than {MIN_COLD_WINDOWS} windows in a trial",
+        ),
+    )  # fmt: skip

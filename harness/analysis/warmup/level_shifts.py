@@ -1,24 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which change points are shifts of the level, when windows follow each other.
 
-PELT takes windows for independent and finds changes in every slow wave. Here its change
-points are candidates in one regression, with every level and the correlation ``rho`` of
-neighbouring windows fitted together:
+PELT takes windows for independent and finds changes in every slow wave. Its change points are candidates in one
+regression, with every level and the correlation ``rho`` of neighbouring windows fitted together:
 
     y[t] - level[t] = rho (y[t-1] - level[t-1]) + innovation[t]
 
-A shift has two traces: a jump, which one large innovation would leave as well, and the
-new level that lasts. Innovations enter by Huber's loss, so a jump alone counts for
-little in heavy-tailed noise. Candidates are dropped one by one, the least useful first,
-and of the models on that path the one with the least ``loss + price x shifts`` is kept.
+A shift has two traces: a jump, which one large innovation would leave as well, and the new level that lasts.
+Innovations enter by Huber's loss, so a jump alone counts for little. Candidates are dropped one by one, the least
+useful first, and of the models on that path the one with the least ``loss + price x shifts`` is kept. The price is the
+quantile of the best gain a single shift reaches in series *without* any, simulated with the fitted ``rho`` from the
+resampled innovations: it fits the length, the correlation and the noise law of this series.
 
-The price is not a constant. It is the quantile of the best gain a single shift reaches in
-series *without* any, simulated with the fitted ``rho`` from the resampled innovations
-within the segments: it fits the length, the correlation and the noise law of this series.
-
-Sources: joint estimation of shifts and autoregression, Chakar et al. 2017, Romano et al.
-2022 (DeCAFS); nested path of candidates, Cho & Fryzlewicz 2024 (WCM.gSa); biweight and
-Huber losses for changes, Fearnhead & Rigaill 2019. The combination is this project's own.
+Sources: joint estimation of shifts and autoregression, Chakar et al. 2017, Romano et al. 2022 (DeCAFS); nested path of
+candidates, Cho & Fryzlewicz 2024 (WCM.gSa); biweight and Huber losses for changes, Fearnhead & Rigaill 2019. The
+combination is this project's own.
 """
 
 from __future__ import annotations
@@ -94,10 +90,9 @@ def fit(
 def _moments(
     now: FloatArray, before: FloatArray, weights: FloatArray, column: npt.NDArray[np.int64], rhos: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Normal equations of the step regression for every rho, shapes (r, p, p), (r, p), (r,).
+    """Return the normal equations of the step regression for every rho, shapes (r, p, p), (r, p), (r,).
 
-    Columns are steps that begin at ``column``. Their products are sums of weights from the
-    later of two steps on, so no n x p matrix is built.
+    Columns are steps that begin at ``column``; their products are sums of weights from the later of two steps on.
     """
 
     def from_window(summand: FloatArray) -> FloatArray:
@@ -120,10 +115,10 @@ def _moments(
 
 
 def scan(series: FloatArray, scale: FloatArray, rho: float, min_size: int) -> tuple[FloatArray, FloatArray]:
-    """Loss without a shift, shape (b,), and what one shift at each place gains, shape (b, n - 2 min_size + 1).
+    """Return the loss without a shift, shape (b,), and the gain of one at each place, shape (b, n - 2 min_size + 1).
 
-    ``series`` has shape (b, n), ``scale`` (b, 1). The jump's own row keeps Huber's loss; the
-    rows after it, which a shift moves by (1 - rho) of its size, enter to second order.
+    ``series`` has shape (b, n), ``scale`` (b, 1). The jump's own row keeps Huber's loss; the rows after it, which a
+    shift moves by (1 - rho) of its size, enter to second order.
     """
     n = series.shape[1]
     rows = n - 1
@@ -196,20 +191,14 @@ class ShiftPath:
     scale: float
 
     def price(self, level: float) -> float:
-        """Price of a shift that a series without any exceeds with probability ``level``.
-
-        A Gumbel law through mean and variance of the simulated gains: the quantile far out
-        needs fewer simulations than counting would.
-        """
+        """Price of a shift that a series without any exceeds with probability ``level``: a Gumbel law through mean and
+        variance of the simulated gains needs fewer simulations than counting would."""
         width = float(self.null_gains.std()) * np.sqrt(6.0) / np.pi
         return float(self.null_gains.mean() - width * (_EULER + np.log(-np.log1p(-level))))
 
     def smallest_step(self, price: float, model: ShiftModel) -> float:
-        """Step between two halves of the series that would just pay ``price``, in the unit of the series.
-
-        A step of d innovation scales, without noise, costs a model without it Huber's loss of
-        the jump and (1 - rho)^2 n / 4 d^2 for the level that lasts.
-        """
+        """Step between two halves of the series that would just pay ``price``, in the unit of the series: Huber's loss
+        of the jump and (1 - rho)^2 n / 4 of its square for the level that lasts."""
         lasting = (1.0 - model.rho) ** 2 * (len(model.innovations) + 1) / 4.0
         if (1.0 + lasting) * CORNER**2 >= price:
             return self.scale * float(np.sqrt(price / (1.0 + lasting)))
@@ -218,14 +207,7 @@ class ShiftPath:
 
 
 def shift_path(series: FloatArray, candidates: tuple[int, ...], *, min_size: int, seed: int) -> ShiftPath:
-    """Fit the path of models from all ``candidates`` down to none.
-
-    Args:
-        series: shape (n,), not constant.
-        candidates: change points to begin with, ascending.
-        min_size: shortest segment in windows.
-        seed: of the simulated series.
-    """
+    """Fit the path of models from all ``candidates``, ascending, down to none; ``seed``: of the simulated series."""
     scale = _first_scale(series, candidates)
     richest = fit(series, candidates, scale)
     moved = _moved(series, candidates, scale, richest.rho, min_size)

@@ -105,7 +105,7 @@ def test_what_is_published_of_it_has_it(sessions: list[Evidence]) -> None:
             for each in (row.comparison for row in cell.variants if row.comparison is not None):
                 (row,) = records(tidy([of_comparison(each, one.metric.name)]))
                 value = entry_of(row)
-                assert ("young" in value["words"]) == each.names_young
+                assert ("young" in value["words"]) == (each.young or "young" in (each.not_about or ""))
                 assert ("young" in value["interval_text"]) == (each.young and value["value"] is not None)
 
 

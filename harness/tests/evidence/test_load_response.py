@@ -58,7 +58,6 @@ def test_the_table_tells_what_the_load_did_and_what_the_database_saw(project: Pa
     assert len(table) == len(evidence.trials)
     assert table["offered_per_s"].round(6).unique().tolist() == [0.5 * CAPACITY_PER_S * 7]
     assert set(table["most_connections"]) == {8}
-    assert (table["highest_backlog"] >= 1).all()
     assert bends(table)["value"].isna().all()  # one load has no bend
 
 

@@ -20,7 +20,6 @@ from harness.session.dry_run import expected_s, session_s
 from harness.session.preparing import fit_order, parts_for
 from harness.session.signals import RunningProcesses
 from harness.store import Store
-from harness.tests.support.available import only_when_long
 from harness.tests.support.memory_project import make_memory_project, memory_session
 from harness.tests.support.sessions import running_below
 from harness.tests.support.synthetic import ROOT
@@ -49,26 +48,6 @@ def attempts_of(assembly: Assembly, prepared: Prepared, folder: Path, warm_up_re
 def built(spec: FitSpec) -> dict[str, Any]:
     variants = [spec.experiment.variants[name] for name in spec.names]
     return {one.build_name: spec.build(spec.implementations[one.implementation], one) for one in variants}
-
-
-@only_when_long("a search of a heap under real JMeter; test_fit.py measures a session with one")
-def test_a_real_service_under_real_jmeter_lives_in_a_roomy_heap_and_in_a_tiny_one_it_does_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(probe, "FEWEST_REQUESTS", 40)
-    assembly = assemble(ROOT)
-    prepared = prepare(assembly, "gc-peaks", profile="smoke", host="local", seed=1)
-    attempts = attempts_of(assembly, prepared, tmp_path, warm_up_requests=50)
-    roomy, tiny = (attempts.heap_under_load("serial-3x", mib) for mib in (96, 2))
-    assert (roomy.heap_mib, roomy.worked, roomy.reason) == (96, True, None)
-    assert not tiny.worked and tiny.reason
-    assert {roomy.asked_by, tiny.asked_by} == {"jmeter"}
-    within, none = attempts.heap("serial-3x", 96), attempts.heap("serial-3x", 2)
-    assert within.worked and not none.worked and none.reason
-    assert within.asked_by is none.asked_by is None
-    assert 20 * MIB < attempts.held_bytes("serial-3x", {"heap_max": "64m"}) < 300 * MIB
-    assert not (tmp_path / "probe").exists()
-    assert not running_below(tmp_path)
 
 
 def test_what_only_a_trial_brings_about_is_found_by_the_trial(

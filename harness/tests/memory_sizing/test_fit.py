@@ -10,7 +10,7 @@ import pytest
 from harness.cli.measure import _print_plan
 from harness.definitions.services import load_requests
 from harness.errors import InputError, MemoryFitFailed, StoreError, TrialFailure
-from harness.memory_sizing import least_heap, probe
+from harness.memory_sizing import fit, probe
 from harness.memory_sizing.probe import ask_at_rate
 from harness.model import Outcome
 from harness.runner.start_up import wait_first_response
@@ -26,7 +26,7 @@ from harness.tests.support.sessions import LIMITS, running_below
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same search, asked for a moment only."""
-    monkeypatch.setattr(least_heap, "FIRST_MIB", 4)
+    monkeypatch.setattr(fit, "FIRST_MIB", 4)
     monkeypatch.setattr(probe, "COLD_S", 0.1)
     monkeypatch.setattr(probe, "SEARCH_S", 0.2)
     monkeypatch.setattr(probe, "FEWEST_REQUESTS", 40)

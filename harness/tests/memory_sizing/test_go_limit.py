@@ -11,7 +11,7 @@ import pytest
 from harness.definitions import load_study
 from harness.memory_sizing import probe
 from harness.memory_sizing.fit import Attempts, fit_memory
-from harness.memory_sizing.probe import alike, asked_of, managed_bytes, over_limit
+from harness.memory_sizing.probe import alike, asked_of, over_limit
 from harness.model import Experiment
 from harness.runner import Limits
 from harness.session import assemble, prepare
@@ -24,15 +24,11 @@ MIB = 2**20
 METRICS = f"go_memstats_sys_bytes {24 * MIB}\ngo_memstats_heap_released_bytes {4 * MIB}\n"
 
 
-def test_what_a_limit_bounds_is_what_the_runtime_obtained_and_has_not_returned() -> None:
-    assert managed_bytes(METRICS) == 20 * MIB
-    assert managed_bytes("go_memstats_sys_bytes 1\n") is None and managed_bytes("") is None
-
-
 def test_a_program_keeps_to_its_limit_within_a_twentieth() -> None:
     assert over_limit(METRICS, 20 * MIB) is None and over_limit(METRICS, int(19.5 * MIB)) is None
     assert over_limit(METRICS, 18 * MIB) == "its runtime holds 20.0 MiB, more than its limit of 18.0 MiB"
-    assert "do not tell" in (over_limit(None, 18 * MIB) or "")
+    for metrics in (None, "", "go_memstats_sys_bytes 1\n"):
+        assert "do not tell" in (over_limit(metrics, 18 * MIB) or "")
 
 
 def test_variants_with_the_same_collector_share_a_least_one_and_a_build_of_their_own_has_its_own() -> None:

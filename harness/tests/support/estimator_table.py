@@ -26,12 +26,7 @@ from harness.analysis.stats.assumptions import check_assumptions
 from harness.analysis.stats.comparisons import compare
 from harness.analysis.stats.effects import Estimator, effect_size_ci, equivalence_interval
 from harness.analysis.stats.factor_effects import interactions
-from harness.analysis.stats.quantiles import (
-    batch_means_ci,
-    block_bootstrap_ci,
-    bootstrap_quantile,
-    effective_sample_size,
-)
+from harness.analysis.stats.quantiles import batch_means_ci, bootstrap_quantile
 from harness.analysis.stats.sample_size import detectable_ratio, plan_repetitions, power_curve
 from harness.analysis.stats.scaling import fit_usl
 from harness.analysis.stats.summaries import mean_ci, mean_within, summarise
@@ -137,7 +132,7 @@ def _effects() -> list[Row]:
     rows = []
     for estimator in get_args(Estimator):
         for paired in (True, False):
-            if estimator == ("welch_log_t" if paired else "hodges_lehmann"):
+            if estimator in (("welch_log_t", "fieller") if paired else ("hodges_lehmann",)):
                 continue
             rows.append(
                 Row(
@@ -227,8 +222,6 @@ def _one_sample() -> list[Row]:
         of("bootstrap_quantile", "p90", lambda x: bootstrap_quantile(x, 0.9, n_resamples=200),
            lambda found: found.tolist(), permuted=(0,)),
         of("batch_means_ci", "mean", batch_means_ci, bounds),
-        of("block_bootstrap_ci", "mean", lambda x: block_bootstrap_ci(x, n_resamples=99), bounds),
-        of("effective_sample_size", "n", effective_sample_size, lambda found: [found], unit="same"),
         of("check_assumptions", "outliers and modes", check_assumptions,
            lambda found: [float(len(found))],
            unit="same", make=_one_arm),

@@ -9,7 +9,6 @@ import pytest
 from harness.analysis.attribution.spans import RequestOverlap, lived
 from harness.formats.arrays import FloatArray
 from harness.verify.simulated.queueing import (
-    Pauses,
     ServiceLaw,
     arrival_times,
     regular_pauses,
@@ -60,10 +59,3 @@ def test_who_is_in_a_wake_does_not_depend_on_how_long_it_took_itself() -> None:
     slower[a_clear_one] += 0.01
     again = lived(lives.start, slower, lives.events)
     assert (again.wake == lives.wake).all()
-
-
-def test_nobody_is_in_the_wake_of_no_pause_and_order_does_not_matter() -> None:
-    lives, _ = served(0.02, 1.0, rate_per_s=150)
-    assert not lived(lives.start, lives.latency, {"gc_pause": Pauses().spans}).wake.any()
-    turned = lived(lives.start[::-1], lives.latency[::-1], lives.events)
-    assert (turned.wake[::-1] == lives.wake).all()

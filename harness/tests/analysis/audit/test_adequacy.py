@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equal cells, and what requests are worth."""
+"""Equal cells: the reference against its duplicate."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from harness.analysis.audit.session_checks import equal_cells, leading_metric
 from harness.analysis.stats.aa_noise import AANoise
-from harness.analysis.stats.quantiles import worth_of
-from harness.verify.simulated.comparisons import ar_series
 
 
 def session(
@@ -57,20 +54,3 @@ def test_equal_cells_differ_about_as_often_as_their_level_says() -> None:
 def test_where_arrivals_come_at_a_rate_latency_leads() -> None:
     assert leading_metric(session()) == "throughput_per_s"
     assert leading_metric(session().assign(load_model="open")) == "latency_mean_s"
-
-
-@pytest.mark.parametrize(("rho", "most", "least"), [(0.0, 1.3, 0.75), (0.9, 0.09, 0.02)])
-def test_requests_that_follow_each_other_are_worth_fewer(rho: float, most: float, least: float) -> None:
-    latency = np.exp(0.3 * ar_series(np.random.default_rng(3), (20_000,), rho)) * 0.002
-    found = worth_of(latency, "e/s/t")
-    assert found.effective is not None
-    assert least < found.effective / found.n_requests < most
-    assert found.batch_means is not None and found.block_bootstrap is not None
-    honest = found.as_if_independent * np.sqrt(found.n_requests / found.effective)
-    assert found.batch_means == pytest.approx(honest, rel=0.5)
-    assert found.block_bootstrap == pytest.approx(honest, rel=0.5)
-
-
-def test_constant_latencies_are_worth_no_number() -> None:
-    found = worth_of(np.full(100, 0.001), "e/s/t")
-    assert found.effective is None and found.batch_means is None

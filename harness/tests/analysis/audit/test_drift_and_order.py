@@ -66,17 +66,6 @@ def test_a_cold_start_is_a_warm_up_that_ends_where_the_level_ends() -> None:
     assert row.steady_from_s.low is None  # one trial
 
 
-@pytest.mark.parametrize("cold", [2.0, 3.0, 10.0])
-@pytest.mark.parametrize("seed", [1, 2])
-def test_the_sharper_the_step_the_plainer_the_warm_up(cold: float, seed: int) -> None:
-    frame = requests(8000, cold, np.random.default_rng(seed))
-    curve = warm_up_curve(frame, trial="e/s/t", variant="v", label="V", block=1)
-    assert curve.found.kind == SteadyState.WARM_UP
-    (change,) = curve.found.changepoints
-    assert abs(change - WINDOWS // 5) <= 1
-    assert abs(curve.found.rho or 0.0) < 0.3  # the step is no correlation
-
-
 def test_a_short_trial_is_undecidable_and_says_why() -> None:
     curve = warm_up_curve(
         requests(500, 1.0, np.random.default_rng(1)), trial="e/s/t", variant="v", label="V", block=1

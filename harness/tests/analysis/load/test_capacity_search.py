@@ -106,9 +106,3 @@ def test_what_is_reported_is_good_exactly_where_the_trial_is_and_leads_to_the_ra
 def test_a_definition_that_cannot_be_searched_is_refused(given: dict[str, object], why: str) -> None:
     with pytest.raises(ValidationError, match=why):
         CalibrationSpec.model_validate(given)
-
-
-def test_a_search_without_goals_has_the_default_ones_and_a_saturation_has_none() -> None:
-    asked = CalibrationSpec.model_validate({"generator": "k6", "capacity": "search"})
-    assert asked.goals == CapacityGoals()
-    assert CalibrationSpec.model_validate({"generator": "k6"}).goals is None

@@ -70,6 +70,7 @@ def test_tables_without_ages_and_trials_without_a_load_have_none() -> None:
     assert age_of_arm(pd.DataFrame({"measurement_s": [1.0]})) is None
     assert age_of_arm(pd.DataFrame({"age": [None], "measurement_s": [None]})) is None
     assert found(trials(*["warm"] * 6).drop(columns="age")).ages is None
+    assert found(trials(*["young"] * 6), FIRST).ages is None  # starting up
 
 
 @pytest.mark.parametrize("metric", [RATE, P99, CPU, RSS])
@@ -90,10 +91,6 @@ def test_an_arm_of_unknown_age_is_not_warm() -> None:
     assert any("nothing is known of the age of java" in warning for warning in one.warnings)
 
 
-def test_starting_up_has_no_age() -> None:
-    assert found(trials(*["young"] * 6), FIRST).ages is None
-
-
 @pytest.mark.parametrize("metric", [RATE, P99, CPU])
 def test_a_few_young_trials_are_left_out_with_their_blocks_and_the_ratio_with_them_stands_beside(
     metric: str,
@@ -105,14 +102,10 @@ def test_a_few_young_trials_are_left_out_with_their_blocks_and_the_ratio_with_th
     assert one.ages is not None and (one.ages.variant.age, one.ages.variant.n_left_out) == ("warm", 3)
     assert one.beside is not None and one.beside.n_blocks == 12
     assert one.beside.ratio == found(frame.drop(columns="age"), metric).ratio
-    assert any(
-        warning.startswith("without 3 young of 12 trials of java; with them 0.47") for warning in one.warnings
-    )
-
-
-def test_memory_of_a_few_young_processes_counts() -> None:
-    one = found(trials(*["warm"] * 9, *["young"] * 3), RSS)
-    assert (one.n_blocks, one.beside) == (12, None)
+    words = "without 3 young of 12 trials of java; with them 0.47"
+    assert any(warning.startswith(words) for warning in one.warnings)
+    memory = found(frame, RSS)
+    assert (memory.n_blocks, memory.beside) == (12, None)
 
 
 def test_where_the_young_trials_decide_what_the_ratio_says_there_is_no_verdict() -> None:

@@ -49,16 +49,6 @@ def test_sessions_that_agree_have_no_variance_between_them() -> None:
     assert low < 1.3 < high, "never surer than the sessions' own errors"
 
 
-def test_the_order_of_sessions_changes_nothing() -> None:
-    forth, back = (between_sessions(RATIOS[::s], ERRORS[::s], estimand="ratio") for s in (1, -1))
-    assert forth.predicted.high == pytest.approx(back.predicted.high)
-
-
-def test_the_reciprocal_ratio_has_the_reciprocal_range() -> None:
-    between, inverse = (between_sessions(r, ERRORS, estimand="ratio") for r in (RATIOS, 1 / RATIOS))
-    assert ends(inverse.predicted)[1] == pytest.approx(1 / ends(between.predicted)[2])
-
-
 def test_few_sessions_predict_nothing() -> None:
     few = FEWEST_TO_PREDICT - 1
     between = between_sessions(RATIOS[:few], ERRORS[:few], estimand="ratio")

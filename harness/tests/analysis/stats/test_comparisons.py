@@ -23,14 +23,9 @@ def table(
     """Two variants and the reference's duplicate, with logging on and off, in shuffled blocks."""
     rng = np.random.default_rng(seed)
     rows: list[dict[str, object]] = []
+    cells = [(variant, logging, False) for variant in ("go", "java") for logging in ("on", "off")]
+    cells.append(("go", "on", True))
     for block in range(1, blocks + 1):
-        cells = [
-            ("go", "on", False),
-            ("go", "off", False),
-            ("java", "on", False),
-            ("java", "off", False),
-            ("go", "on", True),
-        ]
         for variant, logging, duplicate in (cells[i] for i in rng.permutation(len(cells))):
             truth = base * (ratio if variant == "java" else 1.0) * (2.0 if logging == "on" else 1.0)
             position = len(rows) + 1
@@ -47,54 +42,45 @@ def table(
     return pd.DataFrame(rows)
 
 
+def compared(trials: pd.DataFrame) -> tuple[Comparison, ...]:
+    return compare(trials, METRIC, reference="go", by=("logging",))
+
+
+def by_level(trials: pd.DataFrame) -> dict[str, Comparison]:
+    return {c.levels["logging"]: c for c in compared(trials)}
+
+
 def test_a_comparison_pairs_by_block_and_names_its_trials() -> None:
     trials = table(10)
-    on, off = sorted(
-        compare(trials, METRIC, reference="go", by=("logging",)), key=lambda c: c.levels["logging"] == "off"
-    )
-    assert (on.levels, off.levels) == ({"logging": "on"}, {"logging": "off"})
-    d = trials[~trials["duplicate"] & (trials["logging"] == "off")].pivot(
-        index="block", columns="variant", values=METRIC
-    )
+    off = by_level(trials)["off"]
+    own = trials[~trials["duplicate"] & (trials["logging"] == "off")]
+    d = own.pivot(index="block", columns="variant", values=METRIC)
     assert off.ratio.value == pytest.approx(np.exp(float(np.log(d["java"] / d["go"]).mean())))
     assert off.verdict == Verdict.DIFFERENT and off.n_blocks == 10 and off.ratio.n_requests == 200_000
-    assert len(off.ratio.inputs) == 20 and all(
-        name.startswith("toy/quick-local-1/0") for name in off.ratio.inputs
-    )
+    assert len(off.ratio.inputs) == 20
+    assert all(name.startswith("toy/quick-local-1/0") for name in off.ratio.inputs)
     assert off.p_value == 2 / 1024 and off.p_adjusted is not None and off.p_adjusted >= off.p_value
 
 
-def test_rows_in_any_order_give_the_same_comparison() -> None:
-    trials = table(8)
-    one = compare(trials, METRIC, reference="go", by=("logging",))
-    other = compare(trials.sample(frac=1, random_state=1), METRIC, reference="go", by=("logging",))
-    found = {c.levels["logging"]: c.ratio.low for c in other}
-    assert {c.levels["logging"]: c.ratio.low for c in one} == pytest.approx(found)
-
-
-def test_equal_variants_are_equivalent_and_noisy_ones_inconclusive() -> None:
-    (quiet, *_) = compare(table(20, ratio=1.0, cv=0.01), METRIC, reference="go", by=("logging",))
+def test_equal_variants_are_equivalent_noisy_ones_inconclusive_and_small_sure_differences_negligible() -> None:
+    assert {c.verdict for c in compared(table(20, ratio=1.03, cv=0.005))} == {Verdict.DIFFERENT_BUT_NEGLIGIBLE}
+    (quiet, *_) = compared(table(20, ratio=1.0, cv=0.01))
     assert quiet.verdict == Verdict.EQUIVALENT
     noisy = table(6, ratio=1.0, cv=0.15)
-    for found in compare(noisy[~noisy["duplicate"]], METRIC, reference="go", by=("logging",)):
+    for found in compared(noisy[~noisy["duplicate"]]):
         assert (found.verdict, found.margin) == (Verdict.INCONCLUSIVE, 0.10)
 
 
 def test_a_machine_too_noisy_to_tell_calls_nothing_equal() -> None:
-    for found in compare(table(6, ratio=1.0, cv=0.3), METRIC, reference="go", by=("logging",)):
+    for found in compared(table(6, ratio=1.0, cv=0.3)):
         noise = found.noise.noise
         assert noise is not None and found.equivalence.high is not None and found.equivalence.high < 1 + noise
         assert (found.verdict, found.margin, found.band) == (Verdict.INCONCLUSIVE, None, None)
         assert any("too noisy to call anything equivalent" in warning for warning in found.warnings)
 
 
-def test_a_small_sure_difference_is_different_but_negligible() -> None:
-    for found in compare(table(20, ratio=1.03, cv=0.005), METRIC, reference="go", by=("logging",)):
-        assert found.verdict == Verdict.DIFFERENT_BUT_NEGLIGIBLE
-
-
 def test_below_five_blocks_there_is_no_p_value_and_no_verdict() -> None:
-    for found in compare(table(4, ratio=2.0), METRIC, reference="go", by=("logging",)):
+    for found in compared(table(4, ratio=2.0)):
         assert found.p_value is None and found.p_adjusted is None
         assert (found.grade, found.verdict) == ("too few", Verdict.INCONCLUSIVE)
         assert found.ratio.value is not None
@@ -107,9 +93,7 @@ def test_confirmatory_needs_ten_blocks_and_is_adjusted_by_holm() -> None:
 
     assert (grades(9), grades(10)) == ({"exploratory"}, {"confirmatory"})
     first, second = compare(table(10), METRIC, reference="go", by=("logging",), family="confirmatory")
-    assert (
-        first.p_adjusted == pytest.approx(2 * (first.p_value or 0)) and second.p_adjusted == first.p_adjusted
-    )
+    assert first.p_adjusted == second.p_adjusted == pytest.approx(2 * (first.p_value or 0))
 
 
 def test_excluded_and_missing_trials_are_counted_and_their_blocks_lose_the_pair() -> None:
@@ -117,9 +101,7 @@ def test_excluded_and_missing_trials_are_counted_and_their_blocks_lose_the_pair(
     java = trials.index[(trials["variant"] == "java") & (trials["logging"] == "off")]
     trials.loc[java[0], "excluded"] = True
     trials.loc[java[1], METRIC] = np.nan
-    (found,) = (
-        c for c in compare(trials, METRIC, reference="go", by=("logging",)) if c.levels["logging"] == "off"
-    )
+    found = by_level(trials)["off"]
     assert (found.n_blocks, found.n_excluded) == (6, 1)
     said = " | ".join(found.warnings)
     assert "1 trials excluded" in said and f"have no {METRIC}" in said and "2 trials left out" in said
@@ -128,7 +110,7 @@ def test_excluded_and_missing_trials_are_counted_and_their_blocks_lose_the_pair(
 def test_a_variant_whose_every_trial_failed_is_inconclusive_not_absent() -> None:
     trials = table(6)
     trials.loc[trials["variant"] == "java", "excluded"] = True
-    for found in compare(trials, METRIC, reference="go", by=("logging",)):
+    for found in compared(trials):
         assert found.ratio.value is None and found.n_blocks == 0 and found.n_excluded == 6
         assert found.verdict == Verdict.INCONCLUSIVE
     summary = summarise(trials, METRIC).set_index("variant")
@@ -139,23 +121,19 @@ def test_the_margin_is_never_below_the_noise_of_the_duplicate() -> None:
     trials = table(6, cv=0.10)
     noise = aa_noise(trials, METRIC).noise
     assert noise is not None and 0.10 < noise <= 0.25
-    for found in compare(trials, METRIC, reference="go", by=("logging",)):
+    for found in compared(trials):
         assert found.margin == noise and any("A/A noise" in warning for warning in found.warnings)
         assert found.band == (1 / (1 + noise), 1 + noise)
     alone = trials[~trials["duplicate"]]
     assert aa_noise(alone, METRIC).noise is None
-    assert any(
-        "no A/A pairs" in w
-        for c in compare(alone, METRIC, reference="go", by=("logging",))
-        for w in c.warnings
-    )
+    assert any("no A/A pairs" in warning for c in compared(alone) for warning in c.warnings)
 
 
 def test_the_duplicate_enters_no_comparison() -> None:
     trials = table(6)
     spoilt = trials.copy()
     spoilt.loc[spoilt["duplicate"], METRIC] *= 1.001
-    one, other = (compare(t, METRIC, reference="go", by=("logging",)) for t in (trials, spoilt))
+    one, other = (compared(t) for t in (trials, spoilt))
     assert [c.ratio for c in one] == [c.ratio for c in other]
     assert list(summarise(trials, METRIC)["n_trials"]) == [12, 12]
 
@@ -166,9 +144,9 @@ def test_a_factor_left_out_of_by_is_named() -> None:
 
 
 def test_latencies_below_two_steps_of_the_tool_are_refused_and_below_twenty_flagged() -> None:
-    for found in compare(table(6, base=0.0005), METRIC, reference="go", by=("logging",)):
+    for found in compared(table(6, base=0.0005)):
         assert found.ratio.value is None and any("steps of the tool" in w for w in found.warnings)
-    for found in compare(table(6, base=0.004), METRIC, reference="go", by=("logging",)):
+    for found in compared(table(6, base=0.004)):
         assert found.ratio.value is not None and any("ratios may be off" in w for w in found.warnings)
     assert summarise(table(6, base=0.0005), METRIC)["value"].isna().all()
 
@@ -178,9 +156,7 @@ def test_two_groups_of_trials_and_flags_are_told() -> None:
     java = trials.index[(trials["variant"] == "java") & (trials["logging"] == "off")]
     trials.loc[java[:5], METRIC] *= 1.5
     trials.loc[java[:3], "flags"] = "noisy_machine errors_seen"
-    (found,) = (
-        c for c in compare(trials, METRIC, reference="go", by=("logging",)) if c.levels["logging"] == "off"
-    )
+    found = by_level(trials)["off"]
     said = " | ".join(found.warnings)
     assert "java: two groups of trials (15 low, 5 high)" in said
     assert "java: 3 of 20 trials flagged noisy_machine" in said and "flagged errors_seen" in said
@@ -190,9 +166,7 @@ def test_a_summary_is_the_geometric_mean_over_trials_with_its_unit() -> None:
     trials = table(7)
     summary = summarise(trials, METRIC, by=("variant", "logging"))
     (row,) = summary[(summary["variant"] == "java") & (summary["logging"] == "off")].to_dict("records")
-    chosen = trials[(trials["variant"] == "java") & (trials["logging"] == "off")][METRIC].to_numpy(
-        dtype=float
-    )
+    chosen = trials.query("variant == 'java' and logging == 'off'")[METRIC].to_numpy(dtype=float)
     assert row["value"] == pytest.approx(np.exp(np.log(chosen).mean())) and row["unit"] == "s"
     assert row["low"] < row["value"] < row["high"] and row["estimate"].n_trials == 7
     trials[METRIC] = 0.0
@@ -217,17 +191,11 @@ def test_bad_names_are_named_with_what_is_allowed() -> None:
 
 def paired(trials: pd.DataFrame, logging: str, *, factor: float, variant: str = "go") -> pd.DataFrame:
     """The trials with a duplicate of a variant at a level in each block, ``factor`` times as slow in odd blocks."""
-    chosen = trials[
-        ~trials["duplicate"] & (trials["variant"] == variant) & (trials["logging"] == logging)
-    ].copy()
+    chosen = trials.query(f"not duplicate and variant == '{variant}' and logging == '{logging}'").copy()
     chosen["duplicate"] = True
     chosen["trial_id"] = chosen["trial_id"] + "-aa"
     chosen.loc[chosen["block"] % 2 == 1, METRIC] *= factor
     return pd.concat([trials, chosen], ignore_index=True)
-
-
-def by_level(trials: pd.DataFrame) -> dict[str, Comparison]:
-    return {c.levels["logging"]: c for c in compare(trials, METRIC, reference="go", by=("logging",))}
 
 
 def test_the_noise_of_a_cell_is_that_of_its_own_pair() -> None:
@@ -251,38 +219,24 @@ def test_the_pair_of_a_third_program_tells_nothing_of_the_noise_of_two_others() 
     trials = table(6, ratio=1.0, cv=0.01)
     third = trials[(trials["variant"] == "java") & ~trials["duplicate"]].assign(variant="third")
     third["configuration"] = third["configuration"].str.replace("java", "third")
-    wild = paired(
-        pd.concat([trials[~trials["duplicate"]], third], ignore_index=True),
-        "off",
-        factor=3.0,
-        variant="third",
-    )
-    found = {
-        (c.variant, c.levels["logging"]): c for c in compare(wild, METRIC, reference="go", by=("logging",))
-    }
+    alone = pd.concat([trials[~trials["duplicate"]], third], ignore_index=True)
+    wild = paired(alone, "off", factor=3.0, variant="third")
+    found = {(c.variant, c.levels["logging"]): c for c in compared(wild)}
     assert found["third", "off"].margin is None
     alike = found["java", "off"]
     assert (alike.noise.noise, alike.margin, alike.verdict) == (None, 0.10, Verdict.EQUIVALENT)
 
 
 def test_five_blocks_have_no_p_value_that_tells_and_ten_have_one() -> None:
-    few = compare(table(5, ratio=1.5), METRIC, reference="go", by=("logging",))
+    few = compared(table(5, ratio=1.5))
     assert [(c.verdict, c.p_value, c.p_adjusted) for c in few] == [(Verdict.DIFFERENT, 1 / 16, None)] * 2
-    many = compare(table(10, ratio=1.5), METRIC, reference="go", by=("logging",))
+    many = compared(table(10, ratio=1.5))
     assert all(c.p_adjusted is not None for c in many)
 
 
 def a_ratio(low: float, high: float) -> Estimate:
-    return Estimate(
-        value=(low * high) ** 0.5,
-        low=low,
-        high=high,
-        level=0.95,
-        unit="ratio",
-        method="",
-        estimand="",
-        n_trials=20,
-    )
+    value = (low * high) ** 0.5
+    return Estimate(value=value, low=low, high=high, unit="ratio", method="", estimand="", n_trials=20)
 
 
 @pytest.mark.parametrize("n_blocks", range(1, 21))
@@ -293,28 +247,16 @@ def test_a_p_value_is_printed_only_where_blocks_of_one_sign_reach_05_in_any_fami
     floor = smallest_p(n_blocks)
     alone = adjust_pvalues([floor, *[1.0] * (family - 1)], method="bh")[0]
     assert alone is not None and p_can_tell(n_blocks, family) == (n_blocks >= 5 and alone <= 0.05)
-    said = decide(
-        a_ratio(1.1, 1.3),
-        a_ratio(1.12, 1.28),
-        n_blocks=n_blocks,
-        margin=0.05,
-        p_adjusted=alone,
-        family_size=family,
-    )
+    ratios = a_ratio(1.1, 1.3), a_ratio(1.12, 1.28)
+    said = decide(*ratios, n_blocks=n_blocks, margin=0.05, p_adjusted=alone, family_size=family)
     assert said.p_adjusted is None or said.p_adjusted <= 0.05
     assert (said.verdict == Verdict.DIFFERENT) == (n_blocks >= 5)
 
 
 def test_a_p_value_that_is_printed_never_contradicts_the_verdict() -> None:
     def said(p: float, n_blocks: int = 10) -> tuple[Verdict, float | None]:
-        found = decide(
-            a_ratio(1.01, 1.3),
-            a_ratio(1.03, 1.28),
-            n_blocks=n_blocks,
-            margin=0.05,
-            p_adjusted=p,
-            family_size=12,
-        )
+        ratios = a_ratio(1.01, 1.3), a_ratio(1.03, 1.28)
+        found = decide(*ratios, n_blocks=n_blocks, margin=0.05, p_adjusted=p, family_size=12)
         return found.verdict, found.p_adjusted
 
     assert said(0.04) == (Verdict.DIFFERENT, 0.04)

@@ -42,14 +42,6 @@ def test_more_blocks_and_less_spread_tell_smaller_ratios() -> None:
     assert 1 < told.low < told.value < told.high
 
 
-def test_a_ratio_between_the_arms_changes_nothing() -> None:
-    rng = np.random.default_rng(2)
-    a, b = np.exp(rng.normal(0, 0.03, 10)), np.exp(rng.normal(0, 0.03, 10))
-    assert detectable_ratio(7 * a, b, n_blocks=10).value == pytest.approx(
-        detectable_ratio(a, b, n_blocks=10).value
-    )
-
-
 def test_too_few_pairs_and_pairs_without_spread_say_so() -> None:
     few = detectable_ratio([1.0, 1.1], [1.0, 1.2], n_blocks=10)
     assert few.value is None and f"fewer than {FEWEST_PAIRS}" in few.warnings[0]
@@ -68,10 +60,3 @@ def test_every_pair_of_a_session_has_its_curve_and_the_duplicate_is_first() -> N
     assert {curve.variant for curve in others} == set(trials["variant"]) - {"go-nethttp"}
     at_10, at_20 = (point.ratio for point in others[-1].smallest)
     assert (at_10.value or 0) > (at_20.value or 0) > 1 and at_10.inputs
-
-
-def test_a_session_without_a_duplicate_has_curves_of_its_variants_alone() -> None:
-    trials = made_up_trials().query("language != 'rust' and logging == 'off' and not duplicate")
-    curves = power_curve(trials, "throughput_per_s", reference="go-nethttp")
-    assert curves and not any(one.twice for one in curves)
-    assert power_curve(pd.DataFrame(trials).iloc[:0], "throughput_per_s", reference="go-nethttp") == ()

@@ -14,7 +14,6 @@ from harness.analysis.stats.session_agreement import (
     agreement,
     expected,
     expected_agreement,
-    kind_at,
     kinds_of,
     side_of,
 )
@@ -68,19 +67,6 @@ def test_at_the_edge_of_being_told_one_session_in_two_decides() -> None:
     found = [chances(side(float(mean), margin=None), side(float(mean), margin=None)) for mean in means]
     assert 0.35 < np.mean([one["agree"] for one in found]) < 0.65
     assert all(one["contradict"] == 0 for one in found)
-
-
-def test_what_is_expected_does_not_depend_on_how_far_apart_two_sessions_of_one_mean_were() -> None:
-    near = kinds_of(side(0.03), side(0.03))
-    far = kinds_of(side(0.10), side(-0.04))
-    assert np.array_equal(near, far)
-    assert kind_at(side(0.10), side(-0.10), 0.10, -0.10) == "contradict"
-
-
-def test_a_session_that_says_little_hardly_moves_the_mean() -> None:
-    sure, vague = side(0.3, error=0.005), side(0.0, error=0.5)
-    assert chances(sure, vague)["agree"] < 0.1
-    assert chances(sure, sure)["agree"] == 1
 
 
 def test_the_interval_is_wider_where_variants_move_together() -> None:

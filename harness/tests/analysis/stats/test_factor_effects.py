@@ -103,11 +103,6 @@ def test_duplicates_do_not_count_and_a_factor_that_was_left_out_is_noticed() -> 
         interactions(table.assign(latency_p99_s=0.0), "latency_p99_s", FACTORS)
 
 
-def test_a_resolution_above_a_cells_latency_refuses_its_interactions() -> None:
-    table = trials(noise=0.02).assign(latency_resolution_s=0.05)
-    assert all(effect.ratio.value is None for effect in interactions(table, "latency_p99_s", FACTORS))
-
-
 def test_an_interaction_between_trials_that_the_generator_bounded_shows_nothing_and_says_so() -> None:
     bound = trials(noise=0.01).assign(bound_by="generator", throughput_per_s=100.0)
     for effect in interactions(bound, "latency_p99_s", FACTORS):

@@ -41,13 +41,6 @@ def test_intervals_over_blocks_hold_the_truth_about_as_often_as_they_say() -> No
     assert (hits >= 16).all(), hits
 
 
-def test_a_program_that_scales_linearly_has_no_peak_within_the_sizes() -> None:
-    cores, blocks = np.tile(SIZES, 3), np.repeat(np.arange(3), len(SIZES))
-    fit = fit_usl(cores, usl(cores, 500.0, 0.0, 0.0), blocks, n_resamples=20)
-    assert fit.peak_cores.value is None
-    assert "beyond the numbers of cores that were measured" in fit.peak_cores.warnings
-
-
 def test_fewer_than_three_blocks_give_no_interval() -> None:
     fit = fit_usl(*session(1, n_blocks=2))
     assert (fit.contention.low, fit.contention.high) == (None, None)

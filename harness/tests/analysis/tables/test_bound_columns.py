@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 from functools import cache
 
 import pandas as pd
@@ -10,9 +11,10 @@ import pytest
 
 from harness.analysis.stats.comparisons import compare
 from harness.analysis.tables import schema
-from harness.analysis.tables.bound_columns import bound_columns
+from harness.analysis.tables.bound_columns import bound_columns, read_database, use_of
 from harness.analysis.tables.tidy import read_samples
 from harness.analysis.tables.trial_row import trial_row
+from harness.errors import InputError
 from harness.model import Verdict
 from harness.store import Store
 from harness.tests.support.synthetic import ROOT
@@ -55,25 +57,11 @@ def test_go_never_bounds_its_trials_and_a_generator_that_fills_shared_cores_is_n
     assert shared["flags"].str.contains("generator_bottleneck").sum() == 0
 
 
-def test_trials_with_a_cold_generator_are_named_among_those_that_kept_their_rate() -> None:
-    trials = trials_of("gc-peaks")
-    cold = trials[trials["generator_share"] > 0.7]
-    assert len(cold) >= 3
-    assert set(cold["bound_by"]) == {"machine"}
-    assert cold["bound_why"].str.contains("most by the generator").all()
-    assert not cold["flags"].str.contains("generator_bottleneck").any()
-    assert (trials.loc[trials["generator_share"] < 0.35, "bound_by"] == "offered").all()
-
-
 def test_a_database_that_uses_most_of_the_shared_cores_is_said() -> None:
     trials = trials_of("bank-rematch")
     per_statement = trials[trials["connections"] == "per-statement"]
     assert per_statement["bound_why"].str.contains("most by the database or upstream").any()
     assert trials["backing_share"].notna().all()
-
-
-def test_a_start_up_trial_has_no_bound() -> None:
-    assert trials_of("strings-startup")["bound_by"].isna().all()
 
 
 def test_the_reader_of_a_request_log_is_part_of_its_trial_and_no_noise() -> None:
@@ -89,3 +77,29 @@ def test_the_reader_of_a_request_log_is_part_of_its_trial_and_no_noise() -> None
             assert "noisy_machine" in record.flags
             assert other_cpu_s < (record.machine.other_cpu_s or 0.0)
     assert read["flags"].str.contains("noisy_machine").sum() < 5
+
+
+def watched(*rows: tuple[float, int, int]) -> bytes:
+    head = (
+        "epoch_s,n_active,n_idle,n_idle_in_transaction,n_starting,n_waiting_for_lock,n_locks_not_granted,"
+        "deadlocks,xact_commit,xact_rollback\n"
+    )
+    return (head + "".join(f"{t},{a},{i},1,0,0,0,0,{int(t)},0\n" for t, a, i in rows)).encode()
+
+
+def test_connections_are_counted_within_the_window_and_a_cut_last_line_is_left_out() -> None:
+    text = watched((10.0, 50, 50), (20.0, 3, 4), (20.5, 1, 9), (30.0, 99, 0)) + b"30.5,7"
+    used = use_of(read_database(io.BytesIO(text)), (15.0, 25.0))
+    assert used is not None
+    assert (used.most_connections, used.most_active) == (11, 3)
+    assert use_of(read_database(io.BytesIO(text)), (40.0, 50.0)) is None
+
+
+@pytest.mark.parametrize("text", [b"", b"a,b\n1,2\n"])
+def test_a_file_that_the_watch_did_not_write_is_refused(text: bytes) -> None:
+    with pytest.raises(InputError):
+        read_database(io.BytesIO(text))
+
+
+def test_an_empty_watch_has_no_use() -> None:
+    assert use_of(read_database(io.BytesIO(watched())), (0.0, 100.0)) is None

@@ -8,18 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.analysis.tables.layout import load_trials
-from harness.analysis.tables.runtime_columns import (
-    COMPILED,
-    TOTAL,
-    compiled_s,
-    is_compiled_ahead,
-    native_memory,
-    request_columns,
-    runtime_columns,
-    with_age,
-)
-from harness.analysis.tables.tidy import tidy
+from harness.analysis.tables import runtime_columns as module
+from harness.analysis.tables.runtime_columns import native_memory, request_columns, runtime_columns, with_age
 from harness.errors import InputError
 from harness.model import TrialRecord
 from harness.model.trial import pod_metrics_file
@@ -100,19 +90,16 @@ def test_bytes_and_calls_are_over_the_requests_of_their_load(session: SessionFol
         "allocated_bytes_per_request": pytest.approx(1e8 / record.load.n_requests),  # type: ignore[union-attr]  # as above
         "system_calls_per_request": 2.5,
     }
-    untold = record_of(session, "go-gogc-100").model_copy(
-        update={"extra": {"system_calls": {"unavailable": "no perf"}}}
-    )
-    assert request_columns(session, untold) == {}
+    unavailable = {"extra": {"system_calls": {"unavailable": "no perf"}}}
+    assert request_columns(session, record_of(session, "go-gogc-100").model_copy(update=unavailable)) == {}
 
 
 def in_two_pods(session: SessionFolder, record: TrialRecord, **files: tuple[str, str]) -> TrialRecord:
     """The trial as one of two pods, which said this at its boundaries; the service's address led to either."""
     boundaries = []
     for boundary in record.boundaries:
-        for pod, text in zip(
-            ("pod-1", "pod-2"), files.get(boundary.name.replace("-", "_"), ()), strict=False
-        ):
+        texts = files.get(boundary.name.replace("-", "_"), ())
+        for pod, text in zip(("pod-1", "pod-2"), texts, strict=False):
             file = session.folder / record.planned.trial_id / pod_metrics_file(boundary.name, pod)
             file.write_text(text, "utf-8")
         boundaries.append(boundary.model_copy(update={"answered_by_pod": {"pod-1": 1, "pod-2": 1}}))
@@ -124,12 +111,8 @@ def test_of_pods_each_is_compared_with_itself_and_the_load_has_their_sum(session
     record = record_of(session, "go-gogc-100", before_load=later(METRICS, 9), after_load=METRICS)
     with pytest.raises(InputError, match="pauses became fewer"):
         runtime_columns(session, record)
-    pods = in_two_pods(
-        session,
-        record,
-        before_load=(later(METRICS, 9), METRICS),
-        after_load=(later(METRICS, 12), later(METRICS, 4)),
-    )
+    told = {"before_load": (later(METRICS, 9), METRICS), "after_load": (later(METRICS, 12), later(METRICS, 4))}
+    pods = in_two_pods(session, record, **told)
     columns, alone = runtime_columns(session, pods), record_of(session, "go-gogc-100", after_load=METRICS)
     assert columns["go_collections"] == 3 + 4
     assert columns["go_heap_bytes"] == 2 * runtime_columns(session, alone)["go_heap_bytes"]  # type: ignore[operator]  # both are counts
@@ -161,28 +144,18 @@ def test_a_trial_whose_jvm_compiles_longer_than_a_warm_one_is_flagged(
     assert (shown["compile_s"], shown["measurement_s"], shown["flags"]) == (found, 4.0, flags)
     assert with_age(row | {"measurement_s": None}, told_s)["flags"] == "noisy_machine"
     searched = with_age(row | {"search_load_s": 1000.0}, told_s)
-    assert searched["flags"] == "noisy_machine", (
-        "what compiled during the loads of a search is a share of them too"
-    )
+    assert searched["flags"] == "noisy_machine"  # compiling during the loads of a search is a share of them
 
 
 @pytest.mark.parametrize(
     ("compiled_ahead", "warm_class", "compile_s", "age"),
     [
-        (False, "settled", 0.1, "warm"),
-        (False, "settled", 0.2, "warm"),
-        (False, "settled", 0.21, "young"),
-        (False, "not settled", 0.1, "young"),
-        (False, "ended", 0.1, "young"),
-        (False, None, 0.21, "young"),
-        (False, None, 0.1, None),
-        (False, "settled", None, None),
-        (False, None, None, None),
-        (True, None, None, "aot-compiled"),
-        (True, "settled", None, "aot-compiled"),
-        (True, "not settled", None, "young"),
+        (False, "settled", 0.2, "warm"), (False, "settled", 0.21, "young"), (False, "not settled", 0.1, "young"),
+        (False, "ended", 0.1, "young"), (False, None, 0.21, "young"), (False, None, 0.1, None),
+        (False, "settled", None, None), (False, None, None, None), (True, None, None, "aot-compiled"),
+        (True, "settled", None, "aot-compiled"), (True, "not settled", None, "young"),
     ],
-)
+)  # fmt: skip
 def test_the_age_of_a_trial_is_from_what_was_recorded(
     compiled_ahead: bool, warm_class: str | None, compile_s: float | None, age: str | None
 ) -> None:
@@ -193,21 +166,20 @@ def test_the_age_of_a_trial_is_from_what_was_recorded(
 
 def test_go_and_native_images_are_compiled_ahead_and_a_jvm_is_not(session: SessionFolder) -> None:
     go, java = (record_of(session, name) for name in ("go-gogc-100", "g1-3x"))
-    assert is_compiled_ahead(session.header, go) and not is_compiled_ahead(session.header, java)
+    assert module.is_compiled_ahead(session.header, go) and not module.is_compiled_ahead(session.header, java)
     cell = java.planned.configuration
-    variant = cell.variant.model_copy(
-        update={"runtime": cell.variant.runtime.model_copy(update={"form": "native"})}
-    )
+    runtime = cell.variant.runtime.model_copy(update={"form": "native"})
+    variant = cell.variant.model_copy(update={"runtime": runtime})
     cell = cell.model_copy(update={"variant": variant})
     native = java.model_copy(update={"planned": java.planned.model_copy(update={"configuration": cell})})
-    assert is_compiled_ahead(session.header, native)
+    assert module.is_compiled_ahead(session.header, native)
 
 
 def test_in_pods_compiling_is_what_their_jvms_say_on_average(session: SessionFolder) -> None:
     record = record_of(session, "go-gogc-100", before_load="", after_load="")
-    said = {name: (f"{COMPILED} {a}\n", f"{COMPILED} {b}\n") for name, a, b in EDGES}
-    assert compiled_s(session, in_two_pods(session, record, **said)) == pytest.approx((3.0 + 1.0) / 2)
-    assert compiled_s(session, record) is None
+    said = {name: (f"{module.COMPILED} {a}\n", f"{module.COMPILED} {b}\n") for name, a, b in EDGES}
+    assert module.compiled_s(session, in_two_pods(session, record, **said)) == pytest.approx((3.0 + 1.0) / 2)
+    assert module.compiled_s(session, record) is None
 
 
 def test_native_memory_has_a_row_for_each_category_at_each_boundary(session: SessionFolder) -> None:
@@ -217,17 +189,4 @@ def test_native_memory_has_a_row_for_each_category_at_each_boundary(session: Ses
     assert list(frame["boundary"].unique()) == ["before-load", "after-load"]
     after = frame[frame["boundary"] == "after-load"].set_index("category")["committed_bytes"]
     assert after["Java Heap"] == 40960 * 1024
-    assert after.drop(TOTAL).sum() == pytest.approx(after[TOTAL], rel=1e-3)
-
-
-def test_an_answer_that_is_none_names_its_file(session: SessionFolder) -> None:
-    record = record_of(session, "serial-3x", before_load="4711:\nNative memory tracking is not enabled\n")
-    with pytest.raises(InputError, match=r"boundary-before-load\.nmt\.txt"):
-        native_memory(session, record)
-
-
-def test_the_columns_reach_the_table_of_trials(tmp_path: Path) -> None:
-    make_session(tmp_path, "gc-peaks", "smoke")
-    tidy(tmp_path)
-    frame = load_trials(tmp_path, "gc-peaks")
-    assert {"go_collections", "go_paused_s", "go_heap_bytes", "go_memory_bytes"} <= set(frame.columns)
+    assert after.drop(module.TOTAL).sum() == pytest.approx(after[module.TOTAL], rel=1e-3)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ from harness.evidence import Evidence
 from harness.evidence.opening import find_evidence
 from harness.pipeline import StageParameters
 from harness.questions.validity import audit
-from harness.rows import Session, along, attribute, warm_up_curves
+from harness.rows import Session, along, warm_up_curves
 from harness.tests.support.synthetic import make_project, make_session
 
 SETTLE_S = 0.9
@@ -74,18 +75,13 @@ def test_columns_of_the_load_are_those_of_its_settled_requests(whole: Evidence, 
 
 
 def test_every_column_that_a_head_can_change_is_without_it(whole: Evidence, settled: Evidence) -> None:
-    numbers = whole.trials.select_dtypes("number").drop(
-        columns=["block", "position", "settle_s", *OF_THE_WHOLE]
-    )
+    numbers = whole.trials.select_dtypes("number")
+    numbers = numbers.drop(columns=["block", "position", "settle_s", *OF_THE_WHOLE])
     measured = [str(name) for name in numbers if numbers[name].notna().any()]
     assert {"cpu_s_per_request", "service_cores", "generator_cores", "latency_p99_s"} < set(measured)
     same = [name for name in measured if numbers[name].equals(settled.trials[name])]
-    by_chance = {
-        "n_errors",
-        "rss_max_bytes",
-        "latency_p50_s",
-        "latency_p90_s",
-    }  # none, constant, whole milliseconds
+    # none, constant, whole milliseconds
+    by_chance = {"n_errors", "rss_max_bytes", "latency_p50_s", "latency_p90_s"}
     assert set(same) <= by_chance | {name for name in same if name.startswith("go_")}
 
 
@@ -113,13 +109,6 @@ def test_a_ratio_of_loops_is_that_of_their_settled_requests(settled: Evidence) -
     assert rows.loc["serial-64m", "value"] == pytest.approx(expected)
 
 
-def test_what_is_said_of_peaks_and_the_table_of_trials_have_one_median(settled: Evidence) -> None:
-    session = Session(root=settled.root, experiment=settled.experiment, evidence=settled)
-    told = {one.trial.rpartition("/")[2]: one.latency_s["p50"] for one in attribute(session)}
-    rows = settled.trials.set_index("trial_id")["latency_p50_s"]
-    assert told and all(rows[trial] == median for trial, median in told.items())
-
-
 def test_latencies_of_every_kind_are_settled_and_the_warm_up_curve_is_not(settled: Evidence) -> None:
     trials = settled.trials
     counted = int(trials.loc[~trials["duplicate"], "n_requests"].sum())
@@ -139,9 +128,8 @@ def test_the_audit_holds_the_row_against_the_requests_that_count(settled: Eviden
 def test_a_tool_without_single_requests_tells_nothing_of_a_load_with_a_head(settled: Evidence) -> None:
     session = settled.sessions[0]
     record = session.record(min(session.finished()))
-    row = trial_row(
-        session.header, record, source="measured", requests=None, samples=None, echo=None, damage=None
-    )
+    nothing: dict[str, Any] = dict.fromkeys(("requests", "samples", "echo", "damage"))
+    row = trial_row(session.header, record, source="measured", **nothing)
     assert row["settle_s"] == SETTLE_S
     for name in ("n_requests", "throughput_per_s", "measurement_s", "latency_mean_s", "latency_max_s"):
         assert pd.isna(row.get(name, np.nan))  # type: ignore[call-overload]  # a cell

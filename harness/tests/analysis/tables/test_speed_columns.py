@@ -36,50 +36,40 @@ def rows_of(*ratios: float, load: str = "saturation") -> list[dict[str, object]]
     ]
 
 
-def test_a_slower_trial_is_excluded_the_machine_bounded_it_and_the_reason_says_by_how_much() -> None:
-    rows = rows_of(*[1.0] * FEWEST_TRIALS, 1.27)
+@pytest.mark.parametrize(
+    ("ratio", "words"), [(1.27, "machine: the service's CPUs took 27 % longer"), (0.7, "30 % shorter")]
+)
+def test_a_trial_at_another_speed_is_excluded_and_the_machine_bounded_it(ratio: float, words: str) -> None:
+    rows = rows_of(*[1.0] * FEWEST_TRIALS, ratio)
     assert exclude_other_speeds(rows) == [rows[-1]]
     assert rows[-1]["excluded"] and rows[-1]["bound_by"] == "machine"
-    assert str(rows[-1]["exclusion_reason"]).startswith("machine: the service's CPUs took 27 % longer")
+    assert words in str(rows[-1]["exclusion_reason"])
     assert not any(row["excluded"] for row in rows[:-1])
 
 
-def test_a_faster_trial_is_excluded_too() -> None:
-    rows = rows_of(*[1.0] * FEWEST_TRIALS, 0.7)
-    (found,) = exclude_other_speeds(rows)
-    assert "30 % shorter" in str(found["exclusion_reason"])
-
-
-@pytest.mark.parametrize("ratio", [1 + SPEED_DIFFERS - 0.001, 1 / (1 + SPEED_DIFFERS) + 0.001])
-def test_a_trial_within_the_limit_is_kept(ratio: float) -> None:
-    assert exclude_other_speeds(rows_of(*[1.0] * FEWEST_TRIALS, ratio)) == []
+@pytest.mark.parametrize(
+    "rows",
+    [
+        rows_of(*[1.0] * FEWEST_TRIALS, 1 + SPEED_DIFFERS - 0.001),
+        rows_of(*[1.0] * FEWEST_TRIALS, 1 / (1 + SPEED_DIFFERS) + 0.001),
+        rows_of(*[1.0] * (FEWEST_TRIALS - 2), 2.0),
+        rows_of(*[1.0] * FEWEST_TRIALS) + rows_of(*[1.3] * FEWEST_TRIALS, load="rate"),
+        [*rows_of(*[1.0] * FEWEST_TRIALS), {"service_step_s": None, "load_name": "saturation", "excluded": False}],
+    ],
+    ids=["a little slower", "a little faster", "too few to judge", "another load", "not read"],
+)  # fmt: skip
+def test_all_others_are_kept(rows: list[dict[str, object]]) -> None:
+    assert exclude_other_speeds(rows) == []
 
 
 @pytest.mark.parametrize(("bound_by", "n"), [("service", 0), ("offered", 1)])
 def test_a_slower_generator_counts_where_the_service_was_not_the_limit(bound_by: str, n: int) -> None:
-    rows = [
-        row | {"generator_step_s": USUAL_S, "bound_by": bound_by}
-        for row in rows_of(*[1.0] * (FEWEST_TRIALS + 1))
-    ]
+    usual = rows_of(*[1.0] * (FEWEST_TRIALS + 1))
+    rows = [row | {"generator_step_s": USUAL_S, "bound_by": bound_by} for row in usual]
     rows[3]["generator_step_s"] = 1.3 * USUAL_S
     found = exclude_other_speeds(rows)
     assert found == rows[3 : 3 + n]
-    if n:
-        assert "the generator's CPUs took 30 % longer" in str(found[0]["exclusion_reason"])
-
-
-def test_few_trials_have_no_middle_to_be_held_against() -> None:
-    assert exclude_other_speeds(rows_of(*[1.0] * (FEWEST_TRIALS - 2), 2.0)) == []
-
-
-def test_trials_are_held_against_those_under_the_same_load() -> None:
-    rows = rows_of(*[1.0] * FEWEST_TRIALS) + rows_of(*[1.3] * FEWEST_TRIALS, load="rate")
-    assert exclude_other_speeds(rows) == []
-
-
-def test_a_trial_without_readings_is_neither_judged_nor_held_against() -> None:
-    unread: dict[str, object] = {"service_step_s": None, "load_name": "saturation", "excluded": False}
-    assert exclude_other_speeds([*rows_of(*[1.0] * FEWEST_TRIALS), unread]) == []
+    assert all("the generator's CPUs took 30 % longer" in str(row["exclusion_reason"]) for row in found)
 
 
 def test_a_trial_that_failed_keeps_its_own_reason() -> None:

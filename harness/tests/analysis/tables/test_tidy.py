@@ -18,14 +18,7 @@ from harness.errors import InputError
 from harness.model import EchoReading
 from harness.store.writing import SessionWriter, TrialFolder
 from harness.tests.support.oha_output import oha_db
-from harness.tests.support.toy_sessions import (
-    EPOCH,
-    N_REQUESTS,
-    header,
-    make_session,
-    trial_ids,
-    write_load,
-)
+from harness.tests.support.toy_sessions import EPOCH, N_REQUESTS, header, make_session, trial_ids, write_load
 
 
 def test_a_trial_becomes_a_row_with_its_units(tmp_path: Path) -> None:
@@ -53,29 +46,21 @@ def test_the_echo_services_latencies_are_those_under_the_load_and_mix_of_the_tri
     asked = session.record(trial_ids(session)[0]).planned.configuration
     assert asked.load is not None
     told = {"latency_mean_s": 2e-4, "latency_quantiles_s": {"p50": 1e-4, "p99": 6e-4}}
-    reading = EchoReading.model_validate(
-        {"load": asked.load, "mix": asked.mix, "achieved_per_s": 9.0, "n_requests": 27, "duration_s": 3.0}
-        | told
-    )
+    about = {"load": asked.load, "mix": asked.mix, "achieved_per_s": 9.0, "n_requests": 27, "duration_s": 3.0}
+    reading = EchoReading.model_validate(about | told)
     other = reading.model_copy(update={"mix": "another", "latency_mean_s": 7.0})
     SessionWriter(session, min_free_bytes=0).write_echo((other, reading))
     assert tidy(tmp_path).n_fresh == 10, "rows of before are stale"
     row = load_trials(tmp_path, "toy").set_index("trial_id").loc[trial_ids(session)[0]]
-    assert (row["echo_latency_mean_s"], row["echo_latency_p50_s"], row["echo_latency_p99_s"]) == (
-        2e-4,
-        1e-4,
-        6e-4,
-    )
+    assert row[[f"echo_latency_{name}_s" for name in ("mean", "p50", "p99")]].tolist() == [2e-4, 1e-4, 6e-4]
     assert np.isnan(row["echo_latency_p999_s"])
 
 
 def test_a_damaged_echo_file_costs_its_latencies_and_nothing_else(tmp_path: Path) -> None:
     session = make_session(tmp_path)
     (session.folder / "echo.json").write_text("[", "utf-8")
-    result = tidy(tmp_path)
-    assert result.n_fresh == 10 and any(
-        "echo.json" in problem for problem in load_exclusions(tmp_path, "toy").problems
-    )
+    assert tidy(tmp_path).n_fresh == 10
+    assert any("echo.json" in problem for problem in load_exclusions(tmp_path, "toy").problems)
 
 
 def test_latency_is_of_correct_answers_only(tmp_path: Path) -> None:
@@ -177,13 +162,6 @@ def test_what_is_missing_is_named_with_the_command_that_makes_it(tmp_path: Path)
     with pytest.raises(InputError, match="toy: no session of this experiment"):
         tidy(tmp_path, ["toy"])
     assert tidy(tmp_path).experiments == ()
-
-
-def test_a_factor_named_like_a_standard_column_keeps_both(tmp_path: Path) -> None:
-    make_session(tmp_path)
-    tidy(tmp_path)
-    rows = load_trials(tmp_path, "toy")
-    assert set(rows["generator"]) == set(rows["factor_generator"]) == {"jmeter"}
 
 
 def test_from_raw_to_a_comparison_that_names_its_trials(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from pydantic import ValidationError
 from scipy.signal import lfilter
 
 from harness.analysis.warmup.classify import SteadyState, classify_warmup, detect_changepoints
@@ -31,14 +30,6 @@ EXAMPLES = settings(max_examples=15, deadline=None, derandomize=True)
 
 
 @EXAMPLES
-@given(seed=seeds, scale=st.sampled_from([1e-6, 0.25, 3.0, 1e9]), shift=st.sampled_from([-1e3, 0.0, 50.0]))
-def test_change_points_do_not_depend_on_scale_or_offset(seed: int, scale: float, shift: float) -> None:
-    series = stepped([100, 120, 100], [60, 70, 80], seed=seed)
-    moved = detect_changepoints(scale * (series + shift), penalty=20.0, min_size=5)
-    assert moved == detect_changepoints(series, penalty=20.0, min_size=5)
-
-
-@EXAMPLES
 @given(seed=seeds, min_size=st.integers(2, 20))
 def test_change_points_reverse_with_the_series(seed: int, min_size: int) -> None:
     series = stepped([100, 110, 95], [50, 60, 55], seed=seed)
@@ -55,27 +46,6 @@ def test_no_segment_is_shorter_than_the_least(seed: int, min_size: int, penalty:
     assert all(np.diff([0, *found, 90]) >= min_size)
 
 
-def _gaussian_cost(series: Series, indices: tuple[int, ...]) -> float:
-    unit = (series - series.mean()) / series.std()
-    return sum(len(part) * float(np.log(part.var() + 1e-6)) for part in np.split(unit, list(indices)))
-
-
-@pytest.mark.parametrize("min_size", [2, 7])
-def test_no_other_segmentation_is_cheaper_than_the_one_found(min_size: int) -> None:
-    n, penalty = 26, 3.0
-    for seed in range(12):
-        series = np.random.default_rng(seed).standard_normal(n)
-        series[n // 2 :] += 2.0
-        found = detect_changepoints(series, penalty=penalty, min_size=min_size)
-        ours = _gaussian_cost(series, found) + penalty * len(found)
-        for first in range(min_size, n - min_size + 1):
-            one = _gaussian_cost(series, (first,)) + penalty
-            assert ours <= one + 1e-9
-            for second in range(first + min_size, n - min_size + 1):
-                assert ours <= _gaussian_cost(series, (first, second)) + 2 * penalty + 1e-9
-        assert ours <= _gaussian_cost(series, ()) + 1e-9
-
-
 def test_a_change_of_variance_alone_is_a_change_point() -> None:
     rng = np.random.default_rng(4)
     series = np.concatenate([rng.normal(0, 1, 200), rng.normal(0, 4, 200)])
@@ -87,10 +57,6 @@ def test_a_change_of_variance_alone_is_a_change_point() -> None:
 @pytest.mark.parametrize("values", [[], [1.0], [5.0] * 400, [0.0] * 400, [0.1] * 400])
 def test_a_constant_or_tiny_series_has_no_change_point(values: list[float]) -> None:
     assert detect_changepoints(values) == ()
-
-
-def test_too_few_windows_for_two_segments_is_said() -> None:
-    assert detect_changepoints([1.0, 2.0, 3.0]) == ()
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
@@ -106,29 +72,47 @@ def test_bad_arguments_are_refused() -> None:
     series = np.arange(400.0)
     with pytest.raises(InputError, match="one number per window"):
         classify_warmup(np.ones((20, 20)))
-    with pytest.raises(InputError, match="penalty"):
-        detect_changepoints(series, penalty=0.0)
-    with pytest.raises(InputError, match="penalty"):
-        detect_changepoints(series, penalty=float("nan"))
-    with pytest.raises(InputError, match="two windows"):
-        detect_changepoints(series, min_size=1)
     with pytest.raises(InputError, match="tolerance"):
         classify_warmup(series, tolerance=-0.1)
+    with pytest.raises(InputError, match="two windows"):
+        detect_changepoints(series, min_size=1)
+    for penalty in (0.0, float("nan")):
+        with pytest.raises(InputError, match="penalty"):
+            detect_changepoints(series, penalty=penalty)
 
 
-def test_each_class_is_recognised_and_its_steady_state_located() -> None:
-    flat = classify_warmup(stepped([100], [400]))
-    warm = classify_warmup(stepped([130, 115, 100], [60, 60, 300]))
-    slow = classify_warmup(stepped([100, 115], [100, 300]))
-    never = classify_warmup(stepped([100, 115, 100, 115, 100], [70] * 5))
-    assert (flat.kind, flat.steady_from) == (SteadyState.FLAT, 0)
-    assert warm.kind is SteadyState.WARM_UP
-    assert warm.steady_from is not None
-    assert abs(warm.steady_from - 120) <= 2
-    assert slow.kind is SteadyState.SLOWDOWN
-    assert slow.steady_from is not None
-    assert abs(slow.steady_from - 100) <= 2
-    assert (never.kind, never.steady_from) == (SteadyState.NO_STEADY_STATE, None)
+SPIKE = stepped([100], [400]) + 5_000.0 * (np.arange(400) == 200)
+SLOW_DECAY, QUIET_DECAY = 32 * np.exp(-np.arange(500) / 15), 20 * np.exp(-np.arange(500) / 40)
+
+
+@pytest.mark.parametrize(
+    ("series", "kind", "steady_from", "why"),
+    [
+        (stepped([100], [400]), SteadyState.FLAT, 0, ""),
+        (stepped([130, 115, 100], [60, 60, 300]), SteadyState.WARM_UP, 120, ""),
+        (stepped([100, 115], [100, 300]), SteadyState.SLOWDOWN, 100, ""),
+        (stepped([100, 115, 100, 115, 100], [70] * 5), SteadyState.NO_STEADY_STATE, None, ""),
+        (1e200 * stepped([130, 100], [100, 300]), SteadyState.WARM_UP, 100, ""),
+        (SPIKE, SteadyState.FLAT, 0, ""),
+        (np.full(500, 0.1), SteadyState.FLAT, 0, "clock"),
+        (stepped([100], [299]), SteadyState.UNDECIDABLE, None, "300"),
+        (np.zeros(0), SteadyState.UNDECIDABLE, None, "300"),
+        (SLOW_DECAY + stepped([100], [500], rho=0.9, seed=1), SteadyState.UNDECIDABLE, None, "gradual start"),
+    ],
+)  # fmt: skip
+def test_each_class_is_recognised_and_its_steady_state_located(
+    series: Series, kind: SteadyState, steady_from: int | None, why: str
+) -> None:
+    found = classify_warmup(series)
+    assert found.kind is kind
+    assert (found.steady_from is None) == (steady_from is None)
+    assert abs((found.steady_from or 0) - (steady_from or 0)) <= 2
+    assert why in " ".join(found.warnings)
+
+
+def test_a_gradual_warm_up_is_recognised_in_quieter_noise() -> None:
+    series = QUIET_DECAY + stepped([100], [500], rho=0.3, seed=1)
+    assert classify_warmup(series).kind is SteadyState.WARM_UP
 
 
 def test_for_throughput_a_rising_series_warms_up() -> None:
@@ -138,28 +122,11 @@ def test_for_throughput_a_rising_series_warms_up() -> None:
     assert classify_warmup(-series, better="lower").kind is SteadyState.WARM_UP
 
 
-def test_a_series_that_starts_better_and_worse_is_a_slowdown() -> None:
-    assert classify_warmup(stepped([130, 85, 100], [60, 60, 300])).kind is SteadyState.SLOWDOWN
-
-
 def test_a_shift_within_the_tolerance_is_listed_but_no_end_of_the_steady_state() -> None:
     series = stepped([103, 100], [200, 200], sd=0.5)
     found = classify_warmup(series)
-    assert found.kind is SteadyState.FLAT
-    assert len(found.changepoints) == 1
+    assert found.kind is SteadyState.FLAT and len(found.changepoints) == 1
     assert classify_warmup(series, tolerance=0.01).kind is SteadyState.WARM_UP
-
-
-@settings(max_examples=6, deadline=None, derandomize=True)
-@given(seed=seeds, scale=st.sampled_from([1e-6, 1e-3, 7.0, 1e8]))
-def test_the_class_does_not_depend_on_the_unit(seed: int, scale: float) -> None:
-    series = stepped([112, 100], [120, 280], rho=0.6, seed=seed)
-    one, other = classify_warmup(series), classify_warmup(scale * series)
-    assert (one.kind, one.changepoints, one.steady_from) == (
-        other.kind,
-        other.changepoints,
-        other.steady_from,
-    )
 
 
 @settings(max_examples=6, deadline=None, derandomize=True)
@@ -169,76 +136,14 @@ def test_shifts_of_the_level_do_not_depend_on_an_offset(seed: int, shift: float)
     assert classify_warmup(series).changepoints == classify_warmup(series + shift).changepoints
 
 
-def test_the_same_seed_gives_the_same_answer() -> None:
-    series = stepped([108, 100], [100, 250], rho=0.8, seed=3)
-    assert classify_warmup(series, seed=5) == classify_warmup(series, seed=5)
-
-
-@pytest.mark.parametrize("n", [0, 1, 299])
-def test_fewer_than_300_windows_cannot_be_classified(n: int) -> None:
-    found = classify_warmup(stepped([100], [n]))
-    assert (found.kind, found.steady_from) == (SteadyState.UNDECIDABLE, None)
-    assert "300" in found.warnings[0]
-
-
-def test_equal_windows_are_flat_and_the_clock_is_doubted() -> None:
-    found = classify_warmup(np.full(500, 0.1))
-    assert found.kind is SteadyState.FLAT
-    assert "clock" in found.warnings[0]
-
-
-def test_whole_milliseconds_are_no_change() -> None:
-    rng = np.random.default_rng(2)
-    found = classify_warmup(np.where(rng.random(500) < 0.2, 2.0, 1.0))
-    assert (found.kind, found.changepoints) == (SteadyState.FLAT, ())
-
-
-def test_a_single_spike_is_no_change_of_level() -> None:
-    series = stepped([100], [400])
-    series[200] += 5_000.0
-    assert classify_warmup(series).kind is SteadyState.FLAT
-
-
-def test_huge_values_overflow_nothing() -> None:
-    assert classify_warmup(1e200 * stepped([130, 100], [100, 300])).kind is SteadyState.WARM_UP
-
-
 def test_a_random_walk_is_undecidable_rather_than_steady() -> None:
-    kinds = [
-        classify_warmup(1000 + np.cumsum(np.random.default_rng(seed).standard_normal(400))).kind
-        for seed in range(8)
-    ]
+    walks = (1000 + np.cumsum(np.random.default_rng(seed).standard_normal(400)) for seed in range(8))
+    kinds = [classify_warmup(walk).kind for walk in walks]
     assert SteadyState.FLAT not in kinds
     assert kinds.count(SteadyState.UNDECIDABLE) >= 5
 
 
-def test_a_decay_as_slow_as_the_noise_is_undecidable_rather_than_flat() -> None:
-    decay = 32 * np.exp(-np.arange(500) / 15)
-    found = classify_warmup(decay + stepped([100], [500], rho=0.9, seed=1))
-    assert found.kind is SteadyState.UNDECIDABLE
-    assert "gradual start" in found.warnings[0]
-
-
-def test_a_long_series_with_many_changes_keeps_them() -> None:
-    found = classify_warmup(stepped([100, 115] * 25, [60] * 50, rho=0.9, seed=4))
-    assert found.kind is SteadyState.NO_STEADY_STATE
-    assert len(found.changepoints) >= 40
-
-
-def test_a_gradual_warm_up_is_recognised_in_quieter_noise() -> None:
-    decay = 20 * np.exp(-np.arange(500) / 40)
-    assert classify_warmup(decay + stepped([100], [500], rho=0.3, seed=1)).kind is SteadyState.WARM_UP
-
-
 def test_the_smallest_step_that_would_be_seen_grows_with_correlation() -> None:
-    loose = classify_warmup(stepped([100], [500], rho=0.0)).smallest_step
-    tight = classify_warmup(stepped([100], [500], rho=0.9)).smallest_step
-    assert loose is not None
-    assert tight is not None
+    series = (stepped([100], [500], rho=rho) for rho in (0.0, 0.9))
+    loose, tight = (classify_warmup(one).smallest_step or 0.0 for one in series)
     assert 0 < 2 * loose < tight < 40
-
-
-def test_results_are_frozen() -> None:
-    found = classify_warmup(np.full(500, 1.0))
-    with pytest.raises(ValidationError):
-        found.kind = SteadyState.SLOWDOWN  # type: ignore[misc]  # that it is refused is the rule

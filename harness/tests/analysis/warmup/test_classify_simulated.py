@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The warm-up verification, reduced: the bars, the control that bites, and ruptures as a second opinion."""
+"""Change points beside those of ruptures, and noise that the regression does not fit."""
 
 from __future__ import annotations
 
@@ -11,15 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.analysis.warmup.classify import SteadyState, classify_warmup, detect_changepoints
-from harness.verify.simulated.warmup import (
-    STRONG,
-    fixed_penalty_spurious,
-    held_out_series,
-    log_normal,
-    score_class,
-)
-
-SIMS = 12
 
 
 def total_cost(unit: npt.NDArray[np.float64], indices: Sequence[int], penalty: float) -> float:
@@ -49,41 +40,6 @@ def test_pelt_equals_ruptures_or_finds_a_cheaper_cut() -> None:
         assert alike or total_cost(unit, ours, penalty) < total_cost(unit, theirs, penalty) - 1e-9
         n_alike += alike
     assert n_alike >= 27
-
-
-def test_a_fixed_penalty_makes_up_changes_where_windows_follow_each_other() -> None:
-    assert fixed_penalty_spurious(STRONG, 40, 1) > 0.3
-
-
-def test_a_flat_series_stays_flat_at_strong_correlation() -> None:
-    score = score_class(SteadyState.FLAT, STRONG, 20, 1)
-    assert score.right >= 0.90
-    assert score.spurious <= 0.10
-
-
-def test_a_series_without_steady_state_is_recognised_at_strong_correlation() -> None:
-    assert score_class(SteadyState.NO_STEADY_STATE, STRONG, SIMS, 1).right >= 0.7
-
-
-def test_every_class_is_recognised_at_moderate_correlation() -> None:
-    for kind in (SteadyState.WARM_UP, SteadyState.SLOWDOWN, SteadyState.NO_STEADY_STATE):
-        assert score_class(kind, 0.6, 7, 2, np.random.Generator.standard_normal).right >= 6 / 7
-
-
-def test_simulated_series_have_the_length_and_the_noise_they_claim() -> None:
-    rng = np.random.default_rng(0)
-    for kind in SteadyState:
-        if kind is not SteadyState.UNDECIDABLE:
-            assert (
-                min(
-                    len(held_out_series(rng, kind, 0.9, np.random.Generator.standard_normal))
-                    for _ in range(50)
-                )
-                >= 300
-            )
-    drawn = log_normal(rng, 200_000)
-    assert abs(drawn.mean()) < 0.02
-    assert abs(drawn.var() - 1) < 0.05
 
 
 def test_noise_that_the_regression_does_not_fit_is_undecidable() -> None:

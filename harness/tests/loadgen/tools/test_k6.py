@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.analysis.load.load_response import backlog
 from harness.errors import TrialFailure
 from harness.formats.row_files import K6_HEADER, K6_SAMPLES
 from harness.loadgen.base import LoadGenerator
@@ -234,7 +233,9 @@ def test_stages_of_users_come_and_go_as_they_say(k6: K6, tmp_path: Path) -> None
         assert server.n_connections == 4
     table, summary = K6_SAMPLES.read(tmp_path / SAMPLES), k6.read(tmp_path)
     since_s = table.start_epoch_s - table.start_epoch_s.min()
-    under_way = backlog(table.start_epoch_s, table.latency_s, table.start_epoch_s)
+    ends = np.sort(table.start_epoch_s + table.latency_s)
+    begun = np.searchsorted(np.sort(table.start_epoch_s), table.start_epoch_s, side="right")
+    under_way = begun - np.searchsorted(ends, table.start_epoch_s, side="right")
     assert np.median(under_way[since_s < 0.9]) == 1
     assert np.median(under_way[(since_s > 2.6) & (since_s < 3.0)]) >= 2
     assert summary.n_errors == 0

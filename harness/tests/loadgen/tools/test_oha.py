@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.analysis.tables.success_shares import errors_by_kind
 from harness.errors import TrialFailure
 from harness.loadgen.base import LoadGenerator
 from harness.loadgen.summary import ORDER_FILE, order_text
@@ -89,7 +88,7 @@ class TestOha(LoadGeneratorContract, OpenLoopContract):
         assert summary.n_requests == summary.n_errors == 10
         assert not summary.has_requests
         assert summary.latency_mean_s is None
-        assert errors_by_kind(summary.errors_by_kind, generator.name)["refused"] == 10
+        assert sum(summary.errors_by_kind.values()) == 10
 
     def test_a_request_that_had_to_wait_is_counted_from_when_it_was_due(
         self, generator: LoadGenerator, tmp_path: Path
