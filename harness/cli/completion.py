@@ -65,7 +65,7 @@ def measured() -> Iterable[str]:
 @offered
 def metrics() -> Iterable[str]:
     """Names of the metrics that ``results`` knows."""
-    from harness.evidence.results import METRICS
+    from harness.evidence.metrics import METRICS
 
     return (metric.name for metric in METRICS)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from harness.compare.limits import Checked, Limit
     from harness.compare.result import Row
     from harness.duel import Agreement, Duel, Rate, Side
-    from harness.evidence.results import Results
+    from harness.rows.overview import Results
     from harness.session import Assembly
 
 
@@ -107,7 +107,7 @@ def duel_command(
     """
     from harness.compare.limits import check_row, limit_named
     from harness.duel import rows_of
-    from harness.evidence.results import METRICS
+    from harness.evidence.metrics import METRICS
     from harness.session import Interrupted
 
     limits = [limit_named(text, [item.name for item in METRICS]) for text in fail_if or ()]

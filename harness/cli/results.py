@@ -13,13 +13,17 @@ import typer
 from harness.cli import completion
 from harness.cli.options import fields_of
 from harness.errors import InputError
+from harness.model import Verdict
 from harness.project import find_root
 
 if TYPE_CHECKING:
     from harness.analysis.stats.session_agreement import SessionAgreement
     from harness.evidence import Evidence
-    from harness.evidence.results import Results, VariantResult
+    from harness.rows.overview import Line, Results
     from harness.store import SessionFolder
+
+#: Columns of a ratio's row that stand in the JSON as they are.
+_COMPARED = ("bound_by", "age", "reference_age", "margin", "n_blocks", "warnings")
 
 
 def results_command(
@@ -75,7 +79,8 @@ def results_command(
         rematch results strings-warm --every-speed
     """
     from harness.cli import results_text, rows_text
-    from harness.evidence.results import metrics_named, results_of
+    from harness.evidence.metrics import metrics_named
+    from harness.rows.overview import results_of
 
     root = find_root()
     if (
@@ -141,7 +146,7 @@ def read_results(root: Path, folder: SessionFolder) -> Results:
     Raises:
         InputError: no trial of it is finished, or none can be read.
     """
-    from harness.evidence.results import results_of
+    from harness.rows.overview import results_of
 
     return results_of(opened(root, folder))
 
@@ -166,7 +171,7 @@ def _require_a_trial(folder: SessionFolder) -> None:
 
 def _compared(evidence: Evidence, folder: SessionFolder) -> SessionAgreement:
     """Return the verdicts of one session beside those of another one of the same experiment."""
-    from harness.evidence.results import session_agreement
+    from harness.rows.overview import session_agreement
 
     if folder.key == evidence.sessions[0].key:
         raise InputError(
@@ -219,31 +224,26 @@ def as_plain(results: Results) -> dict[str, Any]:
         "runtime_cpus": {variant: dict(cells) for variant, cells in results.runtime_cpus.items()},
         "metrics": [
             {
-                "metric": of_metric.metric.name,
-                **fields_of(of_metric.metric, "column", "better"),
+                "metric": metric.name,
+                **fields_of(metric, "column", "better"),
                 "cells": [
-                    {"levels": cell.levels, "variants": [_plain_variant(row) for row in cell.variants]}
-                    for cell in of_metric.cells
+                    {"levels": cell.levels, "variants": [_plain_line(line) for line in cell.lines]}
+                    for cell in results.cells(metric)
                 ],
             }
-            for of_metric in results.metrics
+            for metric in results.metrics
         ],
     }
 
 
-def _plain_variant(row: VariantResult) -> dict[str, Any]:
-    compared = row.comparison
-    value = fields_of(row.estimate, "value", "low", "high", "unit", "n_trials")
-    if compared is None:
-        return {"variant": row.variant, **value, "comparison": None}
-    comparison = {
-        "ratio": compared.ratio.value,
-        **fields_of(compared.ratio, "low", "high", "level"),
-        "verdict": compared.verdict.value,
-        **fields_of(compared, "about_services", "not_about", "bound_by"),
-        "ages": compared.ages and compared.ages.model_dump(),
-        "with_others": compared.beside and fields_of(compared.beside.ratio, "value", "low", "high"),
-        **fields_of(compared, "margin", "n_blocks"),
-        "warnings": list(compared.warnings),
+def _plain_line(line: Line) -> dict[str, Any]:
+    value = {name: line.mean[name] for name in ("value", "low", "high", "unit", "n_trials")}
+    ratio, refused = line.ratio, line.has(Verdict.NOT_ABOUT_SERVICES)
+    comparison = ratio and {
+        "ratio": ratio["value"],
+        **{name: ratio[name] for name in ("low", "high", "level", "verdict")},
+        "about_services": not refused,
+        "not_about": ratio["why"] if refused else None,
+        **{name: ratio[name] for name in _COMPARED},
     }
-    return {"variant": row.variant, **value, "comparison": comparison}
+    return {"variant": line.variant, **value, "comparison": comparison}

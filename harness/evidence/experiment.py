@@ -145,11 +145,11 @@ class Evidence:
             self._made[key] = make()
         return cast("T", self._made[key])
 
-    def compared(self, metric: str, **levels: str) -> tuple[Comparison, ...]:
-        """Compare every variant with the reference in each cell at these levels; the same is computed once."""
+    def compared(self, metric: str) -> tuple[Comparison, ...]:
+        """Compare every variant with the reference in each cell; the same is computed once."""
         return self.once(
-            ("compared", metric, *sorted(levels.items())),
-            lambda: compare(self.cell(**levels), metric, reference=self.reference, by=self.factors),
+            ("compared", metric),
+            lambda: compare(self.trials, metric, reference=self.reference, by=self.factors),
         )
 
     @cached_property

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from harness.analysis.stats.sample_size import BLOCKS, Detectable, power_curve, unpaired_curve
 from harness.evidence.experiment import Evidence
-from harness.evidence.results import METRICS, Metric
+from harness.evidence.metrics import METRICS, Metric
 from harness.model.base import Frozen
 
 EXPERIMENT = "passport"

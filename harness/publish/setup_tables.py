@@ -15,9 +15,9 @@ from typing import Any
 from pydantic import BaseModel
 
 from harness.evidence import Evidence
+from harness.evidence.metrics import FLAG_WORDS
 from harness.evidence.opening import open_evidence
 from harness.evidence.parameters import StageParameters
-from harness.evidence.results import FLAG_WORDS
 from harness.evidence.sessions import measured_experiments
 from harness.model import LOAD_TOOLS, Configuration, Flag, Implementation, PlannedTrial
 from harness.model.session import coding_of

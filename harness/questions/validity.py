@@ -12,9 +12,9 @@ from harness.analysis.audit.session_checks import equal_arms, equal_cells
 from harness.analysis.audit.trial_checks import AuditedTrial, audit_trial
 from harness.analysis.stats.pairing import counting, in_duet, with_own_reference
 from harness.analysis.tables.tidy import read_restored
-from harness.evidence.results import session_agreement
 from harness.formats.wrk_histogram import UNDONE
 from harness.rows import Session, compare, count, of_estimate, stack, tidy
+from harness.rows.overview import session_agreement
 from harness.rows.schema import empty, records
 from harness.verify.simulated import run_verify
 

@@ -8,6 +8,7 @@ from harness.rows.build_costs import builds
 from harness.rows.drawing import forest, intervals, page
 from harness.rows.effects import block_mean, elasticities, interactions
 from harness.rows.latency_peaks import attribute, attribution
+from harness.rows.overview import overview
 from harness.rows.places import between
 from harness.rows.question import Question
 from harness.rows.results import (
@@ -68,6 +69,7 @@ __all__ = [
     "of_one_age",
     "open_session",
     "over_sessions",
+    "overview",
     "page",
     "pairs",
     "parts",

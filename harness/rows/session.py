@@ -20,6 +20,7 @@ from harness.definitions import experiment_files, load_study
 from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.evidence.load_response import every, load_response
+from harness.evidence.metrics import metrics_named, metrics_of
 from harness.evidence.opening import find_evidence, make_tables, open_evidence
 from harness.evidence.parameters import StageParameters
 from harness.figures.style import describe
@@ -29,7 +30,8 @@ from harness.model import Experiment, TrialRecord
 from harness.model.study import DeclaredComparison
 from harness.project import find_root
 from harness.rows import results
-from harness.rows.schema import records, stack
+from harness.rows.overview import overview
+from harness.rows.schema import empty, records, stack
 from harness.store import SessionFolder, Store
 
 #: Columns of a trial that stand in each row of its windows, samples, requests and pauses.
@@ -166,7 +168,7 @@ class Session:
         return replace(self, evidence=evidence)
 
     def compare(self, *names: str, trials: pd.DataFrame | None = None, level: float = 0.95) -> pd.DataFrame:
-        """Return the rows of the declared comparisons.
+        """Return the rows of the declared comparisons; where none is declared the ratios of :meth:`overview`.
 
         Args:
             names: only these results. trials: in place of all. level: of the intervals.
@@ -174,6 +176,9 @@ class Session:
         Raises:
             InputError: no such result is declared.
         """
+        if not self.declared:
+            rows = self.overview(*names, trials=trials, level=level)
+            return rows[rows["kind"] == "ratio"]
         known = [name for declared in self.declared for name in declared.metrics]
         for name in names:
             if name not in known:
@@ -190,6 +195,26 @@ class Session:
                 if not names or name in names
             )
         )
+
+    def overview(
+        self, *names: str, trials: pd.DataFrame | None = None, level: float = 0.95
+    ) -> pd.DataFrame:
+        """Return the rows of ``rematch results``: mean of each variant and its ratio to the reference, in the usual
+        metrics, at each combination of levels.
+
+        Args:
+            names: only these metrics, such as ``cpu``. trials: in place of all. level: of the intervals.
+
+        Raises:
+            InputError: no such metric.
+        """
+        metrics, evidence = metrics_named(names), self.evidence
+        if evidence is None:
+            return empty()
+        return overview(
+            self.trials if trials is None else trials, metrics_of(evidence, metrics),
+            reference=self.reference, by=evidence.factors, level=level,
+        )  # fmt: skip
 
     def _of(self, metric: str) -> pd.DataFrame:
         return self.loads() if metric in OF_LOAD else self.trials

@@ -11,7 +11,7 @@ import pytest
 
 from harness.evidence import Evidence
 from harness.evidence.opening import open_evidence
-from harness.evidence.results import FLAG_WORDS
+from harness.evidence.metrics import FLAG_WORDS
 from harness.model import ClosedLoad, Flag, OpenLoad, RuntimeSettings
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
