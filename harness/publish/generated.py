@@ -162,11 +162,14 @@ def _refuse_foreign(generated: Path, notebook: str, keys: Iterable[tuple[str, st
 def _read(path: Path) -> Contribution | None:
     """Return the content of a file; ``None``: there is none."""
     try:
-        return dict(json.loads(path.read_text("utf-8")))
+        content = dict(json.loads(path.read_text("utf-8")))
+        if "values" not in content:
+            raise ValueError("no values")
     except FileNotFoundError:
         return None
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         raise InputError(f"damaged ({error}); delete it and run its notebook again", file=path) from None
+    return content
 
 
 @contextmanager

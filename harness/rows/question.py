@@ -13,9 +13,9 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]  # pyarrow ships no
 from matplotlib.figure import Figure
 
 from harness.model.formatting import NOT_MEASURED
-from harness.publish import Published, Publisher
-from harness.publish.display import MOST_ROWS
+from harness.publish.display import MOST_ROWS, Published
 from harness.publish.generated import GENERATED
+from harness.publish.publisher import Publisher
 from harness.publish.sentences import contradicting, ends_of
 from harness.rows.results import fact
 from harness.rows.schema import keyed, records, stack, tidy

@@ -15,7 +15,7 @@ from harness.evidence.metrics import FLAG_WORDS
 from harness.model import ClosedLoad, Flag, OpenLoad, RuntimeSettings
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
-from harness.publish import Publisher
+from harness.publish.publisher import Publisher
 from harness.publish.session_facts import registrations
 from harness.publish.setup_tables import (
     flag_counts,
