@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
     from harness.analysis.stats.sample_size import Detectable
     from harness.evidence import Evidence
-    from harness.evidence.designs import Designs
-    from harness.evidence.passport import Change, Passport
+    from harness.evidence.passport import Change, Designs, Passport
     from harness.store import SessionFolder
 
 
@@ -60,21 +59,21 @@ def passport_command(
 
         rematch passport --last --json
     """
-    from harness.evidence.designs import EXPERIMENT as SIDE_BY_SIDE
-    from harness.evidence.passport import EXPERIMENT, changes
+    from harness.evidence.passport import DUET, EXPERIMENT
 
     root = find_root()
-    for experiment in () if last else (EXPERIMENT, SIDE_BY_SIDE) if duet else (EXPERIMENT,):
+    names = (EXPERIMENT, DUET) if duet else (EXPERIMENT,)
+    for experiment in () if last else names:
         measure_whole(root, experiment, profile, silent=as_json)
-    (newest, *earlier), designs = _passports(root, profile), _designs(root, profile) if duet else None
-    result = changes(newest, earlier)
-    beside = _passports(root, profile, SIDE_BY_SIDE) if duet else []
-    found_beside = changes(beside[0], beside[1:]) if beside else ()
+    results = {name: _passports(root, name, profile) for name in names}
+    newest, result = results[EXPERIMENT][0][1], _changes(results[EXPERIMENT])
+    designs = _designs(results[EXPERIMENT][0], results[DUET][0]) if duet else None
+    beside = _changes(results[DUET]) if duet else ()
     if as_json:
         plain = newest.model_dump(mode="json")
         plain["changes"] = [item.model_dump(mode="json") | {"changed": item.changed} for item in result]
         if designs is not None:
-            reported = [item.model_dump(mode="json") | {"changed": item.changed} for item in found_beside]
+            reported = [item.model_dump(mode="json") | {"changed": item.changed} for item in beside]
             plain["duet_changes"] = reported
             plain["designs"] = designs.model_dump(mode="json") | {"recommended": designs.recommended}
         print(json.dumps(plain, indent=1, allow_nan=False))
@@ -82,7 +81,7 @@ def passport_command(
     _print(newest, result)
     if designs is not None:
         _print_designs(designs)
-        _print_changes(found_beside, "side by side: ")
+        _print_changes(beside, "side by side: ")
 
 
 def measure_whole(root: Path, experiment: str, profile: str, *, silent: bool) -> SessionFolder:
@@ -104,47 +103,8 @@ def measure_whole(root: Path, experiment: str, profile: str, *, silent: bool) ->
             raise typer.Exit(stop.exit_code) from None
 
 
-def _passports(root: Path, profile: str, experiment: str | None = None) -> list[Passport]:
-    """Return the passports of this machine, the newest first; ``experiment``: those of duets.
-
-    Raises:
-        InputError: there is none yet.
-    """
-    from harness.evidence.passport import EXPERIMENT, passport_of
-
-    command = "rematch passport" if experiment is None else "rematch passport --duet"
-    results = [passport_of(item) for item in kept_evidence(root, experiment or EXPERIMENT, profile, command)]
-    return sorted(results, key=lambda entry: -entry.started_epoch_s)
-
-
-def _designs(root: Path, profile: str) -> Designs:
-    """Return both designs by the newest session of each.
-
-    Raises:
-        InputError: one of them has none yet.
-    """
-    from harness.evidence.designs import EXPERIMENT as SIDE_BY_SIDE
-    from harness.evidence.designs import block_s, compare_designs
-    from harness.evidence.passport import EXPERIMENT, passport_of
-
-    def newest(experiment: str) -> Evidence:
-        result = kept_evidence(root, experiment, profile, "rematch passport --duet")
-        return max(result, key=lambda item: item.header.provenance.started_epoch_s)
-
-    item, second = newest(EXPERIMENT), newest(SIDE_BY_SIDE)
-    return compare_designs(
-        passport_of(item),
-        passport_of(second),
-        alternating_block_s=block_s(item),
-        duet_block_s=block_s(second),
-    )
-
-
-def kept_evidence(root: Path, experiment: str, profile: str, command: str) -> list[Evidence]:
-    """Return each whole session of such an experiment that was measured here, tidied.
-
-    Args:
-        command: what measures one.
+def _passports(root: Path, experiment: str, profile: str) -> list[tuple[Evidence, Passport]]:
+    """Return each whole session of the experiment that was measured here with its passport, the newest first.
 
     Raises:
         InputError: there is none yet.
@@ -152,6 +112,7 @@ def kept_evidence(root: Path, experiment: str, profile: str, command: str) -> li
     from harness.analysis.tables.tidy import tidy
     from harness.errors import InputError
     from harness.evidence import Evidence
+    from harness.evidence.passport import EXPERIMENT, passport_of
     from harness.store import Store
 
     sessions = [
@@ -162,10 +123,31 @@ def kept_evidence(root: Path, experiment: str, profile: str, command: str) -> li
     if not sessions:
         raise InputError(
             "no passport yet", place="--last", found=f"no session of profile {profile}",
-            allowed=f"measure one: {command}",
+            allowed=f"measure one: rematch passport{'' if experiment == EXPERIMENT else ' --duet'}",
         )  # fmt: skip
     tidy(root, [experiment])
-    return [Evidence(root=root, experiment=experiment, sessions=(session,)) for session in sessions]
+    opened = [Evidence(root=root, experiment=experiment, sessions=(session,)) for session in sessions]
+    return sorted(
+        ((each, passport_of(each)) for each in opened), key=lambda pair: -pair[1].started_epoch_s
+    )
+
+
+def _changes(passports: list[tuple[Evidence, Passport]]) -> tuple[Change, ...]:
+    from harness.evidence.passport import changes
+
+    (_, newest), *earlier = passports
+    return changes(newest, [passport for _, passport in earlier])
+
+
+def _designs(alternating: tuple[Evidence, Passport], duet: tuple[Evidence, Passport]) -> Designs:
+    from harness.evidence.passport import block_s, compare_designs
+
+    return compare_designs(
+        alternating[1],
+        duet[1],
+        alternating_block_s=block_s(alternating[0]),
+        duet_block_s=block_s(duet[0]),
+    )
 
 
 def _print(passport: Passport, result: tuple[Change, ...]) -> None:
