@@ -65,12 +65,12 @@ def try_command(
             print(wrapped(warning, hang="  "), end="\n\n", flush=True)
     live = not as_json and sys.stderr.isatty()
 
-    def told(text: str) -> None:
+    def tell(text: str) -> None:
         if live:
             print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
     root = find_root(otherwise=Path.cwd())  # it only tells where else than on PATH load tools may be
-    result = try_target(target, root, seconds=seconds, told=told)
+    result = try_target(target, root, seconds=seconds, told=tell)
     if live:
         print("\r\033[K", end="", file=sys.stderr)
     if as_json:

@@ -208,11 +208,11 @@ def compare_designs(
                 metric=line.metric,
                 words=line.words,
                 alternating=half_width(line.sd_log_ratio, n_alternating),
-                duet=half_width(other.sd_log_ratio, n_duet),
-                narrower=_narrower(line, other, n_alternating, n_duet),
+                duet=half_width(beside.sd_log_ratio, n_duet),
+                narrower=_narrower(line, beside, n_alternating, n_duet),
             )
             for line in alternating.lines
-            if (other := by_metric.get(line.metric)) is not None
+            if (beside := by_metric.get(line.metric)) is not None
         ),
     )
 

@@ -77,7 +77,7 @@ def newest_session(
     newest_first = [begun[epoch_s] for epoch_s in sorted(begun, reverse=True)]
     if bundled and len(newest_first) > 1:
         # What was measured here is what its owner wants to see, whatever the machine did.
-        return next((one for one in newest_first if not is_disturbed(one)), newest_first[0])
+        return next((session for session in newest_first if not is_disturbed(session)), newest_first[0])
     return newest_first[0] if newest_first else None
 
 

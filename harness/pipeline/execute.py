@@ -105,10 +105,10 @@ class _Work:
 
     def failure(self) -> RematchError:
         """Return the first failure in the order of the plan; its text names the other stages that failed."""
-        first, *others = [stage.name for stage in self.plan.stages if stage.name in self.failures]
-        if not others:
+        first, *rest = [stage.name for stage in self.plan.stages if stage.name in self.failures]
+        if not rest:
             return self.failures[first]
-        return StageFailed(f"{self.failures[first]}; also failed: {', '.join(others)}")
+        return StageFailed(f"{self.failures[first]}; also failed: {', '.join(rest)}")
 
     def begin(self, stage: PlannedStage) -> None:
         """Begin a stage, unless nothing it depends on has changed. The paper is made at once."""

@@ -93,19 +93,19 @@ def stop(several: Sequence[UnderWay]) -> None:
             item.child.wait()
 
 
-def explain(plan: StagePlan, one: UnderWay) -> str:
+def explain(plan: StagePlan, process: UnderWay) -> str:
     """Return the failure in one line: notebook, cell, what it said, where to look, and how to go on."""
-    assert one.stage.notebook is not None
-    where = f"{one.stage.notebook.path.name}"
-    what = f"papermill ended with {one.child.returncode}"
-    failed = _failed_cell(one.output)
+    assert process.stage.notebook is not None
+    where = f"{process.stage.notebook.path.name}"
+    what = f"papermill ended with {process.child.returncode}"
+    failed = _failed_cell(process.output)
     if failed is not None:
         number, line, what = failed
         where = f"{where}, cell {number} ({line})"
     else:
-        tail = [line for line in one.log.read_text("utf-8", errors="replace").splitlines() if line.strip()]
+        tail = [line for line in process.log.read_text("utf-8", errors="replace").splitlines() if line.strip()]
         what = tail[-1].strip() if tail else what
-    shown = os.path.relpath(one.output if one.output.exists() else one.log, plan.root)
+    shown = os.path.relpath(process.output if process.output.exists() else process.log, plan.root)
     return f"{where}: {what}; see {shown}; resume: {resume_command(plan)}"
 
 

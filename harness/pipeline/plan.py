@@ -21,16 +21,16 @@ def make_plan(settings: StageParameters, *, root: Path | None = None) -> StagePl
     Raises:
         InputError: an unknown experiment, or a definition that is wrong.
     """
-    here = root or find_root()
-    chosen = chosen_experiments(here, settings)
-    stages = [*_measuring(here, settings, chosen), _tidy(here, settings, chosen)]
-    stages += [_analysis(here, settings, chosen, notebook) for notebook in analysis_notebooks(here)]
+    project = root or find_root()
+    chosen = chosen_experiments(project, settings)
+    stages = [*_measuring(project, settings, chosen), _tidy(project, settings, chosen)]
+    stages += [_analysis(project, settings, chosen, notebook) for notebook in analysis_notebooks(project)]
     stages.append(PlannedStage(name="paper", kind="paper", state="to do", why="", expected_s=None))
     return StagePlan(
-        root=here,
+        root=project,
         settings=settings,
-        stages=_judged(here, settings, stages),
-        left_out=_left_out(here, settings, chosen),
+        stages=_judged(project, settings, stages),
+        left_out=_left_out(project, settings, chosen),
     )
 
 

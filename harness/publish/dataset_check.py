@@ -73,7 +73,7 @@ def _rows(path: Path, name: str, schema: Mapping[str, Any], comment: str | None)
     lines = path.read_text("utf-8").splitlines()
     rows = csv.reader([line for line in lines if not (comment and line.startswith(comment))])
     head = next(rows, [])
-    if head != [one["name"] for one in fields]:
+    if head != [field["name"] for field in fields]:
         yield f"{name}: columns are not those of the schema"
         return
     keys: set[tuple[str, ...]] = set()
@@ -85,7 +85,7 @@ def _rows(path: Path, name: str, schema: Mapping[str, Any], comment: str | None)
             wrong = _wrong(field, cell)
             if wrong is not None:
                 yield f"{name}: row {number}: {field['name']}: found {cell!r}; allowed: {wrong}"
-        key = tuple(row[head.index(one)] for one in schema.get("primaryKey", ()))
+        key = tuple(row[head.index(column)] for column in schema.get("primaryKey", ()))
         if key and key in keys:
             yield f"{name}: row {number}: its key is that of an earlier row"
         keys.add(key)

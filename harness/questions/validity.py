@@ -128,13 +128,13 @@ def agreement(session: Session) -> pd.DataFrame:
 def _agreement(session: Session) -> Iterator[dict[str, Any]]:
     if (evidence := session.evidence) is None:
         return
-    for other in evidence.others:
-        pairs = session_agreement(evidence, other)
+    for again in evidence.others:
+        pairs = session_agreement(evidence, again)
         for changed, program in ((False, "same"), (True, "changed")):
             for kind, number in pairs.counts(changed=changed).items():
                 row = count("verdicts", number, f"verdicts of both sessions: {kind}")
                 about = {"kind_of": kind.replace(" ", "-"), "program": program}
-                yield row | about | {"session": other.sessions[0].folder.name}
+                yield row | about | {"session": again.sessions[0].folder.name}
 
 
 def audit(session: Session) -> pd.DataFrame:

@@ -171,7 +171,7 @@ def results_of(evidence: Evidence, metrics: Sequence[Metric] = METRICS) -> Resul
     )
 
 
-def session_agreement(evidence: Evidence, other: Evidence) -> SessionAgreement:
+def session_agreement(first: Evidence, second: Evidence) -> SessionAgreement:
     """Return every verdict of ``rematch results`` in one session beside that in another.
 
     A variant is comparable where each of its trials, in both sessions, ran the same program on the same runtime.
@@ -179,9 +179,9 @@ def session_agreement(evidence: Evidence, other: Evidence) -> SessionAgreement:
     Raises:
         InputError: one of them is not tidied.
     """
-    first, second = evidence.programs, other.programs
-    changed = tuple(name for name in first if name in second and first[name] != second[name])
-    return agreement(_comparisons(evidence), _comparisons(other), changed=changed)
+    programs, later = first.programs, second.programs
+    changed = tuple(name for name in programs if name in later and programs[name] != later[name])
+    return agreement(_comparisons(first), _comparisons(second), changed=changed)
 
 
 def _comparisons(evidence: Evidence) -> tuple[Comparison, ...]:

@@ -111,10 +111,10 @@ def build_site(root: Path, folder: Path) -> Built:
             _write(
                 folder / content.notebooks[section.notebook], notebook_page(section.executed, section.title)
             )
-        for key, one in section.figures.items():
+        for key, figure in section.figures.items():
             if key in content.beside:
                 (folder / FIGURES).mkdir(exist_ok=True)
-                shutil.copyfile(svg_of(root, key, one), folder / content.beside[key])
+                shutil.copyfile(svg_of(root, key, figure), folder / content.beside[key])
     _write(folder / NUMBERS, render_numbers(content, trials))
     _write(folder / TRIALS, render_trials(trials))
     (folder / NAME).write_bytes(content.packed)
@@ -156,10 +156,10 @@ def _content(root: Path, sections: tuple[Section, ...]) -> Content:
 def _fitted(content: Content, trials: Trials) -> tuple[str, Content]:
     """The page within its limit: the largest figures that answer to no pointer leave it one by one."""
     drawings = {
-        key: svg_of(content.root, key, one)
+        key: svg_of(content.root, key, figure)
         for section in content.sections
-        for key, one in section.figures.items()
-        if marks_of(content.root, one) is None
+        for key, figure in section.figures.items()
+        if marks_of(content.root, figure) is None
     }
     large = sorted(drawings, key=lambda key: -drawings[key].stat().st_size)
     beside: Mapping[str, str] = {}

@@ -67,8 +67,8 @@ class Trials:
             *trial_sets(content.sections),
             *(test.trials for test in tests if test.trials),
         ]
-        self._set = {one: f"t{place}" for place, one in enumerate(dict.fromkeys(sets))}
-        self.sessions = {key: list(rows) for key, rows in groupby(content.trials, lambda one: one.session)}
+        self._set = {key: f"t{place}" for place, key in enumerate(dict.fromkeys(sets))}
+        self.sessions = {key: list(rows) for key, rows in groupby(content.trials, lambda trial: trial.session)}
         self._session = {key: f"s{place}" for place, key in enumerate(self.sessions)}
 
     def link(self, text: str, trials: tuple[str, ...]) -> Markup:
@@ -89,8 +89,8 @@ class Trials:
                 name,
                 len(keys),
                 [
-                    (session, [key.rpartition("/")[2].partition("-")[0] for key in mine])
-                    for session, mine in groupby(keys, lambda key: key.rpartition("/")[0])
+                    (session, [key.rpartition("/")[2].partition("-")[0] for key in own])
+                    for session, own in groupby(keys, lambda key: key.rpartition("/")[0])
                 ],
             )
             for keys, name in self._set.items()
@@ -151,27 +151,27 @@ def _drawn(content: Content) -> dict[str, Markup]:
 
 
 def _figures(content: Content) -> dict[str, Entry]:
-    return {key: one for section in content.sections for key, one in section.figures.items()}
+    return {key: figure for section in content.sections for key, figure in section.figures.items()}
 
 
 def _facts(sections: Sequence[Section]) -> dict[str, str]:
     """What the first screen says of the sessions; facts that were not published are left out."""
-    values = {key: one["text"] for section in sections for key, one in section.values.items()}
-    told = {
+    values = {key: entry["text"] for section in sections for key, entry in section.values.items()}
+    facts = {
         name: [values[key] for key in keys if values.get(key, NOT_MEASURED) != NOT_MEASURED]
         for name, keys in _FACTS.items()
     }
-    return {name: ", ".join(texts) for name, texts in told.items() if texts}
+    return {name: ", ".join(texts) for name, texts in facts.items() if texts}
 
 
 def _for_script(content: Content) -> Markup:
     """What the script reads, as JSON inside a page: no sign of it can end the element around it."""
-    found = {
+    drawn = {
         key: marks
-        for key, one in _figures(content).items()
-        if key not in content.beside and (marks := marks_of(content.root, one)) is not None
+        for key, figure in _figures(content).items()
+        if key not in content.beside and (marks := marks_of(content.root, figure)) is not None
     }
-    text = json.dumps({"marks": found}, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = json.dumps({"marks": drawn}, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
 
 
