@@ -22,7 +22,7 @@ from harness.pipeline.notebook_process import (
     stop,
 )
 from harness.pipeline.plan import make_plan
-from harness.pipeline.stage import PlannedStage, StagePlan, may_begin, places_here
+from harness.pipeline.stage import PlannedStage, StagePlan, may_begin, places_here, table_of
 from harness.pipeline.staleness import judge, remember
 from harness.pipeline.status import Progress, StageTable, duration, progress_here
 from harness.publish.build import build_paper
@@ -55,7 +55,7 @@ def run(plan: StagePlan, *, progress: Progress | None = None, places: int | None
             finish.
     """
     shown = progress or progress_here()
-    table = StageTable.of(plan.stages)
+    table = table_of(plan.stages)
     plan.results.mkdir(parents=True, exist_ok=True)
     shown.show(table, *table.lines(), f"expected: {duration(plan.expected_s)}")
     room = places or places_here()

@@ -51,32 +51,18 @@ def begin(plan: StagePlan, stage: PlannedStage) -> UnderWay:
     output = plan.results / f"{_copy_name(stage)}.ipynb"
     log = output.with_suffix(".log")
     command = [
-        sys.executable,
-        "-c",
-        _PAPERMILL,
-        str(stage.notebook.path),
-        str(output),
-        "--engine",
-        ENGINE,
-        "--no-progress-bar",
-        "--log-level",
-        "ERROR",
-        "--cwd",
-        str(plan.root / "notebooks"),
-        "-y",
-        json.dumps(stage.parameters),
-    ]
+        sys.executable, "-c", _PAPERMILL, str(stage.notebook.path), str(output), "--engine", ENGINE,
+        "--no-progress-bar", "--log-level", "ERROR", "--cwd", str(plan.root / "notebooks"),
+        "-y", json.dumps(stage.parameters),
+    ]  # fmt: skip
     output.unlink(missing_ok=True)  # a copy of an earlier time must not pass for this one's
     shutil.rmtree(published_by(plan, stage), ignore_errors=True)
     with log.open("wb") as stream:
         child = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=stream,
-            stderr=subprocess.STDOUT,
+            command, stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT,
             env=_environment(plan, stage),
             preexec_fn=die_with_parent,  # a child of a kernel that died must not go on measuring unseen
-        )
+        )  # fmt: skip
     return UnderWay(stage=stage, child=child, output=output, log=log)
 
 

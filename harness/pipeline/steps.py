@@ -79,7 +79,6 @@ def measure_all(settings: StageParameters, *, root: Path | None = None) -> pd.Da
 def tidy_all(settings: StageParameters, *, root: Path | None = None) -> pd.DataFrame:
     """Derive ``data/processed`` from ``data/raw``; return one row per experiment: planned, made, kept, why not."""
     project = root or find_root()
-    rows = []
     chosen = chosen_experiments(project, settings)
     sources = {name: _source(project, settings, name) for name in chosen}
     present = [  # what was never measured has nothing to tidy
@@ -89,22 +88,16 @@ def tidy_all(settings: StageParameters, *, root: Path | None = None) -> pd.DataF
     results: dict[str, ExperimentTidied] = {}
     for source in dict.fromkeys(sources[name] for name in asked):
         own = [name for name in asked if sources[name] == source]
-        results |= {
-            experiment.experiment: experiment for experiment in tidy(project, own, sources=[source]).experiments
+        results |= {item.experiment: item for item in tidy(project, own, sources=[source]).experiments}
+    return pd.DataFrame([
+        {
+            "experiment": name, "planned": results[name].n_planned, "made": results[name].n_made,
+            "kept": results[name].n_kept,
+            "left out": "; ".join(f"{n} {why}" for why, n in results[name].by_reason.items()) or "none",
+            "unreadable sessions": len(results[name].problems),
         }
-    for item in (results[name] for name in asked):
-        reasons = "; ".join(f"{n} {why}" for why, n in item.by_reason.items())
-        rows.append(
-            {
-                "experiment": item.experiment,
-                "planned": item.n_planned,
-                "made": item.n_made,
-                "kept": item.n_kept,
-                "left out": reasons or "none",
-                "unreadable sessions": len(item.problems),
-            }
-        )
-    return pd.DataFrame(rows)
+        for name in asked
+    ])  # fmt: skip
 
 
 def _source(root: Path, settings: StageParameters, experiment: str) -> Source:
