@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,12 +16,13 @@ from harness.cli import completion
 from harness.cli.lines import say
 from harness.cli.machine_fitness import (
     DESCRIPTORS_WANTED,
-    SPEEDS_PER_S,
     WATCHED_S,
     is_busy,
+    jdks_as_plain,
+    machine_words,
     quiet_in_words,
     remarks_on,
-    shares,
+    watch,
 )
 from harness.errors import InputError
 from harness.project import find_root
@@ -146,7 +146,7 @@ def _look() -> dict[str, Any]:
     containers = _containers(around.project)
     glancer, why_not_native = tick_source_here()
     machine = read_machine()
-    quiet = watch(machine.n_cpus)
+    quiet = _watch(machine.n_cpus)
     lacking = [tool.name for tool in tools if tool.required and not tool.usable]
     return {
         "machine": machine.model_dump(),
@@ -154,9 +154,7 @@ def _look() -> dict[str, Any]:
         "containers": containers,
         "sampling": {"ticks_by": glancer.name, "reason": why_not_native},
         "quiet": quiet,
-        "jdks": [
-            {"version": jdk.version, "vendor": jdk.vendor, "home": str(jdk.home)} for jdk in find_jdks(around)
-        ],
+        "jdks": jdks_as_plain(find_jdks(around)),
         "tools": [
             {
                 "name": tool.name,
@@ -187,7 +185,7 @@ def _containers(root: Path) -> dict[str, str | None]:
 
 def busy_warning(effect: str = "expect wide intervals and no verdict") -> str | None:
     """Return a warning where other programs use much of this machine now; ``None``: they do not."""
-    quiet = watch(os.cpu_count() or 1)
+    quiet = _watch(os.cpu_count() or 1)
     if not is_busy(quiet):
         return None
     share, load = min(quiet["busy_share"] or 0, 1.0), quiet["load_average_1m"] or 0.0
@@ -197,20 +195,12 @@ def busy_warning(effect: str = "expect wide intervals and no verdict") -> str | 
     )
 
 
-def watch(n_cpus: int) -> dict[str, float | None]:
-    """Shares of the machine's CPU time over a second: steal, busy; tasks waiting for a CPU; and its CPUs' speed."""
+def _watch(n_cpus: int) -> dict[str, float | None]:
     from harness.agent.platforms import usable_cpus
     from harness.hosts.local import LocalHost
-    from harness.model.started import slowed_share
     from harness.sampling import readers_here
 
-    machine, cpus = readers_here().machine(), usable_cpus()
-    before, began = machine.read(), time.monotonic()
-    meter = LocalHost().speed_meter(cpus, per_s=SPEEDS_PER_S * len(cpus))
-    time.sleep(WATCHED_S)
-    read = meter.stop()
-    result = shares(before, machine.read(), time.monotonic() - began, n_cpus)
-    return result | {"slowed_share": slowed_share(read)}
+    return watch(readers_here().machine().read, LocalHost(), usable_cpus(), n_cpus)
 
 
 def _ticks_in_words(sampling: dict[str, str | None]) -> str:
@@ -228,8 +218,7 @@ def _print(result: dict[str, Any]) -> None:
         say(f"- {remark}", hang="  ")
     print()
     say(
-        f"machine: {machine['n_cpus']} CPUs ({machine['cpu_model']}), {machine['memory_bytes'] / 2**30:.1f} GiB, "
-        f"{machine['distribution']}, kernel {machine['kernel']}, cgroup {machine['cgroup']}, "
+        f"machine: {machine_words(machine)}, "
         f"virtualisation {machine['virtualisation'] or 'none seen'}, {machine['descriptor_limit']} open files",
         hang="  ",
     )
