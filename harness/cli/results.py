@@ -78,7 +78,7 @@ def results_command(
 
         rematch results strings-warm --every-speed
     """
-    from harness.cli import results_text, rows_text
+    from harness.cli import results_text
     from harness.evidence.metrics import metrics_named
     from harness.rows.overview import results_of
 
@@ -86,7 +86,7 @@ def results_command(
     if (
         session is None
         and against is None
-        and rows_text.print_question(root, experiment, metric or [], as_json=as_json)
+        and results_text.print_question(root, experiment, metric or [], as_json=as_json)
     ):
         return
     wanted = metrics_named(metric or [])

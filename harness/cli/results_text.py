@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The results of a session for a person: who is ahead, by how much, how sure; then a table per metric."""
+"""The results of a session for a person: who is ahead, by how much, how sure; then a table per metric. And the rows of a
+question."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from harness.analysis.stats.session_agreement import SessionAgreement, expected_agreement
 from harness.analysis.stats.verdicts import FEWEST_FOR_P
 from harness.cli.lines import say, table, tally
 from harness.compare.words import escaped, limit_words
+from harness.errors import InputError
 from harness.evidence.metrics import FLAG_WORDS, METRICS, PROPORTIONAL, Metric
 from harness.model import Outcome, Verdict
 from harness.model.age import with_age
@@ -18,8 +24,9 @@ from harness.model.digits import plain, whole_percent
 from harness.model.formatting import DASH, NOT_ABOUT, show
 from harness.model.phrases import capital, counted
 from harness.rows.overview import Cell, Line, Results
-from harness.rows.schema import records
-from harness.rows.text import estimate_of
+from harness.rows.question import read_rows
+from harness.rows.schema import factors_of, records
+from harness.rows.text import estimate_of, shown
 
 if TYPE_CHECKING:  # a duel loads all that measures
     from harness.compare.limits import Checked
@@ -68,7 +75,7 @@ def print_agreement(session: str, agreement: SessionAgreement) -> None:
     if agreement.n(changed=True):
         text = agreement_words(agreement, changed=True)
         say(f"Of programs built from other sources ({', '.join(agreement.changed)}): {text}.")
-    shown = [
+    levels = [
         level
         for level in _levels(agreement)
         if len({pair.first.levels.get(level) for pair in agreement.pairs}) > 1
@@ -77,7 +84,7 @@ def print_agreement(session: str, agreement: SessionAgreement) -> None:
         rows = [
             (
                 pair.first.variant,
-                ", ".join((_NAMES[pair.first.metric], *(pair.first.levels[level] for level in shown))),
+                ", ".join((_NAMES[pair.first.metric], *(pair.first.levels[level] for level in levels))),
                 *(
                     with_age(f"{show(item.ratio).text} {_SHORT[item.verdict]}", item.young)
                     for item in (pair.first, pair.second)
@@ -357,3 +364,48 @@ def duel_markdown(
                 lines.append("| " + " | ".join(map(escaped, (_heading(metric), *row))) + " |")
     retained = f"{results.n_kept} of {results.n_made} trials in {results.n_blocks} blocks"
     return "\n".join([*lines, "", f"- session {escaped(results.session)}: {retained}"]) + "\n"
+
+
+def print_question(root: Path, question: str, names: Sequence[str], *, as_json: bool) -> bool:
+    """Print the published rows of a question; return whether there are any.
+
+    Args:
+        names: only these results; none: all.
+
+    Raises:
+        InputError: the question has no such result.
+    """
+    rows = read_rows(root)
+    rows = rows[rows["question"] == question]
+    if rows.empty:
+        return False
+    known = list(dict.fromkeys(rows["name"]))
+    for name in names:
+        if name not in known:
+            raise InputError("no such result", place="--metric", found=name, allowed=", ".join(known))
+    chosen = rows[rows["name"].isin(list(names) or known)]
+    if as_json:
+        print(json.dumps(records(chosen.dropna(axis="columns", how="all")), indent=1, allow_nan=False))
+        return True
+    for place, (result, group) in enumerate(chosen.groupby(["name", "kind"], sort=False)):
+        print(*[""] * bool(place), ", ".join(map(str, result)), sep="\n")
+        print(_rows_table(group))
+    return True
+
+
+def _rows_table(rows: pd.DataFrame) -> str:
+    """One result: variant and levels, number with its interval, and of ratios what they say."""
+    compared = bool(rows["verdict"].notna().any())
+    factors = [name for name in factors_of(rows) if rows[name].notna().any()]
+    columns = ["label"] * bool(rows["label"].notna().any()) + factors + ["shown"]
+    heads = ["variant" if name == "label" else "value" if name == "shown" else name for name in columns]
+    heads += ["says", "blocks", "over"] * compared
+    lines = []
+    for row in records(shown(rows)):
+        says = [
+            row["says"] if row["verdict"] else DASH,
+            str(row["n_blocks"] or DASH),
+            row["reference"] or DASH,
+        ]
+        lines.append([str(row[name] or DASH) for name in columns] + says * compared)
+    return table(heads, lines, indent="  ")
