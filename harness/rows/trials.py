@@ -28,7 +28,6 @@ _OF_PARTS = (
     "experiment", "source", "session_id", "trial_id", "block", "position", "duplicate", "is_reference", "variant",
     "label", "implementation", "language", "configuration", "excluded", "flags", "age", "latency_resolution_s",
 )  # fmt: skip
-
 #: Columns of :func:`used`.
 _USED = ("most_connections", "most_active", "upstream_opened")
 #: What go-nethttp counts: every connection to the other service that it ever opened.
@@ -76,7 +75,7 @@ def _parts(evidence: Evidence, n_parts: int) -> pd.DataFrame | None:
             continue
         profile = load.profile
         clock = record.started
-        parts = parts_of(
+        segments = parts_of(
             requests,
             duration_s=load.profile.duration_s,
             begins_s=profile.begins_s if isinstance(profile, OpenLoad) else (0.0,),
@@ -88,7 +87,7 @@ def _parts(evidence: Evidence, n_parts: int) -> pd.DataFrame | None:
         # a part is a configuration of its own: the same part of the duplicate tells how much is noise
         rows += [
             part | of_trial | {"configuration": f"{row['configuration']},part={part[PART]}"}
-            for part in parts.to_dict("records")
+            for part in segments.to_dict("records")
         ]
     if not rows:
         return None
