@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 import harness.session
@@ -55,6 +56,20 @@ def test_help_teaches_with_examples(command: str) -> None:
     shown = CliRunner().invoke(app, [command, "--help"])
     assert shown.exit_code == 0
     assert "Examples" in shown.output and f"rematch {command}" in shown.output
+
+
+def test_every_command_of_the_list_can_be_built_and_says_what_it_does() -> None:
+    group = typer.main.get_command(app)
+    commands = getattr(group, "commands")  # noqa: B009 - click types it as a Command
+    assert len(commands) > 20 and "no-such-command" not in commands
+    for name in commands:
+        assert commands[name].name == name
+        assert commands[name].get_short_help_str(100)
+
+
+def test_a_word_that_is_no_command_is_answered_with_one_like_it() -> None:
+    shown = CliRunner().invoke(app, ["reprot"])
+    assert shown.exit_code == 2 and "report" in shown.output
 
 
 def test_names_are_offered_to_the_tab_key() -> None:

@@ -116,6 +116,12 @@ def test_the_help_of_a_command_imports_no_more_than_typer_does_itself(command: s
     assert imported([command, "--help"], others) == []
 
 
+@pytest.mark.parametrize("command", ["report", "duel"])
+def test_only_the_module_of_the_command_is_imported(command: str) -> None:
+    modules = tuple(f"harness.cli.{name}" for name in ("adopt", "check", "duel", "measure", "report", "verify"))
+    assert imported([command, "--help"], modules) == [f"harness.cli.{command}"]
+
+
 def test_a_report_imports_what_it_computes_with_no_sooner_than_there_is_a_file(tmp_path: Path) -> None:
     later = ("scipy.special", "scipy.ndimage", "scipy.stats", *LATER, "pyarrow", "rich", "jinja2")
     assert imported(["report", str(tmp_path / "none.jtl")], later, code=2) == []
