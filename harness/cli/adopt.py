@@ -81,12 +81,10 @@ def adopt_command(
     The last five lines say what was started, what it is asked, what bounded it, how old its process was, and what to
     type next.
 
+    \b
     Examples:
-
         rematch adopt ../shop --requests calls.curl
-
         rematch adopt ../shop --requests openapi.yaml --no-measure
-
         rematch adopt ../shop --build "make" --start "env -C {artifact} MODE=fast ./shop --port {port}"
     """
     from harness.adopt import Order, adopt, workspace_of

@@ -53,14 +53,11 @@ def check(
 
     Exit status 1: something that measuring, or what --for names, requires is missing.
 
+    \b
     Examples:
-
         rematch check
-
         rematch check --for reading
-
         rematch check --json
-
         rematch check --host bighost
     """
     if purpose is not Purpose.MEASURING:

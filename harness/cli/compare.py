@@ -83,16 +83,12 @@ def compare_command(
     Exit status 1: a limit of --fail-if is exceeded, that is, the whole 95 % interval lies beyond it. Exit status 2:
     a limit cannot be judged, or a file cannot be read.
 
+    \b
     Examples:
-
         rematch compare before/*.jtl -- after/*.jtl
-
         rematch compare before -- after --html page.html
-
         rematch compare before -- after --fail-if "p99 > 1.05" --markdown comment.md
-
         rematch compare a/gen1.csv+a/gen2.csv -- b/gen1.csv+b/gen2.csv --json
-
         rematch compare monday -- tuesday --accept order_confounded
     """
     from harness.compare.comparing import compare_files

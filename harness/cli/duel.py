@@ -97,12 +97,10 @@ def duel_command(
     Exit status 1: answers differ, or a limit of --fail-if is exceeded, that is, the whole 95 % interval lies beyond
     it. Exit status 2: a limit cannot be judged, or a version does not start.
 
+    \b
     Examples:
-
         rematch duel ../shop-old ../shop-new --requests calls.curl
-
         rematch duel main HEAD --as shop-rematch/shop.toml --fail-if "p99 > 1.05" --markdown comment.md
-
         rematch duel java:21 java:25 --as shop-rematch/shop.toml
     """
     from harness.compare.limits import check_row, limit_named

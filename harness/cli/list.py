@@ -38,12 +38,10 @@ def list_all(
 ) -> None:
     """List experiments, variants and profiles, with the reason why any of them cannot run here.
 
+    \b
     Examples:
-
         rematch list
-
         rematch list strings-rounds
-
         rematch list strings-rounds --json
     """
     from harness.definitions import experiment_files

@@ -85,16 +85,12 @@ def measure_command(
 
     Finished trials are kept (after Ctrl-C, kill -9 or a full disk) and never repeated.
 
+    \b
     Examples:
-
         rematch measure strings-rounds --profile quick
-
         rematch measure strings-rounds --profile full --dry-run
-
         rematch measure strings-rounds --profile quick --seed 2
-
         rematch measure strings-rounds --profile quick --blocks 10
-
         rematch measure strings-rounds --minutes 30
     """
     if undecided:

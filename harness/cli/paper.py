@@ -36,14 +36,11 @@ def paper_command(
     empty folder and built there by pdflatex alone.
     --diff prints the changed lines word by word, [-removed-] {+added+}.
 
+    \b
     Examples:
-
         rematch paper
-
         rematch paper --readme
-
         rematch paper --bundle
-
         rematch paper --diff HEAD~10
     """
     from harness.publish.build import build_paper, copy_pdf

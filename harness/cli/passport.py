@@ -51,12 +51,10 @@ def passport_command(
     follows how wide the intervals of half an hour would be by each design, and
     whether a duet gains anything here.
 
+    \b
     Examples:
-
         rematch passport
-
         rematch passport --duet
-
         rematch passport --last --json
     """
     from harness.evidence.passport import DUET, EXPERIMENT

@@ -64,18 +64,13 @@ def results_command(
 
     Of a question that publishes rows, such as startup, print them. Exit status 1: no trial of the session has a result.
 
+    \b
     Examples:
-
         rematch results startup --metric first
-
         rematch results strings-rounds
-
         rematch results strings-rounds --metric p99 --metric cpu
-
         rematch results strings-rounds --session bundled/quick-local-1 --json
-
         rematch results strings-warm --session quick-local-9 --against quick-local-8
-
         rematch results strings-warm --every-speed
     """
     from harness.cli import results_text

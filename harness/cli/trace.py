@@ -41,16 +41,12 @@ def trace(
 ) -> None:
     """Show a published number, its estimator, and the trial records behind it.
 
+    \b
     Examples:
-
         rematch trace
-
         rematch trace strings.throughput.ratio.java_helidon
-
         rematch trace 0.89
-
         rematch trace --page 5
-
         rematch trace --check
     """
     from harness.store import Store

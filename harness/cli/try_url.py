@@ -43,12 +43,10 @@ def try_command(
     Exit status 1: the service is not fit to be loaded, or does not answer any more afterwards. Exit status 2: no
     answer, or the host may not be loaded.
 
+    \b
     Examples:
-
         rematch try http://127.0.0.1:8080/hello
-
         rematch try http://localhost:3000/orders --method POST --header "Content-Type: application/json" --body "{}"
-
         rematch try http://127.0.0.1:8080/hello --seconds 120 --json
     """
     from harness.cli.check import busy_warning
