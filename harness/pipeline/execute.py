@@ -13,14 +13,7 @@ from pathlib import Path
 from harness.errors import RematchError
 from harness.evidence.parameters import RunAllParameters
 from harness.evidence.sessions import session_of
-from harness.pipeline.notebook_process import (
-    UnderWay,
-    begin,
-    explain,
-    published_by,
-    resume_command,
-    stop,
-)
+from harness.pipeline.notebook_process import UnderWay, begin, explain, published_by, resume_command, stop
 from harness.pipeline.plan import make_plan
 from harness.pipeline.stage import PlannedStage, StagePlan, may_begin, places_here, table_of
 from harness.pipeline.staleness import judge, remember

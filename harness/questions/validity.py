@@ -18,8 +18,6 @@ from harness.rows.overview import session_agreement
 from harness.rows.schema import empty, records
 from harness.verify.simulated import run_verify
 
-__all__ = ["agreement", "audit", "equal_trials", "generators", "handicapped", "noise", "simulated"]
-
 #: The generators that others are compared with: under users, and at a rate.
 BASES = ("wrk", "k6-open")
 

@@ -105,6 +105,3 @@ def _of_cell(counted: pd.DataFrame, cell: Cell, name: str) -> pd.DataFrame:
 
 def _words(cell: Cell) -> str:
     return ",".join(cell.values())
-
-
-__all__ = ["Answer", "Cell", "answer", "contrast", "fate"]
