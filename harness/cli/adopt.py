@@ -167,7 +167,7 @@ def _measured(root: Path, adopted: Adopted, profile: str, *, as_json: bool) -> t
     from harness.adopt.capacity import capacity_of
     from harness.cli.results import opened
     from harness.cli.results_text import print_conclusion
-    from harness.rows.overview import results_of
+    from harness.rows.session_results import results_of
     from harness.session import (
         Interrupted,
         Silent,

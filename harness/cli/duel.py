@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from harness.compare.limits import Checked, Limit
     from harness.compare.result import Row
     from harness.duel import Agreement, Duel, Rate, Side
-    from harness.rows.overview import Results
+    from harness.rows.session_results import Results
     from harness.session import Assembly
 
 

@@ -19,7 +19,7 @@ from harness.project import find_root
 if TYPE_CHECKING:
     from harness.analysis.stats.session_agreement import SessionAgreement
     from harness.evidence import Evidence
-    from harness.rows.overview import Line, Results
+    from harness.rows.session_results import Line, Results
     from harness.store import SessionFolder
 
 #: Columns of a ratio's row that stand in the JSON as they are.
@@ -75,7 +75,7 @@ def results_command(
     """
     from harness.cli import results_text
     from harness.evidence.metrics import metrics_named
-    from harness.rows.overview import results_of
+    from harness.rows.session_results import results_of
 
     root = find_root()
     if (
@@ -141,7 +141,7 @@ def read_results(root: Path, folder: SessionFolder) -> Results:
     Raises:
         InputError: no trial of it is finished, or none can be read.
     """
-    from harness.rows.overview import results_of
+    from harness.rows.session_results import results_of
 
     return results_of(opened(root, folder))
 
@@ -166,7 +166,7 @@ def _require_a_trial(folder: SessionFolder) -> None:
 
 def _compared(evidence: Evidence, folder: SessionFolder) -> SessionAgreement:
     """Return the verdicts of one session beside those of another one of the same experiment."""
-    from harness.rows.overview import session_agreement
+    from harness.rows.session_results import session_agreement
 
     if folder.key == evidence.sessions[0].key:
         raise InputError(

@@ -23,7 +23,7 @@ from harness.model.age import with_age
 from harness.model.digits import plain, whole_percent
 from harness.model.formatting import DASH, NOT_ABOUT, show
 from harness.model.phrases import capital, counted
-from harness.rows.overview import Cell, Line, Results
+from harness.rows.session_results import Cell, Line, Results
 from harness.rows.question import read_rows
 from harness.rows.schema import factors_of, records
 from harness.rows.text import estimate_of, shown

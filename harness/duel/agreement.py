@@ -20,7 +20,7 @@ from harness.loadgen.flow import readiness_request
 from harness.model import Verdict
 from harness.model.age import YOUNG
 from harness.model.formatting import NOT_ABOUT
-from harness.rows.overview import Line, Results
+from harness.rows.session_results import Line, Results
 from harness.session import Assembly
 from harness.workloads import CASES, REQUESTS, load_all_requests, load_cases
 

@@ -14,8 +14,8 @@ from harness.analysis.stats.pairing import counting, in_duet, with_own_reference
 from harness.analysis.tables.tidy import read_restored
 from harness.formats.wrk_histogram import UNDONE
 from harness.rows import Session, compare, count, of_estimate, stack, tidy
-from harness.rows.overview import session_agreement
 from harness.rows.schema import empty, records
+from harness.rows.session_results import session_agreement
 from harness.verify.simulated import run_verify
 
 #: The generators that others are compared with: under users, and at a rate.

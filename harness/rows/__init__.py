@@ -7,7 +7,6 @@ from harness.rows.build_costs import builds
 from harness.rows.drawing import forest, intervals, page
 from harness.rows.effects import block_mean, elasticities, interactions, scaling_law
 from harness.rows.latency_peaks import attribute, attribution
-from harness.rows.overview import overview
 from harness.rows.places import between
 from harness.rows.question import Question
 from harness.rows.results import (
@@ -24,6 +23,7 @@ from harness.rows.results import (
 )
 from harness.rows.schema import stack, tidy
 from harness.rows.session import Session, find_session, open_session, sessions_of
+from harness.rows.session_results import overview
 from harness.rows.sessions import over_sessions
 from harness.rows.tables import notes, pivot
 from harness.rows.text import shown

@@ -30,8 +30,8 @@ from harness.model import Experiment, TrialRecord
 from harness.model.study import DeclaredComparison
 from harness.project import find_root
 from harness.rows import results
-from harness.rows.overview import overview
 from harness.rows.schema import empty, records, stack
+from harness.rows.session_results import overview
 from harness.store import SessionFolder, Store
 
 #: Columns of a trial that stand in each row of its windows, samples, requests and pauses.

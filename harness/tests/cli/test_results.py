@@ -19,7 +19,7 @@ from harness.analysis.stats.session_agreement import agreement
 from harness.cli.results_text import agreement_words, print_values
 from harness.model import Verdict
 from harness.rows import means
-from harness.rows.overview import Cell, Line
+from harness.rows.session_results import Cell, Line
 from harness.rows.schema import records
 from harness.tests.analysis.stats.test_session_agreement import session
 from harness.tests.support.command import run_here

@@ -13,7 +13,7 @@ from harness.evidence import Evidence
 from harness.figures.style import describe
 from harness.model import Verdict
 from harness.rows import Session, behind, means
-from harness.rows.overview import results_of
+from harness.rows.session_results import results_of
 from harness.rows.text import entry_of
 from harness.store import Store
 from harness.tests.support.kept_tables import lay_tables

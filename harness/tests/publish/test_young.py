@@ -16,7 +16,7 @@ from harness.model import Verdict
 from harness.model.age import Ages, ArmAge, TrialAge
 from harness.model.formatting import verdict_name, verdict_words
 from harness.rows import of_estimate, tidy
-from harness.rows.overview import Results
+from harness.rows.session_results import Results
 from harness.rows.results import of_comparison
 
 

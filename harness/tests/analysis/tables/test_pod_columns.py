@@ -17,7 +17,7 @@ from harness.evidence.opening import open_evidence
 from harness.model import TrialRecord
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
-from harness.rows.overview import goes_by, results_of
+from harness.rows.session_results import goes_by, results_of
 from harness.tests.support.kept_sessions import lay_session
 from harness.tests.support.synthetic import make_project
 from harness.tests.support.synthetic_pods import (
