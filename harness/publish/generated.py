@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each notebook contributed, kept apart: the order of the notebooks leaves no trace.
 
-``paper/generated/<notebook>.json`` holds one notebook's values, tables and figures, ``rows/`` its rows. The build of
-the paper writes ``values.tex`` and ``values.json``, with the values that the paper cites.
+``paper/generated/<notebook>.json`` holds one notebook's values, tables and figures, ``rows/`` its rows, ``data/`` what
+only pages read. The build of the paper writes ``values.tex`` and ``values.json``, with the values that the paper cites.
 """
 
 from __future__ import annotations
@@ -117,8 +117,9 @@ def _remove(generated: Path, notebook: str) -> None:
     for entry in [*content["figures"].values(), *content["tables"].values()]:
         for name in entry["files"]:
             (generated / name).unlink(missing_ok=True)
-    for path in (generated / "rows").glob(f"{notebook}.*"):
-        path.unlink()
+    for folder in ("rows", "data"):
+        for path in (generated / folder).glob(f"{notebook}.*"):
+            path.unlink()
     (generated / f"{notebook}.json").unlink()
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -119,6 +120,11 @@ class Question:
         if figure is None:
             return Published(NOT_MEASURED)
         return self._publisher.figure(f"{self.name}.{key}", figure, alt=alt, caption=caption)
+
+    def data(self, name: str, frame: pd.DataFrame) -> None:
+        """Publish a frame for the results page, as ``data/<notebook>.<name>.json``: a list of its rows."""
+        text = json.dumps(records(frame), ensure_ascii=False, indent=1, allow_nan=False)
+        self._publisher.data(f"{name}.json", f"{text}\n")
 
     def publish(self, *frames: pd.DataFrame) -> pd.DataFrame:
         """Publish rows, all of the question at once; return how many there are of each kind.
