@@ -107,9 +107,8 @@ def _passports(root: Path, experiment: str, profile: str) -> list[tuple[Evidence
     Raises:
         InputError: there is none yet.
     """
-    from harness.analysis.tables.tidy import tidy
     from harness.errors import InputError
-    from harness.evidence import Evidence
+    from harness.evidence.opening import tidied
     from harness.evidence.passport import EXPERIMENT, passport_of
     from harness.store import Store
 
@@ -123,8 +122,7 @@ def _passports(root: Path, experiment: str, profile: str) -> list[tuple[Evidence
             "no passport yet", place="--last", found=f"no session of profile {profile}",
             allowed=f"measure one: rematch passport{'' if experiment == EXPERIMENT else ' --duet'}",
         )  # fmt: skip
-    tidy(root, [experiment])
-    opened = [Evidence(root=root, experiment=experiment, sessions=(session,)) for session in sessions]
+    opened = [tidied(root, session) for session in sessions]
     return sorted(
         ((each, passport_of(each)) for each in opened), key=lambda pair: -pair[1].started_epoch_s
     )

@@ -112,6 +112,7 @@ def choose_session(root: Path, experiment: str, session: str | None = None) -> S
     Raises:
         InputError: there is no such session.
     """
+    from harness.evidence.sessions import named_session
     from harness.store import Store
 
     name = Path(experiment).stem if experiment.endswith(".toml") else experiment
@@ -127,12 +128,7 @@ def choose_session(root: Path, experiment: str, session: str | None = None) -> S
     if session is None:
         place = [item for item in present if not item.bundled] or list(present)
         return max(place, key=lambda item: item.header.provenance.started_epoch_s)
-    places = {item.key.replace(f"{name}/", ""): item for item in reversed(present)}
-    places |= {item.folder.name: item for item in reversed(present)}
-    if session not in places:
-        allowed = ", ".join(item.key.replace(f"{name}/", "") for item in present)
-        raise InputError("no such session", place="--session", found=session, allowed=allowed)
-    return places[session]
+    return named_session(present, session, place="--session")
 
 
 def read_results(root: Path, folder: SessionFolder) -> Results:
@@ -147,21 +143,18 @@ def read_results(root: Path, folder: SessionFolder) -> Results:
 
 
 def opened(root: Path, folder: SessionFolder) -> Evidence:
-    """Bring the session's tables up to date and return it."""
-    from harness.analysis.tables.tidy import tidy
-    from harness.evidence import Evidence
+    """Bring the session's tables up to date and return it.
 
-    name = folder.folder.parent.name
-    _require_a_trial(folder)
-    tidy(root, [name])
-    return Evidence(root=root, experiment=name, sessions=(folder,))
+    Raises:
+        InputError: no trial of it is finished.
+    """
+    from harness.evidence.opening import tidied
 
-
-def _require_a_trial(folder: SessionFolder) -> None:
     if not folder.finished():
         raise InputError(
             "no trial is finished", place=folder.key, allowed="resume with: rematch measure (see --help)"
         )
+    return tidied(root, folder)
 
 
 def _compared(evidence: Evidence, folder: SessionFolder) -> SessionAgreement:
@@ -172,8 +165,8 @@ def _compared(evidence: Evidence, folder: SessionFolder) -> SessionAgreement:
         raise InputError(
             "a session agrees with itself", place="--against", found=folder.key, allowed="another one"
         )
-    _require_a_trial(folder)  # tables of all sessions of an experiment are brought up to date together
-    return session_agreement(evidence, replace(evidence, sessions=(folder,)))
+    second = opened(evidence.root, folder)
+    return session_agreement(evidence, replace(second, every_speed=evidence.every_speed))
 
 
 def agreement_as_plain(session: str, agreement: SessionAgreement) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from harness.evidence.load_response import every, load_response
 from harness.evidence.metrics import metrics_named, metrics_of
 from harness.evidence.opening import find_evidence, make_tables, open_evidence
 from harness.evidence.parameters import StageParameters
+from harness.evidence.sessions import named_session
 from harness.figures.style import describe
 from harness.figures.variant_style import VariantStyle, variant_styles
 from harness.formats.jfr_json import CONTENTION, parse_contention
@@ -315,18 +316,11 @@ def open_session(
     """
     project = root or find_root()
     if session is None:
-        chosen = settings or StageParameters(profile="newest")
-        return Session(
-            root=project, experiment=experiment, evidence=open_evidence(chosen, experiment, root=project)
-        )
-    known = {
-        folder.key.replace(f"{experiment}/", ""): folder for folder in Store(project).sessions(experiment)
-    }
-    named = [folder for key, folder in known.items() if session in (key, folder.folder.name)]
-    if not named:
-        raise InputError("no such session", place=experiment, found=session, allowed=", ".join(known))
-    evidence = Evidence(root=project, experiment=experiment, sessions=(named[0],))
-    make_tables(evidence)
+        evidence = open_evidence(settings or StageParameters(profile="newest"), experiment, root=project)
+    else:
+        folder = named_session(Store(project).sessions(experiment), session, place=experiment)
+        evidence = Evidence(root=project, experiment=experiment, sessions=(folder,))
+        make_tables(evidence)
     return Session(root=project, experiment=experiment, evidence=evidence)
 
 
@@ -337,9 +331,8 @@ def find_session(experiment: str, settings: StageParameters, *, root: Path | Non
         InputError: no such experiment.
     """
     project = root or find_root()
-    return Session(
-        root=project, experiment=experiment, evidence=find_evidence(settings, experiment, root=project)
-    )
+    evidence = find_evidence(settings, experiment, root=project)
+    return Session(root=project, experiment=experiment, evidence=evidence)
 
 
 def sessions_of(
