@@ -139,7 +139,8 @@ def overview(
         rows = stack(means(used, by=by, level=level, **{metric.name: metric.column}), ratios)
         if by:
             cells = set(measured[list(by)].astype(str).itertuples(index=False, name=None))
-            rows = rows[[cell in cells for cell in rows[list(by)].itertuples(index=False, name=None)]]
+            places = rows[list(by)].itertuples(index=False, name=None)
+            rows = rows[pd.Series([place in cells for place in places], index=rows.index, dtype=bool)]
         frames.append(rows)
     return stack(*frames)
 
