@@ -165,7 +165,7 @@ def _refuse_name(root: Path, name: str) -> None:
 def _measured(root: Path, adopted: Adopted, profile: str, *, as_json: bool) -> tuple[str, Capacity | None]:
     """Measure a session anew; return its key, and what it says unless no trial was kept."""
     from harness.adopt.capacity import capacity_of
-    from harness.cli.results import opened
+    from harness.cli.results_session import opened
     from harness.cli.results_text import print_conclusion
     from harness.rows.session_results import results_of
     from harness.session import (

@@ -237,7 +237,7 @@ class _Work:
 
     def _measured(self, duel: Duel, assembly: Assembly, left_out: set[str]) -> Results:
         from harness.cli.check import busy_warning
-        from harness.cli.results import read_results
+        from harness.cli.results_session import read_results
         from harness.duel import agreed_contract
         from harness.session import Silent, measure, prepare, suitable_progress, with_blocks
 
@@ -306,7 +306,7 @@ def _end(
 def _as_plain(
     pair: tuple[Side, Side], agreed: Agreement, results: Results | None, checked: Sequence[Checked]
 ) -> dict[str, object]:
-    from harness.cli.results import as_plain
+    from harness.cli.results_session import as_plain
 
     return {
         "versions": [{"label": side.label, "what": side.what, "remark": side.remark} for side in pair],

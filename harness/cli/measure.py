@@ -190,7 +190,7 @@ def summarise(folder: SessionFolder, *, as_json: bool) -> None:
         text = {"session": folder.key, "complete": folder.complete, "outcomes": outcomes, "flags": flags}
         print(json.dumps(text, indent=1))
         return
-    from harness.cli.results import read_results
+    from harness.cli.results_session import read_results
     from harness.cli.results_text import print_conclusion
 
     try:
