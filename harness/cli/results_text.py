@@ -8,14 +8,12 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from harness.analysis.stats.session_agreement import SessionAgreement, expected_agreement
 from harness.analysis.stats.verdicts import FEWEST_FOR_P
 from harness.cli.lines import say, table, tally
-from harness.compare.words import escaped, limit_words
 from harness.errors import InputError
 from harness.evidence.metrics import FLAG_WORDS, METRICS, PROPORTIONAL, Metric
 from harness.model import Outcome, Verdict
@@ -27,10 +25,6 @@ from harness.rows.session_results import Cell, Line, Results
 from harness.rows.question import read_rows
 from harness.rows.schema import factors_of, records
 from harness.rows.text import estimate_of, shown
-
-if TYPE_CHECKING:  # a duel loads all that measures
-    from harness.compare.limits import Checked
-    from harness.duel import Agreement, Side
 
 #: Exclusion reasons that are printed; all of them stand in the JSON.
 REASONS_SHOWN = 3
@@ -53,7 +47,7 @@ def print_results(results: Results) -> None:
     print_conclusion(results)
     for metric in results.metrics:
         print()
-        print(_heading(metric))
+        print(heading(metric))
         cells = results.cells(metric)
         if _alone(cells):
             print_values(cells)
@@ -174,7 +168,7 @@ def _print_reasons(results: Results) -> None:
         print(f"  and {counted(len(alike) - REASONS_SHOWN, 'more reason')}: --json has them")
 
 
-def _heading(metric: Metric) -> str:
+def heading(metric: Metric) -> str:
     return f"{metric.words}, {metric.better} is better"
 
 
@@ -184,7 +178,7 @@ def _print_winners(results: Results) -> None:
     if _alone(cells):
         say(f"Only {results.reference} has results: there is nothing to compare it with.")
         return
-    say(f"{capital(_heading(metric))}; ratio to {results.reference} (95 % interval):")
+    say(f"{capital(heading(metric))}; ratio to {results.reference} (95 % interval):")
     for cell in cells:
         say(_winner(cell, metric, results.reference), indent="  ", hang="    ")
 
@@ -339,31 +333,6 @@ def _notes(results: Results) -> list[str]:
         f"{', '.join(metrics)}: {first}" + (f" (and {len(texts) - 1} more like it)" if len(texts) > 1 else "")
         for first, metrics, texts in notes.values()
     ]
-
-
-def duel_markdown(
-    sides: tuple[Side, Side], agreed: Agreement, results: Results | None, checked: Sequence[Checked]
-) -> str:
-    """Return what both versions are, where their answers differ, limits, and a table of all metrics."""
-    before, after = sides
-    lines = [f"**{escaped(after.label)} against {escaped(before.label)}**", ""]
-    lines += [
-        f"- `{side.label}`: {escaped(', '.join(filter(None, (side.what, side.remark))))}" for side in sides
-    ]
-    n_alike = agreed.n_cases - len(agreed.cases)
-    lines.append(f"- answers: {n_alike} of {agreed.n_cases} cases as recorded")
-    for label, faults in agreed.differences.items():
-        lines += [f"- {escaped(label)}: {escaped(case)}: {escaped(text)}" for case, text in faults.items()]
-    lines += [f"- {escaped(limit_words(item))}" for item in checked]
-    if results is None:
-        return "\n".join([*lines, "- not measured"]) + "\n"
-    lines += ["", "| metric | " + " | ".join(HEADS) + " |", "|---|---|--:|--:|---|---|"]
-    for metric in results.metrics:
-        for cell in results.cells(metric):
-            for row in cells_of(cell, metric, conclusive=results.conclusive):
-                lines.append("| " + " | ".join(map(escaped, (_heading(metric), *row))) + " |")
-    retained = f"{results.n_kept} of {results.n_made} trials in {results.n_blocks} blocks"
-    return "\n".join([*lines, "", f"- session {escaped(results.session)}: {retained}"]) + "\n"
 
 
 def print_question(root: Path, question: str, names: Sequence[str], *, as_json: bool) -> bool:
