@@ -16,7 +16,7 @@ import typer
 from harness.adopt import Adopted, Order, adopt, workspace_of
 from harness.adopt.adopting import Seen
 from harness.adopt.capacity import Capacity, capacity_of
-from harness.cli.check import busy_warning
+from harness.cli.check_here import busy_warning
 from harness.cli.lines import say
 from harness.cli.results_session import opened
 from harness.cli.results_text import print_conclusion

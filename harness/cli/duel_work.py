@@ -13,7 +13,7 @@ from pathlib import Path
 import typer
 
 from harness.adopt import Order, Workspace, adopt, workspace_of
-from harness.cli.check import busy_warning
+from harness.cli.check_here import busy_warning
 from harness.cli.lines import complain, counted, say, wrapped
 from harness.cli.options import end_with, limits_as_plain
 from harness.cli.results_session import as_plain, read_results

@@ -49,7 +49,7 @@ def try_command(
         rematch try http://localhost:3000/orders --method POST --header "Content-Type: application/json" --body "{}"
         rematch try http://127.0.0.1:8080/hello --seconds 120 --json
     """
-    from harness.cli.check import busy_warning
+    from harness.cli.check_here import busy_warning
     from harness.probe.target import header_named, target_of
     from harness.probe.trying import cannot_tell, try_target
     from harness.project import find_root

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.cli import check, list, verify
+from harness.cli import check_here, list, verify
 from harness.definitions import experiment_files, load_study
 from harness.tests.benchmarks import __main__ as bench
 from harness.tests.benchmarks.result import BenchResult, BenchRow
@@ -84,7 +84,7 @@ def test_a_verification_prints_every_cell_whole(columns: int, capsys: pytest.Cap
 def test_check_prints_each_missing_tool_with_purpose_and_install_step(
     columns: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    check._print_missing(TOOLS)
+    check_here._print_missing(TOOLS)
     said = lines_that_fit(capsys.readouterr().out, columns)
     assert said.index("required, not usable:") < said.index("optional, not usable:")
     for tool in TOOLS:
