@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.cli import check_here, list, verify
+from harness.cli import check_here, list_text, verify
 from harness.definitions import experiment_files, load_study
 from harness.tests.benchmarks import __main__ as bench
 from harness.tests.benchmarks.result import BenchResult, BenchRow
@@ -96,7 +96,7 @@ def test_list_shows_every_title_whole_in_a_column_wide_enough(
 ) -> None:
     titles = {name: load_study(PROJECT, name).experiment.title for name in experiment_files(PROJECT)}
     profile = {"trials": 10_000, "expected_s": 36_000.0}
-    list._print_overview(
+    list_text.print_overview(
         [
             {"name": name, "title": title, "profiles": {"quick": profile}, "levels_unavailable": {}, "variants": {"a": "no"}}
             for name, title in titles.items()
