@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +18,7 @@ from harness.analysis.tables.resource_columns import with_every_speed
 from harness.analysis.tables.schema import factor_column
 from harness.analysis.tables.trial_row import settled_requests
 from harness.errors import InputError
-from harness.model import Experiment, Machine, SessionHeader, TrialRecord
+from harness.model import Machine, SessionHeader, TrialRecord
 from harness.model.session import label_of
 from harness.store import SessionFolder, Store
 
@@ -116,17 +116,17 @@ class Evidence:
 
     @cached_property
     def variants(self) -> dict[str, str]:
-        """Every variant of the definition with its label, measured or not."""
-        return self.labels_of(self.header.experiment)
-
-    def labels_of(self, experiment: Experiment) -> dict[str, str]:
-        """Return the variants of a definition with their labels, which say of a build of these sessions what it is."""
+        """Every variant of the definition with its label, which says of a build what it is, measured or not."""
         builds = {name: build for session in self.sessions for name, build in session.builds().items()}
-        return {name: label_of(name, variant, builds) for name, variant in experiment.variants.items()}
+        variants = self.header.experiment.variants
+        return {name: label_of(name, variant, builds) for name, variant in variants.items()}
 
     def cell(self, **levels: str) -> pd.DataFrame:
         """Return the trials at these levels."""
-        return self._at(levels)
+        chosen = self.trials
+        for factor, level in levels.items():
+            chosen = chosen[chosen[factor] == level]
+        return chosen
 
     def cells(self) -> list[dict[str, str]]:
         """Return the combinations of levels that were measured, in the definition's order."""
@@ -233,9 +233,3 @@ class Evidence:
         factors = self.header.experiment.factors
         levels = next(levels for name, levels in factors.items() if factor_column(name) == factor)
         return {level: place for place, level in enumerate(levels)}
-
-    def _at(self, levels: Mapping[str, str]) -> pd.DataFrame:
-        chosen = self.trials
-        for factor, level in levels.items():
-            chosen = chosen[chosen[factor] == level]
-        return chosen
