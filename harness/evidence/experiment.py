@@ -70,6 +70,17 @@ class Evidence:
         """Whether these sessions come with the project, so that nothing of them was measured here."""
         return self.sessions[0].bundled
 
+    def folder(self, session_id: str) -> SessionFolder:
+        """Return the session of this name.
+
+        Raises:
+            InputError: it is none of these.
+        """
+        for session in self.sessions:
+            if session.folder.name == session_id:
+                return session
+        raise InputError("no such session here", place=self.experiment, found=session_id)
+
     @property
     def reference(self) -> str:
         """The variant others are compared with: the definition's, or that of :meth:`over`."""
@@ -191,8 +202,7 @@ class Evidence:
 
     def settled(self, whole: pd.DataFrame, session_id: str) -> pd.DataFrame:
         """Return those of a trial's requests (``whole_requests``) that were begun after programs had settled."""
-        session = next(folder for folder in self.sessions if folder.folder.name == session_id)
-        return settled_requests(whole, session.header.settle_s)
+        return settled_requests(whole, self.folder(session_id).header.settle_s)
 
     def whole_requests(self, session_id: str, trial_id: str) -> pd.DataFrame | None:
         """Return one trial's requests from the first one on: for curves of warming up and checks of totals.
@@ -203,9 +213,8 @@ class Evidence:
 
     def with_records(self) -> Iterator[tuple[pd.Series, SessionFolder, TrialRecord]]:
         """Yield each row of ``trials`` with its session and its record."""
-        sessions = {session.folder.name: session for session in self.sessions}
         for _, row in self.trials.iterrows():
-            session = sessions[str(row["session_id"])]
+            session = self.folder(str(row["session_id"]))
             yield row, session, session.record(str(row["trial_id"]))
 
     def trial_samples(self, session_id: str, trial_id: str) -> pd.DataFrame | None:

@@ -155,9 +155,8 @@ def audited_trials(session: Session) -> Iterator[AuditedTrial]:
     """Yield every kept trial that had a load, duplicates too, with its record and its requests."""
     if (evidence := session.evidence) is None:
         return
-    folders = {folder.folder.name: folder for folder in evidence.sessions}
     for row in records(session.trials[~session.trials["excluded"].astype(bool)]):
-        folder, record = folders[row["session_id"]], session.record(row)
+        folder, record = evidence.folder(row["session_id"]), session.record(row)
         planned = record.planned.configuration.load
         if record.load is None or planned is None or record.load.duration_s <= 0:
             continue

@@ -256,11 +256,9 @@ class Session:
         return results.compare(trials, metric, name, reference=declared.against or self.reference, **options)
 
     def _folder(self, session_id: str) -> SessionFolder:
-        sessions = () if self.evidence is None else self.evidence.sessions
-        for folder in sessions:
-            if folder.folder.name == session_id:
-                return folder
-        raise InputError("no such session here", place=self.experiment, found=session_id)
+        if self.evidence is None:
+            raise InputError("no such session here", place=self.experiment, found=session_id)
+        return self.evidence.folder(session_id)
 
     def _pauses_of(self, evidence: Evidence, row: Mapping[str, Any]) -> pd.DataFrame | None:
         record = self.record(row)
