@@ -98,9 +98,7 @@ def _passports(root: Path, experiment: str, profile: str) -> list[tuple[Evidence
             allowed=f"measure one: rematch passport{'' if experiment == EXPERIMENT else ' --duet'}",
         )  # fmt: skip
     opened = [tidied(root, session) for session in sessions]
-    return sorted(
-        ((each, passport_of(each)) for each in opened), key=lambda pair: -pair[1].started_epoch_s
-    )
+    return sorted(((each, passport_of(each)) for each in opened), key=lambda pair: -pair[1].started_epoch_s)
 
 
 def _print(passport: Passport, result: tuple[Change, ...]) -> None:

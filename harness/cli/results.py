@@ -60,5 +60,7 @@ def results_command(
     """
     from harness.cli.results_session import show
 
-    if not show(find_root(), experiment, session, metric or [], against, every_speed=every_speed, as_json=as_json):
+    if not show(
+        find_root(), experiment, session, metric or [], against, every_speed=every_speed, as_json=as_json
+    ):
         raise typer.Exit(1)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The results of a session for a person: who is ahead, by how much, how sure; then a table per metric. And the rows of a
-question."""
+"""The results of a session for a person: who is ahead, by how much, how sure; then a table per metric. And the rows of
+a question."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from harness.model.age import with_age
 from harness.model.digits import plain, whole_percent
 from harness.model.formatting import DASH, NOT_ABOUT, show
 from harness.model.phrases import capital, counted
-from harness.rows.session_results import Cell, Line, Results
 from harness.rows.question import read_rows
 from harness.rows.schema import factors_of, records
+from harness.rows.session_results import Cell, Line, Results
 from harness.rows.text import estimate_of, shown
 
 #: Exclusion reasons that are printed; all of them stand in the JSON.
@@ -262,13 +262,9 @@ def cells_of(cell: Cell, metric: Metric, *, conclusive: bool) -> list[tuple[str,
 def print_values(cells: Sequence[Cell]) -> None:
     """Print a table of the reference alone, a row per cell, under the names of the factors."""
     factors = [name.removeprefix("factor_") for name in cells[0].levels] or ["variant"]
-    lines = [
-        (tuple(cell.levels.values()) or (line.variant,), line) for cell in cells for line in cell.lines
-    ]
+    lines = [(tuple(cell.levels.values()) or (line.variant,), line) for cell in cells for line in cell.lines]
     like = _middle([line for _, line in lines])
-    body = [
-        (*levels, _plain(show(estimate_of(line.mean), like=like).interval)) for levels, line in lines
-    ]
+    body = [(*levels, _plain(show(estimate_of(line.mean), like=like).interval)) for levels, line in lines]
     print(table((*factors, "value (95 % interval)"), body, indent="  "))
 
 

@@ -64,7 +64,10 @@ def trace(
         _print_page(root, values, page, as_json=as_json)
         return
     if key is None:
-        lines = ["keys of the published numbers (rematch trace KEY):", *(f"  {name}" for name in sorted(values))]
+        lines = [
+            "keys of the published numbers (rematch trace KEY):",
+            *(f"  {name}" for name in sorted(values)),
+        ]
         print(json.dumps(sorted(values), indent=1) if as_json else "\n".join(lines))
         return
     key, value = _value(values, key)

@@ -5,8 +5,8 @@ It is read from a session of the experiment ``passport``: one Go service, twice 
 earlier one of the same machine is what a new one is compared with.
 
 Of two of them, one with trials that follow each other and one of duets, follows which design tells more in the same
-minutes. A pilot of few blocks knows its spreads badly, so a duet is recommended only where its intervals are shown to be
-narrower.
+minutes. A pilot of few blocks knows its spreads badly, so a duet is recommended only where its intervals are shown to
+be narrower.
 """
 
 from __future__ import annotations
@@ -233,4 +233,3 @@ def _narrower(alternating: Line, duet: Line, n_alternating: int, n_duet: int) ->
     if scipy.special.fdtrc(df, df_duet, f) <= _NARROWER_ALPHA:
         return "duet"
     return "alternating" if scipy.special.fdtrc(df_duet, df, 1 / f) <= _NARROWER_ALPHA else "not shown"
-

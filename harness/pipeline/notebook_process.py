@@ -89,7 +89,9 @@ def explain(plan: StagePlan, process: UnderWay) -> str:
         number, line, what = failed
         where = f"{where}, cell {number} ({line})"
     else:
-        tail = [line for line in process.log.read_text("utf-8", errors="replace").splitlines() if line.strip()]
+        tail = [
+            line for line in process.log.read_text("utf-8", errors="replace").splitlines() if line.strip()
+        ]
         what = tail[-1].strip() if tail else what
     shown = os.path.relpath(process.output if process.output.exists() else process.log, plan.root)
     return f"{where}: {what}; see {shown}; resume: {resume_command(plan)}"

@@ -31,7 +31,10 @@ def make_plan(settings: StageParameters, *, root: Path | None = None) -> StagePl
     """
     project = root or find_root()
     chosen = chosen_experiments(project, settings)
-    stages = [*_measuring(project, settings, chosen), _stage("tidy", "tidy", project, settings, chosen, "20-tidy")]
+    stages = [
+        *_measuring(project, settings, chosen),
+        _stage("tidy", "tidy", project, settings, chosen, "20-tidy"),
+    ]
     stages += [_analysis(project, settings, chosen, notebook) for notebook in analysis_notebooks(project)]
     stages.append(PlannedStage(name="paper", kind="paper", state="to do", why="", expected_s=None))
     return StagePlan(

@@ -84,7 +84,9 @@ def problems_of(references: str, sources: Iterable[str]) -> list[str]:
     problems = [f"\\cite{{{key}}} has no entry" for key in sorted(cited - {*entries, "*"})]
     if "*" not in cited:
         problems += [f"{key} is neither cited nor listed by \\nocite" for key in sorted({*entries} - cited)]
-    return problems + [f"{key} has {n} entries" for key in sorted({*entries}) if (n := entries.count(key)) > 1]
+    return problems + [
+        f"{key} has {n} entries" for key in sorted({*entries}) if (n := entries.count(key)) > 1
+    ]
 
 
 def check_bibliography(paper: Path) -> int:
@@ -217,7 +219,9 @@ def changed_lines(root: Path, revision: str) -> list[tuple[str, str]]:
     marked = _git(root, "diff", "--no-color", "--no-ext-diff", "--word-diff=plain", name, "--", folder) or ""
     text = root / DIFF
     text.parent.mkdir(exist_ok=True)
-    text.write_text(f"The paper since {name[:12]}; [-removed-] {{+added+}}; {NOT_COMPARED}.\n\n{marked}", "utf-8")
+    text.write_text(
+        f"The paper since {name[:12]}; [-removed-] {{+added+}}; {NOT_COMPARED}.\n\n{marked}", "utf-8"
+    )
     return list(_marked_lines(marked))
 
 

@@ -54,9 +54,7 @@ def attribute(session: Session) -> tuple[TrialAttribution, ...]:
     for row in records(session.counted[["session_id", "trial_id"]]):
         requests = evidence.requests(row["session_id"], row["trial_id"])
         if requests is not None and int(requests["ok"].sum()) > 1:
-            attributed.append(
-                attribute_trial(evidence.folder(row["session_id"]), row["trial_id"], requests)
-            )
+            attributed.append(attribute_trial(evidence.folder(row["session_id"]), row["trial_id"], requests))
     return tuple(attributed)
 
 

@@ -197,9 +197,7 @@ class Session:
             )
         )
 
-    def overview(
-        self, *names: str, trials: pd.DataFrame | None = None, level: float = 0.95
-    ) -> pd.DataFrame:
+    def overview(self, *names: str, trials: pd.DataFrame | None = None, level: float = 0.95) -> pd.DataFrame:
         """Return the rows of ``rematch results``: mean of each variant and its ratio to the reference, in the usual
         metrics, at each combination of levels.
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of ``rematch results``: in each usual metric every variant over the reference, at each combination of levels.
+"""The rows of ``rematch results``: in each usual metric every variant over the reference, at each combination of
+levels.
 
 They are made by the functions that notebooks use: :func:`overview` is one call of ``compare`` and ``means`` a metric.
 """

@@ -2,8 +2,8 @@
 """Rows of how programs become warm: after how many requests one that starts slowly has caught up with one that starts
 fast; how much slower trials without a warm-up are at first, when they settle, and their classes.
 
-The methods are those of :mod:`harness.analysis.warmup`: courses of what a process had spent since its launch, and change
-points between levels of windows of equal counts.
+The methods are those of :mod:`harness.analysis.warmup`: courses of what a process had spent since its launch, and
+change points between levels of windows of equal counts.
 """
 
 from __future__ import annotations

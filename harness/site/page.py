@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
-from harness.model.formatting import NOT_MEASURED
 from harness.model.claim import ClaimVerdict
+from harness.model.formatting import NOT_MEASURED
 from harness.questions.claims.words import VERDICT_WORDS
 from harness.report.html import page_style
 from harness.site.download import NAME
@@ -58,9 +58,7 @@ def claims_of(ledger: Sequence[Entry]) -> list[Claim]:
     """Return the claims of rows of the ledger, in its order; a row of a source alone is none."""
     rows = [row for row in ledger if row["kind"] is not None]
     groups = [(name, list(numbers)) for name, numbers in groupby(rows, lambda row: str(row["claim"]))]
-    return [
-        Claim(name, numbers, next(row for row in numbers if row["leads"])) for name, numbers in groups
-    ]
+    return [Claim(name, numbers, next(row for row in numbers if row["leads"])) for name, numbers in groups]
 
 
 def trials_of_number(number: Entry) -> tuple[str, ...]:
@@ -88,7 +86,9 @@ class Trials:
         numbers = (number for claim in content.claims for number in claim.numbers)
         sets = [*trial_sets(content.sections), *filter(None, map(trials_of_number, numbers))]
         self._set = {key: f"t{place}" for place, key in enumerate(dict.fromkeys(sets))}
-        self.sessions = {key: list(rows) for key, rows in groupby(content.trials, lambda trial: trial.session)}
+        self.sessions = {
+            key: list(rows) for key, rows in groupby(content.trials, lambda trial: trial.session)
+        }
         self._session = {key: f"s{place}" for place, key in enumerate(self.sessions)}
 
     def link(self, text: str, trials: tuple[str, ...]) -> Markup:

@@ -19,8 +19,8 @@ from harness.analysis.stats.session_agreement import agreement
 from harness.cli.results_text import agreement_words, print_values
 from harness.model import Verdict
 from harness.rows import means
-from harness.rows.session_results import Cell, Line
 from harness.rows.schema import records
+from harness.rows.session_results import Cell, Line
 from harness.tests.analysis.stats.test_session_agreement import session
 from harness.tests.support.command import run_here
 from harness.tests.support.kept_tables import lay_tables
@@ -142,7 +142,12 @@ OPEN, REFUSED = Verdict.INCONCLUSIVE, Verdict.NOT_ABOUT_SERVICES
             (OPEN,),
             ("1 of 2 verdicts agree", ", none contradict, in 1 at most one session decides"),
         ),
-        (1.5, (REFUSED,), (REFUSED,), ("2 of 2 verdicts agree", ", and in 1 of the 2 neither session decides")),
+        (
+            1.5,
+            (REFUSED,),
+            (REFUSED,),
+            ("2 of 2 verdicts agree", ", and in 1 of the 2 neither session decides"),
+        ),
         (
             1.5,
             (OPEN,),

@@ -118,7 +118,9 @@ def test_the_help_of_a_command_imports_no_more_than_typer_does_itself(command: s
 
 @pytest.mark.parametrize("command", ["report", "duel"])
 def test_only_the_module_of_the_command_is_imported(command: str) -> None:
-    modules = tuple(f"harness.cli.{name}" for name in ("adopt", "check", "duel", "measure", "report", "verify"))
+    modules = tuple(
+        f"harness.cli.{name}" for name in ("adopt", "check", "duel", "measure", "report", "verify")
+    )
     assert imported([command, "--help"], modules) == [f"harness.cli.{command}"]
 
 

@@ -16,8 +16,8 @@ from harness.model import Verdict
 from harness.model.age import Ages, ArmAge, TrialAge
 from harness.model.formatting import verdict_name, verdict_words
 from harness.rows import of_estimate, tidy
-from harness.rows.session_results import Results
 from harness.rows.results import of_comparison
+from harness.rows.session_results import Results
 
 
 def of_age(found: Sequence[Comparison], *ages: TrialAge) -> list[Comparison]:
@@ -62,7 +62,9 @@ ENGINES: Mapping[str, Callable[[list[Comparison]], str]] = {
 
 def _results(found: Comparison) -> Results:
     (metric, *_) = METRICS
-    means = [of_estimate(found.ratio, name=metric.name, kind="mean", variant=name) for name in ("go", "java-a")]
+    means = [
+        of_estimate(found.ratio, name=metric.name, kind="mean", variant=name) for name in ("go", "java-a")
+    ]
     return Results(
         session="s", profile="quick", reference="go", draft=None, n_planned=12, n_made=12, n_kept=12, n_blocks=6,
         outcomes={}, exclusion_reasons={}, flags={}, runtime_cpus={}, factors=(), metrics=(metric,),
