@@ -71,7 +71,8 @@ def adopt_command(
         rematch adopt ../shop --requests openapi.yaml --no-measure
         rematch adopt ../shop --build "make" --start "env -C {artifact} MODE=fast ./shop --port {port}"
     """
-    from harness.cli.adopt_work import Order, run
+    from harness.adopt import Order
+    from harness.cli.adopt_work import run
 
     order = Order(
         folder=folder, out=out, name=name, start=start, build=build, requests=requests, ready_s=ready_within,
