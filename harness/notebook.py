@@ -2,6 +2,6 @@
 """What every notebook imports beside ``harness.rows``: its parameters, checked; and what speaks to the paper."""
 
 from harness.evidence.parameters import StageParameters, check_parameters
-from harness.publish import Publisher
+from harness.publish.publisher import Publisher
 
 __all__ = ["Publisher", "StageParameters", "check_parameters"]

@@ -38,10 +38,9 @@ def pack_command(
     With --again, archives of an earlier version of this program are packed as archives are now; before one is
     replaced, every file of the new one is compared with the old one's. EXPERIMENT alone means all of its archives.
 
+    \b
     Examples:
-
         rematch pack strings-rounds/quick-local-1
-
         rematch pack strings-rounds --again
     """
     from harness.store import Store, archive_of, pack
@@ -70,8 +69,8 @@ def unpack_command(
 
     Archives are read in place; no command requires the unpacked copy.
 
+    \b
     Examples:
-
         rematch unpack strings-rounds
     """
     from harness.store import SessionFolder, Store
@@ -160,10 +159,9 @@ def tidy_command(
 ) -> None:
     """Convert raw records to tables in data/processed and list excluded trials.
 
+    \b
     Examples:
-
         rematch tidy
-
         rematch tidy strings-rounds
     """
     from harness.analysis.tables.tidy import tidy
@@ -203,12 +201,10 @@ def dataset_command(
     ro-crate-metadata.json describes each file, checksums.sha256 is for sha256sum -c.
     The written package is checked. Exit status 1: something in it is wrong.
 
+    \b
     Examples:
-
         rematch dataset
-
         rematch dataset /tmp/package --experiment strings-warm
-
         rematch dataset /tmp/package --check
     """
     from harness.publish.dataset import FOLDER, write_package
@@ -250,8 +246,8 @@ def clean_command(
     A session that ends in an orderly way, or by Ctrl-C, leaves nothing. Built
     files, results and tools of this folder are removed by `make clean`.
 
+    \b
     Examples:
-
         rematch clean --kubernetes
     """
     if not kubernetes:

@@ -47,14 +47,11 @@ def audit_command(
 
     Exit status 1: a contradiction, with --strict. Exit status 2: a file cannot be read.
 
+    \b
     Examples:
-
         rematch audit results.jtl
-
         rematch audit results/ --strict
-
         rematch audit table.csv --users 100 --loops 10000 --ramp 10
-
         rematch audit --published --json
     """
     from harness.audit.auditing import audit_paths, audit_published

@@ -3,27 +3,15 @@
 
 from __future__ import annotations
 
-import json
-import os
-import time
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from harness.cli import completion
 from harness.cli.lines import say
-from harness.cli.machine_fitness import (
-    DESCRIPTORS_WANTED,
-    SPEEDS_PER_S,
-    WATCHED_S,
-    is_busy,
-    quiet_in_words,
-    remarks_on,
-    shares,
-)
 from harness.errors import InputError
 from harness.project import find_root
 
@@ -53,14 +41,11 @@ def check(
 
     Exit status 1: something that measuring, or what --for names, requires is missing.
 
+    \b
     Examples:
-
         rematch check
-
         rematch check --for reading
-
         rematch check --json
-
         rematch check --host bighost
     """
     if purpose is not Purpose.MEASURING:
@@ -71,12 +56,9 @@ def check(
 
         check_remote(host, as_json=as_json)
         return
-    result = _look()
-    if as_json:
-        print(json.dumps(result, indent=1))
-    else:
-        _print(result)
-    if not result["fit_for"]["measuring"]:
+    from harness.cli.check_here import check_here
+
+    if not check_here(as_json=as_json):
         raise typer.Exit(1)
 
 
@@ -134,151 +116,3 @@ def _ready_for(purpose: Purpose) -> str:
     if latex.usable:
         return f"{ready} Ready to build the paper."
     return f"{ready} The paper can be built once LaTeX is installed: {latex.how_to_get}"
-
-
-def _look() -> dict[str, Any]:
-    from harness.provenance import read_machine
-    from harness.sampling import tick_source_here
-    from harness.toolchains import Surroundings, find_all, find_jdks, lacking_packages
-
-    around = Surroundings(project=find_root())
-    tools = find_all(around)
-    containers = _containers(around.project)
-    glancer, why_not_native = tick_source_here()
-    machine = read_machine()
-    quiet = watch(machine.n_cpus)
-    lacking = [tool.name for tool in tools if tool.required and not tool.usable]
-    return {
-        "machine": machine.model_dump(),
-        "packages_missing": lacking_packages(),
-        "containers": containers,
-        "sampling": {"ticks_by": glancer.name, "reason": why_not_native},
-        "quiet": quiet,
-        "jdks": [
-            {"version": jdk.version, "vendor": jdk.vendor, "home": str(jdk.home)} for jdk in find_jdks(around)
-        ],
-        "tools": [
-            {
-                "name": tool.name,
-                "state": tool.state,
-                "version": tool.version,
-                "why": tool.why,
-                "required": tool.required,
-                "how_to_get": None if tool.usable else tool.how_to_get,
-            }
-            for tool in tools
-        ],
-        "fit_for": {
-            "measuring": not lacking and machine.descriptor_limit >= DESCRIPTORS_WANTED // 4,
-            "full": not lacking and not machine.small,
-            "lacking": lacking,
-            "remarks": remarks_on(machine.n_cpus, machine.small, machine.descriptor_limit, quiet),
-        },
-    }
-
-
-def _containers(root: Path) -> dict[str, str | None]:
-    """The daemon that answers, or why none does."""
-    from harness.launchers.docker_engine import engine_here
-
-    engine, reason = engine_here(root)
-    return {"engine": engine, "reason": reason}
-
-
-def busy_warning(effect: str = "expect wide intervals and no verdict") -> str | None:
-    """Return a warning where other programs use much of this machine now; ``None``: they do not."""
-    quiet = watch(os.cpu_count() or 1)
-    if not is_busy(quiet):
-        return None
-    share, load = min(quiet["busy_share"] or 0, 1.0), quiet["load_average_1m"] or 0.0
-    return (
-        f"warning: other programs use {share:.0%} of the CPU time (load average {load:.1f}). Loads run beside "
-        f"them: wait until they have ended, or {effect}"
-    )
-
-
-def watch(n_cpus: int) -> dict[str, float | None]:
-    """Shares of the machine's CPU time over a second: steal, busy; tasks waiting for a CPU; and its CPUs' speed."""
-    from harness.agent.platforms import usable_cpus
-    from harness.hosts.local import LocalHost
-    from harness.model.started import slowed_share
-    from harness.sampling import readers_here
-
-    machine, cpus = readers_here().machine(), usable_cpus()
-    before, began = machine.read(), time.monotonic()
-    meter = LocalHost().speed_meter(cpus, per_s=SPEEDS_PER_S * len(cpus))
-    time.sleep(WATCHED_S)
-    read = meter.stop()
-    result = shares(before, machine.read(), time.monotonic() - began, n_cpus)
-    return result | {"slowed_share": slowed_share(read)}
-
-
-def _ticks_in_words(sampling: dict[str, str | None]) -> str:
-    if sampling["reason"] is None:
-        return "native"
-    if sampling["ticks_by"] == "portable":
-        return f"psutil; {sampling['reason']}"
-    return f"Python (higher CPU cost); native loop unavailable: {sampling['reason']}"
-
-
-def _print(result: dict[str, Any]) -> None:
-    machine, fit = result["machine"], result["fit_for"]
-    say(verdict(result), hang="  ")
-    for remark in fit["remarks"]:
-        say(f"- {remark}", hang="  ")
-    print()
-    say(
-        f"machine: {machine['n_cpus']} CPUs ({machine['cpu_model']}), {machine['memory_bytes'] / 2**30:.1f} GiB, "
-        f"{machine['distribution']}, kernel {machine['kernel']}, cgroup {machine['cgroup']}, "
-        f"virtualisation {machine['virtualisation'] or 'none seen'}, {machine['descriptor_limit']} open files",
-        hang="  ",
-    )
-    say(f"over {WATCHED_S:.0f} s: {quiet_in_words(result['quiet'])}", hang="  ")
-    jdks = ", ".join(f"{jdk['version']} ({jdk['vendor'] or 'unknown vendor'})" for jdk in result["jdks"])
-    say(f"JDKs, the preferred one first: {jdks or 'none'}", hang="  ")
-    ready = [tool for tool in result["tools"] if tool["state"] == "ok"]
-    text = ", ".join(" ".join(filter(None, (tool["name"], _version(tool)))) for tool in ready)
-    say(f"ready: {text or 'no tool'}", hang="  ")
-    containers = result["containers"]
-    say(f"containers: {containers['engine'] or 'unavailable: ' + containers['reason']}", hang="  ")
-    say(f"sampling loop: {_ticks_in_words(result['sampling'])}", hang="  ")
-    _print_missing([tool for tool in result["tools"] if tool["state"] != "ok"])
-    if result["packages_missing"]:
-        print("\nPython packages of measuring, not installed:")
-        for name, why in result["packages_missing"].items():
-            say(f"{name}: {why}", indent="  ", hang="    ")
-        say("install with: make setup", indent="    ")
-
-
-def verdict(result: dict[str, Any]) -> str:
-    """Return what this machine is ready for, in one sentence or two."""
-    fit, machine = result["fit_for"], result["machine"]
-    if fit["lacking"]:
-        return f"Not ready: {', '.join(fit['lacking'])} must be installed first."
-    if not fit["measuring"]:
-        return f"Not ready: only {machine['descriptor_limit']} open files are allowed."
-    ready = (
-        "Ready for smoke, quick and full."
-        if fit["full"]
-        else "Ready for smoke and quick, not for full: it needs a larger machine."
-    )
-    busy = result["quiet"]["busy_share"]
-    if is_busy(result["quiet"]):
-        return f"Not now: {min(busy, 1.0):.0%} of the CPU time is in use. {ready.replace('Ready', 'Otherwise ready')}"
-    return ready
-
-
-def _version(tool: dict[str, Any]) -> str:
-    """The first word of the version: what a vendor adds to it is in the JSON."""
-    words = (tool["version"] or "").replace("latexmk ", "").split()
-    return words[0] if words else ""
-
-
-def _print_missing(missing: list[dict[str, Any]]) -> None:
-    for required, head in ((True, "required, not usable:"), (False, "optional, not usable:")):
-        tools = [tool for tool in missing if tool["required"] is required]
-        if tools:
-            print(f"\n{head}")
-        for tool in tools:
-            say(f"{tool['name']} ({tool['state']}): {tool['why']}", indent="  ", hang="    ")
-            say(f"install with: {tool['how_to_get'] or 'unknown'}", indent="    ", hang="      ")

@@ -5,30 +5,37 @@ from __future__ import annotations
 
 import json
 import platform
-import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import typer
 
-from harness.cli import remote_roles
+from harness.backing.postgres import find_remote_home
 from harness.cli.lines import say
 from harness.cli.machine_fitness import (
     DESCRIPTORS_WANTED,
-    SPEEDS_PER_S,
     WATCHED_S,
     is_busy,
+    jdks_as_plain,
+    machine_words,
     quiet_in_words,
     remarks_on,
-    shares,
+    watch,
 )
+from harness.errors import HostError, InputError, MissingTool
 from harness.hosts.ssh.host import LOOPBACK, SshHost, find_remote_jdks
 from harness.hosts.ssh.settings import HostSettings, load_settings
 from harness.launchers.docker_engine import engine_on
 from harness.model import HostClock
-from harness.model.load_tools import run_as
-from harness.model.started import slowed_share
+from harness.model.load_tools import BY_NAME, run_as
 from harness.project import find_root
+from harness.session.remote_hosts import words_there
+from harness.toolchains import JAVA_MINIMUM, JAVA_REFERENCE, Jdk
 
+#: Load generators that a far machine can run; those that want a JDK come last.
+GENERATORS = run_as("program", "python", "java")
 PROGRAMS = ("go", *run_as("program"), "locust", "docker", "taskset")
 #: Artifacts, a runtime or two, and one trial's files.
 ROOM_WANTED_BYTES = 1 << 30
@@ -50,6 +57,61 @@ def check_remote(name: str, *, as_json: bool) -> None:
         raise typer.Exit(1)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Ability:
+    """``reason``: why it cannot, in one line; ``None``: it can. ``version``: with what."""
+
+    reason: str | None = None
+    version: str | None = None
+
+    @property
+    def fit(self) -> bool:
+        return self.reason is None
+
+
+def java(jdks: Sequence[Jdk]) -> Ability:
+    """Return whether a JDK there is new enough for the services."""
+    get = f"apt-get install -y openjdk-{JAVA_REFERENCE}-jdk-headless, or any of at least {JAVA_MINIMUM}"
+    fit = [jdk for jdk in jdks if jdk.major >= JAVA_MINIMUM]
+    if fit:
+        return Ability(version=fit[0].version)
+    if not jdks:
+        return Ability(reason=f"no JDK: Java services cannot run there; {get}")
+    newest = max(jdks, key=lambda jdk: jdk.major).version
+    needed = f"its newest JDK is {newest} and Java services need {JAVA_MINIMUM}"
+    return Ability(reason=f"{needed}: they cannot run there; {get}")
+
+
+def _listening(host: SshHost, address: str) -> str | None:
+    """Return why services cannot listen at ``service_address`` there; ``None``: they can."""
+    try:
+        host.free_port(address)
+    except HostError:
+        return (
+            f"service_address {address} is none of its addresses: nothing can listen there; "
+            f"`ip -brief address` on {host.name} tells which it has"
+        )
+    return None
+
+
+def _database(host: SshHost) -> Ability:
+    """Return whether there is a PostgreSQL, and a user that it may run as."""
+    try:
+        return Ability(version=find_remote_home(host).version)
+    except (MissingTool, InputError, HostError) as problem:
+        return Ability(reason=f"no database there: {problem}")
+
+
+def _generator(host: SshHost, name: str) -> str | None:
+    """Return what that machine lacks for a load generator; ``None``: nothing. Nothing is sent for the answer."""
+    wanted: dict[str, Path | None] = {name: Path(name)} if BY_NAME[name].runs_as == "program" else {}
+    try:
+        words_there(host, name, wanted, None)
+    except MissingTool as problem:
+        return str(problem)
+    return None
+
+
 def _look(name: str) -> dict[str, Any]:
     settings = load_settings(find_root(), name)
     host = SshHost(name, settings, alone=False)
@@ -61,27 +123,19 @@ def _look(name: str) -> dict[str, Any]:
 
 def _look_at(host: SshHost, settings: HostSettings) -> dict[str, Any]:
     machine, clock = host.machine_facts, host.clock()
-    before, began = host.machine(), time.monotonic()
-    meter = host.speed_meter(host.cpus, per_s=SPEEDS_PER_S * len(host.cpus))
-    time.sleep(WATCHED_S)
-    read = meter.stop()
-    quiet = shares(before, host.machine(), time.monotonic() - began, machine.n_cpus)
-    quiet["slowed_share"] = slowed_share(read)
+    quiet = watch(host.machine, host, host.cpus, machine.n_cpus)
     jdks = find_remote_jdks(host, None)
     engine, no_engine = engine_on(host, find_root())
-    java, listening, forwarding = (
-        remote_roles.java(jdks),
-        remote_roles.listening(host, settings),
-        remote_roles.forwarding(host),
-    )
-    database, generators = remote_roles.database(host), remote_roles.generators(host)
+    able, database = java(jdks), _database(host)
+    unheard, unforwarded = _listening(host, settings.service_address), host.why_no_forwarding()
+    generators = {tool: _generator(host, tool) for tool in GENERATORS}
     same_kind = host.architecture == platform.machine()
     room = host.free_bytes >= ROOM_WANTED_BYTES // 8 and machine.descriptor_limit >= DESCRIPTORS_WANTED // 4
-    services = room and listening.fit and forwarding.fit
-    load = room and any(generator.fit for generator in generators.values())
+    services = room and unheard is None and unforwarded is None
+    load = room and None in generators.values()
     remarks = remarks_on(machine.n_cpus, machine.small, machine.descriptor_limit, quiet)
-    remarks += [item.reason for item in (listening, forwarding, java, database) if item.reason is not None]
-    if not any(generator.fit for generator in generators.values()):
+    remarks += [why for why in (unheard, unforwarded, able.reason, database.reason) if why is not None]
+    if None not in generators.values():
         remarks.append(
             "no load can come from there: no load generator, no Python with Locust, no JDK for JMeter"
         )
@@ -97,20 +151,20 @@ def _look_at(host: SshHost, settings: HostSettings) -> dict[str, Any]:
         "free_port": host.free_port("127.0.0.1"),
         "clock": clock.model_dump(),
         "quiet": quiet,
-        "jdks": [{"version": jdk.version, "vendor": jdk.vendor, "home": str(jdk.home)} for jdk in jdks],
+        "jdks": jdks_as_plain(jdks),
         "programs": host.which(*PROGRAMS),
         "architecture": host.architecture,
         "service_address": settings.service_address,
         "containers": {"engine": engine, "reason": no_engine},
-        "database": {"version": database.found, "reason": database.reason},
-        "generators": {name: entry.reason for name, entry in generators.items()},
+        "database": {"version": database.version, "reason": database.reason},
+        "generators": generators,
         "fit_for": {
             "services": services,
-            "java": services and java.fit,
+            "java": services and able.fit,
             "load": load,
-            "database": room and listening.fit and database.fit,
+            "database": room and unheard is None and database.fit,
             "containers": services and engine is not None and same_kind,
-            "full": services and load and not machine.small and java.fit,
+            "full": services and load and not machine.small and able.fit,
             "remarks": remarks,
         },
     }
@@ -147,9 +201,7 @@ def _print(name: str, result: dict[str, Any]) -> None:
     able = [item for item, reason in result["generators"].items() if reason is None]
     print()
     for line in (
-        f"{name}: {machine['n_cpus']} CPUs ({machine['cpu_model']}), {machine['memory_bytes'] / 2**30:.1f} GiB, "
-        f"{machine['distribution']}, kernel {machine['kernel']}, cgroup {machine['cgroup']}, "
-        f"{machine['descriptor_limit']} open files",
+        f"{name}: {machine_words(machine)}, {machine['descriptor_limit']} open files",
         f"Python {result['python']}; {result['free_bytes'] / 2**30:.1f} GiB free; clock "
         f"{clock['wall_offset_s'] * 1e3:+.2f} ms from ours, to {clock['uncertainty_s'] * 1e3:.2f} ms",
         f"over {WATCHED_S:.0f} s: {quiet_in_words(result['quiet'])}",

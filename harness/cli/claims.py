@@ -60,14 +60,11 @@ def claims_command(
     warm processes before young ones, trials that speak of the services, more blocks, a known commit, the newer session.
     Of each experiment that is the newest complete session measured here, else the bundled one.
 
+    \b
     Examples:
-
         rematch claims
-
         rematch claims N4
-
         rematch claims --source tivrfoa2024 --verdict holds --json
-
         rematch claims --csv
     """
     from harness.cli.claims_text import as_plain, print_claim, print_list

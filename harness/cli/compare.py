@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from harness.cli.options import end_with, limits_as_plain
 from harness.errors import InputError
 
 #: Stands for ``--`` among the paths: click would drop it, and take every option behind it for a path.
@@ -83,62 +81,21 @@ def compare_command(
     Exit status 1: a limit of --fail-if is exceeded, that is, the whole 95 % interval lies beyond it. Exit status 2:
     a limit cannot be judged, or a file cannot be read.
 
+    \b
     Examples:
-
         rematch compare before/*.jtl -- after/*.jtl
-
         rematch compare before -- after --html page.html
-
         rematch compare before -- after --fail-if "p99 > 1.05" --markdown comment.md
-
         rematch compare a/gen1.csv+a/gen2.csv -- b/gen1.csv+b/gen2.csv --json
-
         rematch compare monday -- tuesday --accept order_confounded
     """
-    from harness.compare.comparing import compare_files
-    from harness.compare.limits import check_limit, limit_named
-    from harness.compare.other_tools import ToolName, tool_tables
-    from harness.formats.jtl_units import decimal_named, latency_unit_named
-    from harness.report.output import write_page
-    from harness.report.selection import seconds_named
+    from harness.cli.compare_text import run
 
     a, b = _arms(paths)
-    limits = [limit_named(text) for text in fail_if or ()]
-    asked: dict[ToolName, bool] = {"jmeter": as_jmeter, "locust": as_locust}
-    tools = [name for name, wanted in asked.items() if wanted]
-    result = compare_files(
-        a,
-        b,
-        skip_s=seconds_named(skip, "--skip"),
-        accept=accept or (),
-        as_tools=tools,
-        latency_unit=latency_unit_named(latency_unit),
-        decimal=decimal_named(decimal),
-    )
-    checked = [check_limit(limit, result) for limit in limits]
-    numbers = tool_tables(result)
-    if html is not None:
-        from harness.compare.html import render_html  # matplotlib: a second that no other form needs
-
-        write_page(html, render_html(result, checked, numbers), "--html")
-    printed = markdown is not None and str(markdown) == "-"
-    if markdown is not None:
-        from harness.compare.words import render_markdown
-
-        page = render_markdown(result, checked)
-        if printed:
-            print(page, end="")
-        else:
-            write_page(markdown, page, "--markdown")
-    if as_json:
-        plain = result.as_json()
-        plain["limits"] = limits_as_plain(checked)
-        print(json.dumps(plain, indent=1, allow_nan=False))
-    elif not printed:
-        from harness.cli.compare_text import print_comparison
-
-        print_comparison(result, checked, numbers)
-    end_with(checked)
+    run(
+        a, b, fail_if=fail_if or (), skip=skip, accept=accept or (), latency_unit=latency_unit, decimal=decimal,
+        as_tools={"jmeter": as_jmeter, "locust": as_locust}, as_json=as_json, markdown=markdown, html=html,
+    )  # fmt: skip
 
 
 def _arms(paths: list[str]) -> tuple[list[str], list[str]]:

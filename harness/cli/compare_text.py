@@ -3,19 +3,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from harness.cli.lines import say, table
+from harness.cli.options import end_with, limits_as_plain
 from harness.compare import words
-from harness.compare.other_tools import ToolNumbers
+from harness.compare.comparing import compare_files
+from harness.compare.other_tools import ToolName, ToolNumbers, tool_tables
 from harness.compare.result import Comparison, Row
+from harness.formats.jtl_units import decimal_named, latency_unit_named
 from harness.model import Verdict
 from harness.model.phrases import counted
-from harness.report.limits import Checked
+from harness.report.limits import Checked, check_limit, limit_named
+from harness.report.output import write_page
+from harness.report.selection import seconds_named
 
 #: Names of requests with a table; all of them stand in the JSON and on the page.
 LABELS_SHOWN = 5
 _HEADS = words.HEADS[:5]
+
+
+def run(
+    a: Sequence[str], b: Sequence[str], *, fail_if: Sequence[str], skip: str, accept: Sequence[str],
+    latency_unit: str | None, decimal: str | None, as_tools: Mapping[ToolName, bool], as_json: bool,
+    markdown: Path | None, html: Path | None,
+) -> None:  # fmt: skip
+    """Compare two arms, write what was asked for, and end with the status that a program reads.
+
+    Raises:
+        InputError: a file, a limit or an option cannot be used. typer.Exit: a limit is exceeded.
+    """
+    limits = [limit_named(text) for text in fail_if]
+    result = compare_files(
+        a,
+        b,
+        skip_s=seconds_named(skip, "--skip"),
+        accept=accept,
+        as_tools=[name for name, wanted in as_tools.items() if wanted],
+        latency_unit=latency_unit_named(latency_unit),
+        decimal=decimal_named(decimal),
+    )
+    checked = [check_limit(limit, result) for limit in limits]
+    numbers = tool_tables(result)
+    if html is not None:
+        from harness.compare.html import render_html  # matplotlib: a second that no other form needs
+
+        write_page(html, render_html(result, checked, numbers), "--html")
+    printed = markdown is not None and str(markdown) == "-"
+    if printed:
+        print(words.render_markdown(result, checked), end="")
+    elif markdown is not None:
+        write_page(markdown, words.render_markdown(result, checked), "--markdown")
+    if as_json:
+        plain = result.as_json() | {"limits": limits_as_plain(checked)}
+        print(json.dumps(plain, indent=1, allow_nan=False))
+    elif not printed:
+        print_comparison(result, checked, numbers)
+    end_with(checked)
 
 
 def print_comparison(

@@ -1,39 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the Tab key offers, and published values by key, read without what publishing loads.
+"""What the Tab key offers.
 
 Completion is silent when there is nothing to offer: a shell must not see an error here.
 """
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Callable, Iterable
-from pathlib import Path
-from typing import Any
 
-from harness.errors import InputError, RematchError
+from harness.errors import RematchError
 from harness.project import EXPERIMENTS, LEDGERS, experiment_paths, find_root
+from harness.publish.generated import read_values
 
 PROFILES = ("smoke", "quick", "full")
-GENERATED = Path("paper") / "generated"
-#: Those that the paper cites; they stand in the files of the notebooks, too.
-_CITED = "values.json"
-
-
-def published_values(root: Path) -> dict[str, dict[str, Any]]:
-    """Return every value that a notebook has published; empty: none has.
-
-    Raises:
-        InputError: a file is damaged.
-    """
-    values: dict[str, dict[str, Any]] = {}
-    for file in sorted((root / GENERATED).glob("*.json")):
-        try:
-            values |= json.loads(file.read_text("utf-8"))["values"] if file.name != _CITED else {}
-        except (OSError, ValueError, KeyError) as error:
-            raise InputError(f"cannot be read ({error})", file=file) from None
-    return values
 
 
 def offered(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
@@ -65,7 +45,7 @@ def measured() -> Iterable[str]:
 @offered
 def metrics() -> Iterable[str]:
     """Names of the metrics that ``results`` knows."""
-    from harness.evidence.results import METRICS
+    from harness.evidence.metrics import METRICS
 
     return (metric.name for metric in METRICS)
 
@@ -87,7 +67,7 @@ def hosts() -> Iterable[str]:
 @offered
 def keys() -> Iterable[str]:
     """Keys of the published numbers."""
-    return sorted(published_values(find_root()))
+    return sorted(read_values(find_root()))
 
 
 @offered

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from harness.agent.machine_counters import MachineReading
+    from harness.toolchains import Jdk
 
 #: How long steal and pressure are watched.
 WATCHED_S = 1.0
@@ -35,6 +37,37 @@ def shares(
         "io_pressure_share": per_s("psi_io_some_s", 1),
         "load_average_1m": after.load_average_1m,
     }
+
+
+def watch(
+    read: Callable[[], MachineReading], host: Any, cpus: Collection[int], n_cpus: int
+) -> dict[str, float | None]:
+    """Return the shares of a machine's CPU time over ``WATCHED_S``, and by how much its CPUs are slowed.
+
+    Args:
+        read: its counters. host: has its ``speed_meter``. cpus: those that are watched.
+    """
+    from harness.model.started import slowed_share  # --help needs no models
+
+    before, began = read(), time.monotonic()
+    meter = host.speed_meter(cpus, per_s=SPEEDS_PER_S * len(cpus))
+    time.sleep(WATCHED_S)
+    speeds = meter.stop()
+    quiet = shares(before, read(), time.monotonic() - began, n_cpus)
+    return quiet | {"slowed_share": slowed_share(speeds)}
+
+
+def machine_words(machine: Mapping[str, Any]) -> str:
+    """Return processors, memory and system of a machine in one line."""
+    return (
+        f"{machine['n_cpus']} CPUs ({machine['cpu_model']}), {machine['memory_bytes'] / 2**30:.1f} GiB, "
+        f"{machine['distribution']}, kernel {machine['kernel']}, cgroup {machine['cgroup']}"
+    )
+
+
+def jdks_as_plain(jdks: Iterable[Jdk]) -> list[dict[str, str | None]]:
+    """Return JDKs as they stand in JSON."""
+    return [{"version": jdk.version, "vendor": jdk.vendor, "home": str(jdk.home)} for jdk in jdks]
 
 
 def is_busy(quiet: Mapping[str, float | None]) -> bool:

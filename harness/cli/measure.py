@@ -85,16 +85,12 @@ def measure_command(
 
     Finished trials are kept (after Ctrl-C, kill -9 or a full disk) and never repeated.
 
+    \b
     Examples:
-
         rematch measure strings-rounds --profile quick
-
         rematch measure strings-rounds --profile full --dry-run
-
         rematch measure strings-rounds --profile quick --seed 2
-
         rematch measure strings-rounds --profile quick --blocks 10
-
         rematch measure strings-rounds --minutes 30
     """
     if undecided:
@@ -194,7 +190,7 @@ def summarise(folder: SessionFolder, *, as_json: bool) -> None:
         text = {"session": folder.key, "complete": folder.complete, "outcomes": outcomes, "flags": flags}
         print(json.dumps(text, indent=1))
         return
-    from harness.cli.results import read_results
+    from harness.cli.results_session import read_results
     from harness.cli.results_text import print_conclusion
 
     try:

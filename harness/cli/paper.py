@@ -34,17 +34,13 @@ def paper_command(
     Measuring and analysing come first, with `make paper`.
     The archive of --bundle is for preprint servers: it is unpacked into an
     empty folder and built there by pdflatex alone.
-    --diff prints the changed lines word by word, [-removed-] {+added+}; with
-    latexdiff it writes a marked PDF instead.
+    --diff prints the changed lines word by word, [-removed-] {+added+}.
 
+    \b
     Examples:
-
         rematch paper
-
         rematch paper --readme
-
         rematch paper --bundle
-
         rematch paper --diff HEAD~10
     """
     from harness.publish.build import build_paper, copy_pdf
@@ -75,24 +71,19 @@ def _bundle(root: Path) -> None:
     from harness.publish.source_bundle import make_bundle
 
     proof = make_bundle(root)
-    print(f"the bundle: {os.path.relpath(proof.bundle)}, {proof.n_files} files, {proof.n_bytes:,} bytes")
+    n_bytes = proof.bundle.stat().st_size
+    print(f"the bundle: {os.path.relpath(proof.bundle)}, {proof.n_files} files, {n_bytes:,} bytes")
     print(f"bibliography: {proof.n_references} entries, each cited or listed; every citation has one")
     same = "the same bytes as paper/main.pdf" if proof.same_bytes else "other bytes than paper/main.pdf"
     print(f"built in an empty folder by pdflatex alone: {proof.n_pages} pages, {same}")
 
 
 def _diff(root: Path, revision: str) -> None:
-    from harness.publish.paper_diff import write_diff
+    from harness.publish.source_bundle import DIFF, NOT_COMPARED, changed_lines
 
-    made = write_diff(root, revision)
-    if made.pdf is None:
-        for name, lines in groupby(made.changed, key=lambda item: item[0]):
-            print(f"{name}:")
-            print("".join(f"    {line}\n" for _, line in lines))
-    print(f"changed lines of the text: {len(made.changed)}, in {os.path.relpath(made.text)}")
-    print(
-        f"marked PDF: {os.path.relpath(made.pdf)}"
-        if made.pdf
-        else f"marked PDF unavailable: {made.unavailable}"
-    )
-    print(made.note)
+    changed = changed_lines(root, revision)
+    for name, lines in groupby(changed, key=lambda item: item[0]):
+        print(f"{name}:")
+        print("".join(f"    {line}\n" for _, line in lines))
+    print(f"changed lines of the text: {len(changed)}, in {os.path.relpath(root / DIFF)}")
+    print(NOT_COMPARED)

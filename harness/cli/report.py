@@ -71,26 +71,17 @@ def report_command(
     Exit status 1: a limit of --fail-if is exceeded. Exit status 2: a limit cannot be judged, or a file cannot be
     read.
 
+    \b
     Examples:
-
         rematch report results.jtl
-
         rematch report results.jtl --gc gc.log --json
-
         rematch report results.jtl --gc gc.log --html peaks.html
-
         rematch report results.jtl --samples samples.csv
-
         rematch report converted.csv --latency-unit us
-
         rematch report spreadsheet.csv --decimal , --latency-unit ms
-
         rematch report results.jtl --label "GET /orders" --skip 10s
-
         rematch report results.jtl --from 30s --to 5m --percentiles 50,99,99.99
-
         rematch report generator-1.jtl+generator-2.jtl
-
         rematch report results.jtl --fail-if "p99 > 250ms" --fail-if "errors > 1%"
     """
     from harness.formats.jtl_units import decimal_named, latency_unit_named

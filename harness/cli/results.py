@@ -3,23 +3,12 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from harness.cli import completion
-from harness.cli.options import fields_of
-from harness.errors import InputError
 from harness.project import find_root
-
-if TYPE_CHECKING:
-    from harness.analysis.stats.session_agreement import SessionAgreement
-    from harness.evidence import Evidence
-    from harness.evidence.results import Results, VariantResult
-    from harness.store import SessionFolder
 
 
 def results_command(
@@ -60,190 +49,18 @@ def results_command(
 
     Of a question that publishes rows, such as startup, print them. Exit status 1: no trial of the session has a result.
 
+    \b
     Examples:
-
         rematch results startup --metric first
-
         rematch results strings-rounds
-
         rematch results strings-rounds --metric p99 --metric cpu
-
         rematch results strings-rounds --session bundled/quick-local-1 --json
-
         rematch results strings-warm --session quick-local-9 --against quick-local-8
-
         rematch results strings-warm --every-speed
     """
-    from harness.cli import results_text, rows_text
-    from harness.evidence.results import metrics_named, results_of
+    from harness.cli.results_session import show
 
-    root = find_root()
-    if (
-        session is None
-        and against is None
-        and rows_text.print_question(root, experiment, metric or [], as_json=as_json)
+    if not show(
+        find_root(), experiment, session, metric or [], against, every_speed=every_speed, as_json=as_json
     ):
-        return
-    wanted = metrics_named(metric or [])
-    folder = choose_session(root, experiment, session)
-    evidence = replace(opened(root, folder), every_speed=every_speed)
-    result = results_of(evidence, wanted)
-    agreed = None
-    if against is not None:
-        agreed = _compared(evidence, choose_session(root, experiment, against))
-    if as_json:
-        plain = as_plain(result) | (
-            {} if agreed is None else {"against": agreement_as_plain(against or "", agreed)}
-        )
-        print(json.dumps(plain, indent=1, allow_nan=False))
-    else:
-        results_text.print_results(result)
-        if agreed is not None:
-            results_text.print_agreement(against or "", agreed)
-    if not result.n_kept:
         raise typer.Exit(1)
-
-
-def choose_session(root: Path, experiment: str, session: str | None = None) -> SessionFolder:
-    """Return the named session of an experiment, else the newest one measured here, else a bundled one.
-
-    ``experiment``: its name, or the path of its file, which need not be there any more.
-
-    Raises:
-        InputError: there is no such session.
-    """
-    from harness.store import Store
-
-    name = Path(experiment).stem if experiment.endswith(".toml") else experiment
-    present = Store(root).sessions(name) if name and not set(name) & set("/*?[]") else ()
-    if not present:
-        known = sorted({item.folder.parent.name for item in Store(root).sessions()})
-        raise InputError(
-            "no session of this experiment",
-            place=name,
-            found="nothing in data/raw",
-            allowed=f"{', '.join(known)}; or measure it: rematch measure {experiment}",
-        )
-    if session is None:
-        place = [item for item in present if not item.bundled] or list(present)
-        return max(place, key=lambda item: item.header.provenance.started_epoch_s)
-    places = {item.key.replace(f"{name}/", ""): item for item in reversed(present)}
-    places |= {item.folder.name: item for item in reversed(present)}
-    if session not in places:
-        allowed = ", ".join(item.key.replace(f"{name}/", "") for item in present)
-        raise InputError("no such session", place="--session", found=session, allowed=allowed)
-    return places[session]
-
-
-def read_results(root: Path, folder: SessionFolder) -> Results:
-    """Bring the session's tables up to date and return what they say.
-
-    Raises:
-        InputError: no trial of it is finished, or none can be read.
-    """
-    from harness.evidence.results import results_of
-
-    return results_of(opened(root, folder))
-
-
-def opened(root: Path, folder: SessionFolder) -> Evidence:
-    """Bring the session's tables up to date and return it."""
-    from harness.analysis.tables.tidy import tidy
-    from harness.evidence import Evidence
-
-    name = folder.folder.parent.name
-    _require_a_trial(folder)
-    tidy(root, [name])
-    return Evidence(root=root, experiment=name, sessions=(folder,))
-
-
-def _require_a_trial(folder: SessionFolder) -> None:
-    if not folder.finished():
-        raise InputError(
-            "no trial is finished", place=folder.key, allowed="resume with: rematch measure (see --help)"
-        )
-
-
-def _compared(evidence: Evidence, folder: SessionFolder) -> SessionAgreement:
-    """Return the verdicts of one session beside those of another one of the same experiment."""
-    from harness.evidence.results import session_agreement
-
-    if folder.key == evidence.sessions[0].key:
-        raise InputError(
-            "a session agrees with itself", place="--against", found=folder.key, allowed="another one"
-        )
-    _require_a_trial(folder)  # tables of all sessions of an experiment are brought up to date together
-    return session_agreement(evidence, replace(evidence, sessions=(folder,)))
-
-
-def agreement_as_plain(session: str, agreement: SessionAgreement) -> dict[str, Any]:
-    """Return the agreement of two sessions as plain values for JSON."""
-    from harness.analysis.stats.session_agreement import expected_agreement
-
-    same, second = (expected_agreement(agreement, changed=changed) for changed in (False, True))
-    return {
-        "session": session,
-        "counts": agreement.counts(),
-        "counts_changed": agreement.counts(changed=True),
-        "expected": None if same is None else same.model_dump(mode="json"),
-        "expected_changed": None if second is None else second.model_dump(mode="json"),
-        "share": agreement.share,
-        "undecided_in_both": agreement.n_undecided_in_both(),
-        "undecided_in_both_changed": agreement.n_undecided_in_both(changed=True),
-        "changed": list(agreement.changed),
-        "pairs": [
-            {
-                **fields_of(pair.first, "variant", "metric", "levels"),
-                **fields_of(pair, "kind", "changed"),
-                **{
-                    name: {
-                        "verdict": side.verdict.value,
-                        "ratio": side.ratio.value,
-                        **fields_of(side.ratio, "low", "high"),
-                    }
-                    for name, side in (("first", pair.first), ("second", pair.second))
-                },
-            }
-            for pair in agreement.pairs
-        ],
-    }
-
-
-def as_plain(results: Results) -> dict[str, Any]:
-    """Return the results as plain values for JSON; ``null``: cannot be said."""
-    return {
-        **fields_of(results, "session", "profile", "conclusive", "reference", "draft"),
-        "trials": {"planned": results.n_planned, "made": results.n_made, "kept": results.n_kept},
-        "blocks": results.n_blocks,
-        **fields_of(results, "outcomes", "exclusion_reasons", "flags"),
-        "runtime_cpus": {variant: dict(cells) for variant, cells in results.runtime_cpus.items()},
-        "metrics": [
-            {
-                "metric": of_metric.metric.name,
-                **fields_of(of_metric.metric, "column", "better"),
-                "cells": [
-                    {"levels": cell.levels, "variants": [_plain_variant(row) for row in cell.variants]}
-                    for cell in of_metric.cells
-                ],
-            }
-            for of_metric in results.metrics
-        ],
-    }
-
-
-def _plain_variant(row: VariantResult) -> dict[str, Any]:
-    compared = row.comparison
-    value = fields_of(row.estimate, "value", "low", "high", "unit", "n_trials")
-    if compared is None:
-        return {"variant": row.variant, **value, "comparison": None}
-    comparison = {
-        "ratio": compared.ratio.value,
-        **fields_of(compared.ratio, "low", "high", "level"),
-        "verdict": compared.verdict.value,
-        **fields_of(compared, "about_services", "not_about", "bound_by"),
-        "ages": compared.ages and compared.ages.model_dump(),
-        "with_others": compared.beside and fields_of(compared.beside.ratio, "value", "low", "high"),
-        **fields_of(compared, "margin", "n_blocks"),
-        "warnings": list(compared.warnings),
-    }
-    return {"variant": row.variant, **value, "comparison": comparison}

@@ -1,36 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The results of a session for a person: who is ahead, by how much, how sure; then a table per metric."""
+"""The results of a session for a person: who is ahead, by how much, how sure; then a table per metric. And the rows of
+a question."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from harness.analysis.stats.session_agreement import SessionAgreement
+import pandas as pd
+
+from harness.analysis.stats.session_agreement import SessionAgreement, expected_agreement
 from harness.analysis.stats.verdicts import FEWEST_FOR_P
 from harness.cli.lines import say, table, tally
-from harness.compare.words import escaped, limit_words
-from harness.evidence.results import (
-    FLAG_WORDS,
-    METRICS,
-    PROPORTIONAL,
-    CellResult,
-    Metric,
-    MetricResult,
-    Results,
-    VariantResult,
-    counts_in_words,
-)
+from harness.errors import InputError
+from harness.evidence.metrics import FLAG_WORDS, METRICS, PROPORTIONAL, Metric
 from harness.model import Outcome, Verdict
 from harness.model.age import with_age
-from harness.model.digits import whole_percent
+from harness.model.digits import plain, whole_percent
 from harness.model.formatting import DASH, NOT_ABOUT, show
 from harness.model.phrases import capital, counted
-
-if TYPE_CHECKING:  # a duel loads all that measures
-    from harness.duel import Agreement, Side
-    from harness.report.limits import Checked
+from harness.rows.question import read_rows
+from harness.rows.schema import factors_of, records
+from harness.rows.session_results import Cell, Line, Results
+from harness.rows.text import estimate_of, shown
 
 #: Exclusion reasons that are printed; all of them stand in the JSON.
 REASONS_SHOWN = 3
@@ -51,14 +45,18 @@ _NUMBER = re.compile(r"\d+(\.\d+)?")
 def print_results(results: Results) -> None:
     """Print all of it: the conclusion first, then the tables, then what there is to doubt."""
     print_conclusion(results)
-    for item in results.metrics:
+    for metric in results.metrics:
         print()
-        print(_heading(item.metric))
-        if _alone(item):
-            _print_values(item)
+        print(heading(metric))
+        cells = results.cells(metric)
+        if _alone(cells):
+            print_values(cells)
             continue
-        for cell in item.cells:
-            _print_cell(cell, item.metric, conclusive=results.conclusive)
+        for cell in cells:
+            if cell.levels:
+                say(_place(cell), indent="  ", hang="    ")
+            lines = cells_of(cell, metric, conclusive=results.conclusive)
+            print(table(HEADS, lines, right=(1, 2), indent="  "))
     if results.n_kept:
         print()
         _print_notes(results)
@@ -67,11 +65,11 @@ def print_results(results: Results) -> None:
 def print_agreement(session: str, agreement: SessionAgreement) -> None:
     """Print on how many verdicts two sessions agree, and each verdict on which they do not."""
     print()
-    say(f"Against {session}: {counts_in_words(agreement)}.")
+    say(f"Against {session}: {agreement_words(agreement)}.")
     if agreement.n(changed=True):
-        text = counts_in_words(agreement, changed=True)
+        text = agreement_words(agreement, changed=True)
         say(f"Of programs built from other sources ({', '.join(agreement.changed)}): {text}.")
-    shown = [
+    levels = [
         level
         for level in _levels(agreement)
         if len({pair.first.levels.get(level) for pair in agreement.pairs}) > 1
@@ -80,7 +78,7 @@ def print_agreement(session: str, agreement: SessionAgreement) -> None:
         rows = [
             (
                 pair.first.variant,
-                ", ".join((_NAMES[pair.first.metric], *(pair.first.levels[level] for level in shown))),
+                ", ".join((_NAMES[pair.first.metric], *(pair.first.levels[level] for level in levels))),
                 *(
                     with_age(f"{show(item.ratio).text} {_SHORT[item.verdict]}", item.young)
                     for item in (pair.first, pair.second)
@@ -92,6 +90,26 @@ def print_agreement(session: str, agreement: SessionAgreement) -> None:
         if rows:
             print(f"{kind}:")
             print(table(("variant", "metric", "here", "there"), rows, indent="  "))
+
+
+def agreement_words(agreement: SessionAgreement, *, changed: bool = False) -> str:
+    """Return ``22 of 33 verdicts agree (where nothing changed, sampling alone gives 18 to 27, on average 23.1), none
+    contradict, in 11 at most one session decides, and in 4 of the 22 neither does``; kinds without pairs omitted."""
+    counts, expected = agreement.counts(changed=changed), expected_agreement(agreement, changed=changed)
+    beside = ""
+    if expected is not None:
+        span = f"{expected.low} to {expected.high}" if expected.low < expected.high else str(expected.low)
+        beside = f" (where nothing changed, sampling alone gives {span}, on average {plain(expected.agree)})"
+    words = [f"{counts['agree']} of {sum(counts.values())} verdicts agree{beside}"]
+    if counts["contradict"] or counts["one undecided"]:
+        n = counts["contradict"]
+        words.append(f"{n or 'none'} contradict{'s' if n == 1 else ''}")
+    if counts["one undecided"]:
+        words.append(f"in {counts['one undecided']} at most one session decides")
+    if n_neither := agreement.n_undecided_in_both(changed=changed):
+        neither = "neither does" if counts["one undecided"] else "neither session decides"
+        words.append(f"and in {n_neither} of the {counts['agree']} {neither}")
+    return ", ".join(words)
 
 
 def _levels(agreement: SessionAgreement) -> list[str]:
@@ -150,137 +168,109 @@ def _print_reasons(results: Results) -> None:
         print(f"  and {counted(len(alike) - REASONS_SHOWN, 'more reason')}: --json has them")
 
 
-def _heading(metric: Metric) -> str:
+def heading(metric: Metric) -> str:
     return f"{metric.words}, {metric.better} is better"
 
 
 def _print_winners(results: Results) -> None:
-    first = results.metrics[0]
-    heading = _heading(first.metric)
-    if _alone(first):
+    metric = results.metrics[0]
+    cells = results.cells(metric)
+    if _alone(cells):
         say(f"Only {results.reference} has results: there is nothing to compare it with.")
         return
-    say(f"{capital(heading)}; ratio to {results.reference} (95 % interval):")
-    for cell in first.cells:
-        say(_winner(cell, first.metric, results.reference), indent="  ", hang="    ")
+    say(f"{capital(heading(metric))}; ratio to {results.reference} (95 % interval):")
+    for cell in cells:
+        say(_winner(cell, metric, results.reference), indent="  ", hang="    ")
 
 
-def _alone(result: MetricResult) -> bool:
+def _alone(cells: Sequence[Cell]) -> bool:
     """No variant but the reference has results."""
-    return all(row.comparison is None for cell in result.cells for row in cell.variants)
+    return all(line.ratio is None for cell in cells for line in cell.lines)
 
 
-def _winner(cell: CellResult, metric: Metric, reference: str) -> str:
+def _winner(cell: Cell, metric: Metric, reference: str) -> str:
     """One sentence per cell: which variants are better or worse than the reference, with ratio and interval."""
-    undecided = [row for row in cell.variants if _is(row, Verdict.INCONCLUSIVE) and _has_ratio(row)]
-    groups = (
-        (
-            f"better than {reference}",
-            [row for row in cell.variants if row.sides_with(metric.better) == "better"],
-        ),
-        (
-            f"worse than {reference}",
-            [row for row in cell.variants if row.sides_with(metric.better) == "worse"],
-        ),
-        (
-            f"negligibly different from {reference}",
-            [row for row in cell.variants if _is(row, Verdict.DIFFERENT_BUT_NEGLIGIBLE)],
-        ),
-        (f"equivalent to {reference}", [row for row in cell.variants if _is(row, Verdict.EQUIVALENT)]),
-        (
-            f"not shown to differ from {reference}",
-            [row for row in undecided if not _of_too_few(row)],
-        ),
-        (
-            f"fewer than {FEWEST_FOR_P} blocks, so no verdict",
-            [row for row in undecided if _of_too_few(row)],
-        ),
-        (
-            NOT_ABOUT,
-            [row for row in cell.variants if _is(row, Verdict.NOT_ABOUT_SERVICES) and _has_ratio(row)],
-        ),
-    )
-    text = "; ".join(f"{head}: {_listed(rows)}" for head, rows in groups if rows)
-    without = [row.variant for row in cell.variants if row.comparison is not None and not _has_ratio(row)]
-    if without:
-        text += ("; " if text else "") + f"no ratio: {', '.join(without)}"
-    place = _place(cell)
-    return (f"{place}: " if place else "") + (text or f"no variant to compare with {reference}") + "."
+    groups: dict[str, list[Line]] = {
+        f"better than {reference}": [],
+        f"worse than {reference}": [],
+        f"negligibly different from {reference}": [],
+        f"equivalent to {reference}": [],
+        f"not shown to differ from {reference}": [],
+        f"fewer than {FEWEST_FOR_P} blocks, so no verdict": [],
+        NOT_ABOUT: [],
+    }
+    heads, without = list(groups), []
+    for line in cell.lines:
+        if line.ratio is None:
+            continue
+        if line.ratio["value"] is None:
+            without.append(line.variant)
+            continue
+        verdict = Verdict(line.ratio["verdict"])
+        place = {
+            Verdict.DIFFERENT: 0 if line.sides_with(metric.better) == "better" else 1,
+            Verdict.DIFFERENT_BUT_NEGLIGIBLE: 2,
+            Verdict.EQUIVALENT: 3,
+            Verdict.INCONCLUSIVE: 5 if _of_too_few(line) else 4,
+            Verdict.NOT_ABOUT_SERVICES: 6,
+        }[verdict]
+        groups[heads[place]].append(line)
+    parts = [f"{head}: {_listed(lines)}" for head, lines in groups.items() if lines]
+    parts += [f"no ratio: {', '.join(without)}"] if without else []
+    place_words = f"{_place(cell)}: " if cell.levels else ""
+    return place_words + ("; ".join(parts) or f"no variant to compare with {reference}") + "."
 
 
-def _place(cell: CellResult) -> str:
+def _place(cell: Cell) -> str:
     return ", ".join(f"{factor.removeprefix('factor_')}={level}" for factor, level in cell.levels.items())
 
 
-def _is(row: VariantResult, verdict: Verdict) -> bool:
-    return row.comparison is not None and row.comparison.verdict is verdict
-
-
-def _of_too_few(row: VariantResult) -> bool:
+def _of_too_few(line: Line) -> bool:
     """Return whether a comparison has fewer blocks than any verdict needs."""
-    return row.comparison is not None and row.comparison.n_blocks < FEWEST_FOR_P
+    return line.ratio is not None and line.ratio["n_blocks"] < FEWEST_FOR_P
 
 
-def _has_ratio(row: VariantResult) -> bool:
-    return row.comparison is not None and row.comparison.ratio.value is not None
+def _listed(lines: Sequence[Line]) -> str:
+    return ", ".join(
+        f"{line.variant} {_ratio(line)} ({with_age(_interval(line), line.young)})" for line in lines
+    )
 
 
-def _listed(rows: Sequence[VariantResult]) -> str:
-    return ", ".join(f"{row.variant} {_ratio(row)} ({with_age(_interval(row), row.young)})" for row in rows)
+def _ratio(line: Line) -> str:
+    return "1" if line.ratio is None else show(estimate_of(line.ratio)).text
 
 
-def _ratio(row: VariantResult) -> str:
-    return DASH if row.comparison is None else show(row.comparison.ratio).text
+def _interval(line: Line) -> str:
+    return "" if line.ratio is None else show(estimate_of(line.ratio)).bounds or DASH
 
 
-def _interval(row: VariantResult) -> str:
-    return (show(row.comparison.ratio).bounds if row.comparison else "") or DASH
-
-
-def _print_cell(cell: CellResult, metric: Metric, *, conclusive: bool) -> None:
-    if cell.levels:
-        say(_place(cell), indent="  ", hang="    ")
-    rows = cells(cell, metric, conclusive=conclusive)
-    print(table(HEADS, rows, right=(1, 2), indent="  "))
-
-
-def cells(cell: CellResult, metric: Metric, *, conclusive: bool) -> list[tuple[str, ...]]:
+def cells_of(cell: Cell, metric: Metric, *, conclusive: bool) -> list[tuple[str, ...]]:
     """Return the rows of one cell under ``HEADS``, a variant each."""
-    like = _middle(cell.variants)
+    like = _middle(cell.lines)
     return [
         (
-            row.variant,
-            _plain(show(row.estimate, like=like).text),
-            _ratio(row) if row.comparison else "1",
-            _interval(row) if row.comparison else "",
-            _verdict(row, metric, conclusive=conclusive),
+            line.variant,
+            _plain(show(estimate_of(line.mean), like=like).text),
+            _ratio(line),
+            _interval(line),
+            _verdict(line, metric, conclusive=conclusive),
         )
-        for row in cell.variants
+        for line in cell.lines
     ]
 
 
-def _print_values(result: MetricResult) -> None:
+def print_values(cells: Sequence[Cell]) -> None:
     """Print a table of the reference alone, a row per cell, under the names of the factors."""
-    rows = [
-        (tuple(cell.levels.values()) or (row.variant,), row) for cell in result.cells for row in cell.variants
-    ]
-    like = _middle([row for _, row in rows])
-    print(table(values_heads(result), [(*levels, _value(row, like)) for levels, row in rows], indent="  "))
+    factors = [name.removeprefix("factor_") for name in cells[0].levels] or ["variant"]
+    lines = [(tuple(cell.levels.values()) or (line.variant,), line) for cell in cells for line in cell.lines]
+    like = _middle([line for _, line in lines])
+    body = [(*levels, _plain(show(estimate_of(line.mean), like=like).interval)) for levels, line in lines]
+    print(table((*factors, "value (95 % interval)"), body, indent="  "))
 
 
-def values_heads(result: MetricResult) -> tuple[str, ...]:
-    """Return what stands above a table of the reference alone: the name of each factor, then the value."""
-    factors = tuple(result.cells[0].levels) if result.cells else ()
-    return (*(name.removeprefix("factor_") for name in factors or ("variant",)), "value (95 % interval)")
-
-
-def _value(row: VariantResult, like: float | None) -> str:
-    return _plain(show(row.estimate, like=like).interval)
-
-
-def _middle(rows: Sequence[VariantResult]) -> float | None:
+def _middle(lines: Sequence[Line]) -> float | None:
     """The magnitude in whose unit a column is printed."""
-    sizes = sorted(abs(row.estimate.value) for row in rows if row.estimate.value)
+    sizes = sorted(abs(line.mean["value"]) for line in lines if line.mean["value"])
     return sizes[len(sizes) // 2] if sizes else None
 
 
@@ -288,21 +278,21 @@ def _plain(text: str) -> str:
     return text.replace("\N{NARROW NO-BREAK SPACE}", " ")
 
 
-def _verdict(row: VariantResult, metric: Metric, *, conclusive: bool) -> str:
-    result = row.comparison
-    if result is None:
+def _verdict(line: Line, metric: Metric, *, conclusive: bool) -> str:
+    ratio = line.ratio
+    if ratio is None:
         return "reference"
-    if result.ratio.value is None:
+    if ratio["value"] is None:
         return "cannot be said"
-    if not conclusive or _of_too_few(row):
-        return with_age(f"none ({counted(result.n_blocks, 'block')})", result.young)
-    side = row.sides_with(metric.better)
+    if not conclusive or _of_too_few(line):
+        return with_age(f"none ({counted(ratio['n_blocks'], 'block')})", line.young)
+    margin = whole_percent(ratio["margin"] or 0)
     words = {
-        Verdict.EQUIVALENT: f"equivalent (within {whole_percent(result.margin or 0)})",
-        Verdict.DIFFERENT_BUT_NEGLIGIBLE: f"differs by less than {whole_percent(result.margin or 0)}",
+        Verdict.EQUIVALENT: f"equivalent (within {margin})",
+        Verdict.DIFFERENT_BUT_NEGLIGIBLE: f"differs by less than {margin}",
         Verdict.NOT_ABOUT_SERVICES: "no verdict",
-    }.get(result.verdict, "not shown to differ")
-    return with_age(side or words, result.young)
+    }.get(Verdict(ratio["verdict"]), "not shown to differ")
+    return with_age(line.sides_with(metric.better) or words, line.young)
 
 
 def _print_notes(results: Results) -> None:
@@ -327,43 +317,60 @@ def _in_cells(cells: Mapping[str, str]) -> str:
 def _notes(results: Results) -> list[str]:
     """Return warnings of the comparisons; of several that differ in numbers and variants alone the first."""
     notes: dict[str, tuple[str, dict[str, None], dict[str, None]]] = {}
-    for item in results.metrics:
-        for cell in item.cells:
-            for row in cell.variants:
-                for warning in row.comparison.warnings if row.comparison else ():
-                    if "flagged" in warning or warning.endswith("trials excluded"):
-                        continue  # counted above
-                    alike = _NUMBER.sub("#", warning.removeprefix(f"{row.variant}: "))
-                    _, metrics, texts = notes.setdefault(alike, (warning, {}, {}))
-                    metrics[item.metric.name] = None
-                    texts[warning] = None
+    for row in records(results.rows[results.rows["kind"] == "ratio"]):
+        for warning in row["warnings"]:
+            if "flagged" in warning or warning.endswith("trials excluded"):
+                continue  # counted above
+            alike = _NUMBER.sub("#", warning.removeprefix(f"{row['variant']}: "))
+            _, metrics, texts = notes.setdefault(alike, (warning, {}, {}))
+            metrics[row["name"]] = None
+            texts[warning] = None
     return [
         f"{', '.join(metrics)}: {first}" + (f" (and {len(texts) - 1} more like it)" if len(texts) > 1 else "")
         for first, metrics, texts in notes.values()
     ]
 
 
-def duel_markdown(
-    sides: tuple[Side, Side], agreed: Agreement, results: Results | None, checked: Sequence[Checked]
-) -> str:
-    """Return what both versions are, where their answers differ, limits, and a table of all metrics."""
-    before, after = sides
-    lines = [f"**{escaped(after.label)} against {escaped(before.label)}**", ""]
-    lines += [
-        f"- `{side.label}`: {escaped(', '.join(filter(None, (side.what, side.remark))))}" for side in sides
-    ]
-    n_alike = agreed.n_cases - len(agreed.cases)
-    lines.append(f"- answers: {n_alike} of {agreed.n_cases} cases as recorded")
-    for label, faults in agreed.differences.items():
-        lines += [f"- {escaped(label)}: {escaped(case)}: {escaped(text)}" for case, text in faults.items()]
-    lines += [f"- {escaped(limit_words(item))}" for item in checked]
-    if results is None:
-        return "\n".join([*lines, "- not measured"]) + "\n"
-    lines += ["", "| metric | " + " | ".join(HEADS) + " |", "|---|---|--:|--:|---|---|"]
-    for item in results.metrics:
-        for cell in item.cells:
-            for row in cells(cell, item.metric, conclusive=results.conclusive):
-                name = f"{item.metric.words}, {item.metric.better} is better"
-                lines.append("| " + " | ".join(map(escaped, (name, *row))) + " |")
-    retained = f"{results.n_kept} of {results.n_made} trials in {results.n_blocks} blocks"
-    return "\n".join([*lines, "", f"- session {escaped(results.session)}: {retained}"]) + "\n"
+def print_question(root: Path, question: str, names: Sequence[str], *, as_json: bool) -> bool:
+    """Print the published rows of a question; return whether there are any.
+
+    Args:
+        names: only these results; none: all.
+
+    Raises:
+        InputError: the question has no such result.
+    """
+    rows = read_rows(root)
+    rows = rows[rows["question"] == question]
+    if rows.empty:
+        return False
+    known = list(dict.fromkeys(rows["name"]))
+    for name in names:
+        if name not in known:
+            raise InputError("no such result", place="--metric", found=name, allowed=", ".join(known))
+    chosen = rows[rows["name"].isin(list(names) or known)]
+    if as_json:
+        print(json.dumps(records(chosen.dropna(axis="columns", how="all")), indent=1, allow_nan=False))
+        return True
+    for place, (result, group) in enumerate(chosen.groupby(["name", "kind"], sort=False)):
+        print(*[""] * bool(place), ", ".join(map(str, result)), sep="\n")
+        print(_rows_table(group))
+    return True
+
+
+def _rows_table(rows: pd.DataFrame) -> str:
+    """One result: variant and levels, number with its interval, and of ratios what they say."""
+    compared = bool(rows["verdict"].notna().any())
+    factors = [name for name in factors_of(rows) if rows[name].notna().any()]
+    columns = ["label"] * bool(rows["label"].notna().any()) + factors + ["shown"]
+    heads = ["variant" if name == "label" else "value" if name == "shown" else name for name in columns]
+    heads += ["says", "blocks", "over"] * compared
+    lines = []
+    for row in records(shown(rows)):
+        says = [
+            row["says"] if row["verdict"] else DASH,
+            str(row["n_blocks"] or DASH),
+            row["reference"] or DASH,
+        ]
+        lines.append([str(row[name] or DASH) for name in columns] + says * compared)
+    return table(heads, lines, indent="  ")

@@ -32,10 +32,9 @@ def site_command(
     alone, so that a first call that was interrupted goes on where it stopped. Exit status 1: a notebook failed; the
     page has the results of the others.
 
+    \b
     Examples:
-
         rematch site
-
         rematch site --folder /tmp/site
     """
     from harness.model.digits import fixed

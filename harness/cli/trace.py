@@ -13,10 +13,10 @@ from typing import Annotated, Any
 import typer
 
 from harness.cli import completion
-from harness.cli.completion import GENERATED, published_values
 from harness.cli.lines import counted, say
 from harness.errors import InputError, UnknownKey
 from harness.project import find_root
+from harness.publish.generated import GENERATED, read_values
 
 
 def trace(
@@ -41,22 +41,18 @@ def trace(
 ) -> None:
     """Show a published number, its estimator, and the trial records behind it.
 
+    \b
     Examples:
-
         rematch trace
-
         rematch trace strings.throughput.ratio.java_helidon
-
         rematch trace 0.89
-
         rematch trace --page 5
-
         rematch trace --check
     """
     from harness.store import Store
 
     root = find_root()
-    values = published_values(root)
+    values = read_values(root)
     if not values:
         raise InputError("no number has been published", file=GENERATED, allowed="make paper first")
     if check:
@@ -68,10 +64,11 @@ def trace(
         _print_page(root, values, page, as_json=as_json)
         return
     if key is None:
-        if as_json:
-            print(json.dumps(sorted(values), indent=1))
-        else:
-            _print_keys(values)
+        lines = [
+            "keys of the published numbers (rematch trace KEY):",
+            *(f"  {name}" for name in sorted(values)),
+        ]
+        print(json.dumps(sorted(values), indent=1) if as_json else "\n".join(lines))
         return
     key, value = _value(values, key)
     store = Store(root)
@@ -94,14 +91,11 @@ def _value(values: dict[str, Any], asked: str) -> tuple[str, dict[str, Any]]:
         raise UnknownKey(
             f"{GENERATED}: {counted(len(keys), 'number')} printed as {asked!r}; give one of the keys: {', '.join(keys)}"
         )
-    result = values[keys[0]]
-    return keys[0], result if isinstance(result, dict) else {"value": result}
+    return keys[0], values[keys[0]]
 
 
-def _is_printed_as(value: Any, text: str) -> bool:
+def _is_printed_as(value: dict[str, Any], text: str) -> bool:
     """Whether a number is printed as this text, with or without its unit and its interval."""
-    if not isinstance(value, dict):
-        return False
     return any(f"{value.get(name) or ''} ".startswith(f"{text} ") for name in ("text", "interval_text"))
 
 
@@ -170,12 +164,6 @@ def _print(key: str, value: dict[str, Any], trials: list[dict[str, Any]]) -> Non
             say(text, indent=" " * 6, hang=" " * 8)
 
 
-def _print_keys(values: dict[str, Any]) -> None:
-    print("keys of the published numbers (rematch trace KEY):")
-    for key in sorted(values):
-        print(f"  {key}")
-
-
 def _print_page(root: Path, values: dict[str, Any], page: int, *, as_json: bool) -> None:
     from harness.publish.build import keys_on
 
@@ -190,10 +178,8 @@ def _print_page(root: Path, values: dict[str, Any], page: int, *, as_json: bool)
         say(f"{key} = {text}", indent="  ", hang="    ")
 
 
-def _printed(value: Any) -> str:
+def _printed(value: dict[str, Any] | None) -> str:
     """What the paper prints of a number, with its interval."""
     if value is None:
         return "not published any more; build the paper again"
-    if not isinstance(value, dict):
-        return str(value)
     return str(value.get("interval_text") or value.get("text") or value.get("value"))

@@ -62,12 +62,10 @@ def verify_command(
 
     Exit status 1: a limit does not hold.
 
+    \b
     Examples:
-
         rematch verify coverage
-
         rematch verify aa speed --sims 500 --seed 7
-
         rematch verify all --write
     """
     from harness.provenance import describe_place

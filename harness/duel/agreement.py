@@ -16,11 +16,11 @@ from harness.conformance import check
 from harness.duel.files import Duel
 from harness.duel.sides import Side
 from harness.errors import InputError
-from harness.evidence.results import Results, VariantResult
 from harness.loadgen.flow import readiness_request
 from harness.model import Verdict
 from harness.model.age import YOUNG
 from harness.model.formatting import NOT_ABOUT
+from harness.rows.session_results import Line, Results
 from harness.session import Assembly
 from harness.workloads import CASES, REQUESTS, load_all_requests, load_cases
 
@@ -99,31 +99,22 @@ def rows_of(results: Results) -> tuple[Row, ...]:
     session cannot have one: smoke, fewer blocks than a verdict takes, or something else than the services decided."""
     rows: list[Row] = []
     for metric in results.metrics:
-        for cell in metric.cells:
-            reference, *rest = cell.variants
-            rows += [
-                _row(metric.metric.name, reference, second, conclusive=results.conclusive) for second in rest
-            ]
+        for cell in results.cells(metric):
+            reference, *rest = cell.lines
+            rows += [_row(metric.name, reference, line, conclusive=results.conclusive) for line in rest]
     return tuple(rows)
 
 
-def _row(metric: str, reference: VariantResult, result: VariantResult, *, conclusive: bool) -> Row:
-    compared = result.comparison
-    row = Row(metric=metric, label=None, a=reference.estimate.value, b=result.estimate.value)
-    if compared is None:
+def _row(metric: str, reference: Line, line: Line, *, conclusive: bool) -> Row:
+    row, ratio = Row(metric=metric, label=None, a=reference.mean["value"], b=line.mean["value"]), line.ratio
+    if ratio is None:
         return row.model_copy(update={"why": "no trial of both versions has it"})
-    ratio = compared.ratio
-    reported = conclusive and compared.verdict is not Verdict.NOT_ABOUT_SERVICES
-    why = (
-        f"of {YOUNG} processes" * compared.young
-        if reported
-        else (compared.not_about or NOT_ABOUT)
-        if conclusive
-        else "smoke checks that everything works"
-    )
-    return row.model_copy(
-        update={
-            "ratio": ratio.value, "low": ratio.low, "high": ratio.high, "margin": compared.margin,
-            "verdict": compared.verdict if reported else None, "why": why,
-        }
-    )  # fmt: skip
+    refused = line.has(Verdict.NOT_ABOUT_SERVICES)
+    why = f"of {YOUNG} processes" * line.young
+    if not conclusive:
+        why = "smoke checks that everything works"
+    elif refused:
+        why = ratio["why"] or NOT_ABOUT
+    verdict = Verdict(ratio["verdict"]) if conclusive and not refused else None
+    numbers = {name: ratio[name] for name in ("low", "high", "margin")}
+    return row.model_copy(update={"ratio": ratio["value"], **numbers, "verdict": verdict, "why": why})

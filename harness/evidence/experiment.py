@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +18,7 @@ from harness.analysis.tables.resource_columns import with_every_speed
 from harness.analysis.tables.schema import factor_column
 from harness.analysis.tables.trial_row import settled_requests
 from harness.errors import InputError
-from harness.model import Experiment, Machine, SessionHeader, TrialRecord
+from harness.model import Machine, SessionHeader, TrialRecord
 from harness.model.session import label_of
 from harness.store import SessionFolder, Store
 
@@ -70,6 +70,17 @@ class Evidence:
         """Whether these sessions come with the project, so that nothing of them was measured here."""
         return self.sessions[0].bundled
 
+    def folder(self, session_id: str) -> SessionFolder:
+        """Return the session of this name.
+
+        Raises:
+            InputError: it is none of these.
+        """
+        for session in self.sessions:
+            if session.folder.name == session_id:
+                return session
+        raise InputError("no such session here", place=self.experiment, found=session_id)
+
     @property
     def reference(self) -> str:
         """The variant others are compared with: the definition's, or that of :meth:`over`."""
@@ -116,17 +127,17 @@ class Evidence:
 
     @cached_property
     def variants(self) -> dict[str, str]:
-        """Every variant of the definition with its label, measured or not."""
-        return self.labels_of(self.header.experiment)
-
-    def labels_of(self, experiment: Experiment) -> dict[str, str]:
-        """Return the variants of a definition with their labels, which say of a build of these sessions what it is."""
+        """Every variant of the definition with its label, which says of a build what it is, measured or not."""
         builds = {name: build for session in self.sessions for name, build in session.builds().items()}
-        return {name: label_of(name, variant, builds) for name, variant in experiment.variants.items()}
+        variants = self.header.experiment.variants
+        return {name: label_of(name, variant, builds) for name, variant in variants.items()}
 
     def cell(self, **levels: str) -> pd.DataFrame:
         """Return the trials at these levels."""
-        return self._at(levels)
+        chosen = self.trials
+        for factor, level in levels.items():
+            chosen = chosen[chosen[factor] == level]
+        return chosen
 
     def cells(self) -> list[dict[str, str]]:
         """Return the combinations of levels that were measured, in the definition's order."""
@@ -145,11 +156,11 @@ class Evidence:
             self._made[key] = make()
         return cast("T", self._made[key])
 
-    def compared(self, metric: str, **levels: str) -> tuple[Comparison, ...]:
-        """Compare every variant with the reference in each cell at these levels; the same is computed once."""
+    def compared(self, metric: str) -> tuple[Comparison, ...]:
+        """Compare every variant with the reference in each cell; the same is computed once."""
         return self.once(
-            ("compared", metric, *sorted(levels.items())),
-            lambda: compare(self.cell(**levels), metric, reference=self.reference, by=self.factors),
+            ("compared", metric),
+            lambda: compare(self.trials, metric, reference=self.reference, by=self.factors),
         )
 
     @cached_property
@@ -191,8 +202,7 @@ class Evidence:
 
     def settled(self, whole: pd.DataFrame, session_id: str) -> pd.DataFrame:
         """Return those of a trial's requests (``whole_requests``) that were begun after programs had settled."""
-        session = next(folder for folder in self.sessions if folder.folder.name == session_id)
-        return settled_requests(whole, session.header.settle_s)
+        return settled_requests(whole, self.folder(session_id).header.settle_s)
 
     def whole_requests(self, session_id: str, trial_id: str) -> pd.DataFrame | None:
         """Return one trial's requests from the first one on: for curves of warming up and checks of totals.
@@ -203,9 +213,8 @@ class Evidence:
 
     def with_records(self) -> Iterator[tuple[pd.Series, SessionFolder, TrialRecord]]:
         """Yield each row of ``trials`` with its session and its record."""
-        sessions = {session.folder.name: session for session in self.sessions}
         for _, row in self.trials.iterrows():
-            session = sessions[str(row["session_id"])]
+            session = self.folder(str(row["session_id"]))
             yield row, session, session.record(str(row["trial_id"]))
 
     def trial_samples(self, session_id: str, trial_id: str) -> pd.DataFrame | None:
@@ -233,9 +242,3 @@ class Evidence:
         factors = self.header.experiment.factors
         levels = next(levels for name, levels in factors.items() if factor_column(name) == factor)
         return {level: place for place, level in enumerate(levels)}
-
-    def _at(self, levels: Mapping[str, str]) -> pd.DataFrame:
-        chosen = self.trials
-        for factor, level in levels.items():
-            chosen = chosen[chosen[factor] == level]
-        return chosen

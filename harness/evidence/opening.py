@@ -41,6 +41,13 @@ def open_evidence(settings: StageParameters, experiment: str, *, root: Path | No
     return evidence
 
 
+def tidied(root: Path, session: SessionFolder) -> Evidence:
+    """Bring the tables of a session up to date, without a word, and return its evidence."""
+    experiment = session.folder.parent.name
+    tidy(root, [experiment], sources=["bundled" if session.bundled else "measured"])
+    return Evidence(root=root, experiment=experiment, sessions=(session,))
+
+
 def find_evidence(settings: StageParameters, experiment: str, *, root: Path | None = None) -> Evidence | None:
     """Open what was measured of an experiment; ``None``: nothing was, or it is not among the chosen ones.
 

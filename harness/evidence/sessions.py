@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from harness.definitions import experiment_files, load_study, usual_launcher
@@ -62,8 +63,21 @@ def newest_session(
     newest_first = [begun[epoch_s] for epoch_s in sorted(begun, reverse=True)]
     if bundled and len(newest_first) > 1:
         # What was measured here is what its owner wants to see, whatever the machine did.
-        return next((one for one in newest_first if not is_disturbed(one)), newest_first[0])
+        return next((session for session in newest_first if not is_disturbed(session)), newest_first[0])
     return newest_first[0] if newest_first else None
+
+
+def named_session(present: Sequence[SessionFolder], name: str, *, place: str) -> SessionFolder:
+    """Return the session of this name, with or without ``bundled/`` before it, of those of one experiment.
+
+    Raises:
+        InputError: there is none. place: what names it.
+    """
+    keys = {session.key.replace(f"{session.folder.parent.name}/", ""): session for session in present}
+    named = [session for key, session in keys.items() if name in (key, session.folder.name)]
+    if not named:
+        raise InputError("no such session", place=place, found=name, allowed=", ".join(keys))
+    return named[0]
 
 
 def is_disturbed(session: SessionFolder) -> bool:

@@ -56,14 +56,14 @@ def marks_of(figure: Figure) -> dict[str, Any] | None:
     content: dict[str, Any] = {"width": width, "height": height, "axes": [], "series": []}
     for axes in figure.axes:
         named = [(line, _named[line]) for line in axes.lines if line in _named]
-        drawn = [one for line, name in named if (one := _series(line, name)) is not None]
+        drawn = [series for line, name in named if (series := _series(line, name)) is not None]
         if not drawn:
             continue
         place = axes.get_position()
         box = [place.x0 * width, (1 - place.y1) * height, place.width * width, place.height * height]
-        content["series"] += [one | {"axes": len(content["axes"])} for one in drawn]
+        content["series"] += [series | {"axes": len(content["axes"])} for series in drawn]
         content["axes"].append({
-            "box": [round(one, 2) for one in box],
+            "box": [round(length, 2) for length in box],
             "x": _axis(axes.get_xscale(), axes.get_xlim(), axes.get_xlabel() or figure.get_supxlabel()),
             "y": _axis(axes.get_yscale(), axes.get_ylim(), axes.get_ylabel()),
             "title": axes.get_title(loc="left"),

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Sequence
-from functools import wraps
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal, ParamSpec
+from typing import Any, Literal
 
 import matplotlib as mpl
 import numpy as np
@@ -24,8 +23,6 @@ from harness.model.age import YOUNG
 from harness.model.digits import fixed, plain
 from harness.model.formatting import NOT_MEASURED
 from harness.model.phrases import capital, listed
-
-P = ParamSpec("P")
 
 INK, FAINT, BAND = "#222222", "#999999", "#E5E5E5"
 COLUMN_INCHES, PAGE_INCHES = 3.5, 7.16  # IEEE column and page
@@ -62,17 +59,6 @@ _RC = {
 def settings() -> dict[Any, Any]:
     """Return the parameters of matplotlib that all figures are drawn with."""
     return dict(mpl.rcParamsDefault) | _RC | {"font.family": families(), "backend": mpl.rcParams["backend"]}
-
-
-def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
-    """Draw under this module's settings, whatever the notebook has set for its own plots."""
-
-    @wraps(draw)
-    def inner(*args: P.args, **kwargs: P.kwargs) -> Figure:
-        with mpl.rc_context(settings()):
-            return draw(*args, **kwargs)
-
-    return inner
 
 
 def canvas(

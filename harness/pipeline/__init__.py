@@ -15,22 +15,7 @@ from harness.publish.session_facts import describe_session, paper_values
 from harness.publish.setup_tables import setup_tables
 
 __all__ = [
-    "NotebookFile",
-    "Parameters",
-    "PlannedStage",
-    "RunAllParameters",
-    "StageFailed",
-    "StageParameters",
-    "StagePlan",
-    "analysis_notebooks",
-    "check_machine",
-    "check_parameters",
-    "chosen_profile",
-    "describe_session",
-    "make_plan",
-    "measure_all",
-    "paper_values",
-    "run",
-    "setup_tables",
-    "tidy_all",
-]
+    "NotebookFile", "Parameters", "PlannedStage", "RunAllParameters", "StageFailed", "StageParameters",
+    "StagePlan", "analysis_notebooks", "check_machine", "check_parameters", "chosen_profile",
+    "describe_session", "make_plan", "measure_all", "paper_values", "run", "setup_tables", "tidy_all",
+]  # fmt: skip

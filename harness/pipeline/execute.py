@@ -13,16 +13,9 @@ from pathlib import Path
 from harness.errors import RematchError
 from harness.evidence.parameters import RunAllParameters
 from harness.evidence.sessions import session_of
-from harness.pipeline.notebook_process import (
-    UnderWay,
-    begin,
-    explain,
-    published_by,
-    resume_command,
-    stop,
-)
+from harness.pipeline.notebook_process import UnderWay, begin, explain, published_by, resume_command, stop
 from harness.pipeline.plan import make_plan
-from harness.pipeline.stage import PlannedStage, StagePlan, may_begin, places_here
+from harness.pipeline.stage import PlannedStage, StagePlan, may_begin, places_here, table_of
 from harness.pipeline.staleness import judge, remember
 from harness.pipeline.status import Progress, StageTable, duration, progress_here
 from harness.publish.build import build_paper
@@ -55,7 +48,7 @@ def run(plan: StagePlan, *, progress: Progress | None = None, places: int | None
             finish.
     """
     shown = progress or progress_here()
-    table = StageTable.of(plan.stages)
+    table = table_of(plan.stages)
     plan.results.mkdir(parents=True, exist_ok=True)
     shown.show(table, *table.lines(), f"expected: {duration(plan.expected_s)}")
     room = places or places_here()
@@ -105,10 +98,10 @@ class _Work:
 
     def failure(self) -> RematchError:
         """Return the first failure in the order of the plan; its text names the other stages that failed."""
-        first, *others = [stage.name for stage in self.plan.stages if stage.name in self.failures]
-        if not others:
+        first, *rest = [stage.name for stage in self.plan.stages if stage.name in self.failures]
+        if not rest:
             return self.failures[first]
-        return StageFailed(f"{self.failures[first]}; also failed: {', '.join(others)}")
+        return StageFailed(f"{self.failures[first]}; also failed: {', '.join(rest)}")
 
     def begin(self, stage: PlannedStage) -> None:
         """Begin a stage, unless nothing it depends on has changed. The paper is made at once."""

@@ -51,32 +51,18 @@ def begin(plan: StagePlan, stage: PlannedStage) -> UnderWay:
     output = plan.results / f"{_copy_name(stage)}.ipynb"
     log = output.with_suffix(".log")
     command = [
-        sys.executable,
-        "-c",
-        _PAPERMILL,
-        str(stage.notebook.path),
-        str(output),
-        "--engine",
-        ENGINE,
-        "--no-progress-bar",
-        "--log-level",
-        "ERROR",
-        "--cwd",
-        str(plan.root / "notebooks"),
-        "-y",
-        json.dumps(stage.parameters),
-    ]
+        sys.executable, "-c", _PAPERMILL, str(stage.notebook.path), str(output), "--engine", ENGINE,
+        "--no-progress-bar", "--log-level", "ERROR", "--cwd", str(plan.root / "notebooks"),
+        "-y", json.dumps(stage.parameters),
+    ]  # fmt: skip
     output.unlink(missing_ok=True)  # a copy of an earlier time must not pass for this one's
     shutil.rmtree(published_by(plan, stage), ignore_errors=True)
     with log.open("wb") as stream:
         child = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=stream,
-            stderr=subprocess.STDOUT,
+            command, stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT,
             env=_environment(plan, stage),
             preexec_fn=die_with_parent,  # a child of a kernel that died must not go on measuring unseen
-        )
+        )  # fmt: skip
     return UnderWay(stage=stage, child=child, output=output, log=log)
 
 
@@ -93,19 +79,21 @@ def stop(several: Sequence[UnderWay]) -> None:
             item.child.wait()
 
 
-def explain(plan: StagePlan, one: UnderWay) -> str:
+def explain(plan: StagePlan, process: UnderWay) -> str:
     """Return the failure in one line: notebook, cell, what it said, where to look, and how to go on."""
-    assert one.stage.notebook is not None
-    where = f"{one.stage.notebook.path.name}"
-    what = f"papermill ended with {one.child.returncode}"
-    failed = _failed_cell(one.output)
+    assert process.stage.notebook is not None
+    where = f"{process.stage.notebook.path.name}"
+    what = f"papermill ended with {process.child.returncode}"
+    failed = _failed_cell(process.output)
     if failed is not None:
         number, line, what = failed
         where = f"{where}, cell {number} ({line})"
     else:
-        tail = [line for line in one.log.read_text("utf-8", errors="replace").splitlines() if line.strip()]
+        tail = [
+            line for line in process.log.read_text("utf-8", errors="replace").splitlines() if line.strip()
+        ]
         what = tail[-1].strip() if tail else what
-    shown = os.path.relpath(one.output if one.output.exists() else one.log, plan.root)
+    shown = os.path.relpath(process.output if process.output.exists() else process.log, plan.root)
     return f"{where}: {what}; see {shown}; resume: {resume_command(plan)}"
 
 

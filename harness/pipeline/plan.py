@@ -10,7 +10,15 @@ from harness.definitions import experiment_files, load_study
 from harness.evidence.parameters import ALL, StageParameters
 from harness.evidence.sessions import chosen_experiments, session_of
 from harness.model import make_plan as plan_trials
-from harness.pipeline.stage import FOLDER, NotebookFile, PlannedStage, StagePlan, State, analysis_notebooks
+from harness.pipeline.stage import (
+    FOLDER,
+    Kind,
+    NotebookFile,
+    PlannedStage,
+    StagePlan,
+    State,
+    analysis_notebooks,
+)
 from harness.pipeline.staleness import expected_s, judge, memory_path, read_memory, remaining_s
 from harness.project import find_root
 
@@ -21,16 +29,19 @@ def make_plan(settings: StageParameters, *, root: Path | None = None) -> StagePl
     Raises:
         InputError: an unknown experiment, or a definition that is wrong.
     """
-    here = root or find_root()
-    chosen = chosen_experiments(here, settings)
-    stages = [*_measuring(here, settings, chosen), _tidy(here, settings, chosen)]
-    stages += [_analysis(here, settings, chosen, notebook) for notebook in analysis_notebooks(here)]
+    project = root or find_root()
+    chosen = chosen_experiments(project, settings)
+    stages = [
+        *_measuring(project, settings, chosen),
+        _stage("tidy", "tidy", project, settings, chosen, "20-tidy"),
+    ]
+    stages += [_analysis(project, settings, chosen, notebook) for notebook in analysis_notebooks(project)]
     stages.append(PlannedStage(name="paper", kind="paper", state="to do", why="", expected_s=None))
     return StagePlan(
-        root=here,
+        root=project,
         settings=settings,
-        stages=_judged(here, settings, stages),
-        left_out=_left_out(here, settings, chosen),
+        stages=_judged(project, settings, stages),
+        left_out=_left_out(project, settings, chosen),
     )
 
 
@@ -42,75 +53,58 @@ def _left_out(root: Path, settings: StageParameters, chosen: tuple[str, ...]) ->
 
 
 def _measuring(root: Path, settings: StageParameters, chosen: tuple[str, ...]) -> list[PlannedStage]:
-    check = NotebookFile(root / FOLDER / "00-check-this-machine.ipynb")
-    measure = NotebookFile(root / FOLDER / "10-measure.ipynb")
     if settings.bundled:
         why = "nothing is measured: the data come with the project"
+        kinds: tuple[Kind, ...] = ("check", "measure")
         return [
-            PlannedStage(name="check", kind="check", state="bundled", why=why, expected_s=0.0),
-            PlannedStage(name="measure", kind="measure", state="bundled", why=why, expected_s=0.0),
+            PlannedStage(name=kind, kind=kind, state="bundled", why=why, expected_s=0.0) for kind in kinds
         ]
-    stages = [_measure(root, settings, name, measure) for name in chosen]
+    stages = [_measure(root, settings, name) for name in chosen]
     todo = any(stage.state == "to do" for stage in stages)
-    first = PlannedStage(
-        name="check",
-        kind="check",
-        state="to do" if todo else "done",
-        notebook=check,
-        why="before anything is measured" if todo else "nothing is to be measured",
-        expected_s=expected_s(read_memory(memory_path(root, settings, "check")), "check"),
-        parameters=_parameters(settings, chosen),
-        experiments=chosen,
-    )
-    return [first, *stages]
+    why = "before anything is measured" if todo else "nothing is to be measured"
+    expected = expected_s(read_memory(memory_path(root, settings, "check")), "check")
+    check = _stage("check", "check", root, settings, chosen, "00-check-this-machine")
+    return [replace(check, state="to do" if todo else "done", why=why, expected_s=expected), *stages]
 
 
-def _measure(root: Path, settings: StageParameters, name: str, notebook: NotebookFile) -> PlannedStage:
-    study = load_study(root, name)
-    session = session_of(root, settings, name)
-    plan = (
-        session.header.plan
-        if session.exists
-        else plan_trials(
-            study.experiment, study.profile_name(settings.profile), settings.seed, host=settings.host
-        )
-    )
-    trials = plan.trials
-    expected = remaining_s(session, trials)
-    state: State = "to do"
-    if not session.exists:
-        why = f"{len(trials)} trials to make"
-    elif session.header.provenance.definition_sha256 != study.definition_sha256 and not session.complete:
-        why = "its definition changed since it was begun"
-    elif session.complete:
-        state, why = "done", f"all {len(session.header.plan.trials)} trials are in data/raw"
-        if session.header.provenance.definition_sha256 != study.definition_sha256:
-            why += " (of an earlier definition: choose another seed to measure the new one)"
+def _stage(
+    name: str, kind: Kind, root: Path, settings: StageParameters, experiments: tuple[str, ...], notebook: str
+) -> PlannedStage:
+    """Return a stage that is to do, with what its notebook is given."""
+    parameters = {
+        "profile": settings.profile,
+        "experiments": ",".join(experiments) or ALL,
+        "host": settings.host,
+        "seed": settings.seed,
+    }
+    file = NotebookFile(root / FOLDER / f"{notebook}.ipynb")
+    return PlannedStage(
+        name=name, kind=kind, state="to do", why="", expected_s=None, notebook=file, parameters=parameters,
+        experiments=experiments,
+    )  # fmt: skip
+
+
+def _measure(root: Path, settings: StageParameters, name: str) -> PlannedStage:
+    study, session = load_study(root, name), session_of(root, settings, name)
+    if session.exists:
+        plan = session.header.plan
     else:
-        why = f"{len(session.finished())} of {len(session.header.plan.trials)} trials made; the rest follows"
-    return PlannedStage(
-        name=f"measure {name}",
-        kind="measure",
-        state=state,
-        why=why,
-        expected_s=expected,
-        notebook=notebook,
-        parameters=_parameters(settings, (name,)),
-        experiments=(name,),
-    )
-
-
-def _tidy(root: Path, settings: StageParameters, chosen: tuple[str, ...]) -> PlannedStage:
-    return PlannedStage(
-        name="tidy",
-        kind="tidy",
-        state="to do",
-        why="",
-        expected_s=None,
-        notebook=NotebookFile(root / FOLDER / "20-tidy.ipynb"),
-        parameters=_parameters(settings, chosen),
-        experiments=chosen,
-    )
+        profile = study.profile_name(settings.profile)
+        plan = plan_trials(study.experiment, profile, settings.seed, host=settings.host)
+    n, expected = len(plan.trials), remaining_s(session, plan.trials)
+    state: State = "to do"
+    changed = session.exists and session.header.provenance.definition_sha256 != study.definition_sha256
+    if not session.exists:
+        why = f"{n} trials to make"
+    elif session.complete:
+        state, why = "done", f"all {n} trials are in data/raw"
+        why += " (of an earlier definition: choose another seed to measure the new one)" * changed
+    elif changed:
+        why = "its definition changed since it was begun"
+    else:
+        why = f"{len(session.finished())} of {n} trials made; the rest follows"
+    stage = _stage(f"measure {name}", "measure", root, settings, (name,), "10-measure")
+    return replace(stage, state=state, why=why, expected_s=expected)
 
 
 def _analysis(
@@ -121,16 +115,8 @@ def _analysis(
     wanted = (*notebook.experiments, *(name for name in notebook.optional if name in chosen))
     if notebook.optional and not wanted and not notebook.needs_none:
         missing, skipped = list(notebook.optional), f"none of {', '.join(notebook.optional)} was chosen"
-    return PlannedStage(
-        name=notebook.name,
-        kind="analysis",
-        state="skipped" if missing else "to do",
-        why=skipped,
-        expected_s=None,
-        notebook=notebook,
-        parameters=_parameters(settings, wanted or chosen),
-        experiments=wanted or chosen,
-    )
+    stage = _stage(notebook.name, "analysis", root, settings, wanted or chosen, notebook.name)
+    return replace(stage, state="skipped" if missing else "to do", why=skipped, notebook=notebook)
 
 
 def _judged(root: Path, settings: StageParameters, stages: list[PlannedStage]) -> tuple[PlannedStage, ...]:
@@ -149,12 +135,3 @@ def _feeds(earlier: PlannedStage, later: PlannedStage) -> bool:
     if earlier.kind == "check":
         return False
     return later.kind == "paper" or bool(set(earlier.experiments) & set(later.experiments))
-
-
-def _parameters(settings: StageParameters, experiments: tuple[str, ...]) -> dict[str, object]:
-    return {
-        "profile": settings.profile,
-        "experiments": ",".join(experiments) or ALL,
-        "host": settings.host,
-        "seed": settings.seed,
-    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,7 @@ from harness.agent.platforms import usable_cpus
 from harness.errors import InputError
 from harness.evidence.parameters import StageParameters
 from harness.import_closure import behind, closure, imports
-from harness.pipeline.status import StageTable
+from harness.pipeline.status import Row, StageTable
 
 FOLDER = Path("notebooks")
 #: Notebooks from this number on analyse; the ones before check, measure and tidy.
@@ -79,21 +79,14 @@ class NotebookFile:
 
     def imported(self, root: Path) -> tuple[str, ...]:
         """Return the modules of this project that the cells import, and all that those import in turn."""
-        results: set[str] = set()
-        for source in self.code_cells:
-            for module, names in imports(source):
-                results |= set(behind(root, module, names))
-        return closure(root, results)
+        imported = [pair for source in self.code_cells for pair in imports(source)]
+        return closure(root, {name for module, names in imported for name in behind(root, module, names)})
 
 
 def analysis_notebooks(root: Path) -> tuple[NotebookFile, ...]:
     """Return the notebooks that analyse, in the order of their numbers. A new one needs no registration."""
-    results = [
-        NotebookFile(path)
-        for path in sorted((root / FOLDER).glob("[0-9][0-9]-*.ipynb"))
-        if int(path.name[:2]) >= FIRST_ANALYSIS
-    ]
-    return tuple(results)
+    paths = sorted((root / FOLDER).glob("[0-9][0-9]-*.ipynb"))
+    return tuple(NotebookFile(path) for path in paths if int(path.name[:2]) >= FIRST_ANALYSIS)
 
 
 State = Literal["done", "to do", "skipped", "bundled"]
@@ -149,10 +142,15 @@ class StagePlan:
         return alone + max([sum(beside) / places_here(), *beside])
 
     def _repr_html_(self) -> str:
-        return StageTable.of(self.stages, note=self.note).html()
+        return table_of(self.stages, self.note).html()
 
     def __repr__(self) -> str:
-        return "\n".join(StageTable.of(self.stages, note=self.note).lines())
+        return "\n".join(table_of(self.stages, self.note).lines())
+
+
+def table_of(stages: Iterable[PlannedStage], note: str = "") -> StageTable:
+    """Return the table of stages of which none has begun, with a note below it."""
+    return StageTable({s.name: Row(s.name, s.state, s.why, s.expected_s) for s in stages}, note)
 
 
 def places_here() -> int:

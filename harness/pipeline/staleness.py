@@ -18,13 +18,15 @@ from harness.evidence.parameters import StageParameters
 from harness.import_closure import closure, module_path
 from harness.model import ClosedLoad, Load, OpenLoad, PlannedTrial
 from harness.model.base import Frozen
-from harness.pipeline.stage import Kind, NotebookFile, PlannedStage
+from harness.pipeline.stage import Kind, PlannedStage, State
 from harness.project import EXPERIMENTS, experiment_paths
 from harness.publish.build import PAPER
 from harness.publish.generated import DOCUMENTS, GENERATED, paper_sources
 from harness.store import SessionFolder, Store
 
 LOCK = "requirements.lock"
+#: So many reasons of a stage are printed.
+_SHOWN = 2
 
 
 class Remembered(Frozen):
@@ -51,16 +53,6 @@ def write_memory(path: Path, memory: Remembered) -> None:
     os.replace(fresh, path)
 
 
-def of_notebook(root: Path, notebook: NotebookFile) -> dict[str, str]:
-    """Return the hashes of a notebook's code cells and of all modules it leans on."""
-    depends = {f"the code cells of {notebook.path.name}": notebook.code_sha256}
-    for module in notebook.imported(root):
-        path = module_path(root, module)
-        if path is not None:
-            depends[path.relative_to(root).as_posix()] = file_hash(path)
-    return depends
-
-
 def of_files(root: Path, paths: Iterable[Path]) -> dict[str, str]:
     """Return path -> content hash of files; a folder stands for all files below it, hidden ones left out."""
     results: dict[str, str] = {}
@@ -72,16 +64,6 @@ def of_files(root: Path, paths: Iterable[Path]) -> dict[str, str]:
             if file.is_file() and not hidden:
                 results[relative.as_posix()] = file_hash(file)
     return results
-
-
-def of_parameters(parameters: Mapping[str, object]) -> dict[str, str]:
-    """Return parameter -> value as text."""
-    return {f"parameter {name}": json.dumps(value, sort_keys=True) for name, value in parameters.items()}
-
-
-def of_lock(root: Path) -> dict[str, str]:
-    """Return the hash of the locked environment."""
-    return of_files(root, [root / LOCK])
 
 
 def file_hash(path: Path) -> str:
@@ -107,12 +89,6 @@ def why_stale(
         elif outputs[name] != digest:
             reasons.append(f"its output {name} was replaced")
     return tuple(reasons)
-
-
-def in_short(reasons: tuple[str, ...], limit: int = 2) -> str:
-    """Return reasons as one line: the first ones, and how many more."""
-    more = len(reasons) - limit
-    return "; ".join(reasons[:limit]) + (f"; and {more} more" if more > 0 else "")
 
 
 #: Seconds, until a stage has ended well here once and is known better.
@@ -168,39 +144,36 @@ def judge(root: Path, settings: StageParameters, stage: PlannedStage) -> Planned
         return stage
     memory = read_memory(memory_path(root, settings, stage.name))
     reasons = why_stale(depends(root, stage), memory, outputs(root, stage))
-    expected = expected_s(memory, stage.kind)
-    return replace(
-        stage, state="to do" if reasons else "done", why=in_short(reasons) or "unchanged", expected_s=expected
-    )
+    why = "; ".join(reasons[:_SHOWN]) or "unchanged"
+    if len(reasons) > _SHOWN:
+        why += f"; and {len(reasons) - _SHOWN} more"
+    state: State = "to do" if reasons else "done"
+    return replace(stage, state=state, why=why, expected_s=expected_s(memory, stage.kind))
 
 
 def depends(root: Path, stage: PlannedStage) -> dict[str, str]:
     """Return content hashes of everything a stage depends on: code, data, parameters, environment."""
-    result = of_parameters(stage.parameters) | of_lock(root)
+    result = {
+        f"parameter {name}": json.dumps(value, sort_keys=True) for name, value in stage.parameters.items()
+    } | of_files(root, [root / LOCK])
+    files: list[Path] = []
     if stage.notebook is not None:
-        result |= of_notebook(root, stage.notebook)
+        result[f"the code cells of {stage.notebook.path.name}"] = stage.notebook.code_sha256
+        files += _paths(root, stage.notebook.imported(root))
     if stage.kind == "tidy":
-        result |= of_files(root, _raw_files(root, stage))
+        files += _raw_files(root, stage)
     elif stage.kind == "analysis":
         published = root / "data" / "published"
-        files = [*_tables(root, stage), published, *_ledgers(root, stage), *_declarations(root, stage)]
-        result |= of_files(root, files)
+        files += [*_tables(root, stage), published, *_ledgers(root, stage), *_declarations(root, stage)]
     elif stage.kind == "paper":
-        paths = [
-            path for module in closure(root, {"harness.publish.build"}) if (path := module_path(root, module))
-        ]
         paper = root / PAPER
-        result |= of_files(
-            root,
-            [
-                *paths,
-                *paper_sources(paper),
-                *sorted(paper.glob("*.sty")),
-                *sorted(paper.glob("*.bib")),
-                root / GENERATED,
-            ],
-        )
-    return result
+        files += [*_paths(root, closure(root, {"harness.publish.build"})), *paper_sources(paper)]
+        files += [*sorted(paper.glob("*.sty")), *sorted(paper.glob("*.bib")), root / GENERATED]
+    return result | of_files(root, files)
+
+
+def _paths(root: Path, modules: Iterable[str]) -> list[Path]:
+    return [path for module in modules if (path := module_path(root, module)) is not None]
 
 
 def _ledgers(root: Path, stage: PlannedStage) -> list[Path]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import html
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -23,19 +23,6 @@ _MARKS = {
     "unchanged": "✓",
 }
 _COLOURS = {"running": "#0072B2", "failed": "#B22222", "stopped": "#B22222", "to do": "#666666"}
-
-
-class StageLike(Protocol):
-    """What the table needs of a stage."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def state(self) -> str: ...
-    @property
-    def why(self) -> str: ...
-    @property
-    def expected_s(self) -> float | None: ...
 
 
 @dataclass
@@ -56,21 +43,13 @@ class StageTable:
     rows: dict[str, Row] = field(default_factory=dict)
     note: str = ""
 
-    @classmethod
-    def of(cls, stages: Iterable[StageLike], *, note: str = "") -> StageTable:
-        """Return the table of these stages, none of them begun, with a note below it."""
-        return cls({s.name: Row(s.name, s.state, s.why, s.expected_s) for s in stages}, note)
-
     def html(self) -> str:
         """Return the table for a notebook."""
         heads = ("", "stage", "state", "why", "time expected", "time taken")
+        head = "".join(f'<th style="text-align:left">{head}</th>' for head in heads)
         body = "".join(self._row(row) for row in self.rows.values())
-        return (
-            '<table style="text-align:left"><thead><tr>'
-            + "".join(f'<th style="text-align:left">{head}</th>' for head in heads)
-            + f"</tr></thead><tbody>{body}</tbody></table>"
-            + (f"<p>{html.escape(self.note)}</p>" if self.note else "")
-        )
+        note = f"<p>{html.escape(self.note)}</p>" if self.note else ""
+        return f'<table style="text-align:left"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{note}'
 
     def lines(self) -> Sequence[str]:
         """Return the table for a terminal, one line a stage."""
@@ -93,13 +72,8 @@ class StageTable:
             _expected(row),
             "" if row.took_s is None else duration(row.took_s),
         )
-        return (
-            "<tr>"
-            + "".join(
-                f'<td style="text-align:left;color:{colour}">{html.escape(cell)}</td>' for cell in cells
-            )
-            + "</tr>"
-        )
+        style = f"text-align:left;color:{colour}"
+        return f"<tr>{''.join(f'<td style={style!r}>{html.escape(cell)}</td>' for cell in cells)}</tr>"
 
 
 def duration(seconds: float) -> str:

@@ -54,7 +54,7 @@ def measure_all(settings: StageParameters, *, root: Path | None = None) -> pd.Da
         InputError: the profile ``newest``, which reads what there is and does not say what to measure.
         CommandFailed: a session did not come to its end; the message holds its last line.
     """
-    here = root or find_root()
+    project = root or find_root()
     if settings.newest:
         raise InputError(
             "does not say what to measure",
@@ -62,49 +62,42 @@ def measure_all(settings: StageParameters, *, root: Path | None = None) -> pd.Da
             found="newest",
             allowed="smoke, quick, full, sample",
         )
-    experiments = chosen_experiments(here, settings)
+    experiments = chosen_experiments(project, settings)
     for name in () if settings.bundled else experiments:
         arguments = ["measure", name, "--profile", settings.profile, "--host", settings.host]
-        code, last = _harness([*arguments, "--seed", str(settings.seed)], here)
+        code, last = _harness([*arguments, "--seed", str(settings.seed)], project)
         if code:
             raise CommandFailed(f"measuring {name} ended with {code}: {last}")
     rows = [
         {"session": session.key, "planned": len(session.header.plan.trials), "made": len(session.finished())}
         for name in experiments
-        for session in sessions_read(here, settings, name)
+        for session in sessions_read(project, settings, name)
     ]
     return pd.DataFrame(rows, columns=["session", "planned", "made"])
 
 
 def tidy_all(settings: StageParameters, *, root: Path | None = None) -> pd.DataFrame:
     """Derive ``data/processed`` from ``data/raw``; return one row per experiment: planned, made, kept, why not."""
-    here = root or find_root()
-    rows = []
-    chosen = chosen_experiments(here, settings)
-    sources = {name: _source(here, settings, name) for name in chosen}
-    there = [  # what was never measured has nothing to tidy
-        name for name in chosen if Store(here).sessions(name, bundled=sources[name] == "bundled")
+    project = root or find_root()
+    chosen = chosen_experiments(project, settings)
+    sources = {name: _source(project, settings, name) for name in chosen}
+    present = [  # what was never measured has nothing to tidy
+        name for name in chosen if Store(project).sessions(name, bundled=sources[name] == "bundled")
     ]
-    asked = there or chosen
+    asked = present or chosen
     results: dict[str, ExperimentTidied] = {}
     for source in dict.fromkeys(sources[name] for name in asked):
         own = [name for name in asked if sources[name] == source]
-        results |= {
-            experiment.experiment: experiment for experiment in tidy(here, own, sources=[source]).experiments
+        results |= {item.experiment: item for item in tidy(project, own, sources=[source]).experiments}
+    return pd.DataFrame([
+        {
+            "experiment": name, "planned": results[name].n_planned, "made": results[name].n_made,
+            "kept": results[name].n_kept,
+            "left out": "; ".join(f"{n} {why}" for why, n in results[name].by_reason.items()) or "none",
+            "unreadable sessions": len(results[name].problems),
         }
-    for item in (results[name] for name in asked):
-        reasons = "; ".join(f"{n} {why}" for why, n in item.by_reason.items())
-        rows.append(
-            {
-                "experiment": item.experiment,
-                "planned": item.n_planned,
-                "made": item.n_made,
-                "kept": item.n_kept,
-                "left out": reasons or "none",
-                "unreadable sessions": len(item.problems),
-            }
-        )
-    return pd.DataFrame(rows)
+        for name in asked
+    ])  # fmt: skip
 
 
 def _source(root: Path, settings: StageParameters, experiment: str) -> Source:

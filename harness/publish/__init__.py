@@ -4,8 +4,3 @@
 A notebook's ``Publisher`` writes into ``paper/generated/``, which is all the paper reads. ``rematch trace`` follows a
 number back.
 """
-
-from harness.publish.display import Published
-from harness.publish.publisher import Publisher
-
-__all__ = ["Published", "Publisher"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -89,13 +89,21 @@ def write_page(root: Path) -> Path:
 
 def tables(root: Path) -> str:
     """Return both tables as Markdown, from the definition and the readings of this clone."""
-    readings = _readings(root)
-    newest = {session.folder.parent.name: session for session in _in_time(Store(root).sessions(bundled=True))}
+    file = root / COSTS
+    costs = json.loads(file.read_text("utf-8")) if file.is_file() else {}
+    readings = {str(reading["command"]): reading for reading in costs.get("readings", ())}
+    logs = [(session.events(), session) for session in Store(root).sessions(bundled=True)]
+    begun = [((events[0]["at_epoch_s"], session.key), session) for events, session in logs if events]
+    newest = {session.folder.parent.name: session for _, session in sorted(begun, key=lambda row: row[0])}
     lines = ["| command | time | disk it adds |", "|---|--:|--:|"]
     lines += [f"| `{name}` | {' | '.join(_cost(readings.get(name)))} |" for name in COMMANDS]
-    machine = _machine(root)
-    if machine:
-        lines += ["", machine]
+    if machine := costs.get("machine"):
+        lines += [
+            "",
+            f"One reading each, on {machine['cpus']} shared cores and {plain(machine['memory_bytes'] / 2**30)} GiB, "
+            "each alone in an empty clone with an empty HOME. Times of sessions are those of the bundled ones, and "
+            "their disk is that of the archive.",
+        ]
     lines += [
         "",
         "| claim | numbers | command | time, disk | tolerance | what another machine may change |",
@@ -123,39 +131,11 @@ def working_s(events: Sequence[Mapping[str, Any]]) -> float | None:
     return total + float(events[0].get("took_s") or 0.0)
 
 
-def _in_time(sessions: Iterable[SessionFolder]) -> list[SessionFolder]:
-    """Oldest first; a session without a log is left out."""
-    dated = [
-        (events[0]["at_epoch_s"], session.key, session)
-        for session in sessions
-        if (events := session.events())
-    ]
-    return [session for _, _, session in sorted(dated, key=lambda row: row[:2])]
-
-
 def _session_cost(session: SessionFolder | None) -> tuple[str, str]:
     seconds = None if session is None else working_s(session.events())
     if session is None or seconds is None or session.archive is None:
         return NO_READING, NO_READING
     return _minutes(seconds), _megabytes(session.archive.path.stat().st_size)
-
-
-def _readings(root: Path) -> dict[str, Mapping[str, Any]]:
-    file = root / COSTS
-    stored = json.loads(file.read_text("utf-8"))["readings"] if file.is_file() else []
-    return {str(reading["command"]): reading for reading in stored}
-
-
-def _machine(root: Path) -> str:
-    file = root / COSTS
-    if not file.is_file():
-        return ""
-    machine = json.loads(file.read_text("utf-8"))["machine"]
-    return (
-        f"One reading each, on {machine['cpus']} shared cores and {plain(machine['memory_bytes'] / 2**30)} GiB, each "
-        "alone in an empty clone with an empty HOME. Times of sessions are those of the bundled ones, and their disk "
-        "is that of the archive."
-    )
 
 
 def _cost(reading: Mapping[str, Any] | None) -> tuple[str, str]:

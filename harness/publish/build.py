@@ -72,10 +72,10 @@ def build_paper(root: Path) -> Path:
     return folder / "main.pdf"
 
 
-def explain(log: Path, said: str = "") -> str:
+def explain(log: Path, printed: str = "") -> str:
     """Return the first error of a LaTeX log in one line: file, line, what, and where to read on."""
     # LaTeX breaks the lines of its log after 79 signs unless told otherwise, which `_latexmk` does
-    text = log.read_text("utf-8", errors="replace") if log.is_file() else said
+    text = log.read_text("utf-8", errors="replace") if log.is_file() else printed
     where = f"see {PAPER / log.name}"
     error = _TEX_ERROR.search(text)
     if error is None:

@@ -185,15 +185,15 @@ def _tabular(fields: list[dict[str, Any]], more: Mapping[str, Any]) -> dict[str,
     }  # fmt: skip
 
 
-def _field(one: Column) -> dict[str, Any]:
-    made: dict[str, Any] = {"name": one.name, "type": one.type, "description": one.meaning}
-    if one.unit:
-        made["unit"] = one.unit
-    rules: dict[str, Any] = {"required": one.required}
-    if one.minimum is not None:
-        rules["minimum"] = one.minimum
-    if one.allowed:
-        rules["enum"] = list(one.allowed)
+def _field(column: Column) -> dict[str, Any]:
+    made: dict[str, Any] = {"name": column.name, "type": column.type, "description": column.meaning}
+    if column.unit:
+        made["unit"] = column.unit
+    rules: dict[str, Any] = {"required": column.required}
+    if column.minimum is not None:
+        rules["minimum"] = column.minimum
+    if column.allowed:
+        rules["enum"] = list(column.allowed)
     return made | {"constraints": rules}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check a data package against its own schema, metadata and checksums; it shares no code with what writes one."""
+"""Check a data package against its own schema and checksums; it shares no code with what writes one."""
 
 from __future__ import annotations
 
@@ -25,18 +25,7 @@ def problems_of(folder: Path) -> list[str]:
     Raises:
         InputError: it is none: a file is missing or no JSON.
     """
-    return [*_checksums(folder), *_tables(folder), *_crate(folder)]
-
-
-def _read(folder: Path, name: str) -> Any:
-    try:
-        return json.loads((folder / name).read_text("utf-8"))
-    except OSError as error:
-        raise InputError(
-            f"cannot be read ({error.strerror})", file=folder / name, allowed="a data package"
-        ) from None
-    except ValueError as error:
-        raise InputError(f"is no JSON: {error}", file=folder / name) from None
+    return [*_checksums(folder), *_tables(folder)]
 
 
 def _inside(folder: Path, name: str) -> Path | None:
@@ -64,7 +53,12 @@ def _checksums(folder: Path) -> Iterator[str]:
 
 
 def _tables(folder: Path) -> Iterator[str]:
-    for resource in _read(folder, "datapackage.json").get("resources", []):
+    file = folder / "datapackage.json"
+    try:
+        resources = json.loads(file.read_text("utf-8")).get("resources", [])
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be read ({error})", file=file, allowed="a data package") from None
+    for resource in resources:
         name = str(resource.get("path"))
         path = _inside(folder, name)
         if path is None:
@@ -79,7 +73,7 @@ def _rows(path: Path, name: str, schema: Mapping[str, Any], comment: str | None)
     lines = path.read_text("utf-8").splitlines()
     rows = csv.reader([line for line in lines if not (comment and line.startswith(comment))])
     head = next(rows, [])
-    if head != [one["name"] for one in fields]:
+    if head != [field["name"] for field in fields]:
         yield f"{name}: columns are not those of the schema"
         return
     keys: set[tuple[str, ...]] = set()
@@ -91,7 +85,7 @@ def _rows(path: Path, name: str, schema: Mapping[str, Any], comment: str | None)
             wrong = _wrong(field, cell)
             if wrong is not None:
                 yield f"{name}: row {number}: {field['name']}: found {cell!r}; allowed: {wrong}"
-        key = tuple(row[head.index(one)] for one in schema.get("primaryKey", ()))
+        key = tuple(row[head.index(column)] for column in schema.get("primaryKey", ()))
         if key and key in keys:
             yield f"{name}: row {number}: its key is that of an earlier row"
         keys.add(key)
@@ -111,42 +105,3 @@ def _wrong(field: Mapping[str, Any], cell: str) -> str | None:
     if "enum" in rules and cell not in rules["enum"]:
         return ", ".join(rules["enum"])
     return None
-
-
-def _crate(folder: Path) -> Iterator[str]:
-    name = "ro-crate-metadata.json"
-    graph = _read(folder, name).get("@graph", [])
-    by_id = {entity.get("@id"): entity for entity in graph}
-    if len(by_id) != len(graph):
-        yield f"{name}: an @id occurs twice"
-    descriptor, root = by_id.get(name, {}), by_id.get("./", {})
-    if descriptor.get("about") != {"@id": "./"} or "conformsTo" not in descriptor:
-        yield f"{name}: has no descriptor of itself"
-    missing = {"name", "description", "datePublished", "license", "hasPart"} - root.keys()
-    if root.get("@type") != "Dataset" or missing:
-        yield f"{name}: the root lacks {', '.join(sorted(missing)) or 'the type Dataset'}"
-    for reference in _references(graph):
-        if reference not in by_id and not reference.startswith("https://w3id.org/"):
-            yield f"{name}: {reference} is named and not described"
-    for entity in graph:
-        if entity.get("@type") != "File":
-            continue
-        path = _inside(folder, str(entity["@id"]))
-        if path is None:
-            yield f"{name}: {entity['@id']} is no file of the package"
-        elif entity.get("sha256") != file_sha256(path) or entity.get("contentSize") != str(
-            path.stat().st_size
-        ):
-            yield f"{name}: {entity['@id']}: size or hash is that of another file"
-
-
-def _references(node: object) -> Iterator[str]:
-    if isinstance(node, dict):
-        if node.keys() == {"@id"}:
-            yield str(node["@id"])
-        else:
-            for value in node.values():
-                yield from _references(value)
-    elif isinstance(node, list):
-        for value in node:
-            yield from _references(value)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each notebook contributed, kept apart: the order of the notebooks leaves no trace.
 
-``paper/generated/<notebook>.json`` holds one notebook's values, tables and figures, ``rows/`` its rows. The build of
-the paper writes ``values.tex`` and ``values.json``, with the values that the paper cites.
+``paper/generated/<notebook>.json`` holds one notebook's values, tables and figures, ``rows/`` its rows, ``data/`` what
+only pages read. The build of the paper writes ``values.tex`` and ``values.json``, with the values that the paper cites.
 """
 
 from __future__ import annotations
@@ -117,8 +117,9 @@ def _remove(generated: Path, notebook: str) -> None:
     for entry in [*content["figures"].values(), *content["tables"].values()]:
         for name in entry["files"]:
             (generated / name).unlink(missing_ok=True)
-    for path in (generated / "rows").glob(f"{notebook}.*"):
-        path.unlink()
+    for folder in ("rows", "data"):
+        for path in (generated / folder).glob(f"{notebook}.*"):
+            path.unlink()
     (generated / f"{notebook}.json").unlink()
 
 
@@ -162,11 +163,14 @@ def _refuse_foreign(generated: Path, notebook: str, keys: Iterable[tuple[str, st
 def _read(path: Path) -> Contribution | None:
     """Return the content of a file; ``None``: there is none."""
     try:
-        return dict(json.loads(path.read_text("utf-8")))
+        content = dict(json.loads(path.read_text("utf-8")))
+        if "values" not in content:
+            raise ValueError("no values")
     except FileNotFoundError:
         return None
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         raise InputError(f"damaged ({error}); delete it and run its notebook again", file=path) from None
+    return content
 
 
 @contextmanager

@@ -73,6 +73,10 @@ class Publisher:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(table)
 
+    def data(self, name: str, text: str) -> None:
+        """Publish a text for pages as ``data/<notebook>.<name>``."""
+        self._write(f"data/{self.notebook}.{name}", text)
+
     def table(
         self,
         key: str,

@@ -8,18 +8,19 @@ commit is not in this repository, as it is now; the table says which.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
 from harness.evidence import Evidence
+from harness.evidence.metrics import FLAG_WORDS
 from harness.evidence.opening import open_evidence
 from harness.evidence.parameters import StageParameters
-from harness.evidence.results import FLAG_WORDS
 from harness.evidence.sessions import measured_experiments
-from harness.model import LOAD_TOOLS, Configuration, Flag, Implementation, PlannedTrial
+from harness.model import LOAD_TOOLS, Configuration, Implementation, TrialRecord
 from harness.model.session import coding_of
 from harness.project import file_at
 from harness.publish.cells import Cell
@@ -155,17 +156,13 @@ def runtime_line(evidence: Evidence) -> Mapping[str, Cell]:
 def _cpu_limits(evidence: Evidence) -> set[int]:
     """How many processors the runtimes were told to use: what the record of each configuration's first trial has, and
     what is asked for where it has none."""
-    limits: set[int] = set()
-    for session in evidence.sessions:
-        first: dict[str, PlannedTrial] = {}
-        finished = session.finished()
-        for trial in session.header.plan.trials:
-            if trial.trial_id in finished:
-                first.setdefault(trial.configuration.key, trial)
-        for trial in first.values():
-            instance = session.record(trial.trial_id).instance
-            limit = None if instance is None else instance.cpu_limit
-            limits.add(limit or trial.configuration.variant.runtime.cpus or evidence.machine.n_cpus)
+    limits = {
+        (record.instance and record.instance.cpu_limit)
+        or record.planned.configuration.variant.runtime.cpus
+        or evidence.machine.n_cpus
+        for session in evidence.sessions
+        for record in _first_trials(session, lambda cell: cell.key).values()
+    }
     return limits or {evidence.machine.n_cpus}
 
 
@@ -234,12 +231,11 @@ def tool_versions(sessions: Iterable[SessionFolder], *, used_only: bool = False)
     """
     versions: dict[str, dict[str, None]] = {}
     for session in sessions:
-        provenance, first = session.header.provenance, _first_trials(session)
+        provenance = session.header.provenance
+        first = _first_trials(session, lambda cell: None if cell.load is None else cell.load.generator)
         recorded = {"locust": provenance.python_packages.get("locust", ""), **provenance.tools}
-        for trial in first.values():
-            generator = session.record(trial).generator
-            if generator is not None and generator.version:
-                recorded[generator.name] = generator.version
+        used = [record.generator for record in first.values() if record.generator is not None]
+        recorded |= {generator.name: generator.version for generator in used if generator.version}
         idle = _GENERATORS - set(first) if used_only else ()
         for tool, version in recorded.items():
             if tool in _TITLES and tool not in idle and version.strip():
@@ -247,14 +243,17 @@ def tool_versions(sessions: Iterable[SessionFolder], *, used_only: bool = False)
     return {tool: list(versions[tool]) for tool in _TITLES if tool in versions}
 
 
-def _first_trials(session: SessionFolder) -> dict[str, str]:
-    """Generator -> the first finished trial of its load."""
+def _first_trials(
+    session: SessionFolder, kind: Callable[[Configuration], str | None]
+) -> dict[str, TrialRecord]:
+    """Kind of a trial -> the record of the first finished one; ``None`` is of no kind."""
     first: dict[str, str] = {}
     finished = session.finished()
     for trial in session.header.plan.trials:
-        if trial.configuration.load is not None and trial.trial_id in finished:
-            first.setdefault(trial.configuration.load.generator, trial.trial_id)
-    return first
+        name = kind(trial.configuration) if trial.trial_id in finished else None
+        if name is not None:
+            first.setdefault(name, trial.trial_id)
+    return {name: session.record(trial_id) for name, trial_id in first.items()}
 
 
 def flags_table(publisher: Publisher, opened: Sequence[Evidence]) -> Published:
@@ -262,16 +261,16 @@ def flags_table(publisher: Publisher, opened: Sequence[Evidence]) -> Published:
 
     Units: trials. A flagged trial stays in the results unless it is excluded for another reason.
     """
-    counts = {evidence.experiment: flag_counts(evidence) for evidence in opened}
-    seen = [flag for flag in FLAG_WORDS if any(numbers[flag] for numbers in counts.values())]
+    counts = [flag_counts(evidence) for evidence in opened]
+    seen = [flag for flag in FLAG_WORDS if any(numbers[flag] for numbers in counts)]
     rows: Lines = [
         {
             "experiment": evidence.experiment,
             "made": len(evidence.trials),
             "kept": int((~evidence.trials["excluded"]).sum()),
-            **{flag: counts[evidence.experiment][flag] for flag in seen},
+            **{flag: numbers[flag] for flag in seen},
         }
-        for evidence in opened
+        for evidence, numbers in zip(opened, counts, strict=True)
     ]
     return publisher.table(
         "session.flags",
@@ -282,7 +281,6 @@ def flags_table(publisher: Publisher, opened: Sequence[Evidence]) -> Published:
     )  # fmt: skip
 
 
-def flag_counts(evidence: Evidence) -> dict[Flag, int]:
+def flag_counts(evidence: Evidence) -> Counter[str]:
     """Return how many of the trials carry each flag, excluded ones too."""
-    flags = [set(text.split()) for text in evidence.trials["flags"].fillna("")]
-    return {flag: sum(flag in carried for carried in flags) for flag in FLAG_WORDS}
+    return Counter(evidence.trials["flags"].fillna("").str.split().explode().dropna())

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The paper's sources as one archive, for a preprint server, and the proof that they are complete.
+"""The paper's sources: as one archive for a preprint server, proved complete, and what changed in them since a commit.
 
-The list of files is what LaTeX itself recorded as read (``main.fls``), so nothing is left out or guessed.
-The proof unpacks the archive into an empty folder and runs ``pdflatex`` alone there: preprint servers do not
-run BibTeX.
-The bibliography is held against the text: every citation has an entry, every entry is cited or listed.
+The files of the archive are what LaTeX itself recorded as read (``main.fls``). The proof unpacks them into an empty
+folder and runs ``pdflatex`` alone there: preprint servers do not run BibTeX.
+
+Changes are those of the sources, with the keys of numbers in place of the numbers: ``paper/generated/`` is not in the
+repository, so the numbers of an earlier commit are not known.
 """
 
 from __future__ import annotations
@@ -16,51 +17,80 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from harness.agent.files import file_sha256
-from harness.errors import InputError
+from harness.errors import InputError, MissingTool
 from harness.publish.build import PAPER, PaperFailed, build_paper, explain, tex_environment
 from harness.publish.generated import paper_sources
 
 REFERENCES = "references.bib"
+BUNDLE, DIFF = Path("results") / "arxiv.tar.gz", Path("results") / "paper-diff.txt"
+NOT_COMPARED = "numbers are not compared: those of an earlier commit are not in the repository"
 _ENTRY = re.compile(r"^\s*@(?!comment|string|preamble)\w+\s*\{\s*([^,\s]+)\s*,", re.MULTILINE | re.IGNORECASE)
 #: ``\nocite{key}`` lists an entry that no sentence cites.
 _CITED = re.compile(r"\\(?:no)?cite[a-z]*\*?(?:\[[^]]*\])*\{([^}]*)\}")
 _COMMENT = re.compile(r"(?<!\\)%.*")
+#: LaTeX writes and reads these again; each build makes its own.
+_MADE_AGAIN = (".aux", ".out", ".toc", ".lof", ".lot")
+#: Aux file, citations and positions of floats: as many passes as a preprint server makes at most.
+_PASSES = 4
+_PASS_WITHIN_S = 120
+_UNRESOLVED = re.compile(r"^.*(?:Citation|Reference) [`'][^']*' .*undefined.*$", re.MULTILINE)
+_PAGES = re.compile(r"Output written on main\.pdf \((\d+) pages?")
+_ABSOLUTE = re.compile(
+    rb"\\(?:input|include\w*|bibliography|graphicspath)\s*(?:\[[^]]*\])?\{+\s*(?:/|~|[A-Za-z]:)"
+)
 
 
-def cited_keys(sources: Iterable[str]) -> set[str]:
-    """Return the keys that LaTeX sources cite or list; what is commented out does not count."""
-    return {
-        key.strip()
-        for text in sources
-        for keys in _CITED.findall(_COMMENT.sub("", text))
-        for key in keys.split(",")
-        if key.strip()
-    }
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What the build in an empty folder gave; ``same_bytes``: its PDF equals ``paper/main.pdf`` byte for byte."""
+
+    bundle: Path
+    n_files: int
+    n_references: int
+    n_pages: int
+    same_bytes: bool
+
+
+def make_bundle(root: Path) -> Proof:
+    """Build the paper, write the bundle of its sources, and prove it.
+
+    Raises:
+        MissingTool: LaTeX is not here.
+        InputError: no notebook has published anything, the bibliography does not agree with the text, or a
+            source names a folder of this machine.
+        PaperFailed: the paper, or the bundle on its own, does not build.
+    """
+    paper, bundle = root / PAPER, root / BUNDLE
+    n_references = check_bibliography(paper)
+    pdf = build_paper(root)
+    files = sources_of(paper)
+    refuse_places(root, files)
+    bundle.parent.mkdir(exist_ok=True)
+    bundle.write_bytes(packed(paper, files))
+    n_pages, same = prove(bundle, pdf)
+    return Proof(bundle, len(files), n_references, n_pages, same)
 
 
 def problems_of(references: str, sources: Iterable[str]) -> list[str]:
     """Return one sentence for each key without an entry, entry without a citation, and key given twice."""
-    entries = Counter(_ENTRY.findall(references))
-    cited = cited_keys(sources)
-    problems = [f"\\cite{{{key}}} has no entry" for key in sorted(cited - entries.keys() - {"*"})]
+    entries = _ENTRY.findall(references)
+    texts = (_COMMENT.sub("", text) for text in sources)
+    cited = {key.strip() for text in texts for keys in _CITED.findall(text) for key in keys.split(",")} - {""}
+    problems = [f"\\cite{{{key}}} has no entry" for key in sorted(cited - {*entries, "*"})]
     if "*" not in cited:
-        problems += [
-            f"{key} is neither cited nor listed by \\nocite" for key in sorted(entries.keys() - cited)
-        ]
-    return problems + [f"{key} has {n} entries" for key, n in sorted(entries.items()) if n > 1]
+        problems += [f"{key} is neither cited nor listed by \\nocite" for key in sorted({*entries} - cited)]
+    return problems + [
+        f"{key} has {n} entries" for key in sorted({*entries}) if (n := entries.count(key)) > 1
+    ]
 
 
 def check_bibliography(paper: Path) -> int:
-    """Compare ``references.bib`` of a paper's folder with its sources and ``generated/``.
-
-    Returns:
-        How many entries there are.
+    """Return how many entries ``references.bib`` of a paper's folder has, held against its sources and ``generated/``.
 
     Raises:
         InputError: they do not agree, or a file is missing.
@@ -79,60 +109,7 @@ def check_bibliography(paper: Path) -> int:
             file=file,
             allowed="an entry for every citation; a citation or \\nocite for every entry",
         )
-    return len(set(_ENTRY.findall(references)))
-
-
-BUNDLE = Path("results") / "arxiv.tar.gz"
-#: LaTeX writes and reads these again; each build makes its own.
-_MADE_AGAIN = (".aux", ".out", ".toc", ".lof", ".lot")
-_TEXT = (".tex", ".sty", ".bbl", ".bib", ".cls")
-#: Aux file, citations and positions of floats: as many passes as a preprint server makes at most.
-_PASSES = 4
-_PASS_WITHIN_S = 120
-_UNRESOLVED = re.compile(r"^.*(?:Citation|Reference) [`'][^']*' .*undefined.*$", re.MULTILINE)
-_PAGES = re.compile(r"Output written on main\.pdf \((\d+) pages?")
-
-
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """What the build in an empty folder gave.
-
-    ``same_bytes``: whether its PDF equals ``paper/main.pdf`` byte for byte.
-    """
-
-    bundle: Path
-    n_files: int
-    n_bytes: int
-    n_references: int
-    n_pages: int
-    same_bytes: bool
-
-
-def make_bundle(root: Path) -> Proof:
-    """Build the paper, write the bundle of its sources, and prove it.
-
-    Raises:
-        MissingTool: LaTeX is not here.
-        InputError: no notebook has published anything, the bibliography does not agree with the text, or a
-            source names a folder of this machine.
-        PaperFailed: the paper, or the bundle on its own, does not build.
-    """
-    n_references = check_bibliography(root / PAPER)
-    pdf = build_paper(root)
-    files = sources_of(root / PAPER)
-    refuse_places(root, files)
-    bundle = root / BUNDLE
-    bundle.parent.mkdir(exist_ok=True)
-    bundle.write_bytes(packed(root / PAPER, files))
-    n_pages, same = prove(bundle, pdf)
-    return Proof(
-        bundle=bundle,
-        n_files=len(files),
-        n_bytes=bundle.stat().st_size,
-        n_references=n_references,
-        n_pages=n_pages,
-        same_bytes=same,
-    )
+    return len(_ENTRY.findall(references))
 
 
 def sources_of(paper: Path) -> list[str]:
@@ -141,10 +118,9 @@ def sources_of(paper: Path) -> list[str]:
     Raises:
         InputError: the paper has not been built.
     """
-    record = paper / "main.fls"
+    record, folder = paper / "main.fls", paper.resolve()
     if not record.is_file() or not (paper / "main.bbl").is_file():
         raise InputError("the paper has not been built", file=record, allowed="make paper first")
-    folder = paper.resolve()
     read = {"main.bbl", REFERENCES}
     for line in record.read_text("utf-8", errors="replace").splitlines():
         kind, _, name = line.partition(" ")
@@ -155,27 +131,18 @@ def sources_of(paper: Path) -> list[str]:
 
 
 def refuse_places(root: Path, files: list[str]) -> None:
-    """Refuse sources that name the project's folder, a home, or any absolute path that LaTeX would open.
+    """Refuse files that name the project's folder, a home, or any absolute path that LaTeX would open.
 
     Raises:
         InputError: one does: which, and in which line.
     """
-    places = [str(root.resolve()), str(Path.home())]
-    opened = re.compile(
-        r"\\(?:input|include\w*|bibliography|graphicspath)\s*(?:\[[^]]*\])?\{+\s*(?:/|~|[A-Za-z]:)"
-    )
+    places = [place.encode() for place in (str(root.resolve()), str(Path.home())) if len(place) > 1]
     for name in files:
-        data = (root / PAPER / name).read_bytes()
-        if not name.endswith(_TEXT):
-            found = next((place for place in places if len(place) > 1 and place.encode() in data), None)
-            if found is not None:
-                raise InputError("names a folder of this machine", file=PAPER / name, found=found)
-            continue
-        for number, line in enumerate(data.decode("utf-8", errors="replace").splitlines(), 1):
-            if opened.search(line) or any(place in line for place in places if len(place) > 1):
+        for number, line in enumerate((root / PAPER / name).read_bytes().splitlines(), 1):
+            if any(place in line for place in places) or _ABSOLUTE.search(line):
                 raise InputError(
                     "names a folder of this machine", file=PAPER / name, place=f"line {number}",
-                    found=line.strip()[:80], allowed="paths relative to paper/",
+                    found=line.decode("utf-8", "replace").strip()[:80], allowed="paths relative to paper/",
                 )  # fmt: skip
 
 
@@ -198,32 +165,23 @@ def prove(bundle: Path, pdf: Path) -> tuple[int, bool]:
         Pages of its PDF, and whether it equals ``pdf`` byte for byte.
 
     Raises:
-        InputError: the archive has a name that does not belong into it.
         PaperFailed: it does not build, or a citation or reference in it stays unresolved.
     """
     with tempfile.TemporaryDirectory(prefix="rematch-arxiv-") as name:
         folder = Path(name)
         with tarfile.open(bundle) as archive:
-            for entry in archive.getmembers():
-                path = PurePosixPath(entry.name)
-                if path.is_absolute() or ".." in path.parts or not entry.isfile():
-                    raise InputError("is no file below the bundle's folder", file=bundle, place=entry.name)
             archive.extractall(folder, filter="data")
-        log, made = folder / "main.log", folder / "main.pdf"
-        before = b""
+        made, before = folder / "main.pdf", b""
         for _ in range(_PASSES):
             _one_pass(folder)
-            aux = (folder / "main.aux").read_bytes()
-            if aux == before:
+            if (aux := (folder / "main.aux").read_bytes()) == before:
                 break
             before = aux
-        text = log.read_text("utf-8", errors="replace")
-        unresolved = _UNRESOLVED.search(text)
-        if unresolved is not None:
+        text = (folder / "main.log").read_text("utf-8", errors="replace")
+        if (unresolved := _UNRESOLVED.search(text)) is not None:
             raise PaperFailed(f"the bundle builds, but: {unresolved[0].strip()}")
         pages = _PAGES.search(text)
-        same = made.stat().st_size == pdf.stat().st_size and file_sha256(made) == file_sha256(pdf)
-        return int(pages[1]) if pages else 0, same
+        return int(pages[1]) if pages else 0, file_sha256(made) == file_sha256(pdf)
 
 
 def _one_pass(folder: Path) -> None:
@@ -240,3 +198,52 @@ def _one_pass(folder: Path) -> None:
         raise PaperFailed(
             f"the bundle does not build on its own: {explain(folder / 'main.log', ended.stdout)}"
         )
+
+
+def changed_lines(root: Path, revision: str) -> list[tuple[str, str]]:
+    """Write what changed in ``paper/`` since a commit, word by word, to ``results/paper-diff.txt``.
+
+    Returns:
+        Of each changed line the file below ``paper/``, and the line with its marks.
+
+    Raises:
+        MissingTool: git is not here. InputError: no such commit, or no paper in it.
+    """
+    commit = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    if commit is None:
+        allowed = "a commit, branch or tag of this repository"
+        raise InputError("no such commit", place="REV", found=revision, allowed=allowed)
+    name, folder = commit.strip(), PAPER.as_posix()
+    if _git(root, "cat-file", "-e", f"{name}:{folder}") is None:
+        raise InputError("has no paper", place=f"REV {revision}", allowed=f"a commit with {PAPER}/main.tex")
+    marked = _git(root, "diff", "--no-color", "--no-ext-diff", "--word-diff=plain", name, "--", folder) or ""
+    text = root / DIFF
+    text.parent.mkdir(exist_ok=True)
+    text.write_text(
+        f"The paper since {name[:12]}; [-removed-] {{+added+}}; {NOT_COMPARED}.\n\n{marked}", "utf-8"
+    )
+    return list(_marked_lines(marked))
+
+
+def _marked_lines(marked: str) -> Iterator[tuple[str, str]]:
+    """Yield file and line of what git marked; a file's head is no line of it."""
+    name, in_head = "", False
+    for line in marked.splitlines():
+        if line.startswith("diff --git "):
+            name, in_head = line.rpartition(f" b/{PAPER.as_posix()}/")[2], True
+        elif line.startswith("@@ "):
+            in_head = False
+        elif not in_head and ("[-" in line or "{+" in line):
+            yield name, line
+
+
+def _git(root: Path, *words: str) -> str | None:
+    """Return what git prints; ``None`` where it refuses."""
+    program = shutil.which("git")
+    if program is None:
+        raise MissingTool("git", why="to read an earlier paper", how_to_get="apt-get install -y git")
+    done = subprocess.run(
+        [program, *words], cwd=root, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+        check=False,
+    )  # fmt: skip
+    return done.stdout if done.returncode == 0 else None

@@ -80,10 +80,10 @@ def _item(kind: str, key: str, entry: Mapping[str, Any]) -> str:
     return rf"\rematch{'wide' if entry.get('wide') else ''}figure{{{key}}}"
 
 
-def _sessions(part: Contribution, there: Mapping[str, SessionFolder]) -> str:
+def _sessions(part: Contribution, stored: Mapping[str, SessionFolder]) -> str:
     """Return the sessions of a notebook as a table; empty: its numbers rest on no trial."""
     trials = Counter(trial.rpartition("/")[0] for trial in trials_of(part))
-    rows = [_facts(key, n, there.get(key)) for key, n in sorted(trials.items())]
+    rows = [_facts(key, n, stored.get(key)) for key, n in sorted(trials.items())]
     if not rows:
         return ""
     return render_table(

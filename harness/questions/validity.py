@@ -12,13 +12,11 @@ from harness.analysis.audit.session_checks import equal_arms, equal_cells
 from harness.analysis.audit.trial_checks import AuditedTrial, audit_trial
 from harness.analysis.stats.pairing import counting, in_duet, with_own_reference
 from harness.analysis.tables.tidy import read_restored
-from harness.evidence.results import session_agreement
 from harness.formats.wrk_histogram import UNDONE
 from harness.rows import Session, compare, count, of_estimate, stack, tidy
 from harness.rows.schema import empty, records
+from harness.rows.session_results import session_agreement
 from harness.verify.simulated import run_verify
-
-__all__ = ["agreement", "audit", "equal_trials", "generators", "handicapped", "noise", "simulated"]
 
 #: The generators that others are compared with: under users, and at a rate.
 BASES = ("wrk", "k6-open")
@@ -128,13 +126,13 @@ def agreement(session: Session) -> pd.DataFrame:
 def _agreement(session: Session) -> Iterator[dict[str, Any]]:
     if (evidence := session.evidence) is None:
         return
-    for other in evidence.others:
-        pairs = session_agreement(evidence, other)
+    for again in evidence.others:
+        pairs = session_agreement(evidence, again)
         for changed, program in ((False, "same"), (True, "changed")):
             for kind, number in pairs.counts(changed=changed).items():
                 row = count("verdicts", number, f"verdicts of both sessions: {kind}")
                 about = {"kind_of": kind.replace(" ", "-"), "program": program}
-                yield row | about | {"session": other.sessions[0].folder.name}
+                yield row | about | {"session": again.sessions[0].folder.name}
 
 
 def audit(session: Session) -> pd.DataFrame:
@@ -157,9 +155,8 @@ def audited_trials(session: Session) -> Iterator[AuditedTrial]:
     """Yield every kept trial that had a load, duplicates too, with its record and its requests."""
     if (evidence := session.evidence) is None:
         return
-    folders = {folder.folder.name: folder for folder in evidence.sessions}
     for row in records(session.trials[~session.trials["excluded"].astype(bool)]):
-        folder, record = folders[row["session_id"]], session.record(row)
+        folder, record = evidence.folder(row["session_id"]), session.record(row)
         planned = record.planned.configuration.load
         if record.load is None or planned is None or record.load.duration_s <= 0:
             continue

@@ -57,7 +57,9 @@ def at_equal_speed(
             arms[read],
         )
         if slope is None:
-            raise InputError("too few trials to adjust for the speed of the CPUs", found=f"{read.sum()} trials")
+            raise InputError(
+                "too few trials to adjust for the speed of the CPUs", found=f"{read.sum()} trials"
+            )
         adjusted[metric] = restored[metric].astype("float64") * np.exp(-slope.value * distance)
     return restored.assign(**adjusted)
 

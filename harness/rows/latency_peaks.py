@@ -48,14 +48,13 @@ def attribute(session: Session) -> tuple[TrialAttribution, ...]:
     Requests begun while generator and service still settled are left out, as everywhere: their latency is that of two
     programs that warm up, and it would be all there is to explain.
     """
-    if session.evidence is None:
+    if (evidence := session.evidence) is None:
         return ()
-    folders = {folder.folder.name: folder for folder in session.evidence.sessions}
     attributed = []
     for row in records(session.counted[["session_id", "trial_id"]]):
-        requests = session.evidence.requests(row["session_id"], row["trial_id"])
+        requests = evidence.requests(row["session_id"], row["trial_id"])
         if requests is not None and int(requests["ok"].sum()) > 1:
-            attributed.append(attribute_trial(folders[row["session_id"]], row["trial_id"], requests))
+            attributed.append(attribute_trial(evidence.folder(row["session_id"]), row["trial_id"], requests))
     return tuple(attributed)
 
 

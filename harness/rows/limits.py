@@ -239,6 +239,3 @@ def _over(ratio: Estimate, limit: float) -> Estimate:
     return ratio.model_copy(
         update={name: None if bound is None else bound / limit for name, bound in bounds.items()}
     )
-
-
-__all__ = ["ERROR_SHARE", "FACTS", "Says", "row_of"]

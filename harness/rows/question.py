@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -13,9 +14,9 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]  # pyarrow ships no
 from matplotlib.figure import Figure
 
 from harness.model.formatting import NOT_MEASURED
-from harness.publish import Published, Publisher
-from harness.publish.display import MOST_ROWS
+from harness.publish.display import MOST_ROWS, Published
 from harness.publish.generated import GENERATED
+from harness.publish.publisher import Publisher
 from harness.publish.sentences import contradicting, ends_of
 from harness.rows.results import fact
 from harness.rows.schema import keyed, records, stack, tidy
@@ -119,6 +120,11 @@ class Question:
         if figure is None:
             return Published(NOT_MEASURED)
         return self._publisher.figure(f"{self.name}.{key}", figure, alt=alt, caption=caption)
+
+    def data(self, name: str, frame: pd.DataFrame) -> None:
+        """Publish a frame for the results page, as ``data/<notebook>.<name>.json``: a list of its rows."""
+        text = json.dumps(records(frame), ensure_ascii=False, indent=1, allow_nan=False)
+        self._publisher.data(f"{name}.json", f"{text}\n")
 
     def publish(self, *frames: pd.DataFrame) -> pd.DataFrame:
         """Publish rows, all of the question at once; return how many there are of each kind.

@@ -58,6 +58,7 @@ def compare(
     margin: float | None = None,
     level: float = 0.95,
     bounded: bool = True,
+    all_warnings: bool = False,
 ) -> pd.DataFrame:
     """Return every variant over the reference, block by block, and the reference over its duplicate.
 
@@ -68,6 +69,7 @@ def compare(
         name: of the result. by: factor columns; each combination of levels is compared on its own.
         margin: what is negligible, as a share; default: that of the metric. It is never below the noise.
         bounded: no verdict where something else than the services bounded the trials; false: that is the question.
+        all_warnings: with those on ages, exclusions and margins, beside those of the interval.
 
     Raises:
         InputError: no such column; several trials of one variant in one block and cell.
@@ -79,7 +81,9 @@ def compare(
     )
     labels = _labels(trials)
     rows = tidy(
-        of_comparison(comparison, name) | {"label": labels.get(comparison.variant)}
+        of_comparison(comparison, name)
+        | {"label": labels.get(comparison.variant)}
+        | ({"warnings": list(comparison.warnings)} if all_warnings else {})
         for comparison in comparisons
     )
     twice = (trials["duplicate"].astype(bool) & (trials["variant"] == reference)).any() and not by
@@ -103,12 +107,17 @@ def pairs(
     return stack(*rows)
 
 
-def behind(trials: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+def behind(trials: pd.DataFrame, rows: pd.DataFrame, *, by: Sequence[str] = ()) -> pd.DataFrame:
     """Return the trials that rows rest on, so that a mean is of the trials of its ratio; of variants without a row, and
-    excluded ones, all."""
+    excluded ones, all.
+
+    Args:
+        by: factor columns; each combination of levels has variants of its own.
+    """
     named = {trial for inputs in rows["inputs"] for trial in inputs}
     used = pd.Series([trial in named for trial in inputs_of(trials)], index=trials.index, dtype=bool)
-    rests = used.groupby(trials["variant"]).transform("any").astype(bool)
+    groups = [trials[name] for name in (*by, "variant")]
+    rests = used.groupby(groups, observed=True, dropna=False).transform("any").astype(bool)
     return trials[used | ~rests | trials["excluded"].astype(bool)]
 
 

@@ -20,8 +20,10 @@ from harness.definitions import experiment_files, load_study
 from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.evidence.load_response import every, load_response
+from harness.evidence.metrics import metrics_named, metrics_of
 from harness.evidence.opening import find_evidence, make_tables, open_evidence
 from harness.evidence.parameters import StageParameters
+from harness.evidence.sessions import named_session
 from harness.figures.style import describe
 from harness.figures.variant_style import VariantStyle, variant_styles
 from harness.formats.jfr_json import CONTENTION, parse_contention
@@ -29,7 +31,8 @@ from harness.model import Experiment, TrialRecord
 from harness.model.study import DeclaredComparison
 from harness.project import find_root
 from harness.rows import results
-from harness.rows.schema import records, stack
+from harness.rows.schema import empty, records, stack
+from harness.rows.session_results import overview
 from harness.store import SessionFolder, Store
 
 #: Columns of a trial that stand in each row of its windows, samples, requests and pauses.
@@ -163,7 +166,7 @@ class Session:
         return replace(self, evidence=evidence)
 
     def compare(self, *names: str, trials: pd.DataFrame | None = None, level: float = 0.95) -> pd.DataFrame:
-        """Return the rows of the declared comparisons.
+        """Return the rows of the declared comparisons; where none is declared the ratios of :meth:`overview`.
 
         Args:
             names: only these results. trials: in place of all. level: of the intervals.
@@ -171,6 +174,9 @@ class Session:
         Raises:
             InputError: no such result is declared.
         """
+        if not self.declared:
+            rows = self.overview(*names, trials=trials, level=level)
+            return rows[rows["kind"] == "ratio"]
         known = [name for declared in self.declared for name in declared.metrics]
         for name in names:
             if name not in known:
@@ -187,6 +193,24 @@ class Session:
                 if not names or name in names
             )
         )
+
+    def overview(self, *names: str, trials: pd.DataFrame | None = None, level: float = 0.95) -> pd.DataFrame:
+        """Return the rows of ``rematch results``: mean of each variant and its ratio to the reference, in the usual
+        metrics, at each combination of levels.
+
+        Args:
+            names: only these metrics, such as ``cpu``. trials: in place of all. level: of the intervals.
+
+        Raises:
+            InputError: no such metric.
+        """
+        metrics, evidence = metrics_named(names), self.evidence
+        if evidence is None:
+            return empty()
+        return overview(
+            self.trials if trials is None else trials, metrics_of(evidence, metrics),
+            reference=self.reference, by=evidence.factors, level=level,
+        )  # fmt: skip
 
     def _of(self, metric: str) -> pd.DataFrame:
         return self.loads() if metric in OF_LOAD else self.trials
@@ -227,11 +251,9 @@ class Session:
         return results.compare(trials, metric, name, reference=declared.against or self.reference, **options)
 
     def _folder(self, session_id: str) -> SessionFolder:
-        sessions = () if self.evidence is None else self.evidence.sessions
-        for folder in sessions:
-            if folder.folder.name == session_id:
-                return folder
-        raise InputError("no such session here", place=self.experiment, found=session_id)
+        if self.evidence is None:
+            raise InputError("no such session here", place=self.experiment, found=session_id)
+        return self.evidence.folder(session_id)
 
     def _pauses_of(self, evidence: Evidence, row: Mapping[str, Any]) -> pd.DataFrame | None:
         record = self.record(row)
@@ -287,18 +309,11 @@ def open_session(
     """
     project = root or find_root()
     if session is None:
-        chosen = settings or StageParameters(profile="newest")
-        return Session(
-            root=project, experiment=experiment, evidence=open_evidence(chosen, experiment, root=project)
-        )
-    known = {
-        folder.key.replace(f"{experiment}/", ""): folder for folder in Store(project).sessions(experiment)
-    }
-    named = [folder for key, folder in known.items() if session in (key, folder.folder.name)]
-    if not named:
-        raise InputError("no such session", place=experiment, found=session, allowed=", ".join(known))
-    evidence = Evidence(root=project, experiment=experiment, sessions=(named[0],))
-    make_tables(evidence)
+        evidence = open_evidence(settings or StageParameters(profile="newest"), experiment, root=project)
+    else:
+        folder = named_session(Store(project).sessions(experiment), session, place=experiment)
+        evidence = Evidence(root=project, experiment=experiment, sessions=(folder,))
+        make_tables(evidence)
     return Session(root=project, experiment=experiment, evidence=evidence)
 
 
@@ -309,9 +324,8 @@ def find_session(experiment: str, settings: StageParameters, *, root: Path | Non
         InputError: no such experiment.
     """
     project = root or find_root()
-    return Session(
-        root=project, experiment=experiment, evidence=find_evidence(settings, experiment, root=project)
-    )
+    evidence = find_evidence(settings, experiment, root=project)
+    return Session(root=project, experiment=experiment, evidence=evidence)
 
 
 def sessions_of(

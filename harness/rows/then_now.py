@@ -51,15 +51,15 @@ def contrast(
         )
     counted = counting(trials).dropna(subset=[metric])
     members = [_of_cell(counted, cell, name) for cell in (*plus, *minus)]
-    blocks = reduce(pd.Index.intersection, [one.index for one in members])
+    blocks = reduce(pd.Index.intersection, [member.index for member in members])
     row = {"name": name, "kind": "fit", "metric": metric, "n_blocks": len(blocks), **about}
     if blocks.empty:
         return tidy([row | {"unit": "ratio", "why": "no block has a trial of every cell"}])
     sides = [
-        np.exp(sum(np.log(one.loc[blocks, metric].to_numpy(dtype=np.float64)) for one in side))
+        np.exp(sum(np.log(member.loc[blocks, metric].to_numpy(dtype=np.float64)) for member in side))
         for side in (members[: len(plus)], members[len(plus) :])
     ]
-    used = pd.concat([one.loc[blocks].reset_index() for one in members])
+    used = pd.concat([member.loc[blocks].reset_index() for member in members])
     estimate = effect_size_ci(*sides, paired=True, level=level, inputs=tuple(dict.fromkeys(inputs_of(used))))
     words = " x ".join(_words(cell) for cell in plus) + " over " + " x ".join(_words(cell) for cell in minus)
     return tidy([row | of_estimate(estimate) | {"estimand": f"contrast of log {metric}: {words}"}])
@@ -105,6 +105,3 @@ def _of_cell(counted: pd.DataFrame, cell: Cell, name: str) -> pd.DataFrame:
 
 def _words(cell: Cell) -> str:
     return ",".join(cell.values())
-
-
-__all__ = ["Answer", "Cell", "answer", "contrast", "fate"]

@@ -4,23 +4,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
 
 from harness.analysis.load.load_response import COLUMN as PART
+from harness.analysis.load.load_response import parts_of
 from harness.analysis.stats import ages
 from harness.analysis.stats.pairing import counting
 from harness.analysis.tables.runtime_columns import gauge_growth
 from harness.errors import InputError
-from harness.evidence.load_parts import parts_table
+from harness.evidence import Evidence
 from harness.evidence.load_response import database_columns
 from harness.figures.style import log_scale
-from harness.model import TrialRecord
+from harness.model import OpenLoad, TrialRecord
 from harness.rows.drawing import intervals
 from harness.rows.session import Session
 from harness.store import SessionFolder
 
+#: Columns of a trial in each row of its parts.
+_OF_PARTS = (
+    "experiment", "source", "session_id", "trial_id", "block", "position", "duplicate", "is_reference", "variant",
+    "label", "implementation", "language", "configuration", "excluded", "flags", "age", "latency_resolution_s",
+)  # fmt: skip
 #: Columns of :func:`used`.
 _USED = ("most_connections", "most_active", "upstream_opened")
 #: What go-nethttp counts: every connection to the other service that it ever opened.
@@ -51,8 +58,42 @@ def of_one_age(trials: pd.DataFrame, *, by: Sequence[str] = ()) -> pd.DataFrame:
 def parts(session: Session, *, n: int = 4) -> pd.DataFrame:
     """Return a row for each trial that is not excluded and ``part`` of its load, with the columns of the trial and
     ``latency_mean_s latency_p99_s latency_max_s throughput_per_s service_cores rss_max_bytes`` of the part."""
-    table = parts_table(session.evidence, n_parts=n)
+    evidence = session.evidence
+    table = None if evidence is None else evidence.once(("parts", n), lambda: _parts(evidence, n))
     return session.trials.iloc[:0].assign(**{PART: ""}) if table is None else table
+
+
+def _parts(evidence: Evidence, n_parts: int) -> pd.DataFrame | None:
+    rows: list[dict[Any, Any]] = []
+    for row, _, record in evidence.with_records():
+        session_id, trial_id = str(row["session_id"]), str(row["trial_id"])
+        load = record.planned.configuration.load
+        if row["excluded"] or load is None or load.profile.duration_s is None:
+            continue
+        requests = evidence.whole_requests(session_id, trial_id)  # how a load changes, its head too
+        if requests is None:
+            continue
+        profile = load.profile
+        clock = record.started
+        segments = parts_of(
+            requests,
+            duration_s=load.profile.duration_s,
+            begins_s=profile.begins_s if isinstance(profile, OpenLoad) else (0.0,),
+            n_parts=n_parts,
+            samples=evidence.trial_samples(session_id, trial_id),
+            epoch_to_monotonic_s=clock.monotonic_s - clock.wall_epoch_s,
+        )
+        of_trial = {name: row[name] for name in (*_OF_PARTS, *evidence.factors)}
+        # a part is a configuration of its own: the same part of the duplicate tells how much is noise
+        rows += [
+            part | of_trial | {"configuration": f"{row['configuration']},part={part[PART]}"}
+            for part in segments.to_dict("records")
+        ]
+    if not rows:
+        return None
+    return pd.DataFrame(rows).sort_values(
+        PART, key=lambda part: part.astype(int), kind="stable", ignore_index=True
+    )
 
 
 def used(session: Session) -> pd.DataFrame:

@@ -12,11 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import pandas as pd
 from jinja2 import Environment
 from markupsafe import Markup
 
 from harness.errors import InputError, RematchError
-from harness.questions.claims import data_set, experiments, judge_all, newest_sessions
+from harness.questions.claims import typed
 from harness.report.html import page_style
 from harness.site.download import NAME, archive
 from harness.site.page import (
@@ -25,11 +26,12 @@ from harness.site.page import (
     TRIALS,
     Content,
     Trials,
+    claims_of,
     render_index,
     render_numbers,
     render_trials,
 )
-from harness.site.published import Section, marks_of, read_published, svg_of, trial_sets
+from harness.site.published import Section, marks_of, read_ledger, read_published, svg_of, trial_sets
 from harness.site.trials import opened_sessions, trial_rows
 
 _TEMPLATES = Path(__file__).with_name("templates")
@@ -111,10 +113,10 @@ def build_site(root: Path, folder: Path) -> Built:
             _write(
                 folder / content.notebooks[section.notebook], notebook_page(section.executed, section.title)
             )
-        for key, one in section.figures.items():
+        for key, figure in section.figures.items():
             if key in content.beside:
                 (folder / FIGURES).mkdir(exist_ok=True)
-                shutil.copyfile(svg_of(root, key, one), folder / content.beside[key])
+                shutil.copyfile(svg_of(root, key, figure), folder / content.beside[key])
     _write(folder / NUMBERS, render_numbers(content, trials))
     _write(folder / TRIALS, render_trials(trials))
     (folder / NAME).write_bytes(content.packed)
@@ -131,19 +133,16 @@ def build_site(root: Path, folder: Path) -> Built:
 
 
 def _content(root: Path, sections: tuple[Section, ...]) -> Content:
+    ledger = read_ledger(root)
     cited = {key for trials in trial_sets(sections) for key in trials}
-    opened = opened_sessions(root, cited)
-    bundled_only = all(evidence.bundled for evidence in opened.values())
-    sessions = newest_sessions(root, experiments(root), bundled_only=bundled_only)
-    claims = judge_all(sessions, root=root)
-    cited |= {key for claim in claims for test in claim.tests for key in test.trials}
+    cited |= {key for line in ledger for key in line["trials"] or ()}
     trials = trial_rows(opened_sessions(root, cited), cited)
     return Content(
         root=root,
         sections=sections,
         trials=trials,
-        claims=claims,
-        packed=archive(sections, trials, data_set(claims, sessions, root=root)),
+        claims=claims_of(ledger),
+        packed=archive(sections, trials, typed(pd.DataFrame(list(ledger)))),
         notebooks={
             section.notebook: f"{NOTEBOOKS}/{section.notebook}.html"
             for section in sections
@@ -156,10 +155,10 @@ def _content(root: Path, sections: tuple[Section, ...]) -> Content:
 def _fitted(content: Content, trials: Trials) -> tuple[str, Content]:
     """The page within its limit: the largest figures that answer to no pointer leave it one by one."""
     drawings = {
-        key: svg_of(content.root, key, one)
+        key: svg_of(content.root, key, figure)
         for section in content.sections
-        for key, one in section.figures.items()
-        if marks_of(content.root, one) is None
+        for key, figure in section.figures.items()
+        if marks_of(content.root, figure) is None
     }
     large = sorted(drawings, key=lambda key: -drawings[key].stat().st_size)
     beside: Mapping[str, str] = {}

@@ -50,9 +50,9 @@ def archive(sections: Sequence[Section], trials: Sequence[TrialRow], ledger: pd.
         "values.csv": _csv(
             ("key", *_VALUE, "text", "trials"),
             (
-                (key, *(one.get(name) for name in _VALUE), printed(one), " ".join(trials_of(one)))
+                (key, *(entry.get(name) for name in _VALUE), printed(entry), " ".join(trials_of(entry)))
                 for section in sections
-                for key, one in section.values.items()
+                for key, entry in section.values.items()
             ),
         ),
         "tables.json": json.dumps(

@@ -6,18 +6,19 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
+from harness.model.claim import ClaimVerdict
 from harness.model.formatting import NOT_MEASURED
-from harness.questions.claims import JudgedClaim, counts, line
-from harness.questions.claims.words import VERDICT_WORDS, verdict_words
+from harness.questions.claims.words import VERDICT_WORDS
 from harness.report.html import page_style
 from harness.site.download import NAME
 from harness.site.published import (
@@ -45,6 +46,26 @@ _FACTS = {
 }
 
 
+class Claim(NamedTuple):
+    """A published claim: the rows of its numbers, and the one that it is shown with."""
+
+    name: str
+    numbers: list[Entry]
+    shown: Entry
+
+
+def claims_of(ledger: Sequence[Entry]) -> list[Claim]:
+    """Return the claims of rows of the ledger, in its order; a row of a source alone is none."""
+    rows = [row for row in ledger if row["kind"] is not None]
+    groups = [(name, list(numbers)) for name, numbers in groupby(rows, lambda row: str(row["claim"]))]
+    return [Claim(name, numbers, next(row for row in numbers if row["leads"])) for name, numbers in groups]
+
+
+def trials_of_number(number: Entry) -> tuple[str, ...]:
+    """Return the trials of a row of the ledger."""
+    return tuple(number["trials"] or ())
+
+
 @dataclass(frozen=True, kw_only=True)
 class Content:
     """What a page is made of. ``beside``: key of a figure -> its file, of those that are too large for the page."""
@@ -52,7 +73,7 @@ class Content:
     root: Path
     sections: tuple[Section, ...]
     trials: Sequence[TrialRow]
-    claims: Sequence[JudgedClaim]
+    claims: Sequence[Claim]
     packed: bytes
     notebooks: Mapping[str, str]
     beside: Mapping[str, str]
@@ -62,13 +83,12 @@ class Trials:
     """Where the page of the trials lists those behind a number: every set of them once."""
 
     def __init__(self, content: Content) -> None:
-        tests = (test for claim in content.claims for test in claim.tests)
-        sets = [
-            *trial_sets(content.sections),
-            *(test.trials for test in tests if test.trials),
-        ]
-        self._set = {one: f"t{place}" for place, one in enumerate(dict.fromkeys(sets))}
-        self.sessions = {key: list(rows) for key, rows in groupby(content.trials, lambda one: one.session)}
+        numbers = (number for claim in content.claims for number in claim.numbers)
+        sets = [*trial_sets(content.sections), *filter(None, map(trials_of_number, numbers))]
+        self._set = {key: f"t{place}" for place, key in enumerate(dict.fromkeys(sets))}
+        self.sessions = {
+            key: list(rows) for key, rows in groupby(content.trials, lambda trial: trial.session)
+        }
         self._session = {key: f"s{place}" for place, key in enumerate(self.sessions)}
 
     def link(self, text: str, trials: tuple[str, ...]) -> Markup:
@@ -89,8 +109,8 @@ class Trials:
                 name,
                 len(keys),
                 [
-                    (session, [key.rpartition("/")[2].partition("-")[0] for key in mine])
-                    for session, mine in groupby(keys, lambda key: key.rpartition("/")[0])
+                    (session, [key.rpartition("/")[2].partition("-")[0] for key in own])
+                    for session, own in groupby(keys, lambda key: key.rpartition("/")[0])
                 ],
             )
             for keys, name in self._set.items()
@@ -104,14 +124,14 @@ def render_index(content: Content, trials: Trials) -> str:
         InputError: a figure that cannot be shown.
     """
     sections = content.sections
-    script = _text("site.js")
+    script, kinds = _text("site.js"), Counter(claim.shown["kind"] for claim in content.claims)
     return _render(
         "site.html.jinja", QUESTION, script,
         head=sections[0], facts=_facts(sections), figures=_drawn(content), beside=content.beside,
         sections=sections, notebooks=content.notebooks, link=trials.link,
-        claims=content.claims, line=line, verdict_words=verdict_words,
-        claim_counts={verdict.value: (VERDICT_WORDS[verdict], n) for verdict, n in counts(content.claims).items() if n},
-        sources=list(dict.fromkeys(claim.claim.source for claim in content.claims)),
+        claims=content.claims, trials_of_number=trials_of_number,
+        claim_counts={verdict.value: (VERDICT_WORDS[verdict], n) for verdict in ClaimVerdict if (n := kinds[verdict])},
+        sources=list(dict.fromkeys(claim.shown["source"] for claim in content.claims)),
         data_kib=-(-len(content.packed) // 1024), data=_for_script(content),
     )  # fmt: skip
 
@@ -151,27 +171,27 @@ def _drawn(content: Content) -> dict[str, Markup]:
 
 
 def _figures(content: Content) -> dict[str, Entry]:
-    return {key: one for section in content.sections for key, one in section.figures.items()}
+    return {key: figure for section in content.sections for key, figure in section.figures.items()}
 
 
 def _facts(sections: Sequence[Section]) -> dict[str, str]:
     """What the first screen says of the sessions; facts that were not published are left out."""
-    values = {key: one["text"] for section in sections for key, one in section.values.items()}
-    told = {
+    values = {key: entry["text"] for section in sections for key, entry in section.values.items()}
+    facts = {
         name: [values[key] for key in keys if values.get(key, NOT_MEASURED) != NOT_MEASURED]
         for name, keys in _FACTS.items()
     }
-    return {name: ", ".join(texts) for name, texts in told.items() if texts}
+    return {name: ", ".join(texts) for name, texts in facts.items() if texts}
 
 
 def _for_script(content: Content) -> Markup:
     """What the script reads, as JSON inside a page: no sign of it can end the element around it."""
-    found = {
+    drawn = {
         key: marks
-        for key, one in _figures(content).items()
-        if key not in content.beside and (marks := marks_of(content.root, one)) is not None
+        for key, figure in _figures(content).items()
+        if key not in content.beside and (marks := marks_of(content.root, figure)) is not None
     }
-    text = json.dumps({"marks": found}, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = json.dumps({"marks": drawn}, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
 
 

@@ -60,6 +60,17 @@ def read_published(root: Path) -> tuple[Section, ...]:
     return tuple(sorted(sections, key=lambda section: (not section.answers, section.notebook)))
 
 
+def read_ledger(root: Path) -> tuple[Entry, ...]:
+    """Return the published claims, a row a number as of :func:`harness.questions.claims.as_table`; none: no notebook
+    has published any.
+
+    Raises:
+        InputError: the file is damaged.
+    """
+    file = next((root / GENERATED / "data").glob("*.ledger.json"), None)
+    return () if file is None else tuple(_read_json(file))
+
+
 def _section(root: Path, part: dict[str, Any]) -> Section:
     notebook = str(part["notebook"])
     title, question = heading(root, notebook)
@@ -131,8 +142,12 @@ def marks_of(root: Path, figure: Entry) -> dict[str, Any] | None:
     file = next((root / GENERATED / name for name in figure["files"] if name.endswith(".json")), None)
     if file is None:
         return None
+    content: dict[str, Any] = _read_json(file)
+    return content
+
+
+def _read_json(file: Path) -> Any:
     try:
-        content: dict[str, Any] = json.loads(file.read_text("utf-8"))
+        return json.loads(file.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"cannot be read ({error})", file=file, allowed="make site again") from None
-    return content

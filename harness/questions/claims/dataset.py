@@ -88,7 +88,8 @@ def as_table(
     """Return one row a number of a claim; ``docs/data-dictionary.md`` has its columns.
 
     Beside them stand texts for tables: ``claimed``, what the number has to be, ``printed`` and ``here``, ``machine``,
-    ``outcome`` and ``in_words``.
+    ``outcome`` and ``in_words``; ``quote``, ``kind``, the verdict as a word of a program, ``verdict_in_words``,
+    ``leads``, whether it is the number that the claim is shown with, and its ``trials``.
 
     Args:
         sessions: where they are given, a row more for each source whose claims need no verdict of their time.
@@ -96,7 +97,7 @@ def as_table(
     project = root or find_root()
     known = references(project)
     lines = [
-        _origin(known, claim.claim.source) | line(claim, test) for claim in judged for test in claim.tests
+        _origin(known, claim.claim.source) | _line(claim, test) for claim in judged for test in claim.tests
     ]
     for source, reason in load_not_then(project).items() if sessions is not None else ():
         if reason.rows:
@@ -108,7 +109,12 @@ def data_set(
     judged: Sequence[JudgedClaim], sessions: Sessions | None = None, *, root: Path | None = None
 ) -> pd.DataFrame:
     """Return the columns of :func:`as_table` that ``claims.csv`` has, with their types."""
-    table = as_table(judged, sessions, root=root).reindex(columns=[column.name for column in LEDGER])
+    return typed(as_table(judged, sessions, root=root))
+
+
+def typed(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the columns of ``claims.csv`` of a table that :func:`as_table` made, with their types."""
+    table = table.reindex(columns=[column.name for column in LEDGER])
     columns = {column.name: table[column.name] for column in LEDGER}
     for column in LEDGER:
         values = columns[column.name]
@@ -137,7 +143,7 @@ def _origin(known: Mapping[str, Reference], source: str) -> dict[str, Any]:
     }
 
 
-def line(claim: JudgedClaim, test: JudgedTest) -> dict[str, Any]:
+def _line(claim: JudgedClaim, test: JudgedTest) -> dict[str, Any]:
     """Return the columns of a number of a claim, without those of its source."""
     row: Mapping[str, Any] = test.row or {}
     published = test.test.published
@@ -167,6 +173,11 @@ def line(claim: JudgedClaim, test: JudgedTest) -> dict[str, Any]:
         "why": test.judgement.why,
         "verdict": VERDICT_WORDS[claim.verdict],
         "decides": test is claim.shown,
+        "quote": claim.claim.quote,
+        "kind": claim.verdict.value,
+        "verdict_in_words": verdict_words(claim),
+        "leads": test is (claim.contradiction or claim.shown),
+        "trials": list(test.trials),
     }
 
 

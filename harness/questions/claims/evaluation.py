@@ -202,11 +202,11 @@ class JudgedTest:
     @property
     def not_reproduced(self) -> str | None:
         """Why it was not reproduced, one of ``NOT_REPRODUCED``; ``None``: it was, or a verdict is missing for that."""
-        then, ours, today = (
+        then, by_us, today = (
             _ANSWERS.get(judgement.outcome, "open")
             for judgement in (self.then, self.then_ours, self.judgement)
         )
-        word = fate(then, ours, today)
+        word = fate(then, by_us, today)
         return word if word in NOT_REPRODUCED and today != "open" else None
 
 

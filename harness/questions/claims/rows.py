@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from harness.analysis.tables.tidy import tidy
 from harness.evidence import Evidence
+from harness.evidence.opening import tidied
 from harness.evidence.sessions import newest_session
 from harness.model import ClosedLoad
 from harness.model.age import YOUNG
@@ -64,9 +64,7 @@ def newest_sessions(root: Path, names: Iterable[str], *, bundled_only: bool = Fa
         folder = None if bundled_only else newest_session(root, name, without=SMOKE)
         folder = folder or newest_session(root, name, bundled=True, without=SMOKE)
         if folder is not None:
-            tidy(root, [name], sources=["bundled" if folder.bundled else "measured"])
-            evidence = Evidence(root=root, experiment=name, sessions=(folder,))
-            opened[name] = Session(root=root, experiment=name, evidence=evidence)
+            opened[name] = Session(root=root, experiment=name, evidence=tidied(root, folder))
     return opened
 
 

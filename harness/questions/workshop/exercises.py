@@ -161,13 +161,13 @@ def loop_checks(simulated: dict[str, pd.DataFrame]) -> Checks:
 
 def first_trials(session: Session, *variants: str) -> tuple[TrialAttribution, ...]:
     """Return the first counted trial of each variant, its tail taken apart."""
-    assert session.evidence is not None  # it comes with the project
-    folders = {folder.folder.name: folder for folder in session.evidence.sessions}
+    evidence = session.evidence
+    assert evidence is not None  # it comes with the project
     trials = session.counted.sort_values("block").drop_duplicates("variant").set_index("variant", drop=False)
     first = (trials.loc[[name]] for name in variants)
     return tuple(
         attribute_trial(
-            folders[trial["session_id"].item()], trial["trial_id"].item(), session.requests(trial)
+            evidence.folder(trial["session_id"].item()), trial["trial_id"].item(), session.requests(trial)
         )
         for trial in first
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from harness.cli import remote_roles
+from harness.cli import check_remote
 from harness.tests.support.command import run_here
 from harness.tests.support.sessions import make_session_project
 from harness.tests.support.sshd import Sshd
@@ -88,8 +88,8 @@ def jdk(version: str) -> Jdk:
 
 
 def test_a_jdk_that_is_too_old_for_the_services_is_none() -> None:
-    old = remote_roles.java([jdk("11.0.2"), jdk("17.0.9+9")])
+    old = check_remote.java([jdk("11.0.2"), jdk("17.0.9+9")])
     assert not old.fit and old.reason is not None
     assert "its newest JDK is 17.0.9+9 and Java services need 21" in old.reason
-    assert not remote_roles.java([]).fit
-    assert remote_roles.java([jdk("17.0.9"), jdk("21.0.1")]).found == "21.0.1"
+    assert not check_remote.java([]).fit
+    assert check_remote.java([jdk("17.0.9"), jdk("21.0.1")]).version == "21.0.1"

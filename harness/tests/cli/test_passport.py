@@ -11,9 +11,15 @@ import pytest
 
 from harness.analysis.tables.tidy import tidy
 from harness.evidence import Evidence
-from harness.evidence.designs import EXPERIMENT as SIDE_BY_SIDE
-from harness.evidence.designs import compare_designs, half_width
-from harness.evidence.passport import EXPERIMENT, Passport, changes, passport_of
+from harness.evidence.passport import (
+    DUET,
+    EXPERIMENT,
+    Passport,
+    changes,
+    compare_designs,
+    half_width,
+    passport_of,
+)
 from harness.store import Store
 from harness.tests.support.available import only_when_long
 from harness.tests.support.command import run_here
@@ -134,8 +140,8 @@ def test_a_real_passport_is_measured_and_kept(tmp_path: Path) -> None:
 
 
 def test_a_pilot_says_which_design_tells_more_in_the_same_minutes(tmp_path: Path) -> None:
-    project = make_project(tmp_path, experiments=(EXPERIMENT, SIDE_BY_SIDE))
-    make_session(project, SIDE_BY_SIDE, "quick", 2)
+    project = make_project(tmp_path, experiments=(EXPERIMENT, DUET))
+    make_session(project, DUET, "quick", 2)
     code, out, err = run_here(project, "passport", "--last", "--duet")
     assert code == 0, err
     assert "side by side: throughput" in out, "pilots are compared with earlier ones, too"

@@ -10,16 +10,21 @@ import shutil
 import subprocess
 import sys
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
 
-from harness.cli.results_text import values_heads
-from harness.evidence.results import METRICS as METRICS_KNOWN
-from harness.evidence.results import CellResult, MetricResult
+from harness.analysis.stats.session_agreement import agreement
+from harness.cli.results_text import agreement_words, print_values
 from harness.model import Verdict
+from harness.rows import means
+from harness.rows.schema import records
+from harness.rows.session_results import Cell, Line
+from harness.tests.analysis.stats.test_session_agreement import session
 from harness.tests.support.command import run_here
 from harness.tests.support.kept_tables import lay_tables
+from harness.tests.support.made_up_trials import made_up_trials
 from harness.tests.support.patience import patient
 from harness.tests.support.sessions import (
     REPOSITORY,
@@ -108,12 +113,66 @@ def said_of_bundled(bundled: Path) -> str:
     return out
 
 
-def test_levels_of_the_reference_alone_stand_below_the_names_of_their_factors() -> None:
-    cell = CellResult(levels={"factor_generator": "wrk", "logging": "off"}, variants=())
-    assert values_heads(MetricResult(metric=METRICS_KNOWN[0], cells=(cell,))) == (
-        "generator", "logging", "value (95 % interval)",
-    )  # fmt: skip
-    assert values_heads(MetricResult(metric=METRICS_KNOWN[0], cells=()))[0] == "variant"
+@pytest.mark.parametrize(
+    ("levels", "heads"),
+    [
+        ({"factor_generator": "wrk", "logging": "off"}, ["generator", "logging", "value (95 % interval)"]),
+        ({}, ["variant", "value (95 % interval)"]),
+    ],
+)
+def test_levels_of_the_reference_alone_stand_below_the_names_of_their_factors(
+    levels: dict[str, str], heads: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    mean = records(means(made_up_trials(), start="time_to_first_response_s"))[0]
+    print_values([Cell(levels, [Line(mean, None)])])
+    assert re.split(r" {2,}", capsys.readouterr().out.splitlines()[0].strip()) == heads
+
+
+OPEN, REFUSED = Verdict.INCONCLUSIVE, Verdict.NOT_ABOUT_SERVICES
+
+
+@pytest.mark.parametrize(
+    ("ratio", "first", "second", "words"),
+    [
+        (1.5, (), (), ("2 of 2 verdicts agree", "")),
+        (0.5, (), (), ("0 of 2 verdicts agree", ", 2 contradict")),
+        (
+            1.5,
+            (),
+            (OPEN,),
+            ("1 of 2 verdicts agree", ", none contradict, in 1 at most one session decides"),
+        ),
+        (
+            1.5,
+            (REFUSED,),
+            (REFUSED,),
+            ("2 of 2 verdicts agree", ", and in 1 of the 2 neither session decides"),
+        ),
+        (
+            1.5,
+            (OPEN,),
+            (OPEN, OPEN),
+            (
+                "1 of 2 verdicts agree",
+                ", none contradict, in 1 at most one session decides, and in 1 of the 1 neither does",
+            ),
+        ),
+    ],
+)
+def test_what_did_not_happen_between_two_sessions_is_not_counted(
+    ratio: float, first: tuple[Verdict, ...], second: tuple[Verdict, ...], words: tuple[str, str]
+) -> None:
+    """``first``, ``second``: verdicts in the place of the first ones of each session."""
+    sides = [
+        tuple(
+            each.model_copy(update={"verdict": verdict or each.verdict})
+            for each, verdict in zip_longest(session(value), verdicts)
+        )
+        for value, verdicts in ((1.5, first), (ratio, second))
+    ]
+    text = agreement_words(agreement(*sides))
+    before, _, rest = text.partition(" (where nothing changed, sampling alone gives ")
+    assert (before, rest.partition(")")[2]) == words
 
 
 def test_no_conclusion_is_drawn_from_a_smoke_session(measured: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.cli import check, list, verify
+from harness.cli import check_here, list_text, verify
 from harness.definitions import experiment_files, load_study
 from harness.tests.benchmarks import __main__ as bench
 from harness.tests.benchmarks.result import BenchResult, BenchRow
@@ -84,7 +84,7 @@ def test_a_verification_prints_every_cell_whole(columns: int, capsys: pytest.Cap
 def test_check_prints_each_missing_tool_with_purpose_and_install_step(
     columns: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    check._print_missing(TOOLS)
+    check_here._print_missing(TOOLS)
     said = lines_that_fit(capsys.readouterr().out, columns)
     assert said.index("required, not usable:") < said.index("optional, not usable:")
     for tool in TOOLS:
@@ -96,7 +96,7 @@ def test_list_shows_every_title_whole_in_a_column_wide_enough(
 ) -> None:
     titles = {name: load_study(PROJECT, name).experiment.title for name in experiment_files(PROJECT)}
     profile = {"trials": 10_000, "expected_s": 36_000.0}
-    list._print_overview(
+    list_text.print_overview(
         [
             {"name": name, "title": title, "profiles": {"quick": profile}, "levels_unavailable": {}, "variants": {"a": "no"}}
             for name, title in titles.items()

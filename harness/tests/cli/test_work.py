@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from harness.cli.list import _row
+from harness.cli.list_text import row_of
 from harness.definitions import experiment_files
 from harness.model import LOAD_TOOLS
 from harness.session import Assembly, assemble, prepare, session_s
@@ -89,7 +89,7 @@ def test_a_template_is_compiled_once_in_a_process(assembly: Assembly) -> None:
 def test_listing_reads_each_experiment_once_and_renders_no_load_twice(assembly: Assembly) -> None:
     names = list(experiment_files(REPOSITORY))
     rows: list[dict[str, Any]] = []
-    counted = calls(lambda: rows.extend(_row(assembly, name, strict=True) for name in names))
+    counted = calls(lambda: rows.extend(row_of(assembly, name, strict=True) for name in names))
     assert counted["studies.py", "load_study"] == len(names)
     assert counted["availability.py", "variant_reasons"] == len(names)
     n_trials = sum(
@@ -114,6 +114,14 @@ def test_the_help_imports_none_of_the_heavy_libraries() -> None:
 def test_the_help_of_a_command_imports_no_more_than_typer_does_itself(command: str) -> None:
     others = tuple(name for name in HEAVY if name != "pydantic")  # typer reads arguments with it
     assert imported([command, "--help"], others) == []
+
+
+@pytest.mark.parametrize("command", ["report", "duel"])
+def test_only_the_module_of_the_command_is_imported(command: str) -> None:
+    modules = tuple(
+        f"harness.cli.{name}" for name in ("adopt", "check", "duel", "measure", "report", "verify")
+    )
+    assert imported([command, "--help"], modules) == [f"harness.cli.{command}"]
 
 
 def test_a_report_imports_what_it_computes_with_no_sooner_than_there_is_a_file(tmp_path: Path) -> None:

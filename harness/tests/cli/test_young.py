@@ -8,15 +8,12 @@ import re
 import pandas as pd
 import pytest
 
-from harness.cli.results_text import cells, print_results
+from harness.cli.results_text import cells_of, print_results
 from harness.evidence import Evidence
-from harness.evidence.results import METRICS, CellResult, MetricResult, results_of
 from harness.figures.style import describe
 from harness.model import Verdict
-from harness.model.formatting import verdict_name
-from harness.rows import Session, behind, means, tidy
-from harness.rows.results import of_comparison
-from harness.rows.schema import records
+from harness.rows import Session, behind, means
+from harness.rows.session_results import results_of
 from harness.rows.text import entry_of
 from harness.store import Store
 from harness.tests.support.kept_tables import lay_tables
@@ -48,65 +45,39 @@ def is_young(trials: pd.DataFrame) -> bool:
     return bool(young[loaded.notna()].mean() >= 0.5)
 
 
-def compared(evidence: Evidence) -> list[tuple[MetricResult, CellResult, bool]]:
-    """Every cell with comparisons, and whether any arm of it is young by its records."""
-    told = []
-    for one in results_of(evidence, METRICS).metrics:
-        for cell in one.cells:
-            trials = evidence.cell(**cell.levels)
-            arms = trials[~trials["excluded"].astype(bool) & ~trials["duplicate"].astype(bool)]
-            told.append((one, cell, any(is_young(arm) for _, arm in arms.groupby("variant"))))
-    return told
+def counted(trials: pd.DataFrame) -> pd.DataFrame:
+    return trials[~trials["excluded"].astype(bool) & ~trials["duplicate"].astype(bool)]
 
 
-def test_each_comparison_of_a_young_arm_and_no_other_has_the_word(sessions: list[Evidence]) -> None:
-    for evidence in sessions:
-        for one, cell, any_young in compared(evidence):
-            trials = evidence.cell(**cell.levels)
-            arms = trials[~trials["excluded"].astype(bool) & ~trials["duplicate"].astype(bool)]
-            rows = {row[0]: row[-1] for row in cells(cell, one.metric, conclusive=True)}
-            n_young = 0
-            for variant in cell.variants:
-                found = variant.comparison
-                if found is None or found.ratio.value is None:
-                    continue
-                pair = [arms[arms["variant"] == name] for name in (found.variant, found.reference)]
-                young = one.metric.column != START and any(is_young(arm) for arm in pair)
-                assert found.young == young, (evidence.sessions[0].key, one.metric.name, found.variant)
-                n_young += young
-                said = [rows[found.variant], verdict_name(found)]
-                assert [("young" in text) for text in said] == [young, young], said
-                assert not (
-                    young and found.verdict is Verdict.NOT_ABOUT_SERVICES and "warm" in str(found.not_about)
-                )
-            if one.metric.column != START:
-                assert bool(n_young) <= any_young
-
-
-def test_the_text_of_the_command_line_has_it(
+def test_each_ratio_of_a_young_arm_and_no_other_has_the_word(
     sessions: list[Evidence], capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """In the table of the command, in what is published of the row, and at the head of the command's text."""
     for evidence in sessions:
-        found = results_of(evidence)
-        first = (
-            [row.comparison for cell in found.metrics[0].cells for row in cell.variants]
-            if found.metrics
-            else []
-        )
-        n = sum(one is not None and one.young for one in first)
-        print_results(found)
+        results, n_young = results_of(evidence), 0
+        for metric in results.metrics:
+            for cell in results.cells(metric):
+                arms = counted(evidence.cell(**cell.levels)).groupby("variant")
+                young_arms = {str(name) for name, arm in arms if metric.column != START and is_young(arm)}
+                verdicts = {line[0]: line[-1] for line in cells_of(cell, metric, conclusive=True)}
+                for line in cell.lines:
+                    if line.ratio is None:
+                        continue
+                    entry, verdict = entry_of(line.ratio), verdicts[line.variant]
+                    if line.ratio["value"] is None:
+                        assert "young" not in verdict + entry["interval_text"]
+                        continue
+                    place = (evidence.sessions[0].key, metric.name, line.variant)
+                    young = bool(young_arms & {line.variant, results.reference})
+                    assert line.young == young, place
+                    assert [("young" in text) for text in (verdict, entry["interval_text"])] == [young, young]
+                    why = str(line.ratio["why"]) if line.has(Verdict.NOT_ABOUT_SERVICES) else ""
+                    assert ("young" in entry["words"]) == (young or why.startswith("the ratio depends on"))
+                    assert not (young and "warm" in why), place
+                    n_young += young and metric is results.metrics[0]
+        print_results(results)
         head = capsys.readouterr().out.split("\n\n")[0]
-        assert len(re.findall(r"\byoung\b", head)) == n * found.conclusive
-
-
-def test_what_is_published_of_it_has_it(sessions: list[Evidence]) -> None:
-    for evidence in sessions:
-        for one, cell, _ in compared(evidence):
-            for each in (row.comparison for row in cell.variants if row.comparison is not None):
-                (row,) = records(tidy([of_comparison(each, one.metric.name)]))
-                value = entry_of(row)
-                assert ("young" in value["words"]) == (each.young or "young" in (each.not_about or ""))
-                assert ("young" in value["interval_text"]) == (each.young and value["value"] is not None)
+        assert len(re.findall(r"\byoung\b", head)) == n_young * results.conclusive
 
 
 def test_captions_name_the_young_services(sessions: list[Evidence]) -> None:
@@ -140,15 +111,16 @@ def test_a_mean_of_rows_is_that_of_the_command_and_neither_compares_rates_that_w
     (session,) = [one for one in sessions if one.sessions[0].folder.name == "quick-local-9"]
     rows = Session(root=session.root, experiment="strings-warm", evidence=session)
     full, compared = rows.trials.query("load == 'saturation'"), rows.compare()
-    of_command = {one.metric.name: one.cells for one in results_of(session).metrics}
+    results = results_of(session)
+    of_command = {metric.name: results.cells(metric) for metric in results.metrics}
     metrics = {"throughput": "throughput_per_s", "cpu": "cpu_s_per_request", "memory": "rss_after_bytes"}
     for name, metric in metrics.items():
         (cell,) = [one for one in of_command[name] if one.levels["load"] == "saturation"]
         mean = means(behind(full, compared[compared["name"] == name]), rate=metric).set_index("variant")
-        for row in cell.variants:
-            found = mean.loc[row.variant]
-            assert found["value"] == pytest.approx(row.estimate.value)
-            assert found["n_trials"] == row.estimate.n_trials
+        for line in cell.lines:
+            row = mean.loc[line.variant]
+            assert row["value"] == pytest.approx(line.mean["value"])
+            assert row["n_trials"] == line.mean["n_trials"]
     assert {cell.levels["load"] for cell in of_command["throughput"]} == {"saturation"}
     assert {cell.levels["load"] for cell in of_command["cpu"]} == {"saturation", "rate"}
 

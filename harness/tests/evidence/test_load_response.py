@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 
 from harness.evidence import Evidence
-from harness.evidence.load_parts import parts_table
 from harness.evidence.load_response import every, load_response, offered_per_s
 from harness.evidence.opening import open_evidence
 from harness.loadgen.flow import right_bodies
@@ -103,19 +102,8 @@ def test_right_answers_stop_to_follow_where_they_were_made_to() -> None:
     assert fits["value"].isna().loc["knee"] and "straight line" in str(fits.loc["knee", "why"])
 
 
-def test_every_part_of_every_trial_stands_in_a_row_and_parts_can_be_compared(project: Path) -> None:
-    evidence = opened(project, "clients-hello")
-    parts = parts_table(evidence)
-    assert parts is not None
-    assert len(parts) == 4 * len(evidence.trials)
-    assert parts.groupby("trial_id")["n_requests"].sum().eq(1200).all()
-    rows = along(parts, "latency_mean_s", "later", factor="part", base="1").query("part == '4'")
-    assert rows.set_index("variant").loc["go-nethttp", "value"] == pytest.approx(1.0, abs=0.2)
-
-
 def test_what_was_not_measured_has_no_table() -> None:
     assert load_response(None) is None
-    assert parts_table(None) is None
 
 
 def test_a_session_expects_the_decimals_that_the_contract_writes(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from fontTools.ttLib import TTFont
 from matplotlib import font_manager
 
 from harness.figures import fonts, style
+from harness.rows import page
 
 
 def font_of(family: str) -> TTFont:
@@ -25,7 +26,7 @@ def test_the_font_of_figures_has_the_glyphs_and_widths_of_the_original_and_no_in
 
 
 def test_a_stamped_figure_has_one_font_in_its_pdf(tmp_path: Path) -> None:
-    figure = style.styled(lambda: style.canvas()[0])()
+    figure, _ = page()
     style.stamp(figure, "draft measurement: profile quick")
     pdf, *_ = style.save(figure, tmp_path / "figure")
     assert pdf.read_bytes().count(b"/FontFile2") == 1

@@ -25,9 +25,9 @@ from harness.pipeline import (
     make_plan,
     run,
 )
-from harness.pipeline.stage import PlannedStage, StagePlan, analysis_notebooks
+from harness.pipeline.stage import PlannedStage, StagePlan, analysis_notebooks, table_of
 from harness.pipeline.staleness import Remembered, depends, judge, of_files, remember, why_stale
-from harness.pipeline.status import LineProgress, StageTable
+from harness.pipeline.status import LineProgress
 from harness.pipeline.steps import missing_tools
 from harness.tests.support.synthetic import ROOT, make_project, make_session
 
@@ -315,7 +315,7 @@ def test_a_machine_without_programs_lacks_them_by_name(
 
 def test_the_table_has_one_row_a_stage_and_escapes_what_it_shows() -> None:
     stage = PlannedStage(name="a", kind="tidy", state="to do", why="<b> changed", expected_s=100.0)
-    table = StageTable.of([stage])
+    table = table_of([stage])
     assert "&lt;b&gt; changed" in table.html()
     assert list(table.lines()) == ["· a  to do        ~2 min  <b> changed"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.completion import GENERATED
+from harness.publish.generated import GENERATED
 from harness.tests.support import golden_values
 from harness.tests.support.golden_values import Golden, differences, golden_of, read_golden, write_golden
 

@@ -13,10 +13,10 @@ from matplotlib.figure import Figure
 from harness.errors import InputError
 from harness.model import Estimate
 from harness.model.formatting import NOT_MEASURED, show
-from harness.publish import Publisher
 from harness.publish.cells import cell_texts
 from harness.publish.generated import clear, read_values
 from harness.publish.latex import escape, render_table
+from harness.publish.publisher import Publisher
 from harness.tests.support.published_rows import entry, publish
 
 
@@ -63,15 +63,6 @@ def test_below_a_table_stands_why_a_number_has_no_interval() -> None:
     _, body, reasons = cell_texts({"a": "A"}, beside)
     assert [len(row) for row in body] == [1] * 4
     assert reasons == [f"A number alone: {why}."]
-
-
-def test_every_value_carries_what_the_schema_promises(tmp_path: Path) -> None:
-    publish(tmp_path, "30-a", {"a.b": estimate(1.0, 0.9, 1.1, "ratio")})
-    value = json.loads((tmp_path / "paper/generated/30-a.json").read_text())["values"]["a.b"]
-    wanted = {"value", "low", "high", "unit", "text", "method", "estimand", "n_trials", "inputs", "notebook"}
-    assert wanted <= set(value)
-    assert value["inputs"] == ["e/s/0001-a", "e/s/0002-a"]
-    assert value["value"] == 1.0
 
 
 def test_the_order_of_notebooks_and_of_cells_leaves_no_trace(tmp_path: Path) -> None:

@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import gzip
 import shutil
 import subprocess
-import tarfile
 from pathlib import Path
 
 import pytest
@@ -15,8 +13,9 @@ from harness.cli.paper import paper_command
 from harness.errors import InputError
 from harness.project import find_root
 from harness.publish.build import PaperFailed
-from harness.publish.paper_diff import write_diff
 from harness.publish.source_bundle import (
+    DIFF,
+    changed_lines,
     check_bibliography,
     packed,
     problems_of,
@@ -100,14 +99,6 @@ def test_a_source_that_names_a_folder_of_this_machine_is_refused_with_its_line(s
         refuse_places(small.parent, ["part.tex"])
 
 
-def test_a_bundle_with_a_name_outside_of_its_folder_is_not_unpacked(tmp_path: Path) -> None:
-    bundle = tmp_path / "bundle.tar.gz"
-    with gzip.open(bundle, "wb") as stream, tarfile.open(fileobj=stream, mode="w") as archive:
-        archive.addfile(tarfile.TarInfo("../main.tex"))
-    with pytest.raises(InputError, match=r"\.\./main\.tex"):
-        prove(bundle, tmp_path / "none.pdf")
-
-
 @pytest.fixture
 def changed(small: Path) -> Path:
     """The small project in a repository, its text changed since the first commit."""
@@ -122,40 +113,17 @@ def changed(small: Path) -> Path:
     return root
 
 
-def test_the_difference_to_a_commit_is_shown_word_by_word(changed: Path) -> None:
-    made = write_diff(changed, "HEAD")
-    assert "A {+changed+} part." in made.text.read_text("utf-8")
-    assert made.changed == (("part.tex", "A {+changed+} part."),)
-    assert (made.pdf is None) == (made.unavailable is not None), "without a PDF it says why"
-
-
-def test_without_latexdiff_the_changed_lines_are_printed(
+def test_the_difference_to_a_commit_is_printed_word_by_word_and_written(
     changed: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (changed / "pyproject.toml").touch()
     (changed / "harness" / "model").mkdir(parents=True)
-    only_git = changed / "bin"
-    only_git.mkdir()
-    (only_git / "git").symlink_to(shutil.which("git") or "git")
-    monkeypatch.setenv("PATH", str(only_git))
     monkeypatch.setenv("REMATCH_ROOT", str(changed))
     paper_command(diff="HEAD")
-    said = capsys.readouterr().out
-    assert "part.tex:\n    A {+changed+} part.\n" in said
-    assert "marked PDF unavailable: latexdiff is not installed" in said
+    assert "part.tex:\n    A {+changed+} part.\n" in capsys.readouterr().out
+    assert "A {+changed+} part." in (changed / DIFF).read_text("utf-8")
 
 
 def test_an_unknown_commit_is_refused_in_one_line(changed: Path) -> None:
     with pytest.raises(InputError, match="no such commit"):
-        write_diff(changed, "--output=x")
-
-
-def test_changes_are_marked_in_a_pdf_where_latexdiff_is_here(changed: Path) -> None:
-    generated = changed / "paper" / "generated"
-    generated.mkdir()
-    (generated / "values.tex").write_text("")
-    made = write_diff(changed, "HEAD")
-    if shutil.which("latexdiff") is None or shutil.which("latexmk") is None:
-        assert made.pdf is None and made.unavailable is not None and "install" in made.unavailable
-    else:
-        assert made.pdf is not None and made.pdf.read_bytes().startswith(b"%PDF")
+        changed_lines(changed, "--output=x")

@@ -10,11 +10,14 @@ import pytest
 
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.duel import rows_of
-from harness.evidence.results import METRICS, CellResult, MetricResult, Results, VariantResult
+from harness.evidence.metrics import METRICS
 from harness.figures.style import describe
 from harness.model import Verdict
 from harness.model.age import Ages, ArmAge, TrialAge
 from harness.model.formatting import verdict_name, verdict_words
+from harness.rows import of_estimate, tidy
+from harness.rows.results import of_comparison
+from harness.rows.session_results import Results
 
 
 def of_age(found: Sequence[Comparison], *ages: TrialAge) -> list[Comparison]:
@@ -58,14 +61,14 @@ ENGINES: Mapping[str, Callable[[list[Comparison]], str]] = {
 
 
 def _results(found: Comparison) -> Results:
-    rows = tuple(
-        VariantResult(variant=name, estimate=found.ratio, comparison=one)
-        for name, one in (("go", None), ("java-a", found))
-    )
-    metric = MetricResult(metric=METRICS[0], cells=(CellResult(levels={}, variants=rows),))
+    (metric, *_) = METRICS
+    means = [
+        of_estimate(found.ratio, name=metric.name, kind="mean", variant=name) for name in ("go", "java-a")
+    ]
     return Results(
         session="s", profile="quick", reference="go", draft=None, n_planned=12, n_made=12, n_kept=12, n_blocks=6,
-        outcomes={}, exclusion_reasons={}, flags={}, runtime_cpus={}, metrics=(metric,),
+        outcomes={}, exclusion_reasons={}, flags={}, runtime_cpus={}, factors=(), metrics=(metric,),
+        rows=tidy([*means, of_comparison(found, metric.name)]),
     )  # fmt: skip
 
 

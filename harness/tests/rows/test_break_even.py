@@ -11,7 +11,7 @@ from harness.analysis.warmup.curves import Course
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.rows import Session, even, leads, open_session, races
-from harness.rows.break_even import Race
+from harness.rows.warming import Race
 from harness.tests.support.kept_sessions import lay_project
 
 EXPERIMENT = "forms-load"

@@ -10,8 +10,21 @@ import pytest
 from harness.analysis.stats.comparisons import compare as compare_trials
 from harness.analysis.stats.summaries import summarise
 from harness.errors import InputError
+from harness.evidence.metrics import METRICS
 from harness.figures.variant_style import variant_styles
-from harness.rows import along, behind, compare, counts, detectable, forest, means, page, pairs, pivot
+from harness.rows import (
+    along,
+    behind,
+    compare,
+    counts,
+    detectable,
+    forest,
+    means,
+    overview,
+    page,
+    pairs,
+    pivot,
+)
 from harness.rows.schema import keyed
 from harness.tests.support.made_up_trials import made_up_trials
 
@@ -52,6 +65,30 @@ def test_a_mean_can_be_of_the_trials_of_its_ratio(trials: pd.DataFrame) -> None:
     rows = compare(ages.query("variant != 'go-kit'"), RATE, "rate", reference="go-nethttp")
     n = behind(ages, rows).query("not duplicate").groupby("variant").size()
     assert (n["java-helidon"], n["go-kit"]) == (4, 5)
+
+
+def test_an_overview_has_a_ratio_and_means_of_its_trials_at_each_level() -> None:
+    """A block that one arm lacks counts in no value of its row; a metric that no trial has gives no row."""
+    trials = made_up_trials().query("variant in ['go-kit', 'go-nethttp']").reset_index(drop=True)
+    third = trials["block"] == 3
+    trials.loc[(trials["variant"] == "go-kit") & third & (trials["logging"] == "on"), "excluded"] = True
+    trials.loc[(trials["variant"] == "go-nethttp") & third, "latency_mean_s"] *= 3
+    rows = overview(
+        trials.assign(cpu_s_per_request=np.nan),
+        [metric for metric in METRICS if metric.name in ("mean", "cpu")],
+        reference="go-nethttp",
+        by=["logging"],
+    )
+    assert list(rows["name"].unique()) == ["mean"] and len(rows) == 6
+    by_place = rows.set_index(["kind", "logging", "variant"])
+    for level, n in (("off", 5), ("on", 4)):
+        arms = [by_place.loc[("mean", level, name)] for name in ("go-kit", "go-nethttp")]
+        assert by_place.loc[("ratio", level, "go-kit"), "value"] == pytest.approx(
+            arms[0]["value"] / arms[1]["value"]
+        )
+        assert [arm["n_trials"] for arm in arms] == [n, n]
+        assert arms[0]["n_excluded"] == 5 - n
+    assert behind(trials, rows.iloc[:0], by=["logging"]).equals(trials)
 
 
 def test_words_beside_a_value_are_printed_in_its_place(trials: pd.DataFrame) -> None:

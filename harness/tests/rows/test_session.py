@@ -63,6 +63,20 @@ def test_what_an_experiment_declares_is_compared_and_nothing_else(session: Sessi
         session.compare("last")
 
 
+def test_where_nothing_is_declared_the_ratios_of_the_overview_are_compared(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = session.overview()
+    assert set(rows["kind"]) == {"mean", "ratio"} and "start" in set(rows["name"])
+    declared = session.compare("first").query("variant != reference").set_index("variant")["value"]
+    overview = rows.query("kind == 'ratio' and name == 'start'").set_index("variant")["value"]
+    assert overview[declared.index].tolist() == declared.tolist()
+    monkeypatch.setattr(Session, "declared", ())
+    pd.testing.assert_frame_equal(session.compare(), rows[rows["kind"] == "ratio"])
+    with pytest.raises(InputError, match="no such metric"):
+        session.compare("first")
+
+
 def test_another_reference_level_or_choice_of_trials_changes_every_row(session: Session) -> None:
     one = session.compare("first").set_index("variant")
     over = session.over("java-helidon").compare("first").set_index("variant")

@@ -75,6 +75,7 @@ def test_each_part_of_a_load_is_a_row_and_is_compared_within_its_variant(root: P
     segments = parts(hello)
     assert set(segments["part"]) == {"1", "2", "3", "4"}
     assert len(segments) == 4 * len(hello.trials.query("not excluded"))
+    assert segments.groupby("trial_id")["n_requests"].sum().eq(1200).all()
     assert set(parts(hello, n=8)["part"]) == set(map(str, range(1, 9)))
     rows = along(segments, "latency_mean_s", "mean", factor="part", base="1")
     assert set(rows["part"]) == {"2", "3", "4"} and set(rows["reference"]) == {"1"}

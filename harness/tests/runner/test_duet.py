@@ -13,7 +13,7 @@ import pytest
 
 from harness.agent.affinity import HEADER
 from harness.agent.platforms import usable_cpus
-from harness.cli.results import read_results
+from harness.cli.results_session import read_results
 from harness.errors import InputError
 from harness.model import Outcome, Phase, TrialRecord
 from harness.runner.duet_arm import PARTNER_FAILED
@@ -156,16 +156,12 @@ def test_who_runs_beside_a_trial_that_failed_has_failed_with_it(folder: SessionF
 def test_a_variant_is_compared_with_its_own_partner(root: Path, folder: SessionFolder) -> None:
     one, two = pair_of(folder, "same")
     assert one.load is not None and two.load is not None
-    found = read_results(root, folder)
-    throughput = next(metric for metric in found.metrics if metric.metric.column == "throughput_per_s")
-    (cell,) = throughput.cells
-    compared = {row.variant: row.comparison for row in cell.variants}["same"]
-    assert compared is not None and compared.ratio.value == pytest.approx(
-        one.load.achieved_per_s / two.load.achieved_per_s, rel=0.02
-    )
-    names = {name.rpartition("/")[2] for name in compared.ratio.inputs}
+    rows = read_results(root, folder).rows.query("name == 'throughput' and kind == 'ratio'")
+    (ratio,) = rows[rows["variant"] == "same"].to_dict("records")
+    assert ratio["value"] == pytest.approx(one.load.achieved_per_s / two.load.achieved_per_s, rel=0.02)
+    names = {name.rpartition("/")[2] for name in ratio["inputs"]}
     assert names == {one.planned.trial_id, two.planned.trial_id}
-    assert "both under contention by the other arm" in compared.ratio.estimand
+    assert "both under contention by the other arm" in ratio["estimand"]
 
 
 def test_a_pair_is_made_again_whole_and_what_is_left_of_one_has_failed(root: Path, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.cli.completion import GENERATED, published_values
+from harness.publish.generated import GENERATED, read_values
 
 ROOT = Path(__file__).resolve().parents[3]
 GOLDEN = ROOT / "harness" / "tests" / "golden" / "published" / "values.csv.gz"
@@ -152,7 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--write", action="store_true", help="replace the golden values by those of the build"
     )
     asked = parser.parse_args(arguments)
-    values = published_values(ROOT)
+    values = read_values(ROOT)
     if not values:
         print(f"{GENERATED}: nothing published; run first: make paper PROFILE=sample", file=sys.stderr)
         return 2

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -12,9 +13,10 @@ from harness.analysis.tables.tidy import tidy
 from harness.evidence import Evidence
 from harness.publish.generated import fact_entry
 from harness.publish.publisher import Publisher
+from harness.questions import claims
 from harness.rows import Session, fact, forest, means, page, stack
 from harness.rows.question import parquet_of
-from harness.rows.schema import keyed
+from harness.rows.schema import keyed, records
 from harness.rows.schema import tidy as tidy_rows
 from harness.rows.tables import cells_of
 from harness.rows.text import entries_of
@@ -70,6 +72,9 @@ def make_published_project(root: Path) -> Path:
         "startup.forest", drawn[0], alt=f"Ratios with intervals. {HOSTILE}", caption=f"Ratios. {HOSTILE}"
     )
     publisher.figure("startup.order", drawn[1], alt="The same ratios once more.", caption="The same ratios.")
+    sessions = claims.newest_sessions(root, claims.experiments(root), bundled_only=True)
+    numbers = claims.as_table(claims.judge_all(sessions, root=root), sessions, root=root)
+    Publisher("61-claims", root=root, publish=True).data("ledger.json", json.dumps(records(numbers)))
     _execute_nothing(root)
     return root
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.model import Estimate
-from harness.publish import Publisher
+from harness.publish.publisher import Publisher
 from harness.rows import of_estimate, tidy
 from harness.rows.schema import records
 from harness.rows.text import entry_of

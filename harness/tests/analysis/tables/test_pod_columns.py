@@ -14,10 +14,10 @@ from harness.analysis.tables.resource_columns import answered_by_pod, pod_column
 from harness.cli.results_text import print_results
 from harness.evidence import Evidence
 from harness.evidence.opening import open_evidence
-from harness.evidence.results import goes_by, results_of
 from harness.model import TrialRecord
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
+from harness.rows.session_results import goes_by, results_of
 from harness.tests.support.kept_sessions import lay_session
 from harness.tests.support.synthetic import make_project
 from harness.tests.support.synthetic_pods import (
