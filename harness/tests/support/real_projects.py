@@ -74,7 +74,7 @@ def project_of(
     ``backing`` and ``factors`` are TOML. Without ``echo`` no generator's headroom is tried, and every trial
     says that it is not known. ``root`` is a folder that the database's user can reach.
     """
-    for folder in (workload, "echo") if echo else (workload,):
+    for folder in {workload, "echo"} if echo else {workload}:
         shutil.copytree(
             REPOSITORY / "services" / folder,
             root / "services" / folder,

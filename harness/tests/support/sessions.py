@@ -128,7 +128,7 @@ def command_line(root: Path, *arguments: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=_default_signals,
+        preexec_fn=default_signals,
     )
 
 
@@ -156,7 +156,7 @@ def read_json(path: Path) -> Any:
     return json.loads(path.read_text())
 
 
-def _default_signals() -> None:
+def default_signals() -> None:
     """A test runner started in the background hands ignored signals on."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
