@@ -8,14 +8,12 @@ import os
 import random
 import socket
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from http.client import HTTPResponse
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
 from harness.model.endpoint import Endpoint
+from harness.tests.support.answering_server import Handler, Server, serving
 from harness.tests.support.patience import patient
 
 SIZE_BYTES = 2**20
@@ -105,9 +103,7 @@ def peak_bytes(pid: int) -> int:
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM:"))
 
 
-class _Answering(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
+class _Answering(Handler):
     server: AnUpstream
 
     def setup(self) -> None:
@@ -123,57 +119,38 @@ class _Answering(BaseHTTPRequestHandler):
         kind = self.path.split("/")[1]
         body = self.server.wrong.get(kind, RIGHT[kind])
         endless = self.server.endless and kind in self.server.wrong
+        if not (self.server.chunked or endless):
+            self.answer(200, body)
+            return
         self.send_response_only(200)
         self.send_header("Content-Type", "application/json")
-        if self.server.chunked or endless:
-            self.send_header("Transfer-Encoding", "chunked")
-        else:
-            self.send_header("Content-Length", str(len(body)))
+        self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         while endless:  # until nobody takes it any more
             self.wfile.write(b"%x\r\n%b\r\n" % (len(body), body))
-        self.wfile.write(in_chunks(body) if self.server.chunked else body)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
+        self.wfile.write(in_chunks(body))
 
 
-class AnUpstream(ThreadingHTTPServer):
+class AnUpstream(Server):
     """The upstream API, which answers rightly unless ``wrong`` has a body for that kind of question.
 
     ``endless``: that body comes again and again in one answer.
     """
 
-    daemon_threads = True
-    request_queue_size = 256
-
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Answering)
+        super().__init__(_Answering)
         self.wrong: dict[str, bytes] = {}
         self.chunked = self.endless = False
         self.n_open = 0
-        self._counting = threading.Lock()
 
     def count(self, more: int) -> None:
-        with self._counting:
+        with self.lock:
             self.n_open += more
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A service that has read enough closes the connection: no trace of that in the tests' output."""
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}"
 
 
-@contextmanager
-def an_upstream() -> Iterator[AnUpstream]:
-    server = AnUpstream()
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(timeout=patient(10))
+def an_upstream() -> AbstractContextManager[AnUpstream]:
+    return serving(AnUpstream())

@@ -36,9 +36,11 @@ STRINGS = ("strings", "go-nethttp", 'face = "matched"', "hello", "wrk", 1.0)
 SCENES = {
     "strings": STRINGS,
     "remote": STRINGS,
+    "clients": ("clients", "go-nethttp", 'face = "matched"', "hello", "wrk", 1.0),
     "bank": ("bank", "go-pgx", POOL, "rematch", "k6", 1.0),
     "soak": ("echo", "go-raw", "", "hello", "oha", 0.1),
 }
+UPSTREAM = '[backing]\nmax_connections = 33\nseed = "movies"'
 
 
 @dataclass
@@ -111,7 +113,7 @@ class Stage:
         return len(list(self.folder.folder.glob("[0-9]*/record.json")))
 
     def running(self, role: str) -> psutil.Process | None:
-        """Return the process of a role: ``service``, ``generator``, ``database`` or, on a far host, ``agent``."""
+        """Return the process of a role: ``service``, ``generator``, ``database``, ``upstream`` or, far away, ``agent``."""
         if role == "agent":
             notes = list((self.root / "far" / "sessions").glob("agent-*/agent.json"))
         else:
@@ -183,11 +185,13 @@ def belonging_to(root: Path, but: frozenset[int] = frozenset()) -> dict[int, str
 def stage(scene: str) -> Iterator[Stage]:
     """Lay out a scene; in the end nothing of it runs. Where a tool is missing, the test says that it was not run."""
     workload, implementation, settings, mix, tool, duration_s = SCENES[scene]
-    programs = {name: program_or_not_run(name) for name in ("go", tool, *(("postgres",) * (scene == "bank")))}
+    backed = scene in ("bank", "clients")
+    programs = {name: program_or_not_run(name) for name in ("go", tool, *(("postgres",) * backed))}
     with contextlib.ExitStack() as stack:
         base = stack.enter_context(reachable_folder())
         root = project_of(
             base / "project", workload, {implementation: settings}, mix=mix, echo=scene == "soak",
+            backing=UPSTREAM if scene == "clients" else "",
             loads={"users": load(tool, f"users = 4, duration_s = {duration_s}")},
         )  # fmt: skip
         (root / "tmp").mkdir()
