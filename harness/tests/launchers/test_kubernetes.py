@@ -30,7 +30,8 @@ from harness.runner.start_up import wait_first_response
 from harness.store import SessionFolder
 from harness.tests.contracts.launcher import HELLO, LauncherContract
 from harness.tests.support.available import PROJECT, cannot_tell, only_with_a_cluster
-from harness.tests.support.clustered import Clustered, cluster_here, python_root
+from harness.tests.support.clustered import Clustered, cluster_here
+from harness.tests.support.dockerd import python_root
 from harness.tests.support.ingress_controller import ingress_controller
 from harness.tests.support.instances import eventually
 from harness.tests.support.lateness import lateness

@@ -4,15 +4,12 @@
 from __future__ import annotations
 
 import shutil
-import sys
-import sysconfig
 from pathlib import Path
 
 from lightkube.resources.core_v1 import Namespace
 
 from harness.hosts.local import LocalHost
 from harness.launchers.base import LaunchSpec
-from harness.launchers.images import is_elf, lay_out, libraries
 from harness.launchers.kubernetes import KubernetesLauncher
 from harness.launchers.kubernetes_cluster import Cluster, kubeconfig, labels_here
 from harness.launchers.kubernetes_instance import KubernetesInstance
@@ -32,23 +29,6 @@ from harness.tests.support.instances import (
 from harness.toolchains import Surroundings, find_jdks, find_tool
 
 LATE = SERVICE.with_name("late_service")
-
-
-def python_root(folder: Path) -> Path:
-    """Lay out a folder with this Python, its standard library and what it loads, and return it."""
-    program = Path(sys.executable).resolve()
-    library = Path(sysconfig.get_path("stdlib")).resolve()
-    unwanted = shutil.ignore_patterns(
-        "site-packages", "dist-packages", "test", "tests", "idlelib", "ensurepip", "tkinter", "lib2to3",
-        "config-*", "__pycache__", "turtledemo", "pydoc_data",
-    )  # fmt: skip
-    inside = folder / library.relative_to("/")
-    shutil.copytree(library, inside, ignore=unwanted)
-    files = [file for file in inside.rglob("*.so") if is_elf(file)]
-    lay_out(folder, [program, *libraries(LocalHost(), [program, *files])])
-    (folder / "bin").mkdir(exist_ok=True)
-    (folder / "bin" / "python3").symlink_to(program)
-    return folder
 
 
 def cluster_here() -> Cluster:

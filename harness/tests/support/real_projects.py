@@ -11,42 +11,12 @@ from pathlib import Path
 
 from harness.session import assemble, measure, prepare
 from harness.store import SessionFolder
-from harness.tests.support.sessions import LIMITS, REPOSITORY, without_duplicates
+from harness.tests.support.sessions import LIMITS, REPOSITORY, without_duplicates, write_experiment
 from harness.tests.support.tools_here import QUICK_JVM as QUICK_JVM_FLAG
 
 NAME = "real"
-EXPERIMENT = """
-name = "%(name)s"
-title = "Real"
-question = "Does it hold with real parts?"
-workload = "%(workload)s"
-kind = "load"
-reference = "%(reference)s"
-mix = "%(mix)s"
-load = "%(load)s"
-%(backing)s
-
-%(variants)s
-
-%(factors)s
-
-[profiles.smoke]
-blocks = %(blocks)d
-
-%(loads)s
-"""
-VARIANT = """
-[variants.%(name)s]
-implementation = "%(name)s"
-settings = { %(settings)s }
-%(runtime)s
-"""
 #: A service of a test answers too few requests for what C2 compiles, which is half of what its start takes.
 QUICK_JVM = (QUICK_JVM_FLAG,)
-LOAD = """
-[profiles.smoke.loads.%(name)s]
-%(said)s
-"""
 POOL = 'face = "matched", connections = "pool", pool_size = 8'
 
 
@@ -80,9 +50,6 @@ def project_of(
             root / "services" / folder,
             ignore=shutil.ignore_patterns("target", "node_modules", *(() if echo else ("go-raw",))),
         )
-    (root / "harness" / "model").mkdir(parents=True)
-    for name in ("pyproject.toml", "requirements.lock"):
-        (root / name).write_text("")
     shutil.copytree(
         REPOSITORY / "setup/jmeter", root / "setup/jmeter"
     )  # what JMeter's files are held against
@@ -90,21 +57,13 @@ def project_of(
     for name in (".cache/builds", ".tools"):
         (REPOSITORY / name).mkdir(parents=True, exist_ok=True)
         (root / name).symlink_to(REPOSITORY / name, target_is_directory=True)
-    (root / "harness" / "experiments").mkdir()
-    quick = f"runtime = {{ jvm_flags = {json.dumps(QUICK_JVM)} }}"
-    rows = "".join(
-        VARIANT % {"name": name, "settings": told, "runtime": quick if name.startswith("java-") else ""}
+    quick = f"\nruntime = {{ jvm_flags = {json.dumps(QUICK_JVM)} }}"
+    rows = {
+        name: f'implementation = "{name}"\nsettings = {{ {told} }}' + (quick if name.startswith("java-") else "")
         for name, told in variants.items()
-    )
-    offered = "".join(LOAD % {"name": name, "said": said} for name, said in loads.items())
-    (root / "harness" / "experiments" / f"{NAME}.toml").write_text(
-        EXPERIMENT
-        % {
-            "name": NAME, "workload": workload, "reference": next(iter(variants)), "mix": mix, "backing": backing,
-            "variants": rows, "factors": factors, "blocks": blocks, "loads": offered,
-            "load": next(iter(loads)),
-        }
-    )  # fmt: skip
+    }
+    more = f'kind = "load"\nmix = "{mix}"\n{backing}\n{factors}'
+    write_experiment(root, NAME, workload, rows, loads, more=more, blocks=blocks)
     return root
 
 

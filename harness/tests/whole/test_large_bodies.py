@@ -138,6 +138,26 @@ def implementation(workload: str, name: str) -> Implementation:
 Serving = Callable[[str, Variant], ProcessInstance]
 
 
+def bring_up(
+    launcher: ProcessLauncher, wanted: Implementation, variant: Variant, folder: Path, environment: dict[str, str],
+    cleanup: ExitStack,
+) -> ProcessInstance:  # fmt: skip
+    """Launch a service, which is stopped with the cleanup, and return it when it answers."""
+    # two processors, wherever this runs: threads and their buffers come by their number
+    runtime: dict[str, object] = {"cpus": 2, "gc_log": False}
+    if wanted.runtime == "jvm":
+        runtime |= {"gc": "serial", "heap_min": HEAP, "heap_max": HEAP, "jvm_flags": ("-XX:+AlwaysPreTouch",)}
+    full = variant.model_copy(update={"runtime": RuntimeSettings.model_validate(runtime)})
+    build = launcher.build(wanted, full)
+    order = LaunchSpec(
+        implementation=wanted, variant=full, build=build, folder=folder, environment=environment
+    )
+    instance = launcher.launch(order)
+    cleanup.callback(instance.stop)
+    wait_first_response(instance, HEALTH, patient(60))
+    return instance
+
+
 @pytest.fixture
 def serving(
     launcher: ProcessLauncher, sources: dict[BackingName, BackingSource], tmp_path: Path
@@ -153,40 +173,9 @@ def serving(
                 settings=BackingSettings(seed=SEEDS.get(workload)),
             )
             environment = cleanup.enter_context(running(wanted.needs, sources, need, tmp_path))
-            instance = launched(launcher, wanted, variant, tmp_path, environment)
-            cleanup.callback(instance.stop)
-            return ready(instance)
+            return bring_up(launcher, wanted, variant, tmp_path, environment, cleanup)
 
         yield start
-
-
-def launched(
-    launcher: ProcessLauncher,
-    wanted: Implementation,
-    variant: Variant,
-    folder: Path,
-    environment: dict[str, str],
-) -> ProcessInstance:
-    # two processors, wherever this runs: threads and their buffers come by their number
-    runtime = RuntimeSettings(cpus=2, gc_log=False)
-    if wanted.runtime == "jvm":
-        heap = {"gc": "serial", "heap_min": HEAP, "heap_max": HEAP, "jvm_flags": ("-XX:+AlwaysPreTouch",)}
-        runtime = RuntimeSettings.model_validate(runtime.model_dump() | heap)
-    full = variant.model_copy(update={"runtime": runtime})
-    build = launcher.build(wanted, full)
-    order = LaunchSpec(
-        implementation=wanted, variant=full, build=build, folder=folder, environment=environment
-    )
-    return launcher.launch(order)
-
-
-def ready(instance: ProcessInstance) -> ProcessInstance:
-    try:
-        wait_first_response(instance, HEALTH, patient(60))
-    except BaseException:
-        instance.stop()
-        raise
-    return instance
 
 
 def refused(status: int, error: str) -> Said:
@@ -264,9 +253,7 @@ def asking(launcher: ProcessLauncher, upstream: AnUpstream, tmp_path: Path) -> I
             wanted = implementation(workload, variant.implementation)
             bounded = variant.model_copy(update={"settings": {**variant.settings, **bounds}})
             environment = {"UPSTREAM_URL": upstream.url, **nobody}
-            instance = launched(launcher, wanted, bounded, tmp_path, environment)
-            cleanup.callback(instance.stop)
-            return ready(instance)
+            return bring_up(launcher, wanted, bounded, tmp_path, environment, cleanup)
 
         yield start
 
