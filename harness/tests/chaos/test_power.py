@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -29,55 +29,13 @@ class Worst(random.Random):
         return seq[0]
 
 
-@pytest.fixture
-def below(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder whose syncs are recorded in ``syncs`` beside it."""
-    folder = tmp_path / "data" / "raw"
-    folder.mkdir(parents=True)
+def test_a_finished_trial_and_its_plan_survive_the_worst_loss(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    below, syncs = tmp_path / "data" / "raw", tmp_path / "syncs"
+    below.mkdir(parents=True)
     monkeypatch.setattr(os, "fsync", os.fsync)  # what takes its place is taken away again
-    record_syncs(folder, tmp_path / "syncs")
-    yield folder
-
-
-def lose(below: Path, seed: int | None = None) -> None:
-    lose_power(below, below.parent.parent / "syncs", Worst() if seed is None else random.Random(seed))
-
-
-def synced(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    os.fsync(descriptor)
-    os.close(descriptor)
-
-
-def test_a_name_and_a_content_are_kept_by_a_sync_of_each(below: Path) -> None:
-    (below / "both").write_text("content")
-    (below / "name").write_text("content")
-    synced(below / "both")
-    synced(below)
-    (below / "content").write_text("content")
-    synced(below / "content")
-    (below / "both").write_text("later")
-    (below / "neither").write_text("content")
-    lose(below)
-    assert {path.name: path.read_text() for path in below.iterdir()} == {"both": "content", "name": ""}
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_what_was_not_synced_is_lost_or_kept_whole_or_in_part(below: Path, seed: int) -> None:
-    for n in range(40):
-        (below / f"{n}").write_text("synced")
-        synced(below / f"{n}")
-    synced(below)
-    for n in range(40):
-        with (below / f"{n}").open("a") as stream:
-            stream.write(" and more")
-    lose(below, seed)
-    found = {path.read_text() for path in below.iterdir()}
-    assert len(list(below.iterdir())) == 40
-    assert {"synced", "synced and more"} < found and all("synced and more".startswith(text) for text in found)
-
-
-def test_a_finished_trial_and_its_plan_survive_the_worst_loss(below: Path) -> None:
+    record_syncs(below, syncs)
     head = header("smoke", 1)
     folder = SessionFolder(below / "toy" / head.session_id)
     writer = SessionWriter(folder, min_free_bytes=0)
@@ -89,7 +47,9 @@ def test_a_finished_trial_and_its_plan_survive_the_worst_loss(below: Path) -> No
     half = writer.begin(second.trial_id)
     write_load(half, 1.0, 2)
     writer.close()
-    lose(below)
+    (below / "not synced").write_text("the control")
+    lose_power(below, syncs, Worst())
+    assert [path.name for path in below.iterdir()] == ["toy"]
     after = SessionFolder(below / "toy" / head.session_id)
     assert after.header == head
     assert after.finished() == {first.trial_id}

@@ -10,7 +10,6 @@ import contextlib
 import gzip
 import io
 import json
-import os
 import random
 import re
 import shutil
@@ -20,7 +19,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from harness.agent.cgroup import group_folders, read_folders, read_throttling
 from harness.agent.files import file_sha256
 from harness.analysis.tables.runtime_columns import runtime_columns
 from harness.analysis.tables.tidy import damage_of, read_requests, read_samples
@@ -65,19 +63,6 @@ CONTENTION = (
     b"\n                     Contention by Lock Class\n\nLock Class          Count  Avg.    P90     Max.\n"
     b"------------------- ----- ------- ------- -------\njava.lang.Object       12 1.23 ms 4.56 ms 7.89 ms\n"
 )
-#: Of both versions: mountinfo, the process's groups, cpu.stat, memory; one after the other.
-CUT = b"\n=====\n"
-CGROUP = (
-    CUT.join((
-        b"1 2 0:3 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", b"0::/a/b\n",
-        b"usage_usec 1000\nnr_periods 5\nnr_throttled 2\nthrottled_usec 300\n", b"4096\n",
-    )),
-    CUT.join((
-        b"1 2 0:3 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n"
-        b"1 2 0:4 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n",
-        b"2:memory:/a/b\n1:cpu,cpuacct:/a/b\n", b"nr_periods 5\nnr_throttled 2\nthrottled_time 300\n", b"4096\n",
-    )),
-)  # fmt: skip
 Read = Callable[[bytes, Path, random.Random], None]
 
 
@@ -135,7 +120,6 @@ def readers(root: Path) -> dict[str, Reader]:
         "prometheus": golden("runtime_metrics/*", _text(parse_runtime_metrics), names=None),
         "contention": Reader(recordings=(CONTENTION,), read=_text(parse_contention), names=None),
         "samples": Reader(recordings=(SAMPLES,), read=_samples, names="changed.csv"),
-        "cgroup": Reader(recordings=CGROUP, read=_cgroup, names=None),
         "experiment": Reader(
             recordings=of(f"{experiments}/*.toml"), read=_experiment(root), names=".toml", whole=True
         ),
@@ -230,37 +214,6 @@ def _text(parse: Callable[[str], object]) -> Read:
 
 def _samples(data: bytes, folder: Path, rng: random.Random) -> None:
     summarise_samples(_written(data, folder, "changed.csv"), rng.choice([None, (0.0, 10.0)]))
-
-
-#: What is changed, one part each; ``_lay_out_groups`` makes it the content of the kernel's files.
-_GROUP_FILES = ("mounts", "groups", "stat", "memory")
-_OF_MEMORY = (
-    "memory.current", "memory.peak", "memory.usage_in_bytes", "memory.max_usage_in_bytes", "cpuacct.usage",
-)  # fmt: skip
-
-
-def _lay_out_groups(folder: Path) -> None:
-    """Make the kernel's files of both versions, as links to the four that are written."""
-    of_process = {f"proc/{who}/cgroup": "groups" for who in (os.getpid(), "self")}
-    of_groups = {
-        f"sys/fs/cgroup/{group}/{name}": "stat" if name == "cpu.stat" else "memory"
-        for group in ("a/b", "cpu/a/b", "memory/a/b")
-        for name in ("cpu.stat", *_OF_MEMORY)
-    }
-    for name, source in {"proc/self/mountinfo": "mounts", **of_process, **of_groups}.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).symlink_to(folder / source)
-
-
-def _cgroup(data: bytes, folder: Path, rng: random.Random) -> None:
-    """What the kernel shows is read wherever it is run, by the agent too: it must give numbers or nothing."""
-    given = dict(zip(_GROUP_FILES, (*data.split(CUT), b"", b"", b""), strict=False))
-    if not (folder / "proc").is_dir():
-        _lay_out_groups(folder)
-    for name, content in given.items():
-        (folder / name).write_bytes(content)
-    read_throttling(folder)
-    read_folders(group_folders(os.getpid(), folder), rss_bytes=None, process_cpu_s=None)
 
 
 def _experiment(root: Path) -> Read:
