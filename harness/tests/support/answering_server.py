@@ -49,14 +49,14 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
-    """A server at a free port of an address of this machine. ``lock``: for what its threads count."""
+    """A server at an address of this machine; port 0: a free one. ``lock``: for what its threads count."""
 
     daemon_threads = True
     request_queue_size = 256
 
-    def __init__(self, handler: type[Handler], address: str = "127.0.0.1") -> None:
+    def __init__(self, handler: type[Handler], address: str = "127.0.0.1", port: int = 0) -> None:
         self.address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        super().__init__((address, 0), handler)
+        super().__init__((address, port), handler)
         self.lock = threading.Lock()
 
     def handle_error(self, request: Any, client_address: Any) -> None:

@@ -7,13 +7,11 @@ ours, so whatever is asked of the wrong machine is answered by nobody.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,17 +24,16 @@ from harness.backing.postgres_client import connect
 from harness.backing.postgres_install import find_home
 from harness.cli.check_remote import check_remote
 from harness.cli.measure import measure_command
-from harness.errors import HostError, InputError
+from harness.errors import InputError
 from harness.hosts.local import LocalHost
 from harness.hosts.ssh.host import SshHost
 from harness.launchers.container import ContainerLauncher
-from harness.launchers.images import LABEL, project_label
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.tools import Tools
 from harness.model import BackingSettings, Outcome, TrialRecord, Variant
 from harness.session import Assembly, measure, prepare
 from harness.session.wiring import stations
-from harness.store import SessionFolder, Store
+from harness.store import SessionFolder
 from harness.tests.contracts.launcher import LauncherContract
 from harness.tests.support.contained import Contained, client_of, container_launcher
 from harness.tests.support.dockerd import Daemon, make_python_base, tidy_daemon
@@ -52,13 +49,11 @@ from harness.tests.support.remote_sessions import (
     remote_assembly,
     remote_ledger_assembly,
     shape,
-    when,
 )
 from harness.tests.support.sessions import (
     LIMITS,
     calm_alone,
     make_session_project,
-    running_below,
     tiny_assembly,
 )
 from harness.tests.support.sshd import Sshd
@@ -352,41 +347,6 @@ def test_a_controller_that_is_gone_leaves_no_container_on_the_far_host(
     )
     assert eventually(lambda: not list((tmp_path / "sessions").iterdir()))
     client.close()
-
-
-def test_a_link_cut_for_good_leaves_no_container_there_and_no_generator_here(
-    apart: Namespace, sshd: Sshd, remote_daemon: Daemon, remote_base: str, tmp_path: Path
-) -> None:
-    root = make_session_project(tmp_path / "project", other="slow_s = 0.3", loops=20)
-    settings = sshd.settings(tmp_path / "base", docker=remote_daemon.address, grace_s=patient(4))
-    host = SshHost("bighost", settings, listen_address=apart.far)
-    launcher = container_launcher(root, remote_daemon, remote_base, host)
-    assembly = dataclasses.replace(remote_assembly(root, host, LocalHost()), launcher=launcher)
-    seen: list[str] = []
-
-    def under_load() -> bool:
-        seen[:] = [one.status for one in client.containers.list(all=True, filters=ours, ignore_removed=True)]
-        return seen == ["running"] and bool(running_below(root))
-
-    beside = threading.Thread(target=when(under_load, apart.cut))
-    ours = {"label": f"{LABEL}={project_label(root)}"}
-    with contextlib.closing(client_of(remote_daemon)) as client:
-        beside.start()
-        try:
-            with pytest.raises(HostError, match="bighost is gone"):
-                tiny(assembly, "bighost", "container")
-            assert not running_below(root)
-            assert eventually(
-                lambda: not client.containers.list(all=True, filters=ours, ignore_removed=True), within_s=60
-            )
-            assert eventually(lambda: not list((tmp_path / "base" / "sessions").iterdir()), within_s=60)
-        finally:
-            beside.join()
-            apart.join()
-            host.close()
-    assert seen == ["running"]
-    kept = list(Store(root).session("tiny", "smoke-bighost-container-1").records())
-    assert len([record for record in kept if record.outcome != Outcome.OK]) <= 1
 
 
 def test_a_far_host_without_a_daemon_is_named_with_the_way_to_one(far: SshHost, tmp_path: Path) -> None:

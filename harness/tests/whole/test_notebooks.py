@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ast
 import json
-import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -112,20 +111,6 @@ def test_the_metadata_of_a_notebook_name_every_experiment_that_it_reads(name: st
     namespace: dict[str, object] = {}
     exec(ANALYSES[name].code_cells[0], namespace)  # its parameters
     assert namespace["experiments"] == ANALYSIS[name]
-
-
-def test_the_page_on_notebooks_lists_each_with_its_question() -> None:
-    page, _, _ = (ROOT / "docs" / "notebooks.md").read_text("utf-8").partition("## Profiles")
-    listed = re.findall(r"^\| `([\w-]+)` \| (.+) \|$", page, re.MULTILINE)
-    paths = [path for path in (FOLDER / "run_all.ipynb", *ALL) if path in ALL and path.parent == FOLDER]
-    assert listed == [(path.stem, question_of(path)) for path in dict.fromkeys(paths)]
-
-
-def question_of(path: Path) -> str:
-    prose = "\n".join("".join(cell["source"]) for cell in cells_of(path, "markdown"))
-    found = re.search(r"\*\*Question: (.+?)\*\*", prose)
-    assert found, path.name
-    return found[1]
 
 
 @pytest.fixture(autouse=True, scope="module")
