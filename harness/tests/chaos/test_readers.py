@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 
 from harness.errors import InputError, RematchError, StoreError
 from harness.tests.chaos.files.readers import Reader, readers
+from harness.tests.chaos.watch import peak_bytes
 from harness.tests.support.available import PROJECT, long_tests_are_asked_for
-from harness.tests.support.large_bodies import peak_bytes
 
 NAMES_OF_READERS = (
     "jmeter csv", "locust csv", "k6 csv", "k6 json", "oha csv", "oha sqlite", "vegeta csv",

@@ -49,6 +49,12 @@ def held(pid: int) -> dict[str, float] | None:
     return {"memory": float(memory), "descriptors": float(n_descriptors), "threads": float(stat.n_threads)}
 
 
+def peak_bytes(pid: int) -> int:
+    """The most resident memory that a process ever had."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM:"))
+
+
 def bytes_below(folders: Iterable[Path]) -> float:
     """Return the size of all files below some folders, links not followed."""
     total = 0
