@@ -29,8 +29,7 @@ from harness.model import ClosedLoad, Expectation, LoadProfile, LoadSummary, Ope
 from harness.model.endpoint import Endpoint
 from harness.tests.support.answering_server import AnsweringServer, answering_server, request_to
 from harness.tests.support.available import cannot_tell
-from harness.tests.support.lateness import lateness
-from harness.tests.support.patience import patient
+from harness.tests.support.patience import lateness, patient
 
 #: A tool that has not ended by then hangs.
 PATIENCE_S = patient(90.0)

@@ -34,8 +34,7 @@ from harness.tests.support.clustered import Clustered, cluster_here
 from harness.tests.support.dockerd import python_root
 from harness.tests.support.ingress_controller import ingress_controller
 from harness.tests.support.instances import eventually
-from harness.tests.support.lateness import lateness
-from harness.tests.support.patience import patient
+from harness.tests.support.patience import lateness, patient
 
 pytestmark = only_with_a_cluster()
 #: A moment is told to 50 ms only on a machine whose sleepers are woken in time.
