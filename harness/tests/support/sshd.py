@@ -44,8 +44,7 @@ MaxSessions 50
 @dataclass
 class Sshd:
     """One sshd. ``prefix``: the words before it, such as ``ip netns exec NAME``; ``more``: for its configuration;
-    ``environment``: of who logs in, beside that of the system; ``also``: other addresses and ports under which it is
-    known."""
+    ``environment``: of who logs in, beside that of the system."""
 
     folder: Path
     address: str = "127.0.0.1"
@@ -54,7 +53,6 @@ class Sshd:
     environment: Mapping[str, str] = field(default_factory=dict)
     port: int = field(default_factory=free_port)
     process: subprocess.Popen[bytes] | None = None
-    also: tuple[tuple[str, int], ...] = ()
 
     def start(self) -> None:
         """Start it; return when it answers. Where there is none, the test says that it was not run."""
@@ -120,9 +118,7 @@ class Sshd:
     def know(self, public_key: Path) -> None:
         """Make this, and only this, the known key of the host."""
         kind, key, *_ = public_key.read_text().split()
-        places = ((self.address, self.port), *self.also)
-        lines = [f"[{address}]:{port} {kind} {key}\n" for address, port in places]
-        (self.folder / "known_hosts").write_text("".join(lines))
+        (self.folder / "known_hosts").write_text(f"[{self.address}]:{self.port} {kind} {key}\n")
 
     def settings(self, base: Path, **more: object) -> HostSettings:
         """Return how to reach it; ``base`` is our folder on it."""

@@ -150,6 +150,13 @@ class Stage:
             time.sleep(0.02)
         return [f"{pid}: {words}" for pid, words in left.items()]
 
+    def end(self) -> None:
+        """End what is left, such as the agent of a session that was killed, which waits for it."""
+        for pid in belonging_to(self.root, self.before):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        self.left_running()
+
     def forget(self) -> None:
         """Remove the session, so that the next one makes its folders again."""
         shutil.rmtree(self.folder.folder.parent, ignore_errors=True)
@@ -201,7 +208,7 @@ def stage(scene: str) -> Iterator[Stage]:
             ready.host = "far"
             ready.link = stack.enter_context(_far(base, root, programs[tool]))
         ready.before = frozenset(belonging_to(root))
-        stack.callback(_end, root, ready.before)
+        stack.callback(ready.end)
         yield ready
 
 
@@ -225,10 +232,3 @@ def _far(base: Path, root: Path, generator: Path) -> Iterator[namespace.Namespac
         lines = [f"{name} = {json.dumps(value)}" for name, value in settings.items()]
         (root / "hosts.toml").write_text("\n".join(["[hosts.far]", *lines, ""]))
         yield link
-
-
-def _end(root: Path, but: frozenset[int]) -> None:
-    """End what is left, such as the agent of a session that was killed, which waits for it."""
-    for pid in belonging_to(root, but):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGTERM)

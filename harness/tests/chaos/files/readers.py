@@ -39,7 +39,7 @@ from harness.report.samples import summarise_samples
 from harness.store import SessionFolder
 from harness.store.archive import CHECKSUM, SUFFIX
 from harness.store.layout import HEADER
-from harness.tests.chaos.files.hostile_blocks import HOSTILE_BLOCKS
+from harness.tests.store.hostile_blocks import HOSTILE_BLOCKS
 from harness.tests.chaos.files.mutate import hostile, mutated
 from harness.workloads import load_all_requests, load_cases
 
