@@ -13,12 +13,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
-from harness.model import Outcome
+from harness.model import Outcome, TrialRecord
 from harness.store import Store
 from harness.tests.support.available import PROJECT, only_when_long, program_or_not_run
+from harness.tests.support.sessions import running_with
 
 PYTHON = """import itertools, json, os, signal, sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -180,33 +180,39 @@ def rematch(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-m", "harness", *words],
         cwd=root / "elsewhere", env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert not still_running(root), done.stderr
+    # builds of the services of this test lie below its project
+    assert not running_with(str(root / "project" / ".cache" / "builds")), done.stderr
     return done
 
 
-def still_running(root: Path) -> list[str]:
-    """Processes of services of this test: builds lie below its project."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            line = " ".join(process.cmdline())
-        except psutil.Error:
-            continue
-        if str(root / "project" / ".cache" / "builds") in line:
-            found.append(line)
-    return found
+def adopted(root: Path, *words: str) -> dict[str, Any]:
+    """Adopt a service, and return what was said of it. At most 12 lines describe it."""
+    done = rematch(root, "adopt", *words, "--json")
+    assert done.returncode == 0, done.stderr
+    said: dict[str, Any] = json.loads(done.stdout)
+    assert len((root / "elsewhere" / said["service_toml"]).read_text("utf-8").splitlines()) <= 12
+    return said
 
 
-def assert_page(root: Path, said: dict[str, Any]) -> None:
-    """At most 12 lines describe the service, and the page and the last lines of what was measured were written."""
-    folder = root / "elsewhere"
-    assert len((folder / said["service_toml"]).read_text("utf-8").splitlines()) <= 12
-    page = (folder / said["page"]).read_text("utf-8")
+def measured(root: Path, *words: str) -> tuple[dict[str, Any], list[TrialRecord]]:
+    """Adopt a service and measure it; return what was said of it, and the records of its trials, which are all ok."""
+    said = adopted(root, *words, "--profile", "smoke")
+    page = (root / "elsewhere" / said["page"]).read_text("utf-8")
     assert f"<h1>{said['name']}: " in page and "bounded by" in page
     assert list(said["lines"]) == ["started", "asked", "bounded", "age", "next"] and all(
         said["lines"].values()
     )
     assert said["lines"]["asked"].count("not part of the load") <= 1
+    records = list(Store(root / "project").session(*said["session"].split("/")).records())
+    assert records and {record.outcome for record in records} == {Outcome.OK}, records[0].reason
+    return said, records
+
+
+def dueled(root: Path, status: int, *words: str) -> tuple[dict[str, Any], str]:
+    """Hold two versions against each other; return what was said of them, and on stderr."""
+    done = rematch(root, "duel", *words, "--json")
+    assert done.returncode == status, done.stderr
+    return json.loads(done.stdout), done.stderr
 
 
 def test_a_service_is_adopted_measured_and_held_against_its_next_version(root: Path) -> None:
@@ -215,24 +221,18 @@ def test_a_service_is_adopted_measured_and_held_against_its_next_version(root: P
     calls = service(root, "calls", {"calls.curl": CALLS}) / "calls.curl"
     before = {path: path.read_bytes() for path in old.rglob("*") if path.is_file()}
 
-    done = rematch(root, "adopt", "old", "--requests", str(calls), "--profile", "smoke", "--json")
-    assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
+    said, records = measured(root, "old", "--requests", str(calls))
     assert [(one["path"], one["volatile"], one["in_load"]) for one in said["requests"]] == [
         ("/hello", [], True), ("/next", ["/number"], True), ("/none", [], False),
     ]  # fmt: skip
     assert {path: path.read_bytes() for path in old.rglob("*") if path.is_file()} == before
-    records = list(Store(root / "project").session(*said["session"].split("/")).records())
-    assert records and {record.outcome for record in records} == {Outcome.OK}
     assert all(record.conformance is not None and record.conformance.n_cases == 3 for record in records)
-    assert_page(root, said)
 
-    words = ("duel", "old", "new", "--as", said["experiment"], "--profile", "smoke")
-    done = rematch(root, *words, "--fail-if", "p99 > 9", "--markdown", "c.md", "--json")
-    assert done.returncode == 2 and "cannot be told" in done.stderr, done.stderr
-    found = json.loads(done.stdout)
-    assert found["cases"] == 3 and found["differences"] == {"old": {}, "new": {}}
-    assert found["results"]["trials"]["kept"] == 3 and found["results"]["reference"] == "old"
+    words = ("old", "new", "--as", said["experiment"], "--profile", "smoke")
+    duel, stderr = dueled(root, 2, *words, "--fail-if", "p99 > 9", "--markdown", "c.md")
+    assert "cannot be told" in stderr
+    assert duel["cases"] == 3 and duel["differences"] == {"old": {}, "new": {}}
+    assert duel["results"]["trials"]["kept"] == 3 and duel["results"]["reference"] == "old"
     assert "99th percentile" in (root / "elsewhere/c.md").read_text("utf-8")
 
 
@@ -259,11 +259,7 @@ def test_npm_start_is_kept_and_a_service_on_ipv6_alone_is_measured_there(root: P
     script = "NODE_ENV=production node --max-old-space-size=256 src/index.js"
     service(root, "shop", {"package.json": json.dumps({"scripts": {"start": script}}), "src/index.js": MODE})
     calls = service(root, "calls", {"calls.curl": "curl 'http://[::1]:3000/mode'\n"}) / "calls.curl"
-    done = rematch(
-        root, "adopt", "shop", "--requests", str(calls), "--ready-within", "20", "--no-measure", "--json"
-    )
-    assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
+    said = adopted(root, "shop", "--requests", str(calls), "--ready-within", "20", "--no-measure")
     (case,) = (root / "elsewhere" / said["contract"] / "cases.jsonl").read_text("utf-8").splitlines()
     assert json.loads(case)["expect"]["json"] == {"mode": "production", "args": ["--max-old-space-size=256"]}
     assert said["guess"]["start"][2:] == [
@@ -298,24 +294,18 @@ def test_git_refs_are_checked_out_elsewhere_and_the_checkout_is_left_alone(root:
     git("commit", "-qam", "two")
     (folder / "web/server.js").write_text(NODE, "utf-8")  # a change that is not committed
     state = (git("status", "--porcelain"), git("rev-parse", "HEAD"))
-    done = rematch(root, "adopt", "repo/web", "--no-measure", "--json")
-    assert done.returncode == 0, done.stderr
-    adopted = json.loads(done.stdout)["experiment"]
-    done = rematch(root, "duel", "one", "HEAD", "--as", adopted, "--json")
-    assert done.returncode == 1, done.stderr
-    found = json.loads(done.stdout)
-    assert found["differences"]["one"] == {} and "hullo" in found["differences"]["head"]["get-hello"]
-    assert found["results"] is None
-    assert [side["remark"] for side in found["versions"]] == ["", "without 1 uncommitted change in web/"]
+    words = ("one", "HEAD", "--as", adopted(root, "repo/web", "--no-measure")["experiment"])
+    duel, _ = dueled(root, 1, *words)
+    assert duel["differences"]["one"] == {} and "hullo" in duel["differences"]["head"]["get-hello"]
+    assert duel["results"] is None
+    assert [side["remark"] for side in duel["versions"]] == ["", "without 1 uncommitted change in web/"]
     assert (git("status", "--porcelain"), git("rev-parse", "HEAD")) == state
     assert len(git("worktree", "list").splitlines()) == 1
 
     git("commit", "-qam", "three")  # answers as the first again
-    done = rematch(root, "duel", "one", "HEAD", "--as", adopted, "--profile", "smoke", "--json")
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert (found["cases"], found["differences"]) == (1, {"one": {}, "head": {}})
-    assert found["results"]["trials"]["kept"] == 3 and found["results"]["reference"] == "one"
+    duel, _ = dueled(root, 0, *words, "--profile", "smoke")
+    assert (duel["cases"], duel["differences"]) == (1, {"one": {}, "head": {}})
+    assert duel["results"]["trials"]["kept"] == 3 and duel["results"]["reference"] == "one"
     assert len(git("worktree", "list").splitlines()) == 1
 
 
@@ -327,12 +317,7 @@ def test_a_stack_goes_from_its_sources_to_a_result(stack: str, root: Path) -> No
     if stack == "gin":  # versions and checksums, which such a project comes with
         words = [str(program_or_not_run("go")), "mod", "tidy"]
         subprocess.run(words, cwd=folder, check=True, capture_output=True)
-    done = rematch(root, "adopt", stack, *ASKED.get(stack, ()), "--profile", "smoke", "--json")
-    assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
-    records = list(Store(root / "project").session(*said["session"].split("/")).records())
-    assert records and {record.outcome for record in records} == {Outcome.OK}, records[0].reason
-    assert_page(root, said)
+    measured(root, stack, *ASKED.get(stack, ()))
 
 
 @only_when_long("a service with a database of its own")
@@ -342,10 +327,5 @@ def test_a_compose_file_with_postgresql_goes_as_far_as_it_can_without_containers
     rows = ROWS.replace('os.environ["SITE"]', repr(site))
     sql = "create table people (name text);\ninsert into people values ('ann');\n"
     service(root, "shop", {"compose.yaml": COMPOSE, "init.sql": sql, "web/app.py": rows})
-    done = rematch(root, "adopt", "shop", "--profile", "smoke", "--json")
-    assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
+    said, _ = measured(root, "shop")
     assert any("unavailable: service 'cache'" in remark for remark in said["guess"]["remarks"])
-    records = list(Store(root / "project").session(*said["session"].split("/")).records())
-    assert records and {record.outcome for record in records} == {Outcome.OK}, records[0].reason
-    assert_page(root, said)
