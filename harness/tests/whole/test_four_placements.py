@@ -191,6 +191,21 @@ def _accounts_were_read_there(record: TrialRecord) -> None:
     assert around.create_s > 0 and around.start_s > 0
 
 
+def measured_ledger(assembly: Assembly) -> list[TrialRecord]:
+    """Measure the project with a database and an upstream; no money is lost, and both were sampled in time's order."""
+    prepared = prepare(assembly, "tiny", profile="smoke", host="bighost", seed=1)
+    folder = measure(assembly, prepared, limits=LIMITS)
+    records = list(folder.records())
+    for record in records:
+        assert record.outcome == Outcome.OK, record.reason
+        assert record.invariants and all(one.holds for one in record.invariants)
+        rows = folder.open(record.planned.trial_id, "samples.csv").read().decode().splitlines()[1:]
+        assert {row.split(",")[1] for row in rows} == {"service", "database", "upstream", "generator"}
+        moments = [float(row.split(",")[0]) for row in rows]
+        assert moments == sorted(moments)
+    return records
+
+
 def test_database_and_upstream_stand_beside_a_far_service_and_leave_nothing_there(
     sshd: Sshd, tmp_path: Path
 ) -> None:
@@ -200,31 +215,19 @@ def test_database_and_upstream_stand_beside_a_far_service_and_leave_nothing_ther
         settings = sshd.settings(tmp_path / "base", postgres=str(programs), grace_s=patient(20))
         host = SshHost("bighost", settings)
         try:
-            assembly = remote_ledger_assembly(root, host)
-            prepared = prepare(assembly, "tiny", profile="smoke", host="bighost", seed=1)
-            folder = measure(assembly, prepared, limits=LIMITS)
+            records = measured_ledger(remote_ledger_assembly(root, host))
             notes = (tmp_path / "base" / "sessions").glob("*/scratch/*")
             scratch = [Path(note.read_text()) for note in notes]
             assert scratch and all(one.is_dir() for one in scratch)
         finally:
             host.close()
-        for record in folder.records():
-            assert record.outcome == Outcome.OK, record.reason
+        for record in records:
             assert [one.name for one in record.backing] == ["postgresql", "upstream"]
-            assert record.invariants and all(one.holds for one in record.invariants)
             assert all(one.exit_code is not None for one in record.backing)
-            rows = folder.open(record.planned.trial_id, "samples.csv").read().decode().splitlines()[1:]
-            assert {row.split(",")[1] for row in rows} >= {"service", "database", "upstream", "generator"}
-            assert {"database.csv", "database.log"} <= {
-                name.removesuffix(".zst").removesuffix(".gz") for name in record.files
-            }
+            assert not [one for one in record.backing if alive(one.pid, one.process_start_ticks)]
+            names = {name.removesuffix(".zst").removesuffix(".gz") for name in record.files}
+            assert {"database.csv", "database.log"} <= names
         assert eventually(lambda: not [one for one in scratch if one.exists()])
-        assert not [
-            one
-            for record in folder.records()
-            for one in record.backing
-            if alive(one.pid, one.process_start_ticks)
-        ]
 
 
 def test_passwords_of_a_far_database_are_checked_as_told(sshd: Sshd, tmp_path: Path) -> None:
@@ -263,27 +266,19 @@ def test_service_load_and_database_are_three_machines(apart: Namespace, sshd: Ss
             service = SshHost("bighost", sshd.settings(tmp_path / "base"), listen_address=apart.far)
             told = third.settings(tmp_path / "third", postgres=str(programs), service_address=apart.near)
             database = SshHost("datahost", told)
-            assembly = remote_ledger_assembly(root, service, LocalHost(), database)
-            prepared = prepare(assembly, "tiny", profile="smoke", host="bighost", seed=1)
-            folder = measure(assembly, prepared, limits=LIMITS)
+            records = measured_ledger(remote_ledger_assembly(root, service, LocalHost(), database))
     finally:
         for host in (service, database):
             if host is not None:
                 host.close()
         third.die()
-    for record in folder.records():
-        assert record.outcome == Outcome.OK, record.reason
-        assert record.invariants and all(one.holds for one in record.invariants)
+    for record in records:
         assert {(clock.role, clock.host) for clock in record.clocks} == {
             ("service", "bighost"), ("database", "datahost"),
         }  # fmt: skip
         assert record.instance is not None
         assert record.instance.environment["PGHOST"] == apart.near
         assert record.instance.environment["UPSTREAM_URL"].startswith(f"http://{apart.near}:")
-        rows = folder.open(record.planned.trial_id, "samples.csv").read().decode().splitlines()[1:]
-        assert {row.split(",")[1] for row in rows} == {"service", "database", "upstream", "generator"}
-        moments = [float(row.split(",")[0]) for row in rows]
-        assert moments == sorted(moments)
         assert any(name.startswith("machine-database.csv") for name in record.files)
 
 
