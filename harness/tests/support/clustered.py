@@ -9,7 +9,6 @@ from pathlib import Path
 from lightkube.resources.core_v1 import Namespace
 
 from harness.hosts.local import LocalHost
-from harness.launchers.base import LaunchSpec
 from harness.launchers.kubernetes import KubernetesLauncher
 from harness.launchers.kubernetes_cluster import Cluster, kubeconfig, labels_here
 from harness.launchers.kubernetes_instance import KubernetesInstance
@@ -38,7 +37,7 @@ def cluster_here() -> Cluster:
     return Cluster(file)
 
 
-class Clustered(Started[KubernetesInstance]):
+class Clustered(Started[KubernetesLauncher, KubernetesInstance]):
     """A project with a launcher of pods; ``close`` is sure that its namespace is gone."""
 
     def __init__(self, root: Path, base: Path) -> None:
@@ -46,38 +45,21 @@ class Clustered(Started[KubernetesInstance]):
         shutil.copytree(LATE, root / "services/strings/late")
         around = Surroundings(project=SOURCE)
         tools: Tools = tools_among([find_tool(name, around) for name in ("go",)], find_jdks(around))
-        self._launcher = KubernetesLauncher(
+        launcher = KubernetesLauncher(
             ProcessLauncher(LocalHost(), root, tools), root, bases={"other": base}, grace_s=OBEYS_WITHIN_S
         )
-        super().__init__(root, self._launcher.host, self._launcher.launch)
+        super().__init__(root, launcher.host, launcher, launcher.launch)
+        self.late = read_implementation(root / "services/strings/late")
 
-    @property
-    def launcher(self) -> KubernetesLauncher:
-        return self._launcher
-
-    def launch_late(
-        self, variant_runtime: Variant | None = None, **settings: SettingValue
-    ) -> KubernetesInstance:
+    def launch_late(self, variant: Variant | None = None, **settings: SettingValue) -> KubernetesInstance:
         """Launch the service that listens only after a while."""
-        late = read_implementation(self.root / "services/strings/late")
-        variant = (variant_runtime or Variant(implementation="late")).model_copy(
-            update={"settings": settings}
-        )
-        folder = self.root / f"late-{len(self._started) + 1}"
-        folder.mkdir()
-        order = LaunchSpec(
-            implementation=late, variant=variant, build=self._launcher.build(late, variant), folder=folder
-        )
-        self._started.append(self._launcher.launch(order))
-        return self._started[-1]
+        variant = (variant or Variant(implementation="late")).model_copy(update={"settings": settings})
+        return self.launch_variant(variant, self.late)
 
     def late_variant(self, **runtime: object) -> tuple[Implementation, Variant]:
         """Return that service with these runtime settings."""
         settings = RuntimeSettings.model_validate(runtime)
-        return (
-            read_implementation(self.root / "services/strings/late"),
-            Variant(implementation="late", runtime=settings),
-        )
+        return self.late, Variant(implementation="late", runtime=settings)
 
     def namespaces(self) -> list[str]:
         """Return the namespaces of this project that the cluster has."""
@@ -94,5 +76,5 @@ class Clustered(Started[KubernetesInstance]):
 
     def close(self) -> None:
         super().close()
-        self._launcher.close()
+        self.launcher.close()
         assert self.namespaces() == []

@@ -60,18 +60,14 @@ def elsewhere() -> Elsewhere:
     return Elsewhere(builds_on=LocalHost(), python=sys.executable)
 
 
-class RemoteProject(Started[ProcessInstance]):
+class RemoteProject(Started[ProcessLauncher, ProcessInstance]):
     """A project with a launcher of processes on a far host."""
 
     def __init__(self, root: Path, far: SshHost) -> None:
-        self._launcher = ProcessLauncher(
+        launcher = ProcessLauncher(
             far, make_project(root), Tools(), grace_s=OBEYS_WITHIN_S, elsewhere=elsewhere()
         )
-        super().__init__(root, far, self._launcher.launch)
-
-    @property
-    def launcher(self) -> ProcessLauncher:
-        return self._launcher
+        super().__init__(root, far, launcher, launcher.launch)
 
 
 def measure_remote(
