@@ -3,15 +3,19 @@
 
 from __future__ import annotations
 
+import os
+import random
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
-from harness.store import SessionFolder
+from harness.model import Outcome
+from harness.store import SessionFolder, SessionWriter
 from harness.tests.chaos.faults.holds import (
     Finished,
     badly_ended,
@@ -21,11 +25,13 @@ from harness.tests.chaos.faults.holds import (
     taken_for_measured,
 )
 from harness.tests.chaos.faults.kinds import FAULTS
+from harness.tests.chaos.faults.power import lose_power, record_syncs
 from harness.tests.chaos.faults.stage import LONGEST_S, Stage, stage
 from harness.tests.support.available import some_in_every_run
 from harness.tests.support.patience import patient
-from harness.tests.support.toy_sessions import make_session, trial_ids
+from harness.tests.support.toy_sessions import header, make_session, record, trial_ids, write_load
 
+T = TypeVar("T")
 #: In every run: cheap ones, of which each shows another promise.
 FEW = ("session killed", "service killed", "power lost")
 
@@ -77,12 +83,8 @@ def test_a_session_that_meets_a_fault_loses_nothing_and_goes_on(
     assert broken == [], words
 
 
-@pytest.fixture
-def session(tmp_path: Path) -> SessionFolder:
-    return make_session(tmp_path)
-
-
-def test_a_changed_byte_a_missing_file_and_another_plan_are_found(session: SessionFolder) -> None:
+def test_a_changed_byte_a_missing_file_and_another_plan_are_found(tmp_path: Path) -> None:
+    session = make_session(tmp_path)
     before = finished(session)
     assert list(lost(session, before)) == [] and len(before.trials) == len(trial_ids(session))
     first, second, *_ = sorted(before.trials)
@@ -94,3 +96,40 @@ def test_a_changed_byte_a_missing_file_and_another_plan_are_found(session: Sessi
         f"{first}/record.json:",
         *(f"{second}/{name}:" for name in before.trials[second] if name.startswith("load/")),
     ]
+
+
+class Worst(random.Random):
+    """Every coin falls so that what was not synced is lost."""
+
+    def random(self) -> float:
+        return 0.99
+
+    def choice(self, seq: Sequence[T]) -> T:  # type: ignore[override]  # narrower than the library's, as it is used
+        return seq[0]
+
+
+def test_a_finished_trial_and_its_plan_survive_the_worst_loss(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    below, syncs = tmp_path / "data" / "raw", tmp_path / "syncs"
+    below.mkdir(parents=True)
+    monkeypatch.setattr(os, "fsync", os.fsync)  # what takes its place is taken away again
+    record_syncs(below, syncs)
+    head = header("smoke", 1)
+    folder = SessionFolder(below / "toy" / head.session_id)
+    writer = SessionWriter(folder, min_free_bytes=0)
+    writer.write_header(head)
+    first, second, *_ = head.plan.trials
+    trial = writer.begin(first.trial_id)
+    write_load(trial, 1.0, 1)
+    written = writer.finish(trial, record(first, head, Outcome.OK))
+    half = writer.begin(second.trial_id)
+    write_load(half, 1.0, 2)
+    writer.close()
+    (below / "not synced").write_text("the control")
+    lose_power(below, syncs, Worst())
+    assert [path.name for path in below.iterdir()] == ["toy"]
+    after = SessionFolder(below / "toy" / head.session_id)
+    assert after.header == head
+    assert after.finished() == {first.trial_id}
+    assert after.record(first.trial_id) == written and after.verify() == ()
