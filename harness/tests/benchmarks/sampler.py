@@ -38,10 +38,9 @@ def bench_sampler(root: Path) -> list[Ratio]:
             shares["psutil"].append(_psutil(pids, Path(name)))
             shares["waking"].append(_waking())
     peers = {
-        "psutil": "psutil, the same readings",
-        "interpreter": "itself with all ticks in the interpreter",
+        "psutil": "psutil, the same readings", "interpreter": "itself with all ticks in the interpreter",
         "waking": "a Python loop that only wakes",
-    }
+    }  # fmt: skip
     return [
         Ratio(
             "CPU time", shares["own"], "% of a core", peers[name], tuple(shares[name]),

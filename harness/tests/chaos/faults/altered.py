@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ def open_files(limit: int) -> None:
 def clock(by_s: float) -> None:
     """Have the wall clock jump by so much at SIGUSR1."""
     wall = time.time
-    signal.signal(signal.SIGUSR1, lambda *_: setattr(time, "time", lambda: wall() + by_s))
+    signal.signal(signal.SIGUSR1, lambda *_: vars(time).update(time=lambda: wall() + by_s))
 
 
 def syncs(below: str, record: str) -> None:
@@ -59,7 +60,9 @@ def leaks() -> None:
 
 def main() -> None:
     """Make the changes, then be the command line."""
-    changes = {"open_files": open_files, "clock": clock, "syncs": syncs, "leaks": leaks}
+    changes: dict[str, Callable[..., None]] = {
+        "open_files": open_files, "clock": clock, "syncs": syncs, "leaks": leaks,
+    }  # fmt: skip
     for name, arguments in json.loads(sys.argv[1]).items():
         changes[name](**arguments)
     sys.argv = ["rematch", *sys.argv[2:]]

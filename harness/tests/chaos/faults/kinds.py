@@ -23,7 +23,6 @@ from harness.tests.chaos.faults.power import lose_power
 from harness.tests.chaos.faults.stage import Session, Stage
 from harness.tests.support.available import not_run
 from harness.tests.support.namespace import Namespace, why_not
-from harness.tests.support.patience import patient
 from harness.tests.support.small_disk import remount, small_disk
 
 Steps = Generator[dict[str, Any] | None, Session, None]
