@@ -5,12 +5,18 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from harness.launchers.base import LaunchSpec
+from harness.launchers.process import ProcessInstance, ProcessLauncher
+from harness.model import Expectation, Implementation, Request, Variant
+from harness.runner.start_up import wait_first_response
 from harness.session import assemble, measure, prepare
 from harness.store import SessionFolder
+from harness.tests.support.patience import patient
 from harness.tests.support.sessions import LIMITS, REPOSITORY, without_duplicates, write_experiment
 from harness.tests.support.tools_here import QUICK_JVM as QUICK_JVM_FLAG
 
@@ -75,3 +81,24 @@ def measured(root: Path, *, duplicates: bool = True) -> SessionFolder:
     if not duplicates:
         prepared = without_duplicates(prepared)
     return measure(assembly, prepared, limits=replace(LIMITS, ready_s=60.0))
+
+
+HEALTH = Request(mix="health", name="health", method="GET", path="/health", expect=Expectation(status=200))
+
+
+@contextmanager
+def up(
+    launcher: ProcessLauncher, implementation: Implementation, variant: Variant, folder: Path, **environment: str
+) -> Iterator[ProcessInstance]:
+    """Build and launch a real service without a session; yield it when it answers."""
+    build = launcher.build(implementation, variant)
+    instance = launcher.launch(
+        LaunchSpec(
+            implementation=implementation, variant=variant, build=build, folder=folder, environment=environment
+        )
+    )
+    try:
+        wait_first_response(instance, HEALTH, patient(60))
+        yield instance
+    finally:
+        instance.stop()

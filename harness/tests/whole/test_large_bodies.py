@@ -27,31 +27,27 @@ from harness.backing.base import running
 from harness.backing.upstream import Upstream
 from harness.definitions import load_implementations
 from harness.hosts.local import LocalHost
-from harness.launchers.base import LaunchSpec
 from harness.launchers.process import ProcessInstance, ProcessLauncher
 from harness.model import (
     BackingName,
     BackingSettings,
-    Expectation,
     Implementation,
-    Request,
     RuntimeSettings,
     Variant,
 )
 from harness.model.endpoint import Endpoint
-from harness.runner.start_up import wait_first_response
 from harness.tests.chaos.watch import peak_bytes
 from harness.tests.support.answering_server import Handler, Server, serving
 from harness.tests.support.available import only_when_long
 from harness.tests.support.instances import eventually
 from harness.tests.support.patience import patient
 from harness.tests.support.postgres import RealDatabase, reachable_folder
+from harness.tests.support.real_projects import up
 from harness.tests.support.sessions import REPOSITORY
 from harness.tests.support.tools_here import tools_here
 
 pytestmark = only_when_long()
 
-HEALTH = Request(mix="health", name="health", method="GET", path="/health", expect=Expectation(status=200))
 SIZE_BYTES = 2**20
 CHUNK_BYTES = 16_384
 WITHIN_S = patient(30.0)
@@ -220,13 +216,8 @@ CLIENTS = [
     Variant(implementation="java-quarkus", settings={"mode": "reactive"}),
     Variant(implementation="java-vertx"),
 ]
-BANK = [
-    Variant(implementation="go-gorilla"),
-    Variant(implementation="go-pgx"),
-    Variant(implementation="java-spring"),
-]
 EVERY = [
-    *(("bank", variant) for variant in BANK),
+    *(("bank", Variant(implementation=name)) for name in ("go-gorilla", "go-pgx", "java-spring")),
     *(("clients", variant) for variant in CLIENTS),
     ("upstream", Variant(implementation="upstream-api")),
 ]
@@ -268,24 +259,12 @@ def implementation(workload: str, name: str) -> Implementation:
 Serving = Callable[[str, Variant], ProcessInstance]
 
 
-def bring_up(
-    launcher: ProcessLauncher, wanted: Implementation, variant: Variant, folder: Path, environment: dict[str, str],
-    cleanup: ExitStack,
-) -> ProcessInstance:  # fmt: skip
-    """Launch a service, which is stopped with the cleanup, and return it when it answers."""
-    # two processors, wherever this runs: threads and their buffers come by their number
+def small(wanted: Implementation, variant: Variant) -> Variant:
+    """With two processors, wherever this runs, for threads and their buffers come by their number; and a small heap."""
     runtime: dict[str, object] = {"cpus": 2, "gc_log": False}
     if wanted.runtime == "jvm":
         runtime |= {"gc": "serial", "heap_min": HEAP, "heap_max": HEAP, "jvm_flags": ("-XX:+AlwaysPreTouch",)}
-    full = variant.model_copy(update={"runtime": RuntimeSettings.model_validate(runtime)})
-    build = launcher.build(wanted, full)
-    order = LaunchSpec(
-        implementation=wanted, variant=full, build=build, folder=folder, environment=environment
-    )
-    instance = launcher.launch(order)
-    cleanup.callback(instance.stop)
-    wait_first_response(instance, HEALTH, patient(60))
-    return instance
+    return variant.model_copy(update={"runtime": RuntimeSettings.model_validate(runtime)})
 
 
 @pytest.fixture
@@ -303,7 +282,7 @@ def started(
                 settings=BackingSettings(seed=SEEDS.get(workload)),
             )
             environment = cleanup.enter_context(running(wanted.needs, sources, need, tmp_path))
-            return bring_up(launcher, wanted, variant, tmp_path, environment, cleanup)
+            return cleanup.enter_context(up(launcher, wanted, small(wanted, variant), tmp_path, **environment))
 
         yield start
 
@@ -383,7 +362,7 @@ def asking(launcher: ProcessLauncher, upstream: AnUpstream, tmp_path: Path) -> I
             wanted = implementation(workload, variant.implementation)
             bounded = variant.model_copy(update={"settings": {**variant.settings, **bounds}})
             environment = {"UPSTREAM_URL": upstream.url, **nobody}
-            return bring_up(launcher, wanted, bounded, tmp_path, environment, cleanup)
+            return cleanup.enter_context(up(launcher, wanted, small(wanted, bounded), tmp_path, **environment))
 
         yield start
 

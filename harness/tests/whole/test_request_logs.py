@@ -21,15 +21,14 @@ from _pytest.mark import ParameterSet
 from harness.agent.http_exchange import Connection, request_bytes
 from harness.definitions import load_implementations
 from harness.hosts.local import LocalHost
-from harness.launchers.base import STDOUT, LaunchSpec
+from harness.launchers.base import STDOUT
 from harness.launchers.process import ProcessInstance, ProcessLauncher
-from harness.model import Expectation, Outcome, Request, RuntimeSettings, Variant
+from harness.model import Outcome, RuntimeSettings, Variant
 from harness.model.endpoint import Endpoint
-from harness.runner.start_up import wait_first_response
 from harness.tests.support.available import only_when_long
 from harness.tests.support.instances import eventually
 from harness.tests.support.patience import patient
-from harness.tests.support.real_projects import QUICK_JVM, load, measured, project_of
+from harness.tests.support.real_projects import QUICK_JVM, load, measured, project_of, up
 from harness.tests.support.sessions import REPOSITORY, command_lines
 from harness.tests.support.tools_here import tools_here
 
@@ -49,7 +48,6 @@ FIELDS = {
 }  # fmt: skip
 #: More lines than a pipe of 64 KiB and a queue of 256 events hold.
 MANY = 1_500
-HEALTH = Request(mix="health", name="health", method="GET", path="/health", expect=Expectation(status=200))
 BODY = b'{"s":"hello"}'
 CHUNK_BYTES = 4096
 
@@ -107,13 +105,8 @@ def logging_service(
         },
         runtime=RuntimeSettings.model_validate({"gc_log": False, **jvm}),
     )  # fmt: skip
-    build = launcher.build(wanted, variant)
-    instance = launcher.launch(LaunchSpec(implementation=wanted, variant=variant, build=build, folder=folder))
-    try:
-        wait_first_response(instance, HEALTH, patient(60))
+    with up(launcher, wanted, variant, folder) as instance:
         yield instance
-    finally:
-        instance.stop()
 
 
 def ask(endpoint: Endpoint, n_requests: int) -> int:
