@@ -49,6 +49,14 @@ blocks = {blocks}
 {loads}"""
 
 
+def make_empty_project(root: Path) -> Path:
+    """Lay out a project without any workload, service or experiment."""
+    (root / "harness" / "model").mkdir(parents=True, exist_ok=True)
+    for marker in ("pyproject.toml", "requirements.lock"):
+        (root / marker).write_text("")
+    return root
+
+
 def write_experiment(
     root: Path,
     name: str,
@@ -64,9 +72,7 @@ def write_experiment(
     ``variants`` and ``loads``: name -> what stands in its table; the first of each is the reference, and what is
     offered. ``more`` is TOML: further keys, then tables.
     """
-    (root / "harness" / "model").mkdir(parents=True, exist_ok=True)
-    for marker in ("pyproject.toml", "requirements.lock"):
-        (root / marker).write_text("")
+    make_empty_project(root)
     file = root / "harness" / "experiments" / f"{name}.toml"
     file.parent.mkdir(exist_ok=True)
     text = EXPERIMENT.format(

@@ -7,7 +7,6 @@ Each stack is a real one: nothing of ``harness/`` knows these services.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,8 +16,9 @@ import pytest
 
 from harness.model import Outcome, TrialRecord
 from harness.store import Store
-from harness.tests.support.available import PROJECT, only_when_long, program_or_not_run
-from harness.tests.support.sessions import running_with
+from harness.tests.support.available import only_when_long, program_or_not_run
+from harness.tests.support.command import run_apart
+from harness.tests.support.sessions import make_empty_project, running_with
 
 PYTHON = """import itertools, json, os, signal, sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -160,10 +160,8 @@ ASKED = dict.fromkeys(("gin", "spring"), ("--requests", "hello.curl"))
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A project without any workload, service or experiment of its own, and a folder beside it."""
-    for name in ("project/harness/model", "elsewhere"):
-        (tmp_path / name).mkdir(parents=True)
-    for name in ("pyproject.toml", "requirements.lock"):
-        (tmp_path / "project" / name).write_text("")
+    make_empty_project(tmp_path / "project")
+    (tmp_path / "elsewhere").mkdir()
     return tmp_path
 
 
@@ -175,11 +173,7 @@ def service(root: Path, name: str, files: dict[str, str]) -> Path:
 
 
 def rematch(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "REMATCH_ROOT": str(root / "project"), "PYTHONPATH": str(PROJECT)}
-    done = subprocess.run(
-        [sys.executable, "-m", "harness", *words],
-        cwd=root / "elsewhere", env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = run_apart(root / "project", *words, folder=root / "elsewhere")
     # builds of the services of this test lie below its project
     assert not running_with(str(root / "project" / ".cache" / "builds")), done.stderr
     return done
