@@ -32,7 +32,6 @@ FOLDER = ROOT / "notebooks"
 ALL = sorted(FOLDER.rglob("*.ipynb"))
 #: What a notebook may import besides the project.
 LIBRARIES = {"matplotlib", "numpy", "pandas", "scipy", "seaborn"}
-WORKSHOP = "workshop/02-one-trial"
 ANALYSES = {one.name: one for one in analysis_notebooks(ROOT)}
 #: notebook -> the experiments it reads of the made-up project
 ANALYSIS = {name: ",".join((*one.experiments, *one.optional)) for name, one in ANALYSES.items()}
@@ -163,9 +162,9 @@ def _in_project(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", some_in_every_run(ANALYSIS, IN_EVERY_RUN[1:], "each notebook twice"))
 def test_a_notebook_executed_again_gives_the_same_numbers(project: Path, name: str) -> None:
     with Shell(project, name, profile="smoke", experiments=ANALYSIS[name]) as shell:
-        shell.execute(range(len(shell.cells)))
+        shell.execute()
         first = snapshot(project)
-        shell.execute(range(len(shell.cells)))
+        shell.execute()
     assert snapshot(project) == first
     published = read_values(project)
     assert any(entry["notebook"] == name for entry in published.values())
@@ -179,7 +178,7 @@ def test_a_notebook_executed_again_gives_the_same_numbers(project: Path, name: s
 def test_a_notebook_in_a_kernel_of_its_own_publishes_what_it_publishes_in_a_shell(project: Path) -> None:
     name = "31-startup"
     with Shell(project, name, profile="smoke", experiments=ANALYSIS[name]) as shell:
-        shell.execute(range(len(shell.cells)))
+        shell.execute()
     here = snapshot(project)
     client = opened(project, name, profile="smoke", experiments=ANALYSIS[name])
     with client.setup_kernel():
@@ -202,34 +201,6 @@ def test_a_notebook_opened_alone_shows_the_same_and_leaves_the_paper_as_it_is(
     assert capsys.readouterr().out.startswith("strings-rounds: measured here, session smoke-local-1 of ")
     assert {"payload": "128", "variant": "java-jdkhttp"} in shown[["payload", "variant"]].to_dict("records")
     assert snapshot(project) == before
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        {'"throughput_per_s", "off"': '"latency_p50_s", "off"'},
-        {'"throughput_per_s", "off"': '"cpu_s_per_request", "off"'},
-        {'"throughput_per_s", "off"': '"latency_p99_s", "off"'},
-        {', "off"\n': ', "on"\n'},
-        {'profile = "sample"': 'profile = "smoke"'},
-    ],
-    ids=["as it is", "median", "CPU", "p99", "logging", "profile"],
-)
-def test_the_workshop_and_each_of_its_exercises_run(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, str]
-) -> None:
-    sample = {'profile = "sample"': 'profile = "newest"'}  # the made-up session is measured here
-    changes = changes if "profile" in str(changes) else sample | changes
-    if ', "off"\n' in changes:  # a smoke session has no trial with logging
-        project = lay_project(tmp_path, profile="quick", experiments=("strings-rounds",))
-        tidy_all(StageParameters(profile="quick", experiments="strings-rounds"), root=project)
-        monkeypatch.setenv("REMATCH_ROOT", str(project))
-    unit: Any = execute_in_process(project, WORKSHOP, changes, publishing=False)
-    assert set(unit["trials"]["logging"]) == {unit["logging"]}
-    assert unit["values"].notna().to_numpy().all()
-    better, other = (unit["values"].mean()[unit["order"][arm]] for arm in ("better on average", "than"))
-    assert (unit["sign"] * (better.to_numpy() - other.to_numpy()) >= 0).all()
 
 
 @pytest.mark.parametrize("name", BARE)
