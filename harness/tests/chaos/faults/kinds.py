@@ -31,8 +31,7 @@ Mark = Callable[[], None]
 LEFT_BYTES = 32 << 10
 #: The kernel's own range of ports where few are left; above it and below it all are taken.
 FIRST_PORT, LAST_PORT, FREE_PORTS = 32000, 32063, 1
-#: How long a link is silent: longer than the agent waits.
-SILENT_S = 6.0
+#: How long a generator stands still.
 PAUSE_S = 0.8
 _TAKE_PORTS = """
 import resource, socket, sys
@@ -160,21 +159,6 @@ def clock_stepped(here: Stage, mark: Mark) -> Steps:
     yield None
 
 
-def link_cut(here: Stage, mark: Mark) -> Steps:
-    """The link to a far host is silent for longer than the agent waits."""
-    if here.link is None:
-        not_run(why_not() or "no link to cut")
-    session = yield {}
-    here.under_load(session)
-    mark()
-    here.link.cut()
-    try:
-        session.ended(SILENT_S)
-    finally:
-        here.link.join()
-    yield None
-
-
 def power_lost(here: Stage, mark: Mark) -> Steps:
     """The session is killed, and of what it wrote only what was synced is certain to be there."""
     below, record = here.root / "data" / "raw", here.root.parent / "syncs"
@@ -208,7 +192,6 @@ FAULTS = {
     "database killed": Fault(scene="bank", steps=killed("database"), kills="database"),
     "upstream killed": Fault(scene="clients", steps=killed("upstream"), kills="upstream"),
     "agent killed": Fault(scene="remote", steps=killed("agent")),
-    "link cut": Fault(scene="remote", steps=link_cut),
     "disk full": Fault(scene="strings", steps=disk_full),
     "data read-only": Fault(scene="strings", steps=data_read_only),
     "few open files": Fault(scene="strings", steps=few_open_files),

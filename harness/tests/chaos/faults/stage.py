@@ -18,7 +18,6 @@ from pathlib import Path
 import psutil
 
 from harness.store import SessionFolder, Store
-from harness.tests.support import namespace
 from harness.tests.support.available import program_or_not_run
 from harness.tests.support.patience import patient
 from harness.tests.support.postgres import reachable_folder
@@ -77,11 +76,10 @@ class Session:
 
 @dataclass
 class Stage:
-    """One project ready to be measured, by one session at a time. ``link``: that of a far host, where there is one."""
+    """One project ready to be measured, by one session at a time."""
 
     root: Path
     host: str = "local"
-    link: namespace.Namespace | None = None
     before: frozenset[int] = frozenset()
 
     @property
@@ -206,29 +204,19 @@ def stage(scene: str) -> Iterator[Stage]:
         ready = Stage(root)
         if scene == "remote":
             ready.host = "far"
-            ready.link = stack.enter_context(_far(base, root, programs[tool]))
+            stack.callback(_far(base, root, programs[tool]).die)
         ready.before = frozenset(belonging_to(root))
         stack.callback(ready.end)
         yield ready
 
 
-@contextlib.contextmanager
-def _far(base: Path, root: Path, generator: Path) -> Iterator[namespace.Namespace | None]:
-    """Start an sshd that finds the load tool, behind a link where there can be one; ``hosts.toml`` calls it ``far``."""
-    link = None if namespace.why_not() is not None else namespace.Namespace()
-    with contextlib.ExitStack() as stack:
-        if link is not None:
-            stack.callback(link.remove)
-            link.make()
-        # none of the user's own start-up files: they take time, and can be left locked when a fault kills them
-        environment = {"HOME": str(base), "PATH": f"{generator.parent}:{os.environ['PATH']}"}
-        sshd = Sshd(
-            base / "sshd", address=link.far if link else "127.0.0.1", prefix=link.prefix if link else (),
-            environment=environment,
-        )  # fmt: skip
-        sshd.start()
-        stack.callback(sshd.die)
-        settings = sshd.settings(root / "far", grace_s=5.0).model_dump(exclude_none=True)
-        lines = [f"{name} = {json.dumps(value)}" for name, value in settings.items()]
-        (root / "hosts.toml").write_text("\n".join(["[hosts.far]", *lines, ""]))
-        yield link
+def _far(base: Path, root: Path, generator: Path) -> Sshd:
+    """Start an sshd that finds the load tool; ``hosts.toml`` calls it ``far``."""
+    # none of the user's own start-up files: they take time, and can be left locked when a fault kills them
+    environment = {"HOME": str(base), "PATH": f"{generator.parent}:{os.environ['PATH']}"}
+    sshd = Sshd(base / "sshd", environment=environment)
+    sshd.start()
+    settings = sshd.settings(root / "far", grace_s=5.0).model_dump(exclude_none=True)
+    lines = [f"{name} = {json.dumps(value)}" for name, value in settings.items()]
+    (root / "hosts.toml").write_text("\n".join(["[hosts.far]", *lines, ""]))
+    return sshd
