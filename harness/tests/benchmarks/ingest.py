@@ -42,7 +42,9 @@ def bench_ingest(root: Path) -> list[Ratio]:
     with tempfile.TemporaryDirectory(prefix="rematch-bench-") as name:
         files = {n: write_load(Path(name) / f"{n}.jtl", closed_load(100, n // 100, 0.05)) for n in SIZES}
         small, middle, large = SIZES
-        report = {n: (sys.executable, "-m", "harness", "report", str(file), "--json") for n, file in files.items()}
+        report = {
+            n: (sys.executable, "-m", "harness", "report", str(file), "--json") for n, file in files.items()
+        }
         pandas = (sys.executable, "-c", SCRIPT, str(files[large]))
         take(report[small])  # not counted: makes byte code, warms the file cache
         taken: dict[int, list[Taken]] = {n: [] for n in SIZES}

@@ -31,11 +31,19 @@ def bench_overhead(root: Path) -> list[Ratio]:
     for record in records:
         for phase in record.phases:
             spent[phase.name] += phase.end.monotonic_s - phase.start.monotonic_s
-        spent["between phases: boundaries, logs, record"] += record.ended.monotonic_s - record.started.monotonic_s
-    spent["between phases: boundaries, logs, record"] -= sum(spent[phase] for phase in spent if "between" not in phase)
+        spent["between phases: boundaries, logs, record"] += (
+            record.ended.monotonic_s - record.started.monotonic_s
+        )
+    spent["between phases: boundaries, logs, record"] -= sum(
+        spent[phase] for phase in spent if "between" not in phase
+    )
     wall_s = records[-1].ended.wall_epoch_s - records[0].started.wall_epoch_s
     spent["between trials: builds, headroom, packing"] = max(0.0, wall_s - sum(spent.values()))
     measuring_s = sum(spent[phase] for phase in MEASURING[session.header.experiment.kind])
-    print(f"session {session.key}: {len(records)} trials in {wall_s:,.0f} s, {measuring_s / wall_s:.1%} of it measurement")
+    print(
+        f"session {session.key}: {len(records)} trials in {wall_s:,.0f} s, {measuring_s / wall_s:.1%} of it measurement"
+    )
     n = len(records)
-    return [Ratio(name, [s / n], "s a trial", "the session", (wall_s / n,)) for name, s in spent.most_common()]
+    return [
+        Ratio(name, [s / n], "s a trial", "the session", (wall_s / n,)) for name, s in spent.most_common()
+    ]

@@ -45,7 +45,11 @@ class Ratio(NamedTuple):
             return None
         if self.of_value:
             return judge(self.limit, self.values, busy)
-        return None if self.ratio is None else judge(self.limit, [x / median(self.peers) for x in self.values], busy)
+        return (
+            None
+            if self.ratio is None
+            else judge(self.limit, [x / median(self.peers) for x in self.values], busy)
+        )
 
     def text(self, busy: float | None) -> str:
         """Return the line that is printed."""

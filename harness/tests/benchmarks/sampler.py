@@ -63,7 +63,9 @@ def _two_processes() -> Iterator[tuple[int, int]]:
 def _own(pids: tuple[int, int], folder: Path, glancer: PythonTicks) -> tuple[float, int]:
     """Return percent of a core, and ticks that were missed."""
     stats = {pid: stat for pid in pids if (stat := read_stat(pid)) is not None}
-    watched = {f"process {pid}": Watched(pid=pid, start_ticks=stat.start_ticks) for pid, stat in stats.items()}
+    watched = {
+        f"process {pid}": Watched(pid=pid, start_ticks=stat.start_ticks) for pid, stat in stats.items()
+    }
     cpu_s = time.process_time()
     sampler = Sampler(
         watched, samples=folder / "samples.csv", machine=folder / "machine.csv", hz=HZ, glancer=glancer

@@ -13,14 +13,7 @@ import typer
 
 from harness.cli.app import app
 from harness.definitions import experiment_files
-from harness.publish.artifact_page import (
-    BEGIN,
-    END,
-    ArtifactClaim,
-    read_claims,
-    tables,
-    working_s,
-)
+from harness.publish.artifact_page import BEGIN, END, ArtifactClaim, read_claims, tables, working_s
 from harness.tests.support.available import PROJECT as ROOT
 from harness.tests.support.command import run_here
 from harness.tests.support.golden_values import read_golden

@@ -90,7 +90,13 @@ def test_the_lock_satisfies_every_requirement_and_pins_each_by_hash() -> None:
 
 
 def test_no_file_of_set_up_names_a_registrys_host_or_a_folder_of_one_machine() -> None:
-    hosts = ["pypi" + ".org", "files.python" + "hosted", "maven" + ".org", "proxy.golang" + ".org", "deb.debian" + ".org"]
+    hosts = [
+        "pypi" + ".org",
+        "files.python" + "hosted",
+        "maven" + ".org",
+        "proxy.golang" + ".org",
+        "deb.debian" + ".org",
+    ]
     files = [file for file in (PROJECT / "setup").rglob("*") if file.suffix in (".py", ".sh", ".txt", ".xml")]
     files += [
         PROJECT / name

@@ -45,7 +45,9 @@ def test_a_value_an_end_a_unit_or_a_verdict_that_changed_is_named(changed: Golde
 
 
 def test_a_difference_in_the_last_digits_of_a_processor_is_none() -> None:
-    assert differences(PUBLISHED, {**PUBLISHED, "a.ratio.java": RATIO._replace(value=1.357 * (1 + 1e-12))}) == []
+    assert (
+        differences(PUBLISHED, {**PUBLISHED, "a.ratio.java": RATIO._replace(value=1.357 * (1 + 1e-12))}) == []
+    )
 
 
 def test_a_missing_and_a_new_value_are_named() -> None:

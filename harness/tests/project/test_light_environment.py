@@ -64,7 +64,9 @@ def test_kernel_and_completion_do_without_what_is_spared(tmp_path: Path) -> None
 def test_reading_takes_the_light_environment_and_measuring_and_testing_take_all() -> None:
     assert all(scope.is_light(*one) for one in (("workshop", "quick"), ("lab", "quick"), ("paper", "sample")))
     assert not any(scope.is_light("paper", profile) for profile in ("smoke", "quick", "full"))
-    assert not any(scope.is_light(purpose, "quick") for purpose in ("all", "test", "kick-tires", "generators"))
+    assert not any(
+        scope.is_light(purpose, "quick") for purpose in ("all", "test", "kick-tires", "generators")
+    )
 
 
 def test_the_full_environment_serves_readers_and_the_light_one_serves_nobody_else(tmp_path: Path) -> None:

@@ -49,7 +49,9 @@ def test_every_line_of_a_table_names_a_test_or_says_that_there_is_none(page: str
     for cell in cells:
         tests = re.findall(r"`([^`]+)`", cell)
         assert cell.startswith(BARE) or any((TESTS / name).exists() for name in tests), cell
-        assert all((TESTS / name).exists() for name in tests if re.fullmatch(r"(?:[a-z_]+/)*[a-z_]+\.py", name)), cell
+        assert all(
+            (TESTS / name).exists() for name in tests if re.fullmatch(r"(?:[a-z_]+/)*[a-z_]+\.py", name)
+        ), cell
 
 
 @pytest.mark.parametrize("page", RECIPES)
@@ -60,7 +62,9 @@ def test_the_steps_of_a_recipe_are_numbered_and_a_command_proves_them(page: str)
 
 
 def test_the_page_of_the_architecture_has_every_package_and_the_floors_of_the_import_contract() -> None:
-    folders = {path.name for path in (PROJECT / "harness").iterdir() if path.is_dir() and path.name[0] not in "_."}
+    folders = {
+        path.name for path in (PROJECT / "harness").iterdir() if path.is_dir() and path.name[0] not in "_."
+    }
     rows = [line.split("`")[1].rstrip("/") for line in ARCHITECTURE.splitlines() if line.startswith("| `")]
     assert set(rows) >= folders
     modules = {path.name for path in (PROJECT / "harness").glob("*.py") if not path.name.startswith("__")}
@@ -68,6 +72,8 @@ def test_the_page_of_the_architecture_has_every_package_and_the_floors_of_the_im
     for name in set(re.findall(r"`([a-z_]+/(?:[a-z_]+/)*(?:[a-z_]+\.py)?)`", ARCHITECTURE)):
         assert any((PROJECT / base / name).exists() for base in ("", "harness", "harness/analysis")), name
     pyproject = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))
-    layers = next(one["layers"] for one in pyproject["tool"]["importlinter"]["contracts"] if one["type"] == "layers")
+    layers = next(
+        one["layers"] for one in pyproject["tool"]["importlinter"]["contracts"] if one["type"] == "layers"
+    )
     block = ARCHITECTURE.partition("## What may import what")[2].split("```")[1].strip().splitlines()
     assert block == [layer.replace("(", "").replace(")", "") for layer in layers if layer != "__main__"]

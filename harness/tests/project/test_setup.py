@@ -15,7 +15,6 @@ from setup import jdk_debian, pip_settings, python_env, wheels
 PROJECT = Path(__file__).resolve().parents[3]
 
 
-
 def test_what_pip_is_told_is_told_to_uv(tmp_path: Path) -> None:
     listing = (
         "global.index-url='https://index.example/simple'\n"
@@ -87,7 +86,6 @@ def test_set_up_itself_imports_nothing_but_the_standard_library() -> None:
     assert done.stdout.strip() == "[]", done.stderr
 
 
-
 def test_links_out_of_an_unpacked_tree_are_turned_inwards(tmp_path: Path) -> None:
     (tmp_path / "etc/java").mkdir(parents=True)
     (tmp_path / "etc/java/a.cfg").write_text("a", encoding="utf-8")
@@ -130,4 +128,3 @@ def test_every_pin_is_one_version_with_hashes() -> None:
         assert all("==" in line for line, kind in zip(lines, kinds, strict=True) if kind == "package"), pin
         assert kinds[0] == "package" and kinds[-1] == "hash", pin
         assert "package package" not in " ".join(kinds), pin
-

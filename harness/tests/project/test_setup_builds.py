@@ -15,7 +15,6 @@ from setup import source_builds
 PROJECT = Path(__file__).resolve().parents[3]
 
 
-
 @pytest.mark.parametrize("name", source_builds.GO_PROGRAMS)
 def test_a_generator_in_go_is_the_version_that_its_module_file_names_with_hashes(name: str) -> None:
     row, folder = source_builds.GO_PROGRAMS[name], PROJECT / source_builds.go_module(name)

@@ -35,13 +35,11 @@ class _Handler(Handler):
             # broken, and with it the connection, when they do not come
             self.server.together.wait(patient(20))
 
-    def do_POST(self) -> None:
+    def respond(self) -> None:
         body = self.body().decode()
         with self.server.lock:
             status, answer = self.server.reply(self.command, self.path, body, self.headers.get("X-Owner"))
         self.answer(status, answer)
-
-    do_GET = do_POST
 
 
 class AccountsServer(Server):

@@ -25,11 +25,21 @@ ANSWERS = {
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers in one segment, and says nothing on stderr. Subclasses have ``do_GET`` or ``do_POST``."""
+    """Answers in one segment, and says nothing on stderr. Subclasses have ``respond``."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     wbufsize = -1  # headers and body in one segment
+
+    def respond(self) -> None:
+        """Answer a request, of whichever method."""
+        raise NotImplementedError
+
+    def do_GET(self) -> None:
+        self.respond()
+
+    def do_POST(self) -> None:
+        self.respond()
 
     def body(self) -> bytes:
         """Read the body of a request."""
@@ -91,7 +101,7 @@ class _Counting(Handler):
         with self.server.lock:
             self.server.n_connections += 1
 
-    def do_POST(self) -> None:
+    def respond(self) -> None:
         body = self.body()
         with self.server.lock:
             self.server.seen[self.path] += 1
@@ -101,8 +111,6 @@ class _Counting(Handler):
         if self.server.delay_s:
             time.sleep(self.server.delay_s)
         self.answer(500 if self.path == "/500" else 200, ANSWERS.get(self.path, RIGHT))
-
-    do_GET = do_POST
 
 
 class AnsweringServer(Server):

@@ -77,10 +77,7 @@ class Shell:
             self._shell.display_trap.hook = CapturingDisplayHook(  # type: ignore[no-untyped-call]  # IPython has no types
                 shell=self._shell, outputs=results
             )
-            with (
-                patch.dict(os.environ, {PUBLISHING: str(self._root / GENERATED)}),
-                capture_output() as said,
-            ):
+            with patch.dict(os.environ, {PUBLISHING: str(self._root / GENERATED)}), capture_output() as said:
                 ended = self._shell.run_cell("".join(cell["source"]))  # type: ignore[no-untyped-call]  # nor has this
                 ended.raise_error()
             if "parameters" in cell["metadata"].get("tags", ()):

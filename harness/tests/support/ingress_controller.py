@@ -26,7 +26,7 @@ ADDRESS = ("127.93.0.1", 80)
 class _Forwarding(Handler):
     server: IngressServer
 
-    def do_GET(self) -> None:
+    def respond(self) -> None:
         """Send the request on and its answer back."""
         if self.server.backend is None:
             self.answer(404, b"")
@@ -36,8 +36,6 @@ class _Forwarding(Handler):
             connection.request(self.command, self.path, self.body(), dict(self.headers))
             answer = connection.getresponse()
             self.answer(answer.status, answer.read())
-
-    do_POST = do_GET
 
 
 class IngressServer(Server):

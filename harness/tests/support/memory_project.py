@@ -24,6 +24,7 @@ LIMIT = re.fullmatch(r"(\\d+)MiB", os.environ.get("GOMEMLIMIT", "0MiB"))
 HELD = b"x" * (int(LIMIT[1]) << 20)
 """
 
+
 def make_memory_project(root: Path, *, multiple: str = "2x", settings: str = "", rate: int = 200) -> Path:
     """Lay the project out; ``settings`` are what the Go variant at equal memory is told, as TOML."""
     make_session_project(root)

@@ -65,7 +65,8 @@ def project_of(
         (root / name).symlink_to(REPOSITORY / name, target_is_directory=True)
     quick = f"\nruntime = {{ jvm_flags = {json.dumps(QUICK_JVM)} }}"
     rows = {
-        name: f'implementation = "{name}"\nsettings = {{ {told} }}' + (quick if name.startswith("java-") else "")
+        name: f'implementation = "{name}"\nsettings = {{ {told} }}'
+        + (quick if name.startswith("java-") else "")
         for name, told in variants.items()
     }
     more = f'kind = "load"\nmix = "{mix}"\n{backing}\n{factors}'
@@ -88,13 +89,21 @@ HEALTH = Request(mix="health", name="health", method="GET", path="/health", expe
 
 @contextmanager
 def up(
-    launcher: ProcessLauncher, implementation: Implementation, variant: Variant, folder: Path, **environment: str
+    launcher: ProcessLauncher,
+    implementation: Implementation,
+    variant: Variant,
+    folder: Path,
+    **environment: str,
 ) -> Iterator[ProcessInstance]:
     """Build and launch a real service without a session; yield it when it answers."""
     build = launcher.build(implementation, variant)
     instance = launcher.launch(
         LaunchSpec(
-            implementation=implementation, variant=variant, build=build, folder=folder, environment=environment
+            implementation=implementation,
+            variant=variant,
+            build=build,
+            folder=folder,
+            environment=environment,
         )
     )
     try:

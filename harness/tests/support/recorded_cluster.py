@@ -30,13 +30,7 @@ from harness.launchers.kubernetes_objects import (
     namespace,
     service,
 )
-from harness.launchers.kubernetes_pods import (
-    condition_moments,
-    event_moments,
-    name_of,
-    trouble,
-    uid_of,
-)
+from harness.launchers.kubernetes_pods import condition_moments, event_moments, name_of, trouble, uid_of
 from harness.launchers.kubernetes_start import controller_of, ingress_address
 
 RECORDED = Path(__file__).parents[1] / "golden" / "kubernetes" / "answers.json"

@@ -95,6 +95,7 @@ def plain_part(record: TrialRecord) -> Any:
 
 def when(holds: Callable[[], bool], act: Callable[[], object]) -> Callable[[], None]:
     """Return what waits for something and then acts, for a thread beside a session."""
+
     def wait() -> None:
         assert eventually(holds, within_s=60)
         act()

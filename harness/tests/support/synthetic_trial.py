@@ -174,9 +174,7 @@ def _warm_up(spec: WarmUpSpec, per_s: float, is_jvm: bool) -> WarmUpRecord:
 def in_container(record: TrialRecord) -> TrialRecord:
     """The same trial as if it had been made in a container, whose group holds less than its process."""
     assert record.instance is not None
-    at_stop = records.group_reading(
-        GROUP_BYTES, cpu_s=2.5, rss_bytes=GROUP_BYTES + 2**20, process_cpu_s=2.4
-    )
+    at_stop = records.group_reading(GROUP_BYTES, cpu_s=2.5, rss_bytes=GROUP_BYTES + 2**20, process_cpu_s=2.4)
     container = ContainerRecord(
         engine="0.0", image_id="sha256:0", image_bytes=sum(LAYERS_BYTES), layer_bytes=LAYERS_BYTES, network="host",
         user="0", cpuset=None, cpu_quota=1.0, memory_limit_bytes=None, create_s=0.125, start_s=0.5, at_stop=at_stop,

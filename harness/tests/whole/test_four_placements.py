@@ -50,12 +50,7 @@ from harness.tests.support.remote_sessions import (
     remote_ledger_assembly,
     shape,
 )
-from harness.tests.support.sessions import (
-    LIMITS,
-    calm_alone,
-    make_session_project,
-    tiny_assembly,
-)
+from harness.tests.support.sessions import LIMITS, calm_alone, make_session_project, tiny_assembly
 from harness.tests.support.sshd import Sshd
 
 

@@ -28,13 +28,7 @@ from harness.backing.upstream import Upstream
 from harness.definitions import load_implementations
 from harness.hosts.local import LocalHost
 from harness.launchers.process import ProcessInstance, ProcessLauncher
-from harness.model import (
-    BackingName,
-    BackingSettings,
-    Implementation,
-    RuntimeSettings,
-    Variant,
-)
+from harness.model import BackingName, BackingSettings, Implementation, RuntimeSettings, Variant
 from harness.model.endpoint import Endpoint
 from harness.tests.chaos.watch import peak_bytes
 from harness.tests.support.answering_server import Handler, Server, serving
@@ -149,7 +143,7 @@ class _Answering(Handler):
         with contextlib.suppress(OSError):  # the service closed it in the middle of an answer
             super().finish()
 
-    def do_GET(self) -> None:
+    def respond(self) -> None:
         kind = self.path.split("/")[1]
         body = self.server.wrong.get(kind, RIGHT[kind])
         endless = self.server.endless and kind in self.server.wrong
@@ -282,7 +276,9 @@ def started(
                 settings=BackingSettings(seed=SEEDS.get(workload)),
             )
             environment = cleanup.enter_context(running(wanted.needs, sources, need, tmp_path))
-            return cleanup.enter_context(up(launcher, wanted, small(wanted, variant), tmp_path, **environment))
+            return cleanup.enter_context(
+                up(launcher, wanted, small(wanted, variant), tmp_path, **environment)
+            )
 
         yield start
 
@@ -362,7 +358,9 @@ def asking(launcher: ProcessLauncher, upstream: AnUpstream, tmp_path: Path) -> I
             wanted = implementation(workload, variant.implementation)
             bounded = variant.model_copy(update={"settings": {**variant.settings, **bounds}})
             environment = {"UPSTREAM_URL": upstream.url, **nobody}
-            return cleanup.enter_context(up(launcher, wanted, small(wanted, bounded), tmp_path, **environment))
+            return cleanup.enter_context(
+                up(launcher, wanted, small(wanted, bounded), tmp_path, **environment)
+            )
 
         yield start
 

@@ -39,7 +39,10 @@ LOGGERS = {
 }
 EVERY = [(service, logger) for service, names in LOGGERS.items() for logger in names]
 ASYNCHRONOUS = ("java-helidon", "logback-async")
-SYNCHRONOUS = [*(pair for pair in EVERY if pair != ASYNCHRONOUS), *((service, "by-hand") for service in LOGGERS)]
+SYNCHRONOUS = [
+    *(pair for pair in EVERY if pair != ASYNCHRONOUS),
+    *((service, "by-hand") for service in LOGGERS),
+]
 #: What every run tries with a slow and with no reader; the others begin and end alike.
 IN_EVERY_RUN = (("go-nethttp", "slog-json"), ("java-helidon", "logback"), ASYNCHRONOUS)
 FIELDS = {
@@ -119,7 +122,9 @@ def ask(endpoint: Endpoint, n_requests: int) -> int:
 
 def few_in_every_run(pairs: Iterable[tuple[str, str]]) -> list[ParameterSet]:
     return [
-        pytest.param(*pair, marks=() if pair in IN_EVERY_RUN else only_when_long("each logger of each service"))
+        pytest.param(
+            *pair, marks=() if pair in IN_EVERY_RUN else only_when_long("each logger of each service")
+        )
         for pair in pairs
     ]
 
@@ -224,7 +229,9 @@ def _kill_reader(root: Path) -> None:
 
     assert eventually(found, within_s=120)
     for pid, line in command_lines().items():
-        if any(word.startswith(bytes(root)) and word.endswith(b"/line_reader.py") for word in line.split(b"\0")):
+        if any(
+            word.startswith(bytes(root)) and word.endswith(b"/line_reader.py") for word in line.split(b"\0")
+        ):
             os.kill(pid, signal.SIGKILL)
 
 

@@ -143,7 +143,15 @@ def ports_taken(here: Stage, mark: Mark) -> Steps:
         session = yield {"prefix": network.prefix}
         here.under_load(session)
         mark()
-        argv = [*network.prefix, sys.executable, "-I", "-c", _TAKE_PORTS, str(FIRST_PORT), str(LAST_PORT - FREE_PORTS)]
+        argv = [
+            *network.prefix,
+            sys.executable,
+            "-I",
+            "-c",
+            _TAKE_PORTS,
+            str(FIRST_PORT),
+            str(LAST_PORT - FREE_PORTS),
+        ]
         with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as taker:
             assert taker.stdout is not None
             taker.stdout.readline()

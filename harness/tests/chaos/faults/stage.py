@@ -87,7 +87,10 @@ class Stage:
         return Store(self.root).session(NAME, f"smoke-{self.host}-1")
 
     def start(
-        self, *words: str, prefix: tuple[str, ...] = (), changes: Mapping[str, Mapping[str, object]] | None = None
+        self,
+        *words: str,
+        prefix: tuple[str, ...] = (),
+        changes: Mapping[str, Mapping[str, object]] | None = None,
     ) -> Session:
         """Start the session, or go on with it; ``changes``: as ``altered`` has them, ``prefix``: words before it."""
         argv = [
@@ -117,7 +120,9 @@ class Stage:
         else:
             notes = [path for path in (self.root / ".cache/running").glob("*.json") if role_of(path) == role]
         for note in notes:
-            with contextlib.suppress(OSError, ValueError, KeyError, psutil.Error):  # written, or gone, meanwhile
+            with contextlib.suppress(
+                OSError, ValueError, KeyError, psutil.Error
+            ):  # written, or gone, meanwhile
                 process = psutil.Process(read_json(note)["pid"])
                 if process.status() != psutil.STATUS_ZOMBIE:
                     return process

@@ -39,8 +39,8 @@ from harness.report.samples import summarise_samples
 from harness.store import SessionFolder
 from harness.store.archive import CHECKSUM, SUFFIX
 from harness.store.layout import HEADER
-from harness.tests.store.hostile_blocks import HOSTILE_BLOCKS
 from harness.tests.chaos.files.mutate import hostile, mutated
+from harness.tests.store.hostile_blocks import HOSTILE_BLOCKS
 from harness.workloads import load_all_requests, load_cases
 
 #: A small bundled session; its archive and its files are changed. Its files are entries of their own.
