@@ -145,7 +145,9 @@ class ProcessReader:
         try:
             cpu_ns = time.clock_gettime_ns(self.clock)
             # last, because it proves that the clock was this process's
-            fields = os.pread(self.statm, 64, 0).split(None, 2)  # the whole address space, what of it is resident
+            fields = os.pread(self.statm, 64, 0).split(
+                None, 2
+            )  # the whole address space, what of it is resident
         except OSError:
             return None
         return reading_of(cpu_ns, int(fields[0]), int(fields[1])) if len(fields) > 1 else None

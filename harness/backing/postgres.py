@@ -17,19 +17,17 @@ import shutil
 import stat
 import tempfile
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from harness.backing.base import BackingNeed
-from harness.errors import InputError, MissingTool
-from harness.hosts.measuring import MeasuringHost
-from harness.model import BackingName
-from harness.toolchains import Tool, require_package
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
+
+from harness.backing.base import BackingNeed
 from harness.errors import HostError, InputError, MissingTool
 from harness.hosts.base import Command
-from harness.model import BackingSettings
-from harness.toolchains import Tool
+from harness.hosts.measuring import MeasuringHost
+from harness.model import BackingName, BackingSettings
+from harness.toolchains import Tool, require_package
 
 if TYPE_CHECKING:
     from harness.backing.postgres_database import Databases, Lent

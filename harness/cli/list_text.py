@@ -10,7 +10,7 @@ from typing import Any
 
 from harness import session
 from harness.cli.lines import counted, say, table
-from harness.definitions import experiment_files, load_study
+from harness.definitions import experiment_files, load_study, usual_launcher
 from harness.errors import RematchError
 from harness.project import find_root
 from harness.session.availability import variant_reasons
@@ -35,7 +35,7 @@ def show(experiment: str | None, launcher: str | None, *, as_json: bool) -> None
     parts: dict[str, session.Assembly] = {}
     rows = []
     for name in names:
-        word = launcher or session.usual_launcher(root, name)
+        word = launcher or usual_launcher(root, name)
         if not parts:
             parts[word] = session.assemble(root, launcher=word)
         elif word not in parts:  # tools are looked for once: it takes longer than all else

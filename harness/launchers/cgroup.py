@@ -122,7 +122,9 @@ def sweep_groups(root: Path = Path("/")) -> tuple[Path, ...]:
         return ()
     swept: list[Path] = []
     for top in dict.fromkeys(parents.values()):
-        while (top.parent / "cgroup.procs").exists():  # who made it may have stood in another group than we do
+        while (
+            top.parent / "cgroup.procs"
+        ).exists():  # who made it may have stood in another group than we do
             top = top.parent
         for folder in sorted(top.rglob(f"{PREFIX}*-*-*")):
             pid, ticks = folder.name.removeprefix(PREFIX).split("-")[:2]

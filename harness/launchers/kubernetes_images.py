@@ -140,7 +140,13 @@ def registry(host: Host, environment: Mapping[str, str]) -> ImageStore:
     verify = "false" if plain else "true"
     return ImageStore(
         host=host,
-        bring=("skopeo", "copy", f"--dest-tls-verify={verify}", "docker-archive:{archive}", "docker://{image}"),
+        bring=(
+            "skopeo",
+            "copy",
+            f"--dest-tls-verify={verify}",
+            "docker-archive:{archive}",
+            "docker://{image}",
+        ),
         look=("skopeo", "inspect", "--raw", f"--tls-verify={verify}", "docker://{image}"),
         prefix=f"{match['place']}/",
         policy="IfNotPresent",

@@ -21,8 +21,7 @@ from lightkube.resources.core_v1 import Event, Pod
 from harness.agent.cgroup import group_folders
 from harness.errors import HostError, TrialFailure
 from harness.launchers.arguments import ONLY_PODS
-from harness.launchers.kubernetes_cluster import Cluster
-from harness.launchers.kubernetes_cluster import PodsSpec, container_resources
+from harness.launchers.kubernetes_cluster import Cluster, PodsSpec, container_resources
 from harness.launchers.kubernetes_pods import (
     PodProcess,
     Prober,

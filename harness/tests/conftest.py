@@ -53,8 +53,6 @@ LONGEST = (
 WITH_MAVEN = (
     "whole/test_request_logs.py",
     "session/test_open_files.py",
-    "whole/test_four_placements_by_command.py",
-    "whole/test_killed_in_mid_load.py",
     "whole/test_large_bodies.py",
 )
 

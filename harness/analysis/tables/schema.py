@@ -350,7 +350,10 @@ def page() -> str:
 
 
 def _table(described: Sequence[Column]) -> list[str]:
-    lines = ["| column | type | unit | may be empty | least | values | meaning |", "|---|---|---|---|--:|---|---|"]
+    lines = [
+        "| column | type | unit | may be empty | least | values | meaning |",
+        "|---|---|---|---|--:|---|---|",
+    ]
     for column in described:
         values = ", ".join(f"`{value}`" for value in column.allowed)
         least, empty = "" if column.minimum is None else column.minimum, "no" if column.required else "yes"

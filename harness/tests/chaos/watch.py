@@ -1,89 +1,102 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a running session holds: read from outside, from /proc and its folders."""
+"""What a process holds, and whether it grows with the number of trials; read from outside."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from statistics import median
+from typing import Literal, NamedTuple
+
+from scipy import stats
 
 from harness.agent.processes import read_stat
 
-_SAID = re.compile(r": (\d+)/(\d+) trials(?:, \d+ not ok)?(?:, about ([^:]+) left)?: ")
 #: What of a process only the process can give back. Pages of files, such as those of programs and libraries, are left
 #: out: the kernel takes them when memory is short, and maps them when they are used.
 _OWN_MEMORY = ("RssAnon", "RssShmem", "VmSwap")
-_UNITS = {"h": 3600, "min": 60, "s": 1}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Said:
-    """The last line of progress."""
-
-    done: int
-    total: int
-    left_s: float | None
+#: What builds up once, such as pools and caches, is no leak: this share of the trials is left out.
+WARM_UP_SHARE = 0.2
+#: Readings that follow each other are alike: the slope and its interval are of one value in each of so many windows.
+WINDOWS = 16
+#: Of these the least value of a window counts: what is left when a trial has ended. A median would change with the
+#: share of its time that a trial has a service and a sampler, and so with the load of the machine.
+LEFT_BEHIND = frozenset({"memory", "descriptors", "threads", "files left on disk"})
+#: The most that 1,000 trials may add, by what is read; memory, disk and logs in bytes.
+LIMITS = {
+    "memory": 2.0 * 2**20,
+    "descriptors": 1.0,
+    "threads": 1.0,
+    "files left on disk": 64.0 * 2**10,
+    "record of a trial": 1024.0,
+    "log a trial": 64.0,
+}
 
 
 def held(pid: int) -> dict[str, float] | None:
-    """Return memory in bytes, descriptors and threads of a process; ``None``: it has ended.
-
-    Memory is what the process has written to, in RAM or swapped out, without the pages of files.
-    """
+    """Return memory in bytes, descriptors and threads of a process; ``None``: it has ended."""
     try:
-        memory = own_memory(Path(f"/proc/{pid}/status").read_text("utf-8", errors="replace"))
+        status = Path(f"/proc/{pid}/status").read_text("utf-8", errors="replace")
         n_descriptors = len(os.listdir(f"/proc/{pid}/fd"))
     except OSError:
         return None
-    stat = read_stat(pid)
-    if stat is None or stat.ended or memory is None:
+    stat, fields = read_stat(pid), dict(line.partition(":")[::2] for line in status.splitlines())
+    if stat is None or stat.ended or not fields.keys() >= set(_OWN_MEMORY):
         return None
-    return {
-        "memory": memory,
-        "descriptors": float(n_descriptors),
-        "threads": float(stat.n_threads),
-    }
+    memory = sum(int(fields[name].split()[0]) << 10 for name in _OWN_MEMORY)
+    return {"memory": float(memory), "descriptors": float(n_descriptors), "threads": float(stat.n_threads)}
 
 
-def own_memory(status: str) -> float | None:
-    """Return the bytes of ``_OWN_MEMORY`` in the text of ``/proc/PID/status``; ``None``: it has no memory any more."""
-    found = dict(line.partition(":")[::2] for line in status.splitlines())
-    if not found.keys() >= set(_OWN_MEMORY):
-        return None
-    return float(sum(int(found[name].split()[0]) << 10 for name in _OWN_MEMORY))
+def peak_bytes(pid: int) -> int:
+    """The most resident memory that a process ever had."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM:"))
 
 
 def bytes_below(folders: Iterable[Path]) -> float:
     """Return the size of all files below some folders, links not followed."""
-    return float(sum(_sizes(folders)))
-
-
-def _sizes(folders: Iterable[Path]) -> Iterator[int]:
+    total = 0
     for folder in folders:
         for base, _, names in os.walk(folder):
             for name in names:
-                with contextlib.suppress(OSError):  # it went while we looked
-                    yield os.lstat(os.path.join(base, name)).st_size
+                with contextlib.suppress(OSError):  # it went meanwhile
+                    total += os.lstat(os.path.join(base, name)).st_size
+    return float(total)
 
 
-def last_said(text: str) -> Said | None:
-    """Return what the lines of progress said last."""
-    found = None
-    for match in _SAID.finditer(text):
-        found = match
-    if found is None:
+class Growth(NamedTuple):
+    """Slope of a series in 1,000 trials by Theil and Sen, and its 95 % interval."""
+
+    what: str
+    per_1000_trials: float
+    low: float
+    high: float
+
+    @property
+    def judged(self) -> Literal["flat", "grows", "undecided"]:
+        """``flat``: the whole interval is within the limit; ``grows``: the whole interval is beyond it."""
+        limit = LIMITS[self.what]
+        return "flat" if self.high <= limit else "grows" if self.low > limit else "undecided"
+
+
+def growth(what: str, series: Sequence[tuple[float, float]]) -> Growth | None:
+    """Return how a series of (trials done, value) grows; ``None``: it is too short to tell.
+
+    The slope is Theil and Sen's, of ``WINDOWS`` windows with as many trials each, however long these took: of the
+    least value of what is ``LEFT_BEHIND``, of the median of the others. Its interval is Sen's (Journal of the American
+    Statistical Association 63, 1968), as ``scipy.stats.theilslopes`` has it.
+    """
+    first, last = series[0][0], series[-1][0]
+    begin = first + (last - first) * WARM_UP_SHARE
+    windows: list[list[tuple[float, float]]] = [[] for _ in range(WINDOWS)]
+    for x, y in series:
+        if begin <= x < last:
+            windows[int((x - begin) / (last - begin) * WINDOWS)].append((x, y))
+    if not all(windows):
         return None
-    done, total, left = found.groups()
-    return Said(done=int(done), total=int(total), left_s=None if left is None else in_seconds(left))
-
-
-def in_seconds(words: str) -> float:
-    """``1 min 15 s`` -> 75."""
-    parts = words.split()
-    return float(sum(int(n) * _UNITS[unit] for n, unit in zip(parts[::2], parts[1::2], strict=True)))
-
-
-__all__ = ["Said", "bytes_below", "held", "in_seconds", "last_said", "own_memory"]
+    trials = [median(x for x, _ in window) for window in windows]
+    values = [(min if what in LEFT_BEHIND else median)([y for _, y in window]) for window in windows]
+    slope, _, low, high = (float(1000 * number) for number in stats.theilslopes(values, trials, 0.95))
+    return Growth(what, slope, low, high)

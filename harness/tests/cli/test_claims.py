@@ -20,8 +20,8 @@ from harness.questions import claims
 from harness.questions.claims.words import VERDICT_WORDS
 from harness.rows import find_session
 from harness.rows.schema import keyed, slug
-from harness.tests.support.claims_project import make_claims_project
 from harness.tests.support.command import run_here
+from harness.tests.support.kept_tables import make_claims_project
 from harness.tests.support.sessions import REPOSITORY
 
 LEDGER = load_ledgers(REPOSITORY)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Output of check, list, verify and the benchmarks fits the terminal, and no text is cut or squeezed into a narrow column."""
+"""Output of check, list and verify fits the terminal, and no text is cut or squeezed into a narrow column."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import pytest
 
 from harness.cli import check_here, list_text, verify
 from harness.definitions import experiment_files, load_study
-from harness.tests.benchmarks import __main__ as bench
-from harness.tests.benchmarks.result import BenchResult, BenchRow
 from harness.tests.support.available import PROJECT
 from harness.verify.page import VerifiedRow
 from harness.verify.simulated import Cell, VerifyResult
@@ -47,24 +45,6 @@ def lines_that_fit(text: str, columns: int) -> str:
     assert text.strip()
     assert [line for line in text.splitlines() if len(line) > columns] == []
     return words(text)
-
-
-def test_a_benchmark_names_each_number_once_with_every_peer_and_target(
-    columns: int, capsys: pytest.CaptureFixture[str]
-) -> None:
-    row: Any = {
-        "name": "the whole report of 1,000,000 rows, time", "value": 2.68, "unit": "s", "low": 2.64, "high": 2.71,
-        "target": "<= 3 s", "holds": True,
-    }  # fmt: skip
-    peers = {"pandas script: mean and percentiles only": 4.41, "JMeter's report generator": 0.116}
-    rows = tuple(BenchRow(**row, peer=name, peer_value=1.0, ratio=ratio) for name, ratio in peers.items())
-    question = "How long does a JMeter result file take to become statistics, intervals and stalls? " * 2
-    bench._show(BenchResult(name="ingest", question=question, rows=rows, place="2 cores"))
-    said = lines_that_fit(capsys.readouterr().out, columns)
-    assert said.count(row["name"]) == 1
-    for name, ratio in peers.items():
-        assert f"{name}: 1.00 s, ratio {ratio}" in said
-    assert said.count("target <= 3 s: holds") == 2
 
 
 def test_a_verification_prints_every_cell_whole(columns: int, capsys: pytest.CaptureFixture[str]) -> None:

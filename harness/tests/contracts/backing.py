@@ -17,6 +17,7 @@ from harness.backing import BackingNeed, BackingSource
 from harness.errors import TrialFailure
 from harness.model import BackingSettings
 from harness.tests.support.instances import eventually
+from harness.tests.support.sessions import command_lines
 
 SQL = {
     "schema.sql": "CREATE TABLE entry (id serial PRIMARY KEY, amount integer NOT NULL, owner integer);\n",
@@ -160,21 +161,10 @@ class BackingContract:
         service = database.source.start(need, tmp_path)
         password = service.environment["PGPASSWORD"]
         assert len(password) >= 16
-        assert not [words for words in command_lines() if password.encode() in words]
+        assert not [words for words in command_lines().values() if password.encode() in words]
         database.add(service.environment, 1)
         service.invariants()
         record = service.stop()
         assert password not in record.model_dump_json()
         for path in tmp_path.rglob("*"):
             assert not path.is_file() or password.encode() not in path.read_bytes(), path
-
-
-def command_lines() -> list[bytes]:
-    found: list[bytes] = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                found.append((entry / "cmdline").read_bytes())
-            except OSError:
-                continue
-    return found

@@ -12,8 +12,8 @@ from harness.agent.http_exchange import Connection, request_bytes
 from harness.agent.processes import alive
 from harness.errors import InputError, TrialFailure
 from harness.hosts.measuring import MeasuringHost
-from harness.launchers.base import Instance, LaunchSpec
-from harness.model import Implementation, Outcome, StartUp, Variant
+from harness.launchers.base import Instance
+from harness.model import Implementation, Outcome, StartUp
 from harness.model.started import SettingValue
 from harness.runner.start_up import wait_first_response
 from harness.tests.support.instances import CONTRACT, eventually
@@ -119,6 +119,3 @@ class LauncherContract:
         assert caught.value.outcome == Outcome.FAILED
         assert "exited with 3" in caught.value.reason
         instance.stop()
-
-
-__all__ = ["HELLO", "LaunchSpec", "LauncherContract", "Started", "Variant"]

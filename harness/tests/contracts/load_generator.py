@@ -35,8 +35,7 @@ from harness.tests.support.answering_server import (
     request_to,
 )
 from harness.tests.support.available import cannot_tell
-from harness.tests.support.lateness import lateness
-from harness.tests.support.patience import patient
+from harness.tests.support.patience import lateness, patient
 
 #: The name of a request, with what separates and quotes the columns of rows.
 RIGHT = 'right, "so"'

@@ -15,8 +15,7 @@ from harness.hosts.local import LocalHost
 from harness.hosts.ssh.host import SshHost
 from harness.launchers.base import LaunchSpec
 from harness.launchers.process import ProcessLauncher
-from harness.launchers.tools import Elsewhere
-from harness.launchers.tools import Tools
+from harness.launchers.tools import Elsewhere, Tools
 from harness.model import Outcome, RuntimeSettings, Variant
 from harness.runner import Limits
 from harness.runner.start_up import wait_first_response
@@ -24,13 +23,12 @@ from harness.session import measure, prepare
 from harness.session.remote_hosts import words_there
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.support.patience import patient
-from harness.tests.support.quick_jmeter import QuickJMeter
 from harness.tests.support.remote_sessions import remote_assembly
 from harness.tests.support.sessions import make_session_project
 from harness.tests.support.sshd import Sshd
 from harness.tests.support.synthetic import ROOT
 from harness.tests.support.tiny_java import make_java_project, reference_jdk
-from harness.tests.support.tools_here import QUICK_JVM
+from harness.tests.support.tools_here import QUICK_JVM, QuickJMeter
 from harness.toolchains import Jdk, Surroundings, find_tool
 
 

@@ -10,7 +10,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,20 +19,18 @@ from lightkube.resources.core_v1 import Pod
 
 from harness.analysis.tables.resource_columns import answered_by_pod
 from harness.errors import TrialFailure
-from harness.launchers.kubernetes_cluster import kubeconfig
-from harness.launchers.kubernetes_images import ClusterImages
 from harness.launchers.kubernetes_pods import PROBES_PER_S, condition_moments
 from harness.launchers.kubernetes_start import NO_METRICS
-from harness.model import Outcome, RuntimeSettings, TrialRecord, Variant
+from harness.model import RuntimeSettings, TrialRecord, Variant
 from harness.model.endpoint import Endpoint
 from harness.runner.start_up import wait_first_response
 from harness.store import SessionFolder
 from harness.tests.contracts.launcher import HELLO, LauncherContract
 from harness.tests.support.available import PROJECT, cannot_tell, only_with_a_cluster
-from harness.tests.support.clustered import Clustered, cluster_here, python_root
+from harness.tests.support.clustered import Clustered, cluster_here
+from harness.tests.support.dockerd import python_root
 from harness.tests.support.instances import eventually
-from harness.tests.support.lateness import lateness
-from harness.tests.support.patience import patient
+from harness.tests.support.patience import lateness, patient
 
 pytestmark = only_with_a_cluster()
 #: A moment is told to 50 ms only on a machine whose sleepers are woken in time.

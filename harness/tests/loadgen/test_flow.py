@@ -16,6 +16,7 @@ from harness.loadgen.correlation import Scalar, fill_json, fill_text
 from harness.loadgen.flow import flow_document, readiness_request, right_answers, right_bodies
 from harness.loadgen.renderings import Carried, Pieces, pieces
 from harness.loadgen.tools.jmeter_plan import jmespath, render_plan, with_variables
+from harness.loadgen.tools.oha import Oha
 from harness.loadgen.tools.wrk import Wrk
 from harness.model import ClosedLoad, Expectation
 from harness.tests.loadgen.test_correlation import JSON, NAMES, TEXTS, VALUES
@@ -206,8 +207,9 @@ def test_a_script_is_given_the_whole_flow_as_json() -> None:
     ]  # fmt: skip
 
 
-def test_wrk_refuses_a_flow_and_names_tools_that_take_it() -> None:
-    refusal = Wrk(program=None).supports(ClosedLoad(users=1, duration_s=1), transfer_flow()) or ""
+@pytest.mark.parametrize("tool", [Wrk(program=None), Oha(program=None)], ids=["wrk", "oha"])
+def test_wrk_and_oha_refuse_a_flow_and_name_tools_that_take_it(tool: Wrk | Oha) -> None:
+    refusal = tool.supports(ClosedLoad(users=1, duration_s=1), transfer_flow()) or ""
     assert "cannot put data of one answer into the next request" in refusal
     assert "'accounts' is a flow of 4 steps: use jmeter, locust or k6" in refusal
 

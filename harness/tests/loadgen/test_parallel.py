@@ -39,9 +39,9 @@ from harness.store import SessionFolder
 from harness.tests.support.available import only_when_long
 from harness.tests.support.fakes import CLIENT, FakeLoadGenerator
 from harness.tests.support.instances import eventually
-from harness.tests.support.quick_jmeter import QuickJMeter
 from harness.tests.support.sessions import LIMITS, make_session_project, running_below, tiny_assembly
 from harness.tests.support.sshd import Sshd
+from harness.tests.support.tools_here import QuickJMeter
 from harness.toolchains import Surroundings, find_jdks, find_jmeter
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -27,7 +27,7 @@ from harness.publish.artifact_page import (
     write_page,
 )
 from harness.tests.support.fake_machine import program
-from harness.tests.support.golden_values import moved_keys, read_golden
+from harness.tests.support.golden_values import read_golden
 
 ROOT = find_root(Path(__file__).parent)
 KICK_TIRES = ROOT / "setup" / "kick_tires.sh"
@@ -68,7 +68,7 @@ def test_every_experiment_and_session_that_the_page_names_exists() -> None:
 
 @pytest.mark.parametrize("one", read_claims(ROOT), ids=lambda one: one.id)
 def test_the_numbers_of_a_claim_are_published(one: ArtifactClaim) -> None:
-    assert set(one.keys) <= moved_keys(read_golden())
+    assert set(one.keys) <= read_golden().keys()
     assert not re.search(r"\d", f"{one.claim} {one.tolerance} {one.may_change}".replace("p99", "")), (
         "digits are readings"
     )
@@ -93,7 +93,9 @@ def test_a_session_that_was_interrupted_is_not_charged_for_the_break() -> None:
 def test_each_step_prints_pass_or_fail_and_a_failure_does_not_stop_the_others(tmp_path: Path) -> None:
     (tmp_path / "setup").mkdir()
     shutil.copy(KICK_TIRES, tmp_path / "setup")
-    rematch = 'case "$1" in check) echo "the reason"; exit 3;; measure) echo " ok";; compare) echo one_run;; esac'
+    rematch = (
+        'case "$1" in check) echo "the reason"; exit 3;; measure) echo " ok";; compare) echo one_run;; esac'
+    )
     for name, script in {"rematch": rematch, "papermill": "echo Output Notebook"}.items():
         path = program(tmp_path / ".venv/bin" / name)
         path.write_text(f"#!/bin/sh\n{script}\n")

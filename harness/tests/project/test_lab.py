@@ -18,24 +18,19 @@ from typing import Any
 import pytest
 
 from harness.hosts.local import LocalHost
+from harness.tests.support.available import PROJECT
 from harness.tests.support.patience import patient
 
-PROJECT = Path(__file__).resolve().parents[3]
 STARTED_WITHIN_S = 120.0
 
 
 def command_of(rule: str, *words: str) -> str:
     """The last command of a rule, with this interpreter's environment in the place of ``.venv``."""
-    told = [
-        "make",
-        "--no-print-directory",
-        "-n",
-        rule,
-        f"VENV={Path(sys.executable).parent}",
-        f"LAB_ARGS={' '.join(words)}",
+    changes = (f"VENV={Path(sys.executable).parent}", f"LAB_ARGS={' '.join(words)}")
+    argv = ["make", "--no-print-directory", "-n", rule, *changes]
+    return subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, check=True).stdout.splitlines()[
+        -1
     ]
-    done = subprocess.run(told, cwd=PROJECT, capture_output=True, text=True, check=True)
-    return done.stdout.strip().splitlines()[-1]
 
 
 @pytest.fixture(scope="module")
@@ -75,17 +70,12 @@ def asked(address: str) -> Any:
         return json.load(reply)
 
 
-def test_the_file_browser_begins_at_the_project(lab: str) -> None:
-    there = {one["name"] for one in asked(f"{lab}/api/contents")["content"]}
+def test_the_file_browser_begins_at_the_project_and_no_other_server_is_asked(lab: str) -> None:
+    there = {entry["name"] for entry in asked(f"{lab}/api/contents")["content"]}
     assert {"notebooks", "docs", "data", "README.md"} <= there
-
-
-def test_nobody_is_asked_whether_there_is_news_or_a_newer_release(lab: str) -> None:
-    found = asked(f"{lab}/lab/api/settings/@jupyterlab/apputils-extension:notification")
-    defaults = {
-        name: one["default"] for name, one in found["schema"]["properties"].items() if "default" in one
-    }
-    assert defaults["fetchNews"] == "false" and defaults["checkForUpdates"] is False
+    settings = asked(f"{lab}/lab/api/settings/@jupyterlab/apputils-extension:notification")
+    properties = settings["schema"]["properties"]
+    assert properties["fetchNews"]["default"] == "false" and properties["checkForUpdates"]["default"] is False
 
 
 @pytest.mark.parametrize(("rule", "folder"), [("lab", "notebooks"), ("workshop", "notebooks/workshop")])

@@ -18,6 +18,7 @@ from setup import python_env, scope
 from setup.light import READING, SPARED, light_lock
 
 LOCK = (ROOT / "requirements.lock").read_text("utf-8")
+MEASURING = {"locust", "docker", "paramiko", "psycopg-binary", "lightkube", "pytest", "mypy", "ruff"}
 
 
 def names(lock: str) -> set[str]:
@@ -27,19 +28,7 @@ def names(lock: str) -> set[str]:
 def test_the_light_lock_has_what_reading_needs_with_all_hashes_and_nothing_of_measuring_or_testing() -> None:
     light = light_lock(LOCK)
     assert set(READING) <= names(light)
-    assert {"locust", "docker", "paramiko", "psycopg-binary", "lightkube", "pytest", "mypy", "ruff"} <= names(
-        LOCK
-    )
-    assert not names(light) & {
-        "locust",
-        "docker",
-        "paramiko",
-        "psycopg-binary",
-        "lightkube",
-        "pytest",
-        "mypy",
-        "ruff",
-    }
+    assert names(LOCK) >= MEASURING and not names(light) & MEASURING
     assert all(f"\n{line}\n" in f"\n{LOCK}\n" for line in light.splitlines())
     assert all("--hash=sha256:" in entry for entry in re.split(r"^(?=\S)", light, flags=re.MULTILINE)[1:])
 
@@ -73,8 +62,7 @@ def test_kernel_and_completion_do_without_what_is_spared(tmp_path: Path) -> None
 
 
 def test_reading_takes_the_light_environment_and_measuring_and_testing_take_all() -> None:
-    assert scope.is_light("workshop", "quick") and scope.is_light("lab", "quick")
-    assert scope.is_light("paper", "sample")
+    assert all(scope.is_light(*one) for one in (("workshop", "quick"), ("lab", "quick"), ("paper", "sample")))
     assert not any(scope.is_light("paper", profile) for profile in ("smoke", "quick", "full"))
     assert not any(
         scope.is_light(purpose, "quick") for purpose in ("all", "test", "kick-tires", "generators")

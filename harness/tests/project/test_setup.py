@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,9 +13,6 @@ from harness.tests.support.fake_machine import fake_environment, program
 from setup import jdk_debian, pip_settings, python_env, wheels
 
 PROJECT = Path(__file__).resolve().parents[3]
-
-
-# --- the Python environment
 
 
 def test_what_pip_is_told_is_told_to_uv(tmp_path: Path) -> None:
@@ -48,26 +44,22 @@ def test_a_variable_of_pip_beats_its_file_and_a_variable_of_uv_beats_both() -> N
     assert pip_settings.uv_variables(pip, {"UV_INDEX_URL": "https://older.example"}) == {}
 
 
-def test_an_environment_is_current_until_an_input_changes(tmp_path: Path) -> None:
-    fake_environment(tmp_path)
-    assert python_env.environment_is_current(tmp_path, "py")
-    assert not python_env.environment_is_current(tmp_path, "another interpreter")
-    (tmp_path / "requirements.lock").write_text("changed", encoding="utf-8")
-    assert not python_env.environment_is_current(tmp_path, "py")
-
-
-def test_a_stamp_is_not_believed_when_a_package_is_gone(tmp_path: Path) -> None:
-    fake_environment(tmp_path)
-    program(tmp_path / ".venv/bin/python", '["rematch==0.1.0"]')
-    assert not python_env.environment_is_current(tmp_path, "py")
-
-
-def test_a_copied_project_gets_an_environment_of_its_own(tmp_path: Path) -> None:
-    one, two = tmp_path / "one", tmp_path / "two"
-    one.mkdir()
-    fake_environment(one)
-    one.rename(two)
-    assert not python_env.environment_is_current(two, "py")
+def test_an_environment_is_current_until_an_input_a_package_or_its_place_changes(tmp_path: Path) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    fake_environment(here)
+    assert python_env.environment_is_current(here, "py")
+    assert not python_env.environment_is_current(here, "another interpreter")
+    python = here / ".venv/bin/python"
+    before = python.read_text("utf-8")
+    program(python, '["rematch==0.1.0"]')
+    assert not python_env.environment_is_current(here, "py")
+    python.write_text(before, "utf-8")
+    here.rename(tmp_path / "there")
+    assert not python_env.environment_is_current(tmp_path / "there", "py")
+    (tmp_path / "there").rename(here)
+    (here / "requirements.lock").write_text("changed", encoding="utf-8")
+    assert not python_env.environment_is_current(here, "py")
 
 
 def test_set_up_finds_a_python_by_its_full_path_and_skips_what_is_too_old(tmp_path: Path) -> None:
@@ -77,14 +69,9 @@ def test_set_up_finds_a_python_by_its_full_path_and_skips_what_is_too_old(tmp_pa
         ["/bin/sh", str(PROJECT / "setup/find_python.sh")],
         env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    found = Path(done.stdout.strip())
-    assert found.is_absolute()
-    assert (
-        subprocess.run(
-            [found, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"], check=False
-        ).returncode
-        == 0
-    )
+    python = Path(done.stdout.strip())
+    assert python.is_absolute()
+    subprocess.run([python, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"], check=True)
 
 
 def test_set_up_itself_imports_nothing_but_the_standard_library() -> None:
@@ -97,9 +84,6 @@ def test_set_up_itself_imports_nothing_but_the_standard_library() -> None:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.stdout.strip() == "[]", done.stderr
-
-
-# --- apt
 
 
 def test_links_out_of_an_unpacked_tree_are_turned_inwards(tmp_path: Path) -> None:
@@ -117,7 +101,7 @@ def test_links_out_of_an_unpacked_tree_are_turned_inwards(tmp_path: Path) -> Non
 def test_programs_are_told_from_scripts_by_their_first_bytes(tmp_path: Path) -> None:
     (tmp_path / "script").write_text("#!/bin/sh\n", encoding="utf-8")
     assert not jdk_debian.is_elf(tmp_path / "script")
-    assert jdk_debian.is_elf(Path(os.path.realpath("/bin/sh")))
+    assert jdk_debian.is_elf(Path("/bin/sh").resolve())
 
 
 def test_the_pinned_go_is_new_enough_for_the_services() -> None:
@@ -144,6 +128,3 @@ def test_every_pin_is_one_version_with_hashes() -> None:
         assert all("==" in line for line, kind in zip(lines, kinds, strict=True) if kind == "package"), pin
         assert kinds[0] == "package" and kinds[-1] == "hash", pin
         assert "package package" not in " ".join(kinds), pin
-
-
-# --- what each command needs

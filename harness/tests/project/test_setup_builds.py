@@ -8,14 +8,11 @@ from pathlib import Path
 import pytest
 
 from harness import toolchains
-from harness.tests.support.fake_machine import around, fake_environment, program
+from harness.tests.support.fake_machine import around, machine_to_set_up, program
 from setup import __main__ as setup_main
 from setup import source_builds
 
 PROJECT = Path(__file__).resolve().parents[3]
-
-
-# --- load generators from source
 
 
 @pytest.mark.parametrize("name", source_builds.GO_PROGRAMS)
@@ -27,32 +24,19 @@ def test_a_generator_in_go_is_the_version_that_its_module_file_names_with_hashes
     assert f'import _ "{row.package}"' in (folder / "tools.go").read_text(encoding="utf-8")
 
 
-def without_generators(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, go_says: str
-) -> toolchains.Surroundings:
-    """A machine with a Go that says and does as told, and no load generator."""
-    fake_environment(folder / "project")
-    monkeypatch.setattr("setup.python_env.environment_is_current", lambda project, python: True)
-    for name in source_builds.GO_PROGRAMS:
-        (folder / "project" / source_builds.go_module(name)).mkdir(parents=True)
-    go = folder / "bin/go"
-    go.parent.mkdir()
-    go.write_text(
-        f'#!/bin/sh\n[ "$1" = version ] && echo go version go1.26.6 linux/amd64 && exit 0\n{go_says}\n'
-    )
-    go.chmod(0o755)
-    monkeypatch.setattr(setup_main, "PROJECT", folder / "project")
-    monkeypatch.setenv("PATH", f"{go.parent}:/usr/bin:/bin")
-    return toolchains.Surroundings(project=folder / "project", system=folder / "system")
-
-
 @pytest.mark.parametrize("name", source_builds.GO_PROGRAMS)
 def test_a_generator_in_go_is_built_into_the_tools_of_the_project_with_the_hashes_held_fast(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     version = source_builds.GO_PROGRAMS[name].version
-    build = f'echo "$GOFLAGS" > {tmp_path}/flags; mkdir -p "$(dirname "$3")"; printf "#!/bin/sh\necho {name} v{version}\n" > "$3"; chmod +x "$3"'
-    place = without_generators(tmp_path, monkeypatch, build)
+    (tmp_path / "project" / source_builds.go_module(name)).mkdir(parents=True)
+    go = program(tmp_path / "bin/go")
+    go.write_text(
+        '#!/bin/sh\n[ "$1" = version ] && echo go version go1.26.6 linux/amd64 && exit 0\n'
+        f'echo "$GOFLAGS" > {tmp_path}/flags; mkdir -p "$(dirname "$3")"\n'
+        f'printf "#!/bin/sh\necho {name} v{version}\n" > "$3"; chmod +x "$3"\n'
+    )
+    place = machine_to_set_up(tmp_path, monkeypatch, str(go.parent), "/usr/bin", "/bin")
     setup_main.bring((name,), (), place)
     assert toolchains.find_tool(name, place).path == (
         tmp_path / "project" / f".tools/{name}-{version}/bin/{name}"
@@ -61,27 +45,14 @@ def test_a_generator_in_go_is_built_into_the_tools_of_the_project_with_the_hashe
     assert not list((tmp_path / "project/.tools").glob("*.new"))
 
 
-def with_a_compiler(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> toolchains.Surroundings:
-    """A machine whose ``cc`` does as told, or that has none."""
-    fake_environment(folder / "project")
-    monkeypatch.setattr("setup.python_env.environment_is_current", lambda project, python: True)
-    monkeypatch.setattr(setup_main, "PROJECT", folder / "project")
-    shell = program(folder / "bin/true").parent
-    (shell / "mkdir").symlink_to("/bin/mkdir")
-    if script:
-        (shell / "cc").write_text(f"#!/bin/sh\n{script}\n")
-        (shell / "cc").chmod(0o755)
-    monkeypatch.setenv("PATH", str(shell))
-    monkeypatch.delenv("CC", raising=False)
-    monkeypatch.delenv("CONDA_PREFIX", raising=False)
-    return toolchains.Surroundings(project=folder / "project", system=folder / "system")
-
-
 def test_the_samplers_library_is_built_by_the_compiler_that_is_found_and_only_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = f'echo "$*" >> {tmp_path}/calls; while [ "$1" != -o ]; do shift; done; echo made > "$2"'
-    place = with_a_compiler(tmp_path, monkeypatch, script)
+    cc = program(tmp_path / "bin/cc")
+    cc.write_text(f"#!/bin/sh\n{script}\n")
+    (cc.parent / "mkdir").symlink_to("/bin/mkdir")
+    place = machine_to_set_up(tmp_path, monkeypatch, str(cc.parent))
     setup_main.bring((), ("cc", "glances"), place)
     setup_main.bring((), ("cc", "glances"), place)
     assert toolchains.find_tool("glances", place).path == toolchains.GLANCES.built(place.tools)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness import toolchains
-from harness.tests.support.fake_machine import fake_environment, program
+from harness.tests.support.fake_machine import machine_to_set_up, program
 from setup import __main__ as setup_main
 from setup import wrk2
 from setup.say import SetupError
@@ -36,17 +36,11 @@ def source(folder: Path) -> Path:
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> toolchains.Surroundings:
     """A machine with make and a compiler that finds every header, without wrk2 and without git."""
-    fake_environment(tmp_path / "project")
-    monkeypatch.setattr("setup.python_env.environment_is_current", lambda project, python: True)
-    monkeypatch.setattr(setup_main, "PROJECT", tmp_path / "project")
     folder = program(tmp_path / "bin/cc").parent
     for name in ("make", "cat", "cp", "rm", "sh", "mkdir"):
         here = next(path for path in (Path("/usr/bin") / name, Path("/bin") / name) if path.exists())
         (folder / name).symlink_to(here)
-    monkeypatch.setenv("PATH", str(folder))
-    for name in ("CC", "CONDA_PREFIX", wrk2.SOURCE):
-        monkeypatch.delenv(name, raising=False)
-    return toolchains.Surroundings(project=tmp_path / "project", system=tmp_path / "system")
+    return machine_to_set_up(tmp_path, monkeypatch, str(folder))
 
 
 def test_wrk2_is_built_from_the_folder_that_is_named_which_stays_as_it_was(

@@ -12,7 +12,7 @@ from harness.errors import InputError
 from harness.model import Estimate
 from harness.publish.generated import GENERATED, MACROS, update
 from harness.publish.sentences import holds, matching, says, write_macros
-from harness.tests.support.golden_values import moved_keys, read_golden
+from harness.tests.support.golden_values import read_golden
 from harness.tests.support.synthetic import ROOT
 
 Entry = dict[str, object]
@@ -133,7 +133,7 @@ def test_a_claim_that_does_not_exist_is_refused_with_its_place(tmp_path: Path) -
 
 
 def test_every_pattern_of_the_paper_matches_a_value_of_the_bundled_sessions() -> None:
-    keys = dict.fromkeys(moved_keys(read_golden()), row(1.0))
+    keys = dict.fromkeys(read_golden(), row(1.0))
     text = "".join(path.read_text("utf-8") for path in sorted((ROOT / "paper" / "text").glob("*.tex")))
     patterns = set(re.findall(r"\\(?:holds|least|most|leastname|mostname)\{([^}]*)\}", text))
     assert patterns

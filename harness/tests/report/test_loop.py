@@ -18,8 +18,19 @@ from harness.report.analyse import report_file
 from harness.report.output import main
 from harness.report.plots import percentile_band
 from harness.report.spread import EveryLatency
-from harness.tests.support.generated_jtl import BARE, Load, closed_load, open_load, write_load
-from harness.tests.support.generated_reports import COLUMNS, SOME, accused, reported, seeds, suspected
+from harness.tests.support.generated_jtl import (
+    BARE,
+    COLUMNS,
+    SOME,
+    Load,
+    accused,
+    closed_load,
+    open_load,
+    reported,
+    seeds,
+    suspected,
+    write_load,
+)
 
 
 @SOME

@@ -20,8 +20,21 @@ from harness.formats.side_columns import read_sides
 from harness.formats.sides import SideColumns
 from harness.formats.source import text_file
 from harness.report.analyse import report_file
-from harness.tests.support.generated_jtl import BARE, EPOCH_S, FULL, Load, closed_load, open_load, write_load
-from harness.tests.support.generated_reports import COLUMNS, SOME, accused, reported, seeds, suspected
+from harness.tests.support.generated_jtl import (
+    BARE,
+    COLUMNS,
+    EPOCH_S,
+    FULL,
+    SOME,
+    Load,
+    accused,
+    closed_load,
+    open_load,
+    reported,
+    seeds,
+    suspected,
+    write_load,
+)
 from harness.verify.simulated.queueing import (
     ServiceLaw,
     arrival_times,

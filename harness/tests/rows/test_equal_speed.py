@@ -51,7 +51,8 @@ def test_the_interval_holds_the_ratio_at_that_speed_and_is_narrower_than_one_of_
             trials.assign(excluded=False),
         )
         ours, as_they_are = (
-            compare(frame, "throughput_per_s", reference="go-nethttp", gated=False)[0].ratio for frame in frames
+            compare(frame, "throughput_per_s", reference="go-nethttp", gated=False)[0].ratio
+            for frame in frames
         )
         assert ours.low is not None and ours.high is not None and as_they_are.low and as_they_are.high
         widths.append(np.log(ours.high / ours.low) / np.log(as_they_are.high / as_they_are.low))

@@ -13,22 +13,19 @@ import pytest
 from harness.definitions import load_study
 from harness.errors import InputError, UnsupportedLoad
 from harness.hosts.local import LocalHost
-from harness.launchers.base import LaunchSpec
 from harness.launchers.process import ProcessLauncher
-from harness.model import Expectation, Request, Variant, configurations, make_plan
+from harness.model import Variant, configurations, make_plan
 from harness.model.endpoint import Endpoint
-from harness.runner.start_up import wait_first_response
 from harness.session import prepare
 from harness.session.open_files import SPARE, needed, raise_limit, refuse_too_large, too_large
 from harness.tests.support.available import some_in_every_run
 from harness.tests.support.instances import eventually
 from harness.tests.support.many_connections import connections
-from harness.tests.support.patience import patient
+from harness.tests.support.real_projects import up
 from harness.tests.support.sessions import REPOSITORY, make_session_project, tiny_assembly
 from harness.tests.support.tools_here import tools_here
 
 USERS = 10_000
-HEALTH = Request(mix="health", name="health", method="GET", path="/health", expect=Expectation(status=200))
 
 
 @pytest.fixture
@@ -56,19 +53,12 @@ def test_ten_thousand_connections_are_borne_or_what_forbids_them_is_said(
     launcher = ProcessLauncher(LocalHost(), REPOSITORY, tools_here())
     # lean: it needs no database, and it is the server's own connections that are exercised
     variant = Variant(implementation=name, lean=True)
-    build = launcher.build(implementation, variant)
-    instance = launcher.launch(
-        LaunchSpec(implementation=implementation, variant=variant, build=build, folder=tmp_path)
-    )
-    try:
-        wait_first_response(instance, HEALTH, patient(60))
+    with up(launcher, implementation, variant, tmp_path) as instance:
         quiet = descriptors(instance.record.pid)
         with connections(instance.endpoint, USERS, asking(instance.endpoint)) as said:
             assert said == {b"200": USERS}
             assert descriptors(instance.record.pid) >= USERS
         assert eventually(lambda: descriptors(instance.record.pid) <= quiet + 10), "connections were leaked"
-    finally:
-        instance.stop()
 
 
 def asking(endpoint: Endpoint) -> bytes:

@@ -24,12 +24,13 @@ from harness.store import SessionFolder, Store
 from harness.tests.support.instances import eventually
 from harness.tests.support.namespace import Namespace, tidy_namespace
 from harness.tests.support.patience import patient
-from harness.tests.support.remote_sessions import measure_remote, running_with, shape, when
+from harness.tests.support.remote_sessions import measure_remote, shape, when
 from harness.tests.support.sessions import (
     calm_alone,
     make_session_project,
     measure_tiny,
     running_below,
+    running_with,
     tiny_folder,
 )
 from harness.tests.support.small_disk import small_disk

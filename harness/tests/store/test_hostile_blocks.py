@@ -12,7 +12,7 @@ import pytest
 from harness.agent.files import file_sha256
 from harness.errors import InputError
 from harness.store import Archive
-from harness.tests.chaos.files.hostile_blocks import HOSTILE_BLOCKS, listed, with_blocks, xz
+from harness.tests.store.hostile_blocks import HOSTILE_BLOCKS, listed, with_blocks, xz
 
 #: What is wrong with an archive -> what its refusal says. These are refused before a file is written.
 LISTS = {

@@ -10,13 +10,11 @@ from __future__ import annotations
 import json
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 
 from harness.model import Request
-from harness.model.endpoint import Endpoint
+from harness.tests.support.answering_server import Handler, Server, serving
 from harness.tests.support.patience import patient
 
 #: What `POST /account` can be told to answer in place of the right thing, and what a generator calls it.
@@ -28,58 +26,37 @@ FAULTS = {
 }
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    wbufsize = -1  # headers and body in one segment
+class _Handler(Handler):
     server: AccountsServer
 
     def setup(self) -> None:
         super().setup()
         if self.server.together is not None:
-            self.server.together.wait(
-                patient(20)
-            )  # broken, and with it the connection, when they do not come
+            # broken, and with it the connection, when they do not come
+            self.server.together.wait(patient(20))
 
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", "0"))).decode()
+    def respond(self) -> None:
+        body = self.body().decode()
         with self.server.lock:
-            status, answer = self.server.answer(self.command, self.path, body, self.headers.get("X-Owner"))
-        self.send_response_only(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(answer)))
-        self.end_headers()
-        self.wfile.write(answer)
-        self.wfile.flush()
-
-    def do_GET(self) -> None:
-        self.do_POST()
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
+            status, answer = self.server.reply(self.command, self.path, body, self.headers.get("X-Owner"))
+        self.answer(status, answer)
 
 
-class AccountsServer(ThreadingHTTPServer):
+class AccountsServer(Server):
     """``faults``: what opening an account answers, in turn; None is the right thing. ``states``: see /state.
 
     ``at_once``: nobody is answered before this many are connected at the same time.
     """
 
-    daemon_threads = True
-    request_queue_size = 256
-
-    def __init__(
-        self, faults: Sequence[str | None] = (None,), states: Sequence[object] = ("done",), at_once: int = 1
-    ) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+    def __init__(self, faults: Sequence[str | None], states: Sequence[object], at_once: int) -> None:
+        super().__init__(_Handler)
         self.together = threading.Barrier(at_once) if at_once > 1 else None
-        self.lock = threading.Lock()
         self.faults, self.states = faults, states
         self.seen: Counter[str] = Counter()
         self.transfers: list[str] = []
         self.owners: dict[int, str] = {}
 
-    def answer(self, method: str, path: str, body: str, owner: str | None) -> tuple[int, bytes]:
+    def reply(self, method: str, path: str, body: str, owner: str | None) -> tuple[int, bytes]:
         """The status and body of one answer, and what is remembered of the request."""
         what = "/account/" if path.startswith("/account/") else path
         number = self.seen[what]
@@ -110,32 +87,16 @@ class AccountsServer(ThreadingHTTPServer):
         state = "done" if len(self.transfers) % 2 else "queued"
         return 200, _lean({"id": f"t-{len(self.transfers)}", "from": asked["from"], "state": state})
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A generator that was killed resets its connections: no trace of that in the tests' output."""
-
-    @property
-    def endpoint(self) -> Endpoint:
-        return Endpoint(host="127.0.0.1", port=self.server_address[1])
-
 
 def _lean(value: object) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
 
 
-@contextmanager
 def accounts_server(
     faults: Sequence[str | None] = (None,), states: Sequence[object] = ("done",), at_once: int = 1
-) -> Iterator[AccountsServer]:
+) -> AbstractContextManager[AccountsServer]:
     """Run the server for the time of a test."""
-    server = AccountsServer(faults, states, at_once)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(timeout=patient(10))
+    return serving(AccountsServer(faults, states, at_once))
 
 
 #: Text that tools with a language of their own might read as theirs; it must arrive as it stands.

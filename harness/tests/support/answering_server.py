@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small real HTTP server for tests of load generators: it counts what arrives."""
+"""Small real HTTP servers: what all of them share, and one for tests of load generators that counts what arrives."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from harness.loadgen.base import LoadSpec
 from harness.model import LoadProfile, Request
@@ -30,69 +30,65 @@ ANSWERS = {
 }  # fmt: skip
 
 
-class _Handler(BaseHTTPRequestHandler):
+class Handler(BaseHTTPRequestHandler):
+    """Answers in one segment, and says nothing on stderr. Subclasses have ``respond``."""
+
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     wbufsize = -1  # headers and body in one segment
-    server: _Counting
 
-    def setup(self) -> None:
-        super().setup()
-        with self.server.lock:
-            self.server.n_connections += 1
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
-        with self.server.lock:
-            self.server.seen[self.path] += 1
-            self.server.bodies[body] += 1
-            self.server.hosts[self.headers.get("Host", "")] += 1
-            self.server.types[self.headers.get("Content-Type", "")] += 1
-        if self.server.delay_s:
-            time.sleep(self.server.delay_s)
-        status = 500 if self.path == "/500" else 200
-        answer = ANSWERS.get(self.path, RIGHT)
-        self.send_response_only(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(answer)))
-        self.end_headers()
-        self.wfile.write(answer)
-        self.wfile.flush()
+    def respond(self) -> None:
+        """Answer a request, of whichever method."""
+        raise NotImplementedError
 
     def do_GET(self) -> None:
-        self.do_POST()
+        self.respond()
+
+    def do_POST(self) -> None:
+        self.respond()
+
+    def body(self) -> bytes:
+        """Read the body of a request."""
+        return self.rfile.read(int(self.headers.get("Content-Length", "0")))
+
+    def answer(self, status: int, body: bytes) -> None:
+        """Send an answer of JSON."""
+        self.send_response_only(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+        self.wfile.flush()
 
     def log_message(self, format: str, *args: Any) -> None:
         """Say nothing."""
 
 
-class _Counting(ThreadingHTTPServer):
+class Server(ThreadingHTTPServer):
+    """A server at an address of this machine; port 0: a free one. ``lock``: for what its threads count."""
+
     daemon_threads = True
     request_queue_size = 256
 
-    def __init__(self, delay_s: float = 0.0, address: str = "127.0.0.1") -> None:
-        self.delay_s = delay_s
+    def __init__(self, handler: type[Handler], address: str = "127.0.0.1", port: int = 0) -> None:
         self.address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        super().__init__((address, 0), _Handler)
+        super().__init__((address, port), handler)
         self.lock = threading.Lock()
-        self.seen: Counter[str] = Counter()
-        self.bodies: Counter[bytes] = Counter()
-        self.types: Counter[str] = Counter()
-        self.hosts: Counter[str] = Counter()
-        self.n_connections = 0
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A generator that was killed resets its connections: no trace of that in the tests' output."""
+        """A client that was killed resets its connections: no trace of that in the tests' output."""
 
     @property
     def endpoint(self) -> Endpoint:
         return Endpoint(host=str(self.server_address[0]), port=self.server_address[1])
 
 
+AServer = TypeVar("AServer", bound=Server)
+
+
 @contextmanager
-def answering_server(*, delay_s: float = 0.0, address: str = "127.0.0.1") -> Iterator[_Counting]:
-    """Answers POST after ``delay_s``: as ``ANSWERS`` has it, ``/500`` with 500, anything else rightly."""
-    server = _Counting(delay_s, address)
+def serving(server: AServer) -> Iterator[AServer]:
+    """Run a server for the time of a test."""
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     try:
@@ -103,7 +99,43 @@ def answering_server(*, delay_s: float = 0.0, address: str = "127.0.0.1") -> Ite
         thread.join(timeout=patient(10))
 
 
-AnsweringServer = _Counting
+class _Counting(Handler):
+    server: AnsweringServer
+
+    def setup(self) -> None:
+        super().setup()
+        with self.server.lock:
+            self.server.n_connections += 1
+
+    def respond(self) -> None:
+        body = self.body()
+        with self.server.lock:
+            self.server.seen[self.path] += 1
+            self.server.bodies[body] += 1
+            self.server.hosts[self.headers.get("Host", "")] += 1
+            self.server.types[self.headers.get("Content-Type", "")] += 1
+        if self.server.delay_s:
+            time.sleep(self.server.delay_s)
+        self.answer(500 if self.path == "/500" else 200, ANSWERS.get(self.path, RIGHT))
+
+
+class AnsweringServer(Server):
+    """Answers after ``delay_s``, and counts what arrives."""
+
+    def __init__(self, delay_s: float, address: str) -> None:
+        super().__init__(_Counting, address)
+        self.delay_s, self.n_connections = delay_s, 0
+        self.seen: Counter[str] = Counter()
+        self.bodies: Counter[bytes] = Counter()
+        self.types: Counter[str] = Counter()
+        self.hosts: Counter[str] = Counter()
+
+
+def answering_server(
+    *, delay_s: float = 0.0, address: str = "127.0.0.1"
+) -> AbstractContextManager[AnsweringServer]:
+    """Answers POST after ``delay_s``: as ``ANSWERS`` has it, ``/500`` with 500, anything else rightly."""
+    return serving(AnsweringServer(delay_s, address))
 
 
 def request_to(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a machine may be without, or too busy for: the test that needs it runs, or says loudly that it did not.
 
-These are the only ways to skip a test here (``test_skips.py`` looks). The end of a run repeats every reason, and
+These are the only ways to skip a test here. The end of a run repeats every reason, and
 where ``CI`` is set a test that was not run for want of a real part is a failure: see ``conftest.py``.
 """
 

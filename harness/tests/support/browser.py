@@ -101,12 +101,6 @@ class Browser:
             raise BrowserError(str(said["exceptionDetails"]))
         return said["result"].get("value")
 
-    def picture(self, file: Path, *, whole: bool = False) -> Path:
-        """Write what is seen, or the whole page, as PNG."""
-        said = self.ask("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
-        file.write_bytes(base64.b64decode(said["data"]))
-        return file
-
     def pdf(self, file: Path) -> Path:
         """Write the page as it is printed."""
         said = self.ask("Page.printToPDF", printBackground=True, preferCSSPageSize=True)

@@ -34,17 +34,13 @@ def container_launcher(
     )
 
 
-class Contained(Started[ContainerInstance]):
+class Contained(Started[ContainerLauncher, ContainerInstance]):
     """A project with a launcher of containers; ``close`` is sure that none is left."""
 
     def __init__(self, root: Path, daemon: Daemon, base: str, host: MeasuringHost | None = None) -> None:
         self.client = client_of(daemon)
-        self._launcher = container_launcher(make_project(root), daemon, base, host)
-        super().__init__(root, host or LocalHost(), self._launcher.launch)
-
-    @property
-    def launcher(self) -> ContainerLauncher:
-        return self._launcher
+        launcher = container_launcher(make_project(root), daemon, base, host)
+        super().__init__(root, host or LocalHost(), launcher, launcher.launch)
 
     def containers(self) -> list[Any]:
         wanted = {"label": f"{LABEL}={project_label(self.root)}"}

@@ -18,10 +18,11 @@ from pathlib import Path
 import psutil
 
 from harness.hosts.local import LocalHost
-from harness.launchers.images import LABEL, import_root, is_elf, lay_out, libraries
+from harness.launchers.images import import_root, is_elf, lay_out, libraries
 from harness.tests.support.available import not_run
 from harness.tests.support.instances import eventually
 from harness.tests.support.patience import patient
+from harness.tests.support.sessions import running_with
 
 READY_WITHIN_S = patient(40.0)
 BRIDGE_ADDRESS = "10.213.77.1/24"
@@ -142,7 +143,7 @@ def tidy_daemon(folder: Path, prefix: tuple[str, ...] = ()) -> Iterator[Daemon]:
         yield running
     finally:
         running.stop()
-        assert eventually(lambda: not processes_naming(folder), 20)
+        assert eventually(lambda: not running_with(str(folder)), 20)
         assert not mounts_below(folder)
         assert not Path("/sys/class/net", running.bridge).exists()
 
@@ -151,19 +152,6 @@ def mounts_below(folder: Path) -> list[str]:
     """Return what is mounted below a folder."""
     fields = (line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines())
     return [place for place in fields if place.startswith(f"{folder}/")]
-
-
-def processes_naming(folder: Path) -> list[int]:
-    """Return the processes whose command line names the folder."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                if os.fsencode(folder) in (entry / "cmdline").read_bytes():
-                    found.append(int(entry.name))
-            except OSError:
-                continue
-    return found
 
 
 def processes_in_containers(folder: Path) -> list[int]:
@@ -181,19 +169,23 @@ def processes_in_containers(folder: Path) -> list[int]:
 
 
 def make_python_base(client: object, folder: Path) -> str:
-    """Make an image with this Python and as much of its standard library as services of tests use; return its name.
+    """Make an image with this Python and as much of its standard library as services of tests use; return its name."""
+    root = python_root(folder / "python-root")
+    import_root(client, root, PYTHON_BASE, label="tests", settings=("ENV PATH=/bin",))  # type: ignore[arg-type]  # docker is not imported here
+    return PYTHON_BASE
+
+
+def python_root(folder: Path) -> Path:
+    """Lay out a folder with this Python and what services of tests use of its standard library; return it.
 
     Every container is laid out and read anew, so its root is small, and has the byte code.
     """
-    root = folder / "python-root"
     program = Path(sys.executable).resolve()
     used = _used_files(program)
-    lay_out(root, [program, *used, *libraries(LocalHost(), [program, *filter(is_elf, used)])])
-    link = root / "bin" / "python3"
-    link.parent.mkdir(parents=True, exist_ok=True)
-    link.symlink_to(program)
-    import_root(client, root, PYTHON_BASE, label="tests", settings=("ENV PATH=/bin",))  # type: ignore[arg-type]  # docker is not imported here
-    return PYTHON_BASE
+    lay_out(folder, [program, *used, *libraries(LocalHost(), [program, *filter(is_elf, used)])])
+    (folder / "bin").mkdir(parents=True, exist_ok=True)
+    (folder / "bin" / "python3").symlink_to(program)
+    return folder
 
 
 #: What services of tests import, and what their libraries import when they are used.
@@ -215,15 +207,3 @@ def _used_files(program: Path) -> list[Path]:
     told = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
     files = {Path(name).resolve() for name in told if name.startswith("/")}
     return sorted(file for file in files if file.is_relative_to(library) and file.is_file())
-
-
-__all__ = [
-    "LABEL",
-    "PYTHON_BASE",
-    "Daemon",
-    "make_python_base",
-    "mounts_below",
-    "processes_in_containers",
-    "processes_naming",
-    "tidy_daemon",
-]

@@ -134,20 +134,11 @@ def _effects() -> list[Row]:
         for paired in (True, False):
             if estimator in (("welch_log_t", "fieller") if paired else ("hodges_lehmann",)):
                 continue
-            rows.append(
-                Row(
-                    name="effect_size_ci",
-                    how=f"{estimator} {'paired' if paired else 'unpaired'}",
-                    make=_arms,
-                    call=lambda a, b, e=estimator, p=paired: effect_size_ci(a, b, paired=p, estimator=e),
-                    read=bounds,
-                    scaled=(0, 1),
-                    unit="same",
-                    permuted=(0, 1),
-                    swapped="inverts",
-                    bad=(0, 1),
-                )
-            )
+            rows.append(Row(
+                name="effect_size_ci", how=f"{estimator} {'paired' if paired else 'unpaired'}", make=_arms,
+                call=lambda a, b, e=estimator, p=paired: effect_size_ci(a, b, paired=p, estimator=e), read=bounds,
+                scaled=(0, 1), unit="same", permuted=(0, 1), swapped="inverts", bad=(0, 1),
+            ))  # fmt: skip
     return rows
 
 
@@ -202,23 +193,12 @@ def _one_sample() -> list[Row]:
         facts: dict[str, Any] = {"make": _requests, "scaled": (0,)}
         return Row(name=name, how=how, call=call, read=read, **(facts | more))
 
-    rows = [
-        of("mean_ci", scale, lambda x, s=scale: mean_ci(x, scale=s), bounds,
-           make=_one_arm, permuted=(0,))
-        for scale in ("log", "linear")
-    ]  # fmt: skip
-    rows.append(
-        of(
-            "mean_within",
-            "s",
-            lambda x: mean_within(x, unit="s"),
-            bounds,
-            make=_one_arm,
-            permuted=(0,),
-        )
-    )
     return [
-        *rows,
+        *(
+            of("mean_ci", scale, lambda x, s=scale: mean_ci(x, scale=s), bounds, make=_one_arm, permuted=(0,))
+            for scale in ("log", "linear")
+        ),
+        of("mean_within", "s", lambda x: mean_within(x, unit="s"), bounds, make=_one_arm, permuted=(0,)),
         of("bootstrap_quantile", "p90", lambda x: bootstrap_quantile(x, 0.9, n_resamples=200),
            lambda found: found.tolist(), permuted=(0,)),
         of("batch_means_ci", "mean", batch_means_ci, bounds),

@@ -7,8 +7,11 @@ import json
 import os
 from pathlib import Path
 
+import pytest
+
 from harness import toolchains
-from setup import python_env
+from setup import __main__ as setup_main
+from setup import python_env, wrk2
 
 
 def program(file: Path, prints: str = "", status: int = 0) -> Path:
@@ -40,6 +43,17 @@ def around(folder: Path, *places: Path, **environ: str) -> toolchains.Surroundin
     return toolchains.Surroundings(
         project=folder / "project", environ={"PATH": path, **environ}, system=folder / "system"
     )
+
+
+def machine_to_set_up(folder: Path, monkeypatch: pytest.MonkeyPatch, *path: str) -> toolchains.Surroundings:
+    """Make a machine whose project has an environment, and on which set-up finds programs in these folders alone."""
+    fake_environment(folder / "project")
+    monkeypatch.setattr("setup.python_env.environment_is_current", lambda project, python: True)
+    monkeypatch.setattr(setup_main, "PROJECT", folder / "project")
+    monkeypatch.setenv("PATH", os.pathsep.join(path))
+    for name in ("CC", "CONDA_PREFIX", wrk2.SOURCE):
+        monkeypatch.delenv(name, raising=False)
+    return toolchains.Surroundings(project=folder / "project", system=folder / "system")
 
 
 def fake_environment(project: Path) -> None:

@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JMeter files made up from a load: users who wait, or arrivals that come whoever waits."""
+"""JMeter files made up from a load, of users who wait or arrivals that come whoever waits, and reports on them."""
 
 from __future__ import annotations
 
 import io
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from harness.report.analyse import report_file
+from harness.report.result import Report
 
 EPOCH_S = 1_790_000_000.0
 #: What JMeter writes unless it is told otherwise, but for columns that say nothing here.
@@ -102,3 +108,24 @@ def write_load(
     frame.iloc[np.argsort(end_ms, kind="stable")][list(columns)].to_csv(text, index=False)
     path.write_text(text.getvalue(), "utf-8")
     return path
+
+
+SOME = settings(max_examples=12, deadline=None)
+COLUMNS = st.sampled_from([
+    FULL, BARE, tuple(c for c in FULL if c != "threadName"), tuple(c for c in FULL if "Threads" not in c),
+    tuple(c for c in FULL if c not in {"Latency", "Connect"}), ("timeStamp", "elapsed", "allThreads", "success"),
+])  # fmt: skip
+seeds = st.integers(0, 10_000)
+
+
+def reported(load: Load, columns: tuple[str, ...] = FULL, **written: float) -> Report:
+    with tempfile.TemporaryDirectory() as name:
+        return report_file(write_load(Path(name) / "some.jtl", load, columns, **written))
+
+
+def accused(report: Report) -> list[str]:
+    return [one.text for one in report.units if one.contradicted]
+
+
+def suspected(report: Report) -> set[str | None]:
+    return {one.rather for one in report.units if one.contradicted}

@@ -12,7 +12,6 @@ import csv
 import gzip
 import io
 import math
-import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -26,9 +25,6 @@ COMMAND = "python -m harness.tests.support.golden_values --write"
 #: Of the same estimate on another processor.
 RELATIVE = 1e-9
 SHOWN = 20
-#: Keys before a question published rows -> its keys since then; an old verdict stands beside the ratio now. Patterns of
-#: a question may go when the golden file was written again.
-MOVED: tuple[tuple[str, str], ...] = ()
 
 
 class Golden(NamedTuple):
@@ -83,57 +79,19 @@ def write_golden(values: Mapping[str, Golden], path: Path = GOLDEN) -> None:
     path.write_bytes(gzip.compress(text.getvalue().encode(), mtime=0))
 
 
-def differences(
-    golden: Mapping[str, Golden],
-    built: Mapping[str, Golden],
-    moved: Iterable[tuple[str, str]] = MOVED,
-) -> list[str]:
+def differences(golden: Mapping[str, Golden], built: Mapping[str, Golden]) -> list[str]:
     """Return one line for each value that differs, is missing, or is not among the golden ones."""
-    moves = tuple(moved)
-    lines, accounted = [], set()
+    lines = []
     for key, expected in golden.items():
-        now = key if key in built else _moved(key, moves)
-        if now not in built:
+        if key not in built:
             lines.append(f"{key}: missing, was {_text(expected)}")
-            continue
-        accounted.add(now)
-        equal = _equal_part if any(re.fullmatch(old, key) for old, _ in moves) else _equal
-        if not equal(expected, built[now]):
-            name = key if key == now else f"{key}, now {now}"
-            lines.append(f"{name}: was {_text(expected)}, is {_text(built[now])}")
-    targets = [target for _, target in moves]
-    lines += [
-        f"{key}: new, {_text(entry)}"
-        for key, entry in built.items()
-        if key not in accounted and not any(_question(target) == _question(key) for target in targets)
-    ]
-    return lines
-
-
-def moved_keys(golden: Iterable[str], moved: Iterable[tuple[str, str]] = MOVED) -> set[str]:
-    """Return the keys of golden values, those of today too."""
-    moves = tuple(moved)
-    keys = set(golden)
-    return keys | {_moved(key, moves) for key in keys}
-
-
-def _moved(key: str, moved: Sequence[tuple[str, str]]) -> str:
-    return next((re.sub(old, new, key) for old, new in moved if re.fullmatch(old, key)), key)
-
-
-def _question(key: str) -> str:
-    return key.partition(".")[0]
+        elif not _equal(expected, built[key]):
+            lines.append(f"{key}: was {_text(expected)}, is {_text(built[key])}")
+    return lines + [f"{key}: new, {_text(entry)}" for key, entry in built.items() if key not in golden]
 
 
 def _equal(a: Golden, b: Golden) -> bool:
     return a.unit == b.unit and a.verdict == b.verdict and all(map(_close, a[:3], b[:3]))
-
-
-def _equal_part(old: Golden, row: Golden) -> bool:
-    """Compare a number or a verdict, which had a key each, with the row that has both."""
-    same_number = _equal(old._replace(verdict=""), row._replace(verdict=""))
-    same_verdict = old.verdict == row.verdict
-    return (same_number or (old.value is None and bool(old.verdict))) and (same_verdict or not old.verdict)
 
 
 def _close(a: float | None, b: float | None) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notebooks without a kernel: quick enough to be run in every order of their cells.
+"""Notebooks without a kernel, which is quick.
 
 IPython is loaded by who uses its shell: every worker of a run collects the tests, and few execute them.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -17,41 +16,27 @@ from harness.publish.generated import GENERATED, PUBLISHING
 
 
 def execute_in_process(
-    root: Path,
-    notebook: str,
-    changes: Mapping[str, str] | None = None,
-    *,
-    publishing: bool = True,
-    **parameters: object,
+    root: Path, notebook: str, *, publishing: bool = True, **parameters: object
 ) -> dict[str, object]:
     """Run a notebook's code cells in this process, without a kernel, and return its namespace.
 
     Args:
         publishing: as ``run_all`` runs it; false: as a notebook that a reader opened, which writes nothing.
-        changes: text in a cell -> what stands there instead, as a reader of an exercise changes it.
         parameters: values that replace those of the parameters cell.
-
-    Raises:
-        AssertionError: a text to be changed stands in no cell.
     """
     content = json.loads((root / "notebooks" / f"{notebook}.ipynb").read_text("utf-8"))
     namespace: dict[str, object] = {}
-    todo = dict(changes or {})
     with patch.dict(os.environ, {PUBLISHING: str(root / GENERATED) if publishing else ""}):
         for cell in content["cells"]:
             if cell["cell_type"] == "code":
-                source = "".join(cell["source"])
-                for old in [old for old in todo if old in source]:
-                    source = source.replace(old, todo.pop(old))
-                exec(source, namespace)  # our own notebooks
+                exec("".join(cell["source"]), namespace)  # our own notebooks
                 if "parameters" in cell["metadata"].get("tags", ()):
                     namespace |= parameters
-    assert not todo, f"not in {notebook}: {', '.join(todo)}"
     return namespace
 
 
 class Shell:
-    """A notebook in an IPython shell of this process: its cells in any order, displayed as a kernel displays them.
+    """A notebook in an IPython shell of this process: its cells, displayed as a kernel displays them.
 
     Use as a context manager; ``parameters`` are set behind the parameters cell, as papermill does.
     """
@@ -78,8 +63,8 @@ class Shell:
 
         InteractiveShell.clear_instance()
 
-    def execute(self, numbers: Iterable[int]) -> None:
-        """Execute these cells in this order.
+    def execute(self) -> None:
+        """Execute the cells in their order.
 
         Raises:
             Exception: what the first cell that fails raised.
@@ -87,16 +72,12 @@ class Shell:
         from IPython.core.displayhook import CapturingDisplayHook
         from IPython.utils.capture import capture_output
 
-        for number in numbers:
-            cell = self.cells[number]
+        for number, cell in enumerate(self.cells):
             results: list[dict[str, Any]] = []
             self._shell.display_trap.hook = CapturingDisplayHook(  # type: ignore[no-untyped-call]  # IPython has no types
                 shell=self._shell, outputs=results
             )
-            with (
-                patch.dict(os.environ, {PUBLISHING: str(self._root / GENERATED)}),
-                capture_output() as said,
-            ):
+            with patch.dict(os.environ, {PUBLISHING: str(self._root / GENERATED)}), capture_output() as said:
                 ended = self._shell.run_cell("".join(cell["source"]))  # type: ignore[no-untyped-call]  # nor has this
                 ended.raise_error()
             if "parameters" in cell["metadata"].get("tags", ()):

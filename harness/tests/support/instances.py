@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import abc
 import json
 import shutil
 import time
@@ -40,33 +39,34 @@ def make_project(root: Path) -> Path:
     return root
 
 
+ALauncher = TypeVar("ALauncher", bound=Launcher)
 AnInstance = TypeVar("AnInstance", bound=Instance)
 
 
-class Started(abc.ABC, Generic[AnInstance]):
+class Started(Generic[ALauncher, AnInstance]):
     """Instances of the misbehaving service, each with a folder on ``host``; ``close`` stops them all."""
 
-    def __init__(self, root: Path, host: MeasuringHost, launch: Callable[[LaunchSpec], AnInstance]) -> None:
-        self.root, self.host, self._launch = root, host, launch
+    def __init__(
+        self, root: Path, host: MeasuringHost, launcher: ALauncher, launch: Callable[[LaunchSpec], AnInstance]
+    ) -> None:
+        self.root, self.host, self.launcher, self._launch = root, host, launcher, launch
         self.implementation = read_implementation(root / "services/strings/misbehaving")
         self._started: list[AnInstance] = []
         self._folders: list[Path] = []
 
-    @property
-    @abc.abstractmethod
-    def launcher(self) -> Launcher:
-        """What brings them up."""
-
     def launch(self, **settings: SettingValue) -> AnInstance:
         return self.launch_variant(Variant(implementation="misbehaving", settings=settings))
 
-    def launch_variant(self, variant: Variant, **more: object) -> AnInstance:
+    def launch_variant(
+        self, variant: Variant, implementation: Implementation | None = None, **more: object
+    ) -> AnInstance:
+        implementation = implementation or self.implementation
         folder = self.root / f"trial-{len(self._folders) + 1}"
         folder.mkdir()
         order = LaunchSpec(
-            implementation=self.implementation,
+            implementation=implementation,
             variant=variant,
-            build=self.launcher.build(self.implementation, variant),
+            build=self.launcher.build(implementation, variant),
             folder=self.host.open_folder(folder),
         ).model_copy(update=more)
         self._folders.append(folder)
@@ -87,16 +87,12 @@ class Started(abc.ABC, Generic[AnInstance]):
 OBEYS_WITHIN_S = 2.5
 
 
-class Project(Started[ProcessInstance]):
+class Project(Started[ProcessLauncher, ProcessInstance]):
     """A project with a launcher of processes on this machine."""
 
     def __init__(self, root: Path, *, grace_s: float = 2.0, tools: Tools | None = None) -> None:
-        self._launcher = ProcessLauncher(LocalHost(), make_project(root), tools or Tools(), grace_s=grace_s)
-        super().__init__(root, self._launcher.host, self._launcher.launch)
-
-    @property
-    def launcher(self) -> ProcessLauncher:
-        return self._launcher
+        launcher = ProcessLauncher(LocalHost(), make_project(root), tools or Tools(), grace_s=grace_s)
+        super().__init__(root, launcher.host, launcher, launcher.launch)
 
 
 def eventually(holds: Callable[[], bool], within_s: float = 60.0) -> bool:

@@ -29,3 +29,17 @@ def _derive(folder: Path, experiment: str) -> None:
     (folder / "data" / "raw").mkdir(parents=True)
     (folder / "data" / "raw" / "bundled").symlink_to(REPOSITORY / "data" / "raw" / "bundled")
     tidy(folder, [experiment], sources=["bundled"])
+
+
+def make_claims_project(root: Path, *sessions: str) -> Path:
+    """Lay out this project's ledgers, published tables and definitions; ``sessions``: bundled sessions by experiment."""
+    (root / "harness/model").mkdir(parents=True)
+    shutil.copy(REPOSITORY / "pyproject.toml", root)
+    for folder in ("harness/experiments", "data/published"):
+        shutil.copytree(REPOSITORY / folder, root / folder)
+    (root / "paper").mkdir()
+    shutil.copy(REPOSITORY / "paper/references.bib", root / "paper")
+    for name in sessions:
+        shutil.copytree(REPOSITORY / "data/raw/bundled" / name, root / "data/raw/bundled" / name)
+    lay_tables(root, *sessions)
+    return root

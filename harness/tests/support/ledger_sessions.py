@@ -21,46 +21,17 @@ from harness.model import BackingName
 from harness.session import Assembly, measure, prepare
 from harness.session.wiring import training_of
 from harness.store import SessionFolder
-from harness.tests.support.fakes import FakeLoadGenerator
 from harness.tests.support.instances import OBEYS_WITHIN_S
 from harness.tests.support.postgres import postgres_tool
-from harness.tests.support.sessions import LIMITS
+from harness.tests.support.sessions import LIMITS, tiny_assembly, write_tiny
 
 LEDGER = Path(__file__).with_name("ledger")
-EXPERIMENT = """
-name = "tiny"
-title = "Tiny"
-question = "Does money stay?"
-workload = "ledger"
-reference = "calm"
-load = "few"
-%s
-
-[variants.calm]
-implementation = "python-ledger"
-
-[variants.other]
-implementation = "python-ledger"
-settings = { %s }
-
-[profiles.smoke]
-blocks = 1
-
-[profiles.smoke.loads.few]
-generator = "locust"
-profile = { model = "closed", users = 2, loops = %d }
-"""
 
 
 def make_ledger_project(root: Path, *, backing: str = "", other: str = "", loops: int = 5) -> Path:
     """Lay out the project; ``backing`` and ``other`` are TOML."""
     shutil.copytree(LEDGER, root / "services" / "ledger")
-    (root / "harness" / "model").mkdir(parents=True)
-    (root / "pyproject.toml").write_text("")
-    (root / "requirements.lock").write_text("")
-    experiments = root / "harness" / "experiments"
-    experiments.mkdir()
-    (experiments / "tiny.toml").write_text(EXPERIMENT % (backing, other, loops))
+    write_tiny(root, "ledger", "python-ledger", other=other, loops=loops, more=backing)
     return root
 
 
@@ -73,14 +44,7 @@ def ledger_assembly(root: Path, database: BackingSource) -> Assembly:
     backing["upstream"] = Upstream(
         launcher, lambda workload: load_implementations(root, workload).get("upstream-api"), host
     )
-    return Assembly(
-        root=root,
-        host=host,
-        launcher=launcher,
-        generators={"locust": FakeLoadGenerator},
-        backing=backing,
-        places={"root": root, "python_env": Path(sys.prefix)},
-    )
+    return tiny_assembly(root, launcher, backing=backing)
 
 
 def measure_ledger(root: Path, database: BackingSource) -> SessionFolder:

@@ -3,11 +3,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-import errno
-import selectors
-import socket
-import time
 from collections import Counter
 from collections.abc import Iterator
 
@@ -22,40 +19,23 @@ WITHIN_S = patient(120.0)
 @contextlib.contextmanager
 def connections(endpoint: Endpoint, n: int, request: bytes) -> Iterator[Counter[bytes]]:
     """Yield how often each status was answered, while ``n`` connections are open at the same time."""
-    opened: list[socket.socket] = []
-    statuses: Counter[bytes] = Counter()
-    deadline = time.monotonic() + WITHIN_S
-    try:
-        with selectors.DefaultSelector() as waiting:
-            while statuses.total() < n:
-                while len(opened) < n and len(waiting.get_map()) < AT_ONCE:
-                    opened.append(_connecting(endpoint))
-                    waiting.register(opened[-1], selectors.EVENT_WRITE)
-                for key, events in waiting.select(1.0):
-                    one = key.fileobj
-                    assert isinstance(one, socket.socket)
-                    if events & selectors.EVENT_WRITE:
-                        problem = one.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-                        assert problem == 0, f"connection {len(opened)}: {errno.errorcode[problem]}"
-                        one.sendall(request)
-                        waiting.modify(one, selectors.EVENT_READ)
-                    else:
-                        statuses[_status(one)] += 1
-                        waiting.unregister(one)
-                assert time.monotonic() < deadline, f"{statuses.total()} of {n} connections were answered"
-        yield statuses
-    finally:
-        for one in opened:
-            one.close()
+    opened: list[asyncio.StreamWriter] = []
 
+    async def status(turn: asyncio.Semaphore) -> bytes:
+        async with turn:
+            reader, writer = await asyncio.open_connection(endpoint.host, endpoint.port)
+            opened.append(writer)
+            writer.write(request)
+            words = (await reader.read(4096)).split(b" ", 2)
+        return words[1] if len(words) > 1 else b"closed"
 
-def _status(one: socket.socket) -> bytes:
-    words = one.recv(4096).split(b" ", 2)
-    return words[1] if len(words) > 1 else b"closed"
+    async def statuses() -> list[bytes]:
+        turn = asyncio.Semaphore(AT_ONCE)
+        return await asyncio.wait_for(asyncio.gather(*(status(turn) for _ in range(n))), WITHIN_S)
 
-
-def _connecting(endpoint: Endpoint) -> socket.socket:
-    one = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    one.setblocking(False)
-    one.connect_ex((endpoint.host, endpoint.port))
-    return one
+    with asyncio.Runner() as runner:
+        try:
+            yield Counter(runner.run(statuses()))
+        finally:
+            for writer in opened:
+                writer.close()

@@ -7,16 +7,14 @@ The Go one is a page of Python that holds what ``GOMEMLIMIT`` says and something
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 
 from harness.hosts.local import LocalHost
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.tools import Tools
 from harness.session import Assembly, Prepared, prepare
-from harness.tests.support.fakes import FakeLoadGenerator
 from harness.tests.support.instances import SERVICE
-from harness.tests.support.sessions import make_session_project
+from harness.tests.support.sessions import make_session_project, tiny_assembly, write_experiment
 from harness.tests.support.tiny_java import TINY, make_java_project, reference_jdk
 from harness.tests.support.tools_here import QUICK_JVM
 
@@ -24,35 +22,6 @@ HOLDER = """
 import os, re
 LIMIT = re.fullmatch(r"(\\d+)MiB", os.environ.get("GOMEMLIMIT", "0MiB"))
 HELD = b"x" * (int(LIMIT[1]) << 20)
-"""
-EXPERIMENT = """
-name = "memory"
-title = "Memory"
-question = "Is it equal?"
-workload = "strings"
-reference = "go"
-load = "few"
-
-[variants.go]
-implementation = "gotiny"
-runtime = { gogc = 100 }
-
-[variants.java-2x]
-implementation = "tiny"
-lean = true
-runtime = { gc = "serial", heap_max = "%(multiple)s", jvm_flags = ["%(quick)s"] }
-
-[variants.go-as-java]
-implementation = "gotiny"
-runtime = { gogc = "off", gomemlimit = "rss of java-2x" }
-settings = { %(settings)s }
-
-[profiles.smoke]
-blocks = 1
-
-[profiles.smoke.loads.few]
-generator = "locust"
-profile = { model = "open", rate_per_s = %(rate)d, duration_s = 0.5 }
 """
 
 
@@ -80,22 +49,19 @@ def make_memory_project(root: Path, *, multiple: str = "2x", settings: str = "",
 
 def rewrite(root: Path, *, multiple: str = "2x", settings: str = "", rate: int = 200) -> None:
     """Write the experiment's file anew."""
-    said = EXPERIMENT % {"multiple": multiple, "settings": settings, "rate": rate, "quick": QUICK_JVM}
-    (root / "harness" / "experiments" / "memory.toml").write_text(said)
-
-
-def memory_assembly(root: Path) -> Assembly:
-    """The real launcher with a real JDK, and the fake load generator."""
-    host = LocalHost()
-    return Assembly(
-        root=root,
-        host=host,
-        launcher=ProcessLauncher(host, root, Tools(jdks=(reference_jdk(),)), grace_s=2.0),
-        generators={"locust": FakeLoadGenerator},
-        places={"root": root, "python_env": Path(sys.prefix)},
-    )
+    variants = {
+        "go": 'implementation = "gotiny"\nruntime = { gogc = 100 }',
+        "java-2x": 'implementation = "tiny"\nlean = true\nruntime = { gc = "serial", heap_max = '
+        f'"{multiple}", jvm_flags = ["{QUICK_JVM}"] }}',
+        "go-as-java": 'implementation = "gotiny"\nruntime = { gogc = "off", gomemlimit = "rss of java-2x" }\n'
+        f"settings = {{ {settings} }}",
+    }
+    few = f'generator = "locust"\nprofile = {{ model = "open", rate_per_s = {rate}, duration_s = 0.5 }}'
+    write_experiment(root, "memory", "strings", variants, {"few": few})
 
 
 def memory_session(root: Path) -> tuple[Assembly, Prepared]:
-    assembly = memory_assembly(root)
+    """The real launcher with a real JDK, and the fake load generator."""
+    launcher = ProcessLauncher(LocalHost(), root, Tools(jdks=(reference_jdk(),)), grace_s=2.0)
+    assembly = tiny_assembly(root, launcher)
     return assembly, prepare(assembly, "memory", profile="smoke", host="local", seed=1)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time limits of tests: they are for what hangs, so they are longer where everything takes longer.
+"""Time limits of tests, and how late this machine is: limits are for what hangs, so they are longer where everything
+takes longer.
 
 How much longer is measured: a child process is started a few times, which needs CPU time, the disk's cache and the
 scheduler as tests do. It is measured when a run begins, whose workers and their children inherit the result, and by
@@ -8,10 +9,13 @@ each worker once a minute, for other programs may begin later: the largest facto
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
 
@@ -58,3 +62,34 @@ def _child_s() -> float:
     began_s = time.monotonic()
     subprocess.run([sys.executable, "-I", "-S", "-c", "import json"], check=True)
     return time.monotonic() - began_s
+
+
+#: How often ``lateness`` looks how late who sleeps is woken: the disturbance of a test that measures real time.
+SLEEP_S = 0.005
+
+
+@dataclass
+class Lateness:
+    """``most_s``: the longest time after its end that a sleep lasted."""
+
+    most_s: float = 0.0
+
+
+@contextlib.contextmanager
+def lateness() -> Iterator[Lateness]:
+    """Sleep again and again in a thread for as long as the context lasts."""
+    found, stop = Lateness(), threading.Event()
+
+    def sleep() -> None:
+        while not stop.is_set():
+            due_s = time.monotonic() + SLEEP_S
+            time.sleep(SLEEP_S)
+            found.most_s = max(found.most_s, time.monotonic() - due_s)
+
+    sleeper = threading.Thread(target=sleep, name="sleeper", daemon=True)
+    sleeper.start()
+    try:
+        yield found
+    finally:
+        stop.set()
+        sleeper.join()

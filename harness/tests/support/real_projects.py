@@ -5,48 +5,24 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from harness.launchers.base import LaunchSpec
+from harness.launchers.process import ProcessInstance, ProcessLauncher
+from harness.model import Expectation, Implementation, Request, Variant
+from harness.runner.start_up import wait_first_response
 from harness.session import assemble, measure, prepare
 from harness.store import SessionFolder
-from harness.tests.support.sessions import LIMITS, REPOSITORY, without_duplicates
+from harness.tests.support.patience import patient
+from harness.tests.support.sessions import LIMITS, REPOSITORY, without_duplicates, write_experiment
 from harness.tests.support.tools_here import QUICK_JVM as QUICK_JVM_FLAG
 
 NAME = "real"
-EXPERIMENT = """
-name = "%(name)s"
-title = "Real"
-question = "Does it hold with real parts?"
-workload = "%(workload)s"
-kind = "load"
-reference = "%(reference)s"
-mix = "%(mix)s"
-load = "%(load)s"
-%(backing)s
-
-%(variants)s
-
-%(factors)s
-
-[profiles.smoke]
-blocks = %(blocks)d
-
-%(loads)s
-"""
-VARIANT = """
-[variants.%(name)s]
-implementation = "%(name)s"
-settings = { %(settings)s }
-%(runtime)s
-"""
 #: A service of a test answers too few requests for what C2 compiles, which is half of what its start takes.
 QUICK_JVM = (QUICK_JVM_FLAG,)
-LOAD = """
-[profiles.smoke.loads.%(name)s]
-%(said)s
-"""
 POOL = 'face = "matched", connections = "pool", pool_size = 8'
 
 
@@ -74,15 +50,12 @@ def project_of(
     ``backing`` and ``factors`` are TOML. Without ``echo`` no generator's headroom is tried, and every trial
     says that it is not known. ``root`` is a folder that the database's user can reach.
     """
-    for folder in (workload, "echo") if echo else (workload,):
+    for folder in {workload, "echo"} if echo else {workload}:
         shutil.copytree(
             REPOSITORY / "services" / folder,
             root / "services" / folder,
             ignore=shutil.ignore_patterns("target", "node_modules", *(() if echo else ("go-raw",))),
         )
-    (root / "harness" / "model").mkdir(parents=True)
-    for name in ("pyproject.toml", "requirements.lock"):
-        (root / name).write_text("")
     shutil.copytree(
         REPOSITORY / "setup/jmeter", root / "setup/jmeter"
     )  # what JMeter's files are held against
@@ -90,21 +63,14 @@ def project_of(
     for name in (".cache/builds", ".tools"):
         (REPOSITORY / name).mkdir(parents=True, exist_ok=True)
         (root / name).symlink_to(REPOSITORY / name, target_is_directory=True)
-    (root / "harness" / "experiments").mkdir()
-    quick = f"runtime = {{ jvm_flags = {json.dumps(QUICK_JVM)} }}"
-    rows = "".join(
-        VARIANT % {"name": name, "settings": told, "runtime": quick if name.startswith("java-") else ""}
+    quick = f"\nruntime = {{ jvm_flags = {json.dumps(QUICK_JVM)} }}"
+    rows = {
+        name: f'implementation = "{name}"\nsettings = {{ {told} }}'
+        + (quick if name.startswith("java-") else "")
         for name, told in variants.items()
-    )
-    offered = "".join(LOAD % {"name": name, "said": said} for name, said in loads.items())
-    (root / "harness" / "experiments" / f"{NAME}.toml").write_text(
-        EXPERIMENT
-        % {
-            "name": NAME, "workload": workload, "reference": next(iter(variants)), "mix": mix, "backing": backing,
-            "variants": rows, "factors": factors, "blocks": blocks, "loads": offered,
-            "load": next(iter(loads)),
-        }
-    )  # fmt: skip
+    }
+    more = f'kind = "load"\nmix = "{mix}"\n{backing}\n{factors}'
+    write_experiment(root, NAME, workload, rows, loads, more=more, blocks=blocks)
     return root
 
 
@@ -116,3 +82,32 @@ def measured(root: Path, *, duplicates: bool = True) -> SessionFolder:
     if not duplicates:
         prepared = without_duplicates(prepared)
     return measure(assembly, prepared, limits=replace(LIMITS, ready_s=60.0))
+
+
+HEALTH = Request(mix="health", name="health", method="GET", path="/health", expect=Expectation(status=200))
+
+
+@contextmanager
+def up(
+    launcher: ProcessLauncher,
+    implementation: Implementation,
+    variant: Variant,
+    folder: Path,
+    **environment: str,
+) -> Iterator[ProcessInstance]:
+    """Build and launch a real service without a session; yield it when it answers."""
+    build = launcher.build(implementation, variant)
+    instance = launcher.launch(
+        LaunchSpec(
+            implementation=implementation,
+            variant=variant,
+            build=build,
+            folder=folder,
+            environment=environment,
+        )
+    )
+    try:
+        wait_first_response(instance, HEALTH, patient(60))
+        yield instance
+    finally:
+        instance.stop()

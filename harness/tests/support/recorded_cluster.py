@@ -13,29 +13,25 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
 from lightkube.resources.core_v1 import Event
 
 from harness.errors import HostError
-from harness.launchers.kubernetes_cluster import Cluster, kubeconfig, port_of
 from harness.launchers.kubernetes_cluster import (
     INSTANCE,
+    Cluster,
     PodsSpec,
     container_resources,
     deployment,
+    kubeconfig,
     namespace,
+    port_of,
     service,
 )
-from harness.launchers.kubernetes_pods import (
-    Trouble,
-    condition_moments,
-    event_moments,
-    name_of,
-    trouble,
-    uid_of,
-)
+from harness.launchers.kubernetes_pods import condition_moments, event_moments, name_of, trouble, uid_of
 
 RECORDED = Path(__file__).parents[1] / "golden" / "kubernetes" / "answers.json"
 NAMESPACE = "rematch-recorded"
@@ -67,25 +63,9 @@ def pods(name: str, **more: Any) -> PodsSpec:
     )
 
 
-class Found:
-    """What the scenario read, to be compared with what is known of the recording."""
-
-    def __init__(self) -> None:
-        self.version = ""
-        self.node_port = 0
-        self.absent: list[Trouble | None] = []
-        self.unscheduled: list[Trouble | None] = []
-        self.conditions: dict[str, float] = {}
-        self.events: dict[str, float] = {}
-        self.resizable = False
-        self.limits: list[str] = []
-        self.forbidden = ""
-        self.refused = ""
-
-
-def scenario(cluster: Cluster, nobody: Cluster, settle: Callable[[], None]) -> Found:
-    """Walk through all that a launch asks of an API server, and what can go wrong with it."""
-    found = Found()
+def scenario(cluster: Cluster, nobody: Cluster, settle: Callable[[], None]) -> SimpleNamespace:
+    """Walk through all that a launch asks of an API server, and what can go wrong; return what was read."""
+    found = SimpleNamespace()
     found.version = cluster.version()
     cluster.apply(namespace(NAMESPACE, {"rematch.io/project": "recorded"}))
     several = pods("absent", replicas=2, cpu_limit=0.5, cpu_request=0.01, memory_limit_bytes=64 * 2**20)

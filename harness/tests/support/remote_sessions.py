@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,13 +17,12 @@ from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost
 from harness.hosts.ssh.host import SshHost
 from harness.launchers.process import ProcessInstance, ProcessLauncher
-from harness.launchers.tools import Elsewhere
-from harness.launchers.tools import Tools
+from harness.launchers.tools import Elsewhere, Tools
 from harness.model import BackingName, TrialRecord
 from harness.session import Assembly, measure, prepare
 from harness.session.host_roles import HostRoles
 from harness.store import SessionFolder
-from harness.tests.support.instances import OBEYS_WITHIN_S, Started, make_project
+from harness.tests.support.instances import OBEYS_WITHIN_S, Started, eventually, make_project
 from harness.tests.support.sessions import LIMITS, tiny_assembly, without_duplicates
 
 #: Of a container's record, and of no plain process': what is known of an image.
@@ -36,14 +34,9 @@ def remote_assembly(root: Path, far: SshHost, load: MeasuringHost | None = None)
     places = HostRoles(
         service=far, load=load, elsewhere=elsewhere(), cpus=far.cpus, machines={"service": far.machine_facts}
     )
-    return dataclasses.replace(
-        tiny_assembly(root),
-        host=far,
-        load_host=load,
-        stations=places,
-        launcher=ProcessLauncher(far, root, Tools(), grace_s=OBEYS_WITHIN_S, elsewhere=elsewhere()),
-        places={"root": root, "python_env": Path(sys.prefix), **places.named},
-    )
+    launcher = ProcessLauncher(far, root, Tools(), grace_s=OBEYS_WITHIN_S, elsewhere=elsewhere())
+    beside = {"root": root, "python_env": Path(sys.prefix), **places.named}
+    return tiny_assembly(root, launcher, load_host=load, stations=places, places=beside)
 
 
 def remote_ledger_assembly(
@@ -66,18 +59,14 @@ def elsewhere() -> Elsewhere:
     return Elsewhere(builds_on=LocalHost(), python=sys.executable)
 
 
-class RemoteProject(Started[ProcessInstance]):
+class RemoteProject(Started[ProcessLauncher, ProcessInstance]):
     """A project with a launcher of processes on a far host."""
 
     def __init__(self, root: Path, far: SshHost) -> None:
-        self._launcher = ProcessLauncher(
+        launcher = ProcessLauncher(
             far, make_project(root), Tools(), grace_s=OBEYS_WITHIN_S, elsewhere=elsewhere()
         )
-        super().__init__(root, far, self._launcher.launch)
-
-    @property
-    def launcher(self) -> ProcessLauncher:
-        return self._launcher
+        super().__init__(root, far, launcher, launcher.launch)
 
 
 def measure_remote(
@@ -103,23 +92,8 @@ def plain_part(record: TrialRecord) -> Any:
     return said
 
 
-def running_with(words: str) -> list[int]:
-    """Return the processes, of any user, whose command line holds ``words``; not this one."""
-    found: list[int] = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                said = (entry / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if os.fsencode(words) in said:
-                found.append(int(entry.name))
-    return found
-
-
 def when(holds: Callable[[], bool], act: Callable[[], object]) -> Callable[[], None]:
     """Return what waits for something and then acts, for a thread beside a session."""
-    from harness.tests.support.instances import eventually
 
     def wait() -> None:
         assert eventually(holds, within_s=60)

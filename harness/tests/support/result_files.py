@@ -144,17 +144,12 @@ def _instant(at_ms: int) -> str:
 def _k6_json(made: Made) -> str:
     head = {"type": "Metric", "metric": "http_req_duration", "data": {"name": "http_req_duration"}}
     rows = [
-        {
-            "type": "Point",
-            "metric": "http_req_duration",
-            "data": {
-                "time": _instant(at + took),
-                "value": took,
-                "tags": {"expected_response": str(ok).lower(), "status": "200" if ok else "500", "name": "a"},
-            },
-        }
+        {"type": "Point", "metric": "http_req_duration", "data": {
+            "time": _instant(at + took), "value": took,
+            "tags": {"expected_response": str(ok).lower(), "status": "200" if ok else "500", "name": "a"},
+        }}
         for at, took, ok in _rows(made)
-    ]
+    ]  # fmt: skip
     return _lines(*map(json.dumps, [head, *rows]))
 
 
@@ -182,19 +177,15 @@ def _oha_db(made: Made) -> bytes:
 def _oha_json(made: Made) -> str:
     took = [one / 1e3 for one in made.latency_ms]
     codes = {"200": made.n - made.n_errors, "500": made.n_errors}
-    summary = {
-        "total": 10.0,
-        "average": float(np.mean(took)) if took else None,
-        "fastest": min(took, default=None),
-        "slowest": max(took, default=None),
-        "requestsPerSec": made.n / 10,
-    }
     found = {
-        "summary": summary,
+        "summary": {
+            "total": 10.0, "average": float(np.mean(took)) if took else None, "fastest": min(took, default=None),
+            "slowest": max(took, default=None), "requestsPerSec": made.n / 10,
+        },
         "latencyPercentiles": {"p50": float(np.median(took)) if took else None},
         "statusCodeDistribution": {code: n for code, n in codes.items() if n},
         "errorDistribution": {"aborted due to deadline": 3},
-    }
+    }  # fmt: skip
     return json.dumps(found, indent=2) + "\n"
 
 
@@ -206,19 +197,12 @@ def _hey(made: Made) -> str:
 
 def vegeta_csv(made: Made, columns: int = 12) -> str:
     """vegeta's csv, with as many columns as a release writes."""
-    rows = []
-    for i, (at, took, ok) in enumerate(_rows(made)):
-        fields = [
-            f"{_epoch_ms(at)}000000",
-            "200" if ok else "0",
-            f"{took}000000",
-            "0",
-            "10",
-            "" if ok else "refused",
-        ]
-        fields += ["", "", str(i), "GET", "http://127.0.0.1/a", ""]
-        rows.append(",".join(fields[:columns]))
-    return _lines(*rows)
+    rows = [
+        (f"{_epoch_ms(at)}000000", "200" if ok else "0", f"{took}000000", "0", "10", "" if ok else "refused",
+         "", "", str(i), "GET", "http://127.0.0.1/a", "")
+        for i, (at, took, ok) in enumerate(_rows(made))
+    ]  # fmt: skip
+    return _lines(*(",".join(row[:columns]) for row in rows))
 
 
 def _vegeta_lines(made: Made) -> str:

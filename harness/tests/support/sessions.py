@@ -7,17 +7,20 @@ with ``REMATCH_ROOT`` set to the project's folder.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import harness.session
+from harness.cli import main
 from harness.hosts.local import LocalHost
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.tools import Tools
@@ -27,34 +30,69 @@ from harness.store import SessionFolder, Store
 from harness.tests.support.fakes import FakeLoadGenerator
 from harness.tests.support.instances import CONTRACT, OBEYS_WITHIN_S, SERVICE, make_project
 from harness.tests.support.patience import patient
-from harness.toolchains import Tool
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 #: A busy machine may hold up a process for seconds; what shall run into a limit names its own.
 LIMITS = Limits(ready_s=30.0, load_factor=1.0, load_extra_s=30.0, generator_stop_s=0.5)
 
-TINY = """
-name = "tiny"
-title = "Tiny"
-question = "Does a session hold?"
-workload = "strings"
-reference = "calm"
-load = "few"
-
-[variants.calm]
-implementation = "misbehaving"
-
-[variants.other]
-implementation = "misbehaving"
-settings = { %s }
-
+EXPERIMENT = """
+name = "{name}"
+title = "{title}"
+question = "Does it hold?"
+workload = "{workload}"
+reference = "{reference}"
+load = "{load}"
+{more}
+{variants}
 [profiles.smoke]
-blocks = %d
+blocks = {blocks}
+{loads}"""
 
-[profiles.smoke.loads.few]
-generator = "locust"
-profile = { model = "closed", users = 2, loops = %d }
-"""
+
+def make_empty_project(root: Path) -> Path:
+    """Lay out a project without any workload, service or experiment."""
+    (root / "harness" / "model").mkdir(parents=True, exist_ok=True)
+    for marker in ("pyproject.toml", "requirements.lock"):
+        (root / marker).write_text("")
+    return root
+
+
+def write_experiment(
+    root: Path,
+    name: str,
+    workload: str,
+    variants: Mapping[str, str],
+    loads: Mapping[str, str],
+    *,
+    more: str = "",
+    blocks: int = 1,
+) -> Path:
+    """Write an experiment, and the files that make its folder a project; return its file.
+
+    ``variants`` and ``loads``: name -> what stands in its table; the first of each is the reference, and what is
+    offered. ``more`` is TOML: further keys, then tables.
+    """
+    make_empty_project(root)
+    file = root / "harness" / "experiments" / f"{name}.toml"
+    file.parent.mkdir(exist_ok=True)
+    text = EXPERIMENT.format(
+        name=name, title=name.title(), workload=workload, reference=next(iter(variants)), load=next(iter(loads)),
+        more=more, blocks=blocks,
+        variants="".join(f"\n[variants.{variant}]\n{told}\n" for variant, told in variants.items()),
+        loads="".join(f"\n[profiles.smoke.loads.{load}]\n{told}\n" for load, told in loads.items()),
+    )  # fmt: skip
+    file.write_text(text)
+    return file
+
+
+def write_tiny(
+    root: Path, workload: str, implementation: str, *, other: str, blocks: int = 1, loops: int, more: str = ""
+) -> None:
+    """Write the experiment ``tiny``: one implementation twice, ``other`` with settings of its own, as TOML."""
+    calm = f'implementation = "{implementation}"'
+    variants = {"calm": calm, "other": f"{calm}\nsettings = {{ {other} }}"}
+    few = f'generator = "locust"\nprofile = {{ model = "closed", users = 2, loops = {loops} }}'
+    write_experiment(root, "tiny", workload, variants, {"few": few}, more=more, blocks=blocks)
 
 
 def make_session_project(
@@ -62,12 +100,7 @@ def make_session_project(
 ) -> Path:
     """Lay out the project; ``other`` is what the variant of that name is told, as TOML."""
     make_project(root)
-    (root / "harness" / "model").mkdir(parents=True)
-    (root / "pyproject.toml").write_text("")
-    (root / "requirements.lock").write_text("")
-    experiments = root / "harness" / "experiments"
-    experiments.mkdir()
-    (experiments / "tiny.toml").write_text(TINY % (other, blocks, loops))
+    write_tiny(root, "strings", "misbehaving", other=other, blocks=blocks, loops=loops)
     if echo:
         shutil.copytree(CONTRACT, root / "services" / "echo" / "contract")
         raw = root / "services" / "echo" / "go-raw"
@@ -93,15 +126,16 @@ def without_duplicates(prepared: Prepared) -> Prepared:
     return replace(prepared, plan=prepared.plan.model_copy(update={"trials": trials}))
 
 
-def tiny_assembly(root: Path) -> Assembly:
-    host = LocalHost()
-    return Assembly(
-        root=root,
-        host=host,
-        launcher=ProcessLauncher(host, root, Tools(), grace_s=OBEYS_WITHIN_S),
-        generators={"locust": FakeLoadGenerator},
-        places={"root": root, "python_env": Path(sys.prefix)},
-    )
+def tiny_assembly(root: Path, launcher: ProcessLauncher | None = None, **more: Any) -> Assembly:
+    """The fake load generator, and services that are processes of this machine unless the launcher has another."""
+    launcher = launcher or ProcessLauncher(LocalHost(), root, Tools(), grace_s=OBEYS_WITHIN_S)
+    parts: dict[str, Any] = {
+        "host": launcher.host,
+        "launcher": launcher,
+        "generators": {"locust": FakeLoadGenerator},
+        "places": {"root": root, "python_env": Path(sys.prefix)},
+    }
+    return Assembly(root=root, **(parts | more))
 
 
 def tiny_session(root: Path, *, seed: int = 1) -> tuple[Assembly, Prepared]:
@@ -128,7 +162,7 @@ def command_line(root: Path, *arguments: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=_default_signals,
+        preexec_fn=default_signals,
     )
 
 
@@ -140,43 +174,35 @@ def said(process: subprocess.Popen[str]) -> tuple[int, str, str]:
 
 def running_below(root: Path) -> list[int]:
     """Return the processes whose command line names the project's folder, this one left out."""
-    found: list[int] = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                words = (entry / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if os.fsencode(root) in words:
-                found.append(int(entry.name))
-    return found
+    return running_with(str(root))
+
+
+def running_with(words: str) -> list[int]:
+    """Return the processes, of any user, whose command line holds ``words``; not this one."""
+    return [pid for pid, line in command_lines().items() if os.fsencode(words) in line and pid != os.getpid()]
+
+
+def command_lines() -> dict[int, bytes]:
+    """Return process id -> command line, its words ended by zeros, of all processes."""
+    lines = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            lines[int(entry.name)] = (entry / "cmdline").read_bytes()
+    return lines
 
 
 def read_json(path: Path) -> Any:
     return json.loads(path.read_text())
 
 
-def _default_signals() -> None:
+def default_signals() -> None:
     """A test runner started in the background hands ignored signals on."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
 
 
 def _main() -> None:
-    def assemble(
-        root: Path,
-        *,
-        host: str = "local",
-        launcher: str = "process",
-        load_host: str | None = None,
-        database_host: str | None = None,
-        tools: tuple[Tool, ...] | None = None,
-    ) -> Assembly:
-        return tiny_assembly(root)
-
-    harness.session.assemble = assemble
-    from harness.cli import main
-
+    vars(harness.session)["assemble"] = lambda root, **_: tiny_assembly(root)
     main()
 
 

@@ -28,12 +28,10 @@ from harness.model import (
     HeldMemory,
     LeastHeap,
     LimitProbe,
-    Machine,
     MatchedLimit,
     MemoryFit,
     Plan,
     ProfileName,
-    Provenance,
     SessionHeader,
     TrialRecord,
     Unavailable,
@@ -41,6 +39,7 @@ from harness.model import (
 )
 from harness.session.planning import plan_without, session_name
 from harness.store import SessionFolder, SessionWriter, Store
+from harness.tests.support import records
 from harness.tests.support.synthetic_pods import in_pods
 from harness.tests.support.synthetic_trial import (
     EPOCH,
@@ -100,9 +99,10 @@ def make_session(
 
     ``settle_s`` stands for the profile's: made-up loads are over before real ones have settled.
     """
-    defined = _calibrated(_settling(load_study(ROOT, experiment), profile, settle_s), profile)
-    fit = memory_fit_of(defined, profile)
-    study = defined if fit is None else _fitted(defined, fit)
+    study = _changed(load_study(ROOT, experiment), profile, settle_s)
+    fit = memory_fit_of(study, profile)
+    if fit is not None:
+        study = study.model_copy(update={"experiment": study.experiment.with_memory(fit.resolved)})
     plan = plan_without(study.experiment, profile, unavailable, host="local", seed=seed, launcher=launcher)
     name = session_name(profile, "local", launcher, seed)
     folder = Store(root).raw.joinpath(*(("bundled",) if bundled else ()), experiment, name)
@@ -121,16 +121,14 @@ def make_session(
     return session
 
 
-def _settling(study: Study, profile: ProfileName, settle_s: float) -> Study:
-    profiles = dict(study.experiment.profiles)
-    profiles[profile] = profiles[profile].model_copy(update={"settle_s": settle_s})
-    return study.model_copy(update={"experiment": study.experiment.model_copy(update={"profiles": profiles})})
-
-
-def _calibrated(study: Study, profile: ProfileName) -> Study:
-    if not study.experiment.profiles[profile].scaled_loads:
-        return study
-    return study.model_copy(update={"experiment": study.experiment.calibrated(profile, CAPACITY_PER_S)})
+def _changed(study: Study, profile: ProfileName, settle_s: float) -> Study:
+    """A definition with another time to settle, and with rates where they are shares of a capacity."""
+    definition = study.experiment.profiles[profile].model_copy(update={"settle_s": settle_s})
+    profiles = {**study.experiment.profiles, profile: definition}
+    experiment = study.experiment.model_copy(update={"profiles": profiles})
+    if definition.scaled_loads:
+        experiment = experiment.calibrated(profile, CAPACITY_PER_S)
+    return study.model_copy(update={"experiment": experiment})
 
 
 def _notes(study: Study, profile: ProfileName) -> dict[str, JsonValue]:
@@ -139,19 +137,11 @@ def _notes(study: Study, profile: ProfileName) -> dict[str, JsonValue]:
     order = defined.profiles[profile].calibration
     if order is None:
         return {}
-    found = Calibration(
-        order=order,
-        variant=defined.reference,
-        configuration=defined.reference,
-        mix=defined.mix,
-        n_steps=1,
-        capacity_per_s=CAPACITY_PER_S,
-        n_requests=600,
-        n_errors=0,
-        duration_s=4.0,
-        measured_epoch_s=EPOCH,
-    )
-    return {"calibration": found.model_dump(mode="json")}
+    calibration = Calibration(
+        order=order, variant=defined.reference, configuration=defined.reference, mix=defined.mix, n_steps=1,
+        capacity_per_s=CAPACITY_PER_S, n_requests=600, n_errors=0, duration_s=4.0, measured_epoch_s=EPOCH,
+    )  # fmt: skip
+    return {"calibration": calibration.model_dump(mode="json")}
 
 
 def memory_fit_of(study: Study, profile: ProfileName) -> MemoryFit | None:
@@ -173,85 +163,43 @@ def memory_fit_of(study: Study, profile: ProfileName) -> MemoryFit | None:
     limits = {name: one.memory_of for name, one in runtimes.items() if one.memory_of is not None}
     held = HELD_MIB * 2**20
     return MemoryFit(
-        asked=asked,
-        resolved=settings | {name: {"gomemlimit": f"{HELD_MIB}MiB"} for name in limits},
-        mix=experiment.mix,
-        rate_per_s=200.0,
-        n_requests=300,
-        cold_requests=100,
-        at_once=100,
-        most_late_s=0.5,
-        hold_s=1.0,
+        asked=asked, resolved=settings | {name: {"gomemlimit": f"{HELD_MIB}MiB"} for name in limits}, mix=experiment.mix,
+        rate_per_s=200.0, n_requests=300, cold_requests=100, at_once=100, most_late_s=0.5, hold_s=1.0,
         warm_up_requests=experiment.warm_up_requests,
         tried=next(iter(experiment.profiles[profile].loads.values())),
         least=tuple(
             LeastHeap(
-                implementation=experiment.variants[name].implementation,
-                collector=runtimes[name].gc,
-                setting="heap_max" if runtimes[name].heap_multiple else "gomemlimit",
-                variants=(name,),
-                least_mib=LEAST_MIB,
-                step_mib=1,
-                steady=True,
-                probes=(),
+                implementation=experiment.variants[name].implementation, collector=runtimes[name].gc,
+                setting="heap_max" if runtimes[name].heap_multiple else "gomemlimit", variants=(name,),
+                least_mib=LEAST_MIB, step_mib=1, steady=True, probes=(),
             )
             for name in settings
         ),
         held=tuple(
-            HeldMemory(variant=other, heap_max=None, rss_bytes=held)
-            for other in dict.fromkeys(limits.values())
+            HeldMemory(variant=other, heap_max=None, rss_bytes=held) for other in dict.fromkeys(limits.values())
         ),
         limits=tuple(
             MatchedLimit(
-                variant=name,
-                memory_of=other,
-                wanted_bytes=held,
-                limit_mib=HELD_MIB,
+                variant=name, memory_of=other, wanted_bytes=held, limit_mib=HELD_MIB,
                 probes=(LimitProbe(limit_mib=HELD_MIB, rss_bytes=held),),
             )
             for name, other in limits.items()
         ),
-        sources={},
-        measured_epoch_s=EPOCH,
-        took_s=60.0,
-    )
-
-
-def _fitted(study: Study, fit: MemoryFit) -> Study:
-    return study.model_copy(update={"experiment": study.experiment.with_memory(fit.resolved)})
+        sources={}, measured_epoch_s=EPOCH, took_s=60.0,
+    )  # fmt: skip
 
 
 def _header(
     study: Study, plan: Plan, session: str, unavailable: Sequence[Unavailable], fit: MemoryFit | None
 ) -> SessionHeader:
+    tools = {"go": "go1.24.1", "java": "25.0.1", "jmeter": "5.6.3"}
     return SessionHeader(
         session_id=session,
         experiment=study.experiment,
         implementations=study.implementations,
         plan=plan,
         unavailable=tuple(unavailable),
-        provenance=Provenance(
-            commit="0" * 40,
-            dirty=False,
-            definition_sha256=study.definition_sha256,
-            lock_sha256="0" * 64,
-            machine=Machine(
-                hostname_hash="synthetic",
-                cpu_model="Synthetic CPU & Co. 100 %",
-                n_cpus=2,
-                memory_bytes=8 * 2**30,
-                kernel="6.1.0",
-                distribution="Debian GNU/Linux 12",
-                cgroup="v2",
-                virtualisation="kvm",
-                descriptor_limit=20_000,
-                small=True,
-            ),
-            tools={"go": "go1.24.1", "java": "25.0.1", "jmeter": "5.6.3"},
-            python_packages={},
-            started_epoch_s=EPOCH,
-            clock_source="tsc",
-        ),
+        provenance=records.provenance(EPOCH, definition_sha256=study.definition_sha256, tools=tools),
         notes=_notes(study, plan.profile) | ({} if fit is None else {"memory": fit.model_dump(mode="json")}),
     )
 
@@ -261,21 +209,11 @@ def _build(variant: Variant) -> BuildRecord:
     made = None
     if form in ("jlink", "native"):
         made = FormBuild(
-            form=form,
-            tool=f"{form} 0.0 (made up)",
-            argv=(form,),
-            build_s=FORM_BUILD_S,
-            image_bytes=50_000_000,
+            form=form, tool=f"{form} 0.0 (made up)", argv=(form,), build_s=FORM_BUILD_S, image_bytes=50_000_000,
             peak_rss_bytes=3 * 2**30 if form == "native" else None,
-        )
+        )  # fmt: skip
     return BuildRecord(
-        implementation=name,
-        source_sha256="0" * 64,
-        argv=("build",),
-        build_s=12.0,
-        artifact_bytes=artifact_bytes(name),
-        artifact_sha256=artifact_sha256(name),
-        aot_training_s=AOT_TRAINING_S if variant.runtime.aot_cache else None,
-        aot_cache_bytes=AOT_CACHE_BYTES if variant.runtime.aot_cache else None,
-        form=made,
-    )
+        implementation=name, source_sha256="0" * 64, argv=("build",), build_s=12.0, artifact_bytes=artifact_bytes(name),
+        artifact_sha256=artifact_sha256(name), aot_training_s=AOT_TRAINING_S if variant.runtime.aot_cache else None,
+        aot_cache_bytes=AOT_CACHE_BYTES if variant.runtime.aot_cache else None, form=made,
+    )  # fmt: skip

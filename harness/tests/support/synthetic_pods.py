@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 from harness.model import (
+    CapacityGoals,
     CapacitySearch,
-    GroupReading,
     KubernetesRecord,
     PodRecord,
     RuntimeCpus,
+    SearchTrial,
     TrialRecord,
 )
-from harness.tests.support.a_search import a_search
+from harness.tests.support import records
 
 #: The first pod serves after that long, each further one so much later, and the cluster's clocks are this far behind.
 FIRST_SERVED_S, LATER_S, EVENT_LATE_S = 0.5, 0.25, 0.0625
@@ -27,20 +28,11 @@ def in_pods(record: TrialRecord) -> TrialRecord:
     n_pods = runtime.replicas or 1
     launched = record.instance.launched.wall_epoch_s
     around = KubernetesRecord(
-        server="v0.0",
-        node="a made-up node",
-        proxy_mode="iptables",
-        namespace="rematch-0",
-        access=runtime.access or "node-port",
-        replicas=n_pods,
-        cpu_request=runtime.cpu_request,
-        cpu_limit=runtime.cpu_limit,
-        memory_limit_bytes=None,
-        image_bytes=POD_IMAGE_BYTES,
-        image_import_s=POD_IMPORT_S,
-        samples="made up",
-        pods=tuple(_pod(number, launched, _goes_by(record)) for number in range(n_pods)),
-    )
+        server="v0.0", node="a made-up node", proxy_mode="iptables", namespace="rematch-0",
+        access=runtime.access or "node-port", replicas=n_pods, cpu_request=runtime.cpu_request,
+        cpu_limit=runtime.cpu_limit, memory_limit_bytes=None, image_bytes=POD_IMAGE_BYTES, image_import_s=POD_IMPORT_S,
+        samples="made up", pods=tuple(_pod(number, launched, _goes_by(record)) for number in range(n_pods)),
+    )  # fmt: skip
     n_requests = None if record.load is None else record.load.n_requests
     boundaries = [
         one
@@ -61,6 +53,22 @@ def _searched(record: TrialRecord, n_pods: int) -> CapacitySearch:
     return a_search().model_copy(update={"lower_per_s": capacity, "upper_per_s": 1.02 * capacity})
 
 
+def a_search(capacity_per_s: float = 950.0) -> CapacitySearch:
+    """A search as a session keeps it: a rate is good up to the capacity; the one at 900/s was bad once."""
+    tried = [(1200.0, 1.0), (1000.0, 1.0), (900.0, 1.0)]
+    tried += [(rate, 4.0) for rate in (900.0, 940.0, 958.0) for _ in range(3)]
+    trials = []
+    for number, (rate, duration_s) in enumerate(tried):
+        good = rate <= capacity_per_s and number != 3
+        trials.append(
+            SearchTrial(
+                rate_per_s=rate, duration_s=duration_s, n_arrivals=int(rate * duration_s), right_per_s=min(rate, 1000.0),
+                lost_share=0.0, late_share=0.001 if good else 0.2, good=good,
+            )
+        )  # fmt: skip
+    return CapacitySearch(goals=CapacityGoals(), trials=tuple(trials), lower_per_s=940.0, upper_per_s=958.0)
+
+
 def _goes_by(record: TrialRecord) -> RuntimeCpus:
     """A Go program goes by two CPUs, another one by one."""
     if record.planned.configuration.variant_name.startswith("go-"):
@@ -71,29 +79,12 @@ def _goes_by(record: TrialRecord) -> RuntimeCpus:
 def _pod(number: int, launched: float, goes_by: RuntimeCpus) -> PodRecord:
     served = FIRST_SERVED_S + number * LATER_S
     return PodRecord(
-        name=f"pod-{number + 1}",
-        uid=f"uid-{number + 1}",
-        node="node",
-        address=f"192.0.2.{number + 1}",
-        pid=100 + number,
-        process_after_s=served / 2,
-        conditions_epoch_s={"Ready": float(int(launched + served))},
+        name=f"pod-{number + 1}", uid=f"uid-{number + 1}", node="node", address=f"192.0.2.{number + 1}",
+        pid=100 + number, process_after_s=served / 2, conditions_epoch_s={"Ready": float(int(launched + served))},
         events_epoch_s={"Scheduled": launched, "Started": launched + served / 2 + EVENT_LATE_S},
-        events_lost=("Pulled",),
-        first_served_after_s=served,
-        routed_after_s=served + LATER_S,
-        runtime_cpus=goes_by,
-        at_stop=GroupReading(
-            version="v1",
-            memory_bytes=POD_GROUP_BYTES,
-            memory_max_bytes=None,
-            cpu_s=1.0,
-            n_throttled=3,
-            throttled_s=THROTTLED_S,
-            rss_bytes=POD_GROUP_BYTES,
-            process_cpu_s=0.9,
-        ),
-    )
+        events_lost=("Pulled",), first_served_after_s=served, routed_after_s=served + LATER_S, runtime_cpus=goes_by,
+        at_stop=records.group_reading(POD_GROUP_BYTES, throttled_s=THROTTLED_S),
+    )  # fmt: skip
 
 
 def _answered(n_pods: int, n_requests: int, name: str) -> dict[str, int]:
@@ -101,8 +92,3 @@ def _answered(n_pods: int, n_requests: int, name: str) -> dict[str, int]:
     others = {f"pod-{number}": 1 for number in range(2, n_pods + 1)}
     during = {"pod-1": n_requests - len(others), **others}
     return {pod: 7 + (n if name == "after-load" else 0) for pod, n in during.items()}
-
-
-__all__ = [
-    "EVENT_LATE_S", "FIRST_SERVED_S", "LATER_S", "POD_CAPACITY_PER_S", "POD_GROUP_BYTES", "POD_IMAGE_BYTES", "POD_IMPORT_S", "THROTTLED_S", "in_pods",
-]  # fmt: skip

@@ -12,25 +12,20 @@ from harness.model import (
     ClockReading,
     Configuration,
     ContainerRecord,
-    GeneratorRecord,
-    GroupReading,
-    InstanceRecord,
     InvariantReading,
     Load,
-    LoadSummary,
     OpenLoad,
     Outcome,
     Phase,
     PlannedTrial,
     RequestLogRecord,
-    ResourceReading,
     StartUp,
     TrialRecord,
     WarmUpRecord,
     WarmUpSpec,
     WarmUpWindow,
 )
-from harness.tests.support import synthetic_files, synthetic_pauses
+from harness.tests.support import records, synthetic_files, synthetic_pauses
 
 #: implementation -> (requests per second, MiB after load, seconds to first response)
 _NATURE = {
@@ -90,20 +85,16 @@ def made_trial(
         return ClockReading(wall_epoch_s=EPOCH + begun + second, monotonic_s=begun + second)
 
     def boundary(which: str, second: float, share: float) -> Boundary:
-        reading = ResourceReading(
-            at=clock(second),
-            rss_bytes=int(memory * share),
-            pss_bytes=int(memory * share * 0.9),
-            cpu_s=first_s * 1.3,
-            n_threads=9,
-            n_descriptors=20,
-            compile_s=5.0 + (COMPILED_S if which == "after-load" else 0.0) if compiles else None,
+        compile_s = 5.0 + (COMPILED_S if which == "after-load" else 0.0) if compiles else None
+        held = memory * share
+        reading = records.reading(
+            clock(second), int(held), first_s * 1.3, pss_bytes=int(held * 0.9), compile_s=compile_s
         )
         tells = paused and name.startswith("go") and which == "after-load"
-        told = synthetic_pauses.AFTER_LOAD if tells else None
+        file = synthetic_pauses.AFTER_LOAD if tells else None
         if cell.workload == "clients" and name.startswith("go") and which in _AROUND_LOAD:
-            told = synthetic_files.write_opened(folder, which, cell.levels.get("face") == "published")
-        return Boundary.model_validate({"name": which, "reading": reading, "runtime_metrics_file": told})
+            file = synthetic_files.write_opened(folder, which, cell.levels.get("face") == "published")
+        return Boundary.model_validate({"name": which, "reading": reading, "runtime_metrics_file": file})
 
     loaded = cell.load is not None
     paused = experiment.startswith(_WITH_PAUSES)
@@ -119,13 +110,9 @@ def made_trial(
         first_epoch_s = EPOCH + begun + _LOAD_STARTS_S
         if paused:
             synthetic_pauses.write_trial(
-                folder,
-                runtime="go" if name.startswith("go") else "jvm",
-                launched_s=EPOCH + begun,
-                begin_s=first_epoch_s,
-                pause_s=_PAUSE_S[name],
-                rng=rng,
-            )
+                folder, runtime="go" if name.startswith("go") else "jvm", launched_s=EPOCH + begun,
+                begin_s=first_epoch_s, pause_s=_PAUSE_S[name], rng=rng,
+            )  # fmt: skip
         else:
             synthetic_files.write_requests(folder, first_epoch_s, lasts_s, 80 / speed, rng)
     else:
@@ -134,65 +121,27 @@ def made_trial(
     if cell.workload != "strings":
         synthetic_files.write_database(folder, EPOCH + begun, last_s)
     synthetic_files.write_samples(folder, begun, memory, last_s if loaded else first_s + 1)
+    load = records.load_summary(
+        n_requests, EPOCH + begun + _LOAD_STARTS_S, lasts_s, latency_mean_s=80 / speed
+    )
+    generator = records.generator(echo_achieved_per_s=14_000.0, headroom_ratio=14_000 / speed)
     return TrialRecord(
-        experiment=experiment,
-        session_id=session,
-        planned=trial,
-        outcome=Outcome.OK,
-        flags=("shared_cores",),
-        started=clock(0.0),
-        ended=clock(6.0),
-        phases=tuple(phases),
-        boundaries=tuple(boundaries),
+        experiment=experiment, session_id=session, planned=trial, outcome=Outcome.OK, flags=("shared_cores",),
+        started=clock(0.0), ended=clock(6.0), phases=tuple(phases), boundaries=tuple(boundaries),
         invariants=(InvariantReading(name="money", found=7, expected=7),) if cell.workload == "bank" else (),
-        instance=InstanceRecord(
-            argv=("service",),
-            environment={},
-            pid=1,
-            process_start_ticks=1,
-            port=1,
-            launched=clock(0.0),
-            cpu_affinity=(0,),
-            cpu_limit=2,
-            artifact_sha256=artifact_sha256(name),
-            artifact_bytes=artifact_bytes(name),
-            runtime_bytes=0 if name.startswith("go") else 200_000_000,
-            runtime_version=None,
+        instance=records.instance(
+            clock(0.0), argv=("service",), cpu_limit=2, artifact_sha256=artifact_sha256(name),
+            artifact_bytes=artifact_bytes(name), runtime_bytes=0 if name.startswith("go") else 200_000_000,
         ),
         start_up=StartUp(
-            time_to_first_response_s=first_s,
-            polls=3,
-            cpu_s_at_first_response=first_s * 1.3,
+            time_to_first_response_s=first_s, polls=3, cpu_s_at_first_response=first_s * 1.3,
             rss_bytes_at_first_response=int(memory * 0.4),
         ),
         warm_up=None if cell.warm_up is None else _warm_up(cell.warm_up, speed, is_jvm),
         request_log=_request_log(cell, n_requests),
-        load=LoadSummary(
-            n_requests=n_requests,
-            n_errors=0,
-            start_epoch_s=EPOCH + begun + _LOAD_STARTS_S,
-            duration_s=lasts_s,
-            offered_per_s=None,
-            achieved_per_s=n_requests / lasts_s,
-            latency_mean_s=80 / speed,
-            resolution_s=0.001,
-            has_requests=True,
-        )
-        if loaded
-        else None,
-        generator=GeneratorRecord(
-            name="jmeter",
-            version="5.6.3",
-            argv=("jmeter",),
-            cpu_affinity=(1,),
-            cpu_s=1.0,
-            exit_code=0,
-            echo_achieved_per_s=14_000.0,
-            headroom_ratio=14_000 / speed,
-        )
-        if loaded
-        else None,
-    )
+        load=load if loaded else None,
+        generator=generator if loaded else None,
+    )  # fmt: skip
 
 
 def _request_log(cell: Configuration, n_requests: int) -> RequestLogRecord | None:
@@ -214,45 +163,23 @@ def _warm_up(spec: WarmUpSpec, per_s: float, is_jvm: bool) -> WarmUpRecord:
         slower = 1 - COLD_SHARE * float(np.exp(-place / COLD_WINDOWS)) if is_jvm else 1.0
         windows.append(
             WarmUpWindow(
-                start_s=place * 1.1 * spec.window_s,
-                duration_s=float(spec.window_s),
-                n_requests=int(per_s * slower * spec.window_s),
-                n_errors=0,
-                cpu_s=0.9 * spec.window_s,
+                start_s=place * 1.1 * spec.window_s, duration_s=float(spec.window_s), n_errors=0,
+                n_requests=int(per_s * slower * spec.window_s), cpu_s=0.9 * spec.window_s,
                 compile_s=(1 - slower) * spec.window_s if is_jvm else None,
             )
-        )
+        )  # fmt: skip
     return WarmUpRecord(spec=spec, windows=tuple(windows), end="settled")
 
 
 def in_container(record: TrialRecord) -> TrialRecord:
     """The same trial as if it had been made in a container, whose group holds less than its process."""
     assert record.instance is not None
-    at_stop = GroupReading(
-        version="v1",
-        memory_bytes=GROUP_BYTES,
-        memory_max_bytes=None,
-        cpu_s=2.5,
-        n_throttled=3,
-        throttled_s=0.25,
-        rss_bytes=GROUP_BYTES + 2**20,
-        process_cpu_s=2.4,
-    )
+    at_stop = records.group_reading(GROUP_BYTES, cpu_s=2.5, rss_bytes=GROUP_BYTES + 2**20, process_cpu_s=2.4)
     container = ContainerRecord(
-        engine="0.0",
-        image_id="sha256:0",
-        image_bytes=sum(LAYERS_BYTES),
-        layer_bytes=LAYERS_BYTES,
-        network="host",
-        user="0",
-        cpuset=None,
-        cpu_quota=1.0,
-        memory_limit_bytes=None,
-        create_s=0.125,
-        start_s=0.5,
-        at_stop=at_stop,
+        engine="0.0", image_id="sha256:0", image_bytes=sum(LAYERS_BYTES), layer_bytes=LAYERS_BYTES, network="host",
+        user="0", cpuset=None, cpu_quota=1.0, memory_limit_bytes=None, create_s=0.125, start_s=0.5, at_stop=at_stop,
         out_of_memory=False,
-    )
+    )  # fmt: skip
     instance = record.instance.model_copy(update={"container": container})
     return record.model_copy(update={"instance": instance})
 

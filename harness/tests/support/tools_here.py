@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from harness.launchers.tools import Tools, tools_among
+from harness.loadgen.base import LoadCommand, LoadSpec
+from harness.loadgen.tools.jmeter import JMeter
 from harness.tests.support.sessions import REPOSITORY
 from harness.toolchains import Surroundings, find_jdks, find_tool
 
@@ -17,3 +21,13 @@ def tools_here() -> Tools:
     return tools_among(
         [find_tool(name, around) for name in ("maven", "go", "native-image")], find_jdks(around)
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuickJMeter(JMeter):
+    """The real JMeter in trials of a test, which are too short for what C2 would compile."""
+
+    def command(self, spec: LoadSpec) -> LoadCommand:
+        command = super().command(spec)
+        environment = {**command.environment, "JDK_JAVA_OPTIONS": QUICK_JVM}
+        return command.model_copy(update={"environment": environment})

@@ -14,18 +14,13 @@ from harness.model import (
     ClosedLoad,
     CpuSpeed,
     Experiment,
-    GeneratorRecord,
     Implementation,
-    InstanceRecord,
     Level,
     Load,
-    LoadSummary,
-    Machine,
     Outcome,
     Phase,
     PlannedTrial,
     ProfileDefinition,
-    Provenance,
     ResourceReading,
     SessionHeader,
     TrialRecord,
@@ -34,6 +29,7 @@ from harness.model import (
 )
 from harness.store import SessionFolder, SessionWriter
 from harness.store.writing import TrialFolder
+from harness.tests.support import records
 
 EPOCH = 1_700_000_000.0
 MONOTONIC = 500.0
@@ -47,12 +43,7 @@ def at(seconds: float) -> ClockReading:
 def experiment() -> Experiment:
     load = Load(generator="jmeter", profile=ClosedLoad(users=10, loops=40))
     return Experiment(
-        name="toy",
-        title="t",
-        question="q",
-        workload="strings",
-        reference="go-nethttp",
-        load="users",
+        name="toy", title="t", question="q", workload="strings", reference="go-nethttp", load="users",
         variants={
             "go-nethttp": Variant(implementation="go-nethttp", label="Go net/http"),
             "java-jdkhttp": Variant(implementation="java-jdkhttp"),
@@ -62,7 +53,7 @@ def experiment() -> Experiment:
             "quick": ProfileDefinition(blocks=5, loads={"users": load}),
             "smoke": ProfileDefinition(blocks=2, loads={"users": load}),
         },
-    )
+    )  # fmt: skip
 
 
 def implementation(name: str) -> Implementation:
@@ -75,27 +66,17 @@ def implementation(name: str) -> Implementation:
 
 def header(profile: str, seed: int, *, began_s: float = 0.0) -> SessionHeader:
     definition = experiment()
-    machine = Machine(
-        hostname_hash="h", cpu_model="c", n_cpus=2, memory_bytes=1, kernel="k", distribution="d", cgroup="v2",
-        virtualisation=None, descriptor_limit=1024, small=True,
-    )  # fmt: skip
-    provenance = Provenance(
-        commit=None, dirty=None, definition_sha256="", lock_sha256="", machine=machine, tools={},
-        python_packages={}, started_epoch_s=EPOCH + began_s, clock_source=None,
-    )  # fmt: skip
     return SessionHeader(
         session_id=f"{profile}-local-{seed}",
         experiment=definition,
         implementations={name: implementation(name) for name in definition.variants},
         plan=make_plan(definition, profile, seed),  # type: ignore[arg-type]  # one of the profile names
-        provenance=provenance,
+        provenance=records.provenance(EPOCH + began_s, commit=None, dirty=None, clock_source=None),
     )
 
 
 def reading(seconds: float, *, rss: int, cpu: float) -> ResourceReading:
-    return ResourceReading(
-        at=at(seconds), rss_bytes=rss, pss_bytes=rss - 1, cpu_s=cpu, n_threads=9, n_descriptors=9
-    )
+    return records.reading(at(seconds), rss, cpu, pss_bytes=rss - 1, n_descriptors=9)
 
 
 def write_load(trial: TrialFolder, factor: float, seed: int) -> np.ndarray:
@@ -117,43 +98,22 @@ def write_load(trial: TrialFolder, factor: float, seed: int) -> np.ndarray:
 
 
 def record(planned: PlannedTrial, head: SessionHeader, outcome: Outcome) -> TrialRecord:
-    phase = Phase(name="measurement", start=at(1), end=at(6.5))
-    instance = InstanceRecord(
-        argv=("./a",), environment={}, pid=1, process_start_ticks=1, port=1, launched=at(-1), cpu_affinity=(0,),
-        cpu_limit=None, artifact_sha256="s", artifact_bytes=77, runtime_bytes=None, runtime_version=None,
-    )  # fmt: skip
-    load = LoadSummary(
-        n_requests=N_REQUESTS, n_errors=10, start_epoch_s=EPOCH + 2, duration_s=4.0, offered_per_s=None,
-        achieved_per_s=100.0, latency_mean_s=0.06, resolution_s=0.001, has_requests=True,
-    )  # fmt: skip
     ok = outcome == Outcome.OK
+    load = records.load_summary(N_REQUESTS, EPOCH + 2, 4.0, n_errors=10, latency_mean_s=0.06)
     return TrialRecord(
-        experiment="toy",
-        session_id=head.session_id,
-        planned=planned,
-        outcome=outcome,
-        reason=None if ok else "the service ended",
-        flags=("few_requests",),
-        started=at(-1),
-        ended=at(8),
-        phases=(phase,) if ok else (),
-        instance=instance,
+        experiment="toy", session_id=head.session_id, planned=planned, outcome=outcome,
+        reason=None if ok else "the service ended", flags=("few_requests",), started=at(-1), ended=at(8),
+        phases=(Phase(name="measurement", start=at(1), end=at(6.5)),) if ok else (),
+        instance=records.instance(at(-1)),
         load=load if ok else None,
-        generator=GeneratorRecord(
-            name="jmeter",
-            version="5.6.3",
-            argv=(),
-            cpu_affinity=(),
-            cpu_s=None,
-            exit_code=0,
-            echo_achieved_per_s=300.0,
-            headroom_ratio=3.0,
+        generator=records.generator(
+            argv=(), cpu_affinity=(), cpu_s=None, echo_achieved_per_s=300.0, headroom_ratio=3.0
         ),
         boundaries=(
             Boundary(name="before-load", reading=reading(1, rss=1000, cpu=0.0)),
             Boundary(name="after-load", reading=reading(7, rss=1700, cpu=2.0)),
         ),
-    )
+    )  # fmt: skip
 
 
 def speeds(step_ns: float) -> tuple[CpuSpeed, ...]:

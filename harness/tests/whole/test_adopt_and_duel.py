@@ -7,18 +7,18 @@ Each stack is a real one: nothing of ``harness/`` knows these services.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
-from harness.model import Outcome
+from harness.model import Outcome, TrialRecord
 from harness.store import Store
-from harness.tests.support.available import PROJECT, only_when_long, program_or_not_run
+from harness.tests.support.available import only_when_long, program_or_not_run
+from harness.tests.support.command import run_apart
+from harness.tests.support.sessions import make_empty_project, running_with
 
 PYTHON = """import itertools, json, os, signal, sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -62,14 +62,6 @@ http.createServer((request, answer) => {
 }).listen(Number(process.env.PORT ?? 3000), "::1");
 process.on("SIGTERM", () => process.exit(0));
 """
-EXPRESS = """const app = require("express")();
-app.get("/hello", (_, response) => response.json({ greeting: "hello" }));
-app.listen(process.env.PORT, "127.0.0.1");
-process.on("SIGTERM", () => process.exit(0));
-"""
-PACKAGE = {
-    "name": "hello", "version": "1.0.0", "scripts": {"start": "node app.js"}, "dependencies": {"express": "4.21.2"},
-}  # fmt: skip
 GIN = """package main
 
 import "github.com/gin-gonic/gin"
@@ -157,7 +149,6 @@ STACKS: dict[str, dict[str, str]] = {
         "main.py": FASTAPI,
         "Procfile": "web: uvicorn main:app --host 127.0.0.1 --port $PORT --no-access-log\n",
     },
-    "node": {"package.json": json.dumps(PACKAGE), "app.js": EXPRESS},
     "spring": {
         "pom.xml": POM,
         "src/main/java/app/App.java": SPRING,
@@ -165,17 +156,14 @@ STACKS: dict[str, dict[str, str]] = {
     },
 }
 CALL = "curl http://localhost:8080/hello\n"
-ASKED = dict.fromkeys(("gin", "node", "spring"), ("--requests", "hello.curl"))
-LOCKS = {"gin": ("go", "go", "mod", "tidy"), "node": ("node", "npm", "install", "--package-lock-only")}
+ASKED = dict.fromkeys(("gin", "spring"), ("--requests", "hello.curl"))
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A project without any workload, service or experiment of its own, and a folder beside it."""
-    for name in ("project/harness/model", "elsewhere"):
-        (tmp_path / name).mkdir(parents=True)
-    for name in ("pyproject.toml", "requirements.lock"):
-        (tmp_path / "project" / name).write_text("")
+    make_empty_project(tmp_path / "project")
+    (tmp_path / "elsewhere").mkdir()
     return tmp_path
 
 
@@ -187,38 +175,40 @@ def service(root: Path, name: str, files: dict[str, str]) -> Path:
 
 
 def rematch(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "REMATCH_ROOT": str(root / "project"), "PYTHONPATH": str(PROJECT)}
-    done = subprocess.run(
-        [sys.executable, "-m", "harness", *words],
-        cwd=root / "elsewhere", env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert not still_running(root), done.stderr
+    done = run_apart(root / "project", *words, folder=root / "elsewhere")
+    # builds of the services of this test lie below its project
+    assert not running_with(str(root / "project" / ".cache" / "builds")), done.stderr
     return done
 
 
-def still_running(root: Path) -> list[str]:
-    """Processes of services of this test: builds lie below its project."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            line = " ".join(process.cmdline())
-        except psutil.Error:
-            continue
-        if str(root / "project" / ".cache" / "builds") in line:
-            found.append(line)
-    return found
+def adopted(root: Path, *words: str) -> dict[str, Any]:
+    """Adopt a service, and return what was said of it. At most 12 lines describe it."""
+    done = rematch(root, "adopt", *words, "--json")
+    assert done.returncode == 0, done.stderr
+    said: dict[str, Any] = json.loads(done.stdout)
+    assert len((root / "elsewhere" / said["service_toml"]).read_text("utf-8").splitlines()) <= 12
+    return said
 
 
-def assert_page(root: Path, said: dict[str, Any]) -> None:
-    """At most 12 lines describe the service, and the page and the last lines of what was measured were written."""
-    folder = root / "elsewhere"
-    assert len((folder / said["service_toml"]).read_text("utf-8").splitlines()) <= 12
-    page = (folder / said["page"]).read_text("utf-8")
+def measured(root: Path, *words: str) -> tuple[dict[str, Any], list[TrialRecord]]:
+    """Adopt a service and measure it; return what was said of it, and the records of its trials, which are all ok."""
+    said = adopted(root, *words, "--profile", "smoke")
+    page = (root / "elsewhere" / said["page"]).read_text("utf-8")
     assert f"<h1>{said['name']}: " in page and "bounded by" in page
     assert list(said["lines"]) == ["started", "asked", "bounded", "age", "next"] and all(
         said["lines"].values()
     )
     assert said["lines"]["asked"].count("not part of the load") <= 1
+    records = list(Store(root / "project").session(*said["session"].split("/")).records())
+    assert records and {record.outcome for record in records} == {Outcome.OK}, records[0].reason
+    return said, records
+
+
+def dueled(root: Path, status: int, *words: str) -> tuple[dict[str, Any], str]:
+    """Hold two versions against each other; return what was said of them, and on stderr."""
+    done = rematch(root, "duel", *words, "--json")
+    assert done.returncode == status, done.stderr
+    return json.loads(done.stdout), done.stderr
 
 
 def test_a_service_is_adopted_measured_and_held_against_its_next_version(root: Path) -> None:
@@ -227,24 +217,18 @@ def test_a_service_is_adopted_measured_and_held_against_its_next_version(root: P
     calls = service(root, "calls", {"calls.curl": CALLS}) / "calls.curl"
     before = {path: path.read_bytes() for path in old.rglob("*") if path.is_file()}
 
-    done = rematch(root, "adopt", "old", "--requests", str(calls), "--profile", "smoke", "--json")
-    assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
+    said, records = measured(root, "old", "--requests", str(calls))
     assert [(one["path"], one["volatile"], one["in_load"]) for one in said["requests"]] == [
         ("/hello", [], True), ("/next", ["/number"], True), ("/none", [], False),
     ]  # fmt: skip
     assert {path: path.read_bytes() for path in old.rglob("*") if path.is_file()} == before
-    records = list(Store(root / "project").session(*said["session"].split("/")).records())
-    assert records and {record.outcome for record in records} == {Outcome.OK}
     assert all(record.conformance is not None and record.conformance.n_cases == 3 for record in records)
-    assert_page(root, said)
 
-    words = ("duel", "old", "new", "--as", said["experiment"], "--profile", "smoke")
-    done = rematch(root, *words, "--fail-if", "p99 > 9", "--markdown", "c.md", "--json")
-    assert done.returncode == 2 and "cannot be told" in done.stderr, done.stderr
-    found = json.loads(done.stdout)
-    assert found["cases"] == 3 and found["differences"] == {"old": {}, "new": {}}
-    assert found["results"]["trials"]["kept"] == 3 and found["results"]["reference"] == "old"
+    words = ("old", "new", "--as", said["experiment"], "--profile", "smoke")
+    duel, stderr = dueled(root, 2, *words, "--fail-if", "p99 > 9", "--markdown", "c.md")
+    assert "cannot be told" in stderr
+    assert duel["cases"] == 3 and duel["differences"] == {"old": {}, "new": {}}
+    assert duel["results"]["trials"]["kept"] == 3 and duel["results"]["reference"] == "old"
     assert "99th percentile" in (root / "elsewhere/c.md").read_text("utf-8")
 
 
@@ -271,11 +255,7 @@ def test_npm_start_is_kept_and_a_service_on_ipv6_alone_is_measured_there(root: P
     script = "NODE_ENV=production node --max-old-space-size=256 src/index.js"
     service(root, "shop", {"package.json": json.dumps({"scripts": {"start": script}}), "src/index.js": MODE})
     calls = service(root, "calls", {"calls.curl": "curl 'http://[::1]:3000/mode'\n"}) / "calls.curl"
-    done = rematch(
-        root, "adopt", "shop", "--requests", str(calls), "--ready-within", "20", "--no-measure", "--json"
-    )
-    assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
+    said = adopted(root, "shop", "--requests", str(calls), "--ready-within", "20", "--no-measure")
     (case,) = (root / "elsewhere" / said["contract"] / "cases.jsonl").read_text("utf-8").splitlines()
     assert json.loads(case)["expect"]["json"] == {"mode": "production", "args": ["--max-old-space-size=256"]}
     assert said["guess"]["start"][2:] == [
@@ -311,24 +291,18 @@ def test_git_refs_are_checked_out_elsewhere_and_the_checkout_is_left_alone(root:
     git("commit", "-qam", "two")
     (folder / "web/server.js").write_text(NODE, "utf-8")  # a change that is not committed
     state = (git("status", "--porcelain"), git("rev-parse", "HEAD"))
-    done = rematch(root, "adopt", "repo/web", "--no-measure", "--json")
-    assert done.returncode == 0, done.stderr
-    adopted = json.loads(done.stdout)["experiment"]
-    done = rematch(root, "duel", "one", "HEAD", "--as", adopted, "--json")
-    assert done.returncode == 1, done.stderr
-    found = json.loads(done.stdout)
-    assert found["differences"]["one"] == {} and "hullo" in found["differences"]["head"]["get-hello"]
-    assert found["results"] is None
-    assert [side["remark"] for side in found["versions"]] == ["", "without 1 uncommitted change in web/"]
+    words = ("one", "HEAD", "--as", adopted(root, "repo/web", "--no-measure")["experiment"])
+    duel, _ = dueled(root, 1, *words)
+    assert duel["differences"]["one"] == {} and "hullo" in duel["differences"]["head"]["get-hello"]
+    assert duel["results"] is None
+    assert [side["remark"] for side in duel["versions"]] == ["", "without 1 uncommitted change in web/"]
     assert (git("status", "--porcelain"), git("rev-parse", "HEAD")) == state
     assert len(git("worktree", "list").splitlines()) == 1
 
     git("commit", "-qam", "three")  # answers as the first again
-    done = rematch(root, "duel", "one", "HEAD", "--as", adopted, "--profile", "smoke", "--json")
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert (found["cases"], found["differences"]) == (1, {"one": {}, "head": {}})
-    assert found["results"]["trials"]["kept"] == 3 and found["results"]["reference"] == "one"
+    duel, _ = dueled(root, 0, *words, "--profile", "smoke")
+    assert (duel["cases"], duel["differences"]) == (1, {"one": {}, "head": {}})
+    assert duel["results"]["trials"]["kept"] == 3 and duel["results"]["reference"] == "one"
     assert len(git("worktree", "list").splitlines()) == 1
 
 
@@ -337,16 +311,10 @@ def test_git_refs_are_checked_out_elsewhere_and_the_checkout_is_left_alone(root:
 def test_a_stack_goes_from_its_sources_to_a_result(stack: str, root: Path) -> None:
     folder = service(root, stack, STACKS[stack])
     (root / "elsewhere" / "hello.curl").write_text(CALL, "utf-8")
-    if stack in LOCKS:  # versions and checksums, which such a project comes with
-        tool, program, *words = LOCKS[stack]
-        beside = program_or_not_run(tool).with_name(program)
-        subprocess.run([str(beside), *words], cwd=folder, check=True, capture_output=True)
-    done = rematch(root, "adopt", stack, *ASKED.get(stack, ()), "--profile", "smoke", "--json")
-    assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
-    records = list(Store(root / "project").session(*said["session"].split("/")).records())
-    assert records and {record.outcome for record in records} == {Outcome.OK}, records[0].reason
-    assert_page(root, said)
+    if stack == "gin":  # versions and checksums, which such a project comes with
+        words = [str(program_or_not_run("go")), "mod", "tidy"]
+        subprocess.run(words, cwd=folder, check=True, capture_output=True)
+    measured(root, stack, *ASKED.get(stack, ()))
 
 
 @only_when_long("a service with a database of its own")
@@ -357,10 +325,5 @@ def test_a_compose_file_with_postgresql_goes_as_far_as_it_can_without_containers
     sql = "create table people (name text);\ninsert into people values ('ann');\n"
     web = {"web/app.py": rows, "web/Procfile": BY_PORT["Procfile"]}
     service(root, "shop", {"compose.yaml": COMPOSE, "init.sql": sql, **web})
-    done = rematch(root, "adopt", "shop", "--profile", "smoke", "--json")
-    assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
+    said, _ = measured(root, "shop")
     assert any("unavailable: service 'cache'" in remark for remark in said["guess"]["remarks"])
-    records = list(Store(root / "project").session(*said["session"].split("/")).records())
-    assert records and {record.outcome for record in records} == {Outcome.OK}, records[0].reason
-    assert_page(root, said)

@@ -7,9 +7,16 @@ cannot differ in it.
 
 from __future__ import annotations
 
+import contextlib
+import os
+import random
+import socket
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from http.client import HTTPResponse
 from pathlib import Path
 
 import pytest
@@ -20,41 +27,24 @@ from harness.backing.base import running
 from harness.backing.upstream import Upstream
 from harness.definitions import load_implementations
 from harness.hosts.local import LocalHost
-from harness.launchers.base import LaunchSpec
 from harness.launchers.process import ProcessInstance, ProcessLauncher
-from harness.model import (
-    BackingName,
-    BackingSettings,
-    Expectation,
-    Implementation,
-    Request,
-    RuntimeSettings,
-    Variant,
-)
+from harness.model import BackingName, BackingSettings, Implementation, RuntimeSettings, Variant
 from harness.model.endpoint import Endpoint
-from harness.runner.start_up import wait_first_response
+from harness.tests.chaos.watch import peak_bytes
+from harness.tests.support.answering_server import Handler, Server, serving
 from harness.tests.support.available import only_when_long
 from harness.tests.support.instances import eventually
-from harness.tests.support.large_bodies import (
-    ANSWERS,
-    GARBAGE,
-    SIZE_BYTES,
-    TRANSFER,
-    AnUpstream,
-    Said,
-    an_upstream,
-    ask,
-    peak_bytes,
-    sockets,
-)
 from harness.tests.support.patience import patient
 from harness.tests.support.postgres import RealDatabase, reachable_folder
+from harness.tests.support.real_projects import up
 from harness.tests.support.sessions import REPOSITORY
 from harness.tests.support.tools_here import tools_here
 
 pytestmark = only_when_long()
 
-HEALTH = Request(mix="health", name="health", method="GET", path="/health", expect=Expectation(status=200))
+SIZE_BYTES = 2**20
+CHUNK_BYTES = 16_384
+WITHIN_S = patient(30.0)
 #: A JVM that kept these bodies would end of it: they are twice its heap, of which all is resident from the start.
 BODIES, HEAP = 256, "128m"
 AT_ONCE = 4
@@ -63,6 +53,136 @@ GROWTH_BYTES = BODIES * SIZE_BYTES // 4
 #: Connections that a service may open meanwhile for itself, as its pools like it.
 OWN_SOCKETS = 8
 UPSTREAM_CONNECTIONS = 4
+
+RIGHT = {
+    "phones": b'[{"ddd":11,"number":900000000}]',
+    "address": b'{"street":"s","number":42,"state":"CA","country":"USA"}',
+}
+
+
+def filled(before: str, after: str) -> bytes:
+    """One long text between the two, so that the whole has ``SIZE_BYTES``."""
+    return (before + "x" * (SIZE_BYTES - len(before) - len(after)) + after).encode()
+
+
+#: Nothing is wrong with this transfer but its size: ``id`` may be anything and is ignored.
+TRANSFER = filled('{"id":"', '","from_client_id":1,"to_client_id":2,"amount":1}')
+#: No text in any encoding, and the same each time.
+GARBAGE = random.Random(4).randbytes(SIZE_BYTES)
+#: What an upstream may answer: right but for its size, as other keys are ignored; and nothing at all.
+ANSWERS = {
+    "phones": filled('[{"more":"', '","ddd":11,"number":900000000}]'),
+    "address": filled('{"street":"', '","number":42,"state":"CA","country":"USA"}'),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """What came back."""
+
+    status: int
+    content_type: str
+    body: bytes
+
+
+def ask(
+    endpoint: Endpoint, method: str, path: str, body: bytes | None = None, *, chunked: bool = False
+) -> Said:
+    """Send one request on a connection of its own, and stop sending when the answer is there."""
+    with socket.create_connection((endpoint.host, endpoint.port), WITHIN_S) as connection:
+        sending = threading.Thread(target=_send, args=(connection, _request(method, path, body, chunked)))
+        sending.start()
+        try:
+            answer = HTTPResponse(connection, method=method)
+            answer.begin()
+            said = answer.read()
+            return Said(status=answer.status, content_type=answer.headers["Content-Type"], body=said)
+        finally:
+            with contextlib.suppress(OSError):  # the service closed it first
+                connection.shutdown(socket.SHUT_RDWR)
+            sending.join()
+
+
+def _send(connection: socket.socket, data: bytes) -> None:
+    with contextlib.suppress(OSError):  # nobody reads it any more: the answer says why
+        connection.sendall(data)
+
+
+def _request(method: str, path: str, body: bytes | None, chunked: bool) -> bytes:
+    head = f"{method} {path} HTTP/1.1\r\nHost: there\r\n"
+    if body is None:
+        return f"{head}\r\n".encode()
+    if chunked:
+        return f"{head}Transfer-Encoding: chunked\r\n\r\n".encode() + in_chunks(body)
+    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+def in_chunks(body: bytes) -> bytes:
+    parts = (body[at : at + CHUNK_BYTES] for at in range(0, len(body), CHUNK_BYTES))
+    return b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
+
+
+def sockets(pid: int) -> int:
+    """How many sockets a process has; other descriptors come and go with the classes it loads."""
+    found = 0
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            found += os.readlink(f"/proc/{pid}/fd/{name}").startswith("socket:")
+    return found
+
+
+class _Answering(Handler):
+    server: AnUpstream
+
+    def setup(self) -> None:
+        super().setup()
+        self.server.count(1)
+
+    def finish(self) -> None:
+        self.server.count(-1)
+        with contextlib.suppress(OSError):  # the service closed it in the middle of an answer
+            super().finish()
+
+    def respond(self) -> None:
+        kind = self.path.split("/")[1]
+        body = self.server.wrong.get(kind, RIGHT[kind])
+        endless = self.server.endless and kind in self.server.wrong
+        if not (self.server.chunked or endless):
+            self.answer(200, body)
+            return
+        self.send_response_only(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        while endless:  # until nobody takes it any more
+            self.wfile.write(b"%x\r\n%b\r\n" % (len(body), body))
+        self.wfile.write(in_chunks(body))
+
+
+class AnUpstream(Server):
+    """The upstream API, which answers rightly unless ``wrong`` has a body for that kind of question.
+
+    ``endless``: that body comes again and again in one answer.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(_Answering)
+        self.wrong: dict[str, bytes] = {}
+        self.chunked = self.endless = False
+        self.n_open = 0
+
+    def count(self, more: int) -> None:
+        with self.lock:
+            self.n_open += more
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+def an_upstream() -> AbstractContextManager[AnUpstream]:
+    return serving(AnUpstream())
+
 
 #: workload -> (method, path) of what takes a body, or has one that nobody looks at
 TAKES = {
@@ -90,13 +210,8 @@ CLIENTS = [
     Variant(implementation="java-quarkus", settings={"mode": "reactive"}),
     Variant(implementation="java-vertx"),
 ]
-BANK = [
-    Variant(implementation="go-gorilla"),
-    Variant(implementation="go-pgx"),
-    Variant(implementation="java-spring"),
-]
 EVERY = [
-    *(("bank", variant) for variant in BANK),
+    *(("bank", Variant(implementation=name)) for name in ("go-gorilla", "go-pgx", "java-spring")),
     *(("clients", variant) for variant in CLIENTS),
     ("upstream", Variant(implementation="upstream-api")),
 ]
@@ -138,8 +253,16 @@ def implementation(workload: str, name: str) -> Implementation:
 Serving = Callable[[str, Variant], ProcessInstance]
 
 
+def small(wanted: Implementation, variant: Variant) -> Variant:
+    """With two processors, wherever this runs, for threads and their buffers come by their number; and a small heap."""
+    runtime: dict[str, object] = {"cpus": 2, "gc_log": False}
+    if wanted.runtime == "jvm":
+        runtime |= {"gc": "serial", "heap_min": HEAP, "heap_max": HEAP, "jvm_flags": ("-XX:+AlwaysPreTouch",)}
+    return variant.model_copy(update={"runtime": RuntimeSettings.model_validate(runtime)})
+
+
 @pytest.fixture
-def serving(
+def started(
     launcher: ProcessLauncher, sources: dict[BackingName, BackingSource], tmp_path: Path
 ) -> Iterator[Serving]:
     """Brings a variant up, with a database and an upstream of its own where it needs them."""
@@ -153,40 +276,11 @@ def serving(
                 settings=BackingSettings(seed=SEEDS.get(workload)),
             )
             environment = cleanup.enter_context(running(wanted.needs, sources, need, tmp_path))
-            instance = launched(launcher, wanted, variant, tmp_path, environment)
-            cleanup.callback(instance.stop)
-            return ready(instance)
+            return cleanup.enter_context(
+                up(launcher, wanted, small(wanted, variant), tmp_path, **environment)
+            )
 
         yield start
-
-
-def launched(
-    launcher: ProcessLauncher,
-    wanted: Implementation,
-    variant: Variant,
-    folder: Path,
-    environment: dict[str, str],
-) -> ProcessInstance:
-    # two processors, wherever this runs: threads and their buffers come by their number
-    runtime = RuntimeSettings(cpus=2, gc_log=False)
-    if wanted.runtime == "jvm":
-        heap = {"gc": "serial", "heap_min": HEAP, "heap_max": HEAP, "jvm_flags": ("-XX:+AlwaysPreTouch",)}
-        runtime = RuntimeSettings.model_validate(runtime.model_dump() | heap)
-    full = variant.model_copy(update={"runtime": runtime})
-    build = launcher.build(wanted, full)
-    order = LaunchSpec(
-        implementation=wanted, variant=full, build=build, folder=folder, environment=environment
-    )
-    return launcher.launch(order)
-
-
-def ready(instance: ProcessInstance) -> ProcessInstance:
-    try:
-        wait_first_response(instance, HEALTH, patient(60))
-    except BaseException:
-        instance.stop()
-        raise
-    return instance
 
 
 def refused(status: int, error: str) -> Said:
@@ -202,9 +296,9 @@ def serves(endpoint: Endpoint, workload: str) -> None:
 
 @pytest.mark.parametrize(("workload", "variant"), EVERY, ids=called)
 def test_a_megabyte_is_refused_in_a_few_words_and_leaves_nothing_behind(
-    workload: str, variant: Variant, serving: Serving
+    workload: str, variant: Variant, started: Serving
 ) -> None:
-    instance = serving(workload, variant)
+    instance = started(workload, variant)
     endpoint, pid = instance.endpoint, instance.record.pid
     serves(endpoint, workload)
     quiet = sockets(pid)
@@ -237,9 +331,9 @@ def test_a_megabyte_is_refused_in_a_few_words_and_leaves_nothing_behind(
 
 @pytest.mark.parametrize(("workload", "variant"), PUBLISHED, ids=called)
 def test_the_published_programs_have_the_same_limit(
-    workload: str, variant: Variant, serving: Serving
+    workload: str, variant: Variant, started: Serving
 ) -> None:
-    endpoint = serving(workload, variant).endpoint
+    endpoint = started(workload, variant).endpoint
     for method, path in TAKES[workload]:
         for chunked in (False, True):
             said = ask(endpoint, method, path, TRANSFER, chunked=chunked)
@@ -264,9 +358,9 @@ def asking(launcher: ProcessLauncher, upstream: AnUpstream, tmp_path: Path) -> I
             wanted = implementation(workload, variant.implementation)
             bounded = variant.model_copy(update={"settings": {**variant.settings, **bounds}})
             environment = {"UPSTREAM_URL": upstream.url, **nobody}
-            instance = launched(launcher, wanted, bounded, tmp_path, environment)
-            cleanup.callback(instance.stop)
-            return ready(instance)
+            return cleanup.enter_context(
+                up(launcher, wanted, small(wanted, bounded), tmp_path, **environment)
+            )
 
         yield start
 

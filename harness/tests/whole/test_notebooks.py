@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notebooks: committed without outputs, short, and any order of their cells gives the same numbers."""
+"""Notebooks: committed without outputs, short, and the same numbers each time that they are executed."""
 
 from __future__ import annotations
 
 import ast
 import json
-import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -33,7 +32,6 @@ FOLDER = ROOT / "notebooks"
 ALL = sorted(FOLDER.rglob("*.ipynb"))
 #: What a notebook may import besides the project.
 LIBRARIES = {"matplotlib", "numpy", "pandas", "scipy", "seaborn"}
-WORKSHOP = "workshop/02-one-trial"
 ANALYSES = {one.name: one for one in analysis_notebooks(ROOT)}
 #: notebook -> the experiments it reads of the made-up project
 ANALYSIS = {name: ",".join((*one.experiments, *one.optional)) for name, one in ANALYSES.items()}
@@ -41,15 +39,12 @@ ANALYSIS = {name: ",".join((*one.experiments, *one.optional)) for name, one in A
 IN_EVERY_RUN = ("30-strings", "31-startup", "40-warm-up", "52-logging")
 EXECUTED = ANALYSIS if long_tests_are_asked_for() else IN_EVERY_RUN
 MEASURED = tuple(dict.fromkeys(",".join(ANALYSIS[name] for name in EXECUTED).split(",")))
-#: Those that are an analysis from top to bottom: a cell uses what the cells above it made.
-IN_ORDER = [name for name, one in ANALYSES.items() if any("harness.rows" in cell for cell in one.code_cells)]
 #: Those that run without any session, where others cannot be opened.
 BARE = [
     name
-    for name, one in ANALYSES.items()
-    if not any("open_evidence" in cell or "open_session" in cell for cell in one.code_cells)
+    for name in EXECUTED
+    if not any("open_evidence" in cell or "open_session" in cell for cell in ANALYSES[name].code_cells)
 ]
-TOLERANT = [name for name in BARE if name not in IN_ORDER]
 #: Lines of a function and of a cell; one of the workshop fits a screen, and what it draws from is in it.
 LONGEST, LONGEST_IN_WORKSHOP = (5, 15), (15, 24)
 
@@ -114,20 +109,6 @@ def test_the_metadata_of_a_notebook_name_every_experiment_that_it_reads(name: st
     assert namespace["experiments"] == ANALYSIS[name]
 
 
-def test_the_page_on_notebooks_lists_each_with_its_question() -> None:
-    page, _, _ = (ROOT / "docs" / "notebooks.md").read_text("utf-8").partition("## Profiles")
-    listed = re.findall(r"^\| `([\w-]+)` \| (.+) \|$", page, re.MULTILINE)
-    paths = [path for path in (FOLDER / "run_all.ipynb", *ALL) if path in ALL and path.parent == FOLDER]
-    assert listed == [(path.stem, question_of(path)) for path in dict.fromkeys(paths)]
-
-
-def question_of(path: Path) -> str:
-    prose = "\n".join("".join(cell["source"]) for cell in cells_of(path, "markdown"))
-    found = re.search(r"\*\*Question: (.+?)\*\*", prose)
-    assert found, path.name
-    return found[1]
-
-
 @pytest.fixture(autouse=True, scope="module")
 def _made_once() -> Iterator[None]:
     with simulated_once():
@@ -178,32 +159,26 @@ def _in_project(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_drawn_quickly")  # the next test draws every format
-@pytest.mark.parametrize("name", some_in_every_run(ANALYSIS, IN_EVERY_RUN[1:], "each notebook backwards"))
-def test_backwards_after_the_set_up_then_forwards_twice_gives_the_same_numbers(
-    project: Path, name: str
-) -> None:
+@pytest.mark.parametrize("name", some_in_every_run(ANALYSIS, IN_EVERY_RUN[1:], "each notebook twice"))
+def test_a_notebook_executed_again_gives_the_same_numbers(project: Path, name: str) -> None:
     with Shell(project, name, profile="smoke", experiments=ANALYSIS[name]) as shell:
-        code = range(len(shell.cells))
-        shell.execute(code[:2])
-        shell.execute(code[2:] if name in IN_ORDER else reversed(code[2:]))
-        backwards = snapshot(project)
-        shell.execute(code)
-        forwards = snapshot(project)
-    mine = [key for key, entry in read_values(project).items() if entry["notebook"] == name]
-    assert mine
-    assert backwards == forwards
-    published = set(read_values(project))
+        shell.execute()
+        first = snapshot(project)
+        shell.execute()
+    assert snapshot(project) == first
+    published = read_values(project)
+    assert any(entry["notebook"] == name for entry in published.values())
     for number, cell in enumerate(shell.cells):
         if "publisher" in "".join(cell["source"]):
             assert shell.displayed[number], f"{cell['id']} prints nothing"
             lines = shell.displayed[number].splitlines()
-            assert not {line.partition(":")[0] for line in lines} & published, cell["id"]
+            assert not {line.partition(":")[0] for line in lines} & published.keys(), cell["id"]
 
 
 def test_a_notebook_in_a_kernel_of_its_own_publishes_what_it_publishes_in_a_shell(project: Path) -> None:
     name = "31-startup"
     with Shell(project, name, profile="smoke", experiments=ANALYSIS[name]) as shell:
-        shell.execute(range(len(shell.cells)))
+        shell.execute()
     here = snapshot(project)
     client = opened(project, name, profile="smoke", experiments=ANALYSIS[name])
     with client.setup_kernel():
@@ -228,52 +203,7 @@ def test_a_notebook_opened_alone_shows_the_same_and_leaves_the_paper_as_it_is(
     assert snapshot(project) == before
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        {'"throughput_per_s", "off"': '"latency_p50_s", "off"'},
-        {'"throughput_per_s", "off"': '"cpu_s_per_request", "off"'},
-        {'"throughput_per_s", "off"': '"latency_p99_s", "off"'},
-        {', "off"\n': ', "on"\n'},
-        {'profile = "sample"': 'profile = "smoke"'},
-    ],
-    ids=["as it is", "median", "CPU", "p99", "logging", "profile"],
-)
-def test_the_workshop_and_each_of_its_exercises_run(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, str]
-) -> None:
-    sample = {'profile = "sample"': 'profile = "newest"'}  # the made-up session is measured here
-    changes = changes if "profile" in str(changes) else sample | changes
-    if ', "off"\n' in changes:  # a smoke session has no trial with logging
-        project = lay_project(tmp_path, profile="quick", experiments=("strings-rounds",))
-        tidy_all(StageParameters(profile="quick", experiments="strings-rounds"), root=project)
-        monkeypatch.setenv("REMATCH_ROOT", str(project))
-    unit: Any = execute_in_process(project, WORKSHOP, changes, publishing=False)
-    assert set(unit["trials"]["logging"]) == {unit["logging"]}
-    assert unit["values"].notna().to_numpy().all()
-    better, other = (unit["values"].mean()[unit["order"][arm]] for arm in ("better on average", "than"))
-    assert (unit["sign"] * (better.to_numpy() - other.to_numpy()) >= 0).all()
-
-
-@pytest.mark.parametrize("name", [name for name in TOLERANT if name in EXECUTED])
-def test_what_was_not_measured_has_no_row_or_is_published_as_absent_under_the_same_keys(
-    project: Path, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    measured = {key for key, entry in read_values(project).items() if entry["notebook"] == name}
-    bare = make_project(tmp_path, experiments=())
-    monkeypatch.setenv("REMATCH_ROOT", str(bare))
-    execute_in_process(bare, name)
-    values = read_values(bare)
-    if name in IN_ORDER:
-        assert values == {}
-        return
-    assert {key for key in measured - set(values) if not key.endswith(".measured")} == set()
-    assert "not measured in this profile" in json.dumps(values)
-    assert not list((bare / "paper" / "generated" / "tables").glob("*"))
-
-
-@pytest.mark.parametrize("name", [name for name in BARE if name in EXECUTED and name in IN_ORDER])
+@pytest.mark.parametrize("name", BARE)
 def test_of_what_was_not_measured_there_are_no_rows(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,22 +6,30 @@ from __future__ import annotations
 import json
 import os
 import re
+import select
 import signal
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
+from harness.agent.http_exchange import Connection, request_bytes
+from harness.definitions import load_implementations
 from harness.hosts.local import LocalHost
-from harness.launchers.process import ProcessLauncher
-from harness.model import Outcome
+from harness.launchers.base import STDOUT
+from harness.launchers.process import ProcessInstance, ProcessLauncher
+from harness.model import Outcome, RuntimeSettings, Variant
+from harness.model.endpoint import Endpoint
+from harness.tests.support.available import only_when_long
 from harness.tests.support.instances import eventually
 from harness.tests.support.patience import patient
-from harness.tests.support.real_projects import load, measured, project_of
-from harness.tests.support.request_logs import PipeReader, ask, logging_service
-from harness.tests.support.sessions import REPOSITORY
+from harness.tests.support.real_projects import QUICK_JVM, load, measured, project_of, up
+from harness.tests.support.sessions import REPOSITORY, command_lines
 from harness.tests.support.tools_here import tools_here
 
 LOGGERS = {
@@ -30,17 +38,95 @@ LOGGERS = {
     "java-helidon": ("jul", "logback", "logback-async"),
 }
 EVERY = [(service, logger) for service, names in LOGGERS.items() for logger in names]
+ASYNCHRONOUS = ("java-helidon", "logback-async")
 SYNCHRONOUS = [
-    *(pair for pair in EVERY if pair[1] != "logback-async"),
+    *(pair for pair in EVERY if pair != ASYNCHRONOUS),
     *((service, "by-hand") for service in LOGGERS),
 ]
-ASYNCHRONOUS = ("java-helidon", "logback-async")
+#: What every run tries with a slow and with no reader; the others begin and end alike.
+IN_EVERY_RUN = (("go-nethttp", "slog-json"), ("java-helidon", "logback"), ASYNCHRONOUS)
 FIELDS = {
     "level": "info", "msg": "request", "method": "POST", "path": "/uppercase", "status": "200", "bytes_in": "13",
     "bytes_out": "13",
 }  # fmt: skip
 #: More lines than a pipe of 64 KiB and a queue of 256 events hold.
 MANY = 1_500
+BODY = b'{"s":"hello"}'
+CHUNK_BYTES = 4096
+
+
+class PipeReader:
+    """The reading end of a service's standard output. Nothing is read before ``read`` is called."""
+
+    def __init__(self, folder: Path, *, pause_s: float = 0.0) -> None:
+        self.file = folder / STDOUT
+        os.mkfifo(self.file)
+        self._descriptor: int | None = os.open(self.file, os.O_RDONLY | os.O_NONBLOCK)
+        self._pause_s, self._parts = pause_s, list[bytes]()
+        self._thread = threading.Thread(target=self._read_to_the_end, daemon=True)
+
+    def read(self) -> None:
+        """Begin to read, as slowly as it was told."""
+        self._thread.start()
+
+    def go_away(self) -> None:
+        """Close the reading end: whoever writes from now on has no reader."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def text(self) -> str:
+        """Return all that was written, when the service has ended."""
+        if not self._thread.ident:
+            self.read()
+        self._thread.join()
+        return b"".join(self._parts).decode()
+
+    def _read_to_the_end(self) -> None:
+        assert self._descriptor is not None
+        waiting = select.poll()
+        waiting.register(self._descriptor, select.POLLIN)
+        waiting.poll()  # before the first line nobody may have opened it for writing, which looks like its end
+        os.set_blocking(self._descriptor, True)
+        while data := os.read(self._descriptor, CHUNK_BYTES):
+            self._parts.append(data)
+            time.sleep(self._pause_s)
+
+
+@contextmanager
+def logging_service(
+    launcher: ProcessLauncher, implementation: str, logger: str, sink: str, folder: Path
+) -> Iterator[ProcessInstance]:
+    """A service of the strings workload that logs; it is stopped at the end."""
+    wanted = load_implementations(REPOSITORY, "strings")[implementation]
+    jvm = {"gc": "serial", "heap_max": "256m", "jvm_flags": QUICK_JVM} if wanted.runtime == "jvm" else {}
+    variant = Variant(
+        implementation=implementation,
+        settings={
+            "face": "matched", "craft": "idiomatic", "logging": "on", "logger": logger, "log_sink": sink,
+            "log_file": "requests.log",
+        },
+        runtime=RuntimeSettings.model_validate({"gc_log": False, **jvm}),
+    )  # fmt: skip
+    with up(launcher, wanted, variant, folder) as instance:
+        yield instance
+
+
+def ask(endpoint: Endpoint, n_requests: int) -> int:
+    """Send so many requests, one after the other over one connection; return how many were answered rightly."""
+    request = request_bytes("POST", "/uppercase", {"Content-Type": "application/json"}, BODY, endpoint)
+    with Connection(endpoint, 30.0) as connection:
+        answers = [connection.exchange(request) for _ in range(n_requests)]
+    return sum(answer.status == 200 and answer.body == b'{"v":"HELLO"}' for answer in answers)
+
+
+def few_in_every_run(pairs: Iterable[tuple[str, str]]) -> list[ParameterSet]:
+    return [
+        pytest.param(
+            *pair, marks=() if pair in IN_EVERY_RUN else only_when_long("each logger of each service")
+        )
+        for pair in pairs
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +158,7 @@ def test_every_logger_writes_the_same_fields(
         assert {**found, "level": found["level"].lower()} == FIELDS
 
 
-@pytest.mark.parametrize(("service", "logger"), SYNCHRONOUS)
+@pytest.mark.parametrize(("service", "logger"), few_in_every_run(SYNCHRONOUS))
 def test_a_slow_reader_costs_a_synchronous_logger_no_line(
     service: str, logger: str, launcher: ProcessLauncher, tmp_path: Path
 ) -> None:
@@ -96,7 +182,7 @@ def test_a_reader_that_does_not_read_costs_asynchronous_logback_lines_and_no_req
     assert all(fields_of(line)["msg"] == "request" for line in lines)
 
 
-@pytest.mark.parametrize(("service", "logger"), [*EVERY, *((service, "by-hand") for service in LOGGERS)])
+@pytest.mark.parametrize(("service", "logger"), few_in_every_run([*SYNCHRONOUS, ASYNCHRONOUS]))
 def test_a_reader_that_is_gone_costs_no_request(
     service: str, logger: str, launcher: ProcessLauncher, tmp_path: Path
 ) -> None:
@@ -142,13 +228,11 @@ def _kill_reader(root: Path) -> None:
         return any(count["lines"] for count in counts)
 
     assert eventually(found, within_s=120)
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (process / "cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if any(word.startswith(bytes(root)) and word.endswith(b"/line_reader.py") for word in words):
-            os.kill(int(process.name), signal.SIGKILL)
+    for pid, line in command_lines().items():
+        if any(
+            word.startswith(bytes(root)) and word.endswith(b"/line_reader.py") for word in line.split(b"\0")
+        ):
+            os.kill(pid, signal.SIGKILL)
 
 
 def test_a_killed_reader_costs_a_trial_lines_which_are_counted(tmp_path: Path) -> None:

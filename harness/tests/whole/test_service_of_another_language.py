@@ -21,7 +21,8 @@ from harness.definitions import load_study
 from harness.model import Outcome
 from harness.store import Store
 from harness.tests.support.available import PROJECT, program_or_not_run
-from harness.tests.support.command import run_here
+from harness.tests.support.command import run_apart, run_here
+from harness.tests.support.sessions import make_empty_project
 
 EXAMPLE = Path("docs/examples/node-strings.toml")
 SERVICE = Path("services/strings/node-http")
@@ -35,11 +36,8 @@ OUTPUT = re.compile(r"^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 @pytest.fixture
 def empty(tmp_path: Path) -> Path:
     """A project without any workload, service, experiment or built tool."""
-    (tmp_path / "harness/model").mkdir(parents=True)
     (tmp_path / "bin").mkdir()
-    for name in ("pyproject.toml", "requirements.lock"):
-        (tmp_path / name).write_text("")
-    return tmp_path
+    return make_empty_project(tmp_path)
 
 
 @pytest.fixture
@@ -54,11 +52,7 @@ def root(empty: Path) -> Path:
 
 def rematch(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Run the command line on the project with nothing on PATH but what stands in its ``bin``."""
-    environment = {"HOME": str(root), "PATH": str(root / "bin"), "REMATCH_ROOT": str(root)}
-    return subprocess.run(
-        [sys.executable, "-m", "harness", *words],
-        cwd=root, env={**environment, "PYTHONPATH": str(PROJECT)}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    return run_apart(root, *words, environment={"HOME": str(root), "PATH": str(root / "bin")})
 
 
 def write_example(root: Path) -> None:

@@ -14,10 +14,7 @@ from pathlib import Path
 import pytest
 
 from harness.definitions.services import load_requests
-from harness.loadgen.base import LoadGenerator
-from harness.loadgen.tools.oha import Oha
-from harness.loadgen.tools.wrk import Wrk
-from harness.model import ClosedLoad, Outcome, Request, TrialRecord
+from harness.model import Outcome, Request, TrialRecord
 from harness.tests.support.available import PROJECT, only_when_long, program_or_not_run
 from harness.tests.support.postgres import reachable_folder
 from harness.tests.support.real_projects import POOL, load, measured, project_of
@@ -101,19 +98,3 @@ def holds(record: TrialRecord, mix: str, steps: Sequence[Request]) -> None:
     assert all(row.holds for row in record.invariants), what
     left = {row.request: (row.n_sent, row.n_right, row.n_stored) for row in record.stored}
     assert left == {name: (n * n_passes,) * 3 for name, n in TRACES.get(mix, {}).items()}, what
-
-
-@pytest.mark.parametrize("tool", [Wrk(program=None), Oha(program=None)], ids=["wrk", "oha"])
-@pytest.mark.parametrize("mix", ["rematch", "original"])
-def test_a_tool_that_cannot_pass_data_on_refuses_the_banks_flows_in_one_line(
-    tool: LoadGenerator, mix: str
-) -> None:
-    requests = load_requests(PROJECT, "bank")[mix]
-    refusal = tool.supports(ClosedLoad(users=USERS, duration_s=2), requests)
-    assert refusal is not None and "\n" not in refusal
-    assert f"the mix {mix!r} is a flow of {len(requests)} steps: use jmeter, locust or k6" in refusal
-    for plain in ("balance", "independent"):
-        assert (
-            tool.supports(ClosedLoad(users=USERS, duration_s=2), load_requests(PROJECT, "bank")[plain])
-            is None
-        )

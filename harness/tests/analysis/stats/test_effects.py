@@ -12,7 +12,14 @@ from scipy import stats
 from harness.analysis.stats.effects import Estimator, effect_size_ci, equivalence_interval
 from harness.analysis.stats.intervals import signed_rank_cdf
 from harness.analysis.stats.summaries import mean_ci
-from harness.analysis.stats.verdicts import adjust_pvalues, decide, default_margin, grade, sign_flip_p, verdict
+from harness.analysis.stats.verdicts import (
+    adjust_pvalues,
+    decide,
+    default_margin,
+    grade,
+    sign_flip_p,
+    verdict,
+)
 from harness.errors import InputError, PseudoReplicationError
 from harness.model import Estimate, Verdict
 
@@ -27,7 +34,9 @@ def numbers(estimate: Estimate) -> np.ndarray:
     return np.array([estimate.value, estimate.low, estimate.high], dtype=float)
 
 
-@pytest.mark.parametrize(("estimator", "paired"), [("welch_log_t", True), ("fieller", True), ("hodges_lehmann", False)])
+@pytest.mark.parametrize(
+    ("estimator", "paired"), [("welch_log_t", True), ("fieller", True), ("hodges_lehmann", False)]
+)
 def test_an_estimator_of_the_other_design_is_refused(estimator: Estimator, paired: bool) -> None:
     with pytest.raises(InputError, match="no such estimator"):
         effect_size_ci(*sample(), paired=paired, estimator=estimator)

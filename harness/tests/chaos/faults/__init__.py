@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What disturbs a session: signals, full disks, cut links, wrong clocks, power loss."""
+"""Faults that sessions with real services must survive, and what must hold after each of them."""

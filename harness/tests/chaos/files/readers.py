@@ -9,15 +9,16 @@ from __future__ import annotations
 import contextlib
 import gzip
 import io
-import os
+import json
 import random
+import re
 import shutil
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from harness.agent.cgroup import group_folders, longest_throttling, read_folders, text_of, throttling_folders
 from harness.agent.files import file_sha256
 from harness.analysis.tables.runtime_columns import runtime_columns
 from harness.analysis.tables.tidy import damage_of, read_requests, read_samples
@@ -39,20 +40,10 @@ from harness.report.samples import summarise_samples
 from harness.store import SessionFolder
 from harness.store.archive import CHECKSUM, SUFFIX
 from harness.store.layout import HEADER
-from harness.tests.chaos.files.hostile import hostile, hostile_archive
-from harness.tests.chaos.files.mutate import Format, mutated
-from harness.tests.chaos.files.recordings import (
-    CGROUP,
-    CONTENTION,
-    CUT,
-    SAMPLES,
-    fewer_events,
-    ledgers,
-    unpacked,
-)
+from harness.tests.chaos.files.mutate import hostile, mutated
+from harness.tests.store.hostile_blocks import HOSTILE_BLOCKS
 from harness.workloads import load_all_requests, load_cases
 
-GOLDEN = Path("harness") / "tests" / "golden"
 #: A small bundled session; its archive and its files are changed. Its files are entries of their own.
 SESSION = Path("data") / "raw" / "bundled" / "aa" / "quick-local-3.zip"
 #: One whose files are packed together in blocks.
@@ -63,113 +54,133 @@ HOSTILE_ONE_IN = 60
 PAGES, TEXTS = 0.003, 0.02
 #: Trials of the session of which one file is changed.
 TRIALS = 2
+#: Of a long text a part is used, for faults are in kinds of lines; of a long ledger, parts of so many bytes; of a flight
+#: recording, so many events of each type.
+LONGEST, PART_BYTES, EVENTS = 3000, 4000, 4
+SAMPLES = b"monotonic_s,role,rss_bytes,cpu_s\n" + b"".join(
+    b"%d.5,service,%d,%d.25\n" % (i, 10**6 + i, i) for i in range(20)
+)
+CONTENTION = (
+    b"\n                     Contention by Lock Class\n\nLock Class          Count  Avg.    P90     Max.\n"
+    b"------------------- ----- ------- ------- -------\njava.lang.Object       12 1.23 ms 4.56 ms 7.89 ms\n"
+)
 Read = Callable[[bytes, Path, random.Random], None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reader:
-    """One reader. ``names``: part of the file's name that a refusal must have; ``None``: it gets text, not a file."""
+    """One reader. ``names``: part of the file's name that a refusal must have; ``None``: it gets text, not a file.
 
-    name: str
-    form: Format
+    ``whole``: a recording is not cut; ``make``: another way to change one.
+    """
+
     recordings: tuple[bytes, ...]
     read: Read
-    names: str | None
+    names: str | None = "changed.file"
+    whole: bool = False
     make: Callable[[bytes, random.Random], bytes] | None = None
 
     def input(self, rng: random.Random) -> bytes:
-        """Return the next changed or hostile file."""
+        """Return a changed or hostile file."""
         original = rng.choice(self.recordings)
         if self.make is not None:
             return self.make(original, rng)
         if rng.randrange(HOSTILE_ONE_IN) == 0:
-            return hostile(self.form, rng)
-        return mutated(original, self.form, rng, self.recordings)
+            return rng.choice(hostile())
+        return mutated(original if self.whole else original[: rng.choice((LONGEST // 2, LONGEST))], rng)
 
 
-def readers(root: Path) -> tuple[Reader, ...]:
-    """Return all readers, with recordings from a clone.
-
-    Raises:
-        InputError: the clone has no recordings (an installed package has not).
-    """
-    if not (root / GOLDEN).is_dir():
-        raise InputError(
-            "has no recorded files to change", file=root / GOLDEN, allowed="a clone of the project"
-        )
+def readers(root: Path) -> dict[str, Reader]:
+    """Return all readers by name, with recordings from a clone."""
 
     def of(*patterns: str) -> tuple[bytes, ...]:
         paths = [path for pattern in patterns for path in sorted(root.glob(pattern))]
-        return tuple(unpacked(path) for path in paths if path.is_file() and path.suffix != ".md")
+        return tuple(_unpacked(path) for path in paths if path.is_file() and path.suffix != ".md")
 
-    golden = GOLDEN.as_posix()
-    results: tuple[tuple[str, Format, tuple[str, ...]], ...] = (
-        ("jmeter csv", "csv", (f"{golden}/jmeter/*",)),
-        ("locust csv", "csv", (f"{golden}/locust/*.csv",)),
-        ("k6 csv", "csv", (f"{golden}/k6/*.csv*",)),
-        ("k6 json", "json", (f"{golden}/k6/*.json*",)),
-        ("oha csv", "csv", (f"{golden}/oha/oha.csv",)),
-        ("oha sqlite", "bytes", (f"{golden}/oha/samples.db.gz",)),
-        ("vegeta csv", "csv", (f"{golden}/vegeta/results.csv",)),
-        ("metronome csv", "csv", (f"{golden}/metronome/samples.csv",)),
-        ("wrk text", "lines", (f"{golden}/wrk/*.txt",)),
-        ("wrk2 text", "lines", (f"{golden}/wrk2/*.txt",)),
-    )
-    made = [
-        Reader(name=name, form=form, recordings=of(*patterns), read=_results, names="changed.file")
-        for name, form, patterns in results
-    ]
-    logs: tuple[tuple[str, Format, str], ...] = (
-        ("jvm log", "lines", "jvm_log/*"), ("gctrace", "lines", "gctrace/*.log"), ("jfr json", "json", "jfr_json/*"),
-    )  # fmt: skip
-    made += [
-        Reader(
-            name=name,
-            form=form,
-            recordings=tuple(map(fewer_events if form == "json" else bytes, of(f"{golden}/{pattern}"))),
-            read=_runtime_log,
-            names="changed.file",
-        )
-        for name, form, pattern in logs
-    ]
-    made += [
-        Reader(name="nmt", form="lines", recordings=of(f"{golden}/nmt/*"), read=_text(parse_nmt), names=None),
-        Reader(
-            name="prometheus", form="lines", recordings=of(f"{golden}/runtime_metrics/*"),
-            read=_text(parse_runtime_metrics), names=None,
+    def golden(pattern: str, read: Read = _results, **more: object) -> Reader:
+        return Reader(recordings=of(f"harness/tests/golden/{pattern}"), read=read, **more)  # type: ignore[arg-type]  # fields of Reader
+
+    experiments = EXPERIMENTS.as_posix()
+    return {
+        "jmeter csv": golden("jmeter/*"),
+        "locust csv": golden("locust/*.csv"),
+        "k6 csv": golden("k6/*.csv*"),
+        "k6 json": golden("k6/*.json*", whole=True),
+        "oha csv": golden("oha/oha.csv"),
+        "oha sqlite": golden("oha/samples.db.gz", whole=True, make=_changed_bytes),
+        "vegeta csv": golden("vegeta/results.csv"),
+        "metronome csv": golden("metronome/samples.csv"),
+        "wrk text": golden("wrk/*.txt"),
+        "wrk2 text": golden("wrk2/*.txt"),
+        "jvm log": golden("jvm_log/*", _runtime_log),
+        "gctrace": golden("gctrace/*.log", _runtime_log),
+        "jfr json": Reader(
+            recordings=tuple(map(_fewer_events, of("harness/tests/golden/jfr_json/*"))), read=_runtime_log, whole=True
         ),
-        Reader(name="contention", form="lines", recordings=(CONTENTION,), read=_text(parse_contention), names=None),
-        Reader(name="samples", form="csv", recordings=(SAMPLES,), read=_samples, names="changed.csv"),
-        Reader(name="cgroup", form="lines", recordings=CGROUP, read=_cgroup, names=None),
-        Reader(
-            name="experiment", form="toml", recordings=of(f"{EXPERIMENTS.as_posix()}/*.toml"), read=_experiment(root),
-            names=".toml",
+        "nmt": golden("nmt/*", _text(parse_nmt), names=None),
+        "prometheus": golden("runtime_metrics/*", _text(parse_runtime_metrics), names=None),
+        "contention": Reader(recordings=(CONTENTION,), read=_text(parse_contention), names=None),
+        "samples": Reader(recordings=(SAMPLES,), read=_samples, names="changed.csv"),
+        "experiment": Reader(
+            recordings=of(f"{experiments}/*.toml"), read=_experiment(root), names=".toml", whole=True
         ),
-        Reader(
-            name="claims", form="toml", recordings=ledgers(of(f"{EXPERIMENTS.as_posix()}/{LEDGERS[0]}.toml")),
-            read=_claims(root), names=LEDGERS[0],
+        "claims": Reader(
+            recordings=_ledgers(of(f"{experiments}/{LEDGERS[0]}.toml")), read=_claims(root), names=LEDGERS[0], whole=True
         ),
-        Reader(
-            name="service", form="toml", recordings=of("services/strings/go-nethttp/service.toml"), read=_service,
-            names="service.toml",
+        "service": Reader(
+            recordings=of("services/strings/go-nethttp/service.toml"), read=_service, names="service.toml", whole=True
         ),
-        Reader(
-            name="requests", form="json", recordings=of("services/*/contract/requests.jsonl"), read=_requests,
-            names="requests.jsonl",
+        "requests": Reader(
+            recordings=of("services/*/contract/requests.jsonl"), read=_requests, names="requests.jsonl", whole=True
         ),
-        Reader(
-            name="cases", form="json", recordings=of("services/*/contract/cases.jsonl"), read=_cases,
-            names="cases.jsonl",
+        "cases": Reader(recordings=of("services/*/contract/cases.jsonl"), read=_cases, names="cases.jsonl", whole=True),
+        "hosts": Reader(recordings=of("harness/hosts.example.toml"), read=_hosts, names=HOSTS, whole=True),
+        "record": Reader(recordings=_records(root), read=_session(root), names="quick-local-1", whole=True),
+        "archive": Reader(
+            recordings=tuple((root / name).read_bytes() for name in (SESSION, IN_BLOCKS)), read=_archive,
+            names="quick-local-1", make=_changed_archive,
         ),
-        Reader(name="hosts", form="toml", recordings=of("harness/hosts.example.toml"), read=_hosts, names=HOSTS),
-        Reader(name="record", form="json", recordings=_records(root), read=_session(root), names="quick-local-1"),
-        Reader(
-            name="archive", form="bytes", recordings=tuple((root / name).read_bytes() for name in (SESSION, IN_BLOCKS)),
-            read=_archive,
-            names="quick-local-1", make=hostile_archive,
-        ),
-    ]  # fmt: skip
-    return tuple(one for one in made if one.recordings)
+    }  # fmt: skip
+
+
+def _unpacked(path: Path) -> bytes:
+    data = path.read_bytes()
+    return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+
+
+def _ledgers(whole: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    """Cut ledgers into smaller ones between their claims."""
+    parts = [b""]
+    for claim in (text for data in whole for text in re.split(rb"(?m)^(?=\[claims\.)", data)):
+        if len(parts[-1]) + len(claim) > PART_BYTES:
+            parts.append(b"")
+        parts[-1] += claim
+    return tuple(part for part in parts if part)
+
+
+def _fewer_events(data: bytes) -> bytes:
+    """Return a flight recording with a few events of each type."""
+    tree, by_type = json.loads(data), defaultdict[str, list[object]](list)
+    for event in tree["recording"]["events"]:
+        by_type[event["type"]].append(event)
+    tree["recording"]["events"] = [event for events in by_type.values() for event in events[:EVENTS]]
+    return json.dumps(tree, indent=2).encode()
+
+
+def _changed_bytes(original: bytes, rng: random.Random) -> bytes:
+    """Change some bytes, most of them near an end: there are the directory of an archive and the head of a database."""
+    data = bytearray(original)
+    for _ in range(rng.choice((1, 2, 8))):
+        near = min(len(data), rng.choice((200, 2000, len(data))))
+        at = rng.randrange(near)
+        data[at if rng.random() < 0.5 else -1 - at] = rng.randrange(256)
+    return bytes(data[: rng.randrange(len(data))]) if rng.random() < 0.1 else bytes(data)
+
+
+def _changed_archive(original: bytes, rng: random.Random) -> bytes:
+    if rng.random() < 0.5:
+        return HOSTILE_BLOCKS[rng.choice(list(HOSTILE_BLOCKS))](original)
+    return _changed_bytes(original, rng)
 
 
 def _written(data: bytes, folder: Path, name: str) -> Path:
@@ -204,37 +215,6 @@ def _text(parse: Callable[[str], object]) -> Read:
 
 def _samples(data: bytes, folder: Path, rng: random.Random) -> None:
     summarise_samples(_written(data, folder, "changed.csv"), rng.choice([None, (0.0, 10.0)]))
-
-
-#: What is changed, one part each; ``_lay_out_groups`` makes it the content of the kernel's files.
-_GROUP_FILES = ("mounts", "groups", "stat", "memory")
-_OF_MEMORY = (
-    "memory.current", "memory.peak", "memory.usage_in_bytes", "memory.max_usage_in_bytes", "cpuacct.usage",
-)  # fmt: skip
-
-
-def _lay_out_groups(folder: Path) -> None:
-    """Make the kernel's files of both versions, as links to the four that are written."""
-    of_process = {f"proc/{who}/cgroup": "groups" for who in (os.getpid(), "self")}
-    of_groups = {
-        f"sys/fs/cgroup/{group}/{name}": "stat" if name == "cpu.stat" else "memory"
-        for group in ("a/b", "cpu/a/b", "memory/a/b")
-        for name in ("cpu.stat", *_OF_MEMORY)
-    }
-    for name, source in {"proc/self/mountinfo": "mounts", **of_process, **of_groups}.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).symlink_to(folder / source)
-
-
-def _cgroup(data: bytes, folder: Path, rng: random.Random) -> None:
-    """What the kernel shows is read wherever it is run, by the agent too: it must give numbers or nothing."""
-    given = dict(zip(_GROUP_FILES, (*data.split(CUT), b"", b"", b""), strict=False))
-    if not (folder / "proc").is_dir():
-        _lay_out_groups(folder)
-    for name, content in given.items():
-        (folder / name).write_bytes(content)
-    longest_throttling(text_of(group / "cpu.stat") for group in throttling_folders(folder))
-    read_folders(group_folders(os.getpid(), folder), rss_bytes=None, process_cpu_s=None)
 
 
 def _experiment(root: Path) -> Read:
@@ -297,12 +277,10 @@ def _hosts(data: bytes, folder: Path, rng: random.Random) -> None:
 def _unpacked_session(root: Path) -> dict[str, bytes]:
     """The files of the bundled session, with its first trials: the others are like them."""
     archive = SessionFolder((root / SESSION).with_suffix("")).archive
-    if archive is None:
-        raise InputError("is not there", file=root / SESSION)
-    every = {name.split("/")[0] for name in archive.sizes if "/" in name}
-    kept = sorted(every)[:TRIALS]
+    assert archive is not None
+    first = sorted({name.split("/")[0] for name in archive.sizes if "/" in name})[:TRIALS]
     return {
-        name: archive.read(name) for name in archive.sizes if "/" not in name or name.split("/")[0] in kept
+        name: archive.read(name) for name in archive.sizes if "/" not in name or name.split("/")[0] in first
     }
 
 

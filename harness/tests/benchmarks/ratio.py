@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A number of the harness beside that of a peer which did the same work in the same run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from harness.errors import RematchError
+from harness.model.digits import plain
+from harness.verify.page import judge
+
+
+class Ratio(NamedTuple):
+    """Repetitions of the harness and of a peer, in the same unit; their ratio is that of the medians.
+
+    ``limit``: the most that the ratio may be, or, with ``of_value``, the value; ``None``: nothing to keep.
+    """
+
+    name: str
+    values: list[float]
+    unit: str
+    peer: str = ""
+    peers: tuple[float, ...] = ()
+    limit: float | None = None
+    of_value: bool = False
+
+    @property
+    def ratio(self) -> float | None:
+        """``None``: there is no peer, or it needed nothing."""
+        return median(self.values) / median(self.peers) if self.peers and median(self.peers) else None
+
+    def holds(self, busy: float | None) -> bool | None:
+        """Whether the limit is kept; ``None``: there is none, or others used the machine too much to tell.
+
+        ``busy``: the share of the machine that others used meanwhile.
+        """
+        if self.limit is None:
+            return None
+        if self.of_value:
+            return judge(self.limit, self.values, busy)
+        return (
+            None
+            if self.ratio is None
+            else judge(self.limit, [x / median(self.peers) for x in self.values], busy)
+        )
+
+    def text(self, busy: float | None) -> str:
+        """Return the line that is printed."""
+        words = f"{self.name}: {plain(median(self.values))} {self.unit} ({plain(min(self.values))} to {plain(max(self.values))})"
+        if self.peers:
+            words += f"; {self.peer}: {plain(median(self.peers))}"
+        if self.ratio is not None:
+            words += f", ratio {plain(self.ratio)}"
+        if self.limit is not None:
+            verdict = {True: "holds", False: "DOES NOT HOLD", None: "cannot say"}[self.holds(busy)]
+            words += f"; {'at' if self.of_value else 'ratio at'} most {self.limit:g}: {verdict}"
+        return words
+
+
+#: A process of its own, for a child begins with the peak memory of whoever started it.
+STOPWATCH = "import os, sys; os.execv(sys.argv[1], sys.argv[1:])"
+
+
+class Taken(NamedTuple):
+    """Wall time, CPU time and peak memory of a process, its start included."""
+
+    wall_s: float
+    cpu_s: float
+    peak_mib: float
+
+
+def take(argv: Sequence[str]) -> Taken:
+    """Run a command and return what it took.
+
+    Raises:
+        RematchError: it failed.
+    """
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    began = time.monotonic()
+    with subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", STOPWATCH, *argv], env=environment, stdout=subprocess.DEVNULL
+    ) as process:
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RematchError(f"{Path(argv[0]).name} ended with {process.returncode}")
+    return Taken(time.monotonic() - began, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Projects with real services whose sessions faults meet: two trials of a second each, here or over SSH."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from harness.store import SessionFolder, Store
+from harness.tests.support.available import program_or_not_run
+from harness.tests.support.patience import patient
+from harness.tests.support.postgres import reachable_folder
+from harness.tests.support.real_projects import NAME, POOL, load, project_of
+from harness.tests.support.sessions import REPOSITORY, default_signals, read_json
+from harness.tests.support.sshd import Sshd
+
+ALTERED = "harness.tests.chaos.faults.altered"
+#: A session usually takes some seconds, and some more when it builds: this limit is for one that hangs.
+LONGEST_S = 180.0
+#: How long what a session started may take to end after it.
+GONE_WITHIN_S = 30.0
+STRINGS = ("strings", "go-nethttp", 'face = "matched"', "hello", "wrk", 1.0)
+#: Scene -> workload, implementation, settings, mix, load tool, seconds of load. Of wrk a second is the shortest load.
+SCENES = {
+    "strings": STRINGS,
+    "remote": STRINGS,
+    "clients": ("clients", "go-nethttp", 'face = "matched"', "hello", "wrk", 1.0),
+    "bank": ("bank", "go-pgx", POOL, "rematch", "k6", 1.0),
+    "soak": ("echo", "go-raw", "", "hello", "oha", 0.1),
+}
+UPSTREAM = '[backing]\nmax_connections = 33\nseed = "movies"'
+
+
+@dataclass
+class Session:
+    """A command line under way, with what it writes in files of ``folder``."""
+
+    process: subprocess.Popen[bytes]
+    folder: Path
+
+    def ended(self, within_s: float = 0.0) -> bool:
+        """Wait until it has ended, at most so long; return whether it has."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(within_s)
+        return self.process.poll() is not None
+
+    def kill(self) -> None:
+        """End it for certain."""
+        self.process.kill()
+        self.process.wait()
+
+    @property
+    def code(self) -> int | None:
+        """Exit status; negative for a signal."""
+        return self.process.poll()
+
+    @property
+    def stdout(self) -> str:
+        return (self.folder / "stdout.txt").read_text("utf-8", errors="replace")
+
+    @property
+    def stderr(self) -> str:
+        return (self.folder / "stderr.txt").read_text("utf-8", errors="replace")
+
+
+@dataclass
+class Stage:
+    """One project ready to be measured, by one session at a time."""
+
+    root: Path
+    host: str = "local"
+    before: frozenset[int] = frozenset()
+
+    @property
+    def folder(self) -> SessionFolder:
+        return Store(self.root).session(NAME, f"smoke-{self.host}-1")
+
+    def start(
+        self,
+        *words: str,
+        prefix: tuple[str, ...] = (),
+        changes: Mapping[str, Mapping[str, object]] | None = None,
+    ) -> Session:
+        """Start the session, or go on with it; ``changes``: as ``altered`` has them, ``prefix``: words before it."""
+        argv = [
+            *prefix, sys.executable, "-m", ALTERED, json.dumps(changes or {}), "measure", NAME, "--profile", "smoke",
+            "--seed", "1", "--host", self.host, "--json", *words,
+        ]  # fmt: skip
+        environment = {
+            **os.environ, "REMATCH_ROOT": str(self.root), "PYTHONPATH": str(REPOSITORY), "COLUMNS": "80",
+            "TMPDIR": str(self.root / "tmp"),
+        }  # fmt: skip
+        files = (self.root.parent / "stdout.txt", self.root.parent / "stderr.txt")
+        with files[0].open("wb") as stdout, files[1].open("wb") as stderr:
+            process = subprocess.Popen(
+                argv, cwd=self.root, env=environment, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr,
+                start_new_session=True, preexec_fn=default_signals,
+            )  # fmt: skip
+        return Session(process, self.root.parent)
+
+    def n_finished(self) -> int:
+        """Return how many trials have a record."""
+        return len(list(self.folder.folder.glob("[0-9]*/record.json")))
+
+    def running(self, role: str) -> psutil.Process | None:
+        """Return the process of a role: ``service``, ``generator``, ``database``, ``upstream`` or, far away, ``agent``."""
+        if role == "agent":
+            notes = list((self.root / "far" / "sessions").glob("agent-*/agent.json"))
+        else:
+            notes = [path for path in (self.root / ".cache/running").glob("*.json") if role_of(path) == role]
+        for note in notes:
+            with contextlib.suppress(
+                OSError, ValueError, KeyError, psutil.Error
+            ):  # written, or gone, meanwhile
+                process = psutil.Process(read_json(note)["pid"])
+                if process.status() != psutil.STATUS_ZOMBIE:
+                    return process
+        return None
+
+    def under_load(self, session: Session, n_finished: int = 1) -> None:
+        """Wait until so many trials are finished and the load of the next one runs; on a far host, until it is made."""
+
+        def holds() -> bool:
+            if self.n_finished() < n_finished:
+                return False
+            if self.host == "local":
+                return self.running("generator") is not None
+            return any(self.folder.folder.glob(".partial-*"))
+
+        self.wait(session, holds)
+
+    def wait(self, session: Session, holds: Callable[[], bool]) -> None:
+        """Wait for a moment of a session, which must come before its end."""
+        until = time.monotonic() + patient(LONGEST_S)
+        while not holds():
+            assert not session.ended(0.01) and time.monotonic() < until, f"no such moment: {session.stderr}"
+
+    def left_running(self) -> list[str]:
+        """Return what still belongs to the project after some patience: process id and command line."""
+        until = time.monotonic() + patient(GONE_WITHIN_S)
+        while (left := belonging_to(self.root, self.before)) and time.monotonic() < until:
+            time.sleep(0.02)
+        return [f"{pid}: {words}" for pid, words in left.items()]
+
+    def end(self) -> None:
+        """End what is left, such as the agent of a session that was killed, which waits for it."""
+        for pid in belonging_to(self.root, self.before):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        self.left_running()
+
+    def forget(self) -> None:
+        """Remove the session, so that the next one makes its folders again."""
+        shutil.rmtree(self.folder.folder.parent, ignore_errors=True)
+
+
+def role_of(note: Path) -> str:
+    """Return the role of a noted process; empty where the note is being written, or gone."""
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        role = str(read_json(note)["role"])
+        if role in ("database", "upstream"):
+            return role
+        return "generator" if role.startswith("load generator") else "service"
+    return ""
+
+
+def belonging_to(root: Path, but: frozenset[int] = frozenset()) -> dict[int, str]:
+    """Return the processes that name a folder on their command line or in their environment, or work in it."""
+    named: dict[int, str] = {}
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.pid in (os.getpid(), *but) or process.status() == psutil.STATUS_ZOMBIE:
+                continue
+            words = process.cmdline()
+            texts = list(words)
+            with contextlib.suppress(psutil.AccessDenied):
+                texts += [process.cwd(), *process.environ().values()]
+            if any(str(root) in text for text in texts):
+                named[process.pid] = " ".join(words)[:200]
+    return named
+
+
+@contextlib.contextmanager
+def stage(scene: str) -> Iterator[Stage]:
+    """Lay out a scene; in the end nothing of it runs. Where a tool is missing, the test says that it was not run."""
+    workload, implementation, settings, mix, tool, duration_s = SCENES[scene]
+    backed = scene in ("bank", "clients")
+    programs = {name: program_or_not_run(name) for name in ("go", tool, *(("postgres",) * backed))}
+    with contextlib.ExitStack() as stack:
+        base = stack.enter_context(reachable_folder())
+        root = project_of(
+            base / "project", workload, {implementation: settings}, mix=mix, echo=scene == "soak",
+            backing=UPSTREAM if scene == "clients" else "",
+            loads={"users": load(tool, f"users = 4, duration_s = {duration_s}")},
+        )  # fmt: skip
+        (root / "tmp").mkdir()
+        (root / "tmp").chmod(0o1777)
+        ready = Stage(root)
+        if scene == "remote":
+            ready.host = "far"
+            stack.callback(_far(base, root, programs[tool]).die)
+        ready.before = frozenset(belonging_to(root))
+        stack.callback(ready.end)
+        yield ready
+
+
+def _far(base: Path, root: Path, generator: Path) -> Sshd:
+    """Start an sshd that finds the load tool; ``hosts.toml`` calls it ``far``."""
+    # none of the user's own start-up files: they take time, and can be left locked when a fault kills them
+    environment = {"HOME": str(base), "PATH": f"{generator.parent}:{os.environ['PATH']}"}
+    sshd = Sshd(base / "sshd", environment=environment)
+    sshd.start()
+    settings = sshd.settings(root / "far", grace_s=5.0).model_dump(exclude_none=True)
+    lines = [f"{name} = {json.dumps(value)}" for name, value in settings.items()]
+    (root / "hosts.toml").write_text("\n".join(["[hosts.far]", *lines, ""]))
+    return sshd
