@@ -16,7 +16,8 @@ from harness.compare.result import Comparison, Row
 from harness.formats.jtl_units import decimal_named, latency_unit_named
 from harness.model import Verdict
 from harness.model.phrases import counted
-from harness.report.limits import Checked, check_limit, limit_named
+from harness.compare.limits import check_limit, limit_named
+from harness.report.limits import Checked
 from harness.report.output import write_page
 from harness.report.selection import seconds_named
 

@@ -50,6 +50,7 @@ __all__ = [
     "VEGETA_VERSION", "WANTED", "WRK2_VERSION", "JavaRuntime", "Jdk", "State", "Surroundings", "Tool",
     "Wanted", "build_environment", "damage", "find_all", "find_go", "find_jdk", "find_jdks", "find_jmeter",
     "find_latex", "find_maven", "find_native", "find_postgres", "find_runtimes", "find_tool", "how_to_get",
-    "jmeter_home", "jmeter_jar", "lacking_packages", "list_tree", "maven_options", "one_maven", "parse_version", "read_manifest",
+    "jmeter_home", "jmeter_jar", "lacking_packages", "list_tree", "maven_options", "one_maven", "parse_version",
+    "read_manifest",
     "require_package", "wanted", "which",
 ]  # fmt: skip

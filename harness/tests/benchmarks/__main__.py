@@ -19,7 +19,7 @@ from harness.tests.benchmarks.ingest import bench_ingest
 from harness.tests.benchmarks.overhead import bench_overhead
 from harness.tests.benchmarks.ratio import Ratio
 from harness.tests.benchmarks.sampler import bench_sampler
-from harness.verify.page import Others, words
+from harness.tests.benchmarks.others import Others, words
 
 BENCHMARKS: dict[str, Callable[[Path], Sequence[Ratio]]] = {
     "ingest": bench_ingest,

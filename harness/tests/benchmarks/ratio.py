@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from harness.errors import RematchError
 from harness.model.digits import plain
-from harness.verify.page import judge
+from harness.tests.benchmarks.others import judge
 
 
 class Ratio(NamedTuple):

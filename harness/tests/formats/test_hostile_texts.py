@@ -21,7 +21,7 @@ from harness.agent.cgroup import (
     whole_number,
 )
 from harness.definitions import load_requests
-from harness.definitions.strict_files import text_of, toml_of
+from harness.definitions import strict_files
 from harness.errors import InputError
 from harness.formats import source, totals_csv
 from harness.formats.jfr_json import parse_contention, parse_jfr_json
@@ -44,7 +44,7 @@ def test_toml_that_is_too_deep_or_has_thousands_of_digits_is_refused(text: str, 
     file = tmp_path / "a.toml"
     file.write_text(text)
     with pytest.raises(InputError, match=r"a\.toml"):
-        toml_of(text_of(file), file)
+        strict_files.toml_of(strict_files.text_of(file), file)
 
 
 @pytest.mark.parametrize(
