@@ -11,12 +11,12 @@ from harness.cli.lines import say, table
 from harness.cli.options import end_with, limits_as_plain
 from harness.compare import words
 from harness.compare.comparing import compare_files
+from harness.compare.limits import check_limit, limit_named
 from harness.compare.other_tools import ToolName, ToolNumbers, tool_tables
 from harness.compare.result import Comparison, Row
 from harness.formats.jtl_units import decimal_named, latency_unit_named
 from harness.model import Verdict
 from harness.model.phrases import counted
-from harness.compare.limits import check_limit, limit_named
 from harness.report.limits import Checked
 from harness.report.output import write_page
 from harness.report.selection import seconds_named

@@ -18,13 +18,14 @@ from harness.cli.lines import complain, counted, say, wrapped
 from harness.cli.options import end_with, limits_as_plain
 from harness.cli.results_session import as_plain, read_results
 from harness.cli.results_text import HEADS, cells_of, heading, print_results
+from harness.compare.limits import check_row, limit_named
 from harness.compare.result import Row
 from harness.compare.words import escaped, limit_words
 from harness.duel import Agreement, Duel, Rate, Side, agreed_contract, replay, rows_of, set_up, sides
 from harness.duel.files import rate_tool, source_of
 from harness.errors import InputError
 from harness.evidence.metrics import METRICS
-from harness.report.limits import Checked, Limit, check_row, limit_named
+from harness.report.limits import Checked, Limit
 from harness.report.output import write_page
 from harness.rows.session_results import Results
 from harness.session import (

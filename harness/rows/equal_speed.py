@@ -47,8 +47,8 @@ def at_equal_speed(
     steps = np.log(counted[SERVICE].to_numpy(dtype=np.float64))
     usual = float(counted[SERVICE].median()) if usual_s is None else usual_s
     distance = np.log(restored[SERVICE].astype("float64") / usual)
-    arms = counted.groupby(["variant", *by]).ngroup().to_numpy(dtype=object)
-    adjusted = {}
+    arms = np.asarray(counted.groupby(["variant", *by]).ngroup(), dtype=object)
+    adjusted: dict[str, pd.Series] = {}
     for metric in metrics:
         read = counted[metric].notna().to_numpy()
         slope = slope_within(

@@ -11,11 +11,11 @@ import pytest
 
 from harness.analysis.stats.effects import effect_size_ci
 from harness.compare.comparing import compare_runs
+from harness.compare.limits import check_limit, limit_named
 from harness.compare.result import Comparison
 from harness.compare.run import METRICS, Run
 from harness.errors import InputError
 from harness.model import Verdict
-from harness.report.limits import check_limit, limit_named
 
 #: Standardised deviations of runs: small, and not the same twice.
 SPREAD = (-1.1, 0.4, 1.3, -0.7, 0.1, 0.9, -0.4, -1.3)

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from harness.compare.limits import limit_named
 from harness.errors import InputError
 from harness.formats.detect import open_any
 from harness.formats.table import RequestTable
 from harness.report.analyse import report_file
-from harness.report.limits import check_file, file_limit, limit_named
+from harness.report.limits import check_file, file_limit
 from harness.report.selection import Selection, seconds_named, select
 from harness.tests.support.command import run_here
 from harness.tests.support.compared_arms import change_rows, users_wait

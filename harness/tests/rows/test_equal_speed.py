@@ -25,9 +25,9 @@ def test_trials_left_out_for_their_speed_count_again_and_others_do_not() -> None
     trials = uneven_speeds(busy=0.3)
     slowed = trials["excluded"].copy()
     failed, unread, by_generator = trials.index[~slowed][0], trials.index[~slowed][1], trials.index[slowed][0]
-    trials.loc[failed, ["excluded", "exclusion_reason"]] = [True, "failed: it ended"]
+    trials.loc[failed, "excluded"], trials.loc[failed, "exclusion_reason"] = True, "failed: it ended"
     trials.loc[unread, "service_step_s"] = np.nan
-    trials.loc[by_generator, ["service_share", "generator_share"]] = [0.7, 0.99]
+    trials.loc[by_generator, "service_share"], trials.loc[by_generator, "generator_share"] = 0.7, 0.99
     adjusted = at_equal_speed(trials, "throughput_per_s")
     assert slowed.sum() > 5
     assert list(adjusted.index[adjusted["excluded"]]) == sorted([failed, unread])
