@@ -54,7 +54,9 @@ def kernel_settings(root: Path = Path("/")) -> dict[str, str]:
     for name, file in SETTINGS.items():
         text = text_of(root / file)
         if text is not None:
-            listed = re.search(r"\[(\S+)\]", text)  # the one in brackets, where all that may be chosen is listed
+            listed = re.search(
+                r"\[(\S+)\]", text
+            )  # the one in brackets, where all that may be chosen is listed
             results[name] = listed.group(1) if listed else text
     return results
 

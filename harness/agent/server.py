@@ -10,24 +10,22 @@ Nobody heard for the time of grace: everything that was started is ended, the fo
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import errno
 import json
 import os
+import platform
 import shutil
 import signal
 import socket
 import threading
 import time
-import base64
-import contextlib
-import platform
-from pathlib import Path
-from typing import Any
-from harness.agent.relay import SOCKET
-from harness.errors import HostError
 from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, NamedTuple
+
 from harness.agent.cgroup import read_group
 from harness.agent.containers import ENDING, ContainerHandlers
 from harness.agent.cpu_speed import CpuSpeedMeter
@@ -39,12 +37,27 @@ from harness.agent.platforms import usable_cpus
 from harness.agent.ports import free_port
 from harness.agent.process_tree import read_tree
 from harness.agent.processes import read_stat
+from harness.agent.relay import SOCKET
 from harness.agent.sampler import Sampler, Watched
 from harness.agent.spawn import Spawned, Spawner
+from harness.errors import HostError
 
 #: These may take their time, so each gets a thread; the others are answered in the order they come.
 SLOW = frozenset(
-    "spawn run wait stop resources sampler_stop speed_stop first_answer inventory folder_bytes remove bye".split()
+    [
+        "spawn",
+        "run",
+        "wait",
+        "stop",
+        "resources",
+        "sampler_stop",
+        "speed_stop",
+        "first_answer",
+        "inventory",
+        "folder_bytes",
+        "remove",
+        "bye",
+    ]
 )
 GAUGE_GONE = "the agent is ending, and has ended its samplers and meters"
 

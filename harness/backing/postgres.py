@@ -2,7 +2,7 @@
 """PostgreSQL as a backing service of this machine, or of a host over SSH; its driver is loaded when a database is made.
 
 On another machine nothing is installed: the server of that machine is started there and asked through the connection.
-The server refuses to run as root, so root starts it as an unprivileged user, who must be able to reach both the programs
+The server refuses to run as root, so root starts it as an unprivileged user, who must be able to reach the programs
 and the data. Where the project's folder cannot be reached by that user, the data lies below ``/var/tmp``.
 """
 
@@ -17,19 +17,17 @@ import shutil
 import stat
 import tempfile
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from harness.backing.base import BackingNeed
-from harness.errors import InputError, MissingTool
-from harness.hosts.measuring import MeasuringHost
-from harness.model import BackingName
-from harness.toolchains import Tool, require_package
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
+
+from harness.backing.base import BackingNeed
 from harness.errors import HostError, InputError, MissingTool
 from harness.hosts.base import Command
-from harness.model import BackingSettings
-from harness.toolchains import Tool
+from harness.hosts.measuring import MeasuringHost
+from harness.model import BackingName, BackingSettings
+from harness.toolchains import Tool, require_package
 
 if TYPE_CHECKING:
     from harness.backing.postgres_database import Databases, Lent

@@ -15,49 +15,39 @@ time tell what differs; the copy must have been made with its times (``cp -a``).
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import hashlib
 import os
 import secrets
 import shutil
-import fcntl
-import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+
 from harness.agent.processes import alive, this_process
 from harness.backing.base import BackingNeed
+from harness.backing.postgres import DatabaseMachine, refuse_full
 from harness.backing.postgres_server import (
+    DATABASE,
     MAINTENANCE,
     OWNER,
     SUPERUSER,
     Login,
-    connect,
-    new_password,
-    set_password,
-)
-from harness.backing.postgres import DatabaseMachine, refuse_full
-from harness.backing.postgres_server import (
     Server,
-    end_leftovers,
-    free_shared_memory,
-    server_settings,
-    start_server,
-)
-from harness.errors import HostError, InputError
-from harness.model import BackingSettings
-from collections.abc import Iterator
-from dataclasses import replace
-from harness.backing.postgres_server import (
-    DATABASE,
-    OWNER,
-    SUPERUSER,
-    Login,
     apply_file,
     connect,
+    end_leftovers,
+    free_shared_memory,
     new_password,
     read_invariants,
     read_sql,
     read_stored,
+    server_settings,
+    set_password,
+    start_server,
 )
-from harness.backing.postgres_server import end_leftovers, server_settings, start_server
+from harness.errors import HostError, InputError
+from harness.model import BackingSettings
 
 #: Part of the key: to be raised when templates are made in another way.
 RECIPE = "2"

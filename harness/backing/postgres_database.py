@@ -24,20 +24,20 @@ from typing import TypeVar
 import psycopg
 
 from harness.backing.base import BackingNeed
+from harness.backing.postgres import DatabaseMachine
+from harness.backing.postgres_cluster import INVARIANTS, STORED, Cluster, Clusters
 from harness.backing.postgres_server import (
     DATABASE,
     OWNER,
+    RESERVED,
     Connection,
     Login,
+    Server,
     connect,
     read_invariants,
     read_stored,
     words_of,
 )
-from harness.backing.postgres_cluster import Cluster, Clusters
-from harness.backing.postgres import DatabaseMachine
-from harness.backing.postgres_server import RESERVED, Server
-from harness.backing.postgres_cluster import INVARIANTS, STORED
 from harness.errors import HostError, TrialFailure
 from harness.model import BackingRecord, InvariantReading, Outcome
 

@@ -10,32 +10,30 @@ Connections obey no variable of this shell.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import ctypes
-import os
-import re
-import signal
-import time
-import psycopg
-import base64
 import hashlib
 import hmac
+import os
+import re
 import secrets
+import signal
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
-from harness.agent.processes import GONE_WITHIN_S, PROC
-from harness.backing.postgres import DatabaseMachine
-from harness.errors import HostError, TrialFailure
-from harness.hosts.base import Command, Process, Stopped, StopSignal
-from harness.model import BackingSettings, Outcome
-from harness.model.endpoint import Endpoint
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
-from harness.backing.postgres import ADDRESS
-from harness.errors import InputError, TrialFailure
-from harness.model import InvariantReading, Outcome
+
+import psycopg
+
+from harness.agent.processes import GONE_WITHIN_S, PROC
+from harness.backing.postgres import ADDRESS, DatabaseMachine
+from harness.errors import HostError, InputError, TrialFailure
+from harness.hosts.base import Command, Process, Stopped, StopSignal
+from harness.model import BackingSettings, InvariantReading, Outcome
+from harness.model.endpoint import Endpoint
 
 SUPERUSER, OWNER, DATABASE = "postgres", "rematch", "rematch"
 #: Where we are connected when it is not the service's database that is asked.

@@ -22,7 +22,6 @@ from harness.model import (
     Outcome,
     Variant,
 )
-from harness.model.endpoint import Endpoint
 
 IMPLEMENTATION = "upstream-api"
 FOLDER = "upstream"
@@ -45,7 +44,9 @@ class LentUpstream:
         known = self._instance.record
         same = {name: getattr(known, name) for name in OF_THE_INSTANCE}
         version, settings = known.artifact_sha256[:12], self._need.settings
-        return BackingRecord(name="upstream", version=version, settings=settings, ready_s=self._ready_s, **same)
+        return BackingRecord(
+            name="upstream", version=version, settings=settings, ready_s=self._ready_s, **same
+        )
 
     @property
     def environment(self) -> Mapping[str, str]:

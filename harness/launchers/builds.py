@@ -12,14 +12,15 @@ import contextlib
 import hashlib
 import json
 import os
-import re
 import shutil
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+
+from harness.agent.files import file_sha256
 from harness.agent.processes import alive, this_process
 from harness.definitions import service_folder, source_folder
-from harness.errors import HostError, MissingTool, RematchError
+from harness.errors import InputError, MissingTool, RematchError
 from harness.hosts.base import Command, Host
 from harness.launchers import pgo
 from harness.launchers.arguments import expand
@@ -33,9 +34,6 @@ from harness.launchers.tools import (
 )
 from harness.model import BuildRecord, Frozen, Implementation
 from harness.toolchains import WANTED, Surroundings, how_to_get, one_maven, wanted
-from collections.abc import Iterable, Iterator
-from harness.agent.files import file_sha256
-from harness.errors import InputError
 
 #: Folders that hold what tools made, not sources.
 NOT_SOURCE = frozenset(
@@ -319,7 +317,9 @@ class Builder:
         completed = self._host.run(command, BUILD_WITHIN_S)
         log.write_text(f"$ {' '.join(argv)}\n{completed.stdout}{completed.stderr}")
         if completed.exit_code != 0:
-            lines = [line.strip() for line in (completed.stdout + completed.stderr).splitlines() if line.strip()]
+            lines = [
+                line.strip() for line in (completed.stdout + completed.stderr).splitlines() if line.strip()
+            ]
             errors = [line for line in lines if "error" in line.lower()]
             raise RematchError(
                 f"{implementation.name}: its build ended with {completed.exit_code}"

@@ -192,7 +192,10 @@ class Forms:
         completed = self._run(argv, sources, log, {"JAVA_HOME": str(jdk.home)} if jdk is not None else {})
         if completed.exit_code == 0 and (sources / prepared.words).is_file():
             return argv, None
-        return argv, f"nothing to compile was prepared {self._words(completed.stdout + completed.stderr, log)}"
+        return (
+            argv,
+            f"nothing to compile was prepared {self._words(completed.stdout + completed.stderr, log)}",
+        )
 
     def _image_command(
         self, implementation: Implementation, built: Built, work: Path

@@ -22,19 +22,23 @@ from harness.hosts.measuring import MeasuringHost
 from harness.launchers.base import LaunchSpec, masked
 from harness.launchers.cgroup import bytes_of
 from harness.launchers.images import Image, is_elf
-from harness.launchers.kubernetes_cluster import Cluster, kubeconfig, labels_here, new_name, port_of
-from harness.launchers.kubernetes_host import Group, Groups, JobHost, JobProcess, KubernetesHost, start_job
-from harness.launchers.kubernetes_images import JAVA, SERVICE, ClusterImages, ImageStore, store_for
-from harness.launchers.kubernetes_instance import KubernetesInstance
 from harness.launchers.kubernetes_cluster import (
     INSTANCE,
     PORT,
+    Cluster,
     PodsSpec,
     autoscaler,
     deployment,
+    kubeconfig,
+    labels_here,
     namespace,
+    new_name,
+    port_of,
     service,
 )
+from harness.launchers.kubernetes_host import Group, Groups, JobHost, JobProcess, KubernetesHost, start_job
+from harness.launchers.kubernetes_images import JAVA, SERVICE, ClusterImages, ImageStore, store_for
+from harness.launchers.kubernetes_instance import KubernetesInstance
 from harness.launchers.kubernetes_pods import Prober, Processes, field_of, uid_of
 from harness.launchers.kubernetes_start import (
     AUTOSCALED_WITHIN_S,
@@ -155,7 +159,9 @@ class KubernetesLauncher:
             prober.start()
             scaled_s = wait_started(cluster, pods, prober)
             later_s = None if scaled_s is None else scaled_s - launched.monotonic_s
-            members = tuple(Watched(pid=item.pid, start_ticks=item.start_ticks) for item in prober.processes.values())
+            members = tuple(
+                Watched(pid=item.pid, start_ticks=item.start_ticks) for item in prober.processes.values()
+            )
             record = InstanceRecord(
                 argv=argv,
                 environment=masked(environment),

@@ -11,27 +11,27 @@ import contextlib
 import os
 import secrets
 import time
-import httpx
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
+
+import httpx
 from lightkube import Client, KubeConfig
 from lightkube.core.exceptions import ConfigError
 from lightkube.models.core_v1 import ServicePort
 from lightkube.models.meta_v1 import ObjectMeta
 from lightkube.resources.apps_v1 import Deployment
 from lightkube.resources.autoscaling_v2 import HorizontalPodAutoscaler
+from lightkube.resources.batch_v1 import Job
 from lightkube.resources.core_v1 import Namespace, Pod, Service
 from lightkube.types import CascadeType
+
 from harness.agent.machine_info import hostname_hash
 from harness.agent.processes import alive
 from harness.errors import HostError
 from harness.launchers.docker_engine import owner
 from harness.launchers.images import project_label
-from collections.abc import Mapping
-from dataclasses import dataclass
-from lightkube.resources.batch_v1 import Job
-from lightkube.resources.core_v1 import Namespace, Service
 
 #: On every namespace and object that is made here; nothing without it is ever touched.
 PROJECT, OWNER, INSTANCE = "rematch.io/project", "rematch.io/owner", "rematch.io/instance"
@@ -190,6 +190,7 @@ REMOVED_WITHIN_S = 90.0
 _FORBIDDEN, _UNAUTHORIZED, _NOT_FOUND, _UNAVAILABLE = 403, 401, 404, 503
 #: Of a namespace that is being removed: an API of the cluster does not answer; something is left inside.
 _AWAY, _CONTENT = "NamespaceDeletionDiscoveryFailure", "NamespaceContentRemaining"
+
 
 class NotThere(HostError):
     """The object that was asked for does not exist in the cluster."""
@@ -364,7 +365,9 @@ class Cluster:
         if result is None:
             return None
         conditions = (result.status.conditions if result.status is not None else None) or ()
-        true = {item.type: " ".join((item.message or "").split()) for item in conditions if item.status == "True"}
+        true = {
+            item.type: " ".join((item.message or "").split()) for item in conditions if item.status == "True"
+        }
         if _AWAY in true and _CONTENT in {item.type for item in conditions} - {*true}:
             return None
         return "; ".join(true.values())

@@ -23,8 +23,7 @@ from harness.errors import HostError, RematchError, TrialFailure
 from harness.hosts.base import Command, Process, Stopped, StopSignal, now
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import Sampling, Started
-from harness.launchers.kubernetes_cluster import Cluster
-from harness.launchers.kubernetes_cluster import PodsSpec, job
+from harness.launchers.kubernetes_cluster import Cluster, PodsSpec, job
 from harness.launchers.kubernetes_pods import PodProcess, ended_state, name_of, processes_of, trouble, uid_of
 from harness.model import ClockReading, Outcome, ResourceReading
 from harness.model.endpoint import Endpoint

@@ -140,7 +140,13 @@ def registry(host: Host, environment: Mapping[str, str]) -> ImageStore:
     verify = "false" if plain else "true"
     return ImageStore(
         host=host,
-        bring=("skopeo", "copy", f"--dest-tls-verify={verify}", "docker-archive:{archive}", "docker://{image}"),
+        bring=(
+            "skopeo",
+            "copy",
+            f"--dest-tls-verify={verify}",
+            "docker-archive:{archive}",
+            "docker://{image}",
+        ),
         look=("skopeo", "inspect", "--raw", f"--tls-verify={verify}", "docker://{image}"),
         prefix=f"{match['place']}/",
         policy="IfNotPresent",
@@ -192,7 +198,7 @@ class ClusterImages:
         return name, self._image(name, fill)
 
     def of_program(self, program: Path) -> tuple[str, Image]:
-        """Return the name and image of one program of this machine with the libraries that it loads, at their own paths.
+        """Return name and image of one program of this machine with the libraries that it loads, at their own paths.
 
         Raises RematchError: it cannot be made, imported or pushed.
         """

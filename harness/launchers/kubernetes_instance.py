@@ -15,15 +15,14 @@ from pathlib import Path
 
 from lightkube.resources.core_v1 import Event, Pod
 
-from harness.agent.process_tree import TICKS_PER_S
 from harness.agent.http_exchange import Connection, ExchangeError, request_bytes
+from harness.agent.process_tree import TICKS_PER_S
 from harness.errors import HostError
 from harness.formats.counters import go_cpus, jvm_cpus
 from harness.hosts.local import LocalHost
 from harness.launchers.arguments import GC_LOG
 from harness.launchers.base import STDERR, OnHost
-from harness.launchers.kubernetes_cluster import Cluster, kinds_that_make_pods
-from harness.launchers.kubernetes_cluster import PORT, PodsSpec
+from harness.launchers.kubernetes_cluster import PORT, Cluster, PodsSpec, kinds_that_make_pods
 from harness.launchers.kubernetes_pods import (
     Probed,
     Prober,
@@ -41,13 +40,11 @@ from harness.launchers.kubernetes_pods import (
 )
 from harness.launchers.kubernetes_start import LOOK_EVERY_S, StartBoost
 from harness.model import (
-    Implementation,
     InstanceRecord,
     KubernetesRecord,
     Outcome,
     PodRecord,
     RuntimeCpus,
-    RuntimeSettings,
 )
 from harness.model.endpoint import Endpoint
 

@@ -26,8 +26,7 @@ from harness.launchers.base import STDERR, STDOUT, LaunchSpec, OnHost, masked
 from harness.launchers.builds import MADE_LATER, Builder, Built
 from harness.launchers.cgroup import Enclosure, enclose
 from harness.launchers.forms import Forms, form_of, program_in
-from harness.launchers.tools import Elsewhere, Runtimes
-from harness.launchers.tools import Tools, oldest_java, with_toolchain
+from harness.launchers.tools import Elsewhere, Runtimes, Tools, oldest_java, with_toolchain
 from harness.model import (
     BackingSettings,
     BuildRecord,

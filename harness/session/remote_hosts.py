@@ -18,8 +18,7 @@ from harness.hosts.measuring import MeasuringHost
 from harness.hosts.ssh.host import LOOPBACK, SshHost, find_remote_jdks
 from harness.hosts.ssh.settings import FILE, LOCAL, load_settings
 from harness.launchers.process import ProcessLauncher
-from harness.launchers.tools import Elsewhere
-from harness.launchers.tools import Tools
+from harness.launchers.tools import Elsewhere, Tools
 from harness.model.load_tools import BY_NAME
 from harness.session.host_roles import HostRoles
 from harness.toolchains import Jdk

@@ -10,17 +10,19 @@ from __future__ import annotations
 import contextlib
 import json
 import shlex
+import socket
 import threading
 import time
-import paramiko
-import socket
+from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
+
+import paramiko
+
 from harness.agent.relay import NO_AGENT
 from harness.errors import HostError
 from harness.hosts.ssh.connection import connect
 from harness.hosts.ssh.settings import Connecting
-from collections.abc import Callable
 from harness.model.endpoint import Endpoint
 
 BEAT_S = 1.0

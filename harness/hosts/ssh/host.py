@@ -19,8 +19,8 @@ from harness.hosts.base import Command, Completed, Stopped, StopSignal, now
 from harness.hosts.local import order_of
 from harness.hosts.measuring import Started
 from harness.hosts.ssh.agent_start import Agent, start_agent
-from harness.hosts.ssh.settings import HostSettings
 from harness.hosts.ssh.channel import Tunnel, to_command, to_port, why_no_forwarding
+from harness.hosts.ssh.settings import HostSettings
 from harness.hosts.ssh.workspace import MIN_FREE_BYTES, RemoteWorkspace
 from harness.model import ClockReading, CpuSpeed, GroupReading, HostClock, Machine, ResourceReading
 from harness.model.endpoint import Endpoint
@@ -92,7 +92,9 @@ class SshHost(RemoteWorkspace):
 
     def machine(self) -> MachineReading:
         answer = self._ask("machine")
-        return MachineReading(**{**answer, "monotonic_s": answer["monotonic_s"] - self.offset.monotonic_offset_s})
+        return MachineReading(
+            **{**answer, "monotonic_s": answer["monotonic_s"] - self.offset.monotonic_offset_s}
+        )
 
     def sampler(self, samples: Path, machine: Path, hz: float) -> SshSampling:
         answer = self._ask("sampler_start", samples=str(samples), machine=str(machine), hz=hz)

@@ -6,24 +6,25 @@ The latter is OpenSSH's own answer (``ssh -G``), which follows Include, Match an
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
 import pwd
 import re
 import shlex
-import getpass
 import shutil
 import socket
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+
 from pydantic import Field, ValidationError
+
 from harness.definitions.strict_files import parse_toml
-from harness.errors import InputError
+from harness.errors import InputError, MissingTool
 from harness.model import Frozen
 from harness.schema_errors import describe
-from collections.abc import Mapping
-from harness.errors import InputError, MissingTool
 
 SSH_CONFIG = Path("~/.ssh/config")
 SYSTEM_CONFIG = Path("/etc/ssh/ssh_config")

@@ -212,10 +212,14 @@ def fetch_tree(channel: AgentChannel, source: str, folder: Path, *, host: str) -
         for part in parts.values():
             part.parent.mkdir(parents=True, exist_ok=True)
         base = PurePosixPath(source)
-        transfer(channel, _get, [(base / name, part) for name, part in parts.items()], f"{{}} on {host} -> {{}}")
+        transfer(
+            channel, _get, [(base / name, part) for name, part in parts.items()], f"{{}} on {host} -> {{}}"
+        )
         for name, part in parts.items():
             if file_sha256(part) != listed[name][0]:
-                raise HostError(f"{host}: {name} arrived here with another content than it has in {source}; it was not kept")
+                raise HostError(
+                    f"{host}: {name} arrived here with another content than it has in {source}; it was not kept"
+                )
             part.replace(folder / name)
     finally:
         for part in parts.values():

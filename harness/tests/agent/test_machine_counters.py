@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.agent.machine_counters import MachineReader, MachineReading, read_machine
 from harness.agent.machine_info import SETTINGS, kernel_settings, machine_facts
 from harness.model.session import Machine
-
-from harness.agent.machine_counters import MachineReader, MachineReading, read_machine
 from harness.sampling import machine_window
 
 V1_MOUNTS = """\

@@ -15,15 +15,13 @@ import psycopg
 import pytest
 
 import harness.backing.postgres_server as server_module
-from harness.agent.ports import free_port
 from harness.agent.processes import alive, read_stat
 from harness.backing import BackingNeed
+from harness.backing.postgres import MEMORY, Account, base_folder, reachable, refuse_full
 from harness.backing.postgres_cluster import restore
 from harness.backing.postgres_database import Lent
-from harness.backing.postgres import MEMORY, Account, base_folder, reachable, refuse_full
 from harness.backing.postgres_server import scram_verifier, workers_in
 from harness.errors import InputError, TrialFailure
-from harness.hosts.local import LocalHost
 from harness.model import BackingSettings
 from harness.tests.contracts.backing import BackingContract, Database, write_contract
 from harness.tests.support.instances import eventually

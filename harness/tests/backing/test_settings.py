@@ -22,6 +22,7 @@ from harness.tests.support.sessions import REPOSITORY, make_session_project
 TINY_WITH_INDEX = "@@"
 MD5 = 'backing = { authentication = "md5" }'
 
+
 @pytest.mark.parametrize(
     ("backing", "words"),
     [

@@ -104,9 +104,7 @@ def test_what_is_included_counts_and_a_key_that_does_not_exist_is_passed_over(
 ) -> None:
     home.know(sshd)
     included = home.configure(described("bighost", sshd), "of_work")
-    home.configure(
-        f"IdentityFile ~/.ssh/of_another_machine\nInclude {included}\nHost *\n Compression no\n"
-    )
+    home.configure(f"IdentityFile ~/.ssh/of_another_machine\nInclude {included}\nHost *\n Compression no\n")
     assert says("bighost", tmp_path) == "42"
     with pytest.raises(InputError, match="unknown host.*found 'otherhost'"):
         load_settings(tmp_path, "otherhost")

@@ -15,8 +15,7 @@ from harness.hosts.local import LocalHost
 from harness.hosts.ssh.host import SshHost
 from harness.launchers.base import LaunchSpec
 from harness.launchers.process import ProcessLauncher
-from harness.launchers.tools import Elsewhere
-from harness.launchers.tools import Tools
+from harness.launchers.tools import Elsewhere, Tools
 from harness.model import Outcome, RuntimeSettings, Variant
 from harness.runner import Limits
 from harness.runner.start_up import wait_first_response

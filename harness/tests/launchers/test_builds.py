@@ -19,9 +19,8 @@ from harness.hosts.base import Command, Host
 from harness.hosts.local import LocalHost
 from harness.launchers import aot
 from harness.launchers.base import LaunchSpec
-from harness.launchers.builds import Builder, Built
+from harness.launchers.builds import Builder, Built, copy_artifact, source_sha256
 from harness.launchers.process import ProcessLauncher
-from harness.launchers.builds import copy_artifact, source_sha256
 from harness.launchers.tools import Tools, build_words, with_toolchain
 from harness.model import BackingSettings, Implementation, RuntimeSettings, Variant
 from harness.project import find_root
@@ -143,8 +142,14 @@ def test_what_earlier_builds_made_beside_the_sources_is_not_source(source: Path)
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"runtime": "go", "build": ("go", "build")}, "go is missing: it is required to build toy; install it with: "),
-        ({"build": ("no-such-compiler", "all")}, r"^no-such-compiler is missing: .*\(no-such-compiler on PATH\)$"),
+        (
+            {"runtime": "go", "build": ("go", "build")},
+            "go is missing: it is required to build toy; install it with: ",
+        ),
+        (
+            {"build": ("no-such-compiler", "all")},
+            r"^no-such-compiler is missing: .*\(no-such-compiler on PATH\)$",
+        ),
     ],
 )
 def test_a_missing_program_that_builds_is_named_with_the_reason(

@@ -59,7 +59,12 @@ def test_a_service_with_a_memory_limit_runs_in_a_group_of_its_own_that_goes_with
     groups = groups_of(instance.record)
     assert groups and groups.isdisjoint(ours.values())
     limiting = ("memory.limit_in_bytes", "cpu.cfs_quota_us", "memory.max", "cpu.max")
-    said = {name: (folder / name).read_text().strip() for folder in groups for name in limiting if (folder / name).is_file()}
+    said = {
+        name: (folder / name).read_text().strip()
+        for folder in groups
+        for name in limiting
+        if (folder / name).is_file()
+    }
     assert str(64 * 2**20) in said.values()
     assert {"100000", "100000 100000"} & set(said.values()), "one CPU's worth of time"
     stopped = instance.stop().limits
@@ -202,7 +207,13 @@ def test_a_trial_whose_limits_nobody_enforced_is_flagged(
     assert record.limits is not None
     assert record.limits.why_not == "not allowed"
     flags = trial_flags(
-        load=None, generator=None, instance=record, machine=None, longest_gap_s=None, phases=(), placement=None
+        load=None,
+        generator=None,
+        instance=record,
+        machine=None,
+        longest_gap_s=None,
+        phases=(),
+        placement=None,
     )
     assert flags == ("limits_not_enforced",)
 

@@ -17,7 +17,7 @@ from harness.hosts.base import Command
 from harness.hosts.local import LocalHost
 from harness.launchers.arguments import misfit, native_start, runtime_arguments
 from harness.launchers.base import LaunchSpec
-from harness.launchers.builds import Built
+from harness.launchers.builds import Built, copy_artifact
 from harness.launchers.forms import (
     ALWAYS,
     Forms,
@@ -28,7 +28,6 @@ from harness.launchers.forms import (
     write_registrations,
 )
 from harness.launchers.process import ProcessLauncher
-from harness.launchers.builds import copy_artifact
 from harness.launchers.tools import Tools
 from harness.model import (
     BuildRecord,
@@ -65,7 +64,10 @@ def test_the_words_of_a_real_build_tell_its_peak_memory_and_whose_compiler_it_wa
     assert peak_rss_bytes(SAID.read_text()) == round(3.65 * 2**30)
     assert peak_rss_bytes("nothing of the kind") is None
     text = "native-image 25.0.1 2025-10-21\nSome Runtime Environment 25.0.1+8\n\nSubstrate VM 25.0.1+8\n"
-    assert label(text) == "native-image 25.0.1 2025-10-21; Some Runtime Environment 25.0.1+8; Substrate VM 25.0.1+8"
+    assert (
+        label(text)
+        == "native-image 25.0.1 2025-10-21; Some Runtime Environment 25.0.1+8; Substrate VM 25.0.1+8"
+    )
 
 
 def test_a_native_image_keeps_the_properties_of_the_start_and_is_told_its_heap_and_its_cpus() -> None:
@@ -91,7 +93,9 @@ def test_what_a_form_does_not_have_is_a_misfit(settings: dict[str, object], word
     problem = misfit(JAVA, runtime(**settings))
     assert problem is None if words is None else words in (problem or "")
     if settings["form"] == "native":
-        assert "has no form" in (misfit(JAVA.model_copy(update={"runtime": "go"}), runtime(form="native")) or "")
+        assert "has no form" in (
+            misfit(JAVA.model_copy(update={"runtime": "go"}), runtime(form="native")) or ""
+        )
 
 
 def test_modules_are_those_that_jdeps_prints_and_those_it_cannot_see() -> None:
@@ -137,7 +141,11 @@ def test_each_form_of_a_program_is_a_build_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("forms", "image", "words"),
     [
-        (JavaForms(), None, "native-image is missing: it is required to measure Java services compiled ahead"),
+        (
+            JavaForms(),
+            None,
+            "native-image is missing: it is required to measure Java services compiled ahead",
+        ),
         (JavaForms(native_refused="its proxies"), None, "no native image of hello: its proxies"),
         (
             JavaForms(native_prepared=PreparedImage(build=("{mvn}", "package"), words="w", image="i")),
@@ -172,7 +180,12 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     size = copy_artifact(folder, "hello.jar", out)
     sha = file_sha256(out / "hello.jar")
     record = BuildRecord(
-        implementation="hello", source_sha256="0" * 64, argv=(), build_s=None, artifact_bytes=size, artifact_sha256=sha
+        implementation="hello",
+        source_sha256="0" * 64,
+        argv=(),
+        build_s=None,
+        artifact_bytes=size,
+        artifact_sha256=sha,
     )
     return Built(folder=out, artifact=out / "hello.jar", record=record, runtime_version=None)
 

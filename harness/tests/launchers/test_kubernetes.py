@@ -10,7 +10,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,11 +19,9 @@ from lightkube.resources.core_v1 import Pod
 
 from harness.analysis.tables.resource_columns import answered_by_pod
 from harness.errors import TrialFailure
-from harness.launchers.kubernetes_cluster import kubeconfig
-from harness.launchers.kubernetes_images import ClusterImages
 from harness.launchers.kubernetes_pods import PROBES_PER_S, condition_moments
 from harness.launchers.kubernetes_start import NO_METRICS
-from harness.model import Outcome, RuntimeSettings, TrialRecord, Variant
+from harness.model import RuntimeSettings, TrialRecord, Variant
 from harness.model.endpoint import Endpoint
 from harness.runner.start_up import wait_first_response
 from harness.store import SessionFolder

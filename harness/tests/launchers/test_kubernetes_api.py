@@ -17,10 +17,9 @@ import pytest
 from harness.definitions import load_study
 from harness.errors import HostError, InputError, MissingTool
 from harness.hosts.local import LocalHost
-from harness.launchers.kubernetes_cluster import Cluster
+from harness.launchers.kubernetes_cluster import Cluster, deployment, job, service
 from harness.launchers.kubernetes_host import added, with_sum
 from harness.launchers.kubernetes_images import ClusterImages, ImageStore, store_for, write_archive
-from harness.launchers.kubernetes_cluster import deployment, job, service
 from harness.launchers.kubernetes_pods import (
     PodProcess,
     Prober,
@@ -28,8 +27,6 @@ from harness.launchers.kubernetes_pods import (
     connected_through,
     established,
     lost,
-    processes_of,
-    trouble,
 )
 from harness.launchers.process import ProcessLauncher
 from harness.model import ClockReading, ResourceReading
@@ -125,7 +122,9 @@ def test_limits_and_requests_are_said_in_the_clusters_units_and_words_are_not_ex
     assert container["args"] == ["--word", "$$(NOT_EXPANDED)"]
     assert container["volumeMounts"][0]["subPathExpr"] == "$(POD_NAME)"
     assert container["imagePullPolicy"] == "Never"
-    alone = plain(deployment(pods("one", pull_policy="IfNotPresent")))["spec"]["template"]["spec"]["containers"][0]
+    alone = plain(deployment(pods("one", pull_policy="IfNotPresent")))["spec"]["template"]["spec"][
+        "containers"
+    ][0]
     assert alone["resources"] == {} and "subPathExpr" not in alone["volumeMounts"][0]
     assert alone["imagePullPolicy"] == "IfNotPresent"
     kinds = [plain(service(pods("one"), node_port=outside))["spec"]["type"] for outside in (True, False)]

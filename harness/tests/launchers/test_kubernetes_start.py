@@ -121,7 +121,14 @@ def pod(uid: str, **status: Any) -> dict[str, Any]:
 
 
 def _with_state(uid: str, state: dict[str, Any], *, ready: bool) -> dict[str, Any]:
-    known = {"name": "service", "image": "x", "imageID": "", "ready": ready, "restartCount": 0, "state": state}
+    known = {
+        "name": "service",
+        "image": "x",
+        "imageID": "",
+        "ready": ready,
+        "restartCount": 0,
+        "state": state,
+    }
     return pod(uid, containerStatuses=[known])
 
 
@@ -216,7 +223,9 @@ def test_a_pod_that_its_node_rejects_has_failed_at_once() -> None:
     assert said is not None and not said.passing
     assert said.reason == "pod pod-a was rejected by its node: OutOfcpu: Node has no room"
     without = trouble(Pod.from_dict(pod("a")))  # type: ignore[no-untyped-call]  # the client's own
-    assert without is not None and without.passing and without.reason == "pod pod-a is pending: no container yet"
+    assert (
+        without is not None and without.passing and without.reason == "pod pod-a is pending: no container yet"
+    )
 
 
 def growing(folder: Path, probed: Prober, asked: list[Any]) -> Cluster:
@@ -476,7 +485,9 @@ def test_a_boost_that_is_not_taken_back_fails_the_trial_in_one_line(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("text", "cpus"), [("150000 100000", 1.5), ("max 100000", None), ("", None)], ids=["limited", "max", "empty"]
+    ("text", "cpus"),
+    [("150000 100000", 1.5), ("max 100000", None), ("", None)],
+    ids=["limited", "max", "empty"],
 )
 def test_the_kernels_limit_of_a_group_is_read_in_cpus(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, cpus: float | None

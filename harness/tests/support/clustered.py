@@ -14,9 +14,8 @@ from harness.hosts.local import LocalHost
 from harness.launchers.base import LaunchSpec
 from harness.launchers.images import is_elf, lay_out, libraries
 from harness.launchers.kubernetes import KubernetesLauncher
-from harness.launchers.kubernetes_cluster import Cluster, kubeconfig, labels_here
+from harness.launchers.kubernetes_cluster import PROJECT, Cluster, kubeconfig, labels_here
 from harness.launchers.kubernetes_instance import KubernetesInstance
-from harness.launchers.kubernetes_cluster import PROJECT
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.tools import Tools, tools_among
 from harness.model import Implementation, RuntimeSettings, Variant

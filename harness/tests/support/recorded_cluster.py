@@ -19,13 +19,15 @@ import httpx
 from lightkube.resources.core_v1 import Event
 
 from harness.errors import HostError
-from harness.launchers.kubernetes_cluster import Cluster, kubeconfig, port_of
 from harness.launchers.kubernetes_cluster import (
     INSTANCE,
+    Cluster,
     PodsSpec,
     container_resources,
     deployment,
+    kubeconfig,
     namespace,
+    port_of,
     service,
 )
 from harness.launchers.kubernetes_pods import (

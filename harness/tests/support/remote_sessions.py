@@ -18,8 +18,7 @@ from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost
 from harness.hosts.ssh.host import SshHost
 from harness.launchers.process import ProcessInstance, ProcessLauncher
-from harness.launchers.tools import Elsewhere
-from harness.launchers.tools import Tools
+from harness.launchers.tools import Elsewhere, Tools
 from harness.model import BackingName, TrialRecord
 from harness.session import Assembly, measure, prepare
 from harness.session.host_roles import HostRoles

@@ -43,7 +43,12 @@ def test_a_runtime_without_compiler_is_no_jdk_also_one_that_set_up_unpacked(tmp_
     (tmp_path / "project/.tools/java-11.0.9.new").mkdir()
     assert toolchains.find_jdks(around(tmp_path)) == ()
     (runtime,) = toolchains.find_runtimes(around(tmp_path))
-    assert (runtime.home, runtime.version, runtime.major, runtime.java) == (home, "11.0.7", 11, home / "bin/java")
+    assert (runtime.home, runtime.version, runtime.major, runtime.java) == (
+        home,
+        "11.0.7",
+        11,
+        home / "bin/java",
+    )
 
 
 def test_the_users_word_comes_first_then_the_reference_jdk_and_an_old_one_last(tmp_path: Path) -> None:
@@ -178,7 +183,9 @@ def test_builds_see_the_preferred_tools_first(tmp_path: Path) -> None:
     assert made["PATH"].split(":")[:3] == [str(home / "bin"), str(new.parent), str(old.parent)]
 
 
-def test_maven_builds_quickly_unless_it_has_options_and_gets_a_home_where_the_user_has_none(tmp_path: Path) -> None:
+def test_maven_builds_quickly_unless_it_has_options_and_gets_a_home_where_the_user_has_none(
+    tmp_path: Path,
+) -> None:
     environ = {"HOME": str(tmp_path), "MAVEN_OPTS": "-Xmx1g"}
     for absent in (tmp_path / "absent", None):
         assert toolchains.maven_options(environ, absent) == f"-Xmx1g -Duser.home={tmp_path}"
@@ -221,7 +228,9 @@ def test_a_generator_that_set_up_built_comes_before_another_on_path(tmp_path: Pa
     tool = toolchains.find_tool(name, around(tmp_path, other.parent))
     assert (tool.path, tool.version) == (other, "1.99.9")
     pinned = toolchains.wanted(name).pinned
-    own = program(tmp_path / f"project/.tools/{name}-{pinned}/bin/{name}", f"{name} v{pinned} (go1.26)\n{rate}")
+    own = program(
+        tmp_path / f"project/.tools/{name}-{pinned}/bin/{name}", f"{name} v{pinned} (go1.26)\n{rate}"
+    )
     tool = toolchains.find_tool(name, around(tmp_path, other.parent))
     assert (tool.path, tool.version, tool.state) == (own, pinned, "ok")
 

@@ -21,8 +21,8 @@ from harness.agent.process_tree import read_tree
 from harness.analysis.tables.bound import Connections
 from harness.backing.base import BackingNeed, BackingService
 from harness.backing.postgres import Postgres
-from harness.backing.postgres_server import Connection, Login, connect
 from harness.backing.postgres_database import QUESTION
+from harness.backing.postgres_server import Connection, Login, connect
 from harness.errors import RematchError
 from harness.hosts.measuring import MeasuringHost
 from harness.model import BackingSettings
