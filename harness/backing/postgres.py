@@ -2,7 +2,7 @@
 """PostgreSQL as a backing service of this machine, or of a host over SSH; its driver is loaded when a database is made.
 
 On another machine nothing is installed: the server of that machine is started there and asked through the connection.
-The server refuses to run as root, so root starts it as an unprivileged user, who must be able to reach both the programs
+The server refuses to run as root, so root starts it as an unprivileged user, who must be able to reach the programs
 and the data. Where the project's folder cannot be reached by that user, the data lies below ``/var/tmp``.
 """
 

@@ -100,7 +100,7 @@ class OnHost(ABC):
         return self.exited() not in (None, 0) and PORT_TAKEN.search(self._tail(STDERR)) is not None
 
     def _memory_complaint(self) -> str | None:
-        """Return what it printed of memory that ran out, or ``None``. SIGKILL alone tells nothing: anybody can send it."""
+        """Return what it printed of memory that ran out, or ``None``. SIGKILL alone tells nothing: anybody sends it."""
         for name in (STDERR, STDOUT):
             for line in self._tail(name).splitlines():
                 if any(word in line for word in OUT_OF_MEMORY_WORDS):

@@ -121,10 +121,9 @@ def sweep_groups(root: Path = Path("/")) -> tuple[Path, ...]:
     if isinstance(parents, str):
         return ()
     swept: list[Path] = []
-    for top in dict.fromkeys(parents.values()):
-        while (
-            top.parent / "cgroup.procs"
-        ).exists():  # who made it may have stood in another group than we do
+    for parent in dict.fromkeys(parents.values()):
+        top = parent  # who made it may have stood in another group than we do
+        while (top.parent / "cgroup.procs").exists():
             top = top.parent
         for folder in sorted(top.rglob(f"{PREFIX}*-*-*")):
             pid, ticks = folder.name.removeprefix(PREFIX).split("-")[:2]

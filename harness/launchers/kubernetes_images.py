@@ -198,7 +198,7 @@ class ClusterImages:
         return name, self._image(name, fill)
 
     def of_program(self, program: Path) -> tuple[str, Image]:
-        """Return the name and image of one program of this machine with the libraries that it loads, at their own paths.
+        """Return name and image of one program of this machine with the libraries that it loads, at their own paths.
 
         Raises RematchError: it cannot be made, imported or pushed.
         """

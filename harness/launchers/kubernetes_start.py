@@ -62,18 +62,17 @@ def unfit(cluster: Cluster, implementation: Implementation, runtime: RuntimeSett
     if runtime.access == "ingress":
         return NO_INGRESS
     try:
-        lacking = no_boost(cluster, runtime) or no_autoscaler(cluster, runtime)
+        if lacking := no_boost(cluster, runtime) or no_autoscaler(cluster, runtime):
+            return lacking
     except HostError as problem:
         return str(problem)
-    if lacking is not None:
-        return lacking
     if implementation.needs:
         return f"pods do not reach backing services of this machine: {', '.join(implementation.needs)}"
     if runtime.scale_from is not None and runtime.scale_from >= (runtime.replicas or 1):
         return f"scale_from = {runtime.scale_from} needs more replicas; found {runtime.replicas or 1}"
-    if runtime.scale_from is not None and runtime.autoscale_cpu is not None:
-        return "either scale_from or autoscale_cpu adds pods, not both"
-    return lacks_runtime(implementation, runtime, "pod")
+    both = runtime.scale_from is not None and runtime.autoscale_cpu is not None
+    text = "either scale_from or autoscale_cpu adds pods, not both"
+    return text if both else lacks_runtime(implementation, runtime, "pod")
 
 
 def no_boost(cluster: Cluster, runtime: RuntimeSettings) -> str | None:

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
-import hashlib
 import logging
 import os
 import shlex
@@ -36,7 +34,7 @@ class _Refuse(paramiko.MissingHostKeyPolicy):
         kind = {"ssh-ed25519": "ed25519", "ssh-rsa": "rsa"}.get(key.get_name(), "ecdsa")
         named = "" if target.known_as is None else f" | sed 's/^[^ ]*/{target.known_as}/'"
         raise HostError(
-            f"{target.name}: its host key is unknown: {key.get_name()} {fingerprint(key)}; compare that with "
+            f"{target.name}: its host key is unknown: {key.get_name()} {key.fingerprint}; compare that with "
             f"`ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub` on the host itself, and only if they are the same: "
             f"ssh-keyscan -p {target.port} -t {kind} {target.address}{named} >> {target.known_hosts[0]}"
         )
@@ -96,12 +94,6 @@ def connect(target: Connecting, within_s: float = CONNECT_WITHIN_S) -> Client:
     return client
 
 
-def fingerprint(key: paramiko.PKey) -> str:
-    """Return it as ``ssh-keygen -l`` prints it."""
-    digest = hashlib.sha256(key.asbytes()).digest()
-    return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
-
-
 def _why(target: Connecting, problem: BaseException, *, met: bool, last_words: str | None) -> str | None:
     if isinstance(problem, paramiko.BadHostKeyException):
         return _changed(target, problem)
@@ -130,8 +122,8 @@ def _why(target: Connecting, problem: BaseException, *, met: bool, last_words: s
 def _changed(target: Connecting, problem: paramiko.BadHostKeyException) -> str:
     name, file = target.name_of_key, str(target.known_hosts[0])
     return (
-        f"{target.where}: its host key has CHANGED: known is {fingerprint(problem.expected_key)}, "
-        f"shown was {fingerprint(problem.key)}; the connection may be intercepted. If the host was "
+        f"{target.where}: its host key has CHANGED: known is {problem.expected_key.fingerprint}, "
+        f"shown was {problem.key.fingerprint}; the connection may be intercepted. If the host was "
         f"reinstalled: ssh-keygen -f {shlex.quote(file)} -R {shlex.quote(name)}, then add the new "
         "key after comparing it"
     )
