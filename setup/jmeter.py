@@ -25,10 +25,7 @@ Fetch = Callable[[Path], None]
 def ensure_jmeter(project: Path, fetch: Fetch) -> bool:
     """Bring JMeter to the state that the committed list describes; return whether anything had to be done.
 
-    ``fetch`` puts all jars into the folder it is given.
-
-    Raises:
-        SetupError: what was assembled differs from the list.
+    ``fetch`` puts all jars into the folder it is given; a SetupError says how what was assembled differs.
     """
     home = toolchains.jmeter_home(project)
     listed = toolchains.read_manifest(project / toolchains.MANIFEST)

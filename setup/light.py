@@ -24,14 +24,10 @@ _VIA = re.compile(r"\s+#\s+(?:via\s+)?([A-Za-z0-9._-]+)")
 
 
 def light_lock(lock: str, roots: Iterable[str] = READING, spared: Iterable[str] = SPARED) -> str:
-    """Return the entries of a lock file that ``roots`` require, with their hashes, in the order of the file.
+    """Return the entries of a lock file that ``roots`` require, without those ``spared`` and what they alone require.
 
-    Args:
-        lock: as uv writes it: below each entry comments name the packages that require it.
-        spared: left out, with what they alone require.
-
-    Raises:
-        ValueError: a root is not in the lock file.
+    ``lock``: as uv writes it: below each entry comments name the packages that require it; one without a root is a
+    ValueError.
     """
     entries = _entries(lock)
     missing = sorted(set(roots) - set(entries))

