@@ -56,7 +56,8 @@ def timed(name: str, make: Callable[[], str]) -> str:
     error = make()
     latency_ms = (time.perf_counter() - start) * 1000
     with LOCK:
-        OUT.write(f"{start_epoch_s:.6f},{latency_ms:.4f},{str(not error).lower()},{name},{error}\n")
+        quoted = name.replace('"', '""')
+        OUT.write(f'{start_epoch_s:.6f},{latency_ms:.4f},{str(not error).lower()},"{quoted}",{error}\n')
     return error
 
 
