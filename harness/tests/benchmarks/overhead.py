@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from pathlib import Path
 
 from harness.errors import InputError
@@ -27,7 +27,7 @@ def bench_overhead(root: Path) -> list[Ratio]:
     records = sorted(session.records(), key=lambda record: record.started.wall_epoch_s)
     if not records:
         raise InputError("has no finished trial", file=session.key, allowed="a session with records")
-    spent: Counter[str] = Counter()
+    spent: defaultdict[str, float] = defaultdict(float)
     for record in records:
         for phase in record.phases:
             spent[phase.name] += phase.end.monotonic_s - phase.start.monotonic_s
@@ -45,5 +45,6 @@ def bench_overhead(root: Path) -> list[Ratio]:
     )
     n = len(records)
     return [
-        Ratio(name, [s / n], "s a trial", "the session", (wall_s / n,)) for name, s in spent.most_common()
+        Ratio(name, [s / n], "s a trial", "the session", (wall_s / n,))
+        for name, s in sorted(spent.items(), key=lambda item: -item[1])
     ]
