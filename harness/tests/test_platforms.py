@@ -5,14 +5,12 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
 from harness.import_closure import closure, module_path
-from harness.launchers.tools import FILE as KNOWN_FLAGS
 from harness.tests.support.available import only_when_long
 from harness.tests.support.synthetic import ROOT, make_project
 from harness.tests.support.without_linux import LINUX_ONLY, PRELUDE, WINDOWS, command_line, run_code
@@ -22,12 +20,8 @@ GOLDEN = ROOT / "harness" / "tests" / "golden"
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project with a made-up session of the rounds; flags that the JVMs here are known to take are known in it."""
-    root = make_project(tmp_path_factory.mktemp("mac"), profile="smoke", experiments=("strings-rounds",))
-    if (ROOT / KNOWN_FLAGS).is_file():  # else a list starts a JVM for each variant's flags
-        (root / KNOWN_FLAGS).parent.mkdir()
-        shutil.copy(ROOT / KNOWN_FLAGS, root / KNOWN_FLAGS)
-    return root
+    """A project with a made-up session of the rounds."""
+    return make_project(tmp_path_factory.mktemp("mac"), profile="smoke", experiments=("strings-rounds",))
 
 
 def test_only_one_module_asks_which_cpus_may_be_used() -> None:
