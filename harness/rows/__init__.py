@@ -7,6 +7,7 @@ from harness.rows.break_even import even, leads, races
 from harness.rows.build_costs import builds
 from harness.rows.drawing import forest, intervals, page
 from harness.rows.effects import block_mean, elasticities, interactions
+from harness.rows.equal_speed import at_equal_speed
 from harness.rows.latency_peaks import attribute, attribution
 from harness.rows.places import between
 from harness.rows.question import Question
@@ -38,6 +39,7 @@ __all__ = [
     "Session",
     "along",
     "answer",
+    "at_equal_speed",
     "at_levels",
     "attribute",
     "attribution",
