@@ -18,6 +18,6 @@ class Frozen(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 
-    def with_fields(self, changes: Mapping[str, Any]) -> Self:
+    def with_changes(self, changes: Mapping[str, Any]) -> Self:
         """Return a copy with fields as a file has them, checked; a list of it becomes a tuple."""
         return type(self).model_validate_json(json.dumps({**self.model_dump(), **changes}))

@@ -284,10 +284,10 @@ def _configuration(
         warm_up_mix = level.warm_up_mix or warm_up_mix
         warm_up_connections = level.warm_up_connections or warm_up_connections
         windows = windows if level.warm_up_windows else None
-    variant = base.model_copy(update={"settings": settings, "runtime": base.runtime.with_fields(runtime)})
+    variant = base.model_copy(update={"settings": settings, "runtime": base.runtime.with_changes(runtime)})
     backing = experiment.backing
     if backing is not None or changes:
-        backing = (backing or BackingSettings()).with_fields(changes)
+        backing = (backing or BackingSettings()).with_changes(changes)
     return Configuration(
         workload=experiment.workload,
         variant_name=name,

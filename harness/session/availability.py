@@ -169,7 +169,7 @@ def _level_problem(assembly: Assembly, study: Study, level: Level) -> str | None
     problem = _size_problem(assembly, level.runtime) or _pods_problem(assembly, study, level.runtime)
     if problem is not None or not level.backing:
         return problem
-    settings = (study.experiment.backing or BackingSettings()).with_fields(level.backing)
+    settings = (study.experiment.backing or BackingSettings()).with_changes(level.backing)
     problems = (
         _backing_problem(assembly, implementation, settings)
         for implementation in study.implementations.values()
@@ -198,7 +198,9 @@ def _pods_problem(assembly: Assembly, study: Study, changes: Mapping[str, object
         implementation = study.implementations[plain.implementation]
         if assembly.launcher.unavailable(implementation, plain) is not None:
             return None
-        runtime = plain.runtime.with_fields({name: changes[name] for name in (*asked, "cpus") if name in changes})
+        runtime = plain.runtime.with_changes(
+            {name: changes[name] for name in (*asked, "cpus") if name in changes}
+        )
         changed = plain.model_copy(update={"runtime": runtime})
         return assembly.launcher.unavailable(implementation, changed)
     asked = of_pods_alone(changes)
