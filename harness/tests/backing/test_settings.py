@@ -19,7 +19,7 @@ from harness.tests.support.ledger_sessions import ledger_assembly, make_ledger_p
 from harness.tests.support.sessions import REPOSITORY, make_session_project
 
 #: Of the ledger's experiment with an index, as it was before passwords could be checked in two ways.
-TINY_WITH_INDEX = "@@"
+TINY_WITH_INDEX = "0c01d585edd5329fff2c8cb69a19119c2d0ff1c6deb0f2b3b440668a0c1bf75b"
 MD5 = 'backing = { authentication = "md5" }'
 
 
