@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -120,24 +121,13 @@ def pod(uid: str, **status: Any) -> dict[str, Any]:
     }
 
 
-def _with_state(uid: str, state: dict[str, Any], *, ready: bool) -> dict[str, Any]:
-    known = {
-        "name": "service",
-        "image": "x",
-        "imageID": "",
-        "ready": ready,
-        "restartCount": 0,
-        "state": state,
-    }
-    return pod(uid, containerStatuses=[known])
+def _with_state(uid: str, *, state: dict[str, Any], ready: bool) -> dict[str, Any]:
+    known = {"name": "service", "image": "x", "imageID": "", "ready": ready, "restartCount": 0}
+    return pod(uid, containerStatuses=[known | {"state": state}])
 
 
-def waiting(uid: str) -> dict[str, Any]:
-    return _with_state(uid, {"waiting": {"reason": "ContainerCreating"}}, ready=False)
-
-
-def running(uid: str) -> dict[str, Any]:
-    return _with_state(uid, {"running": {}}, ready=True)
+waiting = partial(_with_state, state={"waiting": {"reason": "ContainerCreating"}}, ready=False)
+running = partial(_with_state, state={"running": {}}, ready=True)
 
 
 def unschedulable(uid: str) -> dict[str, Any]:
@@ -223,9 +213,8 @@ def test_a_pod_that_its_node_rejects_has_failed_at_once() -> None:
     assert said is not None and not said.passing
     assert said.reason == "pod pod-a was rejected by its node: OutOfcpu: Node has no room"
     without = trouble(Pod.from_dict(pod("a")))  # type: ignore[no-untyped-call]  # the client's own
-    assert (
-        without is not None and without.passing and without.reason == "pod pod-a is pending: no container yet"
-    )
+    assert without is not None and without.passing
+    assert without.reason == "pod pod-a is pending: no container yet"
 
 
 def growing(folder: Path, probed: Prober, asked: list[Any]) -> Cluster:
@@ -484,11 +473,7 @@ def test_a_boost_that_is_not_taken_back_fails_the_trial_in_one_line(tmp_path: Pa
     assert boost.lacking().startswith("the CPU boost was taken back from 0 of 1 pods")
 
 
-@pytest.mark.parametrize(
-    ("text", "cpus"),
-    [("150000 100000", 1.5), ("max 100000", None), ("", None)],
-    ids=["limited", "max", "empty"],
-)
+@pytest.mark.parametrize(("text", "cpus"), [("150000 100000", 1.5), ("max 100000", None), ("", None)])
 def test_the_kernels_limit_of_a_group_is_read_in_cpus(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, cpus: float | None
 ) -> None:
