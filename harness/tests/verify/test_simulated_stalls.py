@@ -31,7 +31,6 @@ from harness.verify.simulated.queueing import (
     arrival_times,
     regular_pauses,
     service_times,
-    simulate_closed,
     simulate_open,
 )
 from harness.verify.simulated.result import f1, frequency
@@ -55,16 +54,6 @@ def open_loop(rate_per_s: float, kind: Arrivals, rho: float) -> Simulate:
         arrivals = arrival_times(kind, rate_per_s, duration_s, rng)
         service = service_times(len(arrivals), ServiceLaw(rho=rho), rng)
         return simulate_open(arrivals, service, servers=max(6, int(rate_per_s * 0.01)), pauses=pauses)
-
-    return simulate
-
-
-def closed_loop(users: int, think_s: float, rho: float) -> Simulate:
-    """Return users who wait for their answer, and think."""
-
-    def simulate(duration_s: float, pauses: Pauses, rng: np.random.Generator) -> Requests:
-        law, servers = ServiceLaw(rho=rho), max(8, users)
-        return simulate_closed(users, duration_s, law, rng, servers=servers, think_s=think_s, pauses=pauses)
 
     return simulate
 
@@ -143,8 +132,6 @@ LOADS: dict[str, tuple[Simulate, PauseLaw]] = {
         for rho in (0.0, 0.9)
         for rate in (200.0, 1000.0)
     },
-    "closed, 16 users": (closed_loop(16, 0.0, 0.9), one_a_second),
-    "closed, 32 users who think": (closed_loop(32, 0.02, 0.0), one_a_second),
     **{
         f"fresh, {rate:g}/s, {law.__name__}": (fresh(rate), law)
         for rate in (300.0, 1200.0)
