@@ -31,7 +31,7 @@ ALLOCATED = ("go_gc_heap_allocs_bytes_total", "jvm_threads_allocated_bytes_total
 
 
 def runtime_columns(session: SessionFolder, record: TrialRecord) -> dict[str, object]:
-    """Return the ``go_*`` columns of one trial: collections and pauses under load, memory at its end; of pods the sum."""
+    """Return the ``go_*`` columns of one trial: collections and pauses of the load, memory at its end; pods summed."""
     variant = record.planned.configuration.variant
     implementation = session.header.implementations.get(variant.implementation)
     if implementation is None or implementation.runtime != "go":

@@ -12,7 +12,14 @@ from scipy import stats
 from harness.analysis.stats.effects import Estimator, effect_size_ci, equivalence_interval
 from harness.analysis.stats.intervals import signed_rank_cdf
 from harness.analysis.stats.summaries import mean_ci
-from harness.analysis.stats.verdicts import adjust_pvalues, decide, default_margin, grade, sign_flip_p, verdict
+from harness.analysis.stats.verdicts import (
+    adjust_pvalues,
+    decide,
+    default_margin,
+    grade,
+    sign_flip_p,
+    verdict,
+)
 from harness.errors import InputError, PseudoReplicationError
 from harness.model import Estimate, Verdict
 
