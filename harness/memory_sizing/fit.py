@@ -89,7 +89,8 @@ class Attempts:
         if reason is None and self._has_limit(name):
             reason = over_limit(next(iter(metrics), None), heap_mib * MIB)
         slow = reason is not None and was_slow(record)
-        return _probe(heap_mib, began_s, reason, slow).model_copy(update={"asked_by": self.order.load.generator})
+        probe = _probe(heap_mib, began_s, reason, slow)
+        return probe.model_copy(update={"asked_by": self.order.load.generator})
 
     def bounded_by(self, name: str, mib: int) -> dict[str, str]:
         """Return the runtime setting that gives a variant so much memory."""
@@ -184,7 +185,10 @@ def fit_memory(spec: FitSpec, context: TrialContext) -> MemoryFit:
     began_s = time.monotonic()
     least = tuple(_least(names, attempts) for names in alike(experiment, tuple(asked)))
     resolved = {name: settings for item in least for name, settings in _heaps(item, attempts).items()}
-    held = {partner: attempts.held(partner, resolved.get(partner, {})) for partner in dict.fromkeys(partners.values())}
+    held = {
+        partner: attempts.held(partner, resolved.get(partner, {}))
+        for partner in dict.fromkeys(partners.values())
+    }
     limits = tuple(matched_limit(name, held[partner], attempts) for name, partner in partners.items())
     return MemoryFit(
         asked=asked,

@@ -287,7 +287,8 @@ class FitSpec:
         return self._asks(self.hold_s, as_trial=self.cases, warm_up_requests=n, most_late_s=HOLD_S)
 
     def _asks(self, lasts_s: float, **more: Any) -> Asked:
-        facts: dict[str, Any] = {"requests": self.requests, "rate_per_s": self.rate_per_s, "most_late_s": MOST_LATE_S}
+        facts: dict[str, Any] = {"requests": self.requests, "rate_per_s": self.rate_per_s}
+        facts["most_late_s"] = MOST_LATE_S
         facts["n_requests"] = max(FEWEST_REQUESTS, round(self.rate_per_s * lasts_s))
         return Asked(**(facts | more))
 
@@ -305,7 +306,9 @@ TRIALS_EACH = 3
 
 def asked_of(experiment: Experiment, names: tuple[str, ...]) -> dict[str, str]:
     """Return variant -> what of its memory must be measured, of these variants and those that they name."""
-    with_others = [each for name in names for each in (name, experiment.variants[name].runtime.memory_of) if each]
+    with_others = [
+        each for name in names for each in (name, experiment.variants[name].runtime.memory_of) if each
+    ]
     wanted = {name: experiment.variants[name].runtime.memory_asked for name in with_others}
     return {name: what for name, what in wanted.items() if what is not None}
 

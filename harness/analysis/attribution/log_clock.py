@@ -111,8 +111,8 @@ def clock_shift(record: TrialRecord, role: Literal["service", "load"] | None) ->
         drift_s = max(walls) - min(walls)
         return sum(walls) / len(walls), max(clock.uncertainty_s for clock in results) + drift_s / 2
 
-    if role == "service" and record.clocks:
-        service, load = ({clock.host for clock in record.clocks if clock.role == of} for of in ("service", "load"))
+    if role == "service" and (clocks := record.clocks):
+        service, load = ({one.host for one in clocks if one.role == of} for of in ("service", "load"))
         if service == load:  # one far machine, whose one clock needs no help
             return ClockShift()
     local, here_within = offset(role)
@@ -154,7 +154,9 @@ def placed(
     )
 
 
-def _placed_there(log: GcLog, launched: ClockReading | None, reported: Sequence[LastCollection]) -> AlignedLog:
+def _placed_there(
+    log: GcLog, launched: ClockReading | None, reported: Sequence[LastCollection]
+) -> AlignedLog:
     """Put a log on the wall clock of the machine it was written on."""
     if log.clock == "epoch":
         # the wall clock's own stamps are milliseconds
@@ -164,9 +166,7 @@ def _placed_there(log: GcLog, launched: ClockReading | None, reported: Sequence[
     start = runtime_start(log, reported)
     if start is not None:
         since_s = None if launched is None else start.epoch_s - launched.wall_epoch_s
-        if since_s is not None and not (
-            _SOONEST_S - start.within_s <= since_s <= _LATEST_S + start.within_s
-        ):
+        if since_s is not None and not (_SOONEST_S - start.within_s <= since_s <= _LATEST_S + start.within_s):
             told_of = "the log's collections and those that /metrics told of"
             return _nothing(f"{told_of} are not of the process that was launched", log)
         # what was cut to whole milliseconds lies half of one later on average, and no farther off than that
@@ -249,4 +249,3 @@ def runtime_start(log: GcLog, reported: Sequence[LastCollection]) -> RuntimeStar
     if not seen or low - high > _SLEWED_S:
         return None
     return RuntimeStart(epoch_s=(low + high) / 2, within_s=abs(high - low) / 2, n_collections=len(seen))
-

@@ -158,7 +158,9 @@ def altered(trial: AuditedTrial, how: str) -> AuditedTrial | None:
     """The trial with one thing altered; ``None``: a load by time has no plan for its requests."""
     profile, requests, histogram = trial.profile, trial.requests, trial.histogram
     if how == "throughput a fifth too high":
-        return replace(trial, row={**trial.row, "throughput_per_s": 1.2 * float(str(trial.row["throughput_per_s"]))})
+        return replace(
+            trial, row={**trial.row, "throughput_per_s": 1.2 * float(str(trial.row["throughput_per_s"]))}
+        )
     if how == "one wrong answer more":
         return replace(trial, load=trial.load.model_copy(update={"n_errors": trial.load.n_errors + 1}))
     if how == "another plan":

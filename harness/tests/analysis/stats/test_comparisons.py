@@ -62,8 +62,12 @@ def test_a_comparison_pairs_by_block_and_names_its_trials() -> None:
     assert off.p_value == 2 / 1024 and off.p_adjusted is not None and off.p_adjusted >= off.p_value
 
 
-def test_equal_variants_are_equivalent_noisy_ones_inconclusive_and_small_sure_differences_negligible() -> None:
-    assert {c.verdict for c in compared(table(20, ratio=1.03, cv=0.005))} == {Verdict.DIFFERENT_BUT_NEGLIGIBLE}
+def test_equal_variants_are_equivalent_noisy_ones_inconclusive_and_small_sure_differences_negligible() -> (
+    None
+):
+    assert {c.verdict for c in compared(table(20, ratio=1.03, cv=0.005))} == {
+        Verdict.DIFFERENT_BUT_NEGLIGIBLE
+    }
     (quiet, *_) = compared(table(20, ratio=1.0, cv=0.01))
     assert quiet.verdict == Verdict.EQUIVALENT
     noisy = table(6, ratio=1.0, cv=0.15)

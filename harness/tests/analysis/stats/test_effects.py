@@ -34,7 +34,9 @@ def numbers(estimate: Estimate) -> np.ndarray:
     return np.array([estimate.value, estimate.low, estimate.high], dtype=float)
 
 
-@pytest.mark.parametrize(("estimator", "paired"), [("welch_log_t", True), ("fieller", True), ("hodges_lehmann", False)])
+@pytest.mark.parametrize(
+    ("estimator", "paired"), [("welch_log_t", True), ("fieller", True), ("hodges_lehmann", False)]
+)
 def test_an_estimator_of_the_other_design_is_refused(estimator: Estimator, paired: bool) -> None:
     with pytest.raises(InputError, match="no such estimator"):
         effect_size_ci(*sample(), paired=paired, estimator=estimator)

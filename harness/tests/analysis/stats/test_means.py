@@ -16,7 +16,15 @@ from harness.verify.simulated.comparisons import scale_cells
 
 
 def made(low: float, high: float, unit: str, **more: object) -> Estimate:
-    facts = {"value": 0.5, "low": low, "high": high, "unit": unit, "method": "t", "estimand": "mean", "n_trials": 5}
+    facts = {
+        "value": 0.5,
+        "low": low,
+        "high": high,
+        "unit": unit,
+        "method": "t",
+        "estimand": "mean",
+        "n_trials": 5,
+    }
     return Estimate.model_validate(facts | more)
 
 

@@ -111,7 +111,10 @@ def test_of_pods_each_is_compared_with_itself_and_the_load_has_their_sum(session
     record = record_of(session, "go-gogc-100", before_load=later(METRICS, 9), after_load=METRICS)
     with pytest.raises(InputError, match="pauses became fewer"):
         runtime_columns(session, record)
-    told = {"before_load": (later(METRICS, 9), METRICS), "after_load": (later(METRICS, 12), later(METRICS, 4))}
+    told = {
+        "before_load": (later(METRICS, 9), METRICS),
+        "after_load": (later(METRICS, 12), later(METRICS, 4)),
+    }
     pods = in_two_pods(session, record, **told)
     columns, alone = runtime_columns(session, pods), record_of(session, "go-gogc-100", after_load=METRICS)
     assert columns["go_collections"] == 3 + 4
