@@ -41,7 +41,8 @@ def load_response(evidence: Evidence | None) -> pd.DataFrame | None:
 
     Beside the columns of ``docs/data.md``: ``offered_per_s`` (also of users who come once), ``sustained_per_s`` and
     ``serve_s`` (see ``harness.analysis.load.load_response``), ``error_share`` and ``right_share`` (of a flow in passes;
-    what was never sent was not answered), ``most_connections`` and ``most_active``.
+    what was never sent was not answered), ``drain_s`` (from the last start to the last end: queueing after the load
+    stopped), ``most_connections`` and ``most_active``.
     """
     if evidence is None:
         return None
@@ -55,7 +56,7 @@ def load_response(evidence: Evidence | None) -> pd.DataFrame | None:
     return with_plain_texts(frame.astype({name: "float64" for name in _FLOATS if name in frame}))
 
 
-_FLOATS = ("offered_per_s", "sustained_per_s", "serve_s", "most_connections", "most_active")
+_FLOATS = ("offered_per_s", "sustained_per_s", "serve_s", "drain_s", "most_connections", "most_active")
 
 
 def _pressure(evidence: Evidence, record: TrialRecord) -> dict[str, object]:
@@ -68,14 +69,16 @@ def _pressure(evidence: Evidence, record: TrialRecord) -> dict[str, object]:
         "offered_per_s": offered_per_s(cell.load, n_steps),
         "serve_s": serve_s(cell.load.profile, load),
     }
-    offered_s = offered_for_s(cell.load.profile)
-    if offered_s is None:
-        return columns
     whole = evidence.whole_requests(record.session_id, record.planned.trial_id)
     if whole is None:
         return columns
-    starts = evidence.settled(whole, record.session_id)["start_epoch_s"]
-    if len(starts) and not starts.isna().any():
+    settled = evidence.settled(whole, record.session_id)
+    starts = settled["start_epoch_s"]
+    if starts.empty or starts.isna().any():
+        return columns
+    columns["drain_s"] = max(0.0, float((starts + settled["latency_s"]).max() - starts.max()))
+    offered_s = offered_for_s(cell.load.profile)
+    if offered_s is not None:
         asked = (whole["start_epoch_s"], whole["latency_s"], whole["ok"])
         columns["sustained_per_s"] = sustained_per_s(*asked, offered_s)
     return columns

@@ -45,7 +45,9 @@ REQUESTS = ("start_epoch_s", "latency_s", "ok", "request")
 PAUSES = ("start_s", "duration_s", "start_epoch_s")
 LOCKS = ("lock", "n", "mean_s")
 #: Columns that :meth:`Session.loads` adds to the trials (:func:`harness.evidence.load_response.load_response`).
-OF_LOAD = ("offered_per_s", "sustained_per_s", "serve_s", "error_share", "right_share", "most_connections")
+OF_LOAD = (
+    "offered_per_s", "sustained_per_s", "serve_s", "error_share", "right_share", "drain_s", "most_connections",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

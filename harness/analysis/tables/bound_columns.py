@@ -182,7 +182,7 @@ def _quota(record: TrialRecord) -> float | None:
     if instance.kubernetes is not None:  # the limit is that of each pod
         limit = instance.kubernetes.cpu_limit or instance.cpu_limit
         return None if limit is None else float(limit) * instance.kubernetes.replicas
-    quotas = [instance.cpu_limit]
+    quotas: list[float | None] = [instance.cpu_limit]
     quotas += [around.cpu_quota for around in (instance.container, instance.limits) if around is not None]
     return min((float(quota) for quota in quotas if quota), default=None)
 

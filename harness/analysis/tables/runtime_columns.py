@@ -31,7 +31,7 @@ ALLOCATED = ("go_gc_heap_allocs_bytes_total", "jvm_threads_allocated_bytes_total
 
 
 def runtime_columns(session: SessionFolder, record: TrialRecord) -> dict[str, object]:
-    """Return the ``go_*`` columns of one trial: collections and pauses under load, memory at its end; of pods the sum."""
+    """Return the ``go_*`` columns of one trial: collections and pauses of the load, memory at its end; pods summed."""
     variant = record.planned.configuration.variant
     implementation = session.header.implementations.get(variant.implementation)
     if implementation is None or implementation.runtime != "go":
@@ -219,9 +219,14 @@ def window_table(record: TrialRecord) -> pd.DataFrame | None:
     """Return one row per window, columns as of ``WarmUpWindow``; ``None``: there is none, or another trial has it."""
     if record.warm_up is None or record.planned.process_of is not None:
         return None
+<<<<<<< HEAD
     kinds = dict.fromkeys(
         ("start_s", "duration_s", "n_requests", "n_errors", "cpu_s", "compile_s"), "float64"
     )
+=======
+    numbers = "start_s", "duration_s", "n_requests", "n_errors", "cpu_s", "compile_s"
+    kinds = dict.fromkeys(numbers, "float64")
+>>>>>>> analysis
     kinds |= {"n_requests": "int64", "n_errors": "int64"}
     rows = [window.model_dump() for window in record.warm_up.windows]
     return pd.DataFrame(rows, columns=list(kinds)).astype(kinds)
