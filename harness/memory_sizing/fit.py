@@ -89,14 +89,8 @@ class Attempts:
         if reason is None and self._has_limit(name):
             reason = over_limit(next(iter(metrics), None), heap_mib * MIB)
         slow = reason is not None and was_slow(record)
-<<<<<<< HEAD
-        return _probe(heap_mib, began_s, reason, slow).model_copy(
-            update={"asked_by": self.order.load.generator}
-        )
-=======
         probe = _probe(heap_mib, began_s, reason, slow)
         return probe.model_copy(update={"asked_by": self.order.load.generator})
->>>>>>> analysis
 
     def bounded_by(self, name: str, mib: int) -> dict[str, str]:
         """Return the runtime setting that gives a variant so much memory."""

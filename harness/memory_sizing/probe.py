@@ -287,16 +287,8 @@ class FitSpec:
         return self._asks(self.hold_s, as_trial=self.cases, warm_up_requests=n, most_late_s=HOLD_S)
 
     def _asks(self, lasts_s: float, **more: Any) -> Asked:
-<<<<<<< HEAD
-        facts: dict[str, Any] = {
-            "requests": self.requests,
-            "rate_per_s": self.rate_per_s,
-            "most_late_s": MOST_LATE_S,
-        }
-=======
         facts: dict[str, Any] = {"requests": self.requests, "rate_per_s": self.rate_per_s}
         facts["most_late_s"] = MOST_LATE_S
->>>>>>> analysis
         facts["n_requests"] = max(FEWEST_REQUESTS, round(self.rate_per_s * lasts_s))
         return Asked(**(facts | more))
 

@@ -78,14 +78,8 @@ def estimate_clock_offset(
         why = "the clocks agree to within half the median pause"
         return ClockOffset(offset_s=offset, supports_attribution=True, why=why)
     apart = f"the clocks are {offset * 1e3:.1f} ms apart"
-<<<<<<< HEAD
-    return ClockOffset(
-        offset_s=offset, why=f"{apart}, more than half the median pause ({allowed * 1e3:.1f} ms)"
-    )
-=======
     why = f"{apart}, more than half the median pause ({allowed * 1e3:.1f} ms)"
     return ClockOffset(offset_s=offset, why=why)
->>>>>>> analysis
 
 
 def _wait_for_answer_s(done: FloatArray, longest_s: float) -> float:
@@ -150,14 +144,8 @@ def why_not_aligned(
     if moved > max(typical / 2, 2e-3):
         return None, f"the wall clock was moved by {moved * 1e3:.1f} ms during the trial"
     if service.placed_within_s > max(typical / 2, in_question_s / 2, FINEST_S):
-<<<<<<< HEAD
-        pause, within, asked = (
-            f"{s * 1e3:.2g} ms" for s in (typical, service.placed_within_s, in_question_s)
-        )
-=======
         known_s = typical, service.placed_within_s, in_question_s
         pause, within, asked = (f"{s * 1e3:.2g} ms" for s in known_s)
->>>>>>> analysis
         known = f"by {service.placed_by} it is known to {within}, more than half of the {asked}"
         return None, f"the median pause of {pause} cannot be placed: {known} that are to be explained"
     ordinary = float(np.median(latency))

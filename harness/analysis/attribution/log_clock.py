@@ -111,15 +111,8 @@ def clock_shift(record: TrialRecord, role: Literal["service", "load"] | None) ->
         drift_s = max(walls) - min(walls)
         return sum(walls) / len(walls), max(clock.uncertainty_s for clock in results) + drift_s / 2
 
-<<<<<<< HEAD
-    if role == "service" and record.clocks:
-        service, load = (
-            {clock.host for clock in record.clocks if clock.role == of} for of in ("service", "load")
-        )
-=======
     if role == "service" and (clocks := record.clocks):
         service, load = ({one.host for one in clocks if one.role == of} for of in ("service", "load"))
->>>>>>> analysis
         if service == load:  # one far machine, whose one clock needs no help
             return ClockShift()
     local, here_within = offset(role)

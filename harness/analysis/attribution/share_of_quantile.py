@@ -210,14 +210,8 @@ def jackknifed(value: float, without: FloatArray, level: float) -> tuple[float, 
 
 def _refused(sizes: Sequence[int], quantile: float, whose: str) -> str | None:
     """Why these requests of each trial cannot tell their quantile; ``None``: they can."""
-<<<<<<< HEAD
-    beyond = [
-        n_beyond(n, quantile) + 1e-6 for n in sizes
-    ]  # a whole number may come out a rounding error below
-=======
     # a whole number may come out a rounding error below
     beyond = [n_beyond(n, quantile) + 1e-6 for n in sizes]
->>>>>>> analysis
     tail = f"requests {whose}beyond p{quantile * 100:g}"
     in_each = FEWEST_BEYOND_EXTREME if quantile >= EXTREME else FEWEST_IN_A_TRIAL
     if min(beyond) < in_each:

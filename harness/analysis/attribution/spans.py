@@ -173,14 +173,8 @@ def attribute_latency(
             known = np.clip(np.nan_to_num(connect_s), 0.0, latency)
             known_s = connect_s[np.isfinite(connect_s)]
             # with kept connections it is 0; where every arrival connects anew, it is part of an ordinary request
-<<<<<<< HEAD
-            result[cause] = _connecting(
-                start, known, taken, float(np.median(known_s)) if len(known_s) else 0.0
-            )
-=======
             usual_s = float(np.median(known_s)) if len(known_s) else 0.0
             result[cause] = _connecting(start, known, taken, usual_s)
->>>>>>> analysis
             if "run_queue" in events:  # the one cause that comes after it
                 begin = start + np.where(result[cause] > 0, known, 0.0)
                 before = _overlap(begin, end, taken)

@@ -185,14 +185,8 @@ def attribute_trial(
     notes = [f"generator: {warning}" for warning in generator.warnings]
     notes += _coarse(levels, _resolution(record))
     within_s, met = service.placed_within_s, asked.items() if cycles and not refused else ()
-<<<<<<< HEAD
-    without = (
-        () if refused else without_at_each_place(start, latency, pauses, within_s or 0.0, _resolution(record))
-    )
-=======
     placing = within_s or 0.0, _resolution(record)
     without = () if refused else without_at_each_place(start, latency, pauses, *placing)
->>>>>>> analysis
     return TrialAttribution(
         trial=f"{session.key}/{trial_id}", variant=cell.variant_name, label=cell.variant.label or cell.variant_name,
         levels=cell.levels, block=record.planned.block, collector=service.collector, n_requests=len(start),

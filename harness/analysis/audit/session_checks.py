@@ -102,14 +102,8 @@ def equal_arms(trials: pd.DataFrame, metric: str, *, level: float = 0.95, seed: 
         allowed = f"{FEWEST_EQUAL} or more, all above 0"
         raise InputError("too few equal trials", place=metric, found=len(counted), allowed=allowed)
     values, inputs = counted[metric].to_numpy(dtype=np.float64), inputs_of(counted)
-<<<<<<< HEAD
-    blocks = [
-        np.log(block.to_numpy(np.float64)) for _, block in counted.groupby(["session_id", "block"])[metric]
-    ]
-=======
     grouped = counted.groupby(["session_id", "block"])[metric]
     blocks = [np.log(block.to_numpy(np.float64)) for _, block in grouped]
->>>>>>> analysis
     dealt = [block for block in blocks if len(block) >= 2]
     half = len(values) // 2
     ordered = effect_size_ci(

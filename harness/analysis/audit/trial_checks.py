@@ -128,14 +128,8 @@ def exact(name: str, expected: int | None, actual: float | None, why: str = _ABS
 def judged(name: str, expected: float, actual: float, held: bool, bound: str = "") -> TrialCheck:
     """Return a check that was made; ``bound``: words before the expected number, such as ``at most``."""
     why = "" if held else f"expected {bound}{expected:.6g}, found {actual:.6g}"
-<<<<<<< HEAD
-    return TrialCheck(
-        name=name, result="held" if held else "failed", expected=expected, found=actual, why=why
-    )
-=======
     result: Result = "held" if held else "failed"
     return TrialCheck(name=name, result=result, expected=expected, found=actual, why=why)
->>>>>>> analysis
 
 
 def cannot(name: str, why: str) -> TrialCheck:
@@ -261,15 +255,8 @@ def _ratios(trial: AuditedTrial) -> Iterator[TrialCheck]:
     yield near(name, counted[1] / asked_s, throughput, SAME) if counted else cannot(name, HEAD)
     cpu_s, cores = number_of(trial, "cpu_s_per_request"), number_of(trial, "service_cores")
     # the window may be cut at the edges of the measurement's own phase
-<<<<<<< HEAD
-    name, why = (
-        "CPU time per request times requests is the service's CPU time",
-        "the service's CPU time is not known",
-    )
-=======
     name = "CPU time per request times requests is the service's CPU time"
     why = "the service's CPU time is not known"
->>>>>>> analysis
     used_s = None if cpu_s is None or counted is None else cpu_s * counted[0]
     yield near(name, None if cores is None else cores * trial.counted_s, used_s, LAW_TOLERANCE, why)
     headroom, echo = number_of(trial, "headroom_ratio"), number_of(trial, "echo_per_s")
@@ -280,16 +267,8 @@ def _ratios(trial: AuditedTrial) -> Iterator[TrialCheck]:
 
 def _little(trial: AuditedTrial) -> Iterator[TrialCheck]:
     """Requests in flight: throughput times latency, counted from the rows at even instants."""
-<<<<<<< HEAD
-    names = (
-        "mean latency is that of the rows",
-        "p99 is that of the rows",
-        "Little's law, counted in the rows",
-    )
-=======
     of_rows = "mean latency is that of the rows", "p99 is that of the rows"
     names = (*of_rows, "Little's law, counted in the rows")
->>>>>>> analysis
     if trial.requests is None and trial.histogram is not None:
         yield from _counted(trial, trial.histogram)
         return

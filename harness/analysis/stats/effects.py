@@ -99,15 +99,8 @@ def _hodges_lehmann(values: Floats, level: float) -> tuple[intervals.Bounds, str
 
 
 def _fieller(left: Floats, right: Floats, *, level: float, inputs: tuple[str, ...]) -> Estimate:
-<<<<<<< HEAD
-    about: dict[str, Any] = {
-        "method": "Fieller, unpaired",
-        "estimand": "ratio of arithmetic means over trials",
-    }
-=======
     about: dict[str, Any] = {"method": "Fieller, unpaired"}
     about |= {"estimand": "ratio of arithmetic means over trials"}
->>>>>>> analysis
     about |= {"unit": "ratio", "n_trials": left.size + right.size, "level": level, "inputs": inputs}
     if float(right.mean()) == 0.0:
         return nothing("the mean of b is zero: no ratio", **about)

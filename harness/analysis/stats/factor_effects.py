@@ -78,14 +78,8 @@ def interactions(trials: pd.DataFrame, metric: str, factors: Sequence[str]) -> t
     narrow = narrowed(counted, metric, *factors, *COLUMNS, *AGE_COLUMNS, *SUMMED).reset_index(drop=True)
     if narrow.duplicated(keys).any():
         why = "several trials of one cell in one block: name the factor that tells them apart"
-<<<<<<< HEAD
-        raise InputError(
-            why, place=metric, found=", ".join(factors), allowed="columns that tell the cells apart"
-        )
-=======
         allowed = "columns that tell the cells apart"
         raise InputError(why, place=metric, found=", ".join(factors), allowed=allowed)
->>>>>>> analysis
     values = narrow[metric].to_numpy(dtype=np.float64)
     if not (np.isfinite(values) & (values > 0)).all():
         raise InputError("effects are of logs", place=metric, found="0 or less", allowed="positive values")

@@ -24,14 +24,8 @@ def finite(values: ArrayLike, what: str) -> Floats:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         kind = type(values).__name__
-<<<<<<< HEAD
-        raise InputError(
-            f"{what} must be numbers", found=kind, allowed="a flat sequence of numbers"
-        ) from error
-=======
         allowed = "a flat sequence of numbers"
         raise InputError(f"{what} must be numbers", found=kind, allowed=allowed) from error
->>>>>>> analysis
     if array.ndim != 1:
         raise InputError(f"{what} must be flat", found=f"shape {array.shape}", allowed="shape (n,)")
     if array.size == 0:

@@ -39,15 +39,8 @@ def require(trials: pd.DataFrame, metric: str, by: Sequence[str]) -> None:
     """
     for column in (*NEEDED, metric, *by):
         if column not in trials.columns:
-<<<<<<< HEAD
-            allowed, columns = (
-                "the columns of trials.parquet (docs/data.md)",
-                ", ".join(map(str, trials.columns)),
-            )
-=======
             allowed = "the columns of trials.parquet (docs/data.md)"
             columns = ", ".join(map(str, trials.columns))
->>>>>>> analysis
             raise InputError("no such column among the trials", place=column, found=columns, allowed=allowed)
     kind = trials[metric].dtype
     if not pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_bool_dtype(kind):

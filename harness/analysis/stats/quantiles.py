@@ -157,14 +157,8 @@ def batch_means_ci(values: ArrayLike, *, level: float = 0.95) -> Estimate:
         low, high = value - half, value + half
         if low < 0 <= x.min():
             low = high = None
-<<<<<<< HEAD
-            warnings = (
-                "neighbouring batches still correlate (drift or warm-up?): the interval is too narrow",
-            )
-=======
             correlated = "neighbouring batches still correlate (drift or warm-up?)"
             warnings = (f"{correlated}: the interval is too narrow",)
->>>>>>> analysis
     return Estimate(
         value=value, low=low, high=high, level=level, unit="s", support=widest(x, support_of("s")),
         method=f"batch means, {N_BATCHES} batches", estimand="mean of the requests of this trial", n_trials=1,

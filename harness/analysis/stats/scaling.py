@@ -226,17 +226,8 @@ def fit_usl(
         chosen = np.concatenate([members[i] for i in rng.integers(0, len(members), len(members))])
         if len(np.unique(n[chosen])) >= FEWEST_SIZES:
             row[:] = _with_peak(_fit(n[chosen], x[chosen]), float(n.max()))
-<<<<<<< HEAD
-    names = (
-        ("throughput of one core", "1/s"),
-        ("contention", "share"),
-        ("coherency", "share"),
-        ("peak", "cores"),
-    )
-=======
     shares = ("contention", "share"), ("coherency", "share")
     names = (("throughput of one core", "1/s"), *shares, ("peak", "cores"))
->>>>>>> analysis
     few = ("few blocks: the percentile interval is too narrow",) if len(groups) < 10 else ()
     estimates = [
         _estimate(value, resampled[:, place], what, unit, len(n), seed, inputs, few)

@@ -337,13 +337,7 @@ def _sha256(
     # no duet has no part in it: a hash is what it was before there were duets
     trials = [
         {key: value for key, value in trial.items() if key != "duet" or value is not None}
-<<<<<<< HEAD
-        for trial in plan[
-            "trials"
-        ]  # no duet has no part in it: a hash is what it was before there were duets
-=======
         for trial in plan["trials"]
->>>>>>> analysis
     ]
     fixed = {"definition": definition_sha256, "plan": {**plan, "trials": trials}}
     fixed |= {"rules": rules, "stopping": stopping}

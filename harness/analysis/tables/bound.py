@@ -46,16 +46,8 @@ PRESSURE_SHARE = 0.25
 LOCKED_SHARE = 0.5
 
 PartName = Literal["service", "generator", "backing"]
-<<<<<<< HEAD
-WORDS: dict[PartName, str] = {
-    "service": "service",
-    "generator": "generator",
-    "backing": "database or upstream",
-}
-=======
 WORDS: dict[PartName, str] = {"service": "service", "generator": "generator"}
 WORDS["backing"] = "database or upstream"
->>>>>>> analysis
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -219,14 +219,8 @@ def window_table(record: TrialRecord) -> pd.DataFrame | None:
     """Return one row per window, columns as of ``WarmUpWindow``; ``None``: there is none, or another trial has it."""
     if record.warm_up is None or record.planned.process_of is not None:
         return None
-<<<<<<< HEAD
-    kinds = dict.fromkeys(
-        ("start_s", "duration_s", "n_requests", "n_errors", "cpu_s", "compile_s"), "float64"
-    )
-=======
     numbers = "start_s", "duration_s", "n_requests", "n_errors", "cpu_s", "compile_s"
     kinds = dict.fromkeys(numbers, "float64")
->>>>>>> analysis
     kinds |= {"n_requests": "int64", "n_errors": "int64"}
     rows = [window.model_dump() for window in record.warm_up.windows]
     return pd.DataFrame(rows, columns=list(kinds)).astype(kinds)

@@ -350,15 +350,8 @@ def page() -> str:
 
 
 def _table(described: Sequence[Column]) -> list[str]:
-<<<<<<< HEAD
-    lines = [
-        "| column | type | unit | may be empty | least | values | meaning |",
-        "|---|---|---|---|--:|---|---|",
-    ]
-=======
     head = "| column | type | unit | may be empty | least | values | meaning |"
     lines = [head, "|---|---|---|---|--:|---|---|"]
->>>>>>> analysis
     for column in described:
         values = ", ".join(f"`{value}`" for value in column.allowed)
         least, empty = "" if column.minimum is None else column.minimum, "no" if column.required else "yes"

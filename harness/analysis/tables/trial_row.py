@@ -155,34 +155,17 @@ def trial_row(
     if reason is None and record.outcome != Outcome.OK:
         reason = f"{record.outcome.value}: {record.reason}" if record.reason else record.outcome.value
     settle_s = header.settle_s
-<<<<<<< HEAD
-    counted, machine, search = (
-        _counted(record, requests, settle_s),
-        machine_of(record, samples),
-        record.search,
-    )
-    known = None if record.load is None else latencies_told(record.load, requests, settle_s)
-=======
     counted, search = _counted(record, requests, settle_s), record.search
     machine = machine_of(record, samples)
     told: dict[str, object] = {}
     if record.load is not None:
         known = latencies_told(record.load, requests, settle_s)
         told = _columns(known.mean_s, known.quantiles_s) | {"latency_max_s": known.max_s}
->>>>>>> analysis
     return (
         _identity(header, record, source)
         | {"excluded": reason is not None, "exclusion_reason": reason, "settle_s": settle_s}
         | _load(record, counted)
-<<<<<<< HEAD
-        | (
-            {}
-            if known is None
-            else _columns(known.mean_s, known.quantiles_s) | {"latency_max_s": known.max_s}
-        )
-=======
         | told
->>>>>>> analysis
         | echo_columns(echo)
         | processor_columns(
             record, samples, n_requests=None if counted is None else counted.n_requests, settle_s=settle_s

@@ -153,14 +153,8 @@ def doubts(model: ShiftModel, n: int) -> tuple[str, ...]:
         alike = f"neighbouring windows correlate at {model.rho:.2f}, so {n} of them do not tell a level"
         notes += (f"cannot say: {alike} from a random walk; measure longer or use longer windows",)
     if _whiteness_p(model.innovations / _noise_of_each(model, n)) < WHITENESS_P:
-<<<<<<< HEAD
-        notes += (
-            "cannot say: the noise within segments is not autoregressive of order 1; use longer windows",
-        )
-=======
         noise = "the noise within segments is not autoregressive of order 1"
         notes += (f"cannot say: {noise}; use longer windows",)
->>>>>>> analysis
     return notes
 
 

@@ -238,14 +238,8 @@ def _row(group: list[WarmUpCurve], level: float) -> WarmUpRow:
     classes = Counter(curve.found.kind for curve in group)
 
     def over(values: list[float | None], what: str, unit: str, why: str) -> Estimate:
-<<<<<<< HEAD
-        known = [
-            (curve.trial, value) for curve, value in zip(group, values, strict=True) if value is not None
-        ]
-=======
         pairs = zip(group, values, strict=True)
         known = [(curve.trial, value) for curve, value in pairs if value is not None]
->>>>>>> analysis
         if not known:
             return nothing(why, estimand=what.removeprefix("the "), unit=unit, level=level)
         inputs = tuple(trial for trial, _ in known)
