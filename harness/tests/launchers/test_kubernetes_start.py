@@ -272,7 +272,7 @@ def test_an_api_that_does_not_tell_what_it_has_is_not_said_to_be_away(
 
 def test_an_autoscaler_that_adds_nothing_fails_the_trial_after_its_time(tmp_path: Path, clock: Clock) -> None:
     api = answering(tmp_path, {PODS: listed(running("a"))})
-    with pytest.raises(TrialFailure, match=r"^1 of 2 processes of one were seen .*kubectl describe hpa one"):
+    with pytest.raises(TrialFailure, match=r"1 of 2 processes of one were seen .*kubectl describe hpa one"):
         wait_started(api, SCALED, prober(SCALED, a=PodProcess(1, 0, None)))
     assert clock.now_s > AUTOSCALED_WITHIN_S
 
