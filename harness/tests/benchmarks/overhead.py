@@ -34,9 +34,9 @@ def bench_overhead(root: Path) -> list[Ratio]:
         spent["between phases: boundaries, logs, record"] += (
             record.ended.monotonic_s - record.started.monotonic_s
         )
-    spent["between phases: boundaries, logs, record"] -= sum(
-        spent[phase] for phase in spent if "between" not in phase
-    )
+    in_phases_s = sum(seconds for name, seconds in spent.items() if "between" not in name)
+    between = "between phases: boundaries, logs, record"
+    spent[between] = max(0.0, spent[between] - in_phases_s)
     wall_s = records[-1].ended.wall_epoch_s - records[0].started.wall_epoch_s
     spent["between trials: builds, headroom, packing"] = max(0.0, wall_s - sum(spent.values()))
     measuring_s = sum(spent[phase] for phase in MEASURING[session.header.experiment.kind])
