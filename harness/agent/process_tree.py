@@ -6,8 +6,8 @@ once its process is gone, whoever owns the id by then. CPU time comes from the p
 clock in nanoseconds; ``stat`` would give whole hundredths of a second.
 
 A JVM's own counters come from the file that it maps, so nothing is asked of it. HotSpot keeps ``hsperfdata_USER/PID``
-in its temporary folder, unless ``-XX:-UsePerfData`` is set: a prologue of 32 bytes, then entries with a name and a value
-(``perfMemory.hpp``). A process in a container has another id in its own namespace and another ``/tmp``.
+in its temporary folder, unless ``-XX:-UsePerfData`` is set: a prologue of 32 bytes, then entries with a name and a
+value (``perfMemory.hpp``). A process in a container has another id in its own namespace and another ``/tmp``.
 """
 
 from __future__ import annotations

@@ -40,6 +40,14 @@ class Schedule(ctypes.Structure):
     moment had passed before their turn are missed. ``longest_gap_ns``: between the beginnings of two ticks. Native code
     works on it, too: ``struct schedule``."""
 
+    begin_ns: int
+    period_ns: float
+    number: int
+    ticks: int
+    missed: int
+    last_ns: int
+    longest_gap_ns: int
+
     _fields_ = (
         ("begin_ns", ctypes.c_int64),
         ("period_ns", ctypes.c_double),

@@ -187,8 +187,11 @@ def tidy(
         for source, folders in by_name[name].items()
     ]
     experiments = tuple(tidying.run() for tidying in work)
-    n_fresh, n_unchanged = (sum(getattr(item, name) for item in work) for name in ("n_fresh", "n_unchanged"))
-    return TidyResult(n_fresh=n_fresh, n_unchanged=n_unchanged, experiments=experiments)
+    return TidyResult(
+        n_fresh=sum(item.n_fresh for item in work),
+        n_unchanged=sum(item.n_unchanged for item in work),
+        experiments=experiments,
+    )
 
 
 class _Tidying:
@@ -218,7 +221,10 @@ class _Tidying:
             self.n_planned += len(header.plan.trials)
             finished = session.finished()
             self.n_made += len(finished)
-            builds, readings = self._readable(session.builds, {}), self._readable(session.echo, ())
+            no_builds: Mapping[str, BuildRecord] = {}
+            builds = self._readable(session.builds, no_builds)
+            no_readings: tuple[EchoReading, ...] = ()
+            readings = self._readable(session.echo, no_readings)
             n_before = len(self.rows)
             ids = [planned.trial_id for planned in header.plan.trials]
             for trial_id in (item for item in ids if item not in finished):

@@ -16,10 +16,10 @@ from harness.project import find_root
 from harness.provenance import describe_place
 from harness.tests.benchmarks.bootstrap import bench_bootstrap
 from harness.tests.benchmarks.ingest import bench_ingest
+from harness.tests.benchmarks.others import Others, words
 from harness.tests.benchmarks.overhead import bench_overhead
 from harness.tests.benchmarks.ratio import Ratio
 from harness.tests.benchmarks.sampler import bench_sampler
-from harness.tests.benchmarks.others import Others, words
 
 BENCHMARKS: dict[str, Callable[[Path], Sequence[Ratio]]] = {
     "ingest": bench_ingest,

@@ -33,7 +33,7 @@ Check = Callable[..., tuple[int, str, str]]
 def check(tmp_path: Path) -> Check:
     """Run the command for a host described so; return exit code, stdout, stderr."""
 
-    def run(sshd: Sshd, *words: str, **more: object) -> tuple[int, str, str]:
+    def run(sshd: Sshd, *words: str, **more: Any) -> tuple[int, str, str]:
         told = sshd.settings(tmp_path / "base", **more).model_dump(exclude_none=True)
         lines = [f"{name} = {json.dumps(value)}" for name, value in told.items()]
         root = tmp_path / "project"

@@ -20,8 +20,7 @@ from harness.agent.cgroup import (
     throttling_folders,
     whole_number,
 )
-from harness.definitions import load_requests
-from harness.definitions import strict_files
+from harness.definitions import load_requests, strict_files
 from harness.errors import InputError
 from harness.formats import source, totals_csv
 from harness.formats.jfr_json import parse_contention, parse_jfr_json

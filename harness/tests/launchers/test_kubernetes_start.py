@@ -383,13 +383,18 @@ def test_an_autoscaler_needs_the_metrics_api_and_pods_to_add_and_a_request_to_go
         assert lacking is not None and "both are needed" in lacking
 
 
+def plain(made: Any) -> dict[str, Any]:
+    """Return an object as it is sent."""
+    return dict(made.to_dict())
+
+
 def test_an_autoscaler_begins_with_one_pod_and_is_sent_as_the_deployments_own(tmp_path: Path) -> None:
     spec = pods("one", replicas=3, cpu_request=0.05, autoscale_cpu=0.5)
-    assert deployment(spec).to_dict()["spec"]["replicas"] == 1
+    assert plain(deployment(spec))["spec"]["replicas"] == 1
     path = "/apis/autoscaling/v2/namespaces/rematch-recorded/horizontalpodautoscalers/one"
     asked: list[str] = []
     made = autoscaler(spec)
-    knowing(tmp_path, {f"PATCH {path}": made.to_dict()}, asked).apply(made)
+    knowing(tmp_path, {f"PATCH {path}": plain(made)}, asked).apply(made)
     (sent,) = asked
     words = json.loads(sent.split(" ", 2)[2])
     assert (words["kind"], words["apiVersion"]) == ("HorizontalPodAutoscaler", "autoscaling/v2")
@@ -428,7 +433,7 @@ def test_a_level_that_a_cluster_has_no_metrics_for_is_left_out_and_said(tmp_path
 
 def test_a_boosted_pod_begins_with_more_and_keeps_what_it_reserves() -> None:
     spec = pods("one", cpu_limit=1.0, cpu_boost=2.0, cpu_request=0.05, memory_limit_bytes=2**26)
-    made = deployment(spec).to_dict()["spec"]["template"]["spec"]["containers"][0]["resources"]
+    made = plain(deployment(spec))["spec"]["template"]["spec"]["containers"][0]["resources"]
     assert (made["limits"]["cpu"], made["requests"]["cpu"]) == ("2000m", "50m")
     later = container_resources(spec, boosted=False)
     assert (later["limits"]["cpu"], later["requests"]["cpu"]) == ("1000m", "50m")

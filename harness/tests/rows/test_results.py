@@ -25,7 +25,7 @@ from harness.rows import (
     pairs,
     pivot,
 )
-from harness.rows.schema import keyed
+from harness.rows.schema import keyed, records
 from harness.tests.support.made_up_trials import made_up_trials
 
 RATE, START = "throughput_per_s", "time_to_first_response_s"
@@ -80,12 +80,11 @@ def test_an_overview_has_a_ratio_and_means_of_its_trials_at_each_level() -> None
         by=["logging"],
     )
     assert list(rows["name"].unique()) == ["mean"] and len(rows) == 6
-    by_place = rows.set_index(["kind", "logging", "variant"])
+    by_place = {(row["kind"], row["logging"], row["variant"]): row for row in records(rows)}
     for level, n in (("off", 5), ("on", 4)):
-        arms = [by_place.loc[("mean", level, name)] for name in ("go-kit", "go-nethttp")]
-        assert by_place.loc[("ratio", level, "go-kit"), "value"] == pytest.approx(
-            arms[0]["value"] / arms[1]["value"]
-        )
+        arms = [by_place["mean", level, name] for name in ("go-kit", "go-nethttp")]
+        ratio = by_place["ratio", level, "go-kit"]["value"]
+        assert ratio == pytest.approx(arms[0]["value"] / arms[1]["value"])
         assert [arm["n_trials"] for arm in arms] == [n, n]
         assert arms[0]["n_excluded"] == 5 - n
     assert behind(trials, rows.iloc[:0], by=["logging"]).equals(trials)

@@ -51,8 +51,8 @@ def test_the_echo_services_latencies_are_those_under_the_load_and_mix_of_the_tri
     other = reading.model_copy(update={"mix": "another", "latency_mean_s": 7.0})
     SessionWriter(session, min_free_bytes=0).write_echo((other, reading))
     assert tidy(tmp_path).n_fresh == 10, "rows of before are stale"
-    row = load_trials(tmp_path, "toy").set_index("trial_id").loc[trial_ids(session)[0]]
-    assert row[[f"echo_latency_{name}_s" for name in ("mean", "p50", "p99")]].tolist() == [2e-4, 1e-4, 6e-4]
+    row = load_trials(tmp_path, "toy").set_index("trial_id").to_dict("index")[trial_ids(session)[0]]
+    assert [row[f"echo_latency_{name}_s"] for name in ("mean", "p50", "p99")] == [2e-4, 1e-4, 6e-4]
     assert np.isnan(row["echo_latency_p999_s"])
 
 
