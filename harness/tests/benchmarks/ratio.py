@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -84,11 +85,13 @@ def take(argv: Sequence[str]) -> Taken:
     """
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
     began = time.monotonic()
-    with subprocess.Popen(
-        [sys.executable, "-I", "-S", "-c", STOPWATCH, *argv], env=environment, stdout=subprocess.DEVNULL
-    ) as process:
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
+    watch = [sys.executable, "-I", "-S", "-c", STOPWATCH, *argv]
+    with tempfile.TemporaryFile() as output:
+        with subprocess.Popen(watch, env=environment, stdout=output, stderr=subprocess.STDOUT) as process:
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        words = output.read().decode(errors="replace").strip()[-300:]
     if process.returncode:
-        raise RematchError(f"{Path(argv[0]).name} ended with {process.returncode}")
+        raise RematchError(f"{Path(argv[0]).name} ended with {process.returncode}; output: {words}")
     return Taken(time.monotonic() - began, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
