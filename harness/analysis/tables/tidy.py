@@ -186,9 +186,9 @@ def tidy(
         for name in sorted(names)
         for source, folders in by_name[name].items()
     ]
-    experiments = tuple(tidying.run() for tidying in work)
+    results = tuple(tidying.run() for tidying in work)
     n_fresh, n_unchanged = (sum(getattr(item, name) for item in work) for name in ("n_fresh", "n_unchanged"))
-    return TidyResult(n_fresh=n_fresh, n_unchanged=n_unchanged, experiments=experiments)
+    return TidyResult(n_fresh=n_fresh, n_unchanged=n_unchanged, experiments=results)
 
 
 class _Tidying:
@@ -218,7 +218,8 @@ class _Tidying:
             self.n_planned += len(header.plan.trials)
             finished = session.finished()
             self.n_made += len(finished)
-            builds, readings = self._readable(session.builds, {}), self._readable(session.echo, ())
+            builds = self._readable(session.builds, dict[str, BuildRecord]())
+            readings = self._readable(session.echo, tuple[EchoReading, ...]())
             n_before = len(self.rows)
             ids = [planned.trial_id for planned in header.plan.trials]
             for trial_id in (item for item in ids if item not in finished):
