@@ -27,7 +27,7 @@ AUDIT = .tools/audit/bin/pip-audit --strict --disable-pip --require-hashes --pro
 PARAMETERS = -p profile $(PROFILE) $(if $(SEED),-p seed $(SEED)) $(if $(EXPERIMENTS),-p experiments "$(EXPERIMENTS)") $(if $(filter command,$(origin HOST)),-p host "$(HOST)")
 
 .DEFAULT_GOAL := help
-.PHONY: help setup generators toolchains paper site test test-fast test-all test-kubernetes bench lab workshop workshop-check workshop-notebooks slides check clean kick-tires arxiv diff data-package audit sbom
+.PHONY: help setup generators toolchains paper site test test-fast test-all test-kubernetes bench lab workshop workshop-check workshop-notebooks slides check clean kick-tires arxiv diff data-package audit
 
 help:  ## print this table
 	@echo "make paper     set up, measure, execute the notebooks, build paper/main.pdf and paper/supplement.pdf"
