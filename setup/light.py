@@ -15,7 +15,7 @@ from pathlib import Path
 #: the simulation of a capacity search, which the notebook on validity runs.
 READING = (
     "jupyterlab", "papermill", "nbconvert", "pandas", "pyarrow", "numpy", "scipy", "matplotlib", "seaborn",
-    "pandera", "jinja2", "pydantic", "typer", "rich", "psutil", "mlrsearch",
+    "jinja2", "pydantic", "typer", "rich", "psutil", "mlrsearch",
 )  # fmt: skip
 #: Left out although a kept package names them: IPython then completes from what runs, and JupyterLab has no debugger.
 SPARED = ("jedi", "debugpy")
