@@ -186,11 +186,11 @@ def tidy(
         for name in sorted(names)
         for source, folders in by_name[name].items()
     ]
-    experiments = tuple(tidying.run() for tidying in work)
+    tidied = tuple(tidying.run() for tidying in work)
     return TidyResult(
         n_fresh=sum(item.n_fresh for item in work),
         n_unchanged=sum(item.n_unchanged for item in work),
-        experiments=experiments,
+        experiments=tidied,
     )
 
 

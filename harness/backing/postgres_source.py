@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Databases of this machine and of a host over SSH; their driver is loaded when a database is made."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.backing.base import BackingNeed
+from harness.backing.postgres import (
+    ADDRESS,
+    MEMORY,
+    DatabaseMachine,
+    base_folder,
+    find_account,
+    find_home,
+    find_remote_home,
+    memory_unavailable,
+)
+from harness.errors import InputError, MissingTool
+from harness.hosts.measuring import MeasuringHost
+from harness.model import BackingName
+from harness.toolchains import Tool, require_package
+
+if TYPE_CHECKING:
+    from harness.backing.postgres_database import Databases, Lent
+    from harness.hosts.ssh.host import SshHost
+
+
+class _Source(ABC):
+    """See ``BackingSource``; a subclass says which machine it is."""
+
+    name: BackingName = "postgresql"
+
+    @abstractmethod
+    def _machine(self) -> DatabaseMachine: ...
+
+    @cached_property
+    def _databases(self) -> Databases:
+        from harness.backing.postgres_database import Databases
+
+        return Databases(self._machine())
+
+    def prepare(self, need: BackingNeed) -> None:
+        self._databases.prepare(need)
+
+    def start(self, need: BackingNeed, folder: Path) -> Lent:
+        """See ``BackingSource.start``."""
+        return self._databases.start(need, folder)
+
+    def close(self) -> tuple[int, ...]:
+        return self._databases.close() if "_databases" in vars(self) else ()
+
+
+class Postgres(_Source):
+    """Databases of this machine. ``tool`` is the server's program as the finders found it, below ``root`` its data."""
+
+    def __init__(self, host: MeasuringHost, root: Path, tool: Tool) -> None:
+        self._host, self._root, self._tool = host, root, tool
+
+    def _machine(self) -> DatabaseMachine:
+        base = base_folder(self._root, find_account())
+        return DatabaseMachine(self._host, find_home(self._tool, base), base)
+
+    def unavailable(self, need: BackingNeed) -> str | None:
+        try:
+            self._tool.require()
+            require_package("psycopg")
+            find_account()
+        except (MissingTool, InputError) as problem:
+            return str(problem)
+        return memory_unavailable() if need.settings.storage == "memory" else None
+
+
+class RemotePostgres(_Source):
+    """Databases of ``host``, which make their templates anew in each session. ``open_to_others``: its service runs on
+    another machine, so they listen where that can reach them, and let in whoever has the password."""
+
+    def __init__(self, host: SshHost, *, open_to_others: bool = False) -> None:
+        self._host, self._open_to_others = host, open_to_others
+
+    @cached_property
+    def _remote(self) -> DatabaseMachine:
+        home = find_remote_home(self._host)
+        if self._open_to_others:
+            return DatabaseMachine(self._host, home, address=self._host.listen_address, admits="all")
+        return DatabaseMachine(self._host, home, address=ADDRESS)
+
+    def _machine(self) -> DatabaseMachine:
+        return self._remote
+
+    def unavailable(self, need: BackingNeed) -> str | None:
+        try:
+            machine = self._remote
+        except (MissingTool, InputError) as problem:
+            return str(problem)
+        kind = machine.filesystem_of(MEMORY) if need.settings.storage == "memory" else "tmpfs"
+        if kind not in ("tmpfs", "ramfs"):
+            return f"storage = 'memory' needs a file system in memory at {MEMORY} on {self._host.name}"
+        return None
