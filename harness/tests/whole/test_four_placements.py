@@ -19,8 +19,9 @@ import pytest
 
 from harness.agent.processes import alive
 from harness.backing.base import BackingNeed
-from harness.backing.postgres import RemotePostgres, find_home
+from harness.backing.postgres import find_home
 from harness.backing.postgres_server import connect
+from harness.backing.postgres_source import RemotePostgres
 from harness.cli.check_remote import check_remote
 from harness.cli.measure import measure_command
 from harness.errors import InputError

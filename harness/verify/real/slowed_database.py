@@ -19,9 +19,9 @@ import psycopg
 
 from harness.analysis.tables.bound import Connections
 from harness.backing.base import BackingNeed, BackingService
-from harness.backing.postgres import Postgres
 from harness.backing.postgres_database import QUESTION
 from harness.backing.postgres_server import Connection, Login, connect
+from harness.backing.postgres_source import Postgres
 from harness.errors import RematchError
 from harness.hosts.measuring import MeasuringHost
 from harness.model import BackingSettings
