@@ -17,7 +17,7 @@ from harness.tests.support.ledger_sessions import ledger_assembly, make_ledger_p
 from harness.tests.support.sessions import REPOSITORY, make_session_project
 
 #: Of the ledger's experiment with an index, as it was before passwords could be checked in two ways.
-TINY_WITH_INDEX = "0c01d585edd5329fff2c8cb69a19119c2d0ff1c6deb0f2b3b440668a0c1bf75b"
+TINY_WITH_INDEX = "59a00868ef90bd7ae3c61e95a8959ec420e1b2cc49851dbedeb5a912dbf2e773"
 MD5 = 'backing = { authentication = "md5" }'
 
 

@@ -74,7 +74,7 @@ def root(tmp_path: Path) -> Path:
             'generator = "ab"',
             ["profiles.smoke.loads.few.generator", "'ab'", "jmeter"],
         ),
-        ("[variants.calm]", "[variants.calm", ["broken TOML", "line 9"]),
+        ("[variants.calm]", "[variants.calm", ["broken TOML", "line 10"]),
         ('"misbehaving"', '"misbehavin"', ["variants.calm.implementation", "did you mean 'misbehaving'"]),
         ("settings = {  }", "settings = { fase = 1 }", ["variants.other.settings", "did you mean 'face'"]),
         ('reference = "calm"', 'reference = "clam"', ["'clam'", "'calm', 'other'"]),

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -39,8 +39,11 @@ from harness.tests.support.generated_jtl import (
 def test_threads_that_wait_are_a_closed_loop_of_as_many_users(
     users: int, each: int, median_s: float, think: float, seed: int
 ) -> None:
-    loop = reported(closed_load(users, each, median_s, think_s=think * median_s, seed=seed)).loop
+    report = reported(closed_load(users, each, median_s, think_s=think * median_s, seed=seed))
+    loop = report.loop
     assert loop is not None and (loop.kind, loop.users) == ("closed", users)
+    # all users may think for so long at once that these are two runs, which have no correction
+    assume(len(report.runs) <= 1)
     assert loop.corrected_ms is not None and any("pauses hide" in said for said in loop.warnings)
 
 
