@@ -39,7 +39,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def respond(self) -> None:
         """Answer a request, of whichever method."""
-        raise NotImplementedError
+        raise NotImplementedError("the subclass says what is answered")
 
     def do_GET(self) -> None:
         self.respond()
