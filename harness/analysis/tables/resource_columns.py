@@ -326,7 +326,7 @@ def exclude_other_speeds(rows: Iterable[dict[str, object]]) -> list[dict[str, ob
     The speed of the faster ones is the lower quartile of the CPU times under the same load: with the median, a session
     of which more than half was slowed would keep the slowed trials (``rematch verify speed``). The CPUs of the
     generator are judged only where the service was not the limit, because its latencies have the generator's time in
-    them there. The machine bounded such a trial. Where fewer than ``FEWEST_TRIALS`` have a reading, none is excluded.
+    them there. What bounded such a trial stays. Where fewer than ``FEWEST_TRIALS`` have a reading, none is excluded.
     """
     results = []
     alike: dict[object, list[dict[str, object]]] = defaultdict(list)
@@ -339,7 +339,6 @@ def exclude_other_speeds(rows: Iterable[dict[str, object]]) -> list[dict[str, ob
             why = next(filter(None, (_why(row, column, usual_s[column]) for column in judged)), None)
             if why is not None and not row["excluded"]:
                 row |= {"excluded": True, "exclusion_reason": f"{OTHER_SPEED}: {why}"}
-                row |= {"bound_by": "machine", "bound_why": why}
                 results.append(row)
     return results
 
@@ -363,7 +362,7 @@ def at_other_speed(trials: pd.DataFrame) -> pd.Series[bool]:
 
 
 def with_every_speed(trials: pd.DataFrame) -> pd.DataFrame:
-    """Return the trials with those kept that were left out for the speed of their CPUs; what bounded them stays."""
+    """Return the trials with those kept that were left out for the speed of their CPUs."""
     second = at_other_speed(trials)
     return trials.assign(
         excluded=trials["excluded"].astype(bool) & ~second,
