@@ -29,19 +29,23 @@ UNREAD = "machine: the speed of its CPUs was not read"
 SLOWED_SHARE = 1 / 3
 #: Metrics that take the time of the service's CPUs. Latency does too, but not in proportion: requests queue.
 OF_SPEED = ("throughput_per_s", "cpu_s_per_request")
+#: Metrics that the speed during the load has no part in: memory, and what was measured before the load.
+_NOT_OF_SPEED = ("rss_", "pss_", "time_to_", "cold_", "warm_up_")
 
 
 def beside_neighbours(trials: pd.DataFrame, *metrics: str, by: Sequence[str] = ()) -> pd.DataFrame:
-    """Return the trials with those of ``OF_SPEED`` among the metrics at equal speed, where a neighbour left few others.
+    """Return the trials for metrics of a session in which a neighbour slowed more than ``SLOWED_SHARE`` of them.
 
-    Where no more than ``SLOWED_SHARE`` of the trials were left out for their speed, or it cannot be adjusted for, they
-    are returned as they are.
+    Then none is left out for its speed, and those of ``OF_SPEED`` among the metrics are at equal speed. Where fewer
+    were slowed, where one of the metrics depends on speed in another way, as latencies do, and where the speed cannot
+    be adjusted for, the trials are returned as they are.
 
     Args:
         by: factor columns; each combination of levels is decided and adjusted on its own.
     """
     adjustable = [metric for metric in metrics if metric in OF_SPEED]
-    if not adjustable or not at_other_speed(trials).any():
+    others = [metric for metric in metrics if metric not in OF_SPEED]
+    if not all(metric.startswith(_NOT_OF_SPEED) for metric in others) or not at_other_speed(trials).any():
         return trials
     cells = [cell for _, cell in trials.groupby(list(by), dropna=False, sort=False)] if by else [trials]
     return pd.concat([_decided(cell, adjustable) for cell in cells]).loc[trials.index]
@@ -61,9 +65,8 @@ def slowed_note(trials: pd.DataFrame, adjusted: pd.DataFrame) -> str | None:
     number = int((trials["excluded"].astype(bool) & ~adjusted["excluded"].astype(bool)).sum())
     if not number:
         return None
-    return (
-        f"a neighbour slowed the CPUs in {number} of {len(trials)} trials; all count, at the speed usual in the session"
-    )
+    slowed = f"a neighbour slowed the CPUs in {number} of {len(trials)} trials"
+    return f"{slowed}; all count, rates and CPU times at the speed usual in the session"
 
 
 def at_equal_speed(

@@ -122,7 +122,7 @@ def overview(
     """Return for each metric the mean of each variant and its ratio to the reference, where any trial has the metric.
 
     A mean is of the trials of its ratio. The warnings of a ratio are those of the whole comparison. Where a neighbour
-    slowed more than a third of the trials, all count, at equal speed (:func:`beside_neighbours`), and a warning says so.
+    slowed more than a third of the trials, all count, at equal speed (:func:`beside_neighbours`), as a warning says.
 
     Args:
         by: factor columns; each combination of levels is compared on its own. level: of the intervals.

@@ -8,7 +8,9 @@ the other side of 1 at equal ones, there is no verdict. At saturation latency an
 services too; the mean latency of a closed loop is its users over its throughput, so unequal shares turn it as well.
 
 Elsewhere latency and CPU time do at an equal rate: both arms kept an offered rate in 80 % of their trials, nothing was
-at its limit, and the rates are within 5 % of each other. In a closed loop that something else bounds they never do.
+at its limit, and the rates are within 5 % of each other. CPU time per request does at equal rates of open loads
+whatever was busy beside the services: equal work was done in equal time. In a closed loop that something else bounds
+they never do.
 Memory and start-up have no condition. Latency never does where service and generator share CPUs by design, as in a
 duet: the order in which the system lets them run decides how long a request waits (``docs/duet.md``).
 
@@ -100,7 +102,9 @@ BOUND_SHARE = 0.80
 EQUAL_RATE = 0.05
 #: Shares of the CPUs that a service may use, which were used, within this of each other are equal.
 EQUAL_USE = 0.05
-RATE = "throughput_per_s"
+RATE, CPU = "throughput_per_s", "cpu_s_per_request"
+#: Of the load: ``open`` where requests are sent at a rate, whatever was answered.
+MODEL = "load_model"
 #: Whether a trial's service and generator do so by design.
 SHARED = "shares_cpus"
 #: Why latency is not compared then.
@@ -110,7 +114,7 @@ _PARTS: dict[BoundBy, str] = {
     "service": "service_share", "generator": "generator_share", "backing": "backing_share", "machine": "machine_share",
 }  # fmt: skip
 #: The columns that are asked for here, where a table has them.
-COLUMNS = ("bound_by", RATE, *_PARTS.values(), SHARED, *TOOL_COLUMNS)
+COLUMNS = ("bound_by", RATE, MODEL, *_PARTS.values(), SHARED, *TOOL_COLUMNS)
 
 Condition = Literal["throughput", "at a rate"]
 
@@ -119,7 +123,7 @@ def condition_of(metric: str) -> Condition | None:
     """Return which condition a metric has; ``None``: it speaks of the services whatever bounded the trials."""
     if metric in _THROUGHPUT:
         return "throughput"
-    return "at a rate" if metric == "cpu_s_per_request" or _is_latency(metric) else None
+    return "at a rate" if metric == CPU or _is_latency(metric) else None
 
 
 def _is_latency(metric: str) -> bool:
@@ -140,7 +144,7 @@ def not_about_services(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | N
         a, b: the compared trials of each arm (``docs/data.md``); without a column ``bound_by`` nothing is asked.
     """
     condition = condition_of(metric)
-    if condition is None or not _told(a, b) or a.empty or b.empty:
+    if condition is None or not _told(a, b) or a.empty or b.empty or _equal_work(a, b, metric):
         return None
     if _is_latency(metric) and any(SHARED in arm and arm[SHARED].any() for arm in (a, b)):
         return TURNS
@@ -173,6 +177,12 @@ def _told(*arms: pd.DataFrame) -> bool:
 
 def _bound_by(arm: pd.DataFrame) -> list[str]:
     return [str(by) for by in arm["bound_by"].fillna("unknown")]
+
+
+def _equal_work(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> bool:
+    """Tell whether this is CPU time per request at equal rates of open loads."""
+    is_open = all(MODEL in arm and arm[MODEL].eq("open").all() for arm in (a, b))
+    return metric == CPU and is_open and _rates_differ(a, b) is None
 
 
 def _mostly(arm: pd.DataFrame, by: BoundBy) -> bool:

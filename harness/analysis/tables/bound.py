@@ -7,8 +7,8 @@ that holds names it:
 1. service, generator or backing used 85 % or more of the CPU time that the hypervisor left to the CPUs they may use:
    the one that used the largest share, the service unless another is ahead of it by more than 5 points. What the
    hypervisor took was, on each CPU, in proportion to what was used there, because it takes only from CPUs with work;
-   where it took more than half of a part's CPUs, nobody can say what the part would have done. In a duet, where service and generator share the CPUs of
-   their arm: where both together, with half of what others took, used 85 % of them, the larger user;
+   where it took more than half of a part's CPUs, nobody can say what the part would have done. In a duet, where
+   service and generator share the CPUs of their arm: where both together, with half of what others took, used 85 % of them, the larger user;
 2. generator: against the echo service it reached less than 1.25 times as much in the same load, and, in an open loop
    that was not kept, did not keep the rate there either;
 3. parts that share CPUs used 85 % of them together, and none of them alone: backing where two thirds of that was its
@@ -186,7 +186,9 @@ def _share_of_left(part: Part, seen: Seen) -> float | None:
     share, limit, stolen = part.share, part.may_use, seen.around.stolen_cores or 0.0
     if share is None or not limit or not stolen or seen.n_arms or not _is_there(part, seen):
         return share
-    used = sum(other.cores or 0.0 for other in seen.parts if _is_there(other, seen)) + (seen.around.other_cores or 0.0)
+    used = sum(other.cores or 0.0 for other in seen.parts if _is_there(other, seen)) + (
+        seen.around.other_cores or 0.0
+    )
     beside = sum(other.cores or 0.0 for other in seen.parts if other.cpus & part.cpus)
     # of CPUs that it shares, or may use in part, it loses by what it may use of them
     taken = stolen * beside / used * min(1.0, limit / len(part.cpus)) if used else 0.0

@@ -70,10 +70,17 @@ def test_a_session_whose_speed_was_not_read_is_refused() -> None:
 def test_where_a_third_or_less_was_left_out_the_trials_stay_as_they_are() -> None:
     calm, busy = uneven_speeds(busy=0.1), uneven_speeds(busy=0.5)
     pd.testing.assert_frame_equal(beside_neighbours(calm, "throughput_per_s"), calm)
-    pd.testing.assert_frame_equal(beside_neighbours(busy, "rss_after_bytes"), busy)
+    pd.testing.assert_frame_equal(beside_neighbours(busy, "latency_p99_s"), busy)
     pd.testing.assert_frame_equal(
         beside_neighbours(busy, "throughput_per_s"), at_equal_speed(busy, "throughput_per_s")
     )
+
+
+def test_memory_counts_as_it_is() -> None:
+    busy = uneven_speeds(busy=0.5).assign(rss_after_bytes=1e6)
+    counted = beside_neighbours(busy, "rss_after_bytes")
+    assert busy["excluded"].any() and not counted["excluded"].any()
+    pd.testing.assert_series_equal(counted["throughput_per_s"], busy["throughput_per_s"])
 
 
 def test_each_combination_of_levels_is_decided_on_its_own() -> None:

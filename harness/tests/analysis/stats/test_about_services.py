@@ -73,6 +73,17 @@ def test_latency_on_cpus_shared_with_the_generator_is_not_compared_and_the_rest_
     assert found(shared, RATE).about_services and found(shared, CPU).about_services
 
 
+@pytest.mark.parametrize(
+    ("model", "rate", "about"), [("open", 1.0, True), ("open", 0.9, False), ("closed", 1.0, False)]
+)
+def test_cpu_time_at_an_equal_offered_rate_is_compared_whatever_else_was_busy(
+    model: str, rate: float, about: bool
+) -> None:
+    frame = trials("machine", "backing", rate=rate).assign(load_model=model)
+    assert found(frame, CPU).about_services == about
+    assert not found(frame, P99).about_services and not found(frame, RATE).about_services
+
+
 SHARED = "bound by shared CPUs, most used by the generator (20 of 20 trials)"
 APART = "rates differ by 11 % (900 against 1,000/s), more than 5 %"
 
