@@ -8,7 +8,8 @@ that holds names it:
    the one that used the largest share, the service unless another is ahead of it by more than 5 points. What the
    hypervisor took was, on each CPU, in proportion to what was used there, because it takes only from CPUs with work;
    where it took more than half of a part's CPUs, nobody can say what the part would have done. In a duet, where
-   service and generator share the CPUs of their arm: where both together, with half of what others took, used 85 % of them, the larger user;
+   service and generator share the CPUs of their arm: where both together, with half of what others
+   took, used 85 % of them, the larger user;
 2. generator: against the echo service it reached less than 1.25 times as much in the same load, and, in an open loop
    that was not kept, did not keep the rate there either;
 3. parts that share CPUs used 85 % of them together, and none of them alone: backing where two thirds of that was its
