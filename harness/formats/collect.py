@@ -12,7 +12,7 @@ import numpy as np
 from harness.errors import InputError
 from harness.formats.arrays import CodeArray
 from harness.formats.row_layout import Layout, Row
-from harness.formats.rows import read_chunks, read_lines
+from harness.formats.rows import read_block, read_lines
 from harness.formats.sides import SideColumns
 from harness.formats.source import SourceNotes, TextFile, read_blocks, without_lines
 from harness.formats.table import RequestChunk, RequestTable, Unreadable, repeats_left_out
@@ -102,9 +102,9 @@ def row_stream(
     pieces = without_lines(file.pieces(notes), n_heads)
     blocks = read_blocks(pieces, begins_record=layout.begins_a_row, first_line=file.first_line + n_heads)
     return RequestStream(
-        path=file.path, source=source, resolution_s=resolution_s, layout=layout, chunks=read_chunks(blocks, layout),
-        remarks=(*remarks, *file.remarks), notes=notes, sides=sides, from_zero=from_zero and layout.start is not None,
-        most_rows=most_rows, metric=metric,
+        path=file.path, source=source, resolution_s=resolution_s, layout=layout,
+        chunks=(read_block(block, layout)[0] for block in blocks), remarks=(*remarks, *file.remarks), notes=notes,
+        sides=sides, from_zero=from_zero and layout.start is not None, most_rows=most_rows, metric=metric,
     )  # fmt: skip
 
 

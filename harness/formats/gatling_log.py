@@ -102,6 +102,5 @@ def _row(line: bytes) -> Row:
         latency_s=(end_ms - start_ms) / 1e3,
         ok=ok,
         label=" / ".join([*filter(None, groups.split(",")), name]) if groups.strip() else name,
-        transaction=False,
         error_kind="" if ok else error_kind("", "", "", message),
     )

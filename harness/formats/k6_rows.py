@@ -145,7 +145,6 @@ def _point(result: Any) -> Row | None:
         latency_s=latency_s,
         ok=ok,
         label=str(tags.get("name") or tags.get("url") or ""),
-        transaction=False,
         error_kind="" if ok else error_kind(code, "", "", str(tags.get("error", ""))),
     )
 
@@ -159,6 +158,5 @@ def _result(result: Any) -> Row:
         latency_s=int(result["latency"]) / 1e9,
         ok=ok,
         label=str(result.get("url") or ""),
-        transaction=False,
         error_kind="" if ok else error_kind(code, "", "", str(result.get("error", ""))),
     )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from harness.formats.values import epoch_s, error_kind
+from harness.formats.values import epoch_s
 
 EPOCH_MS = "epoch_ms"
 EPOCH_S = "epoch_s"
@@ -111,8 +111,9 @@ class Layout:
         fields = text.split(self.delimiter)
         if len(fields) <= max(self.start, self.latency):
             return False
-        good_start = self.start_s(fields) is not None
-        return good_start and self.latency_s(fields) is not None
+        return (
+            self.start_of(fields[self.start]) is not None and self.latency_of(fields[self.latency]) is not None
+        )
 
     def names_columns(self, fields: Sequence[str]) -> bool:
         """Tell whether fields are a header: they have the latencies' name and another name of this one."""
@@ -120,29 +121,18 @@ class Layout:
         shared = {*header} & {*fields} - {""}
         return len(shared) > 1 and header[self.latency] in shared
 
-    def latency_s(self, fields: Sequence[str]) -> float | None:
-        """The latency of a row's fields, or None when it cannot be read."""
+    def latency_of(self, text: str) -> float | None:
+        """Return a response time in seconds; ``None``: it cannot be read."""
         return parse_latency(
-            self._plain(fields[self.latency]), whole_ms=self.whole_ms, units_per_s=self.latency_units_per_s
+            self._plain(text), whole_ms=self.whole_ms, units_per_s=self.latency_units_per_s
         )
 
-    def start_s(self, fields: Sequence[str]) -> float | None:
-        """The time stamp of a row's fields, NaN without such a column, or None when it cannot be read."""
-        if self.start is None:
-            return math.nan
-        start_s = parse_start(self._plain(fields[self.start]), self.time)
+    def start_of(self, text: str) -> float | None:
+        """Return a time stamp in epoch seconds; ``None``: it cannot be read, or is far from those of other rows."""
+        start_s = parse_start(self._plain(text), self.time)
         if start_s is None or self.era_s is None or self.era_s[0] <= start_s <= self.era_s[1]:
             return start_s
         return None
-
-    def verdict(self, fields: Sequence[str]) -> bool | None:
-        """Tell whether a row's request succeeded, or ``None`` where the row does not say what it should.
-
-        The first of these that a row has decides: the tool's own verdict, its count of errors, the message of a
-        failed assertion, the status. Without any of these columns every request is a success.
-        """
-        columns = (self.ok, self.error_count, self.failure, self.code)
-        return verdict_of(*(None if i is None else fields[i].strip() for i in columns))
 
     def whole(self, fields: list[str]) -> list[str] | None:
         """Return a row's fields, of one with too many those of one text put together; ``None``: it is no row.
@@ -160,9 +150,11 @@ class Layout:
                 return results
         return None
 
-    def error_kind(self, fields: Sequence[str]) -> str:
-        """The kind of a failed row's error, in words."""
-        return error_kind(*("" if i is None else fields[i] for i in self.kind_columns))
+    @property
+    def columns_read(self) -> set[int]:
+        """The columns that a row's request is made of."""
+        columns = (self.latency, self.start, self.connect, self.label, self.ok, self.error_count)
+        return {column for column in (*columns, *self.kind_columns) if column is not None}
 
     @property
     def kind_columns(self) -> tuple[int | None, int | None, int | None, int | None]:
@@ -177,56 +169,26 @@ class Layout:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One request."""
+    """One request of a line that is no delimited row; ``error_kind``: of one that failed, in words."""
 
     start_epoch_s: float
     latency_s: float
     ok: bool
     label: str
-    transaction: bool
-    connect_s: float = math.nan
     error_kind: str = ""
-
-
-def parse_row(fields: list[str], layout: Layout) -> Row | None:
-    """Return the request of one row, with all its fields, or None when it cannot be read."""
-    latency_s = layout.latency_s(fields)
-    start = layout.start_s(fields)
-    ok = layout.verdict(fields)
-    if latency_s is None or start is None or ok is None:
-        return None
-    if layout.stamp_is_end:
-        start -= latency_s
-    label = "" if layout.label is None else fields[layout.label]
-    return Row(
-        start_epoch_s=start,
-        latency_s=latency_s,
-        ok=ok,
-        label=label,
-        transaction=label in layout.repeats
-        or (layout.message is not None and is_transaction(fields[layout.message])),
-        connect_s=_connect_s(fields, layout),
-        error_kind="" if ok else layout.error_kind(fields),
-    )
-
-
-def _connect_s(fields: list[str], layout: Layout) -> float:
-    """Time to connect, part of the latency; NaN where the row does not tell, which costs it nothing else."""
-    if layout.connect is None:
-        return math.nan
-    result = parse_latency(
-        fields[layout.connect], whole_ms=layout.whole_ms, units_per_s=layout.latency_units_per_s
-    )
-    return math.nan if result is None else result
 
 
 def verdict_of(
     success: str | None, n_errors: str | None = None, failure: str | None = None, code: str | None = None
 ) -> bool | None:
-    """Return whether a request succeeded, by the first of these texts that is not empty; ``None``: it is damaged.
+    """Return whether a request succeeded; ``None``: the row does not say what it should.
+
+    The first of these texts that is not empty decides; where the file has none of the columns, every request is a
+    success.
 
     Args:
-        success, n_errors, failure, code: without blanks around them; ``None``: the file has no such column.
+        success: the tool's own verdict. n_errors: its count of errors. failure: the message of a failed assertion.
+        code: the status. All without blanks around them; ``None``: the file has no such column.
     """
     if success:
         return _VERDICTS.get(success.lower())

@@ -58,7 +58,7 @@ def both(path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[RequestTable, Req
     """A file as it is read with Arrow, and without."""
     quick = read_any(path)
     with monkeypatch.context() as patch:
-        patch.setattr(rows, "_quickly", lambda block, layout, columns: None)
+        patch.setattr(rows, "_quickly", lambda block, layout, wanted: None)
         patient = read_any(path)
     assert isinstance(quick, RequestTable) and isinstance(patient, RequestTable)
     return quick, patient

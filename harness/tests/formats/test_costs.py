@@ -15,7 +15,7 @@ from harness.errors import InputError
 from harness.formats import jvm_log, source
 from harness.formats.jtl import open_jtl
 from harness.formats.log_lines import BEGINS, LONGEST_LINE, OtherLines, read_lines
-from harness.formats.rows import _Patience
+from harness.formats.rows import _Records
 from harness.formats.runtime_log import read_runtime_log
 from harness.formats.wrk_text import read_wrk
 from harness.tests.support.runtime_logs import read_trace
@@ -50,7 +50,7 @@ def test_a_quote_that_stays_open_is_not_looked_for_again_with_every_line(tmp_pat
     block = source.Block(data=b"", first_line=2)
     layout = open_jtl(write(tmp_path, f"{HEADER}\n{ROW}\n".encode())).layout
     _Counting.looked_at = 0
-    after = _Patience(block=block, layout=layout)._record(list(lines), 0, complete=True)
+    after = _Records(block, layout)._record(list(lines), 0)
     assert after == n + 1
     assert _Counting.looked_at <= sum(map(len, lines))
 
