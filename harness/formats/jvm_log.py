@@ -27,7 +27,7 @@ _STAMPS = (
     rf"(?:\[ *({DATE}) *\])?(?:\[ *{DATE} *\])?(?:\[ *({NUMBER})s *\])?"
     rf"(?:\[ *({NUMBER})ms *\])?(?:\[ *({NUMBER})ms *\])?(?:\[ *({NUMBER})ns *\])?(?:\[ *({NUMBER})ns *\])?"
 )
-_LINE, _MOMENT = re.compile(_STAMPS + r"((?:\[[^\]]*\])*)\s?(.*)", re.ASCII), re.compile(_STAMPS, re.ASCII)
+_LINE = re.compile(_STAMPS + r"((?:\[[^\]]*\])*)\s?(.*)", re.ASCII)
 _GC_ID = re.compile(r"GC\((\d{1,12})\)")
 #: What a JVM writes once, when it starts.
 USING = re.compile(r"Using (?!\d)(?:The )?(Serial|Parallel|G1|Z|Shenandoah|Concurrent Mark Sweep|Epsilon)")
@@ -77,13 +77,6 @@ def parse_line(text: str) -> Line | None:
         begins=sentence.startswith("Using ") and USING.match(sentence) is not None, exact=exact,
         tags=words[words.rfind("[") + 1 : -1].strip(), text=sentence,
     )  # fmt: skip
-
-
-def start_of(text: str) -> float | None:
-    """Return when the process of a line began, by the two clocks of its stamps; ``None``: it has one of them."""
-    match = _MOMENT.match(text)
-    epoch, uptime, _ = _moment(*match.groups()) if match else (None, None, False)
-    return None if epoch is None or uptime is None else epoch - uptime
 
 
 def _moment(*stamps: str | None) -> tuple[float | None, float | None, bool]:
@@ -239,8 +232,6 @@ _CYCLE = re.compile(
     r"GC\((\d{1,12})\) (?:[YyO]: )?(?:Concurrent|Major Collection|Minor Collection|Garbage Collection)\b.* "
     r"(\d{1,12}[.,]\d+)(m?s)$"
 )
-#: What stands behind the number of a collection in a line that ``JvmLog.take`` makes something of.
-TELLS = re.compile(r"(?:[YyO]: )?(?:Pause |Concurrent|(?:Major|Minor|Garbage) Collection)")
 _UNITS = {"K": 1024, "M": 1024**2, "G": 1024**3}
 
 

@@ -112,18 +112,15 @@ class ProcessLog:
             self.silence_s, self.last_s = max(self.silence_s, now - self.last_s), now
         elif now < self.first_s:
             self.first_s = now
-        self.note_start(line.start_s)
+        start = line.start_s
+        if start is not None:
+            _, low, high = self.starts_s or (start, start, start)
+            self.starts_s = start, min(low, start), max(high, start)
         if line.gc_id is not None:
             self.first_id = line.gc_id if self.first_id is None else self.first_id
             if line.gc_id not in self.ids:
                 self.last_id = max(self.last_id, line.gc_id)
                 self.ids.add(line.gc_id)
-
-    def note_start(self, start: float | None) -> None:
-        """Take when the process began, by the clocks of one line; ``None``: it has a single clock."""
-        if start is not None:
-            _, low, high = self.starts_s or (start, start, start)
-            self.starts_s = start, min(low, start), max(high, start)
 
     @property
     def starts_late(self) -> bool:

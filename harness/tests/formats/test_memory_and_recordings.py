@@ -47,18 +47,13 @@ def test_an_event_that_cannot_be_read_is_counted_and_shown_and_hides_nothing() -
     assert len(read.log.events) == whole
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        '{"recording": {"events": [',
-        '{"recording": 1}',
-        "[]",
-        "[" * 100_000,
-        '{"recording": ' + "1" * 5000 + "}",
-    ],
-    ids=["nothing", "cut", "no events", "a list", "too deep", "too long a number"],
-)
+NO_RECORDINGS = {
+    "nothing": "", "cut": '{"recording": {"events": [', "no events": '{"recording": 1}', "a list": "[]",
+    "too deep": "[" * 100_000, "too long a number": '{"recording": ' + "1" * 5000 + "}",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", NO_RECORDINGS.values(), ids=NO_RECORDINGS)
 def test_a_recording_cut_short_or_foreign_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="jfr print --json"):
         parse_jfr_json(text)
