@@ -14,9 +14,8 @@ import re
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from harness.formats.gc_events import Cause, Cycle, GcLog, PauseEvent
+from harness.formats.gc_events import Cause, Cycle, GcLog, PauseEvent, ProcessLog, Stamped
 from harness.formats.log_lines import DATE, NUMBER
-from harness.formats.process_log import ProcessLog, Stamped
 from harness.formats.values import epoch_s as epoch_of
 
 #: What writes a log that can be read best.

@@ -14,12 +14,10 @@ from pathlib import Path
 from typing import NoReturn
 
 from harness.errors import InputError
-from harness.formats.gc_events import GcLog, joined
-from harness.formats.gctrace import GoLog, Trace, parse_trace
+from harness.formats.gc_events import GcLog, GoLog, Stamped, Trace, joined, parse_trace
 from harness.formats.jfr_json import read_jfr_json
 from harness.formats.jvm_log import WRITES, JvmLog, Line, parse_line, pause_of
 from harness.formats.log_lines import LogLine, OtherLines, read_lines
-from harness.formats.process_log import Stamped
 from harness.formats.source import SourceNotes, read_head
 from harness.model.phrases import counted, listed
 

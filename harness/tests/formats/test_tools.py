@@ -20,8 +20,7 @@ from harness.formats.detect import open_any, read_any
 from harness.formats.oha_db import read_oha_db
 from harness.formats.row_files import K6_HEADER, LOCUST_SAMPLES, VEGETA_CSV
 from harness.formats.table import AggregateTable, RequestTable
-from harness.formats.wrk2_text import read_wrk2
-from harness.formats.wrk_text import parse_count, parse_time_s, read_wrk
+from harness.formats.wrk_text import parse_count, parse_time_s, read_wrk, read_wrk2
 from harness.report.analyse import report_file
 from harness.tests.support.oha_output import oha_db
 
