@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeVar, cast
+from typing import IO, Any, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -27,17 +27,6 @@ _MEMORY: TypeAdapter[MemoryFit | None] = TypeAdapter(MemoryFit)
 _HEADER = TypeAdapter(SessionHeader)
 _STORED: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
 _RECORD = TypeAdapter(TrialRecord)
-
-
-class Checked(NamedTuple):
-    """The result of ``SessionFolder.check``.
-
-    ``problems``: one line each. ``recompressed``: files of an archive with the packed content, which the zlib here
-    compresses to other bytes than those of their records.
-    """
-
-    problems: tuple[str, ...]
-    recompressed: tuple[str, ...]
 
 
 class Store:
@@ -248,21 +237,16 @@ class SessionFolder:
         return cast(IO[bytes], gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
 
     def verify(self) -> tuple[str, ...]:
-        """Compare every stored file with its record; return what is wrong, one line each."""
-        return self.check().problems
+        """Compare every stored file with its record; return what is wrong, one line each.
 
-    def check(self) -> Checked:
-        """Compare every stored file with its record; tell what is wrong from what another zlib compressed.
-
-        A compressed file of an archive may be stored as its content. It is compressed again and compared; where the
-        zlib here is not the one that packed the session and gives other bytes, the file counts as ``recompressed``:
-        its content is the packed one, which the archive's checksum and the block's cover.
+        A compressed file of an archive may be stored as its content. It is compressed again and compared. Where the
+        zlib here is not the one that packed the session and gives other bytes, nothing is wrong: the content is the
+        packed one, which the archive's checksum and the block's cover.
 
         Raises:
             InputError: an archive is damaged.
         """
         problems: list[str] = []
-        recompressed: list[str] = []
         other_zlib = self.archive is not None and not self.archive.compresses_alike
         for trial_id in sorted(self.finished()):
             try:
@@ -274,15 +258,13 @@ class SessionFolder:
                 where = self.where(trial_id, name)
                 if self._size(f"{trial_id}/{name}") is None:
                     problems.append(f"{where}: missing")
-                elif _sha256(self._bytes(f"{trial_id}/{name}")) == recorded.sha256:
+                elif hashlib.sha256(self._bytes(f"{trial_id}/{name}")).hexdigest() == recorded.sha256:
                     continue
                 elif self.sha256(trial_id, name) != recorded.sha256:
                     problems.append(f"{where}: its bytes are not those of the record")
-                elif other_zlib:
-                    recompressed.append(f"{trial_id}/{name}")
-                else:
+                elif not other_zlib:
                     problems.append(f"{where}: compressed again, its bytes are not those of the record")
-        return Checked(tuple(problems), tuple(recompressed))
+        return tuple(problems)
 
     def sources(self) -> tuple[Path, ...]:
         """Return the files on disk whose bytes decide what the session holds: its archive, or its header and
@@ -329,10 +311,6 @@ def _session_folders(base: Path, experiment: str | None) -> list[Path]:
     folders = {path.parent for path in base.glob(f"{experiment or '*'}/*/{layout.HEADER}")}
     packed = base.glob(f"{experiment or '*'}/*{SUFFIX}")
     return sorted(folders | {path.with_name(path.name.removesuffix(SUFFIX)) for path in packed})
-
-
-def _sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
 
 
 def _json_or_none(line: str) -> dict[str, Any] | None:
