@@ -38,8 +38,6 @@ class PauseEvent(Frozen):
     cause: Cause
     name: str = Field(description="as the log names it: G1CollectForAllocation, Pause Young (Normal), ...")
     gc_id: int | None = None
-    heap_before_bytes: int | None = None
-    heap_after_bytes: int | None = None
     whole_stop: bool = Field(
         description="True: from the request to stop until threads run again (time to safepoint included); "
         "False: only the collector's own work"
@@ -91,7 +89,6 @@ class GcLog(Frozen):
     n_collections: int
     n_unknown: int = Field(description="lines that could not be read; shown, never fatal")
     unknown_examples: tuple[str, ...] = ()
-    truncated: bool = Field(default=False, description="the last line is half-written")
     processes: tuple[Life, ...] = Field(default=(), description="of a log with wall-clock stamps")
     warnings: tuple[str, ...] = ()
 
@@ -294,12 +291,10 @@ class ProcessLog:
 
 #: Lengths have a length: a plus may be part of a number, and there are many ways to divide a thousand of them.
 _TRACE = re.compile(
-    r"gc (?P<id>\d+) @(?P<at>[\d.]+)s (?P<share>\d+)%: "
+    r"gc (?P<id>\d+) @(?P<at>[\d.]+)s \d+%: "
     r"(?P<sweep>[\d.e+-]{1,24}?)\+(?P<mark>[\d.e+-]{1,24}?)\+(?P<term>[\d.e+-]{1,24}) ms clock, "
-    r"[^,]* ms cpu, (?P<before>\d+)->(?P<peak>\d+)->(?P<live>\d+) MB, (?P<goal>\d+) MB goal,"
-    r"(?: \d+ MB stacks, \d+ MB globals,)? (?P<procs>\d+) P(?P<forced> \(forced\))?"
+    r"[^,]* ms cpu, \d+->\d+->\d+ MB, \d+ MB goal,(?: \d+ MB stacks, \d+ MB globals,)? \d+ P(?: \(forced\))?"
 )
-_MIB = 1024**2
 RESOLUTION_S = 1e-3
 
 
@@ -309,8 +304,6 @@ class Trace(Stamped):
 
     parts_s: tuple[float, float, float]
     cut_s: float
-    before_bytes: int
-    live_bytes: int
 
 
 def parse_trace(text: str) -> Trace | None:
@@ -324,8 +317,7 @@ def parse_trace(text: str) -> Trace | None:
         sweep_s, mark_s, term_s = (_finite(part) / 1e3 for part in parts)
         return Trace(
             uptime_s=_finite(match["at"]), gc_id=gc_id, begins=gc_id == 1, parts_s=(sweep_s, mark_s, term_s),
-            cut_s=RESOLUTION_S + sum(map(_cut_s, parts)), before_bytes=int(match["before"]) * _MIB,
-            live_bytes=int(match["live"]) * _MIB,
+            cut_s=RESOLUTION_S + sum(map(_cut_s, parts)),
         )  # fmt: skip
     except ValueError:  # half a number, or digits without end
         return None
@@ -347,8 +339,13 @@ class GoLog(ProcessLog):
         self.last_s = mark_end_s + term_s
         self.cycles.append(Cycle(gc_id=line.gc_id, start_s=now, end_s=self.last_s, late_by_s=line.cut_s))
         self.events += [
-            _pause("sweep termination", line.gc_id, now, sweep_s, line.before_bytes, None),
-            _pause("mark termination", line.gc_id, mark_end_s, term_s, None, line.live_bytes),
+            PauseEvent(
+                start_s=at_s, end_s=at_s + length_s, cause="gc_pause", name=name, gc_id=line.gc_id, whole_stop=False
+            )
+            for name, at_s, length_s in (
+                ("sweep termination", now, sweep_s),
+                ("mark termination", mark_end_s, term_s),
+            )
         ]
         return True
 
@@ -364,12 +361,3 @@ def _cut_s(milliseconds: str) -> float:
     """How much longer than printed a length may be: one of its last digit."""
     _, _, decimals = milliseconds.partition(".")
     return 1e-6 if float(milliseconds) == 0 or "e" in milliseconds else 1e-3 * 10.0 ** -len(decimals)
-
-
-def _pause(
-    name: str, gc_id: int | None, at_s: float, length_s: float, before: int | None, after: int | None
-) -> PauseEvent:
-    return PauseEvent(
-        start_s=at_s, end_s=at_s + length_s, cause="gc_pause", name=name, gc_id=gc_id, heap_before_bytes=before,
-        heap_after_bytes=after, whole_stop=False,
-    )  # fmt: skip

@@ -176,11 +176,7 @@ class _Reader:
         notes = [*self._notes.notes, *_about_processes(used, every), *_about_pauses(log, is_empty=not every)]
         if unknown.cut:
             notes.append("the last line is half-written; it was left out")
-        update = {
-            "n_unknown": unknown.n,
-            "unknown_examples": tuple(unknown.examples),
-            "truncated": unknown.cut,
-        }
+        update = {"n_unknown": unknown.n, "unknown_examples": tuple(unknown.examples)}
         return log.model_copy(update={**update, "warnings": (*notes, *log.warnings)})
 
     def _refuse(self, path: Path) -> NoReturn:
