@@ -29,10 +29,6 @@ from harness.formats.jtl_units import (
     time_format,
 )
 from harness.formats.row_layout import (
-    EPOCH_MS,
-    EPOCH_NS,
-    EPOCH_S,
-    EPOCH_US,
     PER_S,
     Layout,
     parse_latency,
@@ -101,7 +97,6 @@ _UNIT_WORDS: dict[str, LatencyUnit] = {
     "ns": "ns", "nanos": "ns", "nanoseconds": "ns", "us": "us", "micros": "us", "microseconds": "us", "ms": "ms",
     "millis": "ms", "msec": "ms", "milliseconds": "ms", "s": "s", "sec": "s", "secs": "s", "seconds": "s",
 }  # fmt: skip
-_TIMES: dict[LatencyUnit, str] = {"s": EPOCH_S, "ms": EPOCH_MS, "us": EPOCH_US, "ns": EPOCH_NS}
 #: The name of a part of another row.
 _NUMBERED = re.compile(r"(.+)-\d+")
 
@@ -288,13 +283,13 @@ def _layout(
                 found=max(counts), allowed="a row a sample: run JMeter with -Jmode=StrippedBatch, not Statistical",
             )  # fmt: skip
     written = latency_columns([row[latency] for row in whole_rows], how, path, (names or columns)[latency])
-    time, era_s = EPOCH_MS, None
+    time, era_s = "ms", None
     if start is None:
         notes += ("no timeStamp column: rates and stalls cannot be told",)
     else:
         stamps = [how.plain(row[start]) for row in whole_rows]
-        if stamps_in is not None and n_read(stamps, _TIMES[stamps_in]):
-            time = _TIMES[stamps_in]
+        if stamps_in is not None and n_read(stamps, stamps_in):
+            time = stamps_in
         else:
             time, text = time_format(stamps, path)
             notes += text
@@ -364,7 +359,7 @@ def _headerless(file: TextFile, how: How) -> tuple[Layout, tuple[str, ...]]:
 
 def _columns_by_content(rows: list[list[str]], width: int) -> list[str] | None:
     rows = rows[:50]
-    if not any(n_read([row[0] for row in rows], time) == len(rows) for time in (EPOCH_MS, *TIME_FORMATS)):
+    if not any(n_read([row[0] for row in rows], time) == len(rows) for time in ("ms", *TIME_FORMATS)):
         return None
     if any(parse_latency(row[1], whole_ms=True) is None for row in rows):
         return None

@@ -17,12 +17,12 @@ from statistics import median
 from typing import Literal
 
 from harness.errors import InputError
-from harness.formats.row_layout import EPOCH_MS, EPOCH_NS, EPOCH_S, EPOCH_US, PER_S, parse_start
+from harness.formats.row_layout import PER_S, parse_start
 
 LatencyUnit = Literal["s", "ms", "us", "ns"]
 Decimal = Literal[".", ","]
 UNITS_PER_S: dict[LatencyUnit, float] = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
-NAMES = {EPOCH_S: "seconds", EPOCH_MS: "milliseconds", EPOCH_US: "microseconds", EPOCH_NS: "nanoseconds"}
+NAMES = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 #: First and last moment that a load test of ours or anybody's can have been at, epoch seconds.
 ERA_S = (datetime(2000, 1, 1, tzinfo=UTC).timestamp(), datetime(2100, 1, 1, tzinfo=UTC).timestamp())
 #: A time stamp farther than this from those of the first rows is none: a clock or a writer was not set.
@@ -125,11 +125,11 @@ def time_format(stamps: Sequence[str], path: Path) -> tuple[str, tuple[str, ...]
     """
     given = [stamp for stamp in stamps if stamp]
     if not given:
-        return EPOCH_MS, ()
+        return "ms", ()
     unit = _epoch_unit(given, path)
     if unit is not None and n_read(given, unit[0]):
         return unit
-    scores = {time: n_read(given, time) for time in (EPOCH_MS, *TIME_FORMATS)}
+    scores = {time: n_read(given, time) for time in ("ms", *TIME_FORMATS)}
     best = max(scores, key=lambda time: scores[time])
     if scores[best] == 0:
         raise InputError(
@@ -140,7 +140,7 @@ def time_format(stamps: Sequence[str], path: Path) -> tuple[str, tuple[str, ...]
             allowed="milliseconds since 1970, or dates like 2026/11/21 10:33:00.123; "
             "run JMeter with -Jjmeter.save.saveservice.timestamp_format=ms",
         )
-    if best == EPOCH_MS or best.endswith("%z"):
+    if best == "ms" or best.endswith("%z"):
         return best, ()
     alike = [time for time in TIME_FORMATS if scores[time] == scores[best]]
     spans = {time: _span_s(given, time) for time in alike}
@@ -186,7 +186,7 @@ def _epoch_unit(stamps: Sequence[str], path: Path) -> tuple[str, tuple[str, ...]
     typical = median(map(float, numbers))
     shown = numbers[0]
     unit = era_unit(typical)
-    if unit == EPOCH_MS:
+    if unit == "ms":
         return unit, ()
     if unit is not None:
         return unit, (
@@ -201,7 +201,7 @@ def _epoch_unit(stamps: Sequence[str], path: Path) -> tuple[str, tuple[str, ...]
             found=shown,
             allowed="milliseconds since 1970, such as 1795261972662",
         )
-    return EPOCH_MS, (
+    return "ms", (
         f"column timeStamp: {shown} is {_when(typical / 1e3)} in milliseconds, and no time between 2000 and 2100 in "
         "any unit: it counts from another moment, so no runtime's log can be laid beside it",
     )

@@ -23,8 +23,6 @@ from harness.errors import InputError
 from harness.formats.collect import RequestStream, line_stream, row_stream
 from harness.formats.jtl_units import era_unit
 from harness.formats.row_layout import (
-    EPOCH_MS,
-    EPOCH_S,
     RFC3339,
     Layout,
     Row,
@@ -91,8 +89,8 @@ def open_k6_csv(path: Path | TextFile) -> RequestStream:
     places: dict[str, Any] = {_FIELDS[name]: i for i, name in enumerate(header) if name in _FIELDS}
     rows = [split_row(line, ",") for line in lines[1:] if line.startswith(METRIC + ",")]
     stamps = [row[1] for row in rows if len(row) > 1]
-    time = _time_of(stamps[0]) if stamps else EPOCH_S
-    is_whole = time == EPOCH_S or (time == RFC3339 and not any("." in stamp for stamp in stamps))
+    time = _time_of(stamps[0]) if stamps else "s"
+    is_whole = time == "s" or (time == RFC3339 and not any("." in stamp for stamp in stamps))
     layout = Layout(
         delimiter=",",
         n_columns=len(header),
@@ -119,7 +117,7 @@ def open_k6_csv(path: Path | TextFile) -> RequestStream:
 
 def _time_of(stamp: str) -> str:
     try:
-        return era_unit(float(stamp)) or EPOCH_MS
+        return era_unit(float(stamp)) or "ms"
     except ValueError:
         return RFC3339
 

@@ -12,16 +12,12 @@ from datetime import UTC, datetime
 
 from harness.formats.values import epoch_s
 
-EPOCH_MS = "epoch_ms"
-EPOCH_S = "epoch_s"
-EPOCH_US = "epoch_us"
-EPOCH_NS = "epoch_ns"
 #: Written dates of nine decimals.
 RFC3339 = "rfc3339"
 #: Units of a time stamp in one second.
-PER_S = {EPOCH_MS: 1e3, EPOCH_S: 1.0, EPOCH_US: 1e6, EPOCH_NS: 1e9}
+PER_S = {"ms": 1e3, "s": 1.0, "us": 1e6, "ns": 1e9}
 #: Longest whole number of each; more digits are no time.
-_DIGITS = {EPOCH_MS: 15, EPOCH_US: 18, EPOCH_NS: 19}
+_DIGITS = {"ms": 15, "us": 18, "ns": 19}
 #: No request takes longer: a row that says so has a stamp for its end, or none for its start.
 LONGEST_S = 366 * 86400.0
 #: What JMeter writes as the message of a transaction controller's row, which sums up other rows.
@@ -40,7 +36,7 @@ _GOOD_CODE = re.compile(r"[23]\d\d(?:\.0+| .*)?")
 class Layout:
     """Which column holds what. Indexes count from 0; ``None``: the file does not have it.
 
-    ``time``: ``EPOCH_MS``, ``EPOCH_S``, ``EPOCH_US``, ``EPOCH_NS``, ``RFC3339`` or a strptime format (read as UTC
+    ``time``: a unit of ``PER_S`` since 1970, ``RFC3339`` or a strptime format (read as UTC
     when it has no zone). ``stamp_is_end``: time stamps are of the answer, not of the start.
     ``whole_ms``: latencies are integers (a fraction makes the row unreadable).
     ``latency_units_per_s``: 1000 when latencies are in ms, 1e9 when in ns; ``latency_decimals``: digits behind
@@ -74,7 +70,7 @@ class Layout:
     first_byte: int | None = None
     url: int | None = None
     connect: int | None = None
-    time: str = EPOCH_MS
+    time: str = "ms"
     whole_ms: bool = True
     latency_units_per_s: float = 1000.0
     latency_decimals: int = 0
@@ -220,7 +216,7 @@ def parse_latency(text: str, *, whole_ms: bool, units_per_s: float = 1000.0) -> 
 def parse_start(text: str, time: str) -> float | None:
     """A time stamp to seconds since the epoch; None when it is not one."""
     if time in PER_S:
-        number = _number(text) if time == EPOCH_S or "." in text else _whole(text, digits=_DIGITS[time])
+        number = _number(text) if time == "s" or "." in text else _whole(text, digits=_DIGITS[time])
         return None if number is None else number / PER_S[time]
     try:
         if time == RFC3339:
