@@ -138,7 +138,7 @@ def read_text_pieces(path: Path, notes: SourceNotes) -> Iterator[bytes]:
 
 
 def _utf8_pieces(path: Path, notes: SourceNotes) -> Iterator[bytes]:
-    raw = _raw_pieces(path, notes)
+    raw = raw_pieces(path, notes)
     first = b""
     for piece in raw:
         first += piece
@@ -273,7 +273,12 @@ def _last_record_end(data: bytes) -> int:
     return end + 1
 
 
-def _raw_pieces(path: Path, notes: SourceNotes) -> Iterator[bytes]:
+def raw_pieces(path: Path, notes: SourceNotes) -> Iterator[bytes]:
+    """Yield the bytes of a file, unpacked where it is gzipped.
+
+    Raises:
+        InputError: the file cannot be opened or read.
+    """
     try:
         with path.open("rb") as stream:
             head = stream.read(2)
