@@ -13,8 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
-from harness.formats.arrays import BoolArray, FloatArray, IntArray, Texts
+from harness.formats.arrays import BoolArray, FloatArray, Texts
 from harness.formats.row_layout import LONGEST_S, Layout, Row, is_transaction, split_row, verdict_of
 from harness.formats.source import Block
 from harness.formats.table import RequestChunk, Unreadable
@@ -176,7 +177,7 @@ def _chunk(texts: Mapping[int, Texts], layout: Layout, n: int) -> tuple[RequestC
     reasons = [item and (item[0][failed], item[1]) for item in of(*layout.kind_columns)]
     codes, combinations = _combined(reasons, len(failed))
     kind_codes, kinds = _coded([error_kind(*(item or "" for item in each)) for each in combinations])
-    label = (np.zeros(n, dtype=np.int32), ("",)) if layout.label is None else texts[layout.label]
+    label: Texts = (np.zeros(n, dtype=np.int32), ("",)) if layout.label is None else texts[layout.label]
     transaction = np.array([name in layout.repeats for name in label[1]], dtype=np.bool_)[label[0]]
     if layout.message is not None:
         messages = texts[layout.message]
@@ -201,9 +202,11 @@ def _numbers(texts: Texts, parse: Callable[[str], float | None]) -> FloatArray:
     return np.array(numbers, dtype=np.float64)[texts[0]]
 
 
-def _combined(columns: Sequence[Texts | None], n: int) -> tuple[IntArray, list[tuple[str | None, ...]]]:
+def _combined(
+    columns: Sequence[Texts | None], n: int
+) -> tuple[npt.NDArray[np.intp], list[tuple[str | None, ...]]]:
     """Return which combination of texts each of ``n`` rows has, and the combinations; ``None``: no such column."""
-    codes: IntArray = np.zeros(n, dtype=np.int64)
+    codes = np.zeros(n, dtype=np.intp)
     results: list[tuple[str | None, ...]] = [()] if n else []
     for column in columns:
         if column is None:

@@ -154,7 +154,8 @@ def _utf8_pieces(path: Path, notes: SourceNotes) -> Iterator[bytes]:
     if codec != "utf-8":
         notes.say(f"the text is {codec}")
     decoder = codecs.getincrementaldecoder(codec)("strict" if codec == "utf-8" else "replace")
-    for piece in chain([first[skip:]], raw, [None]):
+    pieces: Iterator[bytes | None] = chain([first[skip:]], raw, [None])
+    for piece in pieces:
         if piece is not None and codec == "utf-8" and piece.isascii() and not decoder.getstate()[0]:
             yield piece
             continue

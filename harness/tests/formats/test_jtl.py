@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from harness.errors import InputError
 from harness.formats import source
 from harness.formats.detect import read_any
-from harness.formats.jtl import JMETER_COLUMNS, open_jtl, read_jtl
+from harness.formats.jtl import JMETER_COLUMNS, read_jtl
 from harness.formats.table import RequestTable
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "jmeter"
