@@ -291,7 +291,7 @@ class AggregateTable(Frozen):
 
     path: Path
     source: FileSource
-    kind: Literal["stats", "history", "failures", "exceptions", "summary"]
+    kind: Literal["stats", "history", "summary"]
     rows: tuple[AggregateRow, ...] = ()
     total: AggregateRow | None = None
     n_latencies: int | None = Field(
