@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
-from typing import Literal
+from typing import Literal, cast
 
 from harness.errors import InputError
 from harness.formats.row_layout import PER_S, parse_start
@@ -87,10 +87,9 @@ def decimal_named(text: str | None) -> Decimal | None:
     Raises:
         InputError: it is no such sign.
     """
-    signs: dict[str | None, Decimal | None] = {None: None, ".": ".", ",": ","}
-    if text in signs:
-        return signs[text]
-    raise InputError("no such sign before a fraction", place="--decimal", found=text, allowed=". or ,")
+    if text not in {None, ".", ","}:
+        raise InputError("no such sign before a fraction", place="--decimal", found=text, allowed=". or ,")
+    return cast("Decimal | None", text)
 
 
 def latency_unit_named(text: str | None) -> LatencyUnit | None:
@@ -99,12 +98,9 @@ def latency_unit_named(text: str | None) -> LatencyUnit | None:
     Raises:
         InputError: there is none.
     """
-    for unit in UNITS_PER_S:
-        if unit == text:
-            return unit
-    if text is not None:
+    if text not in {None, *UNITS_PER_S}:
         raise InputError("no such unit", place="--latency-unit", found=text, allowed=", ".join(UNITS_PER_S))
-    return None
+    return cast("LatencyUnit | None", text)
 
 
 def in_era(seconds: float) -> bool:
@@ -143,7 +139,8 @@ def time_format(stamps: Sequence[str], path: Path) -> tuple[str, tuple[str, ...]
     if best == "ms" or best.endswith("%z"):
         return best, ()
     alike = [time for time in TIME_FORMATS if scores[time] == scores[best]]
-    spans = {time: _span_s(given, time) for time in alike}
+    times = {time: _times_s(given, time) for time in alike}
+    spans = {time: max(each) - min(each) for time, each in times.items()}
     shortest = min(alike, key=lambda time: spans[time])
     notes = ("the time stamps are dates without a time zone: read as UTC",)
     if len(alike) == 1:
@@ -159,19 +156,17 @@ def time_format(stamps: Sequence[str], path: Path) -> tuple[str, tuple[str, ...]
 
 def n_read(stamps: Sequence[str], time: str) -> int:
     """Return how many of these texts are time stamps of that form."""
-    return sum(parse_start(stamp, time) is not None for stamp in stamps)
+    return len(_times_s(stamps, time))
+
+
+def _times_s(stamps: Sequence[str], time: str) -> list[float]:
+    return [at for at in (parse_start(stamp, time) for stamp in stamps) if at is not None]
 
 
 def era_around(stamps: Sequence[str], time: str) -> tuple[float, float] | None:
     """Return the first and last moment that is near these stamps, epoch seconds; ``None``: they are no real times."""
-    known = [at for at in (parse_start(stamp, time) for stamp in stamps) if at is not None]
-    middle = median(known) if known else 0.0
+    middle = median(_times_s(stamps, time) or [0.0])
     return (middle - FAR_S, middle + FAR_S) if in_era(middle) else None
-
-
-def _span_s(stamps: Sequence[str], time: str) -> float:
-    known = [at for at in (parse_start(stamp, time) for stamp in stamps) if at is not None]
-    return max(known) - min(known)
 
 
 def _epoch_unit(stamps: Sequence[str], path: Path) -> tuple[str, tuple[str, ...]] | None:
