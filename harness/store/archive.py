@@ -175,12 +175,13 @@ class Archive:
         """
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
             raise InputError("already exists", file=target, allowed="a new or an empty folder")
+        names = self.sizes
         if not self.compresses_alike:
             raise StoreError(
                 f"{self.path}: not unpacked: zlib {zlib.ZLIB_RUNTIME_VERSION} here compresses its .gz files to other "
                 "bytes than their records name; every command reads the archive as it is"
             )
-        for name in self.sizes:
+        for name in names:
             with explained(target / name):
                 self._copy(name, target / name)
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from harness.store import blocks
+from harness.store import blocks, layout
 
 #: What the bombs here unpack to; a list and a block may not be so large.
 BOMB_BYTES = 96 << 20
@@ -25,6 +25,11 @@ _PACKED = zipfile.ZIP_DEFLATED
 _SHA256 = hashlib.sha256(_TEXT).hexdigest()
 #: In an xz stream with one filter: where its block's header begins, and in that, the size of the dictionary.
 _HEADER, _DICTIONARY = 12, 4
+
+
+@cache
+def _probe() -> str:
+    return layout.probe_sha256()
 
 
 def with_blocks(
@@ -51,7 +56,7 @@ def listed(*files: dict[str, Any], **block: Any) -> dict[str, Any]:
     """Return a list of one block: sound of its own, with what is given in place of what would be there."""
     there = files or ({"name": "0001-x/a.txt", "bytes": len(_TEXT)},)
     one = {"entry": _ENTRY, "bytes": sum(file["bytes"] for file in there), "sha256": _SHA256, "files": there}
-    return {"version": blocks.VERSION, "gzip_probe": "0" * 64, "blocks": [one | block]}
+    return {"version": blocks.VERSION, "gzip_probe": _probe(), "blocks": [one | block]}
 
 
 def _sound(contents: object, stream: bytes | None = None) -> Callable[[bytes], bytes]:
