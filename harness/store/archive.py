@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import IO, NamedTuple, cast
 
 from harness.agent.files import file_sha256
-from harness.errors import InputError, StoreError
+from harness.errors import InputError
 from harness.store import blocks, layout
 from harness.store.blocks import Block, Contents, Damaged, PackedFile
 from harness.store.durable import explained
@@ -170,17 +170,19 @@ class Archive:
         """Write every file below ``target``, which must not exist yet or be empty.
 
         Raises:
-            InputError: ``target`` holds something, or the archive is damaged.
-            StoreError: it cannot be written, or the zlib here compresses ``.gz`` files to other bytes.
+            InputError: ``target`` holds something, the archive is damaged, or the zlib here compresses ``.gz`` files
+                to other bytes.
+            StoreError: it cannot be written.
         """
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
             raise InputError("already exists", file=target, allowed="a new or an empty folder")
         names = self.sizes
         if not self.compresses_alike:
-            raise StoreError(
-                f"{self.path}: not unpacked: zlib {zlib.ZLIB_RUNTIME_VERSION} here compresses its .gz files to other "
-                "bytes than their records name; every command reads the archive as it is"
-            )
+            raise InputError(
+                "was packed by another zlib, so that its .gz files would not be those of its records", file=self.path,
+                place="zlib here", found=zlib.ZLIB_RUNTIME_VERSION,
+                allowed="the archive as it is, which every command reads",
+            )  # fmt: skip
         for name in names:
             with explained(target / name):
                 self._copy(name, target / name)
