@@ -340,7 +340,12 @@ class GoLog(ProcessLog):
         self.cycles.append(Cycle(gc_id=line.gc_id, start_s=now, end_s=self.last_s, late_by_s=line.cut_s))
         self.events += [
             PauseEvent(
-                start_s=at_s, end_s=at_s + length_s, cause="gc_pause", name=name, gc_id=line.gc_id, whole_stop=False
+                start_s=at_s,
+                end_s=at_s + length_s,
+                cause="gc_pause",
+                name=name,
+                gc_id=line.gc_id,
+                whole_stop=False,
             )
             for name, at_s, length_s in (
                 ("sweep termination", now, sweep_s),

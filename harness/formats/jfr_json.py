@@ -82,7 +82,11 @@ def parse_jfr_json(text: str, *, file: Path | None = None) -> FlightRecording:
     except (RecursionError, ValueError) as error:  # cut, too deep, or a number of thousands of digits
         place = f"line {error.lineno}" if isinstance(error, json.JSONDecodeError) else None
         raise InputError(
-            "not whole JSON: was it cut short?", file=file, place=place, found=str(error)[:80], allowed=printed
+            "not whole JSON: was it cut short?",
+            file=file,
+            place=place,
+            found=str(error)[:80],
+            allowed=printed,
         ) from error
     if not isinstance(events, list):
         raise InputError("JSON without recording.events", file=file, allowed=printed)

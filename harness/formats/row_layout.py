@@ -108,7 +108,8 @@ class Layout:
         if len(fields) <= max(self.start, self.latency):
             return False
         return (
-            self.start_of(fields[self.start]) is not None and self.latency_of(fields[self.latency]) is not None
+            self.start_of(fields[self.start]) is not None
+            and self.latency_of(fields[self.latency]) is not None
         )
 
     def names_columns(self, fields: Sequence[str]) -> bool:
@@ -119,9 +120,7 @@ class Layout:
 
     def latency_of(self, text: str) -> float | None:
         """Return a response time in seconds; ``None``: it cannot be read."""
-        return parse_latency(
-            self._plain(text), whole_ms=self.whole_ms, units_per_s=self.latency_units_per_s
-        )
+        return parse_latency(self._plain(text), whole_ms=self.whole_ms, units_per_s=self.latency_units_per_s)
 
     def start_of(self, text: str) -> float | None:
         """Return a time stamp in epoch seconds; ``None``: it cannot be read, or is far from those of other rows."""

@@ -154,7 +154,9 @@ class _Totals:
             quantiles.setdefault("p50", median)
         method = fields.get("type") or fields.get("method") or None
         some = n_requests > 0  # Locust prints zeros for what nobody measured
-        times: dict[str, Any] = {f"latency_{name}_s": _seconds(fields, name) for name in ("mean", "min", "max") if some}
+        times: dict[str, Any] = {
+            f"latency_{name}_s": _seconds(fields, name) for name in ("mean", "min", "max") if some
+        }
         return AggregateRow(
             name=fields.get("name", ""),
             method=None if method == "None" else method,

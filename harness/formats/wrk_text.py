@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from harness.errors import InputError
@@ -199,8 +200,8 @@ def read_wrk(path: Path | TextFile) -> AggregateTable:
     notes = ["wrk prints no single requests; times carry two decimals of the printed unit"]
     if parts.late:
         notes.append(
-            f"{parts.late:,} timeouts are answers that came late: wrk counts them among its requests, and its latencies "
-            f"are of the other {n_latencies:,}"
+            f"{parts.late:,} timeouts are answers that came late: wrk counts them among its requests, and its "
+            f"latencies are of the other {n_latencies:,}"
         )
     return AggregateTable(
         path=file.path,
@@ -323,7 +324,7 @@ def _recorded(text: str) -> tuple[dict[str, object] | None, int]:
         ValueError: lines or numbers are not as wrk2 prints them.
     """
     titles = [*_TITLE.finditer(text), None]
-    for title, following in zip(titles, titles[1:], strict=False):
+    for title, following in pairwise(titles):
         if title is None or title[1] != "Recorded":
             continue
         spectrum = text[title.end() : following.start() if following else len(text)]

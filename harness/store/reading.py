@@ -91,7 +91,9 @@ class SessionFolder:
     def archive(self) -> Archive | None:
         """The session's archive; ``None`` where its files lie in a folder, or where there is neither."""
         packed = archive_of(self.folder)
-        return archive_at(packed) if packed.is_file() and not (self.folder / layout.HEADER).is_file() else None
+        return (
+            archive_at(packed) if packed.is_file() and not (self.folder / layout.HEADER).is_file() else None
+        )
 
     @property
     def exists(self) -> bool:

@@ -65,7 +65,9 @@ def test_ohas_rows_add_up_to_ohas_own_totals() -> None:
     totals = json.loads((GOLDEN / "oha" / "totals.json").read_text())
     assert table.n_requests == totals["statusCodeDistribution"]["200"] == 28
     assert table.latency_s.mean() == pytest.approx(totals["summary"]["average"])
-    assert np.median(np.diff(table.start_epoch_s)) == pytest.approx(0.025, abs=0.001)  # one was due every 25 ms
+    assert np.median(np.diff(table.start_epoch_s)) == pytest.approx(
+        0.025, abs=0.001
+    )  # one was due every 25 ms
 
 
 def test_the_text_of_wrk_agrees_with_the_exact_numbers_of_the_same_load() -> None:
@@ -263,7 +265,9 @@ def test_requests_of_gatling(tmp_path: Path, release: str) -> None:
 # --- damaged, cut, of another program
 
 
-VEGETA_ROW = '1795252467300838552,0,1724571,0,0,"Get ""http://x"": dial tcp: refused, again",,,0,GET,http://x/,\n'
+VEGETA_ROW = (
+    '1795252467300838552,0,1724571,0,0,"Get ""http://x"": dial tcp: refused, again",,,0,GET,http://x/,\n'
+)
 K6_ROWS = (
     f'{K6_HEADER}\n1795252467.300838,0.123456,true,hello,\n1795252467.301900,7.5,false,"a, b",status 500\n'
 )

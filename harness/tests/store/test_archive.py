@@ -230,9 +230,11 @@ def test_hashes_are_those_of_the_list_or_of_the_record(packed: SessionFolder, ve
     recorded = {
         f"{trial_id}/{name}" for trial_id in packed.finished() for name in packed.record(trial_id).files
     }
-    assert {file["name"] for file in files if "sha256" not in file["gzip"]} == {
-        file["name"] for file in files
-    } & recorded != set()
+    assert (
+        {file["name"] for file in files if "sha256" not in file["gzip"]}
+        == {file["name"] for file in files} & recorded
+        != set()
+    )
 
     def with_hashes(contents: dict[str, Any]) -> None:
         contents["version"] = version

@@ -67,15 +67,14 @@ SAMPLES = (
 def test_samples_that_are_none_exclude_their_trial_and_no_other(
     session: SessionFolder, tmp_path: Path
 ) -> None:
-    trials = [
-        record.planned.trial_id for record in session.records() if "samples.csv.gz" in record.files
-    ]
+    trials = [record.planned.trial_id for record in session.records() if "samples.csv.gz" in record.files]
     for trial_id, content in zip(trials, SAMPLES, strict=False):
         packed = content if content.startswith(b"\x1f\x8b") else gzip.compress(content, mtime=0)
         (session.folder / trial_id / "samples.csv.gz").write_bytes(packed)
+        size = {"bytes": len(packed)}
         rewrite(
             session.folder / trial_id / "record.json",
-            lambda data, n=len(packed): data["files"]["samples.csv.gz"].update(bytes=n),
+            lambda data, size=size: data["files"]["samples.csv.gz"].update(size),
         )
     (done,) = tidy(tmp_path / "project", ["aa"]).experiments
     assert done.by_reason["damaged"] == len(SAMPLES) - 1

@@ -198,13 +198,18 @@ def years_away() -> list[str]:
 
 def grouped(sign: str) -> Case:
     took = [850 + 100 * (i % 9) for i in range(40)]
-    rows = [f'{AT_MS + 20 * i},"{format(each, ",").replace(",", sign)}",a,true' for i, each in enumerate(took)]
+    rows = [
+        f'{AT_MS + 20 * i},"{format(each, ",").replace(",", sign)}",a,true' for i, each in enumerate(took)
+    ]
     return Case("results.jtl", [FEW, *rows], 40, facts={"mean": float(np.mean(took)), "unreadable": 0})
 
 
 def checks_first() -> str:
     checks = {f"check {i}": {"name": "x" * 100, "passes": 1} for i in range(800)}
-    metrics = {"http_reqs": {"count": 10, "rate": 2.0}, "http_req_duration": {"avg": 3.0, "med": 2.5, "max": 9}}
+    metrics = {
+        "http_reqs": {"count": 10, "rate": 2.0},
+        "http_req_duration": {"avg": 3.0, "med": 2.5, "max": 9},
+    }
     return json.dumps({"root_group": {"checks": checks}, "metrics": metrics})
 
 
@@ -379,7 +384,12 @@ def test_two_runs_appended_have_a_rate_each_and_none_together(tmp_path: Path) ->
     first, second = requests(300, seed=1), requests(300, seed=2, failed=6)
     path = write(tmp_path, [JTL_HEADER, *jtl_rows(first), *jtl_rows(second, first_s=3600.0)])
     report = report_file(path)
-    assert (report.requests, report.errors, report.throughput_per_s, report.duration_s) == (600, 6, None, None)
+    assert (report.requests, report.errors, report.throughput_per_s, report.duration_s) == (
+        600,
+        6,
+        None,
+        None,
+    )
     rates = [made.n / made.duration_s for made in (first, second)]
     assert [run.throughput_per_s for run in report.runs] == pytest.approx(rates, rel=1e-4)
     assert [run.errors for run in report.runs] == [0, 6] and report.stalls is None
