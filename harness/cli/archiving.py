@@ -21,35 +21,22 @@ if TYPE_CHECKING:
 def pack_command(
     session: Annotated[
         str,
-        typer.Argument(
-            help="EXPERIMENT/SESSION, as `rematch measure` prints it; with --again also EXPERIMENT"
-        ),
+        typer.Argument(help="EXPERIMENT/SESSION, as `rematch measure` prints it"),
     ],
     to: Annotated[
         Path | None, typer.Option("--to", help="folder of the archive (default: among the bundled sessions)")
     ] = None,
-    again: Annotated[
-        bool,
-        typer.Option("--again", help="replace a session's archive by a smaller one with the same files"),
-    ] = False,
 ) -> None:
     """Write a measured session as one archive, with its SHA-256 beside it. The session itself is kept.
-
-    With --again, archives of an earlier version of this program are packed as archives are now; before one is
-    replaced, every file of the new one is compared with the old one's. EXPERIMENT alone means all of its archives.
 
     \b
     Examples:
         rematch pack strings-rounds/quick-local-1
-        rematch pack strings-rounds --again
     """
     from harness.store import Store, archive_of, pack
 
     root = find_root()
     store = Store(root)
-    if again:
-        _pack_again(store, session, to)
-        return
     result = _find(store, session, measured_only=True)
     base = store.bundled / result.folder.parent.name if to is None else to
     archive = pack(result.folder, archive_of(base / result.folder.name))
@@ -74,7 +61,6 @@ def unpack_command(
         rematch unpack strings-rounds
     """
     from harness.store import SessionFolder, Store
-    from harness.store.gzipping import library
 
     root = find_root()
     result = _find(Store(root), session)
@@ -82,38 +68,12 @@ def unpack_command(
         raise InputError("not archived: its files can be read as they are", file=result.folder)
     target = to or root / "results" / "unpacked" / result.folder.parent.name / result.folder.name
     result.archive.unpack(target)
-    checked = SessionFolder(target).check()
+    problems = SessionFolder(target).verify()
     print(f"{target}: {len(result.finished())} trials, {len(result.archive.sizes)} files")
-    if checked.recompressed:
-        print(
-            f"  not damaged: {len(checked.recompressed)} .gz files hold what was measured, but zlib {library()} "
-            "compresses it to other bytes than their records name; recompressed.json lists them"
-        )
-    for problem in checked.problems:
+    for problem in problems:
         print(f"  {problem}")
-    if checked.problems:
+    if problems:
         raise typer.Exit(1)
-
-
-def _pack_again(store: Store, session: str, to: Path | None) -> None:
-    from harness.store import pack_again
-
-    if to is not None:
-        raise InputError(
-            "--again replaces an archive where it is", place="--to", found=str(to), allowed="without --to"
-        )
-    candidates = _candidates(store, session, bundled=None)
-    archives = [candidate.archive for candidate in candidates if candidate.archive is not None]
-    if not archives:
-        result = _only(store, session, candidates, bundled=None)
-        raise InputError("not archived", file=result.folder, allowed="`rematch pack` without --again")
-    for archive in archives:
-        done = pack_again(archive)
-        before, after = done.bytes_before / 1e6, done.bytes_after / 1e6
-        if done.replaced:
-            print(f"{archive.path}: {before:.2f} MB before, {after:.2f} MB now; the same files, byte by byte")
-        else:
-            print(f"{archive.path}: {before:.2f} MB, kept: packed again it is not smaller")
 
 
 def _find(store: Store, name: str, *, measured_only: bool = False) -> SessionFolder:

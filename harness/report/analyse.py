@@ -67,9 +67,7 @@ def _of_totals(table: AggregateTable, gc_log: GcLog | None, quantiles: Mapping[s
     total = table.of_requests
     if total is None:
         raise InputError(
-            f"is a list of {table.kind}, without requests or response times"
-            if table.kind in {"failures", "exceptions"}
-            else "holds no totals over all requests",
+            "holds no totals over all requests",
             file=table.path,
             allowed="the file _stats.csv or _stats_history.csv beside it, or raw samples",
         )

@@ -14,7 +14,7 @@ from harness.errors import InputError
 from harness.formats.arrays import FloatArray
 from harness.formats.collect import RequestStream
 from harness.formats.gc_events import GcLog
-from harness.formats.k6_rows import WITHOUT_CONNECTING
+from harness.formats.line_files import WITHOUT_CONNECTING
 from harness.formats.run_parts import RunPart, RunParts, clocks_apart_s, set_back_s
 from harness.formats.sides import SideColumns
 from harness.formats.table import RequestTable, Unreadable, repeats_left_out

@@ -15,8 +15,7 @@ import pandas as pd
 from harness.analysis.tables.resource_columns import grown_under_load
 from harness.analysis.warmup.curves import cold_start
 from harness.errors import InputError
-from harness.formats.nmt import parse_nmt
-from harness.formats.runtime_metrics import RuntimeMetrics, parse_runtime_metrics
+from harness.formats.runtime_metrics import RuntimeMetrics, parse_nmt, parse_runtime_metrics
 from harness.model import SessionHeader, TrialRecord
 from harness.model.age import COMPILED_SHARE, trial_age
 from harness.model.trial import Boundary, pod_metrics_file

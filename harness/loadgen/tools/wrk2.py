@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import InputError, TrialFailure
-from harness.formats.wrk2_text import read_threads, read_wrk2
+from harness.formats.wrk_text import read_threads, read_wrk2
 from harness.loadgen.base import LoadCommand, LoadSpec, ProgramTool, plain_only, refuse
 from harness.loadgen.flow import no_flow, other_statuses, unsupported_mix
 from harness.loadgen.summary import ORDER_FILE, existing, last_words, order_text, read_order

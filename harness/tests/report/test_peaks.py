@@ -227,7 +227,7 @@ def test_a_compressed_log_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: P
     cut = tmp_path / "gc.log.gz"
     cut.write_bytes(packed[: len(packed) // 2])
     log = read_runtime_log(cut)
-    assert log.truncated and log.n_collections > 0
+    assert any("half-written" in text for text in log.warnings) and log.n_collections > 0
     assert any("ends early" in warning for warning in log.warnings)
 
 

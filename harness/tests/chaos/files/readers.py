@@ -29,9 +29,8 @@ from harness.definitions.claims import load_claims
 from harness.definitions.extending import BASES
 from harness.errors import InputError
 from harness.formats.jfr_json import parse_contention
-from harness.formats.nmt import parse_nmt
 from harness.formats.runtime_log import read_runtime_log
-from harness.formats.runtime_metrics import parse_runtime_metrics
+from harness.formats.runtime_metrics import parse_nmt, parse_runtime_metrics
 from harness.hosts.ssh.settings import FILE as HOSTS
 from harness.hosts.ssh.settings import host_names
 from harness.project import EXPERIMENTS, LEDGERS
