@@ -11,10 +11,9 @@ its two neighbours. Drift is then a Gaussian copula of order 1 over that law.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,27 +22,6 @@ from pydantic import Field
 
 from harness.formats.arrays import FloatArray
 from harness.model import Frozen
-
-A = TypeVar("A")
-B = TypeVar("B")
-
-#: Requests of a trial from which on a thread saves more than its start costs.
-FEWEST_ROWS = 100_000
-
-
-def side_by_side(first: Callable[[], A], second: Callable[[], B], *, n_rows: int) -> tuple[A, B]:
-    """Return what both return; of ``n_rows`` or more than ``FEWEST_ROWS`` rows, they run at the same time.
-
-    Raises:
-        Exception: what one of them raises.
-    """
-    if n_rows < FEWEST_ROWS:
-        return first(), second()
-    with ThreadPoolExecutor(1) as beside:
-        waiting = beside.submit(second)
-        result = first()
-        return result, waiting.result()
-
 
 _PAIRS = 100_000
 
@@ -233,11 +211,15 @@ def slow_periods(
     if np.count_nonzero(quiet) < _FEWEST_WINDOWS:
         return []
     ordinary = Ordinary(ratio[quiet])
-    slow, windows = _slow_and_windows(start_s, ratio, quiet, ordinary)
+    slow = _slow(ratio, quiet)
     if not slow.any():
         return []
     n_slow = np.append(0, np.cumsum(slow))
-    periods = [period for window in windows for period in _scan(float(start_s[0]), window, n_slow, ordinary)]
+    periods = [
+        period
+        for width in SCAN_WINDOWS_S
+        for period in _scan(float(start_s[0]), _windows(start_s, width), n_slow, ordinary)
+    ]
     # What follows a stall at once is its backlog, not a finding of its own.
     wake_s = max(SCAN_WINDOWS_S)
     return [
@@ -254,18 +236,6 @@ class _Windows(NamedTuple):
     width_s: float
     number: npt.NDArray[np.int64]
     edges: npt.NDArray[np.intp]
-
-
-def _slow_and_windows(
-    start_s: FloatArray, ratio: FloatArray, quiet: npt.NDArray[np.bool_], ordinary: Ordinary
-) -> tuple[npt.NDArray[np.bool_], list[_Windows]]:
-    """Return what every scan needs; of many requests the drift is computed beside it, which most of them will need."""
-
-    def needed() -> tuple[npt.NDArray[np.bool_], list[_Windows]]:
-        return _slow(ratio, quiet), [_windows(start_s, width) for width in SCAN_WINDOWS_S]
-
-    n = len(ratio)
-    return needed() if n < FEWEST_ROWS else side_by_side(needed, lambda: ordinary.rho, n_rows=n)[0]
 
 
 def _slow(ratio: FloatArray, quiet: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:

@@ -19,7 +19,6 @@ of a real machine makes all the time.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +29,6 @@ from harness.analysis.attribution.slow_periods import (
     Ordinary,
     Stall,
     merged,
-    side_by_side,
     slow_periods,
     under_way_in_each,
 )
@@ -66,25 +64,12 @@ def detect_stalls(
     """
     trial = _Trial(*starts_and_latencies(start_s, latency_s), resolution_s)
     stalls = trial.stalls(alpha)
-    trial.forget_candidates()
     if len(trial.start) < MIN_REQUESTS:
         return stalls
     low, high = (np.array([getattr(s, edge) for s in stalls]) for edge in ("start_s", "end_s"))
     quiet = ~under_way_in(trial.start, trial.end, low, high)
     periods = slow_periods(trial.start, trial.ratio, quiet, stalls)
     return sorted([*stalls, *periods], key=lambda stall: stall.start_s)
-
-
-def stalls_at(start_s: FloatArray, latency_s: FloatArray, alphas: Sequence[float]) -> list[list[Stall]]:
-    """Return the stalls of one trial, without slow periods, at each chance of a false one: all in one go.
-
-    Raises:
-        InputError: as ``detect_stalls``.
-    """
-    trial = _Trial(*starts_and_latencies(start_s, latency_s), 0.0)
-    results = [trial.stalls(alpha) for alpha in alphas]
-    trial.forget_candidates()
-    return results
 
 
 def ordinary_p99(
@@ -139,18 +124,6 @@ class _Trial:
         self.level = np.exp(log_level)
         self.ratio = self.latency / self.level
 
-    @cached_property
-    def candidates(self) -> tuple[_Gaps, FloatArray, float]:
-        """Gaps that may be stalls, the log of each one's chance if requests are slow by themselves, and the rate."""
-        (gaps, rate), ordinary = side_by_side(self._long_gaps, self._ordinary_of_all, n_rows=len(self.start))
-        return gaps, gaps.log_p_alone(ordinary) if len(gaps.end) else np.zeros(0), rate
-
-    def _ordinary_of_all(self) -> Ordinary:
-        self.take_level(np.ones(len(self.start), dtype=bool))
-        ordinary = Ordinary(self.ratio)
-        ordinary.single  # noqa: B018 -- computed here, beside the gaps
-        return ordinary
-
     def _long_gaps(self) -> tuple[_Gaps, float]:
         """Gaps that are long enough to be looked at, and the usual rate of completions."""
         done = np.sort(self.end, kind="stable")  # nearly in order already, which only this kind makes use of
@@ -158,18 +131,16 @@ class _Trial:
         long = np.flatnonzero((gaps * rate >= MIN_EXPECTED) & (gaps > 2 * self.resolution_s))
         return _Gaps(self, done[long], done[long + 1], 1 / rate[long]), float(np.median(rate))
 
-    def forget_candidates(self) -> None:
-        """Let go of the gaps, which refer to this trial as it does to them: such a circle would stay in memory."""
-        self.__dict__.pop("candidates", None)
-
     def stalls(self, alpha: float) -> list[Stall]:
         if not alpha > 0:
             raise InputError("the chance of a false stall must be positive", found=alpha, allowed="> 0")
         if len(self.start) < MIN_REQUESTS:
             return []
-        gaps, alone, rate = self.candidates
-        if not len(alone):
+        gaps, rate = self._long_gaps()
+        self.take_level(np.ones(len(self.start), dtype=bool))
+        if not len(gaps.end):
             return []
+        alone = gaps.log_p_alone(Ordinary(self.ratio))
         bound = min(float(np.log(alpha / (len(self.start) - 1))), -1e-9)
         # What waited through a stall must not define what is ordinary. To begin with, that is whatever
         # cannot be many requests each slow by itself; then what was a stall in the last round.
@@ -218,9 +189,7 @@ class _Gaps:
 
     def log_p(self, ordinary: Ordinary, bound: float) -> FloatArray:
         """Log of each gap's chance; those beyond ``bound`` only from below, which is enough to dismiss them."""
-        log_p, _ = side_by_side(
-            lambda: self.log_p_alone(ordinary), lambda: ordinary.rho, n_rows=len(self.trial.start)
-        )
+        log_p = self.log_p_alone(ordinary)
         chosen = log_p < bound
         if not chosen.any():
             return log_p
@@ -289,11 +258,8 @@ def _local_rate(done: FloatArray) -> FloatArray:
     # Each time is looked up once: a clock of whole milliseconds gives many completions one time.
     first = np.flatnonzero(np.append(True, right > left))
     times, n_up_to, n_each = done[first], np.append(first, n), np.diff(first, append=n)
-    n_before, n_after = side_by_side(
-        lambda: np.repeat(n_up_to[np.searchsorted(times, times - 1.0)], n_each)[:-1],
-        lambda: np.repeat(n_up_to[np.searchsorted(times, times + 1.0, side="right")], n_each)[1:],
-        n_rows=n,
-    )
+    n_before = np.repeat(n_up_to[np.searchsorted(times, times - 1.0)], n_each)[:-1]
+    n_after = np.repeat(n_up_to[np.searchsorted(times, times + 1.0, side="right")], n_each)[1:]
     before = (np.arange(n - 1) - n_before) / span_before
     after = (n_after - 1 - np.arange(1, n)) / span_after
     enough_before, enough_after = span_before > 0.25, span_after > 0.25
