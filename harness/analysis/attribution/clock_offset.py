@@ -33,15 +33,10 @@ class ClockOffset(Frozen):
 def estimate_clock_offset(
     completion_s: FloatArray, pauses: Sequence[Span], *, median_service_s: float, resolution_s: float = 0.0005
 ) -> ClockOffset:
-    """Estimate the offset by the mode of (first completion after a gap - pause end), less what that one took.
-
-    When a pause ends the service goes on with what it had begun: the first answer follows as
-    soon as the next answer follows any other moment, which the gaps between answers tell.
-    Over all pauses the differences pile up at the clocks' offset.
+    """Return the offset: mode of (first completion after a gap - pause end), less the wait for an answer at any moment.
 
     Args:
-        completion_s: when each answer came, shape (n,), on the requests' clock.
-        pauses: spans on the log's clock.
+        completion_s: when each answer came, shape (n,), on the requests' clock. pauses: on the log's clock.
         median_service_s: ordinary latency without queueing.
 
     Raises:
@@ -83,11 +78,8 @@ def estimate_clock_offset(
 
 
 def _wait_for_answer_s(done: FloatArray, longest_s: float) -> float:
-    """Median time from a moment to the next answer, gaps of ``longest_s`` and more left out.
-
-    A moment falls into a gap in proportion to its length; the rest of a gap of length g is
-    longer than x with chance max(0, 1 - x / g). Solves sum(max(g - x, 0)) = sum(g) / 2 for x.
-    """
+    """Median time from a moment to the next answer: solves sum(max(g - x, 0)) = sum(g) / 2 over gaps below
+    ``longest_s``."""
     gaps = np.sort(np.diff(done))
     gaps = gaps[gaps < longest_s]
     if not len(gaps) or gaps.sum() <= 0:
@@ -156,11 +148,8 @@ def why_not_aligned(
 
 
 def wall_step_s(record: TrialRecord) -> float:
-    """Return how far the wall clock moved against the monotonic one during the trial, in seconds.
-
-    Each reading of the two is disturbed by whatever runs in between, so the middle of the first three
-    is held against the middle of the last three.
-    """
+    """Return how far the wall clock moved against the monotonic one, seconds: median of the last three readings less
+    the first."""
     readings = [record.started, *record.anchors, record.ended]
     readings += [clock for phase in record.phases for clock in (phase.start, phase.end)]
     readings.sort(key=lambda clock: clock.monotonic_s)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where every cause of a trial's peaks was looked for: what was recorded, and what was not and so is not excluded.
+"""Where every cause of a trial's peaks was looked for, and what was not recorded and so is not excluded.
 
-CPU denied by a quota, and CPU that was wanted and not there, are counters in ``machine.csv``, read twice a second. A
-moment is known to half a second, and whose wait it was is not known: a quota's is the group's, pressure and steal are
-everybody's.
+CPU denied by a quota, and CPU that was waited for, are counters in ``machine.csv``, read twice a second; whose wait it
+was is not known.
 """
 
 from __future__ import annotations
@@ -52,8 +51,7 @@ def throttling(session: SessionFolder, record: TrialRecord) -> Beside | str:
 
 
 def waiting(session: SessionFolder, record: TrialRecord, window: Span) -> tuple[Beside, ...] | str:
-    """Return how long somebody waited for a CPU between readings, of each machine of the trial, in epoch seconds; or
-    why that is not known. ``window``: what is ordinary is taken from readings within it."""
+    """Return how long somebody waited for a CPU between readings, of each machine; or why that is not known."""
     results: list[Beside] = []
     missing: list[str] = []
     for name, where in MACHINES.items():

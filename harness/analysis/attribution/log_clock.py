@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The logs of a trial's service and load generator, placed on the wall clock.
 
-A JVM's log carries wall and monotonic time and needs no help. Go's counts from the start of the runtime
-in whole milliseconds. Where the service's ``/metrics`` told of its last collection, the start follows to within
-a millisecond (``runtime_start``); else from the moment of launch, to within ``LAUNCH_TO_CLOCK_S``.
+A JVM's log carries wall time. Go's counts from the start of the runtime, which follows to a millisecond from what
+``/metrics`` told of the last collection (``runtime_start``), else from the launch to ``LAUNCH_TO_CLOCK_S``.
 """
 
 from __future__ import annotations
@@ -85,10 +84,7 @@ def generator_log(session: SessionFolder, record: TrialRecord) -> AlignedLog:
 
 
 def last_collections(session: SessionFolder, record: TrialRecord) -> tuple[LastCollection, ...]:
-    """Return what the service said of its last collection at each edge of a phase where it said anything.
-
-    Of several pods it is the first one, whose log is read.
-    """
+    """Return what the service, of several pods the first one, said of its last collection at the edges of phases."""
     known = (process_metrics(session, record, boundary.name)[:1] for boundary in record.boundaries)
     return tuple(item.last_collection for ones in known for item in ones if item.last_collection is not None)
 
@@ -130,10 +126,8 @@ def placed(
     """Put a log on the wall clock of the requests.
 
     Args:
-        launched: when the process was launched on its own machine's clock, for a log that counts from
-            its start (Go).
-        reported: what the same process said of its last collection, for the same.
-        clock: from that machine's clock to the requests'; default: they are the same.
+        launched: on the process's own machine, for a log that counts from its start (Go).
+        reported: what the process said of its last collection. clock: from that machine's clock to the requests'.
     """
     aligned = _placed_there(log, launched, reported)
     if clock is None or clock == ClockShift() or aligned.placed_within_s is None:
@@ -193,10 +187,7 @@ def _at(log: GcLog, shift_s: float, within_s: float, by: str) -> AlignedLog:
 
 
 def _begins(log: GcLog, shift_s: float) -> tuple[float, ...]:
-    """Return when each collection began: its pauses and its work beside the program carry one number.
-
-    One without a number counts only where none has any: it may be another step of a collection that is counted.
-    """
+    """Return when each collection began, by its number; steps without one count only where none has any."""
     first: dict[int, float] = {}
     unnumbered: list[float] = []
     steps = [(event.gc_id, event.start_s) for event in log.events if event.cause == "gc_pause"]
@@ -230,12 +221,7 @@ class RuntimeStart(Frozen):
 
 
 def runtime_start(log: GcLog, reported: Sequence[LastCollection]) -> RuntimeStart | None:
-    """Bound the runtime's start; ``None``: no collection stands in both, or they contradict each other.
-
-    Args:
-        log: gctrace, its collections numbered.
-        reported: what ``/metrics`` said, in any order; the same collection may be told of twice.
-    """
+    """Bound the start of gctrace's clock; ``None``: no collection stands in both, or they contradict each other."""
     by_number = {cycle.gc_id: cycle for cycle in log.cycles}
     low, high = float("-inf"), float("inf")
     seen = set()

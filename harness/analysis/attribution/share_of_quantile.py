@@ -1,15 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """By how much a quantile is lower without pauses, of the requests of all trials together; the trial is the unit.
 
-One trial has too few requests clear of every pause to tell its own p99 without them. All trials together have enough:
-1 - Q(clear requests of all trials) / Q(all requests of all trials). That is a reduction and no part of a whole: the
-clear requests are others than those that met a pause, and may be slower, so it may be negative, and an interval that
-holds 0 says that no reduction is shown. What takes time away from the same requests (``unpaused``, ``drained``) can
-only lower a quantile: those two are shares, 0 to 1, bound the reduction, and are no evidence that there is one. The
-interval leaves out one trial at a time; ``harness verify attribution`` holds its coverage.
-
-Latencies of a trial are counts in fine logarithmic bins: a million of them come to a few thousand bins, and a quantile
-read from the bins is off by half a bin at the most, whatever trials are put together.
+1 - Q(clear requests) / Q(all requests) is a reduction and may be negative. What is taken from the same requests
+(``unpaused``, ``drained``) can only lower a quantile: those two are shares, and bound it. Interval: delete-one-trial
+jackknife, whose coverage ``harness verify attribution`` holds. Latencies are counts in fine logarithmic bins.
 """
 
 from __future__ import annotations
@@ -47,12 +41,7 @@ class LatencyCounts:
 
 
 def counted(latency_s: FloatArray, step_s: float = 0.0) -> LatencyCounts:
-    """Count latencies in seconds, shape (n,), n >= 0.
-
-    Args:
-        step_s: what a tool's clock rounds to. Equal latencies are spread evenly over one step, half of it to
-            either side; without that, quantiles of a few steps would not move when a trial is left out.
-    """
+    """Count latencies in seconds, shape (n,); ties are spread evenly over ``step_s``, what a tool's clock rounds to."""
     spread = _ties_spread(latency_s, step_s) if step_s and len(latency_s) else latency_s
     bins = np.floor(np.log(np.maximum(spread, LEAST_S) / LEAST_S) / BIN_LOG).astype(np.int64)
     used, counts = np.unique(bins, return_counts=True)
@@ -66,10 +55,8 @@ def _ties_spread(latency_s: FloatArray, step_s: float) -> FloatArray:
 
 
 def pooled_and_without(trials: Sequence[LatencyCounts], quantile: float) -> tuple[float, FloatArray]:
-    """Return the quantile in seconds of all trials together, and that without each trial in turn, shape (k,).
-
-    NaN where no latency is left. The quantile is the order statistic that ``quantiles.rank`` names, to half a bin.
-    """
+    """Return the quantile in seconds of all trials, and that without each in turn, shape (k,), to half a bin; NaN:
+    none left."""
     used = np.unique(np.concatenate([trial.bins for trial in trials]))
     if not len(used):
         return float("nan"), np.full(len(trials), np.nan)
@@ -98,10 +85,10 @@ FEWEST_IN_A_TRIAL, FEWEST_TOGETHER = 15, 75
 
 @dataclass(frozen=True, kw_only=True)
 class WithoutPauses:
-    """One trial's latencies, as measured and as they would have been without pauses, three ways.
+    """One trial's latencies as measured, and without pauses.
 
-    ``clear``: of the requests that started clear of every pause and its queue drain; ``unpaused``: of all, the pauses'
-    own time taken away; ``drained``: of all, everything in a queue drain at the median.
+    ``clear``: of requests clear of every pause and queue drain; ``unpaused``: the pauses' own time taken away;
+    ``drained``: everything in a queue drain at the median.
     """
 
     measured: LatencyCounts
@@ -111,11 +98,7 @@ class WithoutPauses:
 
 
 def without_pauses(lives: RequestOverlap, step_s: float = 0.0) -> WithoutPauses:
-    """Count one trial's latencies with the service's pauses laid over its requests.
-
-    Args:
-        step_s: the load tool's resolution; ties are spread over it.
-    """
+    """Count one trial's latencies with the service's pauses laid over; ties are spread over ``step_s``."""
     return WithoutPauses(
         measured=counted(lives.latency, step_s),
         clear=counted(lives.unpaused[~lives.wake], step_s),
@@ -130,15 +113,11 @@ def pooled_share(
 ) -> Estimate:  # fmt: skip
     """Return the share of the pooled quantile that would vanish, with a delete-one-trial jackknife t interval.
 
-    The jackknife works on the logarithm of the ratio of both quantiles for ``clear`` (at most 1, negative where the
-    clear requests are slower), and on the log odds of the share for the other two ways (0 to 1).
+    On the logarithm of the ratio of both quantiles for ``clear``, on the log odds of the share for the other two ways.
+    Value ``None`` where too few requests lie beyond the quantile. No interval is ever cut.
 
     Args:
         what: the estimand in words, and whose.
-
-    Returns:
-        The estimate; ``n_requests`` are those that the quantile without pauses was read from. Value ``None``, the
-        reason in ``warnings``, where too few of them lie beyond the quantile. No interval is ever cut.
     """
     remaining: list[LatencyCounts] = [getattr(trial, way) for trial in trials]
     facts = {
@@ -199,11 +178,8 @@ def _one_bin(log_ratio: float, least: float) -> tuple[float, float]:
 
 
 def jackknifed(value: float, without: FloatArray, level: float) -> tuple[float, float]:
-    """Return the ends of the interval from a value and those without each trial in turn, shape (k,).
-
-    Student's t has k - 2 degrees of freedom: with k - 1, as for one quantile, five trials cover three points too
-    little. NaN for fewer than three trials.
-    """
+    """Return the interval from a value and those without each trial, shape (k,): t with k - 2 degrees; NaN for k <
+    3."""
     half = float(t_critical(level, len(without) - 2)) * float(np.sqrt(jackknife_variance(without)))
     return value - half, value + half
 
@@ -224,13 +200,7 @@ def _refused(sizes: Sequence[int], quantile: float, whose: str) -> str | None:
 def without_at_each_place(
     start: FloatArray, latency: FloatArray, pauses: Paused, within_s: float, step_s: float = 0.0
 ) -> tuple[WithoutPauses, ...]:
-    """Count the latencies as they would be without the service's pauses, for each place that these may have.
-
-    That is where they are thought to be and, where they are short against ``within_s``, as far off to either side.
-
-    Args:
-        within_s: how far off all pauses may be. step_s: the load tool's resolution.
-    """
+    """Count latencies without pauses, these where they are thought to be and, if short, ``within_s`` to either side."""
     lengths = [high - low for spans in pauses.values() for low, high in spans]
     known = not lengths or float(np.median(lengths)) / 2 >= within_s
     return tuple(

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Slow periods: spans in which the instance went on answering, but far too much of it was slow.
 
-A scan over windows of 5 to 100 ms. Slow requests come in clusters when latencies follow each other, so their count in a
-window is held against a beta-binomial law with the clustering that the same trial shows in its other windows.
-
-Ordinary are requests slow by themselves, independent of their neighbours, and drift: latencies that follow each other.
-An isolated slow request says nothing about drift, so each request enters the drift's law no slower than the slower of
-its two neighbours. Drift is then a Gaussian copula of order 1 over that law.
+Slow requests in windows of 5 to 100 ms are held against a beta-binomial law with the clustering of the trial's other
+windows. Requests are slow by themselves, or because the service drifts: a Gaussian copula of order 1 over a law into
+which each request enters no slower than the slower of its two neighbours.
 """
 
 from __future__ import annotations
@@ -49,11 +46,8 @@ class Law:
 
 
 class Ordinary:
-    """What is ordinary in one trial; each part is computed when it is first asked for.
-
-    Args:
-        ratio: latency over the level of its moment, in start order, shape (n,), n >= 3.
-    """
+    """What is ordinary in one trial; ``ratio``: latency over the level of its moment, in start order, shape (n,), n >=
+    3."""
 
     def __init__(self, ratio: FloatArray) -> None:
         self._ratio = ratio
@@ -88,13 +82,13 @@ class Ordinary:
     ) -> FloatArray:  # fmt: skip
         """Return the log of the chance of each group that its requests, having lasted ``reached``, all last ``needed``.
 
-        The oldest may be slow by themselves and the others because the service drifts: the chances of all such
-        divisions are added up. Arrays of shape (m,), group after group, each in start order.
+        The oldest may be slow by themselves and the others by drift: chances of all divisions are added up. Shapes
+        (m,).
 
         Args:
-            needed, reached: ratios. before: ratio of the last request sent before each that was answered by then.
-            distance: how many requests before it that was. lift: ratio that both of the last two had, at least 1.
-            edges: where each group begins, and where the last one ends, shape (g + 1,); none is empty.
+            needed, reached: ratios. before: ratio of the last request answered before each, ``distance`` requests
+            earlier.
+            lift: ratio that both of the last two had, at least 1. edges: of the groups, shape (g + 1,).
         """
         groups = [slice(*pair) for pair in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
         last = self.run.score(before)
@@ -204,9 +198,7 @@ def slow_periods(
     """Return the slow periods of one trial outside its stalls and their backlogs, in time order.
 
     Args:
-        start_s: when each request was sent, ascending, shape (n,).
-        ratio: its latency over the level of the moment, shape (n,).
-        quiet: whether it touched none of ``stalls``, shape (n,).
+        start_s: ascending, shape (n,). ratio: latency over the level of the moment. quiet: touched none of ``stalls``.
     """
     if np.count_nonzero(quiet) < _FEWEST_WINDOWS:
         return []
@@ -230,8 +222,7 @@ def slow_periods(
 
 
 class _Windows(NamedTuple):
-    """Windows of one width in which requests began: their numbers, shape (w,), and where the requests of each begin and
-    those of the last one end, shape (w + 1,)."""
+    """Windows of one width: their numbers, shape (w,), and the edges of their requests, shape (w + 1,)."""
 
     width_s: float
     number: npt.NDArray[np.int64]
@@ -302,10 +293,10 @@ class _Rest(NamedTuple):
         return (self.k + 0.5) / (self.n + 1)
 
     def clustered(self, rho: float) -> tuple[float, float] | None:
-        """Return both parameters of the beta law of each window's share of slow requests; None: it does not vary.
+        """Return the beta law of each window's share of slow requests; None: it does not vary.
 
-        How alike two requests of one window are: the larger of what the counts' excess over the binomial variance
-        shows (method of moments), and what latencies that follow each other with correlation ``rho`` imply.
+        How alike two requests of a window are: what the counts' excess over the binomial variance shows, or ``rho``
+        implies.
         """
         share = self.ordinary
         squares = self.kk - 2 * share * self.nk + share**2 * self.nn

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spans of time, the causes that pauses are told apart by, and every request's life with the pauses laid over it.
-
-A span is (begin, end) in seconds.
-"""
+"""Spans of time (begin, end) in seconds, the causes of pauses, and every request's life with the pauses laid over
+it."""
 
 from __future__ import annotations
 
@@ -57,11 +55,7 @@ def inside(events: Mapping[CauseName, Sequence[Span]], window: Span) -> Paused:
 def under_way_in(
     start: FloatArray, end: FloatArray, low: FloatArray, high: FloatArray
 ) -> npt.NDArray[np.bool_]:
-    """Return which requests were under way somewhere in one of the spans [low, high], shape (n,).
-
-    Args:
-        start, end: of each request, by start, shapes (n,). low, high: of each span, both ascending, shapes (m,).
-    """
+    """Return which requests (by start) were under way in one of the spans [low, high] (both ascending), shape (n,)."""
     # The first span that had not ended when a request began: the only one that its end has to be held against.
     places = np.searchsorted(start, high, side="right")
     return np.asarray(end >= np.repeat(np.append(low, np.inf), np.diff(places, prepend=0, append=len(start))))
@@ -78,10 +72,7 @@ _FEWEST_CLEAR = 100
 
 
 def in_wake(start: FloatArray, latency: FloatArray, paused: FloatArray, spans: Sequence[Span]) -> Mask:
-    """Return which requests started in a pause, or in the backlog behind it; spans in time order, disjoint.
-
-    Those that a pause caught are not among them: leaving them out would leave out the long ones.
-    """
+    """Return which requests started in a pause, or in the backlog behind it; those that it caught do not count."""
     behind = np.zeros(len(start), dtype=bool)
     if not spans or not len(start):
         return behind
@@ -146,8 +137,7 @@ def attribute_latency(
     A moment that several causes claim belongs to the first of them in ``ORDER``.
 
     Args:
-        connect_s: time to connect at the head of each latency, shape (n,), NaN: not known; ``None``: not recorded.
-            What goes beyond its median is the cause ``connect``.
+        connect_s: time to connect, shape (n,), NaN: not known. What goes beyond its median is the cause ``connect``.
 
     Raises:
         InputError: shapes differ, a cause is not one of ``ORDER``, a span is none, or ``connect`` is told twice.
@@ -217,7 +207,7 @@ Mask = npt.NDArray[np.bool_]
 class RequestOverlap:
     """What all quantiles share. Arrays of shape (n,), in seconds.
 
-    ``paused``: by what stopped everybody; ``unpaused``: the latency without that, and without its own connecting;
+    ``paused``: by what stopped everybody; ``unpaused``: the latency without that and without its own connecting;
     ``wake``: started in a pause, or in the backlog behind it.
     """
 

@@ -1,19 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stalls: spans in which the instance completed nothing although requests waited.
 
-The evidence is a gap between completions with the requests that were outstanding through it: each must have lasted at
-least from its start to the gap's end. Two ordinary explanations are weighed:
-
-* every one of them was slow by itself (isolated outliers, independent of each other);
-* the service was drifting slow: latencies follow each other (Gaussian copula of order 1) from the last request that was
-  answered before the gap.
-
-A gap is a stall when both together are less likely than ``ALPHA`` after Bonferroni over all gaps. The arrivals that
-really happened enter, so neither a lull nor a burst can make a stall, in an open or a closed loop. Thresholds come from
-the data of the same trial. Spans in which completions went on but far too many were slow are ``slow_period``.
-
-The shortest stall that a trial can show follows from its ordinary latency and from the short stops that the scheduler
-of a real machine makes all the time.
+Each request outstanding through a gap between completions must have lasted from its start to the gap's end. A gap is a
+stall when this is less likely than ``ALPHA`` (Bonferroni over all gaps) both if each was slow by itself and if the
+service drifted (Gaussian copula of order 1). The arrivals that really happened enter, so neither a lull nor a burst
+makes a stall, in an open or a closed loop. Thresholds come from the data of the same trial.
 """
 
 from __future__ import annotations
@@ -54,8 +45,7 @@ def detect_stalls(
     """Return the stalls and slow periods of one trial, in time order.
 
     Args:
-        start_s: when each request was sent, shape (n,), any order, seconds on any clock.
-        latency_s: how long each took, shape (n,), seconds, positive; failed requests left out.
+        start_s, latency_s: of each successful request, shape (n,), any order, seconds.
         resolution_s: the smallest step of the load generator's clock.
         alpha: chance of one false stall in the trial, > 0; above 1: how many are put up with.
 
@@ -75,10 +65,7 @@ def detect_stalls(
 def ordinary_p99(
     start_s: FloatArray, latency_s: FloatArray, events: Mapping[CauseName, Sequence[Span]]
 ) -> float:
-    """Return the 99th percentile of requests that no known pause touched; of all where none is clear.
-
-    Above zero: a tool's zero is a latency below its resolution.
-    """
+    """Return the 99th percentile of requests that no known pause touched; of all where none is clear; above 0."""
     start, latency = starts_and_latencies(start_s, latency_s)
     paused = sum(attribute_latency(start, latency, events).values(), start=np.zeros_like(latency))
     clear = latency[paused == 0]
@@ -86,10 +73,8 @@ def ordinary_p99(
 
 
 def detectability_limit(rate_per_s: float, latency_p99_s: float) -> float:
-    """Return the shortest pause in seconds that ``detect_stalls`` can be expected to see.
-
-    Below about ten blocked requests (rate x pause), or twice the 99th percentile of the
-    ordinary latency, a pause leaves no trace that chance would not; use the runtime's log.
+    """Return the shortest pause in seconds that ``detect_stalls`` can see: ten blocked requests, or twice the ordinary
+    p99.
 
     Raises:
         InputError: an argument is not positive.
@@ -161,10 +146,8 @@ class _Trial:
 
 
 class _Gaps:
-    """Gaps between completions, in time order, with the requests that were outstanding at the end of each.
-
-    ``every_s``: from one completion to the next around each gap, shape (n,).
-    """
+    """Gaps between completions with the requests outstanding at the end of each; ``every_s``: between completions
+    there."""
 
     def __init__(self, trial: _Trial, start: FloatArray, end: FloatArray, every_s: FloatArray) -> None:
         self.trial, self.start, self.end, self.every_s = trial, start, end, every_s
@@ -215,8 +198,9 @@ class _Gaps:
     def _before(
         self, waiting: npt.NDArray[np.intp], begins: npt.NDArray[np.intp]
     ) -> tuple[FloatArray, npt.NDArray[np.intp], FloatArray]:
-        """Return of each waiting request the ratio of the last one before it that did not wait, how far before that
-        was, and what the last two had. ``begins``: where the requests of each gap begin."""
+        """Return of each waiting request the ratio of the last one before it that did not wait, its distance, and what
+        the last
+        two had. ``begins``: of the requests of each gap."""
         place = np.arange(len(waiting))
         opens_run = np.append(True, np.diff(waiting) > 1)
         opens_run[begins] = True
@@ -228,10 +212,8 @@ class _Gaps:
         return last, distance, lift
 
     def stall(self, gap: int, log_p: float) -> Stall:
-        """Return the stall of a gap, from when somebody waited: one usual distance of answers before the first who did.
-
-        Users who think come back together after a stall: as long as they all think nothing is answered, nobody waits.
-        """
+        """Return the stall of a gap, from when somebody waited: one usual distance of answers before the first who
+        did."""
         waiting = self.request[self.edges[gap] : self.edges[gap + 1]]
         first_s = float(self.trial.start[waiting].min()) - float(self.every_s[gap])
         start_s, end_s = max(float(self.start[gap]), first_s), float(self.end[gap])
@@ -283,13 +265,11 @@ def shortest_visible_s(
 ) -> float | None:
     """Return the ``detectability_limit`` of one trial in seconds; ``None``: its requests began at one moment.
 
-    Requests that a known pause or a stall above the limit touched are not ordinary; shorter stalls are, because the
-    scheduler alone makes some. It is the lowest limit that agrees with itself in this way, and where the shorter stalls
-    are many, no lower than what such stalls reach by themselves (:func:`jitter_reach_s`).
+    The lowest limit that agrees with itself where requests touched by a known pause or a longer stall are not ordinary;
+    no lower than what the short stalls, if many, reach by themselves (:func:`jitter_reach_s`).
 
     Args:
-        start_s: when each request was sent, shape (n,), n > 0. latency_s: how long each took, shape (n,).
-        stalls: what ``detect_stalls`` found. known: pauses of the runtime's log, on the same clock.
+        start_s, latency_s: shape (n,), n > 0. known: pauses of the runtime's log, on the same clock.
     """
     start_s, latency_s = by_start(start_s, latency_s)
     end_s = start_s + latency_s
@@ -316,13 +296,9 @@ def shortest_visible_s(
 
 
 def jitter_reach_s(durations_s: Sequence[float], limit_s: float, window_s: float) -> float:
-    """Return which length the short stalls of a trial exceed half a time a minute, in seconds; 0: they are few.
+    """Return which length short stalls exceed half a time a minute, seconds; 0: they are few.
 
-    Their lengths beyond the shortest are taken for exponential and cut off at the limit: the mean of the whole law
-    follows from the mean of the part below it. Pauses with a cause are as a rule longer than the limit.
-
-    Args:
-        durations_s: of all stalls. limit_s: those shorter than this are jitter. window_s: length of the trial.
+    Their lengths beyond the shortest are taken for exponential, cut off at ``limit_s``. ``window_s``: of the trial.
     """
     short = np.sort([duration_s for duration_s in durations_s if duration_s < limit_s])
     if len(short) < _FEWEST_SHORT:
@@ -346,12 +322,7 @@ def _uncut_mean(seen: float, cut: float) -> float:
 
 
 def harm_of(start_s: FloatArray, latency_s: FloatArray, stalls: Sequence[Stall]) -> FloatArray:
-    """Return the seconds that each stall took from requests, shape (stalls,): beyond the median latency, of those that
-    were under way in it. A request that met two stalls counts in both.
-
-    Args:
-        start_s: when each request was sent, shape (n,). latency_s: how long each took, shape (n,).
-    """
+    """Return the seconds beyond the median that the requests under way in each stall took, shape (stalls,)."""
     if not stalls:
         return np.zeros(0)
     start, latency = by_start(start_s, latency_s)

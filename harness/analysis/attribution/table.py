@@ -45,10 +45,6 @@ def attribution_table(
 ) -> tuple[AttributionRow, ...]:
     """Return one row per variant and combination of levels, in order of appearance.
 
-    Args:
-        quantile: a name that ``attribute_trial`` was asked for; trials with too few requests beyond it do
-            not enter its shares, and the estimate says how many did.
-
     Raises:
         InputError: trials were not asked for that quantile.
     """
@@ -224,9 +220,6 @@ def share_over_trials(
     """Return the pooled share of the trials whose pauses could be laid over their requests.
 
     The interval covers all places that short pauses may have, to the same side in all trials.
-
-    Args:
-        quantile: a name that ``attribute_trial`` was asked for. what: the estimand in words, and whose.
     """
     laid = [trial for trial in group if trial.without_pauses]
     short = _short(group, len(laid))

@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pauses behind one trial's latencies: the logs of service and load generator, laid over its requests.
 
-Where pauses are shorter than what their place is known to (Go's are: its log is cut to milliseconds), every share is
-computed three times, with the pauses where they are thought to be and as far off to either side as they may be, and
-its interval covers all three. Where they could be off by more than half of the latency in question, they are not laid
-over requests: the trial says that this was refused, and how much they could explain at the most.
-
-Connecting is told by the load tool itself. A quota, a compiler and a busy machine are known to have been at work, not
-what they took. What was not recorded is said to be so, never to be nothing.
+Pauses shorter than what their place is known to (Go's) are laid where they are thought to be and as far off to either
+side as they may be; where that is more than half of the latency in question they are refused, with what they could
+explain at the most. What was not recorded is said to be so, never to be nothing.
 """
 
 from __future__ import annotations
@@ -52,8 +48,7 @@ def memory_fit(header: SessionHeader) -> MemoryFit | None:
 
 
 def memory_words(header: SessionHeader, variant: str) -> str | None:
-    """Return ``1.3x: 13 MiB`` of a heap or limit, ``as G1, 3x: 87 MiB``, ``64 MiB``, ``GOGC 100``; ``None``: nothing
-    was said of it."""
+    """Return ``1.3x: 13 MiB``, ``as G1, 3x: 87 MiB``, ``64 MiB`` or ``GOGC 100``; ``None``: nothing bounds it."""
     runtime = header.experiment.variants[variant].runtime
     fit = memory_fit(header)
     asked = None if fit is None else fit.asked.get(variant)
@@ -110,8 +105,6 @@ class TrialAttribution(Frozen):
         "too few to compare; empty: there was none, or its pauses were not aligned"
     )
     refused: str | None = Field(description="why the service's pauses were not aligned with its requests")
-    placed_within_s: float | None = Field(description="how far off the service's pauses may be")
-    placed_by: str | None = Field(description="what places them, in words")
     tail: dict[str, dict[TailCause, float | None]] = Field(
         description="quantile -> the time beyond the median of the tail taken apart by every cause known"
     )
@@ -146,8 +139,7 @@ def attribute_trial(
     """Lay the pauses of service and generator over one trial's requests and take the tail apart.
 
     Args:
-        requests: ``start_epoch_s``, ``latency_s``, ``ok``, as ``load_table`` returns them, and ``connect_s``
-            where the load tool told it.
+        requests: ``start_epoch_s``, ``latency_s``, ``ok``, and ``connect_s`` where the load tool told it.
         quantiles: name -> quantile; one with fewer than ``MIN_TAIL`` requests beyond it is left out.
 
     Raises:
@@ -199,7 +191,7 @@ def attribute_trial(
         most_share={name: _most_taken_s(spans, levels[name]) / levels[name] for name in asked if known},
         cycles_per_s=len(cycles) / (window[1] - window[0]) if known else None,
         excess={name: excess_in_spans(start, latency, cycles, quantile=q) for name, q in met}, refused=refused,
-        placed_within_s=within_s, placed_by=service.placed_by, without_pauses=without, quantiles=dict(quantiles),
+        without_pauses=without, quantiles=dict(quantiles),
         tail={name: tail_shares(lives, q) for name, q in asked.items()},
         most_beside={name: _most(lives, beside, quantile=q) for name, q in asked.items()},
         sources={cause: sources[cause] for cause in ORDER}, events=events, warnings=(*service.warnings, *notes),

@@ -105,7 +105,8 @@ class AuditedTrial:
 def number_of(trial: AuditedTrial, column: str) -> float | None:
     """Return a cell of the trial's row; ``None``: the table has no such column, or no number there."""
     value = trial.row.get(column)
-    return None if value is None or pd.isna(value) else float(value)  # type: ignore[arg-type, call-overload]  # a cell of a table: a number or NaN
+    return None if value is None or pd.isna(value) else float(value)  # type: ignore[arg-type, call-overload]  # a cell
+    of a table: a number or NaN
 
 
 _ABSENT = "it is not in the table"
