@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from pydantic import Field
 
 from harness.analysis.attribution.spans import Paused, Span
 from harness.errors import InputError
@@ -25,8 +24,8 @@ SEARCH_S = 5.0
 class ClockOffset(Frozen):
     """Requests' clock minus the log's clock."""
 
-    offset_s: float | None = Field(default=None, description="None: cannot be told from these data")
-    supports_attribution: bool = Field(default=False, description="|offset| is at most half the median pause")
+    offset_s: float | None = None  # None: cannot be told from these data
+    supports_attribution: bool = False  # |offset| is at most half the median pause
     why: str
 
 

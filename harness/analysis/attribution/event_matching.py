@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
 import numpy as np
-from pydantic import Field
 
 from harness.analysis.attribution.slow_periods import Stall, under_way_in_each
 from harness.analysis.attribution.spans import ORDER, CauseName, Span, attribute_latency
@@ -50,7 +49,7 @@ class Coincidence(Frozen):
 
     n_matched: int
     expected_by_chance: float
-    p_value: float | None = Field(description="one-sided; None: one list is empty, nothing can be said")
+    p_value: float | None  # one-sided; None: one list is empty, nothing can be said
 
 
 def match_events(detected: Sequence[Span], truth: Sequence[Span], *, tolerance_s: float) -> Matching:
@@ -128,8 +127,8 @@ class Beside(Frozen):
 
     cause: CauseName
     spans: tuple[Span, ...]
-    lost_s: tuple[float, ...] = Field(description="how much of each span can have been lost, at the most")
-    words: str = Field(description="what was read, and how finely it is known")
+    lost_s: tuple[float, ...]  # how much of each span can have been lost, at the most
+    words: str  # what was read, and how finely it is known
 
 
 def most_lost_s(start_s: FloatArray, latency_s: FloatArray, beside: Beside) -> FloatArray:

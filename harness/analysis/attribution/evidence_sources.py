@@ -11,7 +11,6 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
 
 from harness.analysis.attribution.event_matching import Beside
 from harness.analysis.attribution.log_clock import AlignedLog, clock_shift
@@ -144,7 +143,7 @@ class Source(Frozen):
     """Where a cause was looked for. Not ``recorded``: it may have been at work all the same."""
 
     recorded: bool
-    words: str = Field(description="what was read, and how finely it is known; or why there is nothing")
+    words: str  # what was read, and how finely it is known; or why there is nothing
 
 
 def beside_sources(

@@ -11,7 +11,6 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import Field
 
 from harness.analysis.attribution.spans import CauseName, Paused, Span, joined
 from harness.analysis.tables.runtime_columns import process_metrics
@@ -32,14 +31,10 @@ class AlignedLog(Frozen):
 
     collector: str | None
     events: Paused
-    cycles: tuple[Span, ...] = Field(
-        default=(), description="when the collector worked beside the program, joined, in time order"
-    )
-    collections: tuple[float, ...] = Field(
-        default=(), description="when each collection's first step began, beside the program or not"
-    )
-    placed_within_s: float | None = Field(description="how far off any of them may be, to either side")
-    placed_by: str | None = Field(default=None, description="what places them, in words")
+    cycles: tuple[Span, ...] = ()  # when the collector worked beside the program, joined, in time order
+    collections: tuple[float, ...] = ()  # when each collection's first step began, beside the program or not
+    placed_within_s: float | None  # how far off any of them may be, to either side
+    placed_by: str | None = None  # what places them, in words
     refused: str | None = None
     warnings: tuple[str, ...] = ()
 
@@ -215,9 +210,9 @@ _SOONEST_S, _LATEST_S = -2e-3, 5.0
 class RuntimeStart(Frozen):
     """The wall-clock time at which the runtime's own clock began to count, in epoch seconds."""
 
-    epoch_s: float = Field(description="the middle of what is possible")
-    within_s: float = Field(description="half the width of what is possible")
-    n_collections: int = Field(description="how many collections both sides told of")
+    epoch_s: float  # the middle of what is possible
+    within_s: float  # half the width of what is possible
+    n_collections: int  # how many collections both sides told of
 
 
 def runtime_start(log: GcLog, reported: Sequence[LastCollection]) -> RuntimeStart | None:

@@ -15,7 +15,6 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import scipy  # loads its slow submodules when they are first used
-from pydantic import Field
 
 from harness.formats.arrays import FloatArray
 from harness.model import Frozen
@@ -172,8 +171,8 @@ class Stall(Frozen):
     start_s: float
     end_s: float
     kind: Literal["stall", "slow_period"]
-    n_requests: int = Field(description="requests that waited through it, or were slow in it")
-    log_p: float = Field(description="natural logarithm of its chance under the ordinary explanations")
+    n_requests: int  # requests that waited through it, or were slow in it
+    log_p: float  # natural logarithm of its chance under the ordinary explanations
 
     @property
     def duration_s(self) -> float:

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from pydantic import Field
 
 from harness.analysis.attribution.evidence_sources import SERVICE_CAUSES
 from harness.analysis.attribution.share_of_quantile import Way, over_all_places, pooled_share
@@ -26,11 +25,9 @@ class AttributionRow(Frozen):
     label: str
     levels: dict[str, str]
     n_trials: int
-    n_refused: int = Field(description="trials whose pauses could not be aligned with their requests")
-    memory: str | None = Field(description="what bounded it, in words; of several sessions the last one's")
-    numbers: dict[str, Estimate] = Field(
-        description="those of ``_NUMBERS`` and ``_SHARES``, over trials; value None: see the warnings"
-    )
+    n_refused: int  # trials whose pauses could not be aligned with their requests
+    memory: str | None  # what bounded it, in words; of several sessions the last one's
+    numbers: dict[str, Estimate]  # those of ``_NUMBERS`` and ``_SHARES``, over trials; value None: see the warnings
 
 
 #: What the load tool itself tells of its requests.

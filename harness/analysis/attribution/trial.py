@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from pydantic import Field, InstanceOf
+from pydantic import InstanceOf
 
 from harness.analysis.attribution.attribute import MIN_TAIL, TailCause, excess_in_spans, tail_shares
 from harness.analysis.attribution.clock_offset import why_not_aligned
@@ -77,50 +77,40 @@ QUANTILES: Mapping[str, float] = {"p99": 0.99, "p99.9": 0.999}
 class TrialAttribution(Frozen):
     """One trial's latency tail and the pauses behind it. ``None``: cannot be said, ``refused`` tells why."""
 
-    trial: str = Field(description="experiment/session/trial")
+    trial: str  # experiment/session/trial
     variant: str
     label: str
     levels: dict[str, str]
     block: int
     collector: str | None
-    n_requests: int = Field(description="answered correctly")
-    window: Span = Field(description="first request to last answer, epoch seconds")
-    memory: str | None = Field(description="what bounded it, in words, such as 1.3x: 13 MiB")
-    rss_bytes: int | None = Field(description="the service's resident memory when the load was over")
-    latency_s: dict[str, float] = Field(description="p50 and those of ``QUANTILES`` that may be said")
-    detectability_s: float = Field(description="shorter pauses leave no trace in the latencies alone")
-    n_pauses: int | None = Field(description="of the service within the window; None: its log is not known")
+    n_requests: int  # answered correctly
+    window: Span  # first request to last answer, epoch seconds
+    memory: str | None  # what bounded it, in words, such as 1.3x: 13 MiB
+    rss_bytes: int | None  # the service's resident memory when the load was over
+    latency_s: dict[str, float]  # p50 and those of ``QUANTILES`` that may be said
+    detectability_s: float  # shorter pauses leave no trace in the latencies alone
+    n_pauses: int | None  # of the service within the window; None: its log is not known
     paused_s: float | None
     longest_pause_s: float | None
-    median_pause_s: float | None = Field(description="None: there was no pause, or its log is not known")
-    n_collections: int | None = Field(description="begun within the window, beside the program or not")
-    most_share: dict[str, float] = Field(
-        description="quantile -> what pauses can have taken from it themselves, wherever they fell"
-    )
-    cycles_per_s: float | None = Field(
-        description="how often the service's collector worked beside it; None: its log is not known"
-    )
-    excess: dict[str, float | None] = Field(
-        description="quantile -> share of its requests that come with a collection at work beside the program; None: "
-        "too few to compare; empty: there was none, or its pauses were not aligned"
-    )
-    refused: str | None = Field(description="why the service's pauses were not aligned with its requests")
-    tail: dict[str, dict[TailCause, float | None]] = Field(
-        description="quantile -> the time beyond the median of the tail taken apart by every cause known"
-    )
-    without_pauses: tuple[InstanceOf[WithoutPauses], ...] = Field(
-        description="latencies counted for the pool of all trials, the service's pauses where they are thought to be "
-        "and then, where that matters, as far off as they may be to either side; empty: refused"
-    )
-    quantiles: dict[str, float] = Field(description="name -> quantile, all that were asked for")
-    most_beside: dict[str, dict[CauseName, float]] = Field(
-        description="quantile -> cause of ``BESIDE`` -> the largest share that it can have taken of the time by which "
-        "the tail exceeds the median, out of what is unexplained; a cause that was not recorded is missing"
-    )
-    sources: dict[CauseName, Source] = Field(
-        description="where each cause of ``ORDER`` was looked for, recorded or not"
-    )
-    events: Paused = Field(description="what was aligned with the requests, within the window")
+    median_pause_s: float | None  # None: there was no pause, or its log is not known
+    n_collections: int | None  # begun within the window, beside the program or not
+    most_share: dict[str, float]  # quantile -> what pauses can have taken from it themselves, wherever they fell
+    cycles_per_s: float | None  # how often the service's collector worked beside it; None: its log is not known
+    #: quantile -> share of its requests that come with a collection at work beside the program; None: too few
+    #: to compare; empty: there was none, or its pauses were not aligned
+    excess: dict[str, float | None]
+    refused: str | None  # why the service's pauses were not aligned with its requests
+    #: quantile -> the time beyond the median of the tail taken apart by every cause known
+    tail: dict[str, dict[TailCause, float | None]]
+    #: latencies counted for the pool of all trials, the service's pauses where they are thought to be and then,
+    #: where that matters, as far off as they may be to either side; empty: refused
+    without_pauses: tuple[InstanceOf[WithoutPauses], ...]
+    quantiles: dict[str, float]  # name -> quantile, all that were asked for
+    #: quantile -> cause of ``BESIDE`` -> the largest share that it can have taken of the time by which the tail
+    #: exceeds the median, out of what is unexplained; a cause that was not recorded is missing
+    most_beside: dict[str, dict[CauseName, float]]
+    sources: dict[CauseName, Source]  # where each cause of ``ORDER`` was looked for, recorded or not
+    events: Paused  # what was aligned with the requests, within the window
     warnings: tuple[str, ...] = ()
 
     @property

@@ -60,10 +60,9 @@ class TimeBetween(Frozen):
 
     between_s: float = Field(ge=0)
     n_gaps: int = Field(ge=1)
-    early_share: float = Field(
-        description="requests that began before any user was free by more than the resolution; large where users "
-        "began earlier than the ramp says, or answer times are too long"
-    )
+    #: requests that began before any user was free by more than the resolution; large where users began earlier
+    #: than the ramp says, or answer times are too long
+    early_share: float
 
 
 def time_between(

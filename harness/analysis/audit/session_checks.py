@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import scipy  # loads its slow submodules when they are first used
-from pydantic import Field
 
 from harness.analysis.stats import intervals
 from harness.analysis.stats.aa_noise import AANoise, aa_noise
@@ -74,14 +73,11 @@ class EqualArms(Frozen):
     """Equal trials dealt into two arms again and again: how often a method sees a difference that is not there."""
 
     metric: str
-    blocked: Estimate = Field(
-        description="share of deals within blocks in which the paired interval excludes one"
-    )
-    ordered: Estimate = Field(
-        description="first half of the session over its second half: what measuring one variant after the "
-        "other would have said of two equal ones"
-    )
-    spread: Estimate = Field(description="coefficient of variation over equal trials")
+    blocked: Estimate  # share of deals within blocks in which the paired interval excludes one
+    #: first half of the session over its second half: what measuring one variant after the other would have
+    #: said of two equal ones
+    ordered: Estimate
+    spread: Estimate  # coefficient of variation over equal trials
     n_trials: int
     n_blocks: int
 

@@ -14,7 +14,6 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
 
 from harness.analysis.audit.closed_loop import TimeBetween, closed_loop_per_s, time_between
 from harness.analysis.stats.quantiles import rank
@@ -40,7 +39,7 @@ class TrialCheck(Frozen):
     result: Result
     expected: float | None = None
     found: float | None = None
-    why: str = Field(default="", description="why it could not be made; of a failure, both numbers")
+    why: str = ""  # why it could not be made; of a failure, both numbers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,8 +104,7 @@ class AuditedTrial:
 def number_of(trial: AuditedTrial, column: str) -> float | None:
     """Return a cell of the trial's row; ``None``: the table has no such column, or no number there."""
     value = trial.row.get(column)
-    return None if value is None or pd.isna(value) else float(value)  # type: ignore[arg-type, call-overload]  # a cell
-    of a table: a number or NaN
+    return None if value is None or pd.isna(value) else float(value)  # type: ignore[arg-type, call-overload]  # a cell of a table: a number or NaN
 
 
 _ABSENT = "it is not in the table"

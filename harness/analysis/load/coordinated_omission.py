@@ -14,7 +14,6 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import scipy  # loads its slow submodules when they are first used
-from pydantic import Field
 
 from harness.analysis.attribution.slow_periods import Stall
 from harness.analysis.attribution.stalls import detect_stalls
@@ -124,20 +123,12 @@ class OmissionCheck(Frozen):
     """Whether requests are missing because their senders were waiting, and what the tail is with them."""
 
     loop: Literal["open", "closed", "cannot say"]
-    flagged: bool = Field(
-        description="latencies leave out what was never sent; do not read them as a service's tail"
-    )
+    flagged: bool  # latencies leave out what was never sent; do not read them as a service's tail
     evidence: tuple[str, ...]
-    users: int | None = Field(
-        default=None, description="given, or the most that ever waited at once where that stopped all sending"
-    )
-    interval_s: float | None = Field(
-        description="expected time between two requests of one user; None: users unknown"
-    )
-    measured_s: dict[str, float] = Field(description="p50, p99, p99.9 as measured")
-    corrected_s: dict[str, float] | None = Field(
-        description="the same with the expected interval's missing requests"
-    )
+    users: int | None = None  # given, or the most that ever waited at once where that stopped all sending
+    interval_s: float | None  # expected time between two requests of one user; None: users unknown
+    measured_s: dict[str, float]  # p50, p99, p99.9 as measured
+    corrected_s: dict[str, float] | None  # the same with the expected interval's missing requests
     n_added: int
     warnings: tuple[str, ...] = ()
 

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from pydantic import Field
 
 from harness.analysis.stats.effects import effect_size_ci
 from harness.analysis.stats.intervals import nothing
@@ -30,16 +29,11 @@ class AANoise(Frozen):
 
     metric: str
     ratio: Estimate
-    noise: float | None = Field(
-        default=None,
-        description="the smallest margin at which the reference is equivalent to itself (90 % interval)",
-    )
+    noise: float | None = None  # the smallest margin at which the reference is equivalent to itself (90 % interval)
     n_blocks: int
     warnings: tuple[str, ...]
-    elsewhere: str | None = Field(
-        default=None,
-        description="where the pairs were made, in words, if not in the cell that is spoken of; None: there",
-    )
+    #: where the pairs were made, in words, if not in the cell that is spoken of; None: there
+    elsewhere: str | None = None
 
 
 class PairNoise(Frozen):

@@ -66,7 +66,7 @@ class WithOthers(Frozen):
     """The ratio with the trials that a comparison leaves out for their age."""
 
     ratio: Estimate
-    equivalence: Estimate = Field(description="the ratio with the 90 % interval of the equivalence test")
+    equivalence: Estimate  # the ratio with the 90 % interval of the equivalence test
     n_blocks: int
 
 
@@ -75,44 +75,33 @@ class Comparison(Frozen):
 
     variant: str
     reference: str
-    levels: dict[str, str] = Field(description="the columns of ``by`` with their values")
+    levels: dict[str, str]  # the columns of ``by`` with their values
     metric: str
-    ratio: Estimate = Field(description="variant over reference: paired log-t over blocks, 95 %")
-    hodges_lehmann: Estimate = Field(description="the same, moved little by a few slow trials")
-    equivalence: Estimate = Field(description="the ratio with the 90 % interval of the equivalence test")
-    margin: float | None = Field(
-        description="what counts as negligible, never below the noise; None: nothing can be called equivalent"
-    )
-    why_not_equivalent: str | None = Field(
-        default=None, description="why nothing can be called equivalent; None: something can"
-    )
-    noise: AANoise = Field(description="the reference against itself, in this cell or elsewhere")
-    p_value: float | None = Field(description="sign flips over blocks; None below 5 blocks")
-    p_adjusted: float | None = Field(
-        description="over the family of this call: Holm or Benjamini-Hochberg; None where so few blocks and so "
-        "many comparisons allow none below .05 for sure"
-    )
+    ratio: Estimate  # variant over reference: paired log-t over blocks, 95 %
+    hodges_lehmann: Estimate  # the same, moved little by a few slow trials
+    equivalence: Estimate  # the ratio with the 90 % interval of the equivalence test
+    margin: float | None  # what counts as negligible, never below the noise; None: nothing can be called equivalent
+    why_not_equivalent: str | None = None  # why nothing can be called equivalent; None: something can
+    noise: AANoise  # the reference against itself, in this cell or elsewhere
+    p_value: float | None  # sign flips over blocks; None below 5 blocks
+    #: over the family of this call: Holm or Benjamini-Hochberg; None where so few blocks and so many
+    #: comparisons allow none below .05 for sure
+    p_adjusted: float | None
     family: Family
-    n_family: int = Field(default=1, description="comparisons that the p-value is adjusted over")
+    n_family: int = 1  # comparisons that the p-value is adjusted over
     verdict: Verdict
     grade: Grade
     n_blocks: int
-    n_excluded: int = Field(description="trials of both arms left out, by outcome or exclusion")
+    n_excluded: int  # trials of both arms left out, by outcome or exclusion
     warnings: tuple[str, ...]
-    not_about: str | None = Field(
-        default=None, description="what else the ratio speaks of: bound by the generator (9 of 10 trials)"
-    )
-    alike_by: str | None = Field(
-        default=None,
-        description="what else than the services makes both alike: a part of the latency that is the load tool's",
-    )
+    not_about: str | None = None  # what else the ratio speaks of: bound by the generator (9 of 10 trials)
+    #: what else than the services makes both alike: a part of the latency that is the load tool's
+    alike_by: str | None = None
     bound_by: dict[str, int] = Field(
         default_factory=dict, description="what bounded the trials of both arms -> how many of them"
     )
-    ages: Ages | None = Field(
-        default=None, description="of both arms; None: the metric has no age, or the tables do not say"
-    )
-    beside: WithOthers | None = Field(default=None, description="None: no trial was left out for its age")
+    ages: Ages | None = None  # of both arms; None: the metric has no age, or the tables do not say
+    beside: WithOthers | None = None  # None: no trial was left out for its age
 
     @property
     def about_services(self) -> bool:

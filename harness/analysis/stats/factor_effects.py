@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
 
 from harness.analysis.stats.about_services import COLUMNS, not_about_services
 from harness.analysis.stats.ages import AGE_COLUMNS
@@ -41,19 +40,14 @@ CellName = tuple[str, ...]
 class Interaction(Frozen):
     """Two levels of two factors against their references: how much one changes the other's ratio."""
 
-    levels: dict[str, str] = Field(description="factor -> level")
-    against: dict[str, str] = Field(description="factor -> the level that it is against")
-    ratio: Estimate = Field(description="a ratio of ratios, over blocks; value None: its warnings say why")
-    n_blocks: int = Field(default=0, description="blocks that hold every cell of the contrast")
-    p_value: float | None = Field(default=None, description="sign flips over blocks; None below 5 blocks")
-    p_adjusted: float | None = Field(
-        default=None, description="Benjamini-Hochberg over all interactions, where so few blocks tell"
-    )
-    shown: bool | None = Field(
-        default=None,
-        description="the interval leaves out 1, and so does the adjusted p; None: it cannot be said",
-    )
-    not_about: str | None = Field(default=None, description="what else than the services the ratio speaks of")
+    levels: dict[str, str]  # factor -> level
+    against: dict[str, str]  # factor -> the level that it is against
+    ratio: Estimate  # a ratio of ratios, over blocks; value None: its warnings say why
+    n_blocks: int = 0  # blocks that hold every cell of the contrast
+    p_value: float | None = None  # sign flips over blocks; None below 5 blocks
+    p_adjusted: float | None = None  # Benjamini-Hochberg over all interactions, where so few blocks tell
+    shown: bool | None = None  # the interval leaves out 1, and so does the adjusted p; None: it cannot be said
+    not_about: str | None = None  # what else than the services the ratio speaks of
 
 
 def interactions(trials: pd.DataFrame, metric: str, factors: Sequence[str]) -> tuple[Interaction, ...]:

@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 import scipy  # loads its slow submodules when they are first used
 from numpy.typing import ArrayLike
-from pydantic import Field
 
 from harness.analysis.stats.inputs import Floats, arms, fraction
 from harness.analysis.stats.intervals import CONSTANT, nothing, t_critical
@@ -46,7 +45,7 @@ class Detectable(Frozen):
     """What a session of ``n_blocks`` blocks tells of one pair."""
 
     n_blocks: int
-    ratio: Estimate = Field(description="at least 1; a ratio below 1 is told from its inverse on")
+    ratio: Estimate  # at least 1; a ratio below 1 is told from its inverse on
 
 
 class PowerCurve(Frozen):
@@ -54,8 +53,8 @@ class PowerCurve(Frozen):
 
     variant: str
     reference: str
-    twice: bool = Field(description="the reference against its own duplicate")
-    sd_log_ratio: float | None = Field(description="within blocks; None: too few pairs")
+    twice: bool  # the reference against its own duplicate
+    sd_log_ratio: float | None  # within blocks; None: too few pairs
     n_pairs: int
     smallest: tuple[Detectable, ...]
 

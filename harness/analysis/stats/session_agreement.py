@@ -296,9 +296,7 @@ class BetweenSessions(Frozen):
     """The mean ratio over sessions, the range of the ratio in another session, and how much sessions differ."""
 
     mean: Estimate
-    predicted: Estimate = Field(
-        description="value: the mean; interval: of a ratio measured in another session"
-    )
+    predicted: Estimate  # value: the mean; interval: of a ratio measured in another session
     tau: float = Field(ge=0, description="standard deviation of the sessions' true log ratios")
     i2: float = Field(
         ge=0, le=1, description="share of the variance between sessions that their own errors do not make"

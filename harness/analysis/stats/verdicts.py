@@ -16,7 +16,6 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pydantic import Field
 
 from harness.analysis.stats.inputs import Floats, arms
 from harness.errors import InputError
@@ -69,15 +68,10 @@ class Decision(Frozen):
     """What a comparison says, and what may be printed beside it."""
 
     verdict: Verdict
-    margin: float | None = Field(
-        description="what counts as negligible, as a share; None: nothing can be called equivalent here"
-    )
-    why_not_equivalent: str | None = Field(
-        description="why nothing can be called equivalent; None: something can"
-    )
-    p_adjusted: float | None = Field(
-        description="adjusted over its family; None where no adjusted p of so few blocks is below .05 for sure"
-    )
+    margin: float | None  # what counts as negligible, as a share; None: nothing can be called equivalent here
+    why_not_equivalent: str | None  # why nothing can be called equivalent; None: something can
+    #: adjusted over its family; None where no adjusted p of so few blocks is below .05 for sure
+    p_adjusted: float | None
 
     @property
     def band(self) -> tuple[float, float] | None:

@@ -9,7 +9,6 @@ from typing import IO
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
 
 from harness.analysis.tables.bound import AroundIt, Asked, Connections, Part, Seen, what_bounds
 from harness.analysis.tables.resource_columns import (
@@ -32,8 +31,8 @@ _COLUMNS = ("epoch_s", *_STATES, "n_waiting_for_lock", "deadlocks", "xact_commit
 class DatabaseUse(Frozen):
     """Connections of one trial under load. The server was asked twice a second: shorter peaks go unseen."""
 
-    most_connections: int = Field(description="open at once, whatever they did")
-    most_active: int = Field(description="executing a statement at once")
+    most_connections: int  # open at once, whatever they did
+    most_active: int  # executing a statement at once
 
 
 def read_database(stream: IO[bytes]) -> pd.DataFrame:

@@ -19,7 +19,6 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 import scipy  # loads its slow submodules when they are first used
-from pydantic import Field
 
 from harness.analysis.warmup.level_shifts import ShiftModel, select, shift_path
 from harness.errors import InputError
@@ -233,15 +232,11 @@ class WarmUp(Frozen):
     """The class of one trial, with what it rests on."""
 
     kind: SteadyState
-    steady_from: int | None = Field(
-        default=None, description="first window of the steady state; None when there is none"
-    )
-    changepoints: tuple[int, ...] = Field(default=(), description="first window of each new level, ascending")
+    steady_from: int | None = None  # first window of the steady state; None when there is none
+    changepoints: tuple[int, ...] = ()  # first window of each new level, ascending
     segments: tuple[Segment, ...] = ()
-    rho: float | None = Field(default=None, description="correlation of neighbouring windows within segments")
-    smallest_step: float | None = Field(
-        default=None, description="step between two halves seen every second time, in the unit of the series"
-    )
+    rho: float | None = None  # correlation of neighbouring windows within segments
+    smallest_step: float | None = None  # step between two halves seen every second time, in the unit of the series
     warnings: tuple[str, ...] = ()
 
 

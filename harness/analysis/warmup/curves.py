@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
 
 from harness.analysis.stats.intervals import nothing
 from harness.analysis.stats.summaries import mean_within
@@ -161,12 +160,12 @@ MIN_COLD_WINDOWS = 20
 class WarmUpCurve(Frozen):
     """One trial's mean latency over time, and what its levels do."""
 
-    trial: str = Field(description="experiment/session/trial")
+    trial: str  # experiment/session/trial
     variant: str
     label: str
     block: int
-    at_s: tuple[float, ...] = Field(description="middle of each window, seconds since the first request")
-    latency_s: tuple[float, ...] = Field(description="mean latency of each window")
+    at_s: tuple[float, ...]  # middle of each window, seconds since the first request
+    latency_s: tuple[float, ...]  # mean latency of each window
     requests_a_window: int
     found: WarmUp
 
@@ -192,10 +191,8 @@ class WarmUpRow(Frozen):
     label: str
     n_trials: int
     classes: dict[SteadyState, int]
-    steady_from_s: Estimate = Field(description="over the trials that have a steady state")
-    cold_ratio: Estimate = Field(
-        description="latency of the first tenth of the requests over the second half"
-    )
+    steady_from_s: Estimate  # over the trials that have a steady state
+    cold_ratio: Estimate  # latency of the first tenth of the requests over the second half
 
 
 def warm_up_curve(
