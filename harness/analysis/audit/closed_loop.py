@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The law of a closed loop, and how long users wait inside the load generator between an answer and their next request.
 
-No generator counts that wait among its latencies, and beside a service on the same cores it can be most of a user's
-time. Rows rarely say which user sent a request, so users are put together again: whoever has been free the
-longest sends next, which is the order in which an operating system serves threads that wait for a core.
+Users are put together from the requests: whoever has been free the longest sends next, as threads that wait for a core.
 """
 
 from __future__ import annotations
@@ -28,14 +26,10 @@ def closed_loop_per_s(
     think_time_s: float = 0.0,
     between_s: float = 0.0,
 ) -> float:
-    """Return the throughput that follows from a closed plan, in requests per second.
-
-    ``users`` start evenly over ``ramp_up_s`` and each sends ``loops`` requests, waiting for the answer and for
-    ``think_time_s``, and then for the generator to get round to sending: N L / (R (N-1)/N + L (RT + think + between)).
+    """Return the throughput of a closed plan, 1/s: N L / (R (N-1)/N + L (RT + think + between)).
 
     Args:
-        between_s: mean time from an answer to the same user's next request beyond ``think_time_s``
-            (:func:`time_between`), which is in none of the generator's latencies; 0: not known.
+        between_s: mean time from an answer to the same user's next request beyond ``think_time_s``; 0: not known.
 
     Raises:
         InputError: no users or loops, a negative time, or nothing that takes any time.
@@ -77,9 +71,8 @@ def time_between(
     """Return the mean time between an answer and the same user's next request; ``None``: no user sent a second one.
 
     Args:
-        start_s, latency_s: of every request of the load, wrong answers too, shapes (n,), any order.
-        users: who start evenly over ``ramp_up_s`` from the first request on.
-        requests_each: after so many a user is done; ``None``: all go on to the end.
+        start_s, latency_s: of every request, wrong answers too, shapes (n,), any order.
+        users: who start evenly over ``ramp_up_s``. requests_each: after so many a user is done; ``None``: none is.
         resolution_s: of the tool: a request may seem to begin before the answer that it waited for.
 
     Raises:

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Is a session to be trusted? Equal against equal, and whether a metric followed the speed of the machine's CPUs.
-
-The reference stands beside its duplicate, and equal trials are dealt into two arms. A line goes through the points of
-several groups, each relative to its own mean: one slope for all of them. Arithmetic: ``trial_checks``.
-"""
+"""Is a session to be trusted? Equal against equal, and whether a metric followed the speed of the machine's CPUs."""
 
 from __future__ import annotations
 
@@ -34,13 +30,8 @@ def leading_metric(trials: pd.DataFrame) -> str:
 
 
 def equal_cells(trials: pd.DataFrame, factors: Sequence[str]) -> tuple[tuple[dict[str, str], AANoise], ...]:
-    """Return the levels of each cell, and the reference against its duplicate there: a difference is a false alarm.
-
-    Cells with fewer than ``FEWEST_PAIRS`` blocks that hold both are left out.
-
-    Raises:
-        InputError: a column is missing.
-    """
+    """Return the levels of each cell and the reference over its duplicate there, where ``FEWEST_PAIRS`` blocks hold
+    both."""
     metric = leading_metric(trials)
     cells = [(levels, aa_noise(cell, metric)) for levels, cell in _by(_usable(trials, metric), factors)]
     return tuple((levels, noise) for levels, noise in cells if noise.n_blocks >= FEWEST_PAIRS)
@@ -84,9 +75,6 @@ class EqualArms(Frozen):
 
 def equal_arms(trials: pd.DataFrame, metric: str, *, level: float = 0.95, seed: int = 0) -> EqualArms:
     """Deal trials that differ in nothing but their name into two arms, within blocks, and count false alarms.
-
-    Args:
-        trials: of one experiment whose variants are all equal (``aa``), duplicates included.
 
     Raises:
         InputError: no such column, or fewer than ``FEWEST_EQUAL`` trials.
@@ -161,7 +149,8 @@ class Slope:
 def slope_within(
     x: Floats, y: Floats, groups: np.ndarray[tuple[int, ...], np.dtype[np.object_]], *, level: float = 0.95
 ) -> Slope | None:
-    """Return the common slope of ``y`` over ``x`` within groups, all of shape (n,), as of an analysis of covariance.
+    """Return the common slope of ``y`` over ``x`` within groups, shapes (n,), with its t interval (analysis of
+    covariance).
 
     ``None``: fewer than ``FEWEST_DEGREES`` degrees of freedom are left, or no group has two different values of ``x``.
     """
@@ -186,9 +175,9 @@ def _centred(values: Floats, groups: np.ndarray[tuple[int, ...], np.dtype[np.obj
 class SpeedResponse:
     """A metric against the CPU time of the fixed calculation, trial by trial.
 
-    ``trials``: those with a reading, excluded for their speed or kept, with two columns more: ``slower``, that CPU time
-    over that of the session's faster trials, and ``relative``, the metric over the median of its variant's kept ones.
-    ``elasticity``: by how many percent the metric changes where that CPU time is one percent longer.
+    ``trials``: with a reading, excluded for their speed or kept, and two columns more: ``slower``, that CPU time over
+    that
+    of the session's faster trials, and ``relative``, the metric over the median of its variant's kept ones.
     """
 
     trials: pd.DataFrame
@@ -197,13 +186,11 @@ class SpeedResponse:
 
 
 def speed_response(trials: pd.DataFrame, metric: str, *, level: float = 0.95) -> SpeedResponse | None:
-    """Return how a metric followed the speed of the service's CPUs; ``None``: their speed was not read.
-
-    The elasticity is the slope of the logarithms within variants. Trials that were excluded for their speed are what it
-    is best told from, so they count here.
+    """Return how a metric followed the speed of the service's CPUs: slope of logarithms within variants; ``None``: not
+    read.
 
     Args:
-        trials: of one session under one load, excluded ones too.
+        trials: of one session under one load; those excluded for their speed count here.
     """
     known = trials[(~trials["excluded"].astype(bool) | at_other_speed(trials)) & trials[SERVICE].notna()]
     known = known[known[metric] > 0]

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Does the arithmetic of one measured trial hold together? Totals, ratios, Little's law, and the law of its load.
 
-What is compared was computed in different ways: the row of the table against single requests, the record
-against the plan, the plan against both. A check that cannot be made says why and is neither held nor failed.
+What is compared was computed in different ways. A check that cannot be made says why and is neither held nor failed.
 """
 
 from __future__ import annotations
@@ -87,11 +86,8 @@ class AuditedTrial:
 
     @cached_property
     def between(self) -> TimeBetween | None:
-        """What users waited inside the generator; ``None``: it cannot be told, or nobody sent a second request.
-
-        Raises:
-            InputError: more requests than these users send.
-        """
+        """What users waited inside the generator; ``None``: it cannot be told. Raises InputError for more requests
+        than theirs."""
         (each, _), requests, profile = self.requests_each, self.requests, self.profile
         if requests is None or each is None or not isinstance(profile, ClosedLoad):
             return None
@@ -104,7 +100,8 @@ class AuditedTrial:
 def number_of(trial: AuditedTrial, column: str) -> float | None:
     """Return a cell of the trial's row; ``None``: the table has no such column, or no number there."""
     value = trial.row.get(column)
-    return None if value is None or pd.isna(value) else float(value)  # type: ignore[arg-type, call-overload]  # a cell of a table: a number or NaN
+    # a cell of a table: a number or NaN
+    return None if value is None or pd.isna(value) else float(value)  # type: ignore[arg-type, call-overload]
 
 
 _ABSENT = "it is not in the table"
@@ -160,10 +157,8 @@ def _closed(trial: AuditedTrial) -> Iterator[TrialCheck]:
 
 
 def _law(trial: AuditedTrial, profile: ClosedLoad, each: int | None) -> TrialCheck:
-    """Throughput from users, loops, ramp, latency, and what users wait inside the generator.
-
-    The law takes users for alike: measured throughput may lie above it where the ramp is a large part of the load.
-    """
+    """Throughput from users, loops, ramp, latency, and what users wait inside the generator; users are taken for
+    alike."""
     mean_s, requests = number_of(trial, "latency_mean_s"), trial.requests
     if profile.stages:
         return cannot(LAW, "users come and go in stages")

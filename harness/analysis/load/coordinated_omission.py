@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a closed loop hides, and the figures with it; and whether a loop is closed, by when requests began and ended.
 
-A virtual user that waits for its answer sends nothing through a pause: the requests that others would have sent then
-are missing, and with them the tail. One latency of a minute stands for as many missing requests as there are intervals
-in it, evenly spaced: where only counts of latencies are known (:class:`WithMissing`), percentiles follow by bisection.
+A user that waits for its answer sends nothing through a pause: the requests that others would have sent are missing.
+Where only counts of latencies are known (:class:`WithMissing`), corrected percentiles follow by bisection.
 """
 
 from __future__ import annotations
@@ -137,19 +136,17 @@ def coordinated_omission_check(
     start_s: FloatArray, latency_s: FloatArray, *, users: int | None = None, resolution_s: float = 0.0,
     stalls: Sequence[Stall] | None = None,
 ) -> OmissionCheck:  # fmt: skip
-    """Say whether a trial came from a closed loop, and correct its tail by the expected interval.
+    """Say whether a trial came from a closed loop, and correct its tail by the expected interval (HdrHistogram, G.
+    Tene).
 
-    Without users the requests' rhythm has to tell: nothing sent while the most wait is a closed loop's, sending on
-    while many wait is an open loop's. Where less is sent while many wait, requests are missing (``flagged``), but a
-    generator that was held up itself leaves that out as well as users do. The correction adds, for every latency
-    longer than one user's ordinary cycle, the requests that user would have sent meanwhile (HdrHistogram's
-    recordValueWithExpectedInterval, G. Tene).
+    Without users the requests' rhythm has to tell. Where less is sent while many wait, requests are missing
+    (``flagged``),
+    but a generator that was held up itself leaves that out as well as users do.
 
     Args:
-        start_s, latency_s: every request of one trial, shapes (n,), seconds, in any order.
-        users: how many virtual users sent them, each waiting for its answer; None: not known.
-        resolution_s: the smallest step of the load generator's clock.
-        stalls: what ``detect_stalls`` found in these requests; None: it is asked.
+        start_s, latency_s: every request of one trial, shapes (n,), seconds, in any order. users: who wait; None:
+        unknown.
+        resolution_s: of the load generator's clock. stalls: of ``detect_stalls``; None: it is asked.
 
     Raises:
         InputError: shapes differ, there is no request, or users is not positive.
@@ -189,11 +186,8 @@ def coordinated_omission_check(
 
 
 def with_missing_requests(latency_s: FloatArray, interval_s: float) -> FloatArray | None:
-    """Return the latencies and those that waiting left out, in any order; ``None``: these would be far too many.
-
-    Raises:
-        InputError: the interval is not positive.
-    """
+    """Return the latencies and those that waiting left out, in any order; ``None``: far too many. Raises InputError:
+    interval."""
     n_each = n_missing(latency_s, interval_s)
     if n_each.sum() > MOST_ADDED * len(latency_s):
         return None
@@ -223,11 +217,8 @@ def _quantiles(latency: FloatArray) -> dict[str, float]:
 
 
 def cycle_s(start: FloatArray, users: int) -> float:
-    """Return one user's ordinary time from request to request: users over the rate, by the median over short windows.
-
-    Args:
-        start: of every request, ascending, shape (n,), seconds.
-    """
+    """Return one user's ordinary time from request to request, the median over short windows; ``start``: ascending,
+    seconds."""
     # The median over stretches of equally many requests does not see the pauses.
     typical = float(np.median(start[users:] - start[:-users])) if len(start) >= 10 * users else 0.0
     if typical > 0:
@@ -254,13 +245,10 @@ _HALVINGS = 50
 
 
 def with_missing_of_counts(values_s: FloatArray, counts: IntArray, interval_s: float) -> WithMissing | None:
-    """Return the latencies and those that waiting left out; ``None``: these would be far too many.
+    """Return the latencies and those that waiting left out; ``None``: far too many.
 
     Args:
         values_s: different latencies, shape (d,), d > 0. counts: how often each occurs, shape (d,).
-
-    Raises:
-        InputError: the interval is not positive.
     """
     n_each = n_missing(values_s, interval_s)
     n_added = float(n_each.astype(np.float64) @ counts)  # whole numbers may overflow
@@ -270,11 +258,8 @@ def with_missing_of_counts(values_s: FloatArray, counts: IntArray, interval_s: f
 
 
 class WithMissing:
-    """Latencies L, each with L - I, L - 2 I, ... down to I, in ascending order.
-
-    Args:
-        values_s, counts: as ``with_missing_of_counts``. n_each: how many requests each left out, shape (d,).
-    """
+    """Latencies L, each with L - I, L - 2 I, ... down to I, in ascending order; ``n_each``: left out by each, shape
+    (d,)."""
 
     def __init__(self, values_s: FloatArray, counts: IntArray, n_each: IntArray, interval_s: float) -> None:
         self._values, self._counts, self._n_each, self._interval_s = values_s, counts, n_each, interval_s

@@ -44,14 +44,7 @@ class PairNoise(Frozen):
 
 
 def aa_test(a: ArrayLike, duplicate: ArrayLike, *, level: float = 0.95) -> tuple[Estimate, float | None]:
-    """Return the ratio of a variant to its own duplicate, and the noise below which nothing can be told apart.
-
-    Args:
-        a, duplicate: one value per block of the same variant, shapes (k,).
-
-    Raises:
-        InputError, PseudoReplicationError: as :func:`harness.analysis.stats.effects.effect_size_ci`.
-    """
+    """Return the ratio of a variant to its own duplicate, one value per block each, and the noise of that."""
     ratio = effect_size_ci(a, duplicate, paired=True, level=level)
     return ratio, noise_of(effect_size_ci(a, duplicate, paired=True, level=0.90))
 
@@ -64,12 +57,8 @@ def noise_of(inner: Estimate) -> float | None:
 
 
 def aa_noise(trials: pd.DataFrame, metric: str, *, level: float = 0.95) -> AANoise:
-    """Return the reference against its duplicate of the same block and configuration.
-
-    ``noise`` is the smallest margin at which the two-sided equivalence test (90 %) would call the
-    reference equal to itself: no smaller difference should be called negligible or meaningful here.
-    ``None`` with a warning when there are fewer than two pairs.
-    """
+    """Return the reference against its duplicate of the same block and configuration; no noise for fewer than two
+    pairs."""
     require(trials, metric, ())
     return _noise(narrowed(trials, metric, "source"), metric, level, trials)
 
@@ -113,8 +102,8 @@ def noise_for(
 ) -> AANoise:
     """Return the noise that a comparison is held against: that of the reference's pair in the same cell.
 
-    Sessions from before every cell had its pair: the largest noise of either arm in another cell, and ``elsewhere``
-    says where. The pair of a third program tells nothing of these two.
+    Sessions from before every cell had its pair: the largest noise of either arm in another cell, named in
+    ``elsewhere``.
 
     Args:
         noises: of :func:`noise_by_configuration`. own: configurations of the reference in the cell. arms: both names.

@@ -1,24 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether a ratio of two arms speaks of the services: by its metric, and by what bounded the trials of both.
 
-Throughput, and the time that a fixed amount of work takes, speak of the services only where both arms were bound by
-the service in 80 % of their trials or more. There both may still have used unequal shares of their CPUs, and what a
-service did not use it could have answered with: where those shares differ by more than 5 %, and the ratio would be on
-the other side of 1 at equal ones, there is no verdict. At saturation latency and CPU time per request speak of the
-services too; the mean latency of a closed loop is its users over its throughput, so unequal shares turn it as well.
+Throughput and the time of a fixed amount of work do where both arms were bound by the service in 80 % of their trials,
+unless they used shares of their CPUs that differ by more than 5 % and at equal ones the order would turn. Latency and
+CPU time do there too, and where both kept an offered rate and the rates are within 5 % of each other; latency never
+where service and generator share CPUs (``docs/duet.md``). Memory and start-up have no condition.
 
-Elsewhere latency and CPU time do at an equal rate: both arms kept an offered rate in 80 % of their trials, nothing was
-at its limit, and the rates are within 5 % of each other. In a closed loop that something else bounds they never do.
-Memory and start-up have no condition. Latency never does where service and generator share CPUs by design, as in a
-duet: the order in which the system lets them run decides how long a request waits (``docs/duet.md``).
-
-A load tool has a part in every latency: its own lateness, the network, the time until it looks at an answer. With the
-part ``s`` of the smaller latency, a ratio ``r`` stands for about ``1 + (r - 1) / (1 - s)``. Its direction stays: above
-a tenth nothing is called equivalent, above a half the ratio is not about the services. The part is what the echo
-service had under the same load in the same session, else the lateness that is known of the tool
-(``LoadTool.sends_late_s``): half of it at the mean and the median, all of it beyond.
-
-The age of processes is stated by :mod:`harness.analysis.stats.ages`.
+Of a latency the load tool has a part ``s``: what the echo service had under the same load, else the tool's known
+lateness (``LoadTool.sends_late_s``; half of it at mean and median). Above a tenth nothing is called equivalent, above a
+half the ratio is not about the services.
 """
 
 from __future__ import annotations
@@ -134,11 +124,8 @@ def bounds_of(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, int]:
 
 
 def not_about_services(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | None:
-    """Return why the ratio of two arms does not speak of the services, in words; ``None``: it does.
-
-    Args:
-        a, b: the compared trials of each arm (``docs/data.md``); without a column ``bound_by`` nothing is asked.
-    """
+    """Return why the ratio of two arms does not speak of the services; ``None``: it does, or no column says what
+    bounded it."""
     condition = condition_of(metric)
     if condition is None or not _told(a, b) or a.empty or b.empty:
         return None
@@ -158,10 +145,8 @@ def not_about_services(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | N
 
 
 def latency_of_tool(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> ToolPart | None:
-    """Return what part of the smaller latency is the load tool's, of two arms at a rate that nothing limited.
-
-    ``None``: they are not, the metric is no latency, or it is not known. At saturation its part is not on top.
-    """
+    """Return the load tool's part of the smaller latency at a rate that nothing limited; ``None``: no rate, or not
+    known."""
     if not _told(a, b) or not (_mostly(a, "offered") and _mostly(b, "offered")):
         return None
     return tool_part(a, b, metric)

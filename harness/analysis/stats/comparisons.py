@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every variant against the reference, block by block, at a margin that the measured noise allows.
 
-The frame is the one that :func:`harness.analysis.tables.layout.load_trials` returns (see ``docs/data.md``).
-Excluded trials never enter an estimate, and are counted in every result. Duplicates (the A/A pairs) enter
-the noise only. What a comparison says follows from :func:`harness.analysis.stats.verdicts.decide`.
-
-Of an arm that is warm the few young trials are left out with their blocks (:mod:`harness.analysis.stats.ages`), and
-``beside`` has the ratio with them; where the two say different things there is no verdict.
+Excluded trials never enter an estimate and are counted. Duplicates (the A/A pairs) enter the noise only. The verdict is
+that of :func:`harness.analysis.stats.verdicts.decide`. Of a warm arm the few young trials are left out with their
+blocks; ``beside`` has the ratio with them, and where the two say different things there is no verdict.
 """
 
 from __future__ import annotations
@@ -115,8 +112,7 @@ class Comparison(Frozen):
 
     @property
     def blocks_of_verdict(self) -> int:
-        """How many blocks its verdict rests on: those of trials left out for their age count, because both ratios must
-        say the same then."""
+        """How many blocks its verdict rests on: with few, those of trials left out for their age count."""
         n = self.n_blocks
         return n if self.beside is None or n >= FEWEST_FOR_P else self.beside.n_blocks
 
@@ -130,19 +126,14 @@ def compare(
     trials: pd.DataFrame, metric: str, *, reference: str, by: Sequence[str] = (), margin: float | None = None,
     level: float = 0.95, family: Family = "exploratory", gated: bool = True,
 ) -> tuple[Comparison, ...]:  # fmt: skip
-    """Compare every variant with the reference, block by block, at each combination of levels.
+    """Compare every variant with the reference, block by block, at each combination of levels, in order of appearance.
 
     Args:
-        trials: one row per trial. metric: a numeric column of it. reference: the variant that is the denominator.
-        by: factor columns; each combination of their values is compared on its own. Every factor that varies within a
-            block must be named.
+        trials: one row per trial. metric: a numeric column. reference: the variant that is the denominator.
+        by: factor columns; every factor that varies within a block must be named.
         margin: what is negligible, as a share; default 5 %, 10 % in the tail; never below the noise of the reference.
-        family: ``confirmatory`` adjusts the p-values of this call by Holm, ``exploratory`` by Benjamini-Hochberg.
-        gated: no verdict where something else than the services bounded the trials; false: what bounds them is asked.
-
-    Returns:
-        One comparison per variant and combination, in order of appearance. Where fewer than five blocks hold both arms
-        the grade is "too few", no p-value is given, and the verdict is inconclusive.
+        family: p-values of this call are adjusted by Holm (``confirmatory``) or Benjamini-Hochberg (``exploratory``).
+        gated: no verdict where something else than the services bounded the trials.
 
     Raises:
         InputError: unknown column or reference; several trials of one variant in one block and cell.

@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether the effect of one factor on a statistic of trials depends on the level of another.
 
-A trial has one p99, so it is one observation: regressions of single requests on factors (quantile regression as by
-Zhang, Meisner, Mars and Tang 2016) count the requests of a process as independent, and their intervals are too narrow.
-
-An interaction is the ratio of two ratios of levels, averaged on logs over all combinations of the other factors in
-which all four cells were measured. Blocks hold each cell once, so it is one number per block, in which whatever the
-trials of a block share cancels; its t interval over blocks lets every cell have a variance of its own. In a complete
-factorial that is the saturated regression with sum coding and standard errors clustered by block.
+An interaction is the ratio of two ratios of levels, averaged on logs over all combinations of the other factors whose
+four cells were measured: one number per block, with a t interval over blocks. In a complete factorial that is the
+saturated regression with sum coding and standard errors clustered by block. A trial is one observation.
 """
 
 from __future__ import annotations
@@ -54,16 +50,10 @@ def interactions(trials: pd.DataFrame, metric: str, factors: Sequence[str]) -> t
     """Return the interaction of every pair of levels of every pair of factors, each against the first level.
 
     Args:
-        trials: one row per trial (``docs/data.md``); excluded ones and duplicates of the reference are left out.
-        metric: a positive column, one number per trial. factors: columns that tell the cells apart.
-
-    Returns:
-        In the order of the factors and of the levels' first appearance. One without a value says why:
-        cells that were not measured, fewer than five complete blocks, a resolution too coarse.
+        trials: one row per trial. metric: a positive column. factors: columns that tell the cells apart.
 
     Raises:
-        InputError: no such column, values that are not positive, or several trials of one cell in a block: a factor
-            was left out.
+        InputError: no such column, values that are not positive, or several trials of one cell in a block.
     """
     require(trials, metric, factors)
     own = trials[~trials["duplicate"].astype(bool)]
@@ -88,10 +78,8 @@ def interactions(trials: pd.DataFrame, metric: str, factors: Sequence[str]) -> t
 
 
 def contrast(cells: Sequence[CellName], term: Term) -> tuple[Floats, int] | None:
-    """Return each cell's weight in an effect, shape (cells,), and how many combinations of other levels it averages.
-
-    ``None``: none of them has every cell of the term.
-    """
+    """Return each cell's weight in an effect, shape (cells,), and how many combinations it averages; ``None``: none is
+    whole."""
     places = {cell: place for place, cell in enumerate(cells)}
     weights, n = np.zeros(len(cells)), 0
     for rest in _rests(cells, term):

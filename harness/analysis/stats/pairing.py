@@ -104,10 +104,9 @@ def with_own_reference(trials: pd.DataFrame, variant: str, reference: str) -> pd
 def pair_by_block(
     a: pd.DataFrame, b: pd.DataFrame, *, also: Sequence[str] = (), wide: pd.DataFrame | None = None
 ) -> tuple[pd.DataFrame, pd.DataFrame, int]:
-    """Return both arms in the same order of blocks, and how many trials have no partner.
+    """Return both arms in the same order of blocks of sessions, and how many trials have no partner.
 
-    A block is one of a session: blocks of two sessions are different blocks. Trials of a duet are paired with those
-    that ran beside them, and the reference beside another variant is left out.
+    Trials of a duet are paired with those that ran beside them, and the reference beside another variant is left out.
 
     Args:
         wide: the same trials with more columns, in which a factor that was left out is looked for.

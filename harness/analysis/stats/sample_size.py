@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How many blocks a session needs, and the smallest ratio that so many tell from 1, from its own pairs.
 
-The spread of the log ratio within the blocks of one session is itself an estimate, of few pairs; the ratio is set so
-that the chance of a detection, averaged over what so few pairs may say of the spread, is the stated power. For a known
-spread it is the usual one of the noncentral t.
+The spread of the log ratio is itself an estimate, of few pairs: the stated power is an average over what it may be.
 """
 
 from __future__ import annotations
@@ -60,11 +58,10 @@ class PowerCurve(Frozen):
 
 
 def detectable_ratio(a: ArrayLike, b: ArrayLike, *, n_blocks: int, inputs: tuple[str, ...] = ()) -> Estimate:
-    """Return the smallest ratio above 1 that ``n_blocks`` blocks tell from 1 at 95 % in ``POWER`` of sessions, with the
-    interval of the spread (chi-squared).
+    """Return the smallest ratio above 1 that ``n_blocks`` blocks tell from 1 at 95 % in ``POWER`` of sessions.
 
     Args:
-        a, b: both arms of a session, one positive value per block each, shapes (k,). n_blocks: planned, 2 or more.
+        a, b: both arms, one positive value per block each, shapes (k,). n_blocks: planned, 2 or more.
 
     Raises:
         InputError: arms of different length, values that are not positive, or fewer than two blocks planned.
@@ -97,8 +94,7 @@ def power_curve(
     """Return the curve of every pair that a session has: first the reference with its duplicate, then every variant.
 
     Args:
-        trials: one row per trial, of one cell. metric: a numeric column. reference: what variants are compared with.
-        blocks: the numbers of blocks that are asked for. Pairs of which no block has both arms are left out.
+        trials: one row per trial, of one cell. blocks: numbers of blocks that are asked for.
 
     Raises:
         InputError: unknown column; several trials of one variant in one block.
@@ -130,16 +126,7 @@ def power_curve(
 def unpaired_curve(
     trials: pd.DataFrame, metric: str, *, reference: str, blocks: Sequence[int] = BLOCKS
 ) -> tuple[Detectable, ...]:
-    """Return what two arms of so many trials each would tell if their blocks were not used: Student's two-sample t.
-
-    The reference and its duplicate are one sample, so whatever moved over the session is in their spread.
-
-    Args:
-        trials: of one cell. blocks: trials of each arm. Others as for :func:`power_curve`.
-
-    Raises:
-        InputError: unknown column.
-    """
+    """Return what so many trials an arm would tell if their blocks were not used: Student's two-sample t."""
     require(trials, metric, ())
     counted, _ = split_missing(split_excluded(narrowed(trials, metric, "source"))[0], metric)
     sample = counted[(counted["variant"] == reference) & (counted[metric] > 0)]
@@ -163,8 +150,7 @@ def effect(df: int | None, n_blocks: int, power: float = POWER, *, two_samples: 
     """Return the detectable log ratio in standard deviations of one block's log ratio.
 
     Args:
-        df: degrees of freedom of the standard deviation; ``None``: it is known.
-        n_blocks: of the planned session.
+        df: degrees of freedom of the standard deviation; ``None``: it is known. n_blocks: of the planned session.
         two_samples: the arms are not paired: the standard deviation is that of one trial's logarithm.
     """
     test_df = 2 * (n_blocks - 1) if two_samples else n_blocks - 1
@@ -202,11 +188,10 @@ MOST_BLOCKS = 100_000
 
 
 def plan_repetitions(a: ArrayLike, b: ArrayLike, *, half_width: float = 0.02, level: float = 0.95) -> int:
-    """Return how many blocks make the half-width of the ratio's interval ``half_width`` or less, by a pilot.
+    """Return how many blocks make the half-width of the ratio's interval ``half_width`` (a share) or less, by a pilot.
 
     Args:
-        a, b: of about five blocks, one positive value per block each, shapes (k,), k of 2 or more.
-        half_width: as a share: 0.02 is +-2 %.
+        a, b: one positive value per block each, shapes (k,), k of 2 or more.
 
     Raises:
         InputError: a pilot of one block, or not positive; or no practical number of blocks is enough.
@@ -220,11 +205,8 @@ def plan_repetitions(a: ArrayLike, b: ArrayLike, *, half_width: float = 0.02, le
 
 
 def blocks_for(sd_log_ratio: float, half_width: float = 0.02, level: float = 0.95) -> int:
-    """Return the fewest blocks (never below 5) with t sd / sqrt(k) <= log(1 + half_width).
-
-    Raises:
-        InputError: no practical number is enough.
-    """
+    """Return the fewest blocks (never below 5) with t sd / sqrt(k) <= log(1 + half_width). Raises InputError: none
+    does."""
     fraction(level, "level")
     enough = _widths(level) * sd_log_ratio <= np.log1p(fraction(half_width, "half_width"))
     if not enough.any():

@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a service scales: with load, up to a knee; with cores, by the universal scalability law. Intervals over trials.
 
-A bend in a curve against load: y = a + b load + c max(0, load - knee), by least squares over a grid of knees (a
-regression with an unknown join point: Hudson 1966; Muggeo 2003 calls it segmented), with the percentile interval of a
-bootstrap of whole trials within each load. ``knee``: y is log latency, and c > 0. ``saturation``: y is right answers
-per second, and c < 0; a load that ends after seconds flattens both. A best bend at the first or last place that is
-looked for is none; where only an end of the interval is there, that end is open.
+A bend: y = a + b load + c max(0, load - knee), by least squares over a grid of knees (Hudson 1966; Muggeo 2003), with
+the percentile interval of a bootstrap of whole trials within each load. ``knee``: y is log latency, c > 0;
+``saturation``: y is right answers per second, c < 0. A bend at the first or last place is none.
 
-Cores (Gunther 2007): X(N) = lambda N / (1 + sigma (N - 1) + kappa N (N - 1)). ``lambda`` is the throughput of one
-core, ``sigma`` the share that is serial (contention), ``kappa`` what cores pay to agree with each other (coherency).
-Nothing is extrapolated beyond the sizes that were measured.
+Cores (Gunther 2007): X(N) = lambda N / (1 + sigma (N - 1) + kappa N (N - 1)); lambda: throughput of one core, sigma:
+contention, kappa: coherency. Nothing is extrapolated beyond the sizes that were measured.
 """
 
 from __future__ import annotations
@@ -50,14 +47,11 @@ _SATURATION = {
 def knee(
     load_per_s: ArrayLike, latency_s: ArrayLike, *, n_resamples: int = 500, seed: int = 0, inputs: tuple[str, ...] = ()
 ) -> Estimate:  # fmt: skip
-    """Return the load at which latency begins to rise faster, in the unit of ``load_per_s``.
+    """Return the load at which latency begins to rise faster, in the unit of ``load_per_s``; no value where none is
+    shown.
 
     Args:
         load_per_s, latency_s: one value per trial, shape (k,), both above zero.
-
-    Returns:
-        An estimate without value where no bend is shown, and why in its warnings; with one bound ``None`` where
-        the interval is open on that side.
 
     Raises:
         InputError: lengths that differ, or values that are not above zero.
@@ -152,13 +146,11 @@ class _Fit:
         return float(self._knees[1]), float(self._knees[-2])
 
     def best(self, means: Floats, within: Floats) -> tuple[Floats, Floats]:
-        """Return the knee of least squares that bends upwards, and the share of the line's squares it takes.
+        """Return the knee of least squares that bends upwards (NaN: none), and the share of the line's squares it
+        takes.
 
         Args:
             means: of y, shape (loads, sets). within: squares within the groups, shape (sets,).
-
-        Returns:
-            Two arrays of shape (sets,); NaN: no candidate bends upwards.
         """
         y = means * self._weights
         left = within + np.sum((y - self._line @ (self._line.T @ y)) ** 2, axis=0)
@@ -205,13 +197,11 @@ def fit_usl(
     cores: ArrayLike, throughput_per_s: ArrayLike, blocks: ArrayLike, *, n_resamples: int = N_RESAMPLES, seed: int = 0,
     inputs: tuple[str, ...] = (),
 ) -> ScalingFit:  # fmt: skip
-    """Fit the law to one value per trial, by least squares of logarithms; intervals by the cluster bootstrap.
+    """Fit the law to one value per trial, by least squares of logarithms; intervals by the cluster bootstrap over
+    blocks.
 
     Args:
-        cores, throughput_per_s, blocks: shape (n,), one entry per trial. Whole blocks are resampled.
-
-    Returns:
-        The fit with percentile intervals over blocks, none with fewer than three; few are said to be too narrow.
+        cores, throughput_per_s, blocks: shape (n,), one entry per trial.
 
     Raises:
         InputError: fewer than three sizes, shapes that differ, or a throughput that is not positive.

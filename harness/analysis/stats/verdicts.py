@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a comparison says: one rule for verdict, margin and p-value; p-values and grades; registered plans.
 
-:func:`decide` is the rule. Tables, figures and texts print what it returns and add nothing of their own.
-
-A margin, a number of blocks or a rule of stopping that is chosen after the results were seen can make almost any
-verdict (Simmons, Nelson and Simonsohn 2011). So they are written into the session with a hash, before its first result.
+:func:`decide` is the rule. Margins, blocks and rules of stopping that are chosen after the results can make almost any
+verdict (Simmons, Nelson and Simonsohn 2011): they are written into the session with a hash before its first result.
 """
 
 from __future__ import annotations
@@ -79,11 +77,7 @@ class Decision(Frozen):
         return equivalence_band(self.margin)
 
     def margin_note(self, wanted: float, *, noise: str, alike_by: str | None = None) -> str | None:
-        """Return why the margin is not the wanted one, or there is none, in words; ``None``: it is.
-
-        Args:
-            wanted, alike_by: as ``decide`` was told. noise: what the noise is called that a margin is widened to.
-        """
+        """Return why the margin is not the wanted one, or there is none, in words; ``None``: it is."""
         if self.why_not_equivalent is not None:
             if self.why_not_equivalent == alike_by:
                 return f"the ratio of the services is farther from 1: {alike_by}"
@@ -147,8 +141,7 @@ def smallest_p(n_blocks: int) -> float:
 
 
 def p_can_tell(n_blocks: int, family_size: int) -> bool:
-    """Return whether blocks that all point one way give an adjusted p of at most .05, whatever the rest of the
-    family says: the smallest p of sign flips, times the number of comparisons. Five blocks never do (1 in 16)."""
+    """Return whether the smallest p of sign flips over so many blocks, times the comparisons, is at most .05."""
     return n_blocks >= FEWEST_FOR_P and smallest_p(n_blocks) * max(family_size, 1) <= ALPHA
 
 
@@ -170,8 +163,7 @@ def adjust_pvalues(
 ) -> tuple[float | None, ...]:
     """Return p-values adjusted over their family, in the same order; ``None`` stays and is not counted.
 
-    ``holm`` bounds the chance of any false claim (confirmatory claims); ``bh`` the share of false
-    ones among those made (the exploratory grid; Benjamini & Hochberg 1995).
+    ``holm`` bounds the chance of any false claim; ``bh`` the share of false ones (Benjamini & Hochberg 1995).
 
     Raises:
         InputError: a p-value outside [0, 1] or NaN, or an unknown method.
@@ -201,8 +193,7 @@ def default_margin(metric: str) -> float:
 
 
 def verdict(difference: Estimate, equivalence: Estimate, *, margin: float) -> Verdict:
-    """Return which of four things a ratio with its 95 % interval and with its 90 % interval says; missing bounds say
-    nothing. Blocks, noise and family are not regarded."""
+    """Return what a ratio with its 95 % and its 90 % interval says; blocks, noise and family are not regarded."""
     check_margin(margin)
     return _VERDICTS[_leaves_out_one(difference), _within(equivalence, margin)]
 
@@ -234,15 +225,10 @@ def check_margin(margin: float) -> None:
 def sign_flip_p(a: ArrayLike, b: ArrayLike, *, n_resamples: int = 100_000, seed: int = 0) -> float | None:
     """Return the two-sided p of "swapping a and b within blocks changes nothing"; ``None``: fewer than five blocks.
 
-    The signs of the log ratios are flipped, all 2^k ways up to k = 20, sampled above. Sampled p-values count the
-    observed arrangement as well (Phipson & Smyth 2010), so they are never 0.
-
-    Args:
-        a, b: one positive value per block each, shapes (k,).
+    All 2^k signs up to k = 20, sampled above with the observed arrangement counted in (Phipson & Smyth 2010).
 
     Raises:
-        InputError: not positive, not finite, empty, or unequal lengths.
-        PseudoReplicationError: more values than anybody makes trials.
+        InputError: not positive, not finite, empty, or unequal lengths. PseudoReplicationError: more than trials.
     """
     left, right = arms(a, b, paired=True)
     if min(left.min(), right.min()) <= 0:
@@ -304,8 +290,7 @@ def changed_since(stored: Mapping[str, Any], definition_sha256: str | None) -> t
     """Return what is no longer as it was registered, in words; empty: nothing, or the session registered nothing.
 
     Args:
-        stored: the header of the session as JSON, as it is stored. The hash is that of what was written then; a plan
-            that today's model has read has the fields that were added since.
+        stored: the header of the session as it is stored: the hash is of what was written then.
         definition_sha256: of the experiment's definition now; None: there is none any more.
     """
     registered = stored.get("registration")

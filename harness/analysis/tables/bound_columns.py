@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bounded a trial, as columns: from its record, its samples, ``machine.csv`` and ``database.csv``; and how it used
-its database."""
+"""What bounded a trial, as columns: from record, samples, ``machine.csv`` and ``database.csv``; and its database's
+use."""
 
 from __future__ import annotations
 

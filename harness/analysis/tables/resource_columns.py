@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a trial's processes used while the load ran: CPU time, memory, pods; and how fast its CPUs were meanwhile.
 
-A hypervisor gives two guests the two hardware threads of one core. Either is then a third slower while the other works,
-and neither steal nor pressure says so; a fixed calculation, timed on each CPU while the load runs, does
-(:mod:`harness.agent.cpu_speed`). No estimate uses a trial at another speed; the rule sees no metric of any service.
+A guest on the other hardware thread of a core makes a service a third slower, and neither steal nor pressure says so; a
+fixed calculation, timed on each CPU while the load runs, does (:mod:`harness.agent.cpu_speed`).
 """
 
 from __future__ import annotations
@@ -37,11 +36,9 @@ _OF_GROUP = {
 
 
 def load_window(record: TrialRecord, settle_s: float) -> tuple[float, float] | None:
-    """Return when the part of the load that counts ran, on the monotonic clock of the samples.
-
-    It begins ``settle_s`` after the first request and ends with the last answer. The measurement phase itself is
-    longer: it holds the start of the generator's own process.
-    """
+    """Return when the part of the load that counts ran, on the monotonic clock of the samples: from ``settle_s`` after
+    the
+    first request to the last answer."""
     phase = phase_of(record, "measurement")
     if phase is None:
         return None
@@ -61,10 +58,7 @@ def phase_of(record: TrialRecord, name: str) -> Phase | None:
 def processor_columns(
     record: TrialRecord, samples: pd.DataFrame | None, *, n_requests: int | None, settle_s: float
 ) -> dict[str, object]:
-    """Return the columns of CPU time, of service and generator; none where no window or no samples are known.
-
-    ``n_requests``: begun in the part of the load that counts. ``settle_s``: the head that is left out.
-    """
+    """Return the columns of CPU time, of service and generator; none where no window or no samples are known."""
     window = load_window(record, settle_s)
     if window is None or samples is None or window[1] <= window[0]:
         return {}
@@ -110,10 +104,7 @@ def generators_cpu(samples: pd.DataFrame, window: tuple[float, float]) -> float 
 
 
 def machine_of(record: TrialRecord, samples: pd.DataFrame | None) -> MachineWindow | None:
-    """Return the machine during the measurement, without what the reader of a request log used; ``None``: not read.
-
-    Records made before ``reader_cpu_s`` was kept count the reader among the other processes.
-    """
+    """Return the machine during the measurement, without the reader of a request log, which old records count in."""
     machine, log, phase = record.machine, record.request_log, phase_of(record, "measurement")
     if machine is None or machine.other_cpu_s is None or samples is None or phase is None:
         return machine
@@ -141,8 +132,8 @@ def request_log_columns(
 
 
 def cpu_in_window(samples: pd.DataFrame, role: str, window: tuple[float, float]) -> float | None:
-    """Return the CPU seconds that a role used within the window, between samples by interpolation; ``None``: fewer than
-    two readings, or none within a tenth of the window from either end."""
+    """Return the CPU seconds of a role within the window, interpolated; ``None``: too few readings, or none near an
+    end."""
     rows = ((samples["role"] == role) & samples["cpu_s"].notna()).to_numpy(dtype=bool)
     at, cpu = (samples[name].to_numpy()[rows].astype(np.float64) for name in ("monotonic_s", "cpu_s"))
     slack = 0.1 * (window[1] - window[0])
@@ -176,10 +167,7 @@ def reading_at(record: TrialRecord, name: str) -> ResourceReading | None:
 
 
 def limit_columns(record: TrialRecord) -> dict[str, object]:
-    """Return who enforced the service's limits, what its group counted until it was stopped, and its container.
-
-    ``process_*`` are of the process at the very moment of ``group_*``. None of a plain process without a memory limit.
-    """
+    """Return who enforced the service's limits, what its group counted until it was stopped, and its container."""
     instance = record.instance
     if instance is None:
         return {}
@@ -203,8 +191,7 @@ def _group(reading: GroupReading | None) -> dict[str, object]:
 def pod_columns(record: TrialRecord) -> dict[str, object]:
     """Return the columns of pods; none of a trial outside a cluster.
 
-    ``last_pod_*`` are moments since the pods were asked for, of the last pod; empty where one lacks it: a pod that
-    never served is censored. Pods asked for later count from then. Sums are empty where one group was not read.
+    ``last_pod_*``: since the pods were asked for, of the last pod; empty where one lacks it, as sums are.
     """
     instance = record.instance
     if instance is None or instance.kubernetes is None:
@@ -231,10 +218,8 @@ def pod_columns(record: TrialRecord) -> dict[str, object]:
 
 
 def answered_by_pod(record: TrialRecord) -> dict[str, int] | None:
-    """Return pod -> how many requests it answered while the load ran, as its own counter has them.
-
-    ``None``: not all pods said so at both ends of the load, or one was started anew in between.
-    """
+    """Return pod -> how many requests it answered while the load ran; ``None``: not all said so, or one was started
+    anew."""
     counts = {boundary.name: boundary.answered_by_pod for boundary in record.boundaries}
     before, after = counts.get("before-load"), counts.get("after-load")
     if before is None or after is None or before.keys() != after.keys():
@@ -303,10 +288,8 @@ OTHER_SPEED = "machine"
 
 
 def speed_columns(record: TrialRecord) -> dict[str, object]:
-    """Return the CPU time of a step of the fixed calculation, mean over readings, on the CPUs of service and generator.
-
-    None where it was not read: before 2026-11-27, in a duet, without a load, and where no thread can be pinned.
-    """
+    """Return the CPU time of a step of the fixed calculation, mean over readings, on the CPUs of service and
+    generator."""
     read = {cpu_speed.cpu: cpu_speed.step_ns_mean * 1e-9 for cpu_speed in record.cpu_speeds}
     if not read:
         return {}
@@ -323,10 +306,9 @@ def _mean(read: dict[int, float], cpus: Sequence[int]) -> float | None:
 def exclude_other_speeds(rows: Iterable[dict[str, object]]) -> list[dict[str, object]]:
     """Exclude the trials of one session that ran at another speed than its faster ones, in place, and return them.
 
-    The speed of the faster ones is the lower quartile of the CPU times under the same load: with the median, a session
-    of which more than half was slowed would keep the slowed trials (``rematch verify speed``). The CPUs of the
-    generator are judged only where the service was not the limit, because its latencies have the generator's time in
-    them there. The machine bounded such a trial. Where fewer than ``FEWEST_TRIALS`` have a reading, none is excluded.
+    Usual is the lower quartile under the same load (``rematch verify speed``). The generator's CPUs are judged only
+    where
+    the service was not the limit. Where fewer than ``FEWEST_TRIALS`` have a reading, none is excluded.
     """
     results = []
     alike: dict[object, list[dict[str, object]]] = defaultdict(list)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The columns of ``trials.parquet``: name, type, unit, what each may hold and what it means, once.
 
-Every table that is written is checked by this list; ``docs/data-dictionary.md`` and the schema of the data package are
-written from it. Prose: ``docs/data.md``.
+Every table is checked by this list; ``docs/data-dictionary.md`` and the schema of the data package are written from it.
 """
 
 from __future__ import annotations

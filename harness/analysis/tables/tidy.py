@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """From ``data/raw`` to ``data/processed``: trials, requests and samples as Parquet, exclusions counted.
 
-One trial is read at a time. What is unchanged is kept, by the hash of a trial's record and of the code that makes its
-tables. A trial that cannot be read is counted with its reason, and the others go on.
+What is unchanged is kept, by the hash of a trial's record and of the code that makes its tables. A trial that cannot be
+read is counted with its reason.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def damage_of(session: SessionFolder, record: TrialRecord) -> str | None:
 
 
 def read_requests(session: SessionFolder, record: TrialRecord) -> RequestTable | None:
-    """Read the single requests of a trial, as its record says that there are some; of several generators
-    all together, on the first one's clock."""
+    """Read the single requests of a trial, of several generators on the first one's clock; ``None``: its record has
+    none."""
     if record.load is None or not record.load.has_requests:
         return None
     if not record.generators:
@@ -101,8 +101,7 @@ def _load_files(session: SessionFolder, record: TrialRecord, folder: str) -> Ite
 
 
 def read_restored(session: SessionFolder, record: TrialRecord) -> LatencyHistogram | None:
-    """Restore the latencies of a trial of wrk from its file once more; ``None``: its record has none that were, or
-    those of several generators."""
+    """Restore the latencies of a trial of wrk from its file once more; ``None``: its record has none that were."""
     load, planned = record.load, record.planned.configuration.load
     if load is None or planned is None or load.latency_method != UNDONE or record.generators:
         return None
@@ -162,8 +161,7 @@ def tidy(
     """Bring ``data/processed`` up to date with ``data/raw``.
 
     Args:
-        root: the project's folder. experiments: names; ``None``: all there are.
-        sources: sessions measured here, the ones that come with the project, or both.
+        experiments: names; ``None``: all there are. sources: sessions measured here, those of the project, or both.
 
     Raises:
         InputError: an experiment that has no session, or rows that break the schema.

@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """When a trial has warmed up, whether it ever does, and when that cannot be said; with change points by PELT, exact.
 
-The classes are those of Barrett et al. 2017 ("Virtual Machine Warmup Blows Hot and Cold", OOPSLA): segments whose
-levels lie within a tolerance of the last one count as the same level, and the run is steady when the last level holds
-long enough. To these comes ``undecidable``, for which each reason is a sentence.
-
-Candidates are change points in mean or variance: the segmentation that minimises the Gaussian cost ``n log(variance)``
-plus penalty is found exactly (Killick, Fearnhead & Eckley 2012); it equals ``ruptures.Pelt(model="normal", jump=1)``.
-The cost takes windows for independent. Where they follow each other, each of the points is asked again.
+Classes of Barrett et al. 2017 (OOPSLA), and ``undecidable``. Candidates are change points in mean or variance that
+minimise the Gaussian cost ``n log(variance)`` plus penalty (Killick, Fearnhead & Eckley 2012), as
+``ruptures.Pelt(model="normal", jump=1)``; where windows follow each other, each point is asked again.
 """
 
 from __future__ import annotations
@@ -35,13 +31,12 @@ VARIANCE_FLOOR = 1e-6
 def detect_changepoints(
     values: npt.ArrayLike, *, penalty: float | None = None, min_size: int = 2
 ) -> tuple[int, ...]:
-    """Return the first window of each segment but the first: the segmentation of least Gaussian cost plus penalty, none
-    for a constant series or one shorter than two segments.
+    """Return the first window of each segment but the first, by least Gaussian cost plus penalty; none for a constant
+    series.
 
     Args:
         values: one number per window, shape (n,), any unit; equal windows in time order.
-        penalty: price of a change point, > 0; default 15 log n. It supposes independent windows.
-        min_size: shortest segment in windows, at least 2.
+        penalty: > 0; default 15 log n, which supposes independent windows. min_size: shortest segment, at least 2.
 
     Raises:
         InputError: not one-dimensional, a value is not finite, penalty <= 0 or min_size < 2.
@@ -158,8 +153,8 @@ def doubts(model: ShiftModel, n: int) -> tuple[str, ...]:
 
 
 def gradual_start(unit: FloatArray, model: ShiftModel, scale: float, *, n_first: int) -> tuple[str, ...]:
-    """Return a doubt where the first ``n_first`` windows lie far from their level, as a stationary series' would not: a
-    decay as slow as the noise itself is no step, and the regression takes it for noise."""
+    """Return a doubt where the first ``n_first`` windows lie far from their level, as a stationary series' would
+    not."""
     start = abs(float(unit[:n_first].mean() - model.levels[0]))
     louder = max(float(_noise_of_each(model, len(unit))[0]), 1.0)
     stationary = louder * scale / float(np.sqrt(1.0 - model.rho**2))
@@ -171,7 +166,7 @@ def gradual_start(unit: FloatArray, model: ShiftModel, scale: float, *, n_first:
 
 def _noise_of_each(model: ShiftModel, n: int) -> FloatArray:
     """Standard deviation of the innovations of each window's segment, in their common scale, shape (n - 1,), without
-    the jumps: a level several times as high is as many times as loud, and must not speak for the others."""
+    jumps."""
     noise = np.ones(n - 1)
     edges = (0, *model.shifts, n)
     for first, end in pairwise(edges):
@@ -246,11 +241,9 @@ def classify_warmup(
     """Return whether a trial is flat, warms up, slows down, has no steady state, or cannot be judged, and why not.
 
     Args:
-        values: one number per window (mean latency, throughput, ...), shape (n,), any unit,
-            equal windows in time order; at least 300, or the answer is ``undecidable``.
+        values: one number per window, shape (n,), equal windows in time order; fewer than 300: ``undecidable``.
         better: whether a lower (latency) or a higher (throughput) value is the better one.
-        tolerance: levels within this share of the last level are the same level.
-        seed: of the series simulated for the price of a shift.
+        tolerance: levels within this share of the last level are the same level. seed: of the simulated series.
 
     Raises:
         InputError: not one-dimensional, a value is not finite, or the tolerance is negative.

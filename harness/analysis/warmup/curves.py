@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warm-up curves: a trial's latency in windows of equal counts and when it settles; how long a process is cold; and
-after how many requests one that starts slowly has caught up with one that starts fast.
-
-A course is what one process had spent (seconds since launch, or CPU seconds) when it had answered so many requests.
-Beyond its last point it goes on at the process's warm cost. Two courses break even where the one that was ahead last
-is overtaken for good: earlier crossings that turn back do not count.
-"""
+"""Warm-up curves: latency in windows of equal counts and when it settles; how long a process is cold; and after how
+many
+requests one that starts slowly has caught up with one that starts fast, for good."""
 
 from __future__ import annotations
 
@@ -34,9 +30,9 @@ TOGETHER = 3
 class ColdStart:
     """What a process needed to become warm. ``None``: it did not within its warm-up, or it cannot be told.
 
-    ``seconds``, ``n_requests`` and ``cpu_s`` are of the windows before the first one whose throughput is within 10 %
-    of warm, alone and in the median with the next two; 0: that was the first window, so less than a window.
-    ``extra_cpu_s`` is what all windows used beyond the warm CPU time of as many requests.
+    Of the windows before the first one whose throughput is within 10 % of warm, alone and in the median with the next
+    two.
+    ``extra_cpu_s``: what all windows used beyond the warm CPU time of as many requests.
     """
 
     seconds: float | None = None
@@ -87,11 +83,8 @@ def _extra_cpu_s(windows: tuple[WarmUpWindow, ...], n: int) -> float | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Course:
-    """What one process spent.
-
-    ``n_requests``, rising, and ``spent``: the same length of at least one, the first point that of the first answer.
-    ``warm_cost``: of each request after the last point.
-    """
+    """What one process had spent (seconds, or CPU seconds) after so many requests, rising; beyond, each costs
+    ``warm_cost``."""
 
     n_requests: tuple[float, ...]
     spent: tuple[float, ...]
@@ -107,10 +100,9 @@ class Course:
 
 @dataclass(frozen=True, kw_only=True)
 class BreakEven:
-    """Where the later one has caught up.
+    """Where the later one has caught up; ``n_requests`` ``None``: it never does, or was never behind.
 
-    ``n_requests``: ``None`` where it never does, or was never behind. ``first_ahead``: whether the first course is
-    ahead at the beginning and until then. ``within``: whether it lies within what was measured of both.
+    ``first_ahead``: the first course is ahead until then. ``within``: within what was measured of both.
     """
 
     n_requests: float | None
@@ -119,13 +111,7 @@ class BreakEven:
 
 
 def break_even(first: Course, second: Course) -> BreakEven:
-    """Return after how many requests ``second`` has caught up with ``first`` for good.
-
-    >>> fast_start = Course(n_requests=(1,), spent=(0.1,), warm_cost=2e-3)
-    >>> slow_start = Course(n_requests=(1,), spent=(1.1,), warm_cost=1e-3)
-    >>> round(break_even(fast_start, slow_start).n_requests or 0)
-    1001
-    """
+    """Return after how many requests ``second`` has caught up with ``first`` for good."""
     places = sorted({*first.n_requests, *second.n_requests})
     last, end = places[-1], min(first.n_requests[-1], second.n_requests[-1])
     leads = [second.at(n) - first.at(n) for n in places]  # positive: the first one is ahead
@@ -199,9 +185,6 @@ def warm_up_curve(
     requests: pd.DataFrame, *, trial: str, variant: str, label: str, block: int, seed: int = 0
 ) -> WarmUpCurve:
     """Cut one trial's correct answers into windows of equal counts, in order of their start, and classify it.
-
-    Windows of equal counts have equal noise; in a closed loop they are shorter where the service is faster,
-    so times are read from ``at_s``. A trial with too few requests is undecidable, and says so.
 
     Raises:
         InputError: no request was answered correctly.
