@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-from math import log1p
 from typing import Any, Literal
 
 import numpy as np
-import scipy  # loads its slow submodules when they are first used
 from numpy.typing import ArrayLike
 
 from harness.analysis.stats import intervals
@@ -106,12 +104,3 @@ def equivalence_interval(a: ArrayLike, b: ArrayLike, *, paired: bool) -> Estimat
     """Return a / b with the 90 % interval that two one-sided t tests on logs invert (Schuirmann 1987)."""
     estimator: Literal["log_t", "welch_log_t"] = "log_t" if paired else "welch_log_t"
     return effect_size_ci(a, b, paired=paired, estimator=estimator, level=0.90)
-
-
-def one_sided_p(centre: float, error: float, df: float, margin: float) -> tuple[float, float]:
-    """Return p of "log ratio <= -log(1 + margin)" and of "log ratio >= log(1 + margin)"."""
-    bound = log1p(margin)
-    return (
-        float(scipy.special.stdtr(df, -(centre + bound) / error)),
-        float(scipy.special.stdtr(df, (centre - bound) / error)),
-    )

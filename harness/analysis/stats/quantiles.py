@@ -137,15 +137,9 @@ def batch_means_ci(values: ArrayLike, *, level: float = 0.95) -> Estimate:
         low, high = value - half, value + half
         if low < 0 <= x.min():
             low = high = None
-            correlated = "neighbouring batches still correlate (drift or warm-up?)"
-            warnings = (f"{correlated}: the interval is too narrow",)
+            warnings = ("a few batches hold most of the time: the interval reaches below 0, no interval",)
     return Estimate(
         value=value, low=low, high=high, level=level, unit="s", support=widest(x, support_of("s")),
         method=f"batch means, {N_BATCHES} batches", estimand="mean of the requests of this trial", n_trials=1,
         n_requests=x.size, warnings=warnings,
     )  # fmt: skip
-
-
-def _lag_one(x: Floats) -> float:
-    d = x - x.mean()
-    return float(d[1:] @ d[:-1] / (d @ d))
