@@ -17,16 +17,14 @@ from harness.analysis.attribution.event_matching import Beside, most_lost_s, pea
 from harness.analysis.attribution.slow_periods import Stall
 from harness.analysis.attribution.spans import ORDER, CauseName, Span, attribute_latency
 from harness.analysis.attribution.table import attribution_table
-from harness.errors import InputError
 from harness.formats.arrays import FloatArray
 from harness.formats.detect import read_any
-from harness.formats.runtime_log import read_runtime_log
 from harness.formats.table import RequestTable
 from harness.report.analyse import report_file
 from harness.store import SessionFolder
-from harness.tests.support.paused_session import attributed, requests_of, without_pauses
+from harness.tests.support.paused_session import attributed, requests_of
 from harness.tests.support.synthetic import make_session
-from harness.tests.support.synthetic_pauses import jvm_log, pauses_of, requests_behind
+from harness.tests.support.synthetic_pauses import pauses_of, requests_behind
 
 BEGIN_S = 1_700_000_000.0
 HEAD = "timeStamp,elapsed,label,responseCode,success,failureMessage,Connect\n"
@@ -97,14 +95,6 @@ def test_no_cause_takes_more_than_there_is_and_connecting_no_more_than_it_took(
     assert (np.sum(list(taken.values()), axis=0) <= latency + 1e-9).all()
     assert all((one >= -1e-9).all() for one in taken.values())
     assert (taken["connect"] <= np.nan_to_num(connect) + 1e-9).all()
-
-
-def test_times_to_connect_that_do_not_fit_are_refused() -> None:
-    start, latency = paced(5)
-    with pytest.raises(InputError, match="one for each request"):
-        attribute_latency(start, latency, {}, connect_s=np.zeros(4))
-    with pytest.raises(InputError, match="instead of spans"):
-        attribute_latency(start, latency, {"connect": [(0, 1)]}, connect_s=np.zeros(5))
 
 
 @pytest.mark.parametrize("odd", ["", '"a\nb"'], ids=["quickly", "patiently"])
@@ -194,24 +184,6 @@ def test_what_nobody_recorded_is_told_and_is_no_zero(session: SessionFolder) -> 
     assert row.numbers["unexplained_tail"].value is not None
 
 
-def test_a_trial_whose_slow_requests_connected_slowly_is_put_down_to_that(tmp_path: Path) -> None:
-    session = without_pauses(tmp_path)
-    requests = requests_of(session)
-    beyond = np.maximum(requests["latency_s"] - requests["latency_s"].median(), 0.0)
-    slow = beyond > 0.008
-    one = attributed(session, requests.assign(connect_s=np.where(slow, beyond, 0.0)))
-    assert one.sources["connect"].recorded
-    shares = {cause: share or 0.0 for cause, share in one.tail["p99"].items()}
-    assert shares["connect"] > 0.95
-    assert sum(shares.values()) == pytest.approx(1)
-    control = attributed(session, requests.assign(connect_s=0.0))
-    shares = {cause: share or 0.0 for cause, share in control.tail["p99"].items()}
-    assert shares["connect"] == 0  # recorded, and nothing
-    assert shares["unexplained"] == pytest.approx(1)
-    (row,) = attribution_table([control])
-    assert row.numbers["connect_tail"].value == 0
-
-
 def jtl(folder: Path, *, connect: Literal["slow", "none", "untold"]) -> Path:
     """Requests that were held up seven times by something of 25 ms; by connecting, if that is slow."""
     rng = np.random.default_rng(5)
@@ -230,19 +202,3 @@ def test_a_report_puts_a_stall_down_to_connecting_where_the_file_tells_it(tmp_pa
     for nothing in (jtl(tmp_path, connect="none"), jtl(tmp_path, connect="untold")):
         other = report_file(nothing)
         assert other.stalls and set(other.causes or ()) == {None}
-
-
-def test_a_report_with_a_log_says_what_such_files_do_not_tell(tmp_path: Path) -> None:
-    log = tmp_path / "gc.log"
-    log.write_text(jvm_log(BEGIN_S - 5, [(BEGIN_S + 0.05, BEGIN_S + 0.051)]), "utf-8")
-    for path, is_told in ((jtl(tmp_path, connect="slow"), True), (jtl(tmp_path, connect="untold"), False)):
-        report = report_file(path, read_runtime_log(log))
-        (said,) = [
-            warning for warning in report.warnings if warning.startswith("not recorded in these files")
-        ]
-        assert ("connecting" not in said) == is_told
-        assert report.attribution is not None
-        shares = report.attribution["p99"]["causes"]
-        assert ("connect" in shares) == is_told and "unexplained" in shares
-        if is_told:
-            assert shares["connect"]["value"] > 0.9

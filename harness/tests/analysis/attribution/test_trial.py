@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.attribution.attribute import excess_in_spans
 from harness.analysis.attribution.clock_offset import wall_step_s
 from harness.analysis.attribution.log_clock import (
     LAUNCH_TO_CLOCK_S,
@@ -122,13 +121,6 @@ def test_what_pauses_took_from_p99_is_found(session: SessionFolder) -> None:
     assert one.most_share["p99"] == pytest.approx(0.025 / one.latency_s["p99"], abs=1e-3)
 
 
-def test_the_generators_own_pause_is_no_fault_of_the_service(session: SessionFolder) -> None:
-    one = attributed(session, "serial-3x")
-    assert one.events["generator_stall"] and "generator_stall" in one.tail["p99"]
-    bare = pooled_and_without([one.without_pauses[0].unpaused], 0.99)[0]
-    assert bare > 0.003 * np.exp(0.3 * 2.326), "of the service's pauses alone: the generator's are left in"
-
-
 def test_gos_short_pauses_are_placed_and_their_shares_have_intervals(session: SessionFolder) -> None:
     one = attributed(session, "go-gogc-100")
     assert one.refused is None
@@ -205,18 +197,6 @@ def test_a_number_that_is_missing_says_why_of_itself_and_not_of_another(session:
         assert row.numbers[name].warnings == ("there is no gc.log",)
 
 
-def test_too_few_requests_beside_a_collection_at_work_are_told_from_none_at_work(
-    session: SessionFolder,
-) -> None:
-    start, latency = np.linspace(0.0, 10.0, 1000), np.full(1000, 0.001)
-    assert excess_in_spans(start, latency, [(0.0, 0.1)]) is None
-    one = attributed(session, "g1-3x").model_copy(update={"excess": {"p99": None}, "refused": None})
-    (row,) = attribution_table([one])
-    assert row.numbers["cycle_excess"].warnings == (
-        "too few requests that met a collection at work, or too few that met none",
-    )
-
-
 def moved(record: TrialRecord, by_s: float) -> TrialRecord:
     """The record as if the wall clock had been set by ``by_s`` while the load ran."""
 
@@ -268,13 +248,6 @@ def test_what_a_denied_cpu_can_have_taken_is_bounded(tmp_path: Path) -> None:
     assert attribute_trial(session, trial, requests).most_beside["p99"]["cgroup_throttle"] > 0
 
 
-def test_a_trial_without_answers_is_an_error_not_a_number(session: SessionFolder) -> None:
-    trial = trial_of(session, "serial-3x")
-    requests = requests_of(session, trial).assign(ok=False)
-    with pytest.raises(InputError, match="no request was answered correctly"):
-        attribute_trial(session, trial, requests)
-
-
 def test_the_table_has_an_interval_over_trials_and_counts_what_was_refused(session: SessionFolder) -> None:
     trials = sorted(session.finished())
     every = {trial: attribute_trial(session, trial, requests_of(session, trial)) for trial in trials}
@@ -317,13 +290,6 @@ def test_a_far_clock_is_allowed_for_on_the_way_to_the_clock_of_the_requests(
     told = record.model_copy(update={"clocks": clocks})
     assert clock_shift(told, "service").shift_s == pytest.approx(service_s)
     assert clock_shift(told, None).shift_s == pytest.approx(launch_s)
-
-
-def test_a_far_clock_that_moves_makes_the_placing_less_sure(record: TrialRecord) -> None:
-    clocks = (_far_clock("service", "a", 5.0), _far_clock("service", "a", 5.01))
-    shift = clock_shift(record.model_copy(update={"clocks": clocks}), "service")
-    assert shift.shift_s == pytest.approx(-5.005)
-    assert shift.within_s == pytest.approx(5.2e-3)
 
 
 def test_a_log_of_another_clock_is_placed_on_that_of_the_requests() -> None:

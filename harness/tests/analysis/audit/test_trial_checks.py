@@ -210,14 +210,6 @@ def test_a_law_fails_where_its_plan_was_another_one_and_says_why_it_cannot_be_as
     assert by_name(replace(trial, load=ended))[loops].why.startswith("passes ended")
 
 
-def test_dropped_arrivals_are_counted_and_lost_ones_noticed() -> None:
-    trial = sound_open()
-    name = "arrivals planned are arrivals sent and dropped"
-    fewer = trial.load.model_copy(update={"n_requests": 1500, "n_dropped": 500})
-    assert by_name(replace(trial, load=fewer))[name].result == "held"
-    assert by_name(replace(trial, load=fewer.model_copy(update={"n_dropped": 0})))[name].result == "failed"
-
-
 def test_requests_in_flight_are_counted_as_little_says() -> None:
     start = np.arange(0, 100, 0.01)
     assert in_flight(start, np.full(start.size, 0.05)) == pytest.approx(5.0, rel=0.01)

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ratio speaks of the services only where they, or an equal rate, bounded both arms."""
+"""A ratio speaks of the services only where they, or an equal rate, bounded both arms, and not the load tool's latency."""
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.stats.about_services import TURNS
+from harness.analysis.stats.about_services import TURNS, tool_part
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.model import Verdict
-from harness.model.formatting import verdict_name, verdict_words
 from harness.tests.analysis.stats.test_comparisons import table
 
 RATE, CPU, P99, RSS = "throughput_per_s", "cpu_s_per_request", "latency_p99_s", "rss_after_bytes"
@@ -107,13 +107,6 @@ def test_tables_that_do_not_say_what_bounded_them_and_a_gate_left_open_have_no_c
     assert one.verdict == Verdict.DIFFERENT
 
 
-def test_tables_and_sentences_say_so_without_an_adjective() -> None:
-    one = found(trials("generator", "generator", rate=0.5), RATE)
-    assert verdict_name(one) == "not about the services" and one.p_adjusted is None
-    words = verdict_words(one)
-    assert words == "not about the services: bound by the generator (20 of 20 trials), and not compared with"
-
-
 @pytest.mark.parametrize(
     ("latency", "java", "refused"),
     [(1.06, 0.87, True), (1.06, 0.97, False), (1.4, 0.87, False), (0.9, 0.87, False)],
@@ -132,3 +125,78 @@ def test_unequal_shares_refuse_throughput_and_latency_of_a_closed_loop_where_the
     why = "they used 87 % and 96 % of their CPUs, and at equal shares the order is the other way round"
     assert said[0].not_about == said[1].not_about == (why if refused else None)
     assert (said[0].ratio.value or 0) * (said[1].ratio.value or 0) == pytest.approx(1)
+
+
+MEAN, P50 = "latency_mean_s", "latency_p50_s"
+
+
+def at_a_rate(go_s: float, java_s: float, metric: str = MEAN, **columns: float | str | None) -> pd.DataFrame:
+    """Ten blocks that kept an offered rate, with one latency of each service."""
+    frame = trials("offered", "offered")
+    noise = 1 + 0.01 * np.random.default_rng(3).standard_normal(len(frame))
+    return frame.assign(**{metric: frame["variant"].map({"go": go_s, "java": java_s}) * noise, **columns})
+
+
+def compared(frame: pd.DataFrame, metric: str = MEAN) -> Comparison:
+    (one,) = compare(frame, metric, reference="go", margin=0.05)
+    return one
+
+
+@pytest.mark.parametrize(
+    ("echo_s", "verdict"),
+    [(9e-4, Verdict.NOT_ABOUT_SERVICES), (5e-4, Verdict.DIFFERENT), (None, Verdict.DIFFERENT)],
+)
+def test_a_ratio_that_is_mostly_the_tools_has_no_verdict(echo_s: float | None, verdict: Verdict) -> None:
+    one = compared(at_a_rate(1.5e-3, 3e-3, echo_latency_mean_s=echo_s, generator="vegeta"))
+    assert one.verdict == verdict and one.about_services == (verdict != Verdict.NOT_ABOUT_SERVICES)
+    assert one.ratio.value == pytest.approx(2, rel=0.02)  # the number stays
+    if not one.about_services:
+        assert one.not_about == (
+            "mostly not the services' own (the echo service has 0.90 ms under the same load, 60 % of the "
+            "smaller latency)"
+        )
+
+
+@pytest.mark.parametrize(
+    ("echo_s", "verdict"),
+    [(1e-4, Verdict.EQUIVALENT), (5e-4, Verdict.INCONCLUSIVE), (None, Verdict.EQUIVALENT)],
+)
+def test_above_a_tenth_alike_latencies_do_not_make_alike_services(
+    echo_s: float | None, verdict: Verdict
+) -> None:
+    one = compared(at_a_rate(1.5e-3, 1.5e-3, echo_latency_mean_s=echo_s, generator="vegeta"))
+    assert one.verdict == verdict
+    assert (one.margin is None, one.band is None) == (verdict == Verdict.INCONCLUSIVE,) * 2
+    warning = "the ratio of the services is farther from 1"
+    assert (warning in " ".join(one.warnings)) == (verdict == Verdict.INCONCLUSIVE)
+
+
+@pytest.mark.parametrize(
+    ("metric", "latency_s", "said"),
+    [
+        (MEAN, 1.25e-3, "wrk2 sends about 1.0 ms late, 80 % of the smaller latency"),
+        (P50, 1.25e-3, "wrk2 sends about 1.0 ms late, 80 % of the smaller latency"),
+        (P99, 2.5e-3, "wrk2 sends up to 2.0 ms late, 80 % of the smaller latency"),
+        (P99, 1e-3, "wrk2 sends up to 2.0 ms late, 100 % of the smaller latency"),
+    ],
+)
+def test_where_the_echo_services_latency_was_not_kept_the_known_lateness_counts(
+    metric: str, latency_s: float, said: str
+) -> None:
+    frame = at_a_rate(latency_s, 10 * latency_s, metric, generator="wrk2")
+    assert compared(frame, metric).not_about == f"mostly not the services' own ({said})"
+    assert compared(frame.assign(generator="vegeta"), metric).about_services
+
+
+def test_at_saturation_the_tools_part_is_not_on_top() -> None:
+    frame = at_a_rate(1.5e-3, 3e-3, generator="wrk2", echo_latency_mean_s=1.4e-3)
+    assert compared(frame.assign(bound_by="service")).verdict == Verdict.DIFFERENT
+
+
+def test_only_latencies_have_such_a_part() -> None:
+    frame = at_a_rate(1.5e-3, 3e-3, generator="wrk2", echo_latency_mean_s=1.4e-3)
+    go, java = (frame[frame["variant"] == name] for name in ("go", "java"))
+    for metric in ("cpu_s_per_request", "throughput_per_s", "latency_max_s", "rss_after_bytes"):
+        assert tool_part(go, java, metric) is None
+    part = tool_part(go, java, MEAN)
+    assert part is not None and part.refused and part.share == pytest.approx(1.4 / 1.5, rel=0.02)

@@ -123,10 +123,3 @@ def test_five_blocks_with_a_young_trial_have_the_verdict_that_four_of_them_have_
     turned = found(trials(*["warm"] * 4, "young", ratio=1.0, of_young=0.2))
     assert turned.verdict is Verdict.NOT_ABOUT_SERVICES
     assert found(trials(*["warm"] * 4)).verdict is Verdict.INCONCLUSIVE
-
-
-def test_young_trials_of_both_arms_take_their_blocks_out() -> None:
-    frame = trials(*["warm"] * 8, "young", "young")
-    frame.loc[(frame["variant"] == "go") & (frame["block"] == 1), "age"] = "young"
-    one = found(frame)
-    assert one.n_blocks == 7 and one.ages is not None and one.ages.n_left_out == 3

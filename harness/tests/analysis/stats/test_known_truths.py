@@ -40,14 +40,6 @@ def test_an_effect_of_the_stated_size_is_told_as_often_as_stated(n_pilot: int, n
     assert holds(told, at_least=POWER - 0.03, at_most=POWER + 0.03, n=2000)
 
 
-def test_a_size_stated_from_windows_as_if_they_were_trials_is_told_too_seldom() -> None:
-    rng = np.random.default_rng(2)
-    trials, second = (rng.normal(0.0, 0.05, (2000, 10)) for _ in range(2))
-    windows = trials[..., None] + rng.normal(0.0, 0.025, (2000, 10, 10))
-    stated = windows.reshape(2000, -1).std(axis=-1, ddof=1) * effect(99, 100)
-    assert np.mean(paired_p(second + stated[:, None]) <= 0.05) < 0.5
-
-
 # --- effects of factors
 
 BLOCK_SD, BOTH = 0.10, 0.1

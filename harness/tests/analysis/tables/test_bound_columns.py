@@ -46,17 +46,6 @@ def test_the_published_headline_session_is_refused_by_the_gate(metric: str) -> N
         assert one.not_about is not None and "of 10 trials" in one.not_about
 
 
-def test_go_never_bounds_its_trials_and_a_generator_that_fills_shared_cores_is_named() -> None:
-    trials = trials_of("strings-rounds")
-    go = trials[trials["language"] == "go"]
-    assert set(go["bound_by"]) <= {"machine", "generator"}
-    machine = trials[trials["bound_by"] == "machine"]
-    shared = machine[machine["bound_why"].str.contains("most by the generator")]
-    assert len(shared) > 0
-    assert (shared["generator_share"] < 0.85).all()  # by its own share it would not be seen
-    assert shared["flags"].str.contains("generator_bottleneck").sum() == 0
-
-
 def test_a_database_that_uses_most_of_the_shared_cores_is_said() -> None:
     trials = trials_of("bank-rematch")
     per_statement = trials[trials["connections"] == "per-statement"]
@@ -99,7 +88,3 @@ def test_connections_are_counted_within_the_window_and_a_cut_last_line_is_left_o
 def test_a_file_that_the_watch_did_not_write_is_refused(text: bytes) -> None:
     with pytest.raises(InputError):
         read_database(io.BytesIO(text))
-
-
-def test_an_empty_watch_has_no_use() -> None:
-    assert use_of(read_database(io.BytesIO(watched())), (0.0, 100.0)) is None
