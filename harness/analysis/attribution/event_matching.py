@@ -128,7 +128,6 @@ class Beside(Frozen):
     cause: CauseName
     spans: tuple[Span, ...]
     lost_s: tuple[float, ...]  # how much of each span can have been lost, at the most
-    words: str  # what was read, and how finely it is known
 
 
 def most_lost_s(start_s: FloatArray, latency_s: FloatArray, beside: Beside) -> FloatArray:

@@ -1,21 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The logs of a trial's service and load generator, placed on the wall clock.
+"""What was recorded of the causes of a trial's peaks, on the clock of its requests: logs, counters, a flight recording.
 
 A JVM's log carries wall time. Go's counts from the start of the runtime, which follows to a millisecond from what
-``/metrics`` told of the last collection (``runtime_start``), else from the launch to ``LAUNCH_TO_CLOCK_S``.
+``/metrics`` told of the last collection (``runtime_start``), else from the launch to ``LAUNCH_TO_CLOCK_S``. CPU denied
+by a quota, and CPU that was waited for, are counters in ``machine.csv``, read twice a second. What was not recorded is
+not excluded.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Literal
 
+import numpy as np
+import pandas as pd
 
+from harness.analysis.attribution.event_matching import Beside
 from harness.analysis.attribution.spans import CauseName, Paused, Span, joined
 from harness.analysis.tables.runtime_columns import process_metrics
 from harness.errors import InputError
+from harness.formats.arrays import FloatArray
+from harness.formats.counters import throttle_spans
 from harness.formats.gc_events import GcLog
+from harness.formats.jfr_json import read_jfr_json
 from harness.formats.runtime_log import read_runtime_log
 from harness.formats.runtime_metrics import LastCollection
 from harness.model import ClockReading, Frozen, TrialRecord
@@ -230,3 +239,119 @@ def runtime_start(log: GcLog, reported: Sequence[LastCollection]) -> RuntimeStar
     if not seen or low - high > _SLEWED_S:
         return None
     return RuntimeStart(epoch_s=(low + high) / 2, within_s=abs(high - low) / 2, n_collections=len(seen))
+
+
+#: file -> whose machine; the second is there when the load came from a machine of its own.
+MACHINES = {"machine.csv": "the service's machine", "machine-load.csv": "the load's machine"}
+#: As ``harness.runner.snapshots`` names it.
+RECORDING = "recording.json"
+#: Causes that are the service's own; the generator's pauses delay the sending, not the service.
+SERVICE_CAUSES: tuple[CauseName, ...] = ("gc_pause", "allocation_stall", "other_safepoint")
+#: Causes of which is known that they were at work, and not how much they took.
+BESIDE: tuple[CauseName, ...] = ("cgroup_throttle", "jit", "run_queue")
+
+
+def throttling(session: SessionFolder, record: TrialRecord) -> list[Beside]:
+    """Return when the service's control group was denied CPU, in epoch seconds.
+
+    Raises:
+        InputError: it is not known, and why.
+    """
+    at, n, denied_s = _readings(session, record, "machine.csv", "n_throttled", "throttled_s")
+    try:
+        spans = tuple(throttle_spans(list(zip(at.tolist(), map(int, n.tolist()), strict=True))))
+    except InputError as error:
+        raise InputError(f"machine.csv: {error}") from error
+    # summed over CPUs, so it may have grown faster than time
+    lost = np.clip(np.diff(denied_s), 0.0, np.diff(at))[np.diff(n) > 0]
+    return [Beside(cause="cgroup_throttle", spans=spans, lost_s=tuple(lost.tolist()))]
+
+
+def waiting(session: SessionFolder, record: TrialRecord) -> list[Beside]:
+    """Return how long somebody waited for a CPU between readings, of each machine of the trial.
+
+    Raises:
+        InputError: it is known of none, and why.
+    """
+    results: list[Beside] = []
+    missing: list[str] = []
+    for name, where in MACHINES.items():
+        try:
+            at, pressed_s, stolen_s = _readings(session, record, name, "psi_cpu_some_s", optional="steal_s")
+        except InputError as error:
+            if name == "machine.csv" or session.has(record.planned.trial_id, name):
+                missing.append(f"{where}: {error}")
+            continue
+        # the kernel's pressure does not know of what the hypervisor took
+        lost = np.clip(np.diff(pressed_s) + np.nan_to_num(np.diff(stolen_s)), 0.0, np.diff(at))
+        spans = tuple(pairwise(at.tolist()))
+        results.append(Beside(cause="run_queue", spans=spans, lost_s=tuple(lost.tolist())))
+    if not results:
+        raise InputError("; ".join(missing))
+    return results
+
+
+def _readings(
+    session: SessionFolder, record: TrialRecord, name: str, *wanted: str, optional: str = ""
+) -> list[FloatArray]:
+    """Return when a machine was read (epoch seconds, clock of the requests), and what, where all is known."""
+    trial = record.planned.trial_id
+    if not session.has(trial, name):
+        raise InputError(f"there is no {name}")
+    with session.open(trial, name) as stream:
+        frame = pd.read_csv(stream)
+    lacking = [column for column in ("monotonic_s", *wanted) if column not in frame.columns]
+    if lacking:
+        raise InputError(f"{name} has no {', '.join(lacking)}")
+    known = frame.dropna(subset=["monotonic_s", *wanted])
+    known = known[known["monotonic_s"].diff().fillna(1.0) > 0]
+    if len(known) < 2:
+        raise InputError(f"{name} has fewer than two readings of {', '.join(wanted)}: this kernel does not tell")
+    to_epoch_s = record.started.wall_epoch_s - record.started.monotonic_s + clock_shift(record, None).shift_s
+    columns = [column for column in (*wanted, optional) if column]
+    read = known.reindex(columns=columns).to_numpy(dtype=np.float64).T
+    return [known["monotonic_s"].to_numpy(dtype=np.float64) + to_epoch_s, *read]
+
+
+def compiling(session: SessionFolder, record: TrialRecord) -> list[Beside]:
+    """Return when compilers were at work, in epoch seconds.
+
+    Raises:
+        InputError: it is not known, and why.
+    """
+    trial = record.planned.trial_id
+    if not session.has(trial, RECORDING):
+        raise InputError("no flight recording: a variant asks for one with runtime.flight_recording")
+    recording = read_jfr_json(session.path(trial, RECORDING))
+    if "jdk.Compilation" not in recording.n_by_type:
+        raise InputError("the flight recording has no jdk.Compilation in it: was it asked for?")
+    by_s = clock_shift(record, "service").shift_s
+    spans = joined((low + by_s, high + by_s) for low, high in recording.compilations)
+    return [Beside(cause="jit", spans=spans, lost_s=tuple(high - low for low, high in spans))]
+
+
+def beside_sources(
+    session: SessionFolder, record: TrialRecord, *, has_connect: bool
+) -> tuple[list[Beside], dict[CauseName, str]]:
+    """Return what was recorded of causes beside the program, and cause -> why it and connecting were not recorded."""
+    missing: dict[CauseName, str] = {}
+    if not has_connect:
+        missing["connect"] = "not recorded: the load tool does not report the time to connect"
+    results: list[Beside] = []
+    read: dict[CauseName, Callable[[SessionFolder, TrialRecord], list[Beside]]] = {
+        "cgroup_throttle": throttling, "jit": compiling, "run_queue": waiting
+    }  # fmt: skip
+    for cause, source in read.items():
+        try:
+            results += source(session, record)
+        except InputError as error:
+            missing[cause] = f"not recorded: {error}"
+    return results, missing
+
+
+def missing_logs(service: AlignedLog, generator: AlignedLog) -> dict[CauseName, str]:
+    """Return cause -> why it is not known, of the causes that logs tell."""
+    logs: dict[CauseName, AlignedLog] = {**dict.fromkeys(SERVICE_CAUSES, service), "generator_stall": generator}
+    return {
+        cause: f"not recorded: {log.refused}" for cause, log in logs.items() if log.placed_within_s is None
+    }

@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-
-from harness.analysis.attribution.evidence_sources import SERVICE_CAUSES
+from harness.analysis.attribution.log_clock import SERVICE_CAUSES
 from harness.analysis.attribution.share_of_quantile import Way, over_all_places, pooled_share
 from harness.analysis.attribution.spans import CauseName
 from harness.analysis.attribution.trial import TrialAttribution
@@ -73,7 +72,7 @@ def _tail(words: str, *causes: str, recorded: bool = False) -> _Number:
         parts = trial.tail.get(quantile)
         if parts is None or (trial.refused and not _WITHOUT_CLOCKS.issuperset(causes)):
             return None
-        if not any(cause == "unexplained" or _recorded(trial, cause) for cause in causes):
+        if all(cause in trial.missing for cause in causes):
             return None
         return sum(share or 0.0 for cause, share in parts.items() if cause in causes)
 
@@ -176,14 +175,9 @@ def _over(
     return estimate
 
 
-def _recorded(trial: TrialAttribution, cause: str) -> bool:
-    return any(cause == name and source.recorded for name, source in trial.sources.items())
-
-
 def _not_recorded(group: Sequence[TrialAttribution], cause: str | None) -> str | None:
     """Return why a cause is not known of a group's trials, the commonest reason; ``None``: it is, of all."""
-    sources = [source for trial in group for name, source in trial.sources.items() if name == cause]
-    why = Counter(source.words for source in sources if not source.recorded)
+    why = Counter(words for trial in group for name, words in trial.missing.items() if name == cause)
     return why.most_common(1)[0][0] if why else None
 
 

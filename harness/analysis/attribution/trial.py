@@ -19,11 +19,15 @@ from pydantic import InstanceOf
 from harness.analysis.attribution.attribute import MIN_TAIL, TailCause, excess_in_spans, tail_shares
 from harness.analysis.attribution.clock_offset import why_not_aligned
 from harness.analysis.attribution.event_matching import Beside, most_of_tail
-from harness.analysis.attribution.evidence_sources import BESIDE, Source, beside_sources, log_sources
-from harness.analysis.attribution.log_clock import generator_log, service_log
+from harness.analysis.attribution.log_clock import (
+    BESIDE,
+    beside_sources,
+    generator_log,
+    missing_logs,
+    service_log,
+)
 from harness.analysis.attribution.share_of_quantile import WithoutPauses, without_at_each_place
 from harness.analysis.attribution.spans import (
-    ORDER,
     CauseName,
     Paused,
     RequestOverlap,
@@ -109,7 +113,7 @@ class TrialAttribution(Frozen):
     #: quantile -> cause of ``BESIDE`` -> the largest share that it can have taken of the time by which the tail
     #: exceeds the median, out of what is unexplained; a cause that was not recorded is missing
     most_beside: dict[str, dict[CauseName, float]]
-    sources: dict[CauseName, Source]  # where each cause of ``ORDER`` was looked for, recorded or not
+    missing: dict[CauseName, str]  # cause -> why it was not recorded; so it may have been at work all the same
     events: Paused  # what was aligned with the requests, within the window
     warnings: tuple[str, ...] = ()
 
@@ -156,8 +160,8 @@ def attribute_trial(
     own = inside(generator.events, window)
     events = ({} if refused else pauses) | own
     connect = requests["connect_s"].to_numpy(dtype=np.float64)[ok] if "connect_s" in requests else None
-    beside, sources = beside_sources(session, record, window, has_connect=connect is not None)
-    sources = log_sources(service, refused, generator) | sources
+    beside, missing = beside_sources(session, record, has_connect=connect is not None)
+    missing |= missing_logs(service, generator)
     lives = lived(start, latency, events, connect_s=connect)
     cycles = inside({"gc_pause": joined(service.cycles)}, window)["gc_pause"]
     rate = len(start) / (window[1] - window[0])
@@ -184,7 +188,7 @@ def attribute_trial(
         without_pauses=without, quantiles=dict(quantiles),
         tail={name: tail_shares(lives, q) for name, q in asked.items()},
         most_beside={name: _most(lives, beside, quantile=q) for name, q in asked.items()},
-        sources={cause: sources[cause] for cause in ORDER}, events=events, warnings=(*service.warnings, *notes),
+        missing=missing, events=events, warnings=(*service.warnings, *notes),
     )  # fmt: skip
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from harness.analysis.attribution.evidence_sources import waiting
+from harness.analysis.attribution.log_clock import waiting
+from harness.errors import InputError
 from harness.formats.jfr_json import read_jfr_json
 from harness.hosts.base import Command
 from harness.hosts.local import LocalHost
@@ -54,17 +55,15 @@ def test_pressure_that_this_kernel_does_not_tell_is_not_recorded(tmp_path: Path)
     session = without_pauses(tmp_path)
     trial = java_trial(session)
     record = session.record(trial)
-    window = (record.started.wall_epoch_s, record.started.wall_epoch_s + 6)
     for text, words in (
         ("monotonic_s,steal_s\n1,0\n2,0\n", "no psi_cpu_some_s"),
         ("monotonic_s,psi_cpu_some_s,steal_s\n1,,0\n2,,0\n", "this kernel does not tell"),
     ):
         with_machine(session, text)
-        found = waiting(session, record, window)
-        assert isinstance(found, str) and words in found
+        with pytest.raises(InputError, match=words):
+            waiting(session, record)
     with_machine(session, machine_csv(record, [0.2] * 12, columns="psi_cpu_some_s,other"))
-    found = waiting(session, record, window)
-    assert not isinstance(found, str) and "steal is not recorded" in found[0].words
+    assert waiting(session, record)[0].lost_s == pytest.approx([0.1] * 12)
 
 
 def recorded(record: TrialRecord, spans: list[tuple[float, float]]) -> str:
@@ -88,14 +87,13 @@ def test_compilers_at_work_are_bounded_and_are_no_pause(tmp_path: Path) -> None:
     file = session.folder / trial / "recording.json"
     file.write_text(recorded(record, [(3.05, 3.2), (3.4, 3.401)]), "utf-8")
     one = attributed(session, requests_of(session))
-    assert "1 deoptimisations" in one.sources["jit"].words
     assert "jit" not in one.events  # nothing is subtracted by it
     assert 0 < one.most_beside["p99"]["jit"] < 0.5
     file.write_text(recorded(record, [(2.0, 6.0)]), "utf-8")
     busy = attributed(session, requests_of(session))
     assert busy.most_beside["p99"]["jit"] == pytest.approx(1)
     file.write_text('{"recording": {"events": []}}', "utf-8")
-    assert "was it asked for" in attributed(session, requests_of(session)).sources["jit"].words
+    assert "was it asked for" in attributed(session, requests_of(session)).missing["jit"]
 
 
 BUSY = """
