@@ -10,11 +10,9 @@ import heapq
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pydantic import Field
 
 from harness.analysis.stats.inputs import finite
 from harness.errors import InputError
-from harness.model.base import Frozen
 
 
 def closed_loop_per_s(
@@ -49,16 +47,6 @@ def closed_loop_per_s(
     return users * loops / duration_s
 
 
-class TimeBetween(Frozen):
-    """The mean over all gaps between an answer and the same user's next request."""
-
-    between_s: float = Field(ge=0)
-    n_gaps: int = Field(ge=1)
-    #: requests that began before any user was free by more than the resolution; large where users began earlier
-    #: than the ramp says, or answer times are too long
-    early_share: float
-
-
 def time_between(
     start_s: ArrayLike,
     latency_s: ArrayLike,
@@ -66,14 +54,12 @@ def time_between(
     users: int,
     requests_each: int | None = None,
     ramp_up_s: float = 0.0,
-    resolution_s: float = 0.001,
-) -> TimeBetween | None:
+) -> float | None:
     """Return the mean time between an answer and the same user's next request; ``None``: no user sent a second one.
 
     Args:
         start_s, latency_s: of every request, wrong answers too, shapes (n,), any order.
         users: who start evenly over ``ramp_up_s``. requests_each: after so many a user is done; ``None``: none is.
-        resolution_s: of the tool: a request may seem to begin before the answer that it waited for.
 
     Raises:
         InputError: no user, lengths that differ, or more requests than these users send.
@@ -96,19 +82,14 @@ def time_between(
     ends = (start[order] - start[order[0]] + latency[order]).tolist()
     # (free since, number of the user, requests so far); sorted as it is, so it is a heap
     free = [(ramp_up_s * user / users, user, 0) for user in range(users)]
-    waited_s, n_gaps, n_early = 0.0, 0, 0
+    waited_s, n_gaps = 0.0, 0
     for begin, end in zip(begins, ends, strict=True):
         since, user, n_sent = free[0]
         if n_sent:
             waited_s += begin - since
             n_gaps += 1
-        n_early += since > begin + 2 * resolution_s
         if n_sent + 1 == requests_each:
             heapq.heappop(free)
         else:
             heapq.heapreplace(free, (end, user, n_sent + 1))
-    if n_gaps == 0:
-        return None
-    return TimeBetween(
-        between_s=max(waited_s / n_gaps, 0.0), n_gaps=n_gaps, early_share=n_early / len(begins)
-    )
+    return max(waited_s / n_gaps, 0.0) if n_gaps else None

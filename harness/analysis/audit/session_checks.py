@@ -16,7 +16,7 @@ from harness.analysis.stats.effects import effect_size_ci
 from harness.analysis.stats.inputs import Floats
 from harness.analysis.stats.intervals import nothing, t_critical, t_two_sided_p
 from harness.analysis.stats.pairing import inputs_of, require, split_excluded, split_missing
-from harness.analysis.tables.resource_columns import SERVICE, at_other_speed, faster_step_s
+from harness.analysis.tables.resource_columns import SERVICE, at_other_speed
 from harness.errors import InputError
 from harness.model import Estimate, Frozen, Support
 
@@ -173,15 +173,8 @@ def _centred(values: Floats, groups: np.ndarray[tuple[int, ...], np.dtype[np.obj
 
 @dataclass(frozen=True, kw_only=True)
 class SpeedResponse:
-    """A metric against the CPU time of the fixed calculation, trial by trial.
+    """By how many percent a metric changes where the fixed calculation takes one percent more CPU time."""
 
-    ``trials``: with a reading, excluded for their speed or kept, and two columns more: ``slower``, that CPU time over
-    that
-    of the session's faster trials, and ``relative``, the metric over the median of its variant's kept ones.
-    """
-
-    trials: pd.DataFrame
-    n_excluded: int
     elasticity: Estimate
 
 
@@ -196,12 +189,6 @@ def speed_response(trials: pd.DataFrame, metric: str, *, level: float = 0.95) ->
     known = known[known[metric] > 0]
     if known.empty:
         return None
-    counted = known[~known["excluded"].astype(bool)]
-    usual = counted.groupby("variant")[metric].median()
-    known = known.assign(
-        slower=known[SERVICE] / faster_step_s(known[SERVICE]),
-        relative=known[metric] / known["variant"].map(usual),
-    )
     what = f"percent by which {metric} changes where a fixed calculation takes one percent more CPU time"
     x, y = (np.log(known[name].to_numpy(dtype=np.float64)) for name in (SERVICE, metric))
     line = slope_within(x, y, known["variant"].to_numpy(dtype=object), level=level)
@@ -212,4 +199,4 @@ def speed_response(trials: pd.DataFrame, metric: str, *, level: float = 0.95) ->
             method="line through logarithms within variants", estimand=what, n_trials=len(known),
             inputs=inputs_of(known),
         )  # fmt: skip
-    return SpeedResponse(trials=known, n_excluded=len(known) - len(counted), elasticity=elasticity)
+    return SpeedResponse(elasticity=elasticity)

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from harness.analysis.audit.closed_loop import TimeBetween, closed_loop_per_s, time_between
+from harness.analysis.audit.closed_loop import closed_loop_per_s, time_between
 from harness.analysis.stats.quantiles import rank
 from harness.analysis.tables.trial_row import settled_requests
 from harness.errors import InputError
@@ -85,7 +85,7 @@ class AuditedTrial:
         return profile.loops * (load.n_requests // load.n_flows), ""
 
     @cached_property
-    def between(self) -> TimeBetween | None:
+    def between_s(self) -> float | None:
         """What users waited inside the generator; ``None``: it cannot be told. Raises InputError for more requests
         than theirs."""
         (each, _), requests, profile = self.requests_each, self.requests, self.profile
@@ -93,7 +93,7 @@ class AuditedTrial:
             return None
         return time_between(
             requests["start_epoch_s"].to_numpy(), requests["latency_s"].to_numpy(), users=profile.users,
-            requests_each=each, ramp_up_s=profile.ramp_up_s, resolution_s=self.load.resolution_s,
+            requests_each=each, ramp_up_s=profile.ramp_up_s,
         )  # fmt: skip
 
 
@@ -169,10 +169,9 @@ def _law(trial: AuditedTrial, profile: ClosedLoad, each: int | None) -> TrialChe
     if mean_s is None or not mean_s > 0:
         return cannot(LAW, "no mean latency is known")
     try:
-        gaps = trial.between
+        between_s = trial.between_s or 0.0
     except InputError as problem:
         return TrialCheck(name=LAW, result="failed", why=str(problem))
-    between_s = 0.0 if gaps is None else gaps.between_s
     think_s = min(profile.think_time_s, between_s)
     expected_per_s = closed_loop_per_s(
         users=profile.users, loops=each, mean_response_s=mean_s, ramp_up_s=profile.ramp_up_s, think_time_s=think_s,

@@ -72,7 +72,8 @@ def detectable_ratio(a: ArrayLike, b: ArrayLike, *, n_blocks: int, inputs: tuple
     if min(left.min(), right.min()) <= 0:
         raise InputError("a log ratio needs positive values", found="zero or less", allowed="above 0")
     about: dict[str, Any] = {"method": "power of the paired t", "n_trials": 2 * left.size, "inputs": inputs}
-    about |= {"estimand": _estimand(f"{n_blocks} blocks"), "unit": "ratio"}
+    about |= {"estimand": f"smallest ratio told from 1 by {n_blocks} blocks in {whole_percent(POWER)} of sessions"}
+    about |= {"unit": "ratio"}
     if left.size < FEWEST_PAIRS:
         return nothing(f"{left.size} pairs: fewer than {FEWEST_PAIRS} say nothing of their spread", **about)
     sd, df = float(np.log(left / right).std(ddof=1)), left.size - 1
@@ -82,10 +83,6 @@ def detectable_ratio(a: ArrayLike, b: ArrayLike, *, n_blocks: int, inputs: tuple
     sure, size = effect(None, n_blocks), sd * effect(df, n_blocks)
     value, low, high = (float(np.exp(log_ratio)) for log_ratio in (size, low * sure, high * sure))
     return Estimate(value=value, low=low, high=high, level=LEVEL, **about)
-
-
-def _estimand(by: str) -> str:
-    return f"smallest ratio told from 1 by {by} in {whole_percent(POWER)} of sessions"
 
 
 def power_curve(
@@ -123,39 +120,14 @@ def power_curve(
     return tuple(curves)
 
 
-def unpaired_curve(
-    trials: pd.DataFrame, metric: str, *, reference: str, blocks: Sequence[int] = BLOCKS
-) -> tuple[Detectable, ...]:
-    """Return what so many trials an arm would tell if their blocks were not used: Student's two-sample t."""
-    require(trials, metric, ())
-    counted, _ = split_missing(split_excluded(narrowed(trials, metric, "source"))[0], metric)
-    sample = counted[(counted["variant"] == reference) & (counted[metric] > 0)]
-    logs = np.log(sample[metric].to_numpy(dtype=np.float64))
-    sd = float(logs.std(ddof=1)) if logs.size > FEWEST_PAIRS else 0.0
-    about: dict[str, Any] = {"method": "power of the two-sample t", "n_trials": logs.size, "unit": "ratio"}
-    about |= {"inputs": inputs_of(sample)}
-
-    def smallest(n: int) -> Estimate:
-        estimand = _estimand(f"{n} trials an arm")
-        if sd == 0:
-            return nothing("too few trials, or no variation between them", estimand=estimand, **about)
-        ratio = float(np.exp(sd * effect(logs.size - 1, n, two_samples=True)))
-        return Estimate(value=ratio, level=LEVEL, estimand=estimand, **about)
-
-    return tuple(Detectable(n_blocks=n, ratio=smallest(n)) for n in blocks)
-
-
 @cache
-def effect(df: int | None, n_blocks: int, power: float = POWER, *, two_samples: bool = False) -> float:
+def effect(df: int | None, n_blocks: int, power: float = POWER) -> float:
     """Return the detectable log ratio in standard deviations of one block's log ratio.
 
     Args:
         df: degrees of freedom of the standard deviation; ``None``: it is known. n_blocks: of the planned session.
-        two_samples: the arms are not paired: the standard deviation is that of one trial's logarithm.
     """
-    test_df = 2 * (n_blocks - 1) if two_samples else n_blocks - 1
-    chances, steps = _power_table(test_df)
-    errors = np.sqrt(n_blocks / 2 if two_samples else n_blocks)
+    chances, steps = _power_table(n_blocks - 1)
     if df is None:
         spread = np.ones(1)
     else:  # what the estimated deviation may be over the true one, in equal shares
@@ -163,7 +135,7 @@ def effect(df: int | None, n_blocks: int, power: float = POWER, *, two_samples: 
         spread = np.sqrt(scipy.special.chdtri(df, 1 - shares) / df)
 
     def short_of(size: float) -> float:
-        return power - float(np.interp(size * spread * errors, steps, chances).mean())
+        return power - float(np.interp(size * spread * np.sqrt(n_blocks), steps, chances).mean())
 
     low, high = 0.0, 1.0
     while short_of(high) > 0:

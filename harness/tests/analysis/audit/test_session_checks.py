@@ -141,7 +141,7 @@ def test_the_slope_is_that_of_an_analysis_of_covariance() -> None:
 @pytest.mark.parametrize("elasticity", [-1.0, 0.0])
 def test_the_interval_of_the_elasticity_holds_the_true_one(elasticity: float) -> None:
     found = speed_response(uneven_speeds(elasticity=elasticity), "throughput_per_s")
-    assert found is not None and found.n_excluded > 0
+    assert found is not None
     told = found.elasticity
     assert told.low is not None and told.high is not None and told.low <= elasticity <= told.high
 
@@ -152,5 +152,5 @@ def test_trials_that_failed_tell_nothing_of_it_and_those_without_a_reading_neith
     trials.loc[failed, "excluded"], trials.loc[failed, "exclusion_reason"] = True, "failed: it ended"
     trials.loc[unread, "service_step_s"] = np.nan
     found = speed_response(trials, "throughput_per_s")
-    assert found is not None and len(found.trials) == len(trials) - 2
+    assert found is not None and found.elasticity.n_trials == len(trials) - 2
     assert speed_response(trials.assign(service_step_s=np.nan), "throughput_per_s") is None
