@@ -57,7 +57,7 @@ def test_the_interval_of_an_interaction_holds_the_truth(law: Law, k: int) -> Non
     cells = tuple(product(("go", "java"), ("off", "on")))
     made = contrast(cells, {0: ("java", "go"), 1: ("on", "off")})
     assert made is not None
-    bounds = intervals.student(np.asarray(factorial(np.random.default_rng(k), law, k) @ made[0]), 0.95)
+    bounds = intervals.student(np.asarray(factorial(np.random.default_rng(k), law, k) @ made), 0.95)
     assert holds(covered(bounds, BOTH), at_least=0.93, at_most=0.97)
 
 
