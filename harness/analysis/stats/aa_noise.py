@@ -80,7 +80,7 @@ def _noise(trials: pd.DataFrame, metric: str, level: float, wide: pd.DataFrame) 
     return AANoise(metric=metric, ratio=ratio, noise=noise, n_blocks=len(a), warnings=warnings)
 
 
-def _no_noise(metric: str, n: int, level: float, warnings: tuple[str, ...] = ()) -> AANoise:
+def _no_noise(metric: str, n: int, level: float = 0.95, warnings: tuple[str, ...] = ()) -> AANoise:
     warnings += ("no A/A pairs to measure the noise with",)
     return AANoise(metric=metric, ratio=no_ratio(metric, n, level), n_blocks=n, warnings=warnings)
 
@@ -117,7 +117,7 @@ def noise_for(
         return noises[max(in_cell, key=size)].noise
     in_others = [name for name, pair in noises.items() if pair.variant in arms]
     if not in_others:
-        return _no_noise(metric, 0, 0.95)
+        return _no_noise(metric, 0)
     name = max(in_others, key=size)
     levels = [level.partition("=") for level in name.split(",")[1:]]  # of go-nethttp,logging=on,warm_up=none
     words = cell_words({factor: level for factor, _, level in levels}) or name

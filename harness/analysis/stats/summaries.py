@@ -167,12 +167,8 @@ def summarise(
     for key, group in narrow.groupby(list(by), sort=False, dropna=False, observed=True):
         counted, n_excluded = split_excluded(group[~group["duplicate"].astype(bool)])
         estimate = _summary(counted, metric, unit=unit or unit_of(metric), level=level, n_excluded=n_excluded)
-        rows.append(
-            dict(zip(by, key, strict=True))
-            | {"metric": metric, "n_trials": estimate.n_trials, "n_excluded": n_excluded}
-            | {bound: getattr(estimate, bound) for bound in ("value", "low", "high")}
-            | {"unit": estimate.unit, "estimate": estimate}
-        )
+        ends = (estimate.value, estimate.low, estimate.high)
+        rows.append((*key, metric, estimate.n_trials, n_excluded, *ends, estimate.unit, estimate))
     columns = [*by, "metric", "n_trials", "n_excluded", "value", "low", "high", "unit", "estimate"]
     frame = pd.DataFrame(rows, columns=columns)
     return frame.astype({"value": "float64", "low": "float64", "high": "float64"})
@@ -180,11 +176,8 @@ def summarise(
 
 def summarised(trials: pd.DataFrame, metric: str, *, unit: str | None = None) -> Estimate:
     """Return the estimate that ``summarise`` makes of the first variant: of trials that all are of one, theirs."""
-    require(trials, metric, ())
-    narrow = narrowed(trials, metric, *SUMMED)
-    first = (narrow["variant"] == narrow["variant"].iloc[0]) & ~narrow["duplicate"].astype(bool)
-    counted, n_excluded = split_excluded(narrow[first])
-    return _summary(counted, metric, unit=unit or unit_of(metric), level=0.95, n_excluded=n_excluded)
+    estimate: Estimate = summarise(trials, metric, unit=unit)["estimate"].iloc[0]
+    return estimate
 
 
 def _summary(trials: pd.DataFrame, metric: str, *, unit: str, level: float, n_excluded: int) -> Estimate:
