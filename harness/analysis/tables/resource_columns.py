@@ -93,14 +93,11 @@ def generators_cpu(samples: pd.DataFrame, window: tuple[float, float]) -> float 
     roles = [role for role in samples["role"].unique() if str(role).startswith("generator")]
     if len(roles) <= 1:
         return cpu_in_window(samples, "generator", window)
-    total = 0.0
-    for role in roles:
-        rows = samples[(samples["role"] == role) & samples["cpu_s"].notna()]
-        if len(rows) < 2:
-            return None
-        begin, end = np.interp(window, rows["monotonic_s"], rows["cpu_s"])
-        total += float(end - begin)
-    return total
+    readings = [samples[(samples["role"] == role) & samples["cpu_s"].notna()] for role in roles]
+    if any(len(rows) < 2 for rows in readings):
+        return None
+    used = (np.interp(window, rows["monotonic_s"], rows["cpu_s"]) for rows in readings)
+    return sum(float(end - begin) for begin, end in used)
 
 
 def machine_of(record: TrialRecord, samples: pd.DataFrame | None) -> MachineWindow | None:
@@ -169,9 +166,7 @@ def reading_at(record: TrialRecord, name: str) -> ResourceReading | None:
 def limit_columns(record: TrialRecord) -> dict[str, object]:
     """Return who enforced the service's limits, what its group counted until it was stopped, and its container."""
     instance = record.instance
-    if instance is None:
-        return {}
-    if instance.container is not None:
+    if instance is not None and instance.container is not None:
         container = instance.container
         return _group(container.at_stop) | {
             "limits": "container",
@@ -179,7 +174,7 @@ def limit_columns(record: TrialRecord) -> dict[str, object]:
             "container_create_s": container.create_s,
             "container_start_s": container.start_s,
         }
-    if instance.limits is not None:
+    if instance is not None and instance.limits is not None:
         return _group(instance.limits.at_stop) | {"limits": instance.limits.enforced_by or "not enforced"}
     return {}
 
@@ -197,21 +192,36 @@ def pod_columns(record: TrialRecord) -> dict[str, object]:
     if instance is None or instance.kubernetes is None:
         return {}
     around = instance.kubernetes
-    asked = instance.launched.wall_epoch_s + (around.scaled_after_s or 0.0)
-    pods = around.pods
-    groups, served = [pod.at_stop for pod in pods], [pod.first_served_after_s for pod in pods]
+    pods, scaled_s = around.pods, around.scaled_after_s or 0.0
+    asked = instance.launched.wall_epoch_s + scaled_s
+    served = [pod.first_served_after_s for pod in pods]
+    counts = [None if pod.runtime_cpus is None else pod.runtime_cpus.cpus for pod in pods]
+
+    def after(moments: Iterable[float | None], from_s: float = scaled_s) -> float | None:
+        known = _of_all(moments, around.replicas)
+        return max(known) - from_s if known else None
+
+    def since(moments: Iterable[float | None]) -> float | None:
+        last = after(moments, asked)
+        # in whole seconds a moment may be before the request that it follows
+        return None if last is None else max(0.0, last)
+
+    def total(name: str) -> float | None:
+        known = _of_all((getattr(pod.at_stop, name, None) for pod in pods), len(pods))
+        return math.fsum(known) if known else None
+
     return {
         "limits": "pod", "n_pods": around.replicas, "image_bytes": around.image_bytes,
         "image_import_s": around.image_import_s, "image_push_s": around.image_push_s,
-        "last_pod_process_s": _after(around, (pod.process_after_s for pod in pods)),
-        "last_pod_event_s": _since(around, asked, (pod.events_epoch_s.get("Started") for pod in pods)),
-        "last_pod_condition_s": _since(around, asked, (pod.conditions_epoch_s.get("Ready") for pod in pods)),
+        "last_pod_process_s": after(pod.process_after_s for pod in pods),
+        "last_pod_event_s": since(pod.events_epoch_s.get("Started") for pod in pods),
+        "last_pod_condition_s": since(pod.conditions_epoch_s.get("Ready") for pod in pods),
         "first_pod_served_s": min((moment for moment in served if moment is not None), default=None),
-        "last_pod_served_s": _after(around, served),
-        "last_pod_routed_s": _after(around, (pod.routed_after_s for pod in pods)),
+        "last_pod_served_s": after(served),
+        "last_pod_routed_s": after(pod.routed_after_s for pod in pods),
         "pod_events_lost": sum(len(pod.events_lost) for pod in pods),
-        **{column: _sum(groups, name) for column, name in _OF_GROUP.items()},
-        "runtime_cpus": _least_cpus(around),
+        **{column: total(name) for column, name in _OF_GROUP.items()},
+        "runtime_cpus": min(_of_all(counts, around.replicas), default=None),
         "gc_found": _collector(around),
         **_answered(record, around.replicas),
     }  # fmt: skip
@@ -239,42 +249,16 @@ def _answered(record: TrialRecord, replicas: int) -> dict[str, object]:
     }
 
 
-def _least_cpus(around: KubernetesRecord) -> int | None:
-    """Return the fewest CPUs that a pod's runtime goes by; ``None``: one of them does not say."""
-    counts = [None if pod.runtime_cpus is None else pod.runtime_cpus.cpus for pod in around.pods]
-    known = [item for item in counts if item is not None]
-    return min(known) if known and len(known) == around.replicas else None
-
-
 def _collector(around: KubernetesRecord) -> str | None:
     """Return the collector that the pods' JVMs say, or each that they say; ``None``: none does."""
     collectors = {pod.runtime_cpus.collector for pod in around.pods if pod.runtime_cpus is not None}
     return ", ".join(sorted(collector for collector in collectors if collector is not None)) or None
 
 
-def _last(around: KubernetesRecord, moments: Iterable[float | None]) -> float | None:
-    """Return the last of as many moments as there are to be pods; ``None``: one of them is not known."""
-    known = [moment for moment in moments if moment is not None]
-    return max(known) if known and len(known) == around.replicas else None
-
-
-def _after(around: KubernetesRecord, moments: Iterable[float | None]) -> float | None:
-    """Return the last of moments that count from the request for the first pods, since all pods were asked for."""
-    last = _last(around, moments)
-    return None if last is None else last - (around.scaled_after_s or 0.0)
-
-
-def _since(around: KubernetesRecord, asked: float, moments: Iterable[float | None]) -> float | None:
-    last = _last(around, moments)
-    # in whole seconds a moment may be before the request that it follows
-    return None if last is None else max(0.0, last - asked)
-
-
-def _sum(groups: Iterable[GroupReading | None], name: str) -> float | None:
-    values = [None if group is None else getattr(group, name) for group in groups]
-    if not values or any(value is None for value in values):
-        return None
-    return math.fsum(value for value in values if value is not None)
+def _of_all(values: Iterable[float | None], n: int) -> list[float]:
+    """Return the value of each of ``n`` pods; none where one of them is not known."""
+    known = [value for value in values if value is not None]
+    return known if len(known) == n else []
 
 
 #: A trial whose CPUs took longer or shorter by more than this, as a share of the session's faster trials.

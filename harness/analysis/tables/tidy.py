@@ -171,16 +171,15 @@ def tidy(
     for source in sources:
         for folder in Store(root).sessions(bundled=source == "bundled"):
             by_name.setdefault(folder.folder.parent.name, {}).setdefault(source, []).append(folder)
-    names = list(by_name) if experiments is None else list(dict.fromkeys(experiments))
-    for name in names:
-        if name not in by_name:
-            raise InputError(
-                "no session of this experiment", place=name, found="nothing in data/raw",
-                allowed=", ".join(sorted(by_name)) or "measure one first: python -m harness measure NAME",
-            )  # fmt: skip
+    names = set(by_name if experiments is None else experiments)
+    for name in sorted(names - set(by_name)):
+        raise InputError(
+            "no session of this experiment", place=name, found="nothing in data/raw",
+            allowed=", ".join(sorted(by_name)) or "measure one first: python -m harness measure NAME",
+        )  # fmt: skip
     code = _code_hash()
     work = [
-        _Tidying(root, name, source, folders, code)
+        _Tidying(Processed(root, name, source), folders, code)
         for name in sorted(names)
         for source, folders in by_name[name].items()
     ]
@@ -195,13 +194,8 @@ def tidy(
 class _Tidying:
     """One experiment under way: collects rows and counts."""
 
-    def __init__(
-        self, root: Path, experiment: str, source: Source, sessions: Sequence[SessionFolder], code: str
-    ) -> None:
-        self.experiment = experiment
-        self.sessions = sessions
-        self.processed = Processed(root, experiment, source)
-        self.code = code
+    def __init__(self, processed: Processed, sessions: Sequence[SessionFolder], code: str) -> None:
+        self.processed, self.sessions, self.code = processed, sessions, code
         self.n_fresh = self.n_unchanged = self.n_planned = self.n_made = 0
         self.rows: list[dict[str, object]] = []
         self.factors: dict[str, None] = {}
@@ -219,10 +213,7 @@ class _Tidying:
             self.n_planned += len(header.plan.trials)
             finished = session.finished()
             self.n_made += len(finished)
-            no_builds: Mapping[str, BuildRecord] = {}
-            builds = self._readable(session.builds, no_builds)
-            no_readings: tuple[EchoReading, ...] = ()
-            readings = self._readable(session.echo, no_readings)
+            builds, readings = self._readable(session.builds) or {}, self._readable(session.echo) or ()
             n_before = len(self.rows)
             ids = [planned.trial_id for planned in header.plan.trials]
             for trial_id in (item for item in ids if item not in finished):
@@ -233,25 +224,22 @@ class _Tidying:
                 reason = str(row["exclusion_reason"])
                 self._exclude(session, str(row["trial_id"]), "at another speed", reason)
         frame = schema.as_trials(self.rows, tuple(self.factors))
-        result = self._result(frame)
-        self.processed.write_result(frame, result)
-        return result
-
-    def _result(self, frame: pd.DataFrame) -> ExperimentTidied:
         n_kept = int((~frame["excluded"]).sum())
-        return ExperimentTidied(
-            experiment=self.experiment, source=self.processed.source, n_planned=self.n_planned,
+        result = ExperimentTidied(
+            experiment=self.processed.experiment, source=self.processed.source, n_planned=self.n_planned,
             n_made=self.n_made, n_kept=n_kept, n_excluded=self.n_made - n_kept,
             by_reason=dict(sorted(Counter(e.kind for e in self.excluded).items())),
             excluded=tuple(self.excluded), problems=tuple(self.problems),
         )  # fmt: skip
+        self.processed.write_result(frame, result)
+        return result
 
-    def _readable(self, read: Callable[[], Value], default: Value) -> Value:
+    def _readable(self, read: Callable[[], Value]) -> Value | None:
         try:
             return read()
         except InputError as error:  # build times, or what the echo service had, are lost, nothing else
             self.problems.append(str(error))
-            return default
+            return None
 
     def _exclude(self, session: SessionFolder, trial_id: str, kind: str, reason: str) -> None:
         self.excluded.append(Excluded(trial=f"{session.key}/{trial_id}", kind=kind, reason=reason))
@@ -281,7 +269,8 @@ class _Tidying:
         trial_id = record.planned.trial_id
         damage = damage_of(session, record)
         echo_json = "" if echo is None else echo.model_dump_json()
-        key = _hash(self.code, _hash(record.model_dump_json()), damage or "", echo_json)
+        parts = (self.code, record.model_dump_json(), damage or "", echo_json)
+        key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
         stored = self.processed.kept_row(session.folder.name, trial_id, key)
         if stored is not None:
             self.n_unchanged += 1
@@ -316,10 +305,6 @@ class _Tidying:
         return row
 
 
-def _hash(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-def _code_hash(root: Path = SOURCES) -> str:
+def _code_hash() -> str:
     """Return a hash of this module and all it imports: a change of that code makes every table stale."""
-    return closure_sha256(root, {__name__})
+    return closure_sha256(SOURCES, {__name__})
