@@ -21,8 +21,9 @@ DUET_ESTIMAND = "half of the cores for service and generator, both under content
 #: What tells one trial from every other.
 _IDENTITY = ["experiment", "session_id", "trial_id"]
 _UNITS = (
-    ("cpu_s_per_request", "s/request"), ("_per_s", "1/s"), ("_bytes", "B"), ("_bytes_per_request", "B"),
-    ("_cores", "cores"), ("_ratio", "ratio"), ("_share", "share"), ("cpu_s_at_first_response", "s"), ("_s", "s"),
+    ("_s_per_request", "s/request"), ("_per_s", "1/s"), ("_bytes", "B"), ("_bytes_per_request", "B"),
+    ("_cores", "cores"), ("_ratio", "ratio"), ("_share", "share"), ("_percent", "%"), ("_kb", "kB"), ("_ms", "ms"),
+    ("_s_at_first_response", "s"), ("_s", "s"),
 )  # fmt: skip
 
 

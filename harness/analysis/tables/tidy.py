@@ -172,9 +172,9 @@ def tidy(
         for folder in Store(root).sessions(bundled=source == "bundled"):
             by_name.setdefault(folder.folder.parent.name, {}).setdefault(source, []).append(folder)
     names = set(by_name if experiments is None else experiments)
-    for name in sorted(names - set(by_name)):
+    if missing := sorted(names - set(by_name)):
         raise InputError(
-            "no session of this experiment", place=name, found="nothing in data/raw",
+            "no session of this experiment", place=missing[0], found="nothing in data/raw",
             allowed=", ".join(sorted(by_name)) or "measure one first: python -m harness measure NAME",
         )  # fmt: skip
     code = _code_hash()
