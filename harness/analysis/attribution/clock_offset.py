@@ -121,29 +121,28 @@ def why_not_aligned(
     start: FloatArray,
     latency: FloatArray,
     in_question_s: float,
-) -> tuple[ClockOffset | None, str | None]:
-    """Return what the latencies tell of the clocks, and why attribution would be a guess (``None``: it is not)."""
+) -> str | None:
+    """Return why attribution would be a guess; ``None``: it is not."""
     if record.duet is not None:
-        return None, IN_DUET
+        return IN_DUET
     if service.placed_within_s is None:
-        return None, service.refused
+        return service.refused
     spans = sorted(span for spans in pauses.values() for span in spans)
     if not spans:
-        return None, None  # the log is this very process's, so no pause in it is a finding
+        return None  # the log is this very process's, so no pause in it is a finding
     typical = float(np.median([high - low for low, high in spans]))
     moved = wall_step_s(record)
     if moved > max(typical / 2, 2e-3):
-        return None, f"the wall clock was moved by {moved * 1e3:.1f} ms during the trial"
+        return f"the wall clock was moved by {moved * 1e3:.1f} ms during the trial"
     if service.placed_within_s > max(typical / 2, in_question_s / 2, FINEST_S):
         known_s = typical, service.placed_within_s, in_question_s
         pause, within, asked = (f"{s * 1e3:.2g} ms" for s in known_s)
         known = f"by {service.placed_by} it is known to {within}, more than half of the {asked}"
-        return None, f"the median pause of {pause} cannot be placed: {known} that are to be explained"
+        return f"the median pause of {pause} cannot be placed: {known} that are to be explained"
     ordinary = float(np.median(latency))
     visible = [span for span in spans if span[1] - span[0] >= 2 * ordinary]
     offset = estimate_clock_offset(start + latency, visible, median_service_s=ordinary)
-    wrong = offset.offset_s is not None and not offset.supports_attribution
-    return offset, offset.why if wrong else None
+    return offset.why if offset.offset_s is not None and not offset.supports_attribution else None
 
 
 def wall_step_s(record: TrialRecord) -> float:

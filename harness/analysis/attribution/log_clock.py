@@ -45,7 +45,6 @@ class AlignedLog(Frozen):
     placed_within_s: float | None  # how far off any of them may be, to either side
     placed_by: str | None = None  # what places them, in words
     refused: str | None = None
-    warnings: tuple[str, ...] = ()
 
 
 def service_log(session: SessionFolder, record: TrialRecord) -> AlignedLog:
@@ -180,12 +179,9 @@ def _at(log: GcLog, shift_s: float, within_s: float, by: str) -> AlignedLog:
     events: dict[CauseName, list[Span]] = {}
     for event in log.events:
         events.setdefault(event.cause, []).append((event.start_s + shift_s, event.end_s + shift_s))
-    notes = list(log.warnings)
-    if log.n_unknown:
-        notes.append(f"{log.n_unknown} lines could not be read, such as {log.unknown_examples[0]!r}")
     return AlignedLog(
         collector=log.collector, events={cause: tuple(spans) for cause, spans in events.items()},
-        collections=_begins(log, shift_s), placed_within_s=within_s, placed_by=by, warnings=tuple(notes),
+        collections=_begins(log, shift_s), placed_within_s=within_s, placed_by=by,
         cycles=joined((cycle.start_s + shift_s, cycle.end_s + shift_s) for cycle in log.cycles),
     )  # fmt: skip
 
@@ -204,8 +200,8 @@ def _begins(log: GcLog, shift_s: float) -> tuple[float, ...]:
 
 
 def _nothing(why: str, log: GcLog | None = None) -> AlignedLog:
-    collector, warnings = (None, ()) if log is None else (log.collector, log.warnings)
-    return AlignedLog(collector=collector, events={}, placed_within_s=None, refused=why, warnings=warnings)
+    collector = None if log is None else log.collector
+    return AlignedLog(collector=collector, events={}, placed_within_s=None, refused=why)
 
 
 #: Between the two clocks that the runtime reads one after the other when a collection ends.

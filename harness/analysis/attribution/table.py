@@ -10,7 +10,7 @@ from typing import NamedTuple
 from harness.analysis.attribution.log_clock import SERVICE_CAUSES
 from harness.analysis.attribution.share_of_quantile import Way, over_all_places, pooled_share
 from harness.analysis.attribution.spans import CauseName
-from harness.analysis.attribution.trial import TrialAttribution
+from harness.analysis.attribution.trial import QUANTILES, TrialAttribution
 from harness.analysis.stats.intervals import nothing, withheld
 from harness.analysis.stats.summaries import mean_within
 from harness.errors import InputError
@@ -24,7 +24,6 @@ class AttributionRow(Frozen):
     label: str
     levels: dict[str, str]
     n_trials: int
-    n_refused: int  # trials whose pauses could not be aligned with their requests
     memory: str | None  # what bounded it, in words; of several sessions the last one's
     numbers: dict[str, Estimate]  # those of ``_NUMBERS`` and ``_SHARES``, over trials; value None: see the warnings
 
@@ -44,13 +43,11 @@ def attribution_table(
     Raises:
         InputError: trials were not asked for that quantile.
     """
+    if quantile not in QUANTILES:
+        why, allowed = "these trials were not attributed at it", ", ".join(QUANTILES)
+        raise InputError(why, place="quantile", found=quantile, allowed=allowed)
     groups: dict[tuple[str, ...], list[TrialAttribution]] = {}
     for trial in trials:
-        if quantile not in trial.quantiles:
-            raise InputError(
-                "these trials were not attributed at it", place="quantile", found=quantile,
-                allowed=", ".join(trial.quantiles),
-            )  # fmt: skip
         groups.setdefault((trial.variant, *map("=".join, sorted(trial.levels.items()))), []).append(trial)
     return tuple(_row(group, quantile, level) for group in groups.values())
 
@@ -136,29 +133,19 @@ def _row(group: Sequence[TrialAttribution], quantile: str, level: float) -> Attr
     for name, (way, words) in _SHARES.items():
         what = f"share of {quantile} {words}, {first.label}"
         estimates[name] = share_over_trials(group, way, quantile, what=what, level=level)
-    estimates["median_pause_s"] = _of_pauses(group, estimates["median_pause_s"])
+    if estimates["median_pause_s"].value is None and all(trial.n_pauses == 0 for trial in group):
+        why_none = {"warnings": ("no pause under load in any trial",)}
+        estimates["median_pause_s"] = estimates["median_pause_s"].model_copy(update=why_none)
     return AttributionRow(
         variant=first.variant, label=first.label, levels=first.levels, n_trials=len(group),
-        n_refused=sum(trial.refused is not None for trial in group), memory=group[-1].memory, numbers=estimates,
+        memory=group[-1].memory, numbers=estimates,
     )  # fmt: skip
 
 
-def _of_pauses(group: Sequence[TrialAttribution], estimate: Estimate) -> Estimate:
-    """Say of pauses where no trial had any that, and not that something could not be placed."""
-    if estimate.value is None and all(trial.n_pauses == 0 for trial in group):
-        return estimate.model_copy(update={"warnings": ("no pause under load in any trial",)})
-    return estimate
-
-
 def _over(
-    group: Sequence[TrialAttribution],
-    values: Sequence[float | None],
-    what: str,
-    unit: str,
-    level: float,
-    why_nothing: str,
-    support: Support | None,
-) -> Estimate:
+    group: Sequence[TrialAttribution], values: Sequence[float | None], what: str, unit: str, level: float,
+    why_nothing: str, support: Support | None,
+) -> Estimate:  # fmt: skip
     known = [(trial, value) for trial, value in zip(group, values, strict=True) if value is not None]
     if not known:
         return nothing(why_nothing, estimand=what, unit=unit, level=level)
@@ -216,7 +203,7 @@ def share_over_trials(
     short = _short(group, len(laid))
     if not laid:
         return nothing(*short, estimand=f"pooled {what}", unit="share", level=level)
-    at, inputs = laid[0].quantiles[quantile], tuple(trial.trial for trial in laid)
+    at, inputs = QUANTILES[quantile], tuple(trial.trial for trial in laid)
     at_each = [
         # a trial whose pauses are long against what their place is known to has one place for all
         pooled_share(

@@ -38,8 +38,8 @@ from harness.analysis.attribution.spans import (
     lived,
 )
 from harness.analysis.attribution.stalls import detectability_limit, ordinary_p99
-from harness.analysis.stats.assumptions import judge_resolution
 from harness.analysis.stats.quantiles import rank
+from harness.analysis.tables.resource_columns import reading_at
 from harness.errors import InputError
 from harness.model import Frozen, MemoryFit, SessionHeader, TrialRecord
 from harness.store import SessionFolder
@@ -87,8 +87,7 @@ class TrialAttribution(Frozen):
     levels: dict[str, str]
     block: int
     collector: str | None
-    n_requests: int  # answered correctly
-    window: Span  # first request to last answer, epoch seconds
+    window_s: float  # from the first request to the last answer
     memory: str | None  # what bounded it, in words, such as 1.3x: 13 MiB
     rss_bytes: int | None  # the service's resident memory when the load was over
     latency_s: dict[str, float]  # p50 and those of ``QUANTILES`` that may be said
@@ -109,32 +108,19 @@ class TrialAttribution(Frozen):
     #: latencies counted for the pool of all trials, the service's pauses where they are thought to be and then,
     #: where that matters, as far off as they may be to either side; empty: refused
     without_pauses: tuple[InstanceOf[WithoutPauses], ...]
-    quantiles: dict[str, float]  # name -> quantile, all that were asked for
     #: quantile -> cause of ``BESIDE`` -> the largest share that it can have taken of the time by which the tail
     #: exceeds the median, out of what is unexplained; a cause that was not recorded is missing
     most_beside: dict[str, dict[CauseName, float]]
     missing: dict[CauseName, str]  # cause -> why it was not recorded; so it may have been at work all the same
     events: Paused  # what was aligned with the requests, within the window
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def window_s(self) -> float:
-        """How long requests were under way, in seconds."""
-        return self.window[1] - self.window[0]
 
 
-def attribute_trial(
-    session: SessionFolder,
-    trial_id: str,
-    requests: pd.DataFrame,
-    *,
-    quantiles: Mapping[str, float] = QUANTILES,
-) -> TrialAttribution:
+def attribute_trial(session: SessionFolder, trial_id: str, requests: pd.DataFrame) -> TrialAttribution:
     """Lay the pauses of service and generator over one trial's requests and take the tail apart.
 
     Args:
-        requests: ``start_epoch_s``, ``latency_s``, ``ok``, and ``connect_s`` where the load tool told it.
-        quantiles: name -> quantile; one with fewer than ``MIN_TAIL`` requests beyond it is left out.
+        requests: ``start_epoch_s``, ``latency_s``, ``ok``, and ``connect_s`` where the load tool told it; with fewer
+            than ``MIN_TAIL`` beyond one of ``QUANTILES`` that is left out.
 
     Raises:
         InputError: no request was answered correctly, or the trial has no record.
@@ -150,13 +136,13 @@ def attribute_trial(
     window = (float(start.min()), float((start + latency).max()))
     service, generator = service_log(session, record), generator_log(session, record)
     pauses = inside(service.events, window)
-    asked = {name: q for name, q in quantiles.items() if len(start) * (1 - q) >= MIN_TAIL}
+    asked = {name: q for name, q in QUANTILES.items() if len(start) * (1 - q) >= MIN_TAIL}
     ranked = np.sort(latency)
     levels = {
         name: float(ranked[rank(len(ranked), q) - 1]) for name, q in {"p50": 0.5, **asked}.items()
     }  # the rule of trials.parquet: a table of peaks and a ratio of trials give one p99
     in_question_s = min((levels[name] for name in asked), default=levels["p50"])
-    _, refused = why_not_aligned(service, pauses, record, start, latency, in_question_s)
+    refused = why_not_aligned(service, pauses, record, start, latency, in_question_s)
     own = inside(generator.events, window)
     events = ({} if refused else pauses) | own
     connect = requests["connect_s"].to_numpy(dtype=np.float64)[ok] if "connect_s" in requests else None
@@ -164,52 +150,41 @@ def attribute_trial(
     missing |= missing_logs(service, generator)
     lives = lived(start, latency, events, connect_s=connect)
     cycles = inside({"gc_pause": joined(service.cycles)}, window)["gc_pause"]
-    rate = len(start) / (window[1] - window[0])
+    window_s = window[1] - window[0]
     spans = sorted(span for spans in pauses.values() for span in spans)
     known = service.placed_within_s is not None
-    cell = record.planned.configuration
-    notes = [f"generator: {warning}" for warning in generator.warnings]
-    notes += _coarse(levels, _resolution(record))
-    within_s, met = service.placed_within_s, asked.items() if cycles and not refused else ()
-    placing = within_s or 0.0, _resolution(record)
+    cell, after = record.planned.configuration, reading_at(record, "after-load")
+    met = asked.items() if cycles and not refused else ()
+    placing = service.placed_within_s or 0.0, record.load.resolution_s if record.load else 0.0
     without = () if refused else without_at_each_place(start, latency, pauses, *placing)
     return TrialAttribution(
         trial=f"{session.key}/{trial_id}", variant=cell.variant_name, label=cell.variant.label or cell.variant_name,
-        levels=cell.levels, block=record.planned.block, collector=service.collector, n_requests=len(start),
-        window=window, memory=memory_words(session.header, cell.variant_name), rss_bytes=_rss_bytes(record),
-        latency_s=levels, detectability_s=detectability_limit(rate, ordinary_p99(start, latency, events)),
+        levels=cell.levels, block=record.planned.block, collector=service.collector, window_s=window_s,
+        memory=memory_words(session.header, cell.variant_name), rss_bytes=after.rss_bytes if after else None,
+        latency_s=levels,
+        detectability_s=detectability_limit(len(start) / window_s, ordinary_p99(start, latency, events)),
         n_pauses=len(spans) if known else None, paused_s=covered_s(spans) if known else None,
         longest_pause_s=max((high - low for low, high in spans), default=0.0) if known else None,
         median_pause_s=float(np.median([high - low for low, high in spans])) if known and spans else None,
         n_collections=sum(window[0] <= at <= window[1] for at in service.collections) if known else None,
         most_share={name: _most_taken_s(spans, levels[name]) / levels[name] for name in asked if known},
-        cycles_per_s=len(cycles) / (window[1] - window[0]) if known else None,
+        cycles_per_s=len(cycles) / window_s if known else None,
         excess={name: excess_in_spans(start, latency, cycles, quantile=q) for name, q in met}, refused=refused,
-        without_pauses=without, quantiles=dict(quantiles),
-        tail={name: tail_shares(lives, q) for name, q in asked.items()},
+        without_pauses=without, tail={name: tail_shares(lives, q) for name, q in asked.items()},
         most_beside={name: _most(lives, beside, quantile=q) for name, q in asked.items()},
-        missing=missing, events=events, warnings=(*service.warnings, *notes),
+        missing=missing, events=events,
     )  # fmt: skip
 
 
 def _most(lives: RequestOverlap, beside: Sequence[Beside], *, quantile: float) -> dict[CauseName, float]:
-    explained = list(lives.by_cause.values())
-    by_now = np.sum(explained, axis=0) if explained else np.zeros_like(lives.start)
-    results: dict[CauseName, float] = {}
-    for cause in BESIDE:
-        ones = [item for item in beside if item.cause == cause]
-        most = most_of_tail(lives.start, lives.latency, by_now, ones, quantile=quantile) if ones else None
-        if most is not None:
-            results[cause] = most
-    return results
-
-
-def _coarse(levels: Mapping[str, float], resolution_s: float) -> list[str]:
-    """Warn of percentiles that are a few steps of the tool's resolution."""
-    notes = (
-        (name, judge_resolution(value, resolution_s or None, "quantile")[2]) for name, value in levels.items()
-    )
-    return [f"{name}: {warning}" for name, warnings in notes for warning in warnings]
+    explained = sum(lives.by_cause.values(), start=np.zeros_like(lives.start))
+    by_cause = {cause: [item for item in beside if item.cause == cause] for cause in BESIDE}
+    shares = {
+        cause: most_of_tail(lives.start, lives.latency, explained, items, quantile=quantile)
+        for cause, items in by_cause.items()
+        if items
+    }
+    return {cause: share for cause, share in shares.items() if share is not None}
 
 
 def _most_taken_s(spans: Sequence[Span], length_s: float) -> float:
@@ -220,12 +195,3 @@ def _most_taken_s(spans: Sequence[Span], length_s: float) -> float:
     at = np.concatenate([low, high - length_s])  # the most is reached with an edge on an edge
     filled = np.minimum(high, at[:, None] + length_s) - np.maximum(low, at[:, None])
     return float(min(np.maximum(filled, 0.0).sum(axis=1).max(), length_s))
-
-
-def _rss_bytes(record: TrialRecord) -> int | None:
-    after = [boundary.reading.rss_bytes for boundary in record.boundaries if boundary.name == "after-load"]
-    return after[0] if after else None
-
-
-def _resolution(record: TrialRecord) -> float:
-    return record.load.resolution_s if record.load else 0.0
