@@ -69,8 +69,6 @@ class EqualArms(Frozen):
     #: said of two equal ones
     ordered: Estimate
     spread: Estimate  # coefficient of variation over equal trials
-    n_trials: int
-    n_blocks: int
 
 
 def equal_arms(trials: pd.DataFrame, metric: str, *, level: float = 0.95, seed: int = 0) -> EqualArms:
@@ -100,8 +98,7 @@ def equal_arms(trials: pd.DataFrame, metric: str, *, level: float = 0.95, seed: 
     estimand = f"{metric}: first half of the session over the second"
     return EqualArms(
         metric=metric, blocked=_false_alarms(dealt, level, seed, inputs, metric),
-        ordered=ordered.model_copy(update={"estimand": estimand}), spread=spread, n_trials=len(counted),
-        n_blocks=len(dealt),
+        ordered=ordered.model_copy(update={"estimand": estimand}), spread=spread,
     )  # fmt: skip
 
 

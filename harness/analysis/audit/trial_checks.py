@@ -32,12 +32,10 @@ Result = Literal["held", "failed", "not applicable"]
 
 
 class TrialCheck(Frozen):
-    """One check of one trial. ``expected``, ``found`` None: it could not be made, see ``why``."""
+    """One check of one trial."""
 
     name: str
     result: Result
-    expected: float | None = None
-    found: float | None = None
     why: str = ""  # why it could not be made; of a failure, both numbers
 
 
@@ -123,9 +121,9 @@ def exact(name: str, expected: int | None, actual: float | None, why: str = _ABS
 
 def judged(name: str, expected: float, actual: float, held: bool, bound: str = "") -> TrialCheck:
     """Return a check that was made; ``bound``: words before the expected number, such as ``at most``."""
-    why = "" if held else f"expected {bound}{expected:.6g}, found {actual:.6g}"
-    result: Result = "held" if held else "failed"
-    return TrialCheck(name=name, result=result, expected=expected, found=actual, why=why)
+    if held:
+        return TrialCheck(name=name, result="held")
+    return TrialCheck(name=name, result="failed", why=f"expected {bound}{expected:.6g}, found {actual:.6g}")
 
 
 def cannot(name: str, why: str) -> TrialCheck:

@@ -121,7 +121,6 @@ class OmissionCheck(Frozen):
     interval_s: float | None  # expected time between two requests of one user; None: users unknown
     measured_s: dict[str, float]  # p50, p99, p99.9 as measured
     corrected_s: dict[str, float] | None  # the same with the expected interval's missing requests
-    n_added: int
     warnings: tuple[str, ...] = ()
 
 
@@ -129,16 +128,13 @@ def coordinated_omission_check(
     start_s: FloatArray, latency_s: FloatArray, *, users: int | None = None, resolution_s: float = 0.0,
     stalls: Sequence[Stall] | None = None,
 ) -> OmissionCheck:  # fmt: skip
-    """Say whether a trial came from a closed loop, and correct its tail by the expected interval (HdrHistogram, G.
-    Tene).
+    """Say whether a trial came from a closed loop; correct its tail by the expected interval (G. Tene, HdrHistogram).
 
     Without users the requests' rhythm has to tell. Where less is sent while many wait, requests are missing
-    (``flagged``),
-    but a generator that was held up itself leaves that out as well as users do.
+    (``flagged``), but a generator that was held up itself leaves that out as well as users do.
 
     Args:
-        start_s, latency_s: every request of one trial, shapes (n,), seconds, in any order. users: who wait; None:
-        unknown.
+        start_s, latency_s: every request of one trial, shapes (n,), seconds, in any order. users: None: unknown.
         resolution_s: of the load generator's clock. stalls: of ``detect_stalls``; None: it is asked.
 
     Raises:
@@ -159,7 +155,7 @@ def coordinated_omission_check(
         if not evidence or rhythm.users is None:
             return OmissionCheck(
                 loop="open" if rhythm.open and not evidence else "cannot say", flagged=bool(evidence),
-                evidence=evidence or rhythm.open, interval_s=None, measured_s=measured, corrected_s=None, n_added=0,
+                evidence=evidence or rhythm.open, interval_s=None, measured_s=measured, corrected_s=None,
                 warnings=(HELD_UP if evidence else NO_SIGN,),
             )  # fmt: skip
         users = rhythm.users
@@ -173,8 +169,7 @@ def coordinated_omission_check(
     notes += correction_warnings(detect_stalls(start, latency) if stalls is None else stalls)
     return OmissionCheck(
         loop="closed", flagged=True, evidence=evidence, users=users, interval_s=interval, measured_s=measured,
-        corrected_s=None if corrected is None else _quantiles(corrected),
-        n_added=0 if corrected is None else len(corrected) - len(latency), warnings=notes,
+        corrected_s=None if corrected is None else _quantiles(corrected), warnings=notes,
     )  # fmt: skip
 
 

@@ -31,7 +31,6 @@ class AANoise(Frozen):
     ratio: Estimate
     noise: float | None = None  # the smallest margin at which the reference is equivalent to itself (90 % interval)
     n_blocks: int
-    warnings: tuple[str, ...]
     #: where the pairs were made, in words, if not in the cell that is spoken of; None: there
     elsewhere: str | None = None
 
@@ -65,24 +64,22 @@ def aa_noise(trials: pd.DataFrame, metric: str, *, level: float = 0.95) -> AANoi
 
 def _noise(trials: pd.DataFrame, metric: str, level: float, wide: pd.DataFrame) -> AANoise:
     counted, _ = split_excluded(trials)
-    counted, warnings = split_missing(counted, metric)
+    counted, _ = split_missing(counted, metric)
     duplicate = counted["duplicate"].astype(bool)
     doubled = counted[duplicate]
     twins = counted[~duplicate & counted["configuration"].isin(doubled["configuration"])]
     a, b, _ = pair_by_block(twins, doubled, also=("configuration",), wide=wide)
     x, y = (arm[metric].to_numpy(dtype=np.float64) for arm in (a, b))
     if len(a) < 2 or min(x.min(), y.min()) <= 0:
-        return _no_noise(metric, len(a), level, warnings)
+        return _no_noise(metric, len(a), level)
     ratio, noise = aa_test(x, y, level=level)
     about = {"estimand": f"ratio of geometric means of {metric}, reference over its duplicate"}
     ratio = ratio.model_copy(update=about | {"inputs": inputs_of(pd.concat([a, b]))})
-    warnings += ratio.warnings
-    return AANoise(metric=metric, ratio=ratio, noise=noise, n_blocks=len(a), warnings=warnings)
+    return AANoise(metric=metric, ratio=ratio, noise=noise, n_blocks=len(a))
 
 
-def _no_noise(metric: str, n: int, level: float = 0.95, warnings: tuple[str, ...] = ()) -> AANoise:
-    warnings += ("no A/A pairs to measure the noise with",)
-    return AANoise(metric=metric, ratio=no_ratio(metric, n, level), n_blocks=n, warnings=warnings)
+def _no_noise(metric: str, n: int, level: float = 0.95) -> AANoise:
+    return AANoise(metric=metric, ratio=no_ratio(metric, n, level), n_blocks=n)
 
 
 def noise_by_configuration(trials: pd.DataFrame, metric: str, *, level: float = 0.95) -> dict[str, PairNoise]:

@@ -146,7 +146,6 @@ class BetweenSessions(Frozen):
     i2: float = Field(
         ge=0, le=1, description="share of the variance between sessions that their own errors do not make"
     )
-    n_sessions: int
 
 
 def between_sessions(
@@ -196,7 +195,6 @@ def between_sessions(
         ),
         tau=float(np.sqrt(tau2)),
         i2=max(0.0, 1 - (k - 1) / cochran) if cochran > 0 else 0.0,
-        n_sessions=k,
     )
 
 

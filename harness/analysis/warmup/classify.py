@@ -230,8 +230,6 @@ class WarmUp(Frozen):
     steady_from: int | None = None  # first window of the steady state; None when there is none
     changepoints: tuple[int, ...] = ()  # first window of each new level, ascending
     segments: tuple[Segment, ...] = ()
-    rho: float | None = None  # correlation of neighbouring windows within segments
-    smallest_step: float | None = None  # step between two halves seen every second time, in the unit of the series
     warnings: tuple[str, ...] = ()
 
 
@@ -270,11 +268,9 @@ def classify_warmup(
         warnings = (*warnings, f"cannot say: {kind} at level {CALL_LEVEL}, {lenient} at {DOUBT_LEVEL}")
     if warnings:
         kind, steady_from = SteadyState.UNDECIDABLE, None
-    smallest = mean_and_spread(series)[1] * path.smallest_step(path.price(CALL_LEVEL), called)
     return WarmUp(
-        kind=kind, steady_from=steady_from, changepoints=called.shifts, segments=segments, rho=called.rho,
-        smallest_step=smallest, warnings=warnings,
-    )  # fmt: skip
+        kind=kind, steady_from=steady_from, changepoints=called.shifts, segments=segments, warnings=warnings
+    )
 
 
 def _candidates(unit: FloatArray) -> tuple[int, ...]:

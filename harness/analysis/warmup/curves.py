@@ -152,7 +152,6 @@ class WarmUpCurve(Frozen):
     block: int
     at_s: tuple[float, ...]  # middle of each window, seconds since the first request
     latency_s: tuple[float, ...]  # mean latency of each window
-    requests_a_window: int
     found: WarmUp
 
     @property
@@ -201,8 +200,7 @@ def warm_up_curve(
     middle = np.median(start, axis=1) - float(start[0, 0])
     return WarmUpCurve(
         trial=trial, variant=variant, label=label, block=block, at_s=tuple(map(float, middle)),
-        latency_s=tuple(map(float, values)), requests_a_window=size,
-        found=classify_warmup(values, better="lower", seed=seed),
+        latency_s=tuple(map(float, values)), found=classify_warmup(values, better="lower", seed=seed),
     )  # fmt: skip
 
 

@@ -186,14 +186,6 @@ class ShiftPath:
         width = float(self.null_gains.std()) * np.sqrt(6.0) / np.pi
         return float(self.null_gains.mean() - width * (_EULER + np.log(-np.log1p(-level))))
 
-    def smallest_step(self, price: float, model: ShiftModel) -> float:
-        """Step between two halves of the series that would just pay ``price``, in the unit of the series."""
-        lasting = (1.0 - model.rho) ** 2 * (len(model.innovations) + 1) / 4.0
-        if (1.0 + lasting) * CORNER**2 >= price:
-            return self.scale * float(np.sqrt(price / (1.0 + lasting)))
-        root = np.sqrt(CORNER**2 + lasting * (CORNER**2 + price))
-        return self.scale * float((root - CORNER) / lasting)
-
 
 def shift_path(series: FloatArray, candidates: tuple[int, ...], *, min_size: int, seed: int) -> ShiftPath:
     """Fit the path of models from all ``candidates``, ascending, down to none; ``seed``: of the simulated series."""

@@ -18,7 +18,7 @@ from harness.analysis.audit.session_checks import (
 )
 from harness.analysis.stats.aa_noise import AANoise
 from harness.analysis.warmup.classify import SteadyState
-from harness.analysis.warmup.curves import FEWEST_A_WINDOW, WINDOWS, warm_up_curve, warm_up_table
+from harness.analysis.warmup.curves import WINDOWS, warm_up_curve, warm_up_table
 from harness.errors import InputError
 from harness.tests.support.uneven_speeds import uneven_speeds
 
@@ -79,7 +79,6 @@ def test_a_short_trial_is_undecidable_and_says_why() -> None:
     curve = warm_up_curve(
         requests(500, 1.0, np.random.default_rng(1)), trial="e/s/t", variant="v", label="V", block=1
     )
-    assert curve.requests_a_window == FEWEST_A_WINDOW
     assert curve.found.kind == SteadyState.UNDECIDABLE
     (row,) = warm_up_table([curve])
     assert row.steady_from_s.value is None
