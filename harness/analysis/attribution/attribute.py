@@ -27,6 +27,7 @@ from harness.model import Estimate, Frozen, Support
 
 #: Fewer requests beyond the quantile than this, and its share is not said.
 MIN_TAIL = 20
+LEVEL, SEED = 0.95, 0
 _BINS = 4000
 #: How many times the requests beyond the quantile are put into bins at first, and of how many that is estimated.
 _TAILS, _SAMPLE = 4, 20_000
@@ -56,8 +57,6 @@ class _Resamples:
     blocks: npt.NDArray[np.intp]
     weights: FloatArray  # shape (resamples, blocks)
     quantile: float
-    level: float
-    seed: int
 
     def share(self, without: FloatArray, words: str, clear: Mask | None = None) -> Estimate:
         """Return the share of the quantile that is gone in ``without``; of ``clear`` requests, a reduction."""
@@ -87,7 +86,7 @@ class _Resamples:
         usable = draws[np.isfinite(draws)]
         low = high = None
         if value is not None and not few and len(usable) > 0:
-            low, high = (float(np.quantile(usable, (1 + s * self.level) / 2)) for s in (-1, 1))
+            low, high = (float(np.quantile(usable, (1 + s * LEVEL) / 2)) for s in (-1, 1))
         why: tuple[str, ...] = ()
         if few:
             why = (f"fewer than {MIN_TAIL} requests beyond the quantile: no interval",)
@@ -96,9 +95,9 @@ class _Resamples:
         elif low == high:
             why = ("the same in every resample: nothing in this trial makes it uncertain, another trial may",)
         return Estimate(
-            value=value, low=low, high=high, level=self.level, unit="share", support=support,
+            value=value, low=low, high=high, level=LEVEL, unit="share", support=support,
             method=f"bootstrap over time blocks, {len(self.weights)} resamples", estimand=estimand, n_trials=1,
-            n_requests=n, seed=self.seed, warnings=why,
+            n_requests=n, seed=SEED, warnings=why,
         )  # fmt: skip
 
     def quantiles(self, values: FloatArray, blocks: npt.NDArray[np.intp], edges: FloatArray) -> FloatArray:
@@ -159,8 +158,7 @@ class _Resamples:
 
 def attributable_fractions(
     start_s: FloatArray, latency_s: FloatArray, events: Mapping[CauseName, Sequence[Span]], *,
-    quantiles: Sequence[float] = (0.99,), level: float = 0.95, resamples: int = 500, seed: int = 0,
-    connect_s: FloatArray | None = None,
+    quantiles: Sequence[float] = (0.99,), resamples: int = 500, connect_s: FloatArray | None = None,
 ) -> tuple[Attribution, ...]:  # fmt: skip
     """Take the tail beyond each quantile apart by cause, with intervals that speak of this one trial.
 
@@ -175,12 +173,9 @@ def attributable_fractions(
     lives = lived(start, latency, events, connect_s=connect_s)
     blocks = np.asarray(np.unique((start - start.min()).astype(int), return_inverse=True)[1])  # of one second
     n_blocks = int(blocks.max()) + 1
-    drawn = np.random.default_rng(seed).multinomial(n_blocks, np.full(n_blocks, 1 / n_blocks), size=resamples)
+    drawn = np.random.default_rng(SEED).multinomial(n_blocks, np.full(n_blocks, 1 / n_blocks), size=resamples)
     weights = drawn.astype(np.float64)
-    return tuple(
-        _Resamples(lives=lives, blocks=blocks, weights=weights, quantile=q, level=level, seed=seed).apart()
-        for q in quantiles
-    )
+    return tuple(_Resamples(lives=lives, blocks=blocks, weights=weights, quantile=q).apart() for q in quantiles)
 
 
 def _check(start: FloatArray, *quantiles: float) -> None:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from harness.analysis.attribution.log_clock import AlignedLog
 
 MIN_PAUSES = 5
-#: Offsets beyond this are not looked for.
-SEARCH_S = 5.0
+#: Offsets beyond this are not looked for, and none is told to less than half of a load tool's milliseconds.
+SEARCH_S, RESOLUTION_S = 5.0, 0.0005
 
 
 class ClockOffset(Frozen):
@@ -30,7 +30,7 @@ class ClockOffset(Frozen):
 
 
 def estimate_clock_offset(
-    completion_s: FloatArray, pauses: Sequence[Span], *, median_service_s: float, resolution_s: float = 0.0005
+    completion_s: FloatArray, pauses: Sequence[Span], *, median_service_s: float
 ) -> ClockOffset:
     """Return the offset: mode of (first completion after a gap - pause end), less the wait for an answer at any moment.
 
@@ -39,11 +39,10 @@ def estimate_clock_offset(
         median_service_s: ordinary latency without queueing.
 
     Raises:
-        InputError: the service time or the resolution is not positive, or a time is not finite.
+        InputError: the service time is negative, or a time is not finite.
     """
-    if not (0 <= median_service_s < np.inf and 0 < resolution_s < np.inf):
-        times = (median_service_s, resolution_s)
-        raise InputError("service time and resolution must be positive", found=times)
+    if not 0 <= median_service_s < np.inf:
+        raise InputError("a service time cannot be negative", found=median_service_s, allowed="seconds >= 0")
     if not (np.isfinite(completion_s).all() and all(np.isfinite(pause).all() for pause in pauses)):
         raise InputError("times must be finite", found="NaN or infinity", allowed="seconds")
     lengths = np.array([end - start for start, end in pauses])
@@ -55,7 +54,7 @@ def estimate_clock_offset(
     differences = _within(gap_ends, pause_ends, SEARCH_S)
     if not len(differences):
         return ClockOffset(why=f"no gap in completions within {SEARCH_S:g} s of any pause")
-    width = max(resolution_s, 0.1 * float(np.median(lengths)))
+    width = max(RESOLUTION_S, 0.1 * float(np.median(lengths)))
     ordered = np.sort(differences)
     in_window = np.searchsorted(ordered, ordered + 2 * width, side="right") - np.arange(len(ordered))
     best = int(np.argmax(in_window))

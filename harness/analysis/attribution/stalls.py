@@ -40,20 +40,19 @@ ROUNDS = 5
 
 
 def detect_stalls(
-    start_s: FloatArray, latency_s: FloatArray, *, resolution_s: float = 0.0, alpha: float = ALPHA
+    start_s: FloatArray, latency_s: FloatArray, *, resolution_s: float = 0.0
 ) -> list[Stall]:
     """Return the stalls and slow periods of one trial, in time order.
 
     Args:
         start_s, latency_s: of each successful request, shape (n,), any order, seconds.
         resolution_s: the smallest step of the load generator's clock.
-        alpha: chance of one false stall in the trial, > 0; above 1: how many are put up with.
 
     Raises:
-        InputError: ``alpha`` is not positive, shapes differ, a value is not finite, or a latency is negative.
+        InputError: shapes differ, a value is not finite, or a latency is negative.
     """
     trial = _Trial(*starts_and_latencies(start_s, latency_s), resolution_s)
-    stalls = trial.stalls(alpha)
+    stalls = trial.stalls()
     if len(trial.start) < MIN_REQUESTS:
         return stalls
     low, high = (np.array([getattr(s, edge) for s in stalls]) for edge in ("start_s", "end_s"))
@@ -116,9 +115,7 @@ class _Trial:
         long = np.flatnonzero((gaps * rate >= MIN_EXPECTED) & (gaps > 2 * self.resolution_s))
         return _Gaps(self, done[long], done[long + 1], 1 / rate[long]), float(np.median(rate))
 
-    def stalls(self, alpha: float) -> list[Stall]:
-        if not alpha > 0:
-            raise InputError("the chance of a false stall must be positive", found=alpha, allowed="> 0")
+    def stalls(self) -> list[Stall]:
         if len(self.start) < MIN_REQUESTS:
             return []
         gaps, rate = self._long_gaps()
@@ -126,7 +123,7 @@ class _Trial:
         if not len(gaps.end):
             return []
         alone = gaps.log_p_alone(Ordinary(self.ratio))
-        bound = min(float(np.log(alpha / (len(self.start) - 1))), -1e-9)
+        bound = min(float(np.log(ALPHA / (len(self.start) - 1))), -1e-9)
         # What waited through a stall must not define what is ordinary. To begin with, that is whatever
         # cannot be many requests each slow by itself; then what was a stall in the last round.
         hit = alone < bound

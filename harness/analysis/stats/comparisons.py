@@ -42,13 +42,10 @@ from harness.analysis.stats.verdicts import (
     ALPHA,
     FEWEST_FOR_P,
     Decision,
-    Family,
-    Grade,
     adjust_pvalues,
     decide,
     default_margin,
     equivalence_band,
-    grade,
     sign_flip_p,
     verdict,
 )
@@ -84,10 +81,8 @@ class Comparison(Frozen):
     #: over the family of this call: Holm or Benjamini-Hochberg; None where so few blocks and so many
     #: comparisons allow none below .05 for sure
     p_adjusted: float | None
-    family: Family
     n_family: int = 1  # comparisons that the p-value is adjusted over
     verdict: Verdict
-    grade: Grade
     n_blocks: int
     n_excluded: int  # trials of both arms left out, by outcome or exclusion
     warnings: tuple[str, ...]
@@ -124,7 +119,7 @@ class Comparison(Frozen):
 
 def compare(
     trials: pd.DataFrame, metric: str, *, reference: str, by: Sequence[str] = (), margin: float | None = None,
-    level: float = 0.95, family: Family = "exploratory", gated: bool = True,
+    level: float = 0.95, gated: bool = True,
 ) -> tuple[Comparison, ...]:  # fmt: skip
     """Compare every variant with the reference, block by block, at each combination of levels, in order of appearance.
 
@@ -132,7 +127,6 @@ def compare(
         trials: one row per trial. metric: a numeric column. reference: the variant that is the denominator.
         by: factor columns; every factor that varies within a block must be named.
         margin: what is negligible, as a share; default 5 %, 10 % in the tail; never below the noise of the reference.
-        family: p-values of this call are adjusted by Holm (``confirmatory``) or Benjamini-Hochberg (``exploratory``).
         gated: no verdict where something else than the services bounded the trials.
 
     Raises:
@@ -154,21 +148,21 @@ def compare(
         levels = dict(zip(by, map(str, key), strict=True))
         comparisons += [
             _compare(
-                cell, metric, variant=name, reference=reference, levels=levels, level=level, family=family,
+                cell, metric, variant=name, reference=reference, levels=levels, level=level,
                 noise=noise_for(noises, own, (reference, name), metric), gated=gated, wide=trials,
             )
             for name in names
             if name != reference and (cell["variant"] == name).any()
         ]  # fmt: skip
     p_values = [comparison.p_value for comparison in comparisons]
-    adjusted = adjust_pvalues(p_values, method="holm" if family == "confirmatory" else "bh")
+    adjusted = adjust_pvalues(p_values, method="bh")
     size = sum(p is not None for p in p_values)
     return tuple(_decided(c, wanted, p, size) for c, p in zip(comparisons, adjusted, strict=True))
 
 
 def _compare(
     cell: pd.DataFrame, metric: str, *, variant: str, reference: str, levels: dict[str, str], noise: AANoise,
-    level: float, family: Family, gated: bool, wide: pd.DataFrame,
+    level: float, gated: bool, wide: pd.DataFrame,
 ) -> Comparison:  # fmt: skip
     """Return the estimates; what they say is decided when the whole family is there."""
     counted, n_excluded = split_excluded(with_own_reference(cell, variant, reference))
@@ -209,8 +203,7 @@ def _compare(
     return Comparison(
         variant=variant, reference=reference, levels=levels, metric=metric, margin=None, noise=noise,
         ratio=ratios["ratio"], hodges_lehmann=ratios["hodges_lehmann"], equivalence=ratios["equivalence"],
-        p_value=p_value, p_adjusted=None, family=family, verdict=Verdict.INCONCLUSIVE,
-        grade=grade(len(a) if len(a) >= FEWEST_FOR_P else len(every[0]), family), n_blocks=len(a),
+        p_value=p_value, p_adjusted=None, verdict=Verdict.INCONCLUSIVE, n_blocks=len(a),
         n_excluded=n_excluded, warnings=warnings, bound_by=bounds_of(a, b), ages=ages, beside=beside,
         not_about=not_about_services(a, b, metric) if gated else None,
         alike_by=part.why_not_equivalent if part is not None else None,
@@ -303,7 +296,7 @@ def _notes(comparison: Comparison, decision: Decision, wanted: float) -> list[st
         notes.append("no A/A pairs of these programs: the margin may lie below the noise of this machine")
     elif noise.elsewhere is not None:
         notes.append(f"no A/A pair in this cell: the noise is that of {noise.elsewhere}")
-    if comparison.grade == "too few":
+    if comparison.blocks_of_verdict < FEWEST_FOR_P:
         blocks = "1 block" if comparison.n_blocks == 1 else f"{comparison.n_blocks} blocks"
         notes.append(f"{blocks}: too few for a verdict, below {FEWEST_FOR_P} no p-value is printed")
     elif why := decision.margin_note(wanted, noise="the A/A noise", alike_by=comparison.alike_by):

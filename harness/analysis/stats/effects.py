@@ -25,7 +25,7 @@ def effect_size_ci(
 
     Args:
         a, b: one number per trial, shapes (k,) in the same order of blocks when ``paired``, else (m,) and (n,).
-        estimator: ``log_t``: geometric mean ratio, t of logs; ``welch_log_t``: the same, unequal variances, unpaired;
+        estimator: ``log_t``: geometric mean ratio, paired t of logs; ``welch_log_t``: the same of unpaired arms;
             ``fieller``: ratio of arithmetic means, unpaired (Fieller 1954); ``hodges_lehmann``: paired, exp of the
             median of pairwise log ratios with an exact rank interval.
 
@@ -59,15 +59,13 @@ def _on_logs(
     geometric = "ratio of geometric means over trials"
     if estimator == "log_t" and paired:
         return intervals.student(la - lb, level), "paired log-t over blocks", geometric, ()
-    if estimator == "log_t":
-        return intervals.two_sample(la, lb, level, welch=False), "Student log-t over trials", geometric, ()
     if estimator == "welch_log_t" and not paired:
-        return intervals.two_sample(la, lb, level, welch=True), "Welch log-t over trials", geometric, ()
+        return intervals.two_sample(la, lb, level), "Welch log-t over trials", geometric, ()
     if estimator == "hodges_lehmann" and paired:
         return _hodges_lehmann(la - lb, level)
     raise InputError(
         "no such estimator", place="estimator", found=f"{estimator}, {'paired' if paired else 'unpaired'}",
-        allowed="log_t; hodges_lehmann for paired arms; welch_log_t and fieller with paired=False",
+        allowed="log_t and hodges_lehmann for paired arms; welch_log_t and fieller with paired=False",
     )  # fmt: skip
 
 

@@ -60,27 +60,22 @@ def student(values: Floats, level: float) -> Bounds:
     return Bounds(centre=centre, low=centre - half, high=centre + half)
 
 
-def two_sample_error(a: Floats, b: Floats, *, welch: bool) -> tuple[Floats, Floats]:
-    """Return the standard error of mean(a) - mean(b) and its degrees of freedom: Welch-Satterthwaite, or Student's
-    pooled."""
+def two_sample_error(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """Return the standard error of mean(a) - mean(b) and its degrees of freedom (Welch-Satterthwaite)."""
     m, n = a.shape[-1], b.shape[-1]
     if m < 2 or n < 2:
         nothing = np.full(a.shape[:-1], np.nan)
         return nothing, np.zeros_like(nothing)
-    va, vb = a.var(axis=-1, ddof=1), b.var(axis=-1, ddof=1)
-    if not welch:
-        pooled = ((m - 1) * va + (n - 1) * vb) / (m + n - 2)
-        return np.sqrt(pooled * (1 / m + 1 / n)), np.full_like(va, m + n - 2.0)
-    ea, eb = va / m, vb / n
+    ea, eb = a.var(axis=-1, ddof=1) / m, b.var(axis=-1, ddof=1) / n
     bottom = ea**2 / (m - 1) + eb**2 / (n - 1)
     df = np.divide((ea + eb) ** 2, bottom, out=np.zeros_like(bottom), where=bottom > 0)
     return np.sqrt(ea + eb), df
 
 
-def two_sample(a: Floats, b: Floats, level: float, *, welch: bool) -> Bounds:
-    """t interval of mean(a) - mean(b), shapes (..., m) and (..., n)."""
+def two_sample(a: Floats, b: Floats, level: float) -> Bounds:
+    """Welch's t interval of mean(a) - mean(b), shapes (..., m) and (..., n)."""
     centre = np.asarray(a.mean(axis=-1) - b.mean(axis=-1), dtype=np.float64)
-    error, df = two_sample_error(a, b, welch=welch)
+    error, df = two_sample_error(a, b)
     half = t_critical(level, df) * error
     return Bounds(centre=centre, low=centre - half, high=centre + half)
 
@@ -90,7 +85,7 @@ def fieller(a: Floats, b: Floats, level: float) -> Bounds:
     unbounded."""
     ma, mb = float(a.mean()), float(b.mean())
     va, vb = float(a.var(ddof=1)) / a.size, float(b.var(ddof=1)) / b.size
-    df = float(two_sample_error(a, b, welch=True)[1])
+    df = float(two_sample_error(a, b)[1])
     t2 = float(t_critical(level, df)) ** 2
     # roots of (mb^2 - t2 vb) r^2 - 2 ma mb r + (ma^2 - t2 va) = 0
     square, cross, constant = mb**2 - t2 * vb, ma * mb, ma**2 - t2 * va

@@ -159,7 +159,7 @@ def _power_table(df: int) -> tuple[Floats, Floats]:
 MOST_BLOCKS = 100_000
 
 
-def plan_repetitions(a: ArrayLike, b: ArrayLike, *, half_width: float = 0.02, level: float = 0.95) -> int:
+def plan_repetitions(a: ArrayLike, b: ArrayLike, *, half_width: float = 0.02) -> int:
     """Return how many blocks make the half-width of the ratio's interval ``half_width`` (a share) or less, by a pilot.
 
     Args:
@@ -173,14 +173,13 @@ def plan_repetitions(a: ArrayLike, b: ArrayLike, *, half_width: float = 0.02, le
         raise InputError("a pilot needs positive values", found="zero or less", allowed="above 0")
     if left.size < 2:
         raise InputError("a pilot of one block has no variation", found="1 block", allowed="about 5")
-    return blocks_for(float(np.log(left / right).std(ddof=1)), half_width, level)
+    return blocks_for(float(np.log(left / right).std(ddof=1)), half_width)
 
 
-def blocks_for(sd_log_ratio: float, half_width: float = 0.02, level: float = 0.95) -> int:
+def blocks_for(sd_log_ratio: float, half_width: float = 0.02) -> int:
     """Return the fewest blocks (never below 5) with t sd / sqrt(k) <= log(1 + half_width). Raises InputError: none
     does."""
-    fraction(level, "level")
-    enough = _widths(level) * sd_log_ratio <= np.log1p(fraction(half_width, "half_width"))
+    enough = _widths() * sd_log_ratio <= np.log1p(fraction(half_width, "half_width"))
     if not enough.any():
         raise InputError(
             "no practical number of blocks is enough", found=f"standard deviation {sd_log_ratio:.3g}",
@@ -190,7 +189,7 @@ def blocks_for(sd_log_ratio: float, half_width: float = 0.02, level: float = 0.9
 
 
 @cache  # a hundred thousand critical values; every comparison of a session asks for the same
-def _widths(level: float) -> Floats:
+def _widths() -> Floats:
     """Return half-widths of an interval, in standard deviations, of ``FEWEST_FOR_P`` blocks and each number above."""
     k = np.arange(FEWEST_FOR_P, MOST_BLOCKS)
-    return t_critical(level, k - 1) / np.sqrt(k)
+    return t_critical(LEVEL, k - 1) / np.sqrt(k)

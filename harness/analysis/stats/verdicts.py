@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a comparison says: one rule for verdict, margin and p-value; p-values and grades; registered plans.
+"""What a comparison says: one rule for verdict, margin and p-value; p-values; registered plans.
 
 :func:`decide` is the rule. Margins, blocks and rules of stopping that are chosen after the results can make almost any
 verdict (Simmons, Nelson and Simonsohn 2011): they are written into the session with a hash before its first result.
@@ -21,12 +21,8 @@ from harness.model import Estimate, Plan, Registration, Verdict
 from harness.model.base import Frozen
 from harness.model.digits import plain
 
-Grade = Literal["too few", "exploratory", "confirmatory"]
-Family = Literal["exploratory", "confirmatory"]
-
-#: Below this number of blocks no p-value is printed; from the second on a claim may be confirmatory.
+#: Below this number of blocks no p-value is printed.
 FEWEST_FOR_P = 5
-FEWEST_FOR_CONFIRMATORY = 10
 
 #: What counts as negligible where nothing else is said: a share of the reference.
 DEFAULT_MARGIN = 0.05
@@ -206,13 +202,6 @@ def _within(ratio: HasInterval, margin: float) -> bool:
     if ratio.low is None or ratio.high is None:
         return False
     return ratio.low >= 1 / (1 + margin) and ratio.high <= 1 + margin
-
-
-def grade(n_blocks: int, family: Family) -> Grade:
-    """Return what a comparison over ``n_blocks`` may be called (5-9: exploratory whatever was planned)."""
-    if n_blocks < FEWEST_FOR_P:
-        return "too few"
-    return family if n_blocks >= FEWEST_FOR_CONFIRMATORY else "exploratory"
 
 
 def check_margin(margin: float) -> None:

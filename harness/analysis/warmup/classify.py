@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from enum import StrEnum
 from itertools import pairwise
-from typing import Literal
-
 import numpy as np
 import numpy.typing as npt
 import scipy  # loads its slow submodules when they are first used
@@ -189,8 +187,6 @@ def _whiteness_p(innovations: FloatArray) -> float:
     return float(scipy.stats.chi2.sf(statistic, WHITENESS_LAGS - 1))
 
 
-Better = Literal["lower", "higher"]
-
 MIN_WINDOWS = 300
 #: Shortest segment, in windows.
 MIN_SIZE = 15
@@ -201,6 +197,8 @@ MAX_CANDIDATES = 120
 CALL_LEVEL = 0.002
 #: A class must survive this more lenient level as well, or it is undecidable.
 DOUBT_LEVEL = 0.01
+#: Levels within this share of the last one are the same level.
+TOLERANCE = 0.05
 #: Share of the windows that the last level must fill (Barrett et al.: 500 of 2000).
 STEADY_SHARE = 0.25
 
@@ -233,21 +231,15 @@ class WarmUp(Frozen):
     warnings: tuple[str, ...] = ()
 
 
-def classify_warmup(
-    values: npt.ArrayLike, *, better: Better = "lower", tolerance: float = 0.05, seed: int = 0
-) -> WarmUp:
+def classify_warmup(values: npt.ArrayLike) -> WarmUp:
     """Return whether a trial is flat, warms up, slows down, has no steady state, or cannot be judged, and why not.
 
     Args:
-        values: one number per window, shape (n,), equal windows in time order; fewer than 300: ``undecidable``.
-        better: whether a lower (latency) or a higher (throughput) value is the better one.
-        tolerance: levels within this share of the last level are the same level. seed: of the simulated series.
+        values: latency per window, shape (n,), equal windows in time order; fewer than 300: ``undecidable``.
 
     Raises:
-        InputError: not one-dimensional, a value is not finite, or the tolerance is negative.
+        InputError: not one-dimensional, or a value is not finite.
     """
-    if not (np.isfinite(tolerance) and tolerance >= 0):
-        raise InputError("the tolerance is a share of the level", found=tolerance, allowed=">= 0")
     series = checked_series(values)
     n = len(series)
     if n < MIN_WINDOWS:
@@ -258,11 +250,11 @@ def classify_warmup(
         whole = (Segment(first=0, end=n, level=float(series[0])),)
         why = "all windows are equal: is the clock fine enough?"
         return WarmUp(kind=SteadyState.FLAT, steady_from=0, segments=whole, warnings=(why,))
-    path = shift_path(unit, _candidates(unit), min_size=MIN_SIZE, seed=seed)
+    path = shift_path(unit, _candidates(unit), min_size=MIN_SIZE)
     called, doubted = select(unit, path, levels=(CALL_LEVEL, DOUBT_LEVEL), min_size=MIN_SIZE)
     segments = _segments(series, called)
-    kind, steady_from = _judge(segments, n, better, tolerance)
-    lenient, _ = _judge(_segments(series, doubted), n, better, tolerance)
+    kind, steady_from = _judge(segments, n)
+    lenient, _ = _judge(_segments(series, doubted), n)
     warnings = (*doubts(called, n), *gradual_start(unit, called, path.scale, n_first=MIN_SIZE))
     if lenient is not kind:
         warnings = (*warnings, f"cannot say: {kind} at level {CALL_LEVEL}, {lenient} at {DOUBT_LEVEL}")
@@ -292,19 +284,16 @@ def _segments(series: FloatArray, model: ShiftModel) -> tuple[Segment, ...]:
     )
 
 
-def _judge(
-    segments: tuple[Segment, ...], n: int, better: Better, tolerance: float
-) -> tuple[SteadyState, int | None]:
+def _judge(segments: tuple[Segment, ...], n: int) -> tuple[SteadyState, int | None]:
     last = segments[-1].level
-    same = [abs(segment.level - last) <= tolerance * abs(last) for segment in segments]
+    same = [abs(segment.level - last) <= TOLERANCE * abs(last) for segment in segments]
     if all(same):
         return SteadyState.FLAT, 0
     turn = max(at for at, equal in enumerate(same) if not equal) + 1
     steady_from = segments[turn].first
     if n - steady_from < STEADY_SHARE * n:
         return SteadyState.NO_STEADY_STATE, None
-    sign = 1.0 if better == "lower" else -1.0
     earlier = [segment.level for segment, equal in zip(segments, same, strict=True) if not equal]
-    if all(sign * (level - last) > 0 for level in earlier):
+    if all(level > last for level in earlier):
         return SteadyState.WARM_UP, steady_from
     return SteadyState.SLOWDOWN, steady_from

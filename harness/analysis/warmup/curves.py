@@ -180,9 +180,7 @@ class WarmUpRow(Frozen):
     cold_ratio: Estimate  # latency of the first tenth of the requests over the second half
 
 
-def warm_up_curve(
-    requests: pd.DataFrame, *, trial: str, variant: str, label: str, block: int, seed: int = 0
-) -> WarmUpCurve:
+def warm_up_curve(requests: pd.DataFrame, *, trial: str, variant: str, label: str, block: int) -> WarmUpCurve:
     """Cut one trial's correct answers into windows of equal counts, in order of their start, and classify it.
 
     Raises:
@@ -200,7 +198,7 @@ def warm_up_curve(
     middle = np.median(start, axis=1) - float(start[0, 0])
     return WarmUpCurve(
         trial=trial, variant=variant, label=label, block=block, at_s=tuple(map(float, middle)),
-        latency_s=tuple(map(float, values)), found=classify_warmup(values, better="lower", seed=seed),
+        latency_s=tuple(map(float, values)), found=classify_warmup(values),
     )  # fmt: skip
 
 

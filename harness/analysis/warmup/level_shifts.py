@@ -187,8 +187,8 @@ class ShiftPath:
         return float(self.null_gains.mean() - width * (_EULER + np.log(-np.log1p(-level))))
 
 
-def shift_path(series: FloatArray, candidates: tuple[int, ...], *, min_size: int, seed: int) -> ShiftPath:
-    """Fit the path of models from all ``candidates``, ascending, down to none; ``seed``: of the simulated series."""
+def shift_path(series: FloatArray, candidates: tuple[int, ...], *, min_size: int) -> ShiftPath:
+    """Fit the path of models from all ``candidates``, ascending, down to none."""
     scale = _first_scale(series, candidates)
     richest = fit(series, candidates, scale)
     moved = _moved(series, candidates, scale, richest.rho, min_size)
@@ -199,7 +199,7 @@ def shift_path(series: FloatArray, candidates: tuple[int, ...], *, min_size: int
     scale *= _robust_scale(base.innovations)
     models = _path(series, fit(series, richest.shifts, scale), scale)
     base = min(models, key=lambda model: model.priced(FIRST_PRICE))
-    null = _null_gains(base, len(series), min_size, seed)
+    null = _null_gains(base, len(series), min_size)
     return ShiftPath(models=models, null_gains=null, scale=scale)
 
 
@@ -265,9 +265,9 @@ def _moved(
     return tuple(edges[1:-1])
 
 
-def _null_gains(base: ShiftModel, n: int, min_size: int, seed: int) -> FloatArray:
+def _null_gains(base: ShiftModel, n: int, min_size: int) -> FloatArray:
     """Best gain of a single shift in simulated series of ``n`` windows without any, shape (N_SIMULATED,)."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     pool = base.innovations - base.innovations.mean()
     burn_in = 60
     drawn = pool[rng.integers(0, len(pool), (N_SIMULATED, n + burn_in))]

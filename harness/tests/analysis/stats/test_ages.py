@@ -118,7 +118,7 @@ def test_where_the_young_trials_decide_what_the_ratio_says_there_is_no_verdict()
 
 def test_five_blocks_with_a_young_trial_have_the_verdict_that_four_of_them_have_too() -> None:
     one = found(trials(*["warm"] * 4, "young", of_young=0.45))
-    assert (one.n_blocks, one.verdict, one.grade) == (4, Verdict.DIFFERENT, "exploratory")
+    assert (one.n_blocks, one.verdict) == (4, Verdict.DIFFERENT)
     assert not any("too few" in warning for warning in one.warnings)
     turned = found(trials(*["warm"] * 4, "young", ratio=1.0, of_young=0.2))
     assert turned.verdict is Verdict.NOT_ABOUT_SERVICES

@@ -83,16 +83,6 @@ def test_a_machine_too_noisy_to_tell_calls_nothing_equal() -> None:
         assert any("too noisy to call anything equivalent" in warning for warning in found.warnings)
 
 
-def test_confirmatory_needs_ten_blocks_and_is_adjusted_by_holm() -> None:
-    def grades(blocks: int) -> set[str]:
-        found = compare(table(blocks), METRIC, reference="go", by=("logging",), family="confirmatory")
-        return {c.grade for c in found}
-
-    assert (grades(9), grades(10)) == ({"exploratory"}, {"confirmatory"})
-    first, second = compare(table(10), METRIC, reference="go", by=("logging",), family="confirmatory")
-    assert first.p_adjusted == second.p_adjusted == pytest.approx(2 * (first.p_value or 0))
-
-
 def test_excluded_and_missing_trials_are_counted_and_their_blocks_lose_the_pair() -> None:
     trials = table(8)
     java = trials.index[(trials["variant"] == "java") & (trials["logging"] == "off")]
