@@ -89,9 +89,8 @@ def _check_spans(detected: Sequence[Span], truth: Sequence[Span], tolerance_s: f
 
 
 def coincidence_test(
-    detected: Sequence[Span], truth: Sequence[Span], *, window: Span, tolerance_s: float, shifts: int = 999,
-    seed: int = 0,
-) -> Coincidence:  # fmt: skip
+    detected: Sequence[Span], truth: Sequence[Span], *, window: Span, tolerance_s: float, shifts: int = 999
+) -> Coincidence:
     """Test whether more spans coincide than circular shifts of ``detected`` within ``window`` would give.
 
     Args:
@@ -115,7 +114,7 @@ def coincidence_test(
 
     observed = n_touching(*spans.T)
     starts, lengths = spans[:, 0] - window[0], spans[:, 1] - spans[:, 0]
-    drawn = np.random.default_rng(seed).uniform(0, length, shifts)
+    drawn = np.random.default_rng(0).uniform(0, length, shifts)
     begins = ((starts + shift) % length + window[0] for shift in drawn)
     by_chance = np.array([n_touching(begin, begin + lengths) for begin in begins])
     p_value = (1 + int(np.count_nonzero(by_chance >= observed))) / (shifts + 1)

@@ -211,7 +211,7 @@ def check_margin(margin: float) -> None:
         raise InputError(why, place="margin", found=margin, allowed=allowed)
 
 
-def sign_flip_p(a: ArrayLike, b: ArrayLike, *, n_resamples: int = 100_000, seed: int = 0) -> float | None:
+def sign_flip_p(a: ArrayLike, b: ArrayLike) -> float | None:
     """Return the two-sided p of "swapping a and b within blocks changes nothing"; ``None``: fewer than five blocks.
 
     All 2^k signs up to k = 20, sampled above with the observed arrangement counted in (Phipson & Smyth 2010).
@@ -227,9 +227,7 @@ def sign_flip_p(a: ArrayLike, b: ArrayLike, *, n_resamples: int = 100_000, seed:
     differences = np.log(left) - np.log(right)
     if differences.size < FEWEST_FOR_P:
         return None
-    if differences.size <= EXACT_SIGN_FLIPS_UP_TO:
-        return sign_flip_exact(differences)
-    return _sign_flip_sampled(differences, n_resamples, seed)
+    return (sign_flip_exact if differences.size <= EXACT_SIGN_FLIPS_UP_TO else _sign_flip_sampled)(differences)
 
 
 def sign_flip_exact(differences: Floats) -> float:
@@ -241,16 +239,14 @@ def sign_flip_exact(differences: Floats) -> float:
     return float(np.mean(sums >= abs(differences.sum()) - _rounding(differences)))
 
 
-def _sign_flip_sampled(differences: Floats, n_resamples: int, seed: int) -> float:
-    rng = np.random.default_rng(seed)
+def _sign_flip_sampled(differences: Floats) -> float:
+    rng = np.random.default_rng(0)
     observed = abs(differences.sum()) - _rounding(differences)
-    n_extreme, done = 0, 0
-    while done < n_resamples:
-        n = min(20_000, n_resamples - done)  # bounds the memory
-        signs = rng.integers(0, 2, (n, differences.size), dtype=np.int8) * 2.0 - 1.0
+    n_extreme = 0
+    for _ in range(5):  # bounds the memory
+        signs = rng.integers(0, 2, (20_000, differences.size), dtype=np.int8) * 2.0 - 1.0
         n_extreme += int(np.count_nonzero(np.abs(signs @ differences) >= observed))
-        done += n
-    return (n_extreme + 1) / (n_resamples + 1)
+    return (n_extreme + 1) / 100_001
 
 
 def _rounding(values: Floats) -> float:
