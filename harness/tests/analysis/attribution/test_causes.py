@@ -18,8 +18,6 @@ from harness.analysis.attribution.slow_periods import Stall
 from harness.analysis.attribution.spans import ORDER, CauseName, Span, attribute_latency
 from harness.analysis.attribution.table import attribution_table
 from harness.formats.arrays import FloatArray
-from harness.formats.detect import read_any
-from harness.formats.table import RequestTable
 from harness.report.analyse import report_file
 from harness.store import SessionFolder
 from harness.tests.support.paused_session import attributed, requests_of
@@ -27,9 +25,6 @@ from harness.tests.support.synthetic import make_session
 from harness.tests.support.synthetic_pauses import pauses_of, requests_behind
 
 BEGIN_S = 1_700_000_000.0
-HEAD = "timeStamp,elapsed,label,responseCode,success,failureMessage,Connect\n"
-
-
 def paced(n: int = 2000, latency_s: float = 0.002) -> tuple[FloatArray, FloatArray]:
     """Requests 1 ms apart that all take the same."""
     return np.linspace(0.0, (n - 1) * 1e-3, n), np.full(n, latency_s, dtype=np.float64)
@@ -95,20 +90,6 @@ def test_no_cause_takes_more_than_there_is_and_connecting_no_more_than_it_took(
     assert (np.sum(list(taken.values()), axis=0) <= latency + 1e-9).all()
     assert all((one >= -1e-9).all() for one in taken.values())
     assert (taken["connect"] <= np.nan_to_num(connect) + 1e-9).all()
-
-
-@pytest.mark.parametrize("odd", ["", '"a\nb"'], ids=["quickly", "patiently"])
-def test_the_time_to_connect_is_read_from_a_jtl_and_its_absence_is_no_zero(tmp_path: Path, odd: str) -> None:
-    path = tmp_path / "x.jtl"
-    path.write_text(f"{HEAD}1700000000000,12,a,200,true,{odd},11\n1700000000001,3,a,200,true,,0\n")
-    table = read_any(path)
-    assert isinstance(table, RequestTable) and table.connect_s is not None
-    assert table.connect_s.tolist() == [0.011, 0.0]
-    assert table.to_frame()["connect_s"].tolist() == [0.011, 0.0]
-    path.write_text("timeStamp,elapsed,label,success\n1700000000000,12,a,true\n")
-    bare = read_any(path)
-    assert isinstance(bare, RequestTable) and bare.connect_s is None
-    assert "connect_s" not in bare.to_frame()
 
 
 def lost(spans: list[tuple[float, float]], lost_s: list[float]) -> Beside:

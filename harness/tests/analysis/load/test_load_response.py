@@ -10,7 +10,6 @@ from hypothesis import given, settings, strategies as st
 
 from harness.analysis.load.load_response import (
     failed_share,
-    offered_for_s,
     parts_of,
     right_share,
     serve_s,
@@ -153,14 +152,6 @@ def test_a_service_that_falls_behind_keeps_up_its_own_rate_and_wrong_answers_are
     right = np.ones(start.size, dtype=bool)
     assert sustained_per_s(start, done - start, right, 4.0) == pytest.approx(25, rel=0.02)
     assert sustained_per_s(start, done - start, ~right, 4.0) == 0
-
-
-def test_users_who_come_once_over_a_ramp_offer_a_rate_and_users_who_stay_do_not() -> None:
-    assert offered_for_s(ONCE) == 4
-    assert offered_for_s(OpenLoad(rate_per_s=9, duration_s=5)) == 5
-    assert offered_for_s(OpenLoad(rate_per_s=9, duration_s=5, parts=2, pause_s=1)) is None
-    assert offered_for_s(ClosedLoad(users=9, loops=5, ramp_up_s=1)) is None
-    assert offered_for_s(ClosedLoad(users=9, duration_s=5)) is None
 
 
 def test_time_to_serve_is_that_of_work_that_was_all_done() -> None:

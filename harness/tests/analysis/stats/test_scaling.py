@@ -121,13 +121,6 @@ def test_answers_follow_the_load_up_to_the_capacity(capacity: float, seed: int) 
     assert found.high is None or found.high >= (found.value or 0)
 
 
-def test_answers_that_follow_every_load_tell_no_capacity() -> None:
-    told = [saturation(LOADS, answered(1e6, 0.03, seed), n_resamples=60, seed=seed) for seed in range(20)]
-    assert sum(found.value is not None for found in told) <= 1
-    assert told[0].unit == "1/s"
-    assert "follow" in told[0].estimand
-
-
 #: The loads of the published bank under ``quick``: shares of a capacity of 100 per second, five trials each.
 SIX = np.repeat([40.0, 70.0, 100.0, 140.0, 200.0, 280.0], 5)
 

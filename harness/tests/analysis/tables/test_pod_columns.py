@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from harness.analysis.tables.layout import load_trials
@@ -102,13 +100,6 @@ def test_what_the_runtimes_go_by_is_the_fewest_cpus_of_all_pods_and_their_collec
     assert (go["runtime_cpus"] == 2).all() and go["gc_found"].isna().all()
     assert (java["runtime_cpus"] == 1).all() and (java["gc_found"] == "Serial").all()
     assert (goes_by(go), goes_by(java)) == ("2", "1, Serial")
-
-
-def test_where_no_runtime_has_told_its_collector_the_cpus_stand_alone() -> None:
-    """A column without any text is one of numbers."""
-    told = pd.DataFrame({"runtime_cpus": [2.0, 1.0, math.nan], "gc_found": [math.nan] * 3})
-    assert goes_by(told) == "1 or 2"
-    assert goes_by(told.assign(gc_found=pd.Series([None, "Serial", None], dtype=object))) == "1, Serial or 2"
 
 
 def test_the_pods_requests_are_summed_and_the_pod_with_the_fewest_is_known(root: Path) -> None:
