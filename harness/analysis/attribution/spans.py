@@ -134,7 +134,7 @@ def attribute_latency(
 ) -> dict[CauseName, FloatArray]:
     """Return, for each cause, the seconds that its spans took from each request, shape (n,).
 
-    A moment that several causes claim belongs to the first of them in ``ORDER``.
+    A moment that several causes claim belongs to the first of them in ``ORDER``, and only then to connecting.
 
     Args:
         connect_s: time to connect, shape (n,), NaN: not known. What goes beyond its median is the cause ``connect``.
@@ -156,36 +156,24 @@ def attribute_latency(
                 raise InputError(f"a span of {cause} ends before it starts, or is not finite", found=span)
     taken: tuple[Span, ...] = ()
     result: dict[CauseName, FloatArray] = {}
-    begin, end = start, start + latency
     before = np.zeros_like(start)
     for cause in ORDER:
-        if cause == "connect" and connect_s is not None:
-            known = np.clip(np.nan_to_num(connect_s), 0.0, latency)
-            known_s = connect_s[np.isfinite(connect_s)]
-            # with kept connections it is 0; where every arrival connects anew, it is part of an ordinary request
-            usual_s = float(np.median(known_s)) if len(known_s) else 0.0
-            result[cause] = _connecting(start, known, taken, usual_s)
-            if "run_queue" in events:  # the one cause that comes after it
-                begin = start + np.where(result[cause] > 0, known, 0.0)
-                before = _overlap(begin, end, taken)
-        if cause not in events:
-            continue
-        taken = joined([*taken, *events[cause]])
-        total = _overlap(begin, end, taken)
-        result[cause] = total - before
-        before = total
+        if cause in events:
+            taken = joined([*taken, *events[cause]])
+            total = _overlap(start, start + latency, taken)
+            result[cause] = total - before
+            before = total
+    if connect_s is not None:
+        known = np.clip(np.nan_to_num(connect_s), 0.0, latency)
+        known_s = connect_s[np.isfinite(connect_s)]
+        # with kept connections it is 0; where every arrival connects anew, it is part of an ordinary request
+        usual_s = float(np.median(known_s)) if len(known_s) else 0.0
+        more = np.flatnonzero(known > usual_s)
+        begin, end = start[more], start[more] + known[more]
+        own = np.zeros_like(start)
+        own[more] = np.clip(known[more] - _overlap(begin, end, taken) - usual_s, 0.0, None)
+        result["connect"] = own
     return result
-
-
-def _connecting(
-    start: FloatArray, connect: FloatArray, taken: Sequence[Span], ordinary_s: float
-) -> FloatArray:
-    """What connecting took from each request beyond the ordinary, and no earlier cause claims."""
-    more = np.flatnonzero(connect > ordinary_s)  # few, where connections are kept
-    beyond, begin = connect[more], start[more]
-    own = np.zeros_like(start)
-    own[more] = np.clip(beyond - _overlap(begin, begin + beyond, taken) - ordinary_s, 0.0, None)
-    return own
 
 
 def _overlap(start: FloatArray, end: FloatArray, spans: Sequence[Span]) -> FloatArray:
