@@ -45,7 +45,6 @@ from harness.analysis.stats.verdicts import (
     adjust_pvalues,
     decide,
     default_margin,
-    equivalence_band,
     sign_flip_p,
     verdict,
 )
@@ -78,8 +77,7 @@ class Comparison(Frozen):
     why_not_equivalent: str | None = None  # why nothing can be called equivalent; None: something can
     noise: AANoise  # the reference against itself, in this cell or elsewhere
     p_value: float | None  # sign flips over blocks; None below 5 blocks
-    #: over the family of this call: Holm or Benjamini-Hochberg; None where so few blocks and so many
-    #: comparisons allow none below .05 for sure
+    #: by Benjamini-Hochberg over this call; None where so few blocks and so many allow none below .05 for sure
     p_adjusted: float | None
     n_family: int = 1  # comparisons that the p-value is adjusted over
     verdict: Verdict
@@ -110,11 +108,6 @@ class Comparison(Frozen):
         """How many blocks its verdict rests on: with few, those of trials left out for their age count."""
         n = self.n_blocks
         return n if self.beside is None or n >= FEWEST_FOR_P else self.beside.n_blocks
-
-    @property
-    def band(self) -> tuple[float, float] | None:
-        """The ratios that count as equivalent; ``None``: there are none, and no band is drawn."""
-        return equivalence_band(self.margin) if self.about_services else None
 
 
 def compare(
@@ -228,7 +221,6 @@ def _ratios(a: pd.DataFrame, b: pd.DataFrame, metric: str, what: str, level: flo
 
 
 def _decided(comparison: Comparison, wanted: float, p_adjusted: float | None, size: int) -> Comparison:
-
     def decided(not_about: str | None) -> Decision:
         return decide(
             comparison.ratio, comparison.equivalence, n_blocks=comparison.blocks_of_verdict, margin=wanted,
@@ -299,8 +291,12 @@ def _notes(comparison: Comparison, decision: Decision, wanted: float) -> list[st
     if comparison.blocks_of_verdict < FEWEST_FOR_P:
         blocks = "1 block" if comparison.n_blocks == 1 else f"{comparison.n_blocks} blocks"
         notes.append(f"{blocks}: too few for a verdict, below {FEWEST_FOR_P} no p-value is printed")
-    elif why := decision.margin_note(wanted, noise="the A/A noise", alike_by=comparison.alike_by):
-        notes.append(why)
+    elif decision.margin is None:
+        is_tool = decision.why_not_equivalent == comparison.alike_by
+        farther, noisy = "the ratio of the services is farther from 1", "too noisy to call anything equivalent"
+        notes.append(f"{farther if is_tool else noisy}: {decision.why_not_equivalent}")
+    elif decision.margin > wanted:
+        notes.append(f"margin widened from {wanted:.1%} to the A/A noise, {decision.margin:.1%}")
     low, high, p = comparison.ratio.low, comparison.ratio.high, decision.p_adjusted
     leaves_out_1 = low is not None and high is not None and not low <= 1 <= high
     if comparison.about_services and leaves_out_1 and p is not None and p > ALPHA:
@@ -317,6 +313,5 @@ def _arm_warnings(arm: pd.DataFrame, metric: str, name: str) -> tuple[str, ...]:
 
 
 def _disagree(ratio: Estimate, robust: Estimate) -> bool:
-    if ratio.low is None or ratio.high is None or robust.low is None or robust.high is None:
-        return False
-    return (ratio.low <= 1 <= ratio.high) != (robust.low <= 1 <= robust.high)
+    inside = {of.low <= 1 <= of.high for of in (ratio, robust) if of.low is not None and of.high is not None}
+    return len(inside) == 2

@@ -67,21 +67,6 @@ class Decision(Frozen):
     #: adjusted over its family; None where no adjusted p of so few blocks is below .05 for sure
     p_adjusted: float | None
 
-    @property
-    def band(self) -> tuple[float, float] | None:
-        """The ratios that count as equivalent; ``None``: there are none, and no band is drawn."""
-        return equivalence_band(self.margin)
-
-    def margin_note(self, wanted: float, *, noise: str, alike_by: str | None = None) -> str | None:
-        """Return why the margin is not the wanted one, or there is none, in words; ``None``: it is."""
-        if self.why_not_equivalent is not None:
-            if self.why_not_equivalent == alike_by:
-                return f"the ratio of the services is farther from 1: {alike_by}"
-            return f"too noisy to call anything equivalent: {self.why_not_equivalent}"
-        if self.margin is not None and self.margin > wanted:
-            return f"margin widened from {wanted:.1%} to {noise}, {self.margin:.1%}"
-        return None
-
 
 def decide(
     ratio: HasInterval,

@@ -56,7 +56,7 @@ def test_where_an_arm_is_bound_by_something_else_there_is_none_and_it_is_named(
 ) -> None:
     one = found(trials("service", other, rate=0.5), metric)
     assert (one.about_services, one.verdict) == (False, Verdict.NOT_ABOUT_SERVICES)
-    assert one.band is None and one.p_adjusted is None
+    assert one.p_adjusted is None
     assert one.not_about is not None and "(10 of 20 trials)" in one.not_about
     assert one.ratio.value is not None  # the number stays; only what it says goes
 
@@ -166,7 +166,7 @@ def test_above_a_tenth_alike_latencies_do_not_make_alike_services(
 ) -> None:
     one = compared(at_a_rate(1.5e-3, 1.5e-3, echo_latency_mean_s=echo_s, generator="vegeta"))
     assert one.verdict == verdict
-    assert (one.margin is None, one.band is None) == (verdict == Verdict.INCONCLUSIVE,) * 2
+    assert (one.margin is None) == (verdict == Verdict.INCONCLUSIVE)
     warning = "the ratio of the services is farther from 1"
     assert (warning in " ".join(one.warnings)) == (verdict == Verdict.INCONCLUSIVE)
 
