@@ -4,17 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.analysis.attribution.spans import Paused, Span
+from harness.analysis.attribution.spans import Span
 from harness.errors import InputError
 from harness.formats.arrays import FloatArray
-from harness.model import Frozen, TrialRecord
-
-if TYPE_CHECKING:
-    from harness.analysis.attribution.log_clock import AlignedLog
+from harness.model import Frozen
 
 MIN_PAUSES = 5
 #: Offsets beyond this are not looked for, and none is told to less than half of a load tool's milliseconds.
@@ -102,53 +98,3 @@ def _within(gap_ends: FloatArray, pause_ends: FloatArray, search_s: float) -> Fl
     """All differences gap end - pause end that are no larger than ``search_s``."""
     low, high = (np.searchsorted(gap_ends, pause_ends + by) for by in (-search_s, search_s))
     return np.concatenate([gap_ends[a:b] - end for a, b, end in zip(low, high, pause_ends, strict=True)])
-
-
-#: Nothing is placed better than the requests themselves are: most load generators write whole milliseconds.
-FINEST_S = 1e-3
-#: Why no pause of a duet is laid over its requests.
-IN_DUET = (
-    "in a duet the other arm and the exchanges of CPUs stop requests as pauses do, and no log tells when: attribute "
-    "the pauses of trials beside which nothing ran"
-)
-
-
-def why_not_aligned(
-    service: AlignedLog,
-    pauses: Paused,
-    record: TrialRecord,
-    start: FloatArray,
-    latency: FloatArray,
-    in_question_s: float,
-) -> str | None:
-    """Return why attribution would be a guess; ``None``: it is not."""
-    if record.duet is not None:
-        return IN_DUET
-    if service.placed_within_s is None:
-        return service.refused
-    spans = sorted(span for spans in pauses.values() for span in spans)
-    if not spans:
-        return None  # the log is this very process's, so no pause in it is a finding
-    typical = float(np.median([high - low for low, high in spans]))
-    moved = wall_step_s(record)
-    if moved > max(typical / 2, 2e-3):
-        return f"the wall clock was moved by {moved * 1e3:.1f} ms during the trial"
-    if service.placed_within_s > max(typical / 2, in_question_s / 2, FINEST_S):
-        known_s = typical, service.placed_within_s, in_question_s
-        pause, within, asked = (f"{s * 1e3:.2g} ms" for s in known_s)
-        known = f"by {service.placed_by} it is known to {within}, more than half of the {asked}"
-        return f"the median pause of {pause} cannot be placed: {known} that are to be explained"
-    ordinary = float(np.median(latency))
-    visible = [span for span in spans if span[1] - span[0] >= 2 * ordinary]
-    offset = estimate_clock_offset(start + latency, visible, median_service_s=ordinary)
-    return offset.why if offset.offset_s is not None and not offset.supports_attribution else None
-
-
-def wall_step_s(record: TrialRecord) -> float:
-    """Return how far the wall clock moved against the monotonic one, seconds: median of the last three readings less
-    the first."""
-    readings = [record.started, *record.anchors, record.ended]
-    readings += [clock for phase in record.phases for clock in (phase.start, phase.end)]
-    readings.sort(key=lambda clock: clock.monotonic_s)
-    apart = [clock.wall_epoch_s - clock.monotonic_s for clock in readings]
-    return abs(float(np.median(apart[-3:]) - np.median(apart[:3])))

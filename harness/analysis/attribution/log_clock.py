@@ -17,6 +17,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from harness.analysis.attribution.clock_offset import estimate_clock_offset
 from harness.analysis.attribution.event_matching import Beside
 from harness.analysis.attribution.spans import CauseName, Paused, Span, joined
 from harness.analysis.tables.runtime_columns import process_metrics
@@ -111,7 +112,7 @@ def clock_shift(record: TrialRecord, role: Literal["service", "load"] | None) ->
         return sum(walls) / len(walls), max(clock.uncertainty_s for clock in results) + drift_s / 2
 
     if role == "service" and (clocks := record.clocks):
-        service, load = ({one.host for one in clocks if one.role == of} for of in ("service", "load"))
+        service, load = ({clock.host for clock in clocks if clock.role == of} for of in ("service", "load"))
         if service == load:  # one far machine, whose one clock needs no help
             return ClockShift()
     local, here_within = offset(role)
@@ -351,3 +352,53 @@ def missing_logs(service: AlignedLog, generator: AlignedLog) -> dict[CauseName, 
     return {
         cause: f"not recorded: {log.refused}" for cause, log in logs.items() if log.placed_within_s is None
     }
+
+
+#: Nothing is placed better than the requests themselves are: most load generators write whole milliseconds.
+FINEST_S = 1e-3
+#: Why no pause of a duet is laid over its requests.
+IN_DUET = (
+    "in a duet the other arm and the exchanges of CPUs stop requests as pauses do, and no log tells when: attribute "
+    "the pauses of trials beside which nothing ran"
+)
+
+
+def why_not_aligned(
+    service: AlignedLog,
+    pauses: Paused,
+    record: TrialRecord,
+    start: FloatArray,
+    latency: FloatArray,
+    in_question_s: float,
+) -> str | None:
+    """Return why attribution would be a guess; ``None``: it is not."""
+    if record.duet is not None:
+        return IN_DUET
+    if service.placed_within_s is None:
+        return service.refused
+    spans = sorted(span for spans in pauses.values() for span in spans)
+    if not spans:
+        return None  # the log is this very process's, so no pause in it is a finding
+    typical = float(np.median([high - low for low, high in spans]))
+    moved = wall_step_s(record)
+    if moved > max(typical / 2, 2e-3):
+        return f"the wall clock was moved by {moved * 1e3:.1f} ms during the trial"
+    if service.placed_within_s > max(typical / 2, in_question_s / 2, FINEST_S):
+        known_s = typical, service.placed_within_s, in_question_s
+        pause, within, asked = (f"{s * 1e3:.2g} ms" for s in known_s)
+        known = f"by {service.placed_by} it is known to {within}, more than half of the {asked}"
+        return f"the median pause of {pause} cannot be placed: {known} that are to be explained"
+    ordinary = float(np.median(latency))
+    visible = [span for span in spans if span[1] - span[0] >= 2 * ordinary]
+    offset = estimate_clock_offset(start + latency, visible, median_service_s=ordinary)
+    return offset.why if offset.offset_s is not None and not offset.supports_attribution else None
+
+
+def wall_step_s(record: TrialRecord) -> float:
+    """Return how far the wall clock moved against the monotonic one, seconds: median of the last three readings less
+    the first."""
+    readings = [record.started, *record.anchors, record.ended]
+    readings += [clock for phase in record.phases for clock in (phase.start, phase.end)]
+    readings.sort(key=lambda clock: clock.monotonic_s)
+    apart = [clock.wall_epoch_s - clock.monotonic_s for clock in readings]
+    return abs(float(np.median(apart[-3:]) - np.median(apart[:3])))

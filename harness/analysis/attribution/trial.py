@@ -17,7 +17,6 @@ import pandas as pd
 from pydantic import InstanceOf
 
 from harness.analysis.attribution.attribute import MIN_TAIL, TailCause, excess_in_spans, tail_shares
-from harness.analysis.attribution.clock_offset import why_not_aligned
 from harness.analysis.attribution.event_matching import Beside, most_of_tail
 from harness.analysis.attribution.log_clock import (
     BESIDE,
@@ -25,6 +24,7 @@ from harness.analysis.attribution.log_clock import (
     generator_log,
     missing_logs,
     service_log,
+    why_not_aligned,
 )
 from harness.analysis.attribution.share_of_quantile import WithoutPauses, without_at_each_place
 from harness.analysis.attribution.spans import (

@@ -118,7 +118,7 @@ def _is_latency(metric: str) -> bool:
 
 def bounds_of(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, int]:
     """Return what bounded the trials of both arms -> how many, most first; empty: the tables do not say."""
-    if not _told(a, b):
+    if not _says(a, b):
         return {}
     return dict(Counter(_bound_by(a) + _bound_by(b)).most_common())
 
@@ -127,19 +127,19 @@ def not_about_services(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | N
     """Return why the ratio of two arms does not speak of the services; ``None``: it does, or no column says what
     bounded it."""
     condition = condition_of(metric)
-    if condition is None or not _told(a, b) or a.empty or b.empty:
+    if condition is None or not _says(a, b) or a.empty or b.empty:
         return None
     if _is_latency(metric) and any(SHARED in arm and arm[SHARED].any() for arm in (a, b)):
         return TURNS
     if _mostly(a, "service") and _mostly(b, "service"):
         return _turned_by_use(a, b, metric)
     if condition == "throughput":
-        return _others(a, b, {"service"})
+        return _by_what(a, b, {"service"})
     if _mostly(a, "offered") and _mostly(b, "offered"):
         part = tool_part(a, b, metric)
         mostly = f"mostly not the services' own ({part.words})" if part is not None and part.refused else None
         return _rates_differ(a, b) or mostly
-    why = _others(a, b, {"offered"} if _mostly(a, "offered") or _mostly(b, "offered") else {"service"})
+    why = _by_what(a, b, {"offered"} if _mostly(a, "offered") or _mostly(b, "offered") else {"service"})
     differ = _rates_differ(a, b)
     return why if differ is None else f"{why}; {differ}"
 
@@ -147,12 +147,12 @@ def not_about_services(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | N
 def latency_of_tool(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> ToolPart | None:
     """Return the load tool's part of the smaller latency at a rate that nothing limited; ``None``: no rate, or not
     known."""
-    if not _told(a, b) or not (_mostly(a, "offered") and _mostly(b, "offered")):
+    if not _says(a, b) or not (_mostly(a, "offered") and _mostly(b, "offered")):
         return None
     return tool_part(a, b, metric)
 
 
-def _told(*arms: pd.DataFrame) -> bool:
+def _says(*arms: pd.DataFrame) -> bool:
     return all("bound_by" in arm for arm in arms)
 
 
@@ -164,7 +164,7 @@ def _mostly(arm: pd.DataFrame, by: BoundBy) -> bool:
     return len(arm) > 0 and _bound_by(arm).count(by) / len(arm) >= BOUND_SHARE
 
 
-def _others(a: pd.DataFrame, b: pd.DataFrame, wanted: set[str]) -> str:
+def _by_what(a: pd.DataFrame, b: pd.DataFrame, wanted: set[str]) -> str:
     """Return "bound by the generator (9 of 10 trials)", of the trials that were not bound as wanted."""
     pooled = pd.concat([a, b])
     bounds = _bound_by(pooled)

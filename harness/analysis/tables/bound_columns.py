@@ -236,17 +236,17 @@ def _around(
         # the other arm of a duet is no neighbour
         used += [of_phase(record.duet.partner_cpu_s)] if record.duet is not None else []
         busy = rates["total_cpu_s"] or 0.0
-        other = None if None in used else max(0.0, busy - sum(cores for cores in used if cores is not None))
+        others_cores = None if None in used else max(0.0, busy - sum(cores for cores in used if cores is not None))
         if rates["idle_s"] is not None:
             n_cpus = round(busy + rates["idle_s"] + (rates["steal_s"] or 0.0))
     elif machine is not None:
         rates = {name: of_phase(getattr(machine, name)) for name in _RATES[1:]}
-        other = of_phase(machine.other_cpu_s)
+        others_cores = of_phase(machine.other_cpu_s)
     else:
-        rates, other = {}, None
+        rates, others_cores = {}, None
     return AroundIt(
         n_cpus=n_cpus or session.header.provenance.machine.n_cpus, stolen_cores=rates.get("steal_s"),
-        other_cores=other, idle_cores=rates.get("idle_s"), waited_for_memory=rates.get("psi_memory_some_s"),
+        other_cores=others_cores, idle_cores=rates.get("idle_s"), waited_for_memory=rates.get("psi_memory_some_s"),
         waited_for_disks=rates.get("psi_io_some_s"),
     )  # fmt: skip
 

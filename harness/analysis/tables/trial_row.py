@@ -150,15 +150,15 @@ def trial_row(
     settle_s = header.settle_s
     counted, search = _counted(record, requests, settle_s), record.search
     machine = machine_of(record, samples)
-    told: dict[str, object] = {}
+    latencies: dict[str, object] = {}
     if record.load is not None:
         known = latencies_told(record.load, requests, settle_s)
-        told = _columns(known.mean_s, known.quantiles_s) | {"latency_max_s": known.max_s}
+        latencies = _columns(known.mean_s, known.quantiles_s) | {"latency_max_s": known.max_s}
     return (
         _identity(header, record, source)
         | {"excluded": reason is not None, "exclusion_reason": reason, "settle_s": settle_s}
         | _load(record, counted)
-        | told
+        | latencies
         | echo_columns(echo)
         | processor_columns(
             record, samples, n_requests=None if counted is None else counted.n_requests, settle_s=settle_s

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.attribution.clock_offset import wall_step_s
 from harness.analysis.attribution.log_clock import (
     LAUNCH_TO_CLOCK_S,
     ClockShift,
@@ -20,6 +19,7 @@ from harness.analysis.attribution.log_clock import (
     placed,
     runtime_start,
     service_log,
+    wall_step_s,
 )
 from harness.analysis.attribution.share_of_quantile import pooled_and_without
 from harness.analysis.attribution.table import attribution_table
