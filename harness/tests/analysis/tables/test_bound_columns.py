@@ -9,13 +9,11 @@ from functools import cache
 import pandas as pd
 import pytest
 
-from harness.analysis.stats.comparisons import compare
 from harness.analysis.tables import schema
 from harness.analysis.tables.bound_columns import bound_columns, read_database, use_of
 from harness.analysis.tables.tidy import read_samples
 from harness.analysis.tables.trial_row import trial_row
 from harness.errors import InputError
-from harness.model import Verdict
 from harness.store import Store
 from harness.tests.support.synthetic import ROOT
 
@@ -33,24 +31,6 @@ def trials_of(experiment: str) -> pd.DataFrame:
         )
         rows.append(row | bound_columns(session, record, samples))
     return schema.as_trials(rows, [schema.factor_column(name) for name in session.header.experiment.factors])
-
-
-@pytest.mark.parametrize("metric", ["throughput_per_s", "cpu_s_per_request"])
-def test_the_published_headline_session_is_refused_by_the_gate(metric: str) -> None:
-    trials = trials_of("strings-rounds")
-    assert not (trials["bound_by"] == "service").any()
-    found = compare(trials, metric, reference="go-nethttp", by=["logging", "warm_up"])
-    assert len(found) > 0
-    for one in found:
-        assert (one.verdict, one.about_services, one.p_adjusted) == (Verdict.NOT_ABOUT_SERVICES, False, None)
-        assert one.not_about is not None and "of 10 trials" in one.not_about
-
-
-def test_a_database_that_uses_most_of_the_shared_cores_is_said() -> None:
-    trials = trials_of("bank-rematch")
-    per_statement = trials[trials["connections"] == "per-statement"]
-    assert per_statement["bound_why"].str.contains("most by the database or upstream").any()
-    assert trials["backing_share"].notna().all()
 
 
 def test_the_reader_of_a_request_log_is_part_of_its_trial_and_no_noise() -> None:
