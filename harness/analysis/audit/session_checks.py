@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,26 +33,13 @@ def equal_cells(trials: pd.DataFrame, factors: Sequence[str]) -> tuple[tuple[dic
     """Return the levels of each cell and the reference over its duplicate there, where ``FEWEST_PAIRS`` blocks hold
     both."""
     metric = leading_metric(trials)
-    cells = [(levels, aa_noise(cell, metric)) for levels, cell in _by(_usable(trials, metric), factors)]
-    return tuple((levels, noise) for levels, noise in cells if noise.n_blocks >= FEWEST_PAIRS)
-
-
-def _usable(trials: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """The kept trials that have the metric, of the load model that it is told of."""
-    require(trials, metric, ("load_model",))
+    require(trials, metric, ("load_model", *factors))
     counted, _ = split_missing(split_excluded(trials)[0], metric)
     model = "closed" if metric == "throughput_per_s" else "open"
-    return counted[(counted["load_model"] == model) & (counted[metric] > 0)]
-
-
-def _by(frame: pd.DataFrame, factors: Sequence[str]) -> Iterator[tuple[dict[str, str], pd.DataFrame]]:
-    """Cells with their levels, in order of appearance; one without levels where there is no factor."""
-    if not factors:
-        if len(frame):
-            yield {}, frame
-        return
-    for key, cell in frame.groupby(list(factors), sort=False):
-        yield dict(zip(factors, map(str, key), strict=True)), cell
+    usable = counted[(counted["load_model"] == model) & (counted[metric] > 0)]
+    groups = usable.groupby(list(factors), sort=False) if factors else [((), usable)]
+    cells = [(dict(zip(factors, map(str, key), strict=True)), aa_noise(cell, metric)) for key, cell in groups]
+    return tuple((levels, noise) for levels, noise in cells if noise.n_blocks >= FEWEST_PAIRS)
 
 
 #: Fewer equal trials than this cannot be dealt into two arms in a way that says anything.

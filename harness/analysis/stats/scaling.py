@@ -187,6 +187,13 @@ class ScalingFit(Frozen):
     peak_cores: Estimate
 
 
+#: Number of the law -> in words, and its unit.
+_NUMBERS = {
+    "per_core_per_s": ("throughput of one core", "1/s"), "contention": ("contention", "share"),
+    "coherency": ("coherency", "share"), "peak_cores": ("peak", "cores"),
+}  # fmt: skip
+
+
 def usl(cores: ArrayLike, per_core: float, contention: float, coherency: float) -> Floats:
     """Return the law's throughput at these numbers of cores, shape of ``cores``."""
     n = np.asarray(cores, dtype=np.float64)
@@ -207,7 +214,7 @@ def fit_usl(
         InputError: fewer than three sizes, shapes that differ, or a throughput that is not positive.
     """
     n, x, block = _checked(cores, throughput_per_s, blocks)
-    values = _with_peak(_fit(n, x), float(n.max()))
+    values = _fit(n, x, float(n.max()))
     groups = np.unique(block)
     resampled = np.full((n_resamples if len(groups) >= FEWEST_SIZES else 0, 4), np.nan)
     rng = np.random.default_rng(seed)
@@ -215,17 +222,13 @@ def fit_usl(
     for row in resampled:
         chosen = np.concatenate([members[i] for i in rng.integers(0, len(members), len(members))])
         if len(np.unique(n[chosen])) >= FEWEST_SIZES:
-            row[:] = _with_peak(_fit(n[chosen], x[chosen]), float(n.max()))
-    shares = ("contention", "share"), ("coherency", "share")
-    names = (("throughput of one core", "1/s"), *shares, ("peak", "cores"))
+            row[:] = _fit(n[chosen], x[chosen], float(n.max()))
     few = ("few blocks: the percentile interval is too narrow",) if len(groups) < 10 else ()
-    estimates = [
-        _estimate(value, resampled[:, place], what, unit, len(n), seed, inputs, few)
-        for place, (value, (what, unit)) in enumerate(zip(values, names, strict=True))
-    ]
-    return ScalingFit(
-        per_core_per_s=estimates[0], contention=estimates[1], coherency=estimates[2], peak_cores=estimates[3]
-    )
+    estimates = {
+        name: _estimate(value, draws, what, unit, len(n), seed, inputs, few)
+        for value, draws, (name, (what, unit)) in zip(values, resampled.T, _NUMBERS.items(), strict=True)
+    }
+    return ScalingFit(**estimates)
 
 
 def _checked(
@@ -244,7 +247,8 @@ def _checked(
     return n, x, block
 
 
-def _fit(n: Floats, x: Floats) -> tuple[float, float, float]:
+def _fit(n: Floats, x: Floats, most: float) -> tuple[float, float, float, float]:
+    """Return lambda, sigma, kappa and the peak at sqrt((1 - sigma) / kappa); NaN: beyond what was measured."""
     first = float(np.exp(np.mean(np.log(x[n == n.min()])))) / float(n.min())
     logs = np.log(x)
 
@@ -255,14 +259,9 @@ def _fit(n: Floats, x: Floats) -> tuple[float, float, float]:
     result = scipy.optimize.least_squares(
         residuals, start, bounds=([-np.inf, 0, 0], [np.inf, 1, 1]), x_scale=[1, 0.1, 0.01]
     )
-    return float(np.exp(result.x[0])), float(result.x[1]), float(result.x[2])
-
-
-def _with_peak(fit: tuple[float, float, float], most: float) -> tuple[float, float, float, float]:
-    """The peak lies at sqrt((1 - sigma) / kappa); beyond the sizes that were measured it is not known."""
-    _, sigma, kappa = fit
+    sigma, kappa = float(result.x[1]), float(result.x[2])
     peak = float(np.sqrt((1 - sigma) / kappa)) if kappa > 0 else np.inf
-    return (*fit, peak if peak <= most else np.nan)
+    return float(np.exp(result.x[0])), sigma, kappa, peak if peak <= most else np.nan
 
 
 def _estimate(
