@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.analysis.attribution.attribute import Attribution, attributable_fractions
+from harness.analysis.attribution.share_of_quantile import Attribution, attributable_fractions
 from harness.analysis.attribution.clock_offset import MIN_PAUSES, SEARCH_S, ClockOffset, estimate_clock_offset
 from harness.analysis.attribution.event_matching import (
     TOLERANCE_S,

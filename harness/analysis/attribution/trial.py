@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 from pydantic import InstanceOf
 
-from harness.analysis.attribution.attribute import MIN_TAIL, TailCause, excess_in_spans, tail_shares
 from harness.analysis.attribution.event_matching import Beside, most_of_tail
 from harness.analysis.attribution.log_clock import (
     BESIDE,
@@ -26,7 +25,14 @@ from harness.analysis.attribution.log_clock import (
     service_log,
     why_not_aligned,
 )
-from harness.analysis.attribution.share_of_quantile import WithoutPauses, without_at_each_place
+from harness.analysis.attribution.share_of_quantile import (
+    MIN_TAIL,
+    TailCause,
+    WithoutPauses,
+    excess_in_spans,
+    tail_shares,
+    without_at_each_place,
+)
 from harness.analysis.attribution.spans import (
     CauseName,
     Paused,

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.attribution.attribute import attributable_fractions
+from harness.analysis.attribution.share_of_quantile import attributable_fractions
 from harness.analysis.attribution.event_matching import Beside, most_lost_s, peak_causes, stall_causes
 from harness.analysis.attribution.slow_periods import Stall
 from harness.analysis.attribution.spans import CauseName, Span, attribute_latency

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from harness.analysis.attribution.attribute import excess_in_spans
+from harness.analysis.attribution.share_of_quantile import excess_in_spans
 from harness.analysis.attribution.slow_periods import Ordinary
 from harness.analysis.attribution.spans import RequestOverlap, lived, under_way_in
 from harness.formats.arrays import FloatArray
