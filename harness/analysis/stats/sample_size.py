@@ -121,7 +121,7 @@ def power_curve(
 
 
 @cache
-def effect(df: int | None, n_blocks: int, power: float = POWER) -> float:
+def effect(df: int | None, n_blocks: int) -> float:
     """Return the detectable log ratio in standard deviations of one block's log ratio.
 
     Args:
@@ -135,7 +135,7 @@ def effect(df: int | None, n_blocks: int, power: float = POWER) -> float:
         spread = np.sqrt(scipy.special.chdtri(df, 1 - shares) / df)
 
     def short_of(size: float) -> float:
-        return power - float(np.interp(size * spread * np.sqrt(n_blocks), steps, chances).mean())
+        return POWER - float(np.interp(size * spread * np.sqrt(n_blocks), steps, chances).mean())
 
     low, high = 0.0, 1.0
     while short_of(high) > 0:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,6 @@ from harness.analysis.audit.session_checks import (
     slope_within,
     speed_response,
 )
-from harness.analysis.stats.aa_noise import AANoise
 from harness.analysis.warmup.classify import SteadyState
 from harness.analysis.warmup.curves import WINDOWS, warm_up_curve, warm_up_table
 from harness.errors import InputError
@@ -41,17 +41,12 @@ def test_equal_trials_rarely_differ_when_dealt_within_blocks() -> None:
     assert 0.01 < float(np.mean([rate for rate in rates if rate is not None])) < 0.10
 
 
-def test_measuring_one_arm_after_the_other_makes_a_difference_of_drift() -> None:
-    found = equal_arms(session(slope=0.3, noise=0.01), "throughput_per_s")
-    assert found.ordered.high is not None
-    assert found.ordered.high < 1
-    assert (found.blocked.value or 0) < 0.2
-
-
-def test_too_few_blocks_or_trials_are_said() -> None:
-    found = equal_arms(session(blocks=2), "throughput_per_s")
-    assert found.blocked.value is None
-    assert found.ordered.value is not None
+def test_measuring_one_arm_after_the_other_makes_a_difference_of_drift_and_too_few_trials_say_so() -> None:
+    arms = equal_arms(session(slope=0.3, noise=0.01), "throughput_per_s")
+    assert arms.ordered.high is not None and arms.ordered.high < 1
+    assert (arms.blocked.value or 0) < 0.2
+    few = equal_arms(session(blocks=2), "throughput_per_s")
+    assert few.blocked.value is None and few.ordered.value is not None
     with pytest.raises(InputError, match="too few equal trials"):
         equal_arms(session(blocks=1), "throughput_per_s")
 
@@ -85,43 +80,32 @@ def test_a_short_trial_is_undecidable_and_says_why() -> None:
     assert "50 windows" in curve.found.warnings[0]
 
 
-def doubled(
-    *, blocks: int = 8, noise: float = 0.02, duplicate_shift: float = 1.0, seed: int = 1
-) -> pd.DataFrame:
+def doubled(*, duplicate_shift: float = 1.0) -> pd.DataFrame:
     """Two variants and the reference's duplicate, with a log line and without."""
-    rng = np.random.default_rng(seed)
-    rows: list[dict[str, object]] = []
-    for block in range(1, blocks + 1):
-        for logging in ("off", "on"):
-            for variant, duplicate, shift in (
-                ("go", False, 1.0),
-                ("go", True, duplicate_shift),
-                ("java", False, 0.8),
-            ):
-                rows.append({
-                    "experiment": "e", "session_id": "s", "trial_id": f"{len(rows):04d}", "block": block,
-                    "position": len(rows) + 1, "duplicate": duplicate, "variant": variant, "logging": logging,
-                    "configuration": f"{variant},{logging}", "excluded": False, "flags": "", "load_model": "closed",
-                    "throughput_per_s": 1000 * shift * np.exp(noise * rng.standard_normal()), "latency_mean_s": 0.01,
-                })  # fmt: skip
+    rng = np.random.default_rng(1)
+    arms = ("go", False, 1.0), ("go", True, duplicate_shift), ("java", False, 0.8)
+    rows = [
+        {
+            "experiment": "e", "session_id": "s", "trial_id": f"{position:04d}", "block": block, "position": position,
+            "duplicate": duplicate, "variant": variant, "logging": logging, "configuration": f"{variant},{logging}",
+            "excluded": False, "flags": "", "load_model": "closed", "latency_mean_s": 0.01,
+            "throughput_per_s": 1000 * shift * np.exp(0.02 * rng.standard_normal()),
+        }
+        for position, (block, logging, (variant, duplicate, shift)) in enumerate(product(range(8), ("off", "on"), arms))
+    ]  # fmt: skip
     return pd.DataFrame(rows)
 
 
-def holds_one(noise: AANoise) -> bool:
-    assert noise.ratio.low is not None and noise.ratio.high is not None
-    return noise.ratio.low <= 1 <= noise.ratio.high
-
-
-def test_equal_cells_pass_and_a_duplicate_that_differs_is_told_in_its_cells() -> None:
-    equal = equal_cells(doubled(), ("logging",))
-    assert [levels for levels, _ in equal] == [{"logging": "off"}, {"logging": "on"}]
-    assert all(noise.n_blocks == 8 and len(noise.ratio.inputs) == 16 for _, noise in equal)
-    assert not any(holds_one(noise) for _, noise in equal_cells(doubled(duplicate_shift=1.3), ("logging",)))
-
-
-def test_where_arrivals_come_at_a_rate_latency_leads() -> None:
+def test_equal_cells_pass_and_a_duplicate_that_differs_is_named_in_its_cells() -> None:
+    for shift, inside in ((1.0, True), (1.3, False)):
+        cells = equal_cells(doubled(duplicate_shift=shift), ("logging",))
+        assert [levels for levels, _ in cells] == [{"logging": "off"}, {"logging": "on"}]
+        for _, noise in cells:
+            assert noise.n_blocks == 8 and len(noise.ratio.inputs) == 16
+            assert noise.ratio.low is not None and noise.ratio.high is not None
+            assert (noise.ratio.low <= 1 <= noise.ratio.high) == inside
     assert leading_metric(doubled()) == "throughput_per_s"
-    assert leading_metric(doubled().assign(load_model="open")) == "latency_mean_s"
+    assert leading_metric(doubled().assign(load_model="open")) == "latency_mean_s", "arrivals at a rate"
 
 
 def test_the_slope_is_that_of_an_analysis_of_covariance() -> None:
