@@ -20,16 +20,22 @@ from harness.errors import InputError
 from harness.import_closure import closure
 from harness.model import EchoReading
 from harness.project import find_root
+from harness.store import SessionFolder
 from harness.store.writing import SessionWriter, TrialFolder
 from harness.tests.support.oha_output import oha_db
 from harness.tests.support.toy_sessions import EPOCH, N_REQUESTS, header, make_session, trial_ids, write_load
 
-def test_a_trial_becomes_a_row_with_its_units(tmp_path: Path) -> None:
-    session = make_session(tmp_path)
-    result = tidy(tmp_path)
-    rows = load_trials(tmp_path, "toy")
-    assert len(rows) == len(trial_ids(session)) == result.n_fresh == 10
-    row = rows.iloc[0]
+@pytest.fixture(scope="module")
+def tidied(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SessionFolder]:
+    """A project with a small session, tidied."""
+    root = tmp_path_factory.mktemp("tidied")
+    session = make_session(root)
+    assert tidy(root).n_fresh == 10
+    return root, session
+
+
+def test_a_trial_becomes_a_row_with_its_units(tidied: tuple[Path, SessionFolder]) -> None:
+    row = load_trials(tidied[0], "toy").iloc[0]
     assert row["throughput_per_s"] == pytest.approx(390 / 4.0), "correct answers only"
     assert row["cpu_s_per_request"] == pytest.approx(0.5 * 4 / 400)
     assert row["service_cores"] == pytest.approx(0.5)
@@ -59,12 +65,11 @@ def test_the_echo_services_latencies_are_those_under_the_load_and_mix_of_the_tri
     assert np.isnan(row["echo_latency_p999_s"])
 
 
-def test_latency_is_of_correct_answers_only(tmp_path: Path) -> None:
-    session = make_session(tmp_path)
-    tidy(tmp_path)
+def test_latency_is_of_correct_answers_only(tidied: tuple[Path, SessionFolder]) -> None:
+    root, session = tidied
     trial = trial_ids(session)[3]
-    requests = load_table(tmp_path, "toy", "requests", session.folder.name, trial)
-    row = load_trials(tmp_path, "toy").set_index("trial_id").loc[trial]
+    requests = load_table(root, "toy", "requests", session.folder.name, trial)
+    row = load_trials(root, "toy").set_index("trial_id").loc[trial]
     right = np.sort(requests.loc[requests["ok"], "latency_s"])
     assert len(requests) == 400 and len(right) == 390
     assert row["latency_mean_s"] == pytest.approx(right.mean())
@@ -152,14 +157,18 @@ def test_what_is_missing_is_named_with_the_command_that_makes_it(tmp_path: Path)
     assert tidy(tmp_path).experiments == ()
 
 
-def test_a_second_call_reads_nothing_again_and_gives_the_same_bytes(tmp_path: Path) -> None:
-    make_session(tmp_path)
-    tidy(tmp_path)
-    trials = tmp_path / "data" / "processed" / "toy" / "trials.parquet"
-    before = trials.read_bytes()
-    again = tidy(tmp_path)
+def test_a_second_call_reads_only_what_was_deleted_and_gives_the_same_bytes(
+    tidied: tuple[Path, SessionFolder],
+) -> None:
+    root, session = tidied
+    folder, trial = root / "data/processed/toy", trial_ids(session)[2]
+    before = (folder / "trials.parquet").read_bytes()
+    again = tidy(root)
     assert (again.n_fresh, again.n_unchanged) == (0, 10)
-    assert trials.read_bytes() == before
+    (folder / "requests" / session.folder.name / f"{trial}.parquet").unlink()
+    assert tidy(root).n_fresh == 1
+    assert len(load_table(root, "toy", "requests", session.folder.name, trial)) == 400
+    assert (folder / "trials.parquet").read_bytes() == before
 
 
 def test_every_module_that_a_process_loads_to_tidy_is_one_whose_change_is_noticed() -> None:
@@ -174,29 +183,14 @@ def test_every_module_that_a_process_loads_to_tidy_is_one_whose_change_is_notice
     assert loaded <= set(closure(find_root(Path(__file__).parent), {tidy_module.__name__}))
 
 
-def test_a_table_that_was_deleted_is_made_again(tmp_path: Path) -> None:
-    session = make_session(tmp_path)
-    tidy(tmp_path)
-    trial = trial_ids(session)[2]
-    (tmp_path / "data/processed/toy/requests" / session.folder.name / f"{trial}.parquet").unlink()
-    assert tidy(tmp_path).n_fresh == 1
-    assert len(load_table(tmp_path, "toy", "requests", session.folder.name, trial)) == 400
-
-
 FACTORS = ("logging", "factor_generator")
 
 
 @pytest.fixture(scope="module")
-def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+def rows(tidied: tuple[Path, SessionFolder]) -> list[dict[str, Any]]:
     """The rows of a small session."""
-    root = tmp_path_factory.mktemp("schema")
-    make_session(root)
-    tidy(root)
-    found = load_trials(root, "toy").astype("object")
-    return [
-        {str(name): value for name, value in row.items()}
-        for row in found.where(found.notna(), None).to_dict("records")
-    ]
+    trials = load_trials(tidied[0], "toy").astype("object")
+    return [{str(k): v for k, v in row.items()} for row in trials.where(trials.notna(), None).to_dict("records")]
 
 
 @pytest.mark.parametrize(
