@@ -70,7 +70,7 @@ def test_bad_arguments_are_refused() -> None:
 
 
 SPIKE = stepped([100], [400]) + 5_000.0 * (np.arange(400) == 200)
-SLOW_DECAY, QUIET_DECAY = 32 * np.exp(-np.arange(500) / 15), 20 * np.exp(-np.arange(500) / 40)
+SLOW_DECAY = 32 * np.exp(-np.arange(500) / 15)
 
 
 @pytest.mark.parametrize(
