@@ -47,7 +47,7 @@ from harness.analysis.attribution.stalls import detectability_limit, ordinary_p9
 from harness.analysis.stats.quantiles import rank
 from harness.analysis.tables.resource_columns import reading_at
 from harness.errors import InputError
-from harness.model import Frozen, MemoryFit, SessionHeader, TrialRecord
+from harness.model import Frozen, MemoryFit, SessionHeader
 from harness.store import SessionFolder
 
 
