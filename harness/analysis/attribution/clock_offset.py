@@ -47,7 +47,10 @@ def estimate_clock_offset(
     done = np.sort(np.asarray(completion_s, dtype=np.float64))
     gap_ends = _ends_of_long_gaps(done, lengths)
     pause_ends = np.array([end for _, end in pauses])
-    differences = _within(gap_ends, pause_ends, SEARCH_S)
+    low, high = (np.searchsorted(gap_ends, pause_ends + by) for by in (-SEARCH_S, SEARCH_S))
+    differences = np.concatenate(
+        [gap_ends[a:b] - end for a, b, end in zip(low, high, pause_ends, strict=True)]
+    )
     if not len(differences):
         return ClockOffset(why=f"no gap in completions within {SEARCH_S:g} s of any pause")
     width = max(RESOLUTION_S, 0.1 * float(np.median(lengths)))
@@ -92,9 +95,3 @@ def _ends_of_long_gaps(done: FloatArray, lengths: FloatArray) -> FloatArray:
     longest = np.argpartition(gaps, -wanted)[-wanted:]
     longest = longest[gaps[longest] >= 0.5 * lengths.min()]
     return np.asarray(np.sort(done[longest + 1]))
-
-
-def _within(gap_ends: FloatArray, pause_ends: FloatArray, search_s: float) -> FloatArray:
-    """All differences gap end - pause end that are no larger than ``search_s``."""
-    low, high = (np.searchsorted(gap_ends, pause_ends + by) for by in (-search_s, search_s))
-    return np.concatenate([gap_ends[a:b] - end for a, b, end in zip(low, high, pause_ends, strict=True)])

@@ -84,7 +84,9 @@ def in_wake(start: FloatArray, latency: FloatArray, paused: FloatArray, spans: S
     for _ in range(_ROUNDS):
         high = np.quantile(own[clear], 0.75)
         lengths = _drained_after(since, own[where] > high, float(np.mean(own[clear] > high)))
-        behind = _inside(start, low, end + lengths * (end - low))
+        # more backlogs have begun than have ended
+        ends = np.sort(end + lengths * (end - low))
+        behind = np.searchsorted(low, start, side="right") > np.searchsorted(ends, start, side="left")
         clear = ~behind
         if np.count_nonzero(clear) < _FEWEST_CLEAR:
             break
@@ -118,11 +120,6 @@ def _drained_after(since: FloatArray, slow: Mask, ordinary_share: float) -> floa
             break
         drained, first = float(length), int(last)
     return drained
-
-
-def _inside(at: FloatArray, low: FloatArray, end: FloatArray) -> Mask:
-    """Which moments lie in one of the spans [low, end], which may overlap: more have begun than have ended."""
-    return np.asarray(np.searchsorted(low, at, side="right") > np.searchsorted(np.sort(end), at, side="left"))
 
 
 def attribute_latency(

@@ -200,7 +200,10 @@ def share_over_trials(
     The interval covers all places that short pauses may have, to the same side in all trials.
     """
     laid = [trial for trial in group if trial.without_pauses]
-    short = _short(group, len(laid))
+    short: tuple[str, ...] = ()
+    if len(laid) < len(group):
+        why, _ = Counter(trial.refused for trial in group if trial.refused).most_common(1)[0]
+        short = (f"{len(group) - len(laid)} of {len(group)} trials cannot say: {why}",)
     if not laid:
         return nothing(*short, estimand=f"pooled {what}", unit="share", level=level)
     at, inputs = QUANTILES[quantile], tuple(trial.trial for trial in laid)
@@ -217,11 +220,3 @@ def share_over_trials(
     if len(laid) == 1 < len(group):  # one trial does not speak for all
         return result.model_copy(update={"value": None, "warnings": short})
     return withheld(result.model_copy(update={"warnings": (*result.warnings, *short)}))
-
-
-def _short(group: Sequence[TrialAttribution], n_laid: int) -> tuple[str, ...]:
-    """How many trials are not among those pooled, and the commonest reason; nothing where all are."""
-    if n_laid == len(group):
-        return ()
-    why, _ = Counter(trial.refused for trial in group if trial.refused).most_common(1)[0]
-    return (f"{len(group) - n_laid} of {len(group)} trials cannot say: {why}",)

@@ -95,8 +95,12 @@ def _false_alarms(blocks: list[Floats], inputs: tuple[str, ...], metric: str) ->
         why = f"{len(blocks)} blocks with two equal trials: too few"
         return nothing(why, estimand=what, unit="share")
     rng = np.random.default_rng(0)
-    # Each deal takes two trials of every block at random, in random order.
-    deals = np.stack([_pairs(block, rng) for block in blocks], axis=1)
+    differences = []
+    for block in blocks:  # each deal takes two trials of every block at random, in random order
+        first = rng.integers(len(block), size=DRAWS)
+        second = (first + rng.integers(1, len(block), size=DRAWS)) % len(block)
+        differences.append(block[first] - block[second])
+    deals = np.stack(differences, axis=1)
     bounds = intervals.student(deals, 0.95)
     alarms = int(np.count_nonzero((bounds.low > 0) | (bounds.high < 0)))
     low, high = scipy.stats.binomtest(alarms, DRAWS).proportion_ci(0.95, method="wilson")
@@ -105,13 +109,6 @@ def _false_alarms(blocks: list[Floats], inputs: tuple[str, ...], metric: str) ->
         method=f"{DRAWS} deals at random; the interval is of the deals, not of the trials", estimand=what,
         n_trials=sum(map(len, blocks)), seed=0, inputs=inputs,
     )  # fmt: skip
-
-
-def _pairs(block: Floats, rng: np.random.Generator) -> Floats:
-    """Differences of two different trials of a block, one for each deal, shape (DRAWS,)."""
-    first = rng.integers(len(block), size=DRAWS)
-    second = (first + rng.integers(1, len(block), size=DRAWS)) % len(block)
-    return np.asarray(block[first] - block[second])
 
 
 #: Degrees of freedom below which no interval is given.

@@ -74,10 +74,14 @@ def judge_rhythm(start: FloatArray, latency: FloatArray, resolution_s: float) ->
     if crowded.sum() < 5 or crowded.all():
         return Rhythm(tuple(notes), (), users)
     share = float(sent[crowded].mean() / max(float(sent[~crowded].mean()), 1e-9))
-    if share < 0.8 and _p_fewer(sent[crowded], sent[~crowded]) < _ALPHA:
-        notes.append(
-            f"while many requests are outstanding, new ones are sent at only {share:.0%} of the usual rate"
+    if share < 0.8:
+        fewer = scipy.stats.mannwhitneyu(
+            sent[crowded], sent[~crowded], alternative="less", method="asymptotic"
         )
+        if fewer.pvalue < _ALPHA:
+            notes.append(
+                f"while many requests are outstanding, new ones are sent at only {share:.0%} of the usual rate"
+            )
     least = int(before[crowded].min())
     stands_out = least >= max(5.0, 3.0 * float(np.median(before)))
     if notes or share < 0.8 or not stands_out or sent[crowded].sum() < _FEWEST_SENT_IN_CROWD:
@@ -86,11 +90,6 @@ def judge_rhythm(start: FloatArray, latency: FloatArray, resolution_s: float) ->
         f"while {least} or more requests are outstanding, new ones are sent at {share:.0%} of the usual rate"
     )
     return Rhythm((), (f"{went_on}: the sender does not wait for them",), None)
-
-
-def _p_fewer(few: npt.NDArray[np.int64], many: npt.NDArray[np.int64]) -> float:
-    """One-sided p of the rank-sum test, normal with ties and continuity correction."""
-    return float(scipy.stats.mannwhitneyu(few, many, alternative="less", method="asymptotic").pvalue)
 
 
 #: Pauses shorter than this are not restored by the expected interval: see ``verify omission``.
@@ -179,7 +178,9 @@ def with_missing_requests(latency_s: FloatArray, interval_s: float) -> FloatArra
     n_each = n_missing(latency_s, interval_s)
     if n_each.sum() > MOST_ADDED * len(latency_s):
         return None
-    return np.concatenate([latency_s, _missing(latency_s, interval_s, n_each)])
+    # L - I, L - 2 I, ... down to I, for every L > I
+    nth = np.arange(n_each.sum()) - np.repeat(np.cumsum(n_each) - n_each, n_each) + 1
+    return np.concatenate([latency_s, np.repeat(latency_s, n_each) - nth * interval_s])
 
 
 def n_missing(latency_s: FloatArray, interval_s: float) -> npt.NDArray[np.int64]:
@@ -191,12 +192,6 @@ def n_missing(latency_s: FloatArray, interval_s: float) -> npt.NDArray[np.int64]
     if not interval_s > 0:
         raise InputError("the expected interval must be positive", found=interval_s, allowed="seconds > 0")
     return np.maximum(np.floor(latency_s / interval_s).astype(np.int64) - 1, 0)
-
-
-def _missing(latency_s: FloatArray, interval_s: float, n_each: npt.NDArray[np.int64]) -> FloatArray:
-    """The latencies that one sender's waiting left out: L - I, L - 2 I, ... down to I, for every L > I."""
-    nth = np.arange(n_each.sum()) - np.repeat(np.cumsum(n_each) - n_each, n_each) + 1
-    return np.asarray(np.repeat(latency_s, n_each) - nth * interval_s)
 
 
 def _quantiles(latency: FloatArray) -> dict[str, float]:

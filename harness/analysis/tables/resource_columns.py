@@ -299,7 +299,8 @@ def exclude_other_speeds(rows: Iterable[dict[str, object]]) -> list[dict[str, ob
     for row in rows:
         alike[row["load_name"]].append(row)
     for group in alike.values():
-        usual_s = {column: _usual(group, column) for column in _WHOSE}
+        read = {c: [v for row in group if isinstance(v := row.get(c), float)] for c in _WHOSE}
+        usual_s = {c: faster_step_s(of) if len(of) >= FEWEST_TRIALS else None for c, of in read.items()}
         for row in group:
             judged = (SERVICE,) if row.get("bound_by") == "service" else (SERVICE, GENERATOR)
             why = next(filter(None, (_why(row, column, usual_s[column]) for column in judged)), None)
@@ -308,11 +309,6 @@ def exclude_other_speeds(rows: Iterable[dict[str, object]]) -> list[dict[str, ob
                 row |= {"bound_by": "machine", "bound_why": why}
                 results.append(row)
     return results
-
-
-def _usual(rows: Sequence[dict[str, object]], column: str) -> float | None:
-    read = [value for row in rows if isinstance(value := row.get(column), float)]
-    return faster_step_s(read) if len(read) >= FEWEST_TRIALS else None
 
 
 def faster_step_s(read: Iterable[float]) -> float:

@@ -122,11 +122,7 @@ def break_even(first: Course, second: Course) -> BreakEven:
         return BreakEven(n_requests=last + leads[-1] / gained, first_ahead=True, within=False)
     if gained < 0:  # the second one is ahead now, and will lose that again: nobody has caught up for good
         return BreakEven(n_requests=None, first_ahead=True, within=False)
-    return _crossing(places, leads, end)
-
-
-def _crossing(places: Sequence[float], leads: Sequence[float], end: float) -> BreakEven:
-    """The last place at which the first one was ahead, and the point after it at which it no longer was."""
+    # the last place at which the first one was ahead, and the point after it at which it no longer was
     ahead = [at for at, lead in enumerate(leads) if lead > 0]
     if not ahead:
         return BreakEven(n_requests=None, first_ahead=False)
