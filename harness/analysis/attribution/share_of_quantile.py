@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil
 from typing import Literal
 
 import numpy as np
@@ -27,7 +26,13 @@ import scipy  # loads its slow submodules when they are first used
 from harness.analysis.attribution.spans import CauseName, Mask, Paused, RequestOverlap, Span, lived
 from harness.analysis.stats.inputs import starts_and_latencies
 from harness.analysis.stats.intervals import t_critical
-from harness.analysis.stats.quantiles import EXTREME, FEWEST_BEYOND_EXTREME, jackknife_variance, n_beyond
+from harness.analysis.stats.quantiles import (
+    EXTREME,
+    FEWEST_BEYOND_EXTREME,
+    jackknife_variance,
+    n_beyond,
+    rank,
+)
 from harness.errors import InputError
 from harness.formats.arrays import FloatArray, IntArray
 from harness.model import Estimate, Frozen, Support
@@ -302,8 +307,7 @@ def _middle(used: IntArray, up_to: IntArray, quantile: float) -> float:
     total = int(up_to[-1])
     if total == 0:
         return float("nan")
-    rank = min(total, max(1, ceil(round(total * quantile, 6))))
-    return float(LEAST_S * np.exp((used[np.searchsorted(up_to, rank)] + 0.5) * BIN_LOG))
+    return float(LEAST_S * np.exp((used[np.searchsorted(up_to, rank(total, quantile))] + 0.5) * BIN_LOG))
 
 
 Way = Literal["clear", "unpaused", "drained"]
