@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.analysis.attribution.share_of_quantile import Attribution, attributable_fractions
 from harness.analysis.attribution.clock_offset import MIN_PAUSES, SEARCH_S, ClockOffset, estimate_clock_offset
 from harness.analysis.attribution.event_matching import (
     TOLERANCE_S,
@@ -24,6 +23,7 @@ from harness.analysis.attribution.event_matching import (
     connecting_stalls,
     stall_causes,
 )
+from harness.analysis.attribution.share_of_quantile import Attribution, attributable_fractions
 from harness.analysis.attribution.slow_periods import Stall
 from harness.analysis.attribution.spans import CauseName, Paused, Span, inside
 from harness.analysis.attribution.stalls import detect_stalls, harm_of, shortest_visible_s

@@ -303,7 +303,9 @@ def _readings(
     known = frame.dropna(subset=["monotonic_s", *wanted])
     known = known[known["monotonic_s"].diff().fillna(1.0) > 0]
     if len(known) < 2:
-        raise InputError(f"{name} has fewer than two readings of {', '.join(wanted)}: this kernel does not tell")
+        raise InputError(
+            f"{name} has fewer than two readings of {', '.join(wanted)}: this kernel does not tell"
+        )
     to_epoch_s = record.started.wall_epoch_s - record.started.monotonic_s + clock_shift(record, None).shift_s
     columns = [column for column in (*wanted, optional) if column]
     read = known.reindex(columns=columns).to_numpy(dtype=np.float64).T
@@ -348,7 +350,10 @@ def beside_sources(
 
 def missing_logs(service: AlignedLog, generator: AlignedLog) -> dict[CauseName, str]:
     """Return cause -> why it is not known, of the causes that logs tell."""
-    logs: dict[CauseName, AlignedLog] = {**dict.fromkeys(SERVICE_CAUSES, service), "generator_stall": generator}
+    logs: dict[CauseName, AlignedLog] = {
+        **dict.fromkeys(SERVICE_CAUSES, service),
+        "generator_stall": generator,
+    }
     return {
         cause: f"not recorded: {log.refused}" for cause, log in logs.items() if log.placed_within_s is None
     }

@@ -54,7 +54,9 @@ class Attribution(Frozen):
 
     quantile: float
     latency_s: float  # the quantile as measured
-    causes: dict[TailCause, Estimate]  # share of the tail's time beyond the median, by ``ORDER``, then unexplained
+    causes: dict[
+        TailCause, Estimate
+    ]  # share of the tail's time beyond the median, by ``ORDER``, then unexplained
     quantile_share: Estimate  # would vanish with pauses and queue drain; None: too few requests started clear
     quantile_share_lower: Estimate  # the pauses' own time only
     quantile_share_upper: Estimate  # everything in a queue drain at the median
@@ -187,7 +189,9 @@ def attributable_fractions(
     n_blocks = int(blocks.max()) + 1
     drawn = np.random.default_rng(SEED).multinomial(n_blocks, np.full(n_blocks, 1 / n_blocks), size=resamples)
     weights = drawn.astype(np.float64)
-    return tuple(_Resamples(lives=lives, blocks=blocks, weights=weights, quantile=q).apart() for q in quantiles)
+    return tuple(
+        _Resamples(lives=lives, blocks=blocks, weights=weights, quantile=q).apart() for q in quantiles
+    )
 
 
 def _check(start: FloatArray, *quantiles: float) -> None:

@@ -39,9 +39,7 @@ _PART = 50_000
 ROUNDS = 5
 
 
-def detect_stalls(
-    start_s: FloatArray, latency_s: FloatArray, *, resolution_s: float = 0.0
-) -> list[Stall]:
+def detect_stalls(start_s: FloatArray, latency_s: FloatArray, *, resolution_s: float = 0.0) -> list[Stall]:
     """Return the stalls and slow periods of one trial, in time order.
 
     Args:

@@ -25,7 +25,9 @@ class AttributionRow(Frozen):
     levels: dict[str, str]
     n_trials: int
     memory: str | None  # what bounded it, in words; of several sessions the last one's
-    numbers: dict[str, Estimate]  # those of ``_NUMBERS`` and ``_SHARES``, over trials; value None: see the warnings
+    numbers: dict[
+        str, Estimate
+    ]  # those of ``_NUMBERS`` and ``_SHARES``, over trials; value None: see the warnings
 
 
 #: What the load tool itself tells of its requests.

@@ -103,8 +103,12 @@ class TrialAttribution(Frozen):
     longest_pause_s: float | None
     median_pause_s: float | None  # None: there was no pause, or its log is not known
     n_collections: int | None  # begun within the window, beside the program or not
-    most_share: dict[str, float]  # quantile -> what pauses can have taken from it themselves, wherever they fell
-    cycles_per_s: float | None  # how often the service's collector worked beside it; None: its log is not known
+    most_share: dict[
+        str, float
+    ]  # quantile -> what pauses can have taken from it themselves, wherever they fell
+    cycles_per_s: (
+        float | None
+    )  # how often the service's collector worked beside it; None: its log is not known
     #: quantile -> share of its requests that come with a collection at work beside the program; None: too few
     #: to compare; empty: there was none, or its pauses were not aligned
     excess: dict[str, float | None]
@@ -117,7 +121,9 @@ class TrialAttribution(Frozen):
     #: quantile -> cause of ``BESIDE`` -> the largest share that it can have taken of the time by which the tail
     #: exceeds the median, out of what is unexplained; a cause that was not recorded is missing
     most_beside: dict[str, dict[CauseName, float]]
-    missing: dict[CauseName, str]  # cause -> why it was not recorded; so it may have been at work all the same
+    missing: dict[
+        CauseName, str
+    ]  # cause -> why it was not recorded; so it may have been at work all the same
     events: Paused  # what was aligned with the requests, within the window
 
 

@@ -29,7 +29,9 @@ class AANoise(Frozen):
 
     metric: str
     ratio: Estimate
-    noise: float | None = None  # the smallest margin at which the reference is equivalent to itself (90 % interval)
+    noise: float | None = (
+        None  # the smallest margin at which the reference is equivalent to itself (90 % interval)
+    )
     n_blocks: int
     #: where the pairs were made, in words, if not in the cell that is spoken of; None: there
     elsewhere: str | None = None

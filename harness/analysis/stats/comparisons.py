@@ -73,7 +73,9 @@ class Comparison(Frozen):
     ratio: Estimate  # variant over reference: paired log-t over blocks, 95 %
     hodges_lehmann: Estimate  # the same, moved little by a few slow trials
     equivalence: Estimate  # the ratio with the 90 % interval of the equivalence test
-    margin: float | None  # what counts as negligible, never below the noise; None: nothing can be called equivalent
+    margin: (
+        float | None
+    )  # what counts as negligible, never below the noise; None: nothing can be called equivalent
     why_not_equivalent: str | None = None  # why nothing can be called equivalent; None: something can
     noise: AANoise  # the reference against itself, in this cell or elsewhere
     p_value: float | None  # sign flips over blocks; None below 5 blocks
@@ -293,7 +295,10 @@ def _notes(comparison: Comparison, decision: Decision, wanted: float) -> list[st
         notes.append(f"{blocks}: too few for a verdict, below {FEWEST_FOR_P} no p-value is printed")
     elif decision.margin is None:
         is_tool = decision.why_not_equivalent == comparison.alike_by
-        farther, noisy = "the ratio of the services is farther from 1", "too noisy to call anything equivalent"
+        farther, noisy = (
+            "the ratio of the services is farther from 1",
+            "too noisy to call anything equivalent",
+        )
         notes.append(f"{farther if is_tool else noisy}: {decision.why_not_equivalent}")
     elif decision.margin > wanted:
         notes.append(f"margin widened from {wanted:.1%} to the A/A noise, {decision.margin:.1%}")

@@ -72,7 +72,9 @@ def detectable_ratio(a: ArrayLike, b: ArrayLike, *, n_blocks: int, inputs: tuple
     if min(left.min(), right.min()) <= 0:
         raise InputError("a log ratio needs positive values", found="zero or less", allowed="above 0")
     about: dict[str, Any] = {"method": "power of the paired t", "n_trials": 2 * left.size, "inputs": inputs}
-    about |= {"estimand": f"smallest ratio told from 1 by {n_blocks} blocks in {whole_percent(POWER)} of sessions"}
+    about |= {
+        "estimand": f"smallest ratio told from 1 by {n_blocks} blocks in {whole_percent(POWER)} of sessions"
+    }
     about |= {"unit": "ratio"}
     if left.size < FEWEST_PAIRS:
         return nothing(f"{left.size} pairs: fewer than {FEWEST_PAIRS} say nothing of their spread", **about)

@@ -212,7 +212,9 @@ def sign_flip_p(a: ArrayLike, b: ArrayLike) -> float | None:
     differences = np.log(left) - np.log(right)
     if differences.size < FEWEST_FOR_P:
         return None
-    return (sign_flip_exact if differences.size <= EXACT_SIGN_FLIPS_UP_TO else _sign_flip_sampled)(differences)
+    return (sign_flip_exact if differences.size <= EXACT_SIGN_FLIPS_UP_TO else _sign_flip_sampled)(
+        differences
+    )
 
 
 def sign_flip_exact(differences: Floats) -> float:

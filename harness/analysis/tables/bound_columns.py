@@ -236,7 +236,9 @@ def _around(
         # the other arm of a duet is no neighbour
         used += [of_phase(record.duet.partner_cpu_s)] if record.duet is not None else []
         busy = rates["total_cpu_s"] or 0.0
-        others_cores = None if None in used else max(0.0, busy - sum(cores for cores in used if cores is not None))
+        others_cores = (
+            None if None in used else max(0.0, busy - sum(cores for cores in used if cores is not None))
+        )
         if rates["idle_s"] is not None:
             n_cpus = round(busy + rates["idle_s"] + (rates["steal_s"] or 0.0))
     elif machine is not None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from itertools import pairwise
+
 import numpy as np
 import numpy.typing as npt
 import scipy  # loads its slow submodules when they are first used

@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.analysis.attribution.share_of_quantile import attributable_fractions
 from harness.analysis.attribution.event_matching import coincidence_test
+from harness.analysis.attribution.share_of_quantile import attributable_fractions
 from harness.analysis.attribution.spans import Span
 from harness.tests.support.available import cannot_tell
 from harness.verify.real.sigstop import SHORTEST_S, judged, stop_service

@@ -23,6 +23,7 @@ from harness.tests.support.patience import patient
 from harness.tests.support.paused_session import attributed, java_trial, requests_of, without_pauses
 from harness.tests.support.tiny_java import reference_jdk
 
+
 def machine_csv(record: TrialRecord, shares: list[float], *, columns: str = "psi_cpu_some_s,steal_s") -> str:
     """Readings every half a second from the trial's start, with these shares of waiting between them."""
     at, waited, rows = record.started.monotonic_s, 0.0, []

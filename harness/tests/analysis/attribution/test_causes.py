@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.attribution.share_of_quantile import attributable_fractions
 from harness.analysis.attribution.event_matching import Beside, most_lost_s, peak_causes, stall_causes
+from harness.analysis.attribution.share_of_quantile import attributable_fractions
 from harness.analysis.attribution.slow_periods import Stall
 from harness.analysis.attribution.spans import CauseName, Span, attribute_latency
 from harness.analysis.attribution.table import attribution_table
@@ -25,6 +25,8 @@ from harness.tests.support.synthetic import make_session
 from harness.tests.support.synthetic_pauses import pauses_of, requests_behind
 
 BEGIN_S = 1_700_000_000.0
+
+
 def paced(n: int = 2000, latency_s: float = 0.002) -> tuple[FloatArray, FloatArray]:
     """Requests 1 ms apart that all take the same."""
     return np.linspace(0.0, (n - 1) * 1e-3, n), np.full(n, latency_s, dtype=np.float64)

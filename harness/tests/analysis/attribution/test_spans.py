@@ -20,6 +20,7 @@ from harness.verify.simulated.queueing import (
     simulate_open,
 )
 
+
 @pytest.mark.parametrize("step", [1.0, 1e-6], ids=["equal times", "no equal times"])
 def test_a_request_is_under_way_in_a_span_that_it_touches(step: float) -> None:
     rng = np.random.default_rng(1)

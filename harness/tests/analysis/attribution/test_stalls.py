@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
 
 from harness.analysis.attribution.clock_offset import estimate_clock_offset
@@ -27,6 +28,7 @@ from harness.verify.simulated.queueing import (
     service_times,
     simulate_open,
 )
+
 
 def open_trial(
     seed: int,

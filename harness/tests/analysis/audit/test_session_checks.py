@@ -22,6 +22,7 @@ from harness.analysis.warmup.curves import WINDOWS, warm_up_curve, warm_up_table
 from harness.errors import InputError
 from harness.tests.support.uneven_speeds import uneven_speeds
 
+
 def session(*, blocks: int = 8, slope: float = 0.0, noise: float = 0.02, seed: int = 1) -> pd.DataFrame:
     """Three equal trials a block, whose values drift by the factor exp(slope) over the session."""
     rng = np.random.default_rng(seed)

@@ -6,7 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from harness.analysis.load.load_response import (
     failed_share,
@@ -18,6 +19,7 @@ from harness.analysis.load.load_response import (
 )
 from harness.errors import InputError
 from harness.model import ClosedLoad, LoadSummary, OpenLoad
+
 
 def requests(start: np.ndarray, latency: np.ndarray, ok: np.ndarray | None = None) -> pd.DataFrame:
     right = np.ones(start.size, dtype=bool) if ok is None else ok
@@ -97,8 +99,16 @@ def row(**counts: float | None) -> pd.DataFrame:
     ("counts", "failed", "right"),
     [
         ({"n_requests": 19, "n_errors": 6, "n_dropped": 21}, 27 / 40, 13 / 40),  # 40 arrivals, 21 never sent
-        ({"n_requests": 4946, "n_errors": 505, "n_flows": 988, "n_flows_right": 483}, 505 / 988, 483 / 988),  # passes
-        ({"n_requests": 4946, "n_errors": 505, "n_flows": 988, "n_flows_right": 483, "n_dropped": 12}, 0.517, 0.483),
+        (
+            {"n_requests": 4946, "n_errors": 505, "n_flows": 988, "n_flows_right": 483},
+            505 / 988,
+            483 / 988,
+        ),  # passes
+        (
+            {"n_requests": 4946, "n_errors": 505, "n_flows": 988, "n_flows_right": 483, "n_dropped": 12},
+            0.517,
+            0.483,
+        ),
         ({"n_requests": 0, "n_errors": 0}, np.nan, np.nan),
         ({}, np.nan, np.nan),
     ],

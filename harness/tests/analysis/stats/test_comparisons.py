@@ -130,7 +130,11 @@ def test_two_groups_of_trials_and_flags_are_named() -> None:
     trials = table(20, ratio=1.0)
     trials.loc[java_off(trials)[:5], METRIC] *= 1.5
     trials.loc[java_off(trials)[:3], "flags"] = "noisy_machine errors_seen"
-    for words in ("two groups of trials (15 low, 5 high)", "3 of 20 trials flagged noisy_machine", "errors_seen"):
+    for words in (
+        "two groups of trials (15 low, 5 high)",
+        "3 of 20 trials flagged noisy_machine",
+        "errors_seen",
+    ):
         assert words in " | ".join(by_level(trials)["off"].warnings)
 
 

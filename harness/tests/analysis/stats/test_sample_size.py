@@ -27,6 +27,7 @@ from harness.errors import InputError
 from harness.tests.support.made_up_trials import made_up_trials
 from harness.verify.simulated.comparisons import ar_series
 
+
 def test_batch_means_know_of_autocorrelation_where_the_plain_interval_does_not() -> None:
     rng = np.random.default_rng(2)
     x = ar_series(rng, (300, 6000), 0.9)
@@ -86,7 +87,12 @@ def test_the_rate_of_a_closed_loop_follows_from_its_plan() -> None:
     plan: dict[str, Any] = {"users": 100, "loops": 100, "mean_response_s": 0.02, "ramp_up_s": 10.0}
     assert closed_loop_per_s(**plan) == pytest.approx(10_000 / 11.9)
     assert closed_loop_per_s(**plan, think_time_s=0.01, between_s=0.03) == pytest.approx(10_000 / 15.9)
-    for wrong in ({"users": 0}, {"loops": 0}, {"mean_response_s": -1.0}, {"mean_response_s": 0.0, "ramp_up_s": 0.0}):
+    for wrong in (
+        {"users": 0},
+        {"loops": 0},
+        {"mean_response_s": -1.0},
+        {"mean_response_s": 0.0, "ramp_up_s": 0.0},
+    ):
         with pytest.raises(InputError):
             closed_loop_per_s(**(plan | wrong))
 
@@ -103,7 +109,9 @@ def test_equal_things_pass_the_aa_test_and_its_noise_fits_the_interval() -> None
 
 @pytest.mark.parametrize("n_blocks", [5, 10, 20])
 def test_with_a_known_spread_the_effect_is_that_of_statsmodels(n_blocks: int) -> None:
-    power = import_module("statsmodels.stats.power").TTestPower()  # not above: every worker collects this file
+    power = import_module(
+        "statsmodels.stats.power"
+    ).TTestPower()  # not above: every worker collects this file
     oracle = power.solve_power(nobs=n_blocks, alpha=0.05, power=POWER, alternative="two-sided")
     assert effect(None, n_blocks) == pytest.approx(oracle, rel=2e-3)
 

@@ -24,6 +24,7 @@ from harness.store.writing import SessionWriter, TrialFolder
 from harness.tests.support.oha_output import oha_db
 from harness.tests.support.toy_sessions import EPOCH, N_REQUESTS, header, make_session, trial_ids, write_load
 
+
 @pytest.fixture(scope="module")
 def tidied(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SessionFolder]:
     """A project with a small session, tidied."""
@@ -189,7 +190,9 @@ FACTORS = ("logging", "factor_generator")
 def rows(tidied: tuple[Path, SessionFolder]) -> list[dict[str, Any]]:
     """The rows of a small session."""
     trials = load_trials(tidied[0], "toy").astype("object")
-    return [{str(k): v for k, v in row.items()} for row in trials.where(trials.notna(), None).to_dict("records")]
+    return [
+        {str(k): v for k, v in row.items()} for row in trials.where(trials.notna(), None).to_dict("records")
+    ]
 
 
 @pytest.mark.parametrize(
