@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from harness.analysis.stats.session_agreement import SessionAgreement, expected_agreement
+from harness.analysis.stats.session_agreement import SessionAgreement
 from harness.cli import results_text
 from harness.cli.options import fields_of
 from harness.errors import InputError
@@ -114,13 +114,10 @@ def _compared(evidence: Evidence, folder: SessionFolder) -> SessionAgreement:
 
 def agreement_as_plain(session: str, agreement: SessionAgreement) -> dict[str, Any]:
     """Return the agreement of two sessions as plain values for JSON."""
-    same, second = (expected_agreement(agreement, changed=changed) for changed in (False, True))
     return {
         "session": session,
         "counts": agreement.counts(),
         "counts_changed": agreement.counts(changed=True),
-        "expected": None if same is None else same.model_dump(mode="json"),
-        "expected_changed": None if second is None else second.model_dump(mode="json"),
         "share": agreement.share,
         "undecided_in_both": agreement.n_undecided_in_both(),
         "undecided_in_both_changed": agreement.n_undecided_in_both(changed=True),

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pandas as pd
 
-from harness.analysis.stats.session_agreement import SessionAgreement, expected_agreement
+from harness.analysis.stats.session_agreement import SessionAgreement
 from harness.analysis.stats.verdicts import FEWEST_FOR_P
 from harness.cli.lines import say, table, tally
 from harness.errors import InputError
 from harness.evidence.metrics import FLAG_WORDS, METRICS, PROPORTIONAL, Metric
 from harness.model import Outcome, Verdict
 from harness.model.age import with_age
-from harness.model.digits import plain, whole_percent
+from harness.model.digits import whole_percent
 from harness.model.formatting import DASH, NOT_ABOUT, show
 from harness.model.phrases import capital, counted
 from harness.rows.question import read_rows
@@ -93,14 +93,10 @@ def print_agreement(session: str, agreement: SessionAgreement) -> None:
 
 
 def agreement_words(agreement: SessionAgreement, *, changed: bool = False) -> str:
-    """Return ``22 of 33 verdicts agree (where nothing changed, sampling alone gives 18 to 27, on average 23.1), none
-    contradict, in 11 at most one session decides, and in 4 of the 22 neither does``; kinds without pairs omitted."""
-    counts, expected = agreement.counts(changed=changed), expected_agreement(agreement, changed=changed)
-    beside = ""
-    if expected is not None:
-        span = f"{expected.low} to {expected.high}" if expected.low < expected.high else str(expected.low)
-        beside = f" (where nothing changed, sampling alone gives {span}, on average {plain(expected.agree)})"
-    words = [f"{counts['agree']} of {sum(counts.values())} verdicts agree{beside}"]
+    """Return ``22 of 33 verdicts agree, none contradict, in 11 at most one session decides, and in 4 of the 22 neither
+    does``; kinds without pairs omitted."""
+    counts = agreement.counts(changed=changed)
+    words = [f"{counts['agree']} of {sum(counts.values())} verdicts agree"]
     if counts["contradict"] or counts["one undecided"]:
         n = counts["contradict"]
         words.append(f"{n or 'none'} contradict{'s' if n == 1 else ''}")

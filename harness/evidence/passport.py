@@ -19,7 +19,7 @@ import scipy  # loads its slow submodules when they are first used
 from pydantic import Field
 
 from harness.analysis.stats.intervals import t_critical
-from harness.analysis.stats.sample_size import BLOCKS, Detectable, power_curve, unpaired_curve
+from harness.analysis.stats.sample_size import BLOCKS, Detectable, power_curve
 from harness.evidence.experiment import Evidence
 from harness.evidence.metrics import METRICS, Metric
 from harness.model.base import Frozen
@@ -38,7 +38,6 @@ class Line(Frozen):
     n_pairs: int
     sd_log_ratio: float | None
     blocked: tuple[Detectable, ...] = Field(description="arms in random order within each block")
-    unpaired: tuple[Detectable, ...] = Field(description="the same trials, blocks not used")
 
 
 class Passport(Frozen):
@@ -139,7 +138,6 @@ def _line(evidence: Evidence, metric: Metric, blocks: Sequence[int]) -> Line | N
         n_pairs=curve.n_pairs,
         sd_log_ratio=curve.sd_log_ratio,
         blocked=curve.smallest,
-        unpaired=unpaired_curve(trials, metric.column, reference=evidence.reference, blocks=blocks),
     )
 
 

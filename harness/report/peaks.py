@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.analysis.attribution.attribute import Attribution, attributable_fractions
 from harness.analysis.attribution.clock_offset import MIN_PAUSES, SEARCH_S, ClockOffset, estimate_clock_offset
 from harness.analysis.attribution.event_matching import (
     TOLERANCE_S,
@@ -24,7 +23,8 @@ from harness.analysis.attribution.event_matching import (
     connecting_stalls,
     stall_causes,
 )
-from harness.analysis.attribution.slow_periods import Stall, side_by_side
+from harness.analysis.attribution.share_of_quantile import Attribution, attributable_fractions
+from harness.analysis.attribution.slow_periods import Stall
 from harness.analysis.attribution.spans import CauseName, Paused, Span, inside
 from harness.analysis.attribution.stalls import detect_stalls, harm_of, shortest_visible_s
 from harness.analysis.stats.intervals import t_critical
@@ -87,12 +87,8 @@ class Peaks:
             stalls = finding.result()
         self.stalls += stalls
         known = inside(_spans(self.gc_log), window) if self.gc_log and self.gc_log.clock == "epoch" else {}
-        harms, limit_s = side_by_side(
-            lambda: harm_of(start, latency, stalls),
-            lambda: shortest_visible_s(start, latency, stalls, known),
-            n_rows=len(start),
-        )
-        self.harms_s += harms.tolist()
+        self.harms_s += harm_of(start, latency, stalls).tolist()
+        limit_s = shortest_visible_s(start, latency, stalls, known)
         if limit_s is not None:
             self._limits.append(limit_s)
         connecting = None if connect is None else connecting_stalls(stalls, start, latency, connect)

@@ -45,26 +45,24 @@ def test_the_newest_passport_is_printed_within_eighty_columns_and_compared(root:
     code, out, err = run_here(root, "passport", "--last")
     assert code == 0, err
     assert "5 blocks" in out and "20 blocks" in out and "CPU time per request" in out
-    assert "blocks not used" in out and "spread now over then" in out
+    assert "spread now over then" in out
     assert max(len(line) for line in out.splitlines()) <= 80
 
 
-def test_the_json_has_every_metric_with_both_designs(root: Path) -> None:
+def test_the_json_has_every_metric(root: Path) -> None:
     code, out, err = run_here(root, "passport", "--last", "--json")
     assert code == 0, err
     said = json.loads(out)
     assert {one["metric"] for one in said["lines"]} >= {"throughput", "cpu", "memory"}
     for one in said["lines"]:
         assert [point["n_blocks"] for point in one["blocked"]] == [5, 10, 20]
-        assert [point["n_blocks"] for point in one["unpaired"]] == [5, 10, 20]
     assert all(isinstance(one["changed"], bool) for one in said["changes"])
 
 
-def test_more_blocks_tell_smaller_ratios_in_both_designs(passport: Passport) -> None:
+def test_more_blocks_tell_smaller_ratios(passport: Passport) -> None:
     for line in passport.lines:
-        for points in (line.blocked, line.unpaired):
-            values = [one.ratio.value for one in points if one.ratio.value is not None]
-            assert values == sorted(values, reverse=True) and all(value > 1 for value in values)
+        values = [one.ratio.value for one in line.blocked if one.ratio.value is not None]
+        assert values == sorted(values, reverse=True) and all(value > 1 for value in values)
 
 
 def with_spread(passport: Passport, factor: float, *, at_s: float, machine: str | None = None) -> Passport:

@@ -44,7 +44,7 @@ def compare(sims: int, seed: int) -> VerifyResult:
             comparison, logs = _pair(rng, k, labels=True)
             called += _called_of_all(comparison)
             raw += any(_leaves_out_one(row.low, row.high) for row in comparison.rows)
-            pooled = intervals.two_sample(logs[1].ravel(), logs[0].ravel(), 0.95, welch=True)
+            pooled = intervals.two_sample(logs[1].ravel(), logs[0].ravel(), 0.95)
             of_requests += _leaves_out_one(float(pooled.low) + 1, float(pooled.high) + 1)
         runs = f"{k} runs an arm"
         cells.share(f"equal arms called different, {runs}", called / sims, at_most=0.06)

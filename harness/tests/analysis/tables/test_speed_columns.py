@@ -72,12 +72,6 @@ def test_a_slower_generator_counts_where_the_service_was_not_the_limit(bound_by:
     assert all("the generator's CPUs took 30 % longer" in str(row["exclusion_reason"]) for row in found)
 
 
-def test_a_trial_that_failed_keeps_its_own_reason() -> None:
-    rows = rows_of(*[1.0] * FEWEST_TRIALS, 1.5)
-    rows[-1] |= {"excluded": True, "exclusion_reason": "failed: it ended"}
-    assert exclude_other_speeds(rows) == [] and rows[-1]["exclusion_reason"] == "failed: it ended"
-
-
 def test_the_columns_are_those_of_the_cpus_of_each_and_of_all_where_it_was_not_pinned(tmp_path: Path) -> None:
     head = header("smoke", 1)
     told = record(head.plan.trials[0], head, Outcome.OK).model_copy(update={"cpu_speeds": speeds(80.0)})

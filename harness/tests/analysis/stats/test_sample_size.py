@@ -1,19 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inside a trial, before a session, and the audits."""
+"""How many blocks a session needs, what it tells apart, and reasons to distrust its trials."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from harness.analysis.audit.closed_loop import closed_loop_per_s
 from harness.analysis.stats.aa_noise import aa_test
 from harness.analysis.stats.assumptions import check_assumptions, judge_resolution
 from harness.analysis.stats.quantiles import batch_means_ci
-from harness.analysis.stats.sample_size import blocks_for, plan_repetitions
+from harness.analysis.stats.sample_size import (
+    FEWEST_PAIRS,
+    POWER,
+    blocks_for,
+    detectable_ratio,
+    effect,
+    plan_repetitions,
+    power_curve,
+)
 from harness.errors import InputError
+from harness.tests.support.made_up_trials import made_up_trials
 from harness.verify.simulated.comparisons import ar_series
 
 
@@ -28,12 +39,6 @@ def test_batch_means_know_of_autocorrelation_where_the_plain_interval_does_not()
     assert np.mean(np.abs(x.mean(axis=1)) <= half) < 0.5
 
 
-def test_too_little_and_constant_data_have_no_interval_within_a_trial() -> None:
-    for x in (np.ones(1000), np.arange(5.0)):
-        trial = batch_means_ci(x)
-        assert trial.value is not None and trial.low is None and trial.warnings
-
-
 def sd_of(cv: float) -> float:
     """Return the standard deviation of a log ratio of two arms that vary by this share from run to run."""
     return float(np.sqrt(2 * np.log1p(cv**2)))
@@ -42,13 +47,6 @@ def sd_of(cv: float) -> float:
 @pytest.mark.parametrize(("cv", "wanted"), [(0.01, 5), (0.02, 11), (0.03, 22), (0.05, 55), (0.10, 205)])
 def test_the_plan_needs_the_blocks_that_simulation_found(cv: float, wanted: int) -> None:
     assert blocks_for(sd_of(cv)) == pytest.approx(wanted, rel=0.07)
-
-
-def test_the_planned_blocks_give_the_wanted_width() -> None:
-    rng = np.random.default_rng(5)
-    k = blocks_for(sd_of(0.03))
-    sd = (rng.normal(0, 0.03, (2000, k)) - rng.normal(0, 0.03, (2000, k))).std(axis=1, ddof=1)
-    assert np.mean(sd) * 2.09 / np.sqrt(k) == pytest.approx(0.02, rel=0.05)
 
 
 def test_the_plan_is_made_of_the_pilots_spread() -> None:
@@ -64,10 +62,8 @@ def test_two_groups_of_trials_are_flagged_and_one_is_not() -> None:
     two = one * np.where(np.arange(20) < 5, 1.5, 1.0)
     assert not any("two groups" in warning for warning in check_assumptions(one))
     assert "two groups of trials (15 low, 5 high): no single value describes them" in check_assumptions(two)
-    few = np.array([1.0, 1.01, 1.02, 1.5, 1.51])
-    assert not any("two groups" in warning for warning in check_assumptions(few)), (
-        "five trials cannot show it"
-    )
+    few = check_assumptions([1.0, 1.01, 1.02, 1.5, 1.51])
+    assert not any("two groups" in warning for warning in few), "five trials cannot show it"
 
 
 def test_drift_over_the_session_is_flagged_in_the_order_of_the_trials() -> None:
@@ -109,3 +105,44 @@ def test_equal_things_pass_the_aa_test_and_its_noise_fits_the_interval() -> None
     assert noise is not None and 0 < noise < 0.05
     assert (aa_test(a * 1.2, b)[0].low or 0) > 1
     assert aa_test([1.0], [1.0])[1] is None
+
+
+@pytest.mark.parametrize("n_blocks", [5, 10, 20])
+def test_with_a_known_spread_the_effect_is_that_of_statsmodels(n_blocks: int) -> None:
+    power = import_module(
+        "statsmodels.stats.power"
+    ).TTestPower()  # not above: every worker collects this file
+    oracle = power.solve_power(nobs=n_blocks, alpha=0.05, power=POWER, alternative="two-sided")
+    assert effect(None, n_blocks) == pytest.approx(oracle, rel=2e-3)
+
+
+def test_more_blocks_and_less_spread_tell_smaller_ratios() -> None:
+    rng = np.random.default_rng(1)
+    a, b = np.exp(rng.normal(0, 0.03, 10)), np.exp(rng.normal(0, 0.03, 10))
+    by_blocks = [detectable_ratio(a, b, n_blocks=n).value or 0.0 for n in (5, 10, 20)]
+    assert by_blocks == sorted(by_blocks, reverse=True) and by_blocks[-1] > 1
+    finer = detectable_ratio(np.sqrt(a), np.sqrt(b), n_blocks=10)
+    assert finer.value == pytest.approx(np.sqrt(by_blocks[1]))
+    told = detectable_ratio(a, b, n_blocks=10)
+    assert told.low is not None and told.high is not None and told.value is not None
+    assert 1 < told.low < told.value < told.high
+
+
+def test_too_few_pairs_and_pairs_without_spread_say_so() -> None:
+    few = detectable_ratio([1.0, 1.1], [1.0, 1.2], n_blocks=10)
+    assert few.value is None and f"fewer than {FEWEST_PAIRS}" in few.warnings[0]
+    same = detectable_ratio([1.0] * 5, [2.0] * 5, n_blocks=10)
+    assert same.value is None and same.warnings
+    with pytest.raises(InputError, match="one block"):
+        detectable_ratio([1.0] * 5, [2.0] * 5, n_blocks=1)
+
+
+def test_every_pair_of_a_session_has_its_curve_and_the_duplicate_is_first() -> None:
+    trials = made_up_trials().query("language != 'rust' and logging == 'off'")
+    duplicate = trials.query("variant == 'go-nethttp'").assign(duplicate=True)
+    both = pd.concat([trials, duplicate])
+    first, *others = power_curve(both, "throughput_per_s", reference="go-nethttp", blocks=(10, 20))
+    assert first.twice and not any(curve.twice for curve in others)
+    assert {curve.variant for curve in others} == set(trials["variant"]) - {"go-nethttp"}
+    at_10, at_20 = (point.ratio for point in others[-1].smallest)
+    assert (at_10.value or 0) > (at_20.value or 0) > 1 and at_10.inputs
