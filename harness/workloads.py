@@ -78,15 +78,12 @@ class Case(Frozen):
 
     name: str
     face: Face
-    language: str | None = Field(default=None, description="only for services of this language")
-    services: tuple[str, ...] | None = Field(
-        default=None, min_length=1, description="only for services of these names"
-    )
-    settings: dict[str, SettingValue] = Field(
-        default_factory=dict, description="only where none of these settings of a service has another value"
-    )
+    language: str | None = None  # only for services of this language
+    services: tuple[str, ...] | None = Field(default=None, min_length=1)  # only for services of these names
+    # only where none of these settings of a service has another value
+    settings: dict[str, SettingValue] = Field(default_factory=dict)
     request: CaseRequest
-    capture: Captures = Field(default_factory=dict, description="name -> JSON pointer into the answer")
+    capture: Captures = Field(default_factory=dict)  # name -> JSON pointer into the answer
     expect: Expectation
 
 

@@ -64,12 +64,12 @@ class Judged(Protocol):
 class Shown(Frozen):
     """A number in words fit for print; plain Unicode, to be escaped for LaTeX."""
 
-    text: str = Field(description="12.3 ms; a dash when absent")
-    interval: str = Field(description="12.3 ms (11.9 to 12.7); the same dash when absent")
-    bare: str = Field(description="12.3 (11.9 to 12.7) without unit: a table's column heads carry it")
-    bounds: str = Field(default="", description="11.9 to 12.7; empty when there is no interval")
+    text: str  # 12.3 ms; a dash when absent
+    interval: str  # 12.3 ms (11.9 to 12.7); the same dash when absent
+    bare: str  # 12.3 (11.9 to 12.7) without unit: a table's column heads carry it
+    bounds: str = ""  # 11.9 to 12.7; empty when there is no interval
     unit: str
-    reason: str | None = Field(default=None, description="why there is nothing to show")
+    reason: str | None = None  # why there is nothing to show
 
 
 def scale_of(unit: str, magnitude: float) -> tuple[float, str]:

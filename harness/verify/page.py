@@ -35,7 +35,7 @@ class VerifiedRow(Frozen):
 
     result: VerifyResult
     wall_s: float = Field(ge=0)
-    place: str = Field(description="cores, memory and commit; no date, no name of a machine")
+    place: str  # cores, memory and commit; no date, no name of a machine
 
 
 _RECORD = TypeAdapter(list[VerifiedRow])

@@ -36,12 +36,10 @@ class Cell(Frozen):
     value: float
     at_least: float | None = None
     at_most: float | None = None
-    control: bool = Field(default=False, description="must fail where the method holds: the simulator bites")
-    low: float | None = Field(
-        default=None, description="end of the 95 % Monte Carlo interval; None: a largest error or a median"
-    )
+    control: bool = False  # must fail where the method holds: the simulator bites
+    low: float | None = None  # end of the 95 % Monte Carlo interval; None: a largest error or a median
     high: float | None = None
-    tally: Tally | None = Field(default=None, description="None: judged by its first round alone")
+    tally: Tally | None = None  # None: judged by its first round alone
 
     @computed_field  # type: ignore[prop-decorator]  # pydantic puts it on a property, so that --json has it
     @property
@@ -175,10 +173,10 @@ class VerifyResult(Frozen):
     bar: str
     control: str
     cells: tuple[Cell, ...]
-    sims: int = Field(description="simulated experiments a cell, in one round")
-    rounds: int = Field(default=1, ge=1, description="until no cell was undecided")
+    sims: int  # simulated experiments a cell, in one round
+    rounds: int = Field(default=1, ge=1)  # until no cell was undecided
     seed: int
-    open_problem: str | None = Field(default=None, description="what no bar is set for, with its figures")
+    open_problem: str | None = None  # what no bar is set for, with its figures
 
     @computed_field  # type: ignore[prop-decorator]
     @property
