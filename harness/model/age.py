@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
 
 from harness.model.base import Frozen
 
