@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -51,17 +51,19 @@ class DeclaredComparison(Frozen):
         Raises:
             ValueError: an unknown variant, factor or level.
         """
-        for variant in filter(None, (self.against, *self.pairs, *self.pairs.values())):
-            if variant not in variants:
-                raise ValueError(f"{place}: unknown variant {variant!r}; allowed: {sorted(variants)}")
-        for factor in filter(None, (self.along, *self.by, *self.where)):
-            if factor not in factors:
-                raise ValueError(f"{place}: unknown factor {factor!r}; allowed: {sorted(factors)}")
+        asked = filter(None, (self.against, *self.pairs, *self.pairs.values()))
+        _refuse_unknown(place, "variant ", asked, variants)
+        _refuse_unknown(place, "factor ", filter(None, (self.along, *self.by, *self.where)), factors)
         for factor, level in (*self.where.items(), *([(self.along, self.base)] if self.along else ())):
-            if level not in factors[factor]:
-                raise ValueError(
-                    f"{place}: unknown level {level!r} of {factor}; allowed: {sorted(factors[factor])}"
-                )
+            _refuse_unknown(place, "level ", (level or "",), factors[factor], of=f" of {factor}")
+
+
+def _refuse_unknown(
+    place: str, what: str, names: Iterable[str], allowed: Collection[str], of: str = ""
+) -> None:
+    for name in names:
+        if name not in allowed:
+            raise ValueError(f"{place}: unknown {what}{name!r}{of}; allowed: {sorted(allowed)}")
 
 
 #: Stands for a capacity nobody has measured yet: a plan's order and length do not depend on it.
@@ -368,11 +370,10 @@ class Experiment(Frozen):
                 why = _not_for_duets(load)
                 if why is not None:
                     raise ValueError(f"profiles.{name}.loads.{load_name}: {why} in a duet")
-            pinned = [*(variant.runtime.pin for variant in self.variants.values())]
-            pinned += [
-                level.runtime.get("pin") for levels in self.factors.values() for level in levels.values()
-            ]
-            if any(pin is not None for pin in pinned):
+            levels = (level for levels in self.factors.values() for level in levels.values())
+            if any(variant.runtime.pin for variant in self.variants.values()) or any(
+                level.runtime.get("pin") for level in levels
+            ):
                 raise ValueError(
                     "design = 'duet' and runtime.pin exclude each other: each arm has a set of CPUs"
                 )
@@ -383,15 +384,9 @@ class Experiment(Frozen):
             if self.same_process_order != "file":
                 raise ValueError("same_process_order = 'random' requires same_process")
             return
-        if self.same_process not in self.factors:
-            raise ValueError(
-                f"same_process: unknown factor {self.same_process!r}; allowed: {sorted(self.factors)}"
-            )
+        _refuse_unknown("same_process", "factor ", (self.same_process,), self.factors)
         for name, level in self.factors[self.same_process].items():
-            unset = Level(load=level.load, mix=level.mix)
-            changed = [
-                field for field in Level.model_fields if getattr(level, field) != getattr(unset, field)
-            ]
+            changed = sorted(level.model_dump(exclude_defaults=True).keys() - {"load", "mix"})
             if changed:
                 raise ValueError(
                     f"factors.{self.same_process}.{name}: {changed} cannot change on a process that runs; "
@@ -400,9 +395,7 @@ class Experiment(Frozen):
 
     def _check_profile(self, profile_name: str, profile: ProfileDefinition) -> None:
         where = f"profiles.{profile_name}"
-        for variant in profile.variants or ():
-            if variant not in self.variants:
-                raise ValueError(f"{where}.variants: unknown {variant!r}; allowed: {sorted(self.variants)}")
+        _refuse_unknown(f"{where}.variants", "", profile.variants or (), self.variants)
         if profile.variants is not None and self.reference not in profile.variants:
             raise ValueError(f"{where}.variants: must contain the reference {self.reference!r}")
         for factor, levels in profile.levels.items():
@@ -444,10 +437,5 @@ class Experiment(Frozen):
         }
 
     def _check_levels(self, where: str, factor: str, levels: tuple[str, ...]) -> None:
-        if factor not in self.factors:
-            raise ValueError(f"{where}: unknown factor {factor!r}; allowed: {sorted(self.factors)}")
-        for level in levels:
-            if level not in self.factors[factor]:
-                raise ValueError(
-                    f"{where}: unknown level {level!r} of {factor}; allowed: {sorted(self.factors[factor])}"
-                )
+        _refuse_unknown(where, "factor ", (factor,), self.factors)
+        _refuse_unknown(where, "level ", levels, self.factors[factor], of=f" of {factor}")
