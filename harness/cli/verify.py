@@ -36,6 +36,9 @@ MOVED = frozenset(
         "agreement",
         "pooled-quantile",
         "stalls",
+        "compare",
+        "repeats",
+        "capacity",
     )
 )
 

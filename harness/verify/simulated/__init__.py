@@ -10,12 +10,9 @@ from typing import NamedTuple
 from harness.errors import InputError
 from harness.verify.simulated import (
     attribution,
-    capacity,
-    compared_runs,
     comparisons,
     duets,
     omission,
-    repeated_loads,
     speeds,
     tails,
     warmup,
@@ -35,10 +32,7 @@ VERIFICATIONS: Mapping[str, Verification] = MappingProxyType(
         "coverage": Verification(comparisons.coverage, 2000),
         "aa": Verification(comparisons.aa, 4000),
         "duet": Verification(duets.duet, 8000),
-        "compare": Verification(compared_runs.compare, 2000),
         "speed": Verification(speeds.speed, 8000),
-        "repeats": Verification(repeated_loads.repeats, 2000),
-        "capacity": Verification(capacity.capacity, 600),
         "quantile": Verification(tails.quantile, 1000),
         "attribution": Verification(attribution.attribution, 300),
         "omission": Verification(omission.omission, 20),
