@@ -11,11 +11,10 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-#: What notebooks, reports and the paper import themselves; the rest of the lock follows from these. mlrsearch is for
-#: the simulation of a capacity search, which the notebook on validity runs.
+#: What notebooks, reports and the paper import themselves; the rest of the lock follows from these.
 READING = (
     "jupyterlab", "papermill", "nbconvert", "pandas", "pyarrow", "numpy", "scipy", "matplotlib", "seaborn",
-    "jinja2", "pydantic", "typer", "rich", "psutil", "mlrsearch",
+    "jinja2", "pydantic", "typer", "rich", "psutil",
 )  # fmt: skip
 #: Left out although a kept package names them: IPython then completes from what runs, and JupyterLab has no debugger.
 SPARED = ("jedi", "debugpy")
