@@ -173,14 +173,14 @@ def _case_fault(cases: Sequence[Case]) -> FlowFault | None:
     if not any(case.capture for case in cases):
         return None
     for index, case in enumerate(cases):
-        before = [
-            other
-            for other in cases[:index]
-            if other.face == case.face
-            and other.language in (None, case.language)
-            and other.services in (None, case.services)
-        ]
-        known = {name for other in before for name in other.capture}
+        known = {
+            name
+            for earlier in cases[:index]
+            if earlier.face == case.face
+            and earlier.language in (None, case.language)
+            and earlier.services in (None, case.services)
+            for name in earlier.capture
+        }
         fault = name_fault(index, case.request.needs(), case.capture, expects(case.expect), known)
         if fault is not None:
             return fault
