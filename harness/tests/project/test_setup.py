@@ -193,7 +193,7 @@ def test_kernel_and_completion_do_without_what_is_spared(tmp_path: Path) -> None
 def test_every_pin_is_one_version_with_hashes() -> None:
     for pin in (PROJECT / "setup/pins").glob("*.txt"):
         text = re.sub(r"^#.*\n", "", pin.read_text("utf-8"), flags=re.MULTILINE)
-        assert re.fullmatch(r"(?:\S+==\S+ \\\n(?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+(?: +#.*\n)*)+", text), (
+        assert re.fullmatch(r"(?:\S+==[^\\\n]+\\\n(?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+(?: +#.*\n)*)+", text), (
             pin
         )
 
