@@ -11,7 +11,7 @@ from typing import Protocol
 
 
 from harness.model import Estimate, Verdict
-from harness.model.age import YOUNG, with_age
+from harness.model.age import YOUNG
 from harness.model.base import Frozen
 from harness.model.digits import decimals, fixed, interval, whole_percent
 
@@ -37,12 +37,6 @@ _SCALES: dict[str, tuple[tuple[float, float, str], ...]] = {
     "share": ((0.0, 100.0, "%"),),
     "relative": ((0.0, 100.0, "%"),),  # of something else, so it may be above 100 %: a spread, a half-width
 }
-
-
-#: Of a ratio whose interval leaves out 1, before the words for one that does not.
-OF_FEW = "by so few blocks "
-#: What the words of a difference begin with.
-HIGHER, LOWER = "higher than", "lower than"
 
 
 class Judged(Protocol):
@@ -80,12 +74,11 @@ def scale_of(unit: str, magnitude: float) -> tuple[float, str]:
     return fitting[-1][1], fitting[-1][2]
 
 
-def show(estimate: Estimate, *, like: float | None = None, rounded: bool = False) -> Shown:
+def show(estimate: Estimate, *, like: float | None = None) -> Shown:
     """Return the estimate as text.
 
     Args:
         like: magnitude that chooses the unit (in the estimate's own unit), so that a column is in one unit.
-        rounded: with the digits of a sentence that answers a question, fewer than those of a table.
     """
     if estimate.value is None or not isfinite(estimate.value):
         reason = "; ".join(estimate.warnings) or "not measured"
@@ -94,7 +87,7 @@ def show(estimate: Estimate, *, like: float | None = None, rounded: bool = False
     value = float(estimate.value * factor)
     low, high = (None if bound is None else bound * factor for bound in (estimate.low, estimate.high))
     counted = low is None and high is None and estimate.unit in ("1", "") and value.is_integer()
-    places = 0 if counted else decimals(value, low, high, rounded=rounded)
+    places = 0 if counted else decimals(value, low, high)
     text = fixed(value, places)
     unit = joined(name)
     inside = interval(low, high, places)
@@ -117,31 +110,21 @@ def joined(unit: str) -> str:
     return unit if unit.startswith("/") else f"\N{NARROW NO-BREAK SPACE}{unit}"
 
 
-def too_few(verdict: Verdict, ratio: Estimate) -> bool:
-    """Tell whether an interval leaves out 1 and is of too few blocks, among so many comparisons, for a verdict."""
-    if verdict is not Verdict.INCONCLUSIVE or ratio.low is None or ratio.high is None:
-        return False
-    return not ratio.low <= 1 <= ratio.high
-
-
 def verdict_words(comparison: Judged) -> str:
     """Return words that fit in "X's throughput is ... Y's"; no margin: nothing is said to be equivalent.
 
     Of young processes they say so: ``in young processes higher than``.
     """
-    side = HIGHER if comparison.ratio.value is not None and comparison.ratio.value > 1 else LOWER
+    ratio = comparison.ratio
+    side = "higher than" if ratio.value is not None and ratio.value > 1 else "lower than"
     why = f": {comparison.not_about}" if comparison.not_about else ""
-    few = OF_FEW if too_few(comparison.verdict, comparison.ratio) else ""
+    # the interval leaves out 1, and is of too few blocks among so many comparisons
+    few = ratio.low is not None and ratio.high is not None and not ratio.low <= 1 <= ratio.high
     words = {
         Verdict.DIFFERENT: side,
         Verdict.DIFFERENT_BUT_NEGLIGIBLE: f"negligibly {side}",
         Verdict.EQUIVALENT: f"equivalent (within {whole_percent(comparison.margin or 0)}) to",
-        Verdict.INCONCLUSIVE: f"{few}not shown to differ from",
+        Verdict.INCONCLUSIVE: f"{'by so few blocks ' if few else ''}not shown to differ from",
         Verdict.NOT_ABOUT_SERVICES: f"{NOT_ABOUT}{why}, and not compared with",
     }[comparison.verdict]
     return f"in {YOUNG} processes {words}" if comparison.young else words
-
-
-def verdict_name(comparison: Judged) -> str:
-    """Return a verdict in the cell of a table: ``not about the services``, of young processes ``different, young``."""
-    return with_age(comparison.verdict.words, comparison.young)

@@ -34,23 +34,6 @@ def test_value_and_bounds_end_at_the_second_digit_of_the_half_width(
 
 
 @pytest.mark.parametrize(
-    ("value", "low", "high", "places"),
-    [
-        (1.369, 1.278, 1.467, 2),  # half-width .0945: one digit
-        (26.1, 25.0, 27.2, 1),  # 1.1: two
-        (0.4, 0.36, 0.44, 2),
-        (125.0, 89.0, 174.0, -1),
-        (1.0, 0.90044, 1.09964, 2),  # .0996 rounds to .10
-        (2.0, 2.0, 2.0, 2),
-    ],
-)
-def test_a_sentence_has_the_digits_that_the_interval_supports(
-    value: float, low: float, high: float, places: int
-) -> None:
-    assert decimals(value, low, high, rounded=True) == places <= decimals(value, low, high)
-
-
-@pytest.mark.parametrize(
     ("value", "text"),
     [(3014.7, "3,010"), (0.112345, "0.112"), (0.3, "0.300"), (12, "12"), (12345, "12,345"), (9.996, "10.0")],
 )

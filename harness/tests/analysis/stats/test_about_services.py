@@ -9,7 +9,8 @@ import pytest
 from harness.analysis.stats.about_services import TURNS
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.model import Verdict
-from harness.model.formatting import verdict_name, verdict_words
+from harness.model.age import with_age
+from harness.model.formatting import verdict_words
 from harness.tests.analysis.stats.test_comparisons import table
 
 RATE, CPU, P99, RSS = "throughput_per_s", "cpu_s_per_request", "latency_p99_s", "rss_after_bytes"
@@ -109,7 +110,7 @@ def test_tables_that_do_not_say_what_bounded_them_and_a_gate_left_open_have_no_c
 
 def test_tables_and_sentences_say_so_without_an_adjective() -> None:
     one = found(trials("generator", "generator", rate=0.5), RATE)
-    assert verdict_name(one) == "not about the services" and one.p_adjusted is None
+    assert with_age(one.verdict.words, one.young) == "not about the services" and one.p_adjusted is None
     words = verdict_words(one)
     assert words == "not about the services: bound by the generator (20 of 20 trials), and not compared with"
 
