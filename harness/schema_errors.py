@@ -23,7 +23,7 @@ def describe(
     first = errors[0]
     place, model_here = _locate(model, data, first["loc"])
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    where = at + ".".join(place) or None
+    where = (at + ".".join(place)).rstrip(": ") or None
     if first["type"] == "extra_forbidden":
         keys = _keys(model_here)
         close = difflib.get_close_matches(place[-1], keys, n=1)

@@ -115,8 +115,6 @@ def _show(row: VerifiedRow) -> None:
         name, value, interval, limit, held = cells(cell)
         text = f"{name}: {value}" + (f", 95 % interval {interval}" if interval else "")
         say(text + (f"; limit {limit}: {held}" if limit else f"; {held}"), indent="  ", hang="    ")
-    if result.open_problem:
-        say(f"open problem: {result.open_problem}")
     say(
         f"{result.name}: {'holds' if result.holds else 'does not hold'}"
         f"{f', {len(result.undecided)} undecided' if result.undecided else ''}, {result.sims} simulations, "

@@ -129,7 +129,7 @@ def section(row: VerifiedRow) -> str:
         *(f"## {result.name}", "", f"Bar: {result.bar}.", f"Control: {result.control}.", ""),
         *("| cell | value | 95 % interval | limits | |", "|---|--:|---|---|---|"),
         *("| " + " | ".join(cells(cell)) + " |" for cell in result.cells),
-        *("", *([f"- Open problem: {result.open_problem}"] if result.open_problem else [])),
+        "",
         f"- {result.sims:,} simulations a cell, seed {result.seed}, {row.wall_s:.1f} s",
         f"- {row.place}",
     ]

@@ -103,7 +103,6 @@ class VerifyResult(Frozen):
     cells: tuple[Cell, ...]
     sims: int  # simulated experiments a cell
     seed: int
-    open_problem: str | None = None  # what no bar is set for, with its figures
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -140,9 +139,9 @@ class Cells(list[Cell]):
         """Add a number without an interval, such as a largest error or a median."""
         self.append(Cell(name=name, value=value, **limits))
 
-    def result(self, open_problem: str | None = None) -> VerifyResult:
+    def result(self) -> VerifyResult:
         """Return the verification."""
         return VerifyResult(
             name=self._name, bar=self._bar, control=self._control, cells=tuple(self), sims=self._sims,
-            seed=self._seed, open_problem=open_problem,
+            seed=self._seed,
         )  # fmt: skip
