@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from math import nan
 from typing import TypedDict, Unpack
 
 import numpy as np
@@ -82,7 +81,7 @@ def average(values: ArrayLike, *, name: str, **limits: Unpack[_Limits]) -> Cell:
     """Return a cell whose value is a mean over independent experiments, shape (sims,), with its t interval."""
     x = np.asarray(values, dtype=np.float64)
     if x.size < 2:
-        return Cell(name=name, value=float(x.sum()) if x.size else nan, **limits)
+        return Cell(name=name, value=float(x.sum()), **limits)
     low, high = stats.t.interval(LEVEL, x.size - 1, x.mean(), stats.sem(x)) if x.std() else (x.mean(), x.mean())
     return Cell(name=name, value=float(x.mean()), low=float(low), high=float(high), **limits)
 
