@@ -39,6 +39,8 @@ MOVED = frozenset(
         "compare",
         "repeats",
         "capacity",
+        "omission",
+        "warmup",
     )
 )
 

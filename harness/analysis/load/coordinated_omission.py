@@ -102,7 +102,7 @@ def _p_fewer(few: npt.NDArray[np.int64], many: npt.NDArray[np.int64]) -> float:
     return float(scipy.special.ndtr((above - a * b / 2 + 0.5) / spread)) if spread > 0 else 1.0
 
 
-#: Pauses shorter than this are not restored by the expected interval: see ``verify omission``.
+#: Pauses shorter than this are not restored by the expected interval.
 SHORTEST_CORRECTED_S = 0.1
 #: More added requests than this for each measured one are no correction, but a sign of wrong units.
 MOST_ADDED = 20

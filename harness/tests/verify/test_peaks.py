@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules for the verifications of attribution, omission and stops of a real service, in their short form."""
+"""Rules for the verifications of attribution and of stops of a real service, in their short form."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harness.analysis.attribution.event_matching import coincidence_test
 from harness.analysis.attribution.spans import Span
 from harness.tests.support.available import cannot_tell
 from harness.verify.real.sigstop import SHORTEST_S, judged, stop_service
-from harness.verify.simulated import attribution, omission, run_verify
+from harness.verify.simulated import attribution, run_verify
 from harness.verify.simulated.queueing import (
     Arrivals,
     ServiceLaw,
@@ -21,15 +21,6 @@ from harness.verify.simulated.queueing import (
     simulate_open,
 )
 from harness.verify.simulated.result import share
-
-
-def test_omission_holds_with_its_control_for_the_smallest_of_its_closed_loops(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(omission, "_USERS", omission._USERS[:1])
-    result = run_verify("omission", 10, 1)
-    assert [cell for cell in result.cells if not cell.holds] == []
-    assert any(cell.control for cell in result.cells)
 
 
 def test_the_interval_of_the_pooled_share_holds_the_truth_and_one_over_requests_does_not(

@@ -17,8 +17,8 @@ from harness.verify.simulated.result import share
 
 #: Those of a size of their own here.
 FEWER = {"coverage": 400, "quantile": 400, "duet": 300, "speed": 400}
-#: Their short forms are in test_peaks.py and in analysis/warmup/test_classify_simulated.py.
-ELSEWHERE = {"attribution", "omission", "warmup"}
+#: Its short form is in test_peaks.py.
+ELSEWHERE = {"attribution"}
 
 
 def refuted(cells: Iterable[Cell]) -> list[str]:

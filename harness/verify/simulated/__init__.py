@@ -8,15 +8,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from harness.errors import InputError
-from harness.verify.simulated import (
-    attribution,
-    comparisons,
-    duets,
-    omission,
-    speeds,
-    tails,
-    warmup,
-)
+from harness.verify.simulated import attribution, comparisons, duets, speeds, tails
 from harness.verify.simulated.result import Cell, VerifyResult
 
 
@@ -35,8 +27,6 @@ VERIFICATIONS: Mapping[str, Verification] = MappingProxyType(
         "speed": Verification(speeds.speed, 8000),
         "quantile": Verification(tails.quantile, 1000),
         "attribution": Verification(attribution.attribution, 300),
-        "omission": Verification(omission.omission, 20),
-        "warmup": Verification(warmup.simulate_warmup, 120),
     }
 )
 
