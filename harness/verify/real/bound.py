@@ -315,7 +315,7 @@ def _between(
 
 @contextmanager
 def _rate_at(port: int, rate_per_s: float) -> Iterator[tuple[Used, Callable[[], float]]]:
-    """Ask at a steady rate over one connection, in a thread of this process; a question that is late is asked at once."""
+    """Ask at a steady rate over one connection, in a thread of this process; what is late is asked at once."""
     over, n, lasted_s = threading.Event(), 0, 0.0
 
     def ask() -> None:
