@@ -25,8 +25,8 @@ class Scope(NamedTuple):
     light: bool = False
 
 
-#: k6 is built in a minute or two; glances (the sampler's ticks) and metronome (a load generator) in a second each.
-_MEASURING = ("wrk", "cc", "k6", "glances", "metronome")
+#: k6 is built in a minute or two, metronome in a second.
+_MEASURING = ("wrk", "cc", "k6", "metronome")
 #: sshd serves the tests of hosts over SSH, node runs the example service, chromium opens pages.
 _OF_TESTS = ("sshd", "node", "chromium")
 _ALL = Scope((*toolchains.MEASURING, "latex", "poppler"), (*_MEASURING, *_OF_TESTS))
@@ -39,7 +39,7 @@ _SCOPES: dict[Purpose, Scope] = {
     # oha needs a compiler of Rust and more minutes
     "generators": Scope(("go", "k6", "vegeta", "oha"), ("wrk2", "metronome")),
     "toolchains": Scope(("go", "jdk")),
-    "kick-tires": Scope(("go", "jdk", "maven", "jmeter"), ("wrk", "cc", "glances")),
+    "kick-tires": Scope(("go", "jdk", "maven", "jmeter"), ("wrk",)),
 }
 
 

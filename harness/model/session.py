@@ -260,14 +260,15 @@ class MemoryFit(Frozen):
     asked: dict[str, str]
     resolved: dict[str, dict[str, str]]  # variant -> runtime settings in their place
     mix: str
-    rate_per_s: float = Field(gt=0)  # of the requests that probes were asked
-    n_requests: int = Field(ge=1)  # a heap probe had to answer, each over a connection of its own
-    cold_requests: int = Field(ge=0)  # before these, with more time
-    at_once: int = Field(ge=0)  # came at one moment, several times, between the two
-    most_late_s: float = Field(gt=0)  # a probe that falls behind its rate by more did not work
-    hold_s: float = Field(gt=0)  # how long a program is asked before its memory is read
-    warm_up_requests: int = Field(ge=0)  # before that
-    # the load under which least heaps had to hold in the end; None: they were not tried under any
+    # of requests from within the harness; None: none were sent
+    rate_per_s: float | None = Field(default=None, gt=0)
+    n_requests: int | None = Field(default=None, ge=1)  # a heap had to answer of these
+    cold_requests: int | None = Field(default=None, ge=0)  # before these, with more time
+    at_once: int | None = Field(default=None, ge=0)  # came at one moment, several times, between the two
+    most_late_s: float | None = Field(default=None, gt=0)  # so far a probe might fall behind its rate
+    hold_s: float | None = Field(default=None, gt=0)  # how long they were sent before memory was read
+    warm_up_requests: int = Field(ge=0)  # before each load
+    # the load under which heaps had to hold; None: they were asked from within the harness alone
     tried: Load | None = None
     least: tuple[LeastHeap, ...] = ()
     held: tuple[HeldMemory, ...] = ()

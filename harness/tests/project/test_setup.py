@@ -237,7 +237,7 @@ def test_a_generator_in_go_is_built_into_the_tools_of_the_project_with_the_hashe
     assert not list((tmp_path / "project/.tools").glob("*.new"))
 
 
-def test_the_samplers_library_is_built_once_and_one_of_another_source_does_not_stand_for_it(
+def test_the_load_generator_in_c_is_built_once_and_one_of_another_source_does_not_stand_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = f'echo "$*" >> {tmp_path}/calls; while [ "$1" != -o ]; do shift; done; echo made > "$2"'
@@ -245,15 +245,15 @@ def test_the_samplers_library_is_built_once_and_one_of_another_source_does_not_s
     cc.write_text(f"#!/bin/sh\n{script}\n")
     (cc.parent / "mkdir").symlink_to("/bin/mkdir")
     place = machine_to_set_up(tmp_path, monkeypatch, str(cc.parent))
-    other = tmp_path / "glances.c"
-    other.write_bytes(toolchains.GLANCES.source.read_bytes() + b"// changed\n")
-    program(toolchains.GLANCES.built(place.tools, other))
-    assert toolchains.find_tool("glances", place).state == "missing"
+    other = tmp_path / "metronome.c"
+    other.write_bytes(toolchains.METRONOME.source.read_bytes() + b"// changed\n")
+    program(toolchains.METRONOME.built(place.tools, other))
+    assert toolchains.find_tool("metronome", place).state == "missing"
     for _ in range(2):
-        setup_main.bring((), ("cc", "glances"), place)
-    assert toolchains.find_tool("glances", place).path == toolchains.GLANCES.built(place.tools)
+        setup_main.bring((), ("cc", "metronome"), place)
+    assert toolchains.find_tool("metronome", place).path == toolchains.METRONOME.built(place.tools)
     (built,) = [line for line in (tmp_path / "calls").read_text().splitlines() if "-o" in line.split()]
-    assert "-Werror" in built.split() and built.endswith(str(toolchains.GLANCES.source))
+    assert "-Werror" in built.split() and built.endswith(str(toolchains.METRONOME.source))
 
 
 def wrk2_source(folder: Path) -> Path:
