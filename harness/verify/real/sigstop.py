@@ -42,8 +42,6 @@ EVERY_S = 1.0
 SHORTEST_S, LONGEST_S = 0.15, 0.4
 TOLERANCE_S = 0.005
 RECALL, PRECISION = 1.0, 0.95
-#: After a stop its queue drains for so long.
-AFTER_S = 0.1
 #: The client sends this late only when it was held up itself.
 LATE_S = 0.005
 _REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -119,15 +117,6 @@ class Stopped:
     pid: int
     trial: _Trial
     queue: RunQueue
-
-    @property
-    def noise_s(self) -> float:
-        """The longest answer that no stop held up: what the machine itself does to requests."""
-        calm = (end - start for start, end in self.trial.rows if not self._touched(start, end))
-        return max(calm, default=float("inf"))
-
-    def _touched(self, start_s: float, end_s: float) -> bool:
-        return any(start_s <= high + AFTER_S and low <= end_s for low, high in self.trial.stops)
 
 
 def sigstop(sims: int, seed: int) -> VerifyResult:
