@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Literal
 from unittest.mock import patch
 
@@ -33,7 +32,6 @@ from harness.model import (
     Plan,
     ProfileName,
     SessionHeader,
-    TrialRecord,
     Unavailable,
     Variant,
 )
@@ -46,7 +44,6 @@ from harness.tests.support.synthetic_trial import (
     HELD_MIB,
     artifact_bytes,
     artifact_sha256,
-    in_container,
     made_trial,
 )
 
@@ -58,10 +55,6 @@ CAPACITY_PER_S = 150.0
 LEAST_MIB = 10
 #: What the forms of Java programs took to make.
 FORM_BUILD_S, AOT_TRAINING_S, AOT_CACHE_BYTES = 90.0, 3.5, 33 * 2**20
-#: launcher -> what it adds to the record of a made-up trial.
-_PLACES: Mapping[str, Callable[[TrialRecord], TrialRecord]] = MappingProxyType(
-    {"process": lambda record: record, "container": in_container, "kubernetes": in_pods}
-)
 
 
 def make_project(
@@ -92,7 +85,7 @@ def make_session(
     missing: int = 0,
     bundled: bool = False,
     unavailable: Sequence[Unavailable] = (),
-    launcher: Literal["process", "container", "kubernetes"] = "process",
+    launcher: Literal["process", "kubernetes"] = "process",
     settle_s: float = 0.0,
 ) -> SessionFolder:
     """Write a session; the last ``missing`` trials of its plan are not made, nor those of ``unavailable`` variants.
@@ -116,7 +109,7 @@ def make_session(
         for trial in plan.trials[: len(plan.trials) - missing]:
             under_way = writer.begin(trial.trial_id)
             made = made_trial(experiment, trial, folder.name, under_way.folder, rng)
-            writer.finish(under_way, _PLACES[launcher](made))
+            writer.finish(under_way, in_pods(made) if launcher == "kubernetes" else made)
     writer.close()
     return session
 
