@@ -1,72 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulations of methods that no number of the paper rests on: a capacity search, repeated loads, compared files.
+"""Simulations of methods that no number of the paper rests on: repeated loads, compared files.
 
 Each has the control that must fail in the same simulation.
 """
 
 from __future__ import annotations
 
-from math import exp
-
 import numpy as np
 import pytest
 from scipy import stats
 
-from harness.analysis.load.capacity_search import judged, search_capacity
 from harness.analysis.stats import intervals
 from harness.analysis.stats.inputs import Floats
 from harness.compare.comparing import compare_runs
 from harness.compare.result import Comparison
 from harness.compare.run import Key, Run, request_values
-from harness.model import LOAD_TOOLS, CapacityGoals, SearchTrial, Verdict, WarmUpSpec
+from harness.model import LOAD_TOOLS, Verdict, WarmUpSpec
 from harness.tests.analysis.stats.test_known_truths import holds
 from harness.verify.simulated.comparisons import ar_series, covered
-
-# --- the capacity of a queue whose trials differ and whose service stalls
-
-GOALS, SATURATED_PER_S, WITHIN = CapacityGoals(), 2000.0, 0.03
-LOW, HIGH = GOALS.from_share * SATURATED_PER_S, GOALS.to_share * SATURATED_PER_S
-
-
-def offered(rng: np.random.Generator, rate_per_s: float, duration_s: float) -> SearchTrial:
-    """Return one trial of a queue with one server: Poisson arrivals, first come first served, all answered."""
-    n = int(rng.poisson(rate_per_s * duration_s))
-    arrived = np.sort(rng.uniform(0.0, duration_s, n))
-    service = rng.exponential(1.0, n) / (SATURATED_PER_S * exp(rng.normal(0.0, 0.01)))
-    for at in rng.uniform(0.0, duration_s, int(rng.poisson(0.02 * duration_s))):
-        service[min(int(np.searchsorted(arrived, at)), n - 1)] += 0.35
-    work = np.cumsum(service)
-    done = work + np.maximum.accumulate(arrived - (work - service))
-    return judged(
-        GOALS, rate_per_s=rate_per_s, duration_s=duration_s, n_arrivals=n, lost_share=0.0,
-        right_per_s=n / max(float(done[-1]), duration_s),
-        late_share=float(np.mean(done - arrived > GOALS.late_after_s)),
-    )  # fmt: skip
-
-
-def once_each(rng: np.random.Generator) -> float:
-    """Return the highest rate that was good in its one trial, below the lowest one that was bad in its."""
-    low, high = LOW, HIGH
-    while high / low - 1 > GOALS.width:
-        middle = (low * high) ** 0.5
-        low, high = (middle, high) if offered(rng, middle, GOALS.trial_s).good else (low, middle)
-    return low
-
-
-def test_a_search_finds_the_capacity_and_a_search_that_tries_each_rate_once_finds_it_less_often() -> None:
-    rng = np.random.default_rng(1)
-    rates = np.arange(0.90, 1.0, 0.01) * SATURATED_PER_S
-    bad = [np.mean([not offered(rng, rate, GOALS.trial_s).good for _ in range(101)]) for rate in rates]
-    truth = float(rates[int(np.argmax(np.array(bad) > GOALS.exceed_ratio))])
-    results = [
-        search_capacity(lambda *load: offered(rng, *load), GOALS, lowest_per_s=LOW, highest_per_s=HIGH)
-        for _ in range(12)
-    ]
-    near = np.mean([abs(result.lower_per_s / truth - 1) <= WITHIN for result in results])
-    assert holds(float(near), at_least=0.9, n=12)
-    once = np.mean([abs(once_each(rng) / truth - 1) <= WITHIN for _ in range(40)])
-    assert holds(float(once), at_most=0.8, n=40) and once < near
-
 
 # --- a load is offered again while a JVM compiled in it: the ratio stays right
 
