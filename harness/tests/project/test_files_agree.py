@@ -32,6 +32,12 @@ def conda_specs() -> tuple[list[str], list[str]]:
     return [line for line in lines if isinstance(line, str)], pip[0]
 
 
+def used() -> list[str]:
+    """What the project itself imports."""
+    extras = pyproject()["project"]["optional-dependencies"]
+    return [*pyproject()["project"]["dependencies"], *extras["notebooks"], *extras["measure"]]
+
+
 #: conda-forge's name where it differs from the Python index's.
 CONDA_NAMES = {"docker": "docker-py", "matplotlib": "matplotlib-base", "seaborn": "seaborn-base"}
 
@@ -43,14 +49,13 @@ def test_every_line_for_conda_is_a_strict_spec_and_pip_installs_this_project() -
     specs, pip = conda_specs()
     for line in specs:
         assert MatchSpec(line, strict=True).name is not None, line
-    assert pip == ["-e ."]
+    assert pip == ["-e .[notebooks,measure]"]
 
 
 def test_conda_asks_for_the_same_packages_and_bounds_as_pyproject() -> None:
     specs, _ = conda_specs()
     bounds = {str(MatchSpec(line).name.normalized): str(MatchSpec(line).version or "") for line in specs}
-    every = map(Requirement, pyproject()["project"]["dependencies"])
-    requirements = [requirement for requirement in every if requirement.name not in NOT_BY_CONDA]
+    requirements = [item for item in map(Requirement, used()) if item.name not in NOT_BY_CONDA]
     for requirement in requirements:
         name = CONDA_NAMES.get(requirement.name, requirement.name)
         assert SpecifierSet(bounds[name]) == requirement.specifier, name
@@ -80,7 +85,7 @@ def test_the_lock_satisfies_every_requirement_and_pins_each_by_hash() -> None:
         pinned.setdefault(canonicalize_name(requirement.name), []).append(requirement)
         assert "--hash=sha256:" in block, requirement
     extras = project["optional-dependencies"]
-    for line in (*project["dependencies"], *extras["test"], *extras["database"]):
+    for line in (*used(), *extras["test"], *extras["database"]):
         asked = Requirement(line)
         versions = [next(iter(r.specifier)).version for r in pinned[canonicalize_name(asked.name)]]
         assert all(asked.specifier.contains(version) for version in versions), line
