@@ -65,8 +65,9 @@ request = function()
   return wrk.format()
 end
 """
-#: CPU time used so far, in seconds.
+#: CPU time used so far, in seconds; and the machine with what each part had used at one moment.
 Used = Callable[[], float]
+Reading = tuple[MachineReading, Mapping[PartName, float]]
 
 
 @dataclass(frozen=True)
@@ -200,8 +201,8 @@ class Machinery:
         )
         with load as (generator_cpu_s, answered):
             time.sleep(AROUND_S)
-            every = {**used, "generator": generator_cpu_s}
-            readings = []
+            every: dict[PartName, Used] = {**used, "generator": generator_cpu_s}
+            readings: list[Reading] = []
             for wait_s in (WINDOW_S, AROUND_S):
                 readings.append((read_machine(), {name: used_s() for name, used_s in every.items()}))
                 time.sleep(wait_s)
@@ -280,12 +281,7 @@ class Machinery:
             process.stop(grace_s=5.0, first="SIGINT")  # it prints what it has done so far
 
 
-def _between(
-    before: tuple[MachineReading, Mapping[PartName, float]],
-    after: tuple[MachineReading, Mapping[PartName, float]],
-    kind: Kind,
-    asked: Asked,
-) -> Seen:
+def _between(before: Reading, after: Reading, kind: Kind, asked: Asked) -> Seen:
     """Return what was measured between two readings of the machine and of each part's CPU time."""
     span_s = after[0].monotonic_s - before[0].monotonic_s
     cpus = {"service": kind.service, "generator": kind.generator, "backing": kind.database}
