@@ -34,7 +34,6 @@ from harness.analysis.tables.bound import (
     what_bounds,
 )
 from harness.backing.base import BackingNeed
-from harness.backing.postgres_source import Postgres
 from harness.errors import RematchError
 from harness.hosts.base import Command
 from harness.hosts.local import LocalHost
@@ -237,6 +236,8 @@ class Machinery:
     @contextmanager
     def _database(self, cpus: tuple[int, ...]) -> Iterator[tuple[Mapping[str, str], Used]]:
         """Start PostgreSQL with a grown table; yield what the service is told of it, and its CPU seconds so far."""
+        from harness.backing.postgres_source import Postgres  # with its driver, which readers do not have
+
         source = Postgres(LocalHost(), find_root(), find_tool("postgres", self._around))
         need = BackingNeed(
             workload="bank",
