@@ -16,6 +16,11 @@ _HELD_BY = "rss of "
 OLDEST_JAVA = 11
 
 
+def _multiple(size: str | None) -> float | None:
+    """Return how many times the least memory a size such as ``2x`` is; ``None``: it is something else."""
+    return float(size[:-1]) if size is not None and re.fullmatch(r"\d+(\.\d+)?x", size) else None
+
+
 class RuntimeSettings(Frozen):
     """Settings of the language runtime. ``None`` leaves the runtime's own default, and the record says so."""
 
@@ -77,7 +82,8 @@ class RuntimeSettings(Frozen):
     def _a_size_or_a_multiple(cls, size: str | None) -> str | None:
         if size is not None and not re.fullmatch(r"\d+[kmgKMG]|\d+(\.\d+)?x", size):
             raise ValueError('must be a size such as "512m", or a multiple of the least heap such as "1.3x"')
-        if size is not None and size.endswith("x") and float(size[:-1]) < 1:
+        multiple = _multiple(size)
+        if multiple is not None and multiple < 1:
             raise ValueError('must be at least "1x": in less than the least heap nothing runs')
         return size
 
@@ -89,12 +95,8 @@ class RuntimeSettings(Frozen):
                 'must be a size such as "64MiB", a multiple of the least limit such as "2x", or what another variant '
                 'holds: "rss of NAME"'
             )
-        if (
-            limit is not None
-            and limit.endswith("x")
-            and not limit.startswith(_HELD_BY)
-            and float(limit[:-1]) < 1
-        ):
+        multiple = _multiple(limit)
+        if multiple is not None and multiple < 1:
             raise ValueError('must be at least "1x": no program keeps to less than its least limit')
         return limit
 
@@ -116,13 +118,12 @@ class RuntimeSettings(Frozen):
     @property
     def heap_multiple(self) -> float | None:
         """How many times the least heap ``heap_max`` is; ``None``: it is a size, or none is said."""
-        return float(self.heap_max[:-1]) if self.heap_max is not None and self.heap_max[-1] == "x" else None
+        return _multiple(self.heap_max)
 
     @property
     def limit_multiple(self) -> float | None:
         """How many times the least limit ``gomemlimit`` is; ``None``: it is something else, or none is said."""
-        text = self.gomemlimit or ""
-        return float(text[:-1]) if re.fullmatch(r"\d+(\.\d+)?x", text) else None
+        return _multiple(self.gomemlimit)
 
     @property
     def memory_multiple(self) -> float | None:
