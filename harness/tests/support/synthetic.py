@@ -24,8 +24,6 @@ from harness.model import (
     BuildRecord,
     Calibration,
     FormBuild,
-    HeldMemory,
-    LeastHeap,
     LimitProbe,
     MatchedLimit,
     MemoryFit,
@@ -157,20 +155,7 @@ def memory_fit_of(study: Study, profile: ProfileName) -> MemoryFit | None:
     held = HELD_MIB * 2**20
     return MemoryFit(
         asked=asked, resolved=settings | {name: {"gomemlimit": f"{HELD_MIB}MiB"} for name in limits}, mix=experiment.mix,
-        rate_per_s=200.0, n_requests=300, cold_requests=100, at_once=100, most_late_s=0.5, hold_s=1.0,
         warm_up_requests=experiment.warm_up_requests,
-        tried=next(iter(experiment.profiles[profile].loads.values())),
-        least=tuple(
-            LeastHeap(
-                implementation=experiment.variants[name].implementation, collector=runtimes[name].gc,
-                setting="heap_max" if runtimes[name].heap_multiple else "gomemlimit", variants=(name,),
-                least_mib=LEAST_MIB, step_mib=1, steady=True, probes=(),
-            )
-            for name in settings
-        ),
-        held=tuple(
-            HeldMemory(variant=other, heap_max=None, rss_bytes=held) for other in dict.fromkeys(limits.values())
-        ),
         limits=tuple(
             MatchedLimit(
                 variant=name, memory_of=other, wanted_bytes=held, limit_mib=HELD_MIB,
