@@ -217,7 +217,10 @@ def bring_others() -> None:
     if go.path is not None and go.usable:
         # the go command fetches a release from the module proxy and checks it by the checksum database
         fetch = partial(
-            run, [go.path, "version"], doing="fetching Go", then="the experiments that name it go on without it"
+            run,
+            [go.path, "version"],
+            doing="fetching Go",
+            then="the experiments that name it go on without it",
         )
         env = {**os.environ, **toolchains.build_environment(around)}
         ways |= {

@@ -60,6 +60,4 @@ def _required_by(entry: str) -> set[str]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(
-        light_lock((_PROJECT / "requirements.lock").read_text(encoding="utf-8"))
-    )
+    sys.stdout.write(light_lock((_PROJECT / "requirements.lock").read_text(encoding="utf-8")))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-
 from harness.model.base import Frozen
 
 TrialAge = Literal["warm", "young", "aot-compiled"]

@@ -9,7 +9,6 @@ from __future__ import annotations
 from math import isfinite
 from typing import Protocol
 
-
 from harness.model import Estimate, Verdict
 from harness.model.age import YOUNG
 from harness.model.base import Frozen

@@ -18,7 +18,6 @@ from harness.agent.platforms import usable_cpus
 from harness.errors import RematchError
 from harness.model.digits import plain
 
-
 #: Beyond this share of its CPU time used by others the machine is not idle.
 BUSY_SHARE = 0.1
 

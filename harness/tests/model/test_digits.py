@@ -9,6 +9,7 @@ import pytest
 
 from harness.model.digits import cell_words, decimals, level_words, percent, plain, span, spoken
 
+
 @pytest.mark.parametrize(
     ("value", "low", "high", "text"),
     [

@@ -91,12 +91,21 @@ def test_the_lock_satisfies_every_requirement_and_pins_each_by_hash() -> None:
         assert all(asked.specifier.contains(version) for version in versions), line
 
 
-HOSTS = ("pypi" + ".org", "files.python" + "hosted", "maven" + ".org", "proxy.golang" + ".org", "deb.debian" + ".org")
+HOSTS = (
+    "pypi" + ".org",
+    "files.python" + "hosted",
+    "maven" + ".org",
+    "proxy.golang" + ".org",
+    "deb.debian" + ".org",
+)
 
 
 def test_no_file_of_set_up_names_a_registrys_host_or_a_folder_of_one_machine() -> None:
     files = [file for file in (PROJECT / "setup").rglob("*") if file.suffix in (".py", ".sh", ".txt", ".xml")]
-    files += [PROJECT / name for name in ("Makefile", "environment.yml", "pyproject.toml", "requirements.lock", ".ci/run")]
+    files += [
+        PROJECT / name
+        for name in ("Makefile", "environment.yml", "pyproject.toml", "requirements.lock", ".ci/run")
+    ]
     for file in files:
         text = file.read_text(encoding="utf-8")
         assert not [host for host in (*HOSTS, "/root/", "/home/") if host in text], file

@@ -53,4 +53,6 @@ def test_the_hash_changes_with_any_module_that_is_reached(root: Path) -> None:
 
 
 def test_a_package_whose_import_may_fail_is_none_that_is_required() -> None:
-    assert packages(["import os, numpy\ntry:\n    import rich\nexcept ImportError:\n    rich = None\n"]) == {"numpy"}
+    assert packages(["import os, numpy\ntry:\n    import rich\nexcept ImportError:\n    rich = None\n"]) == {
+        "numpy"
+    }

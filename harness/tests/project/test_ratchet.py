@@ -24,7 +24,12 @@ def test_no_count_is_above_what_is_allowed() -> None:
 @pytest.mark.parametrize(
     ("source", "names", "imports", "sentences"),
     [
-        ("found = 1\nfor told in x: pass\nlambda one: one.there\nfound.other = 1\n", {"found", "one", "told"}, 0, 0),
+        (
+            "found = 1\nfor told in x: pass\nlambda one: one.there\nfound.other = 1\n",
+            {"found", "one", "told"},
+            0,
+            0,
+        ),
         ("class A:\n found: int\n def __init__(self, *, found=None): pass\n", {"A", "init", "self"}, 0, 0),
         ("import os\ndef f():\n def g():\n  import re\n  from os import path\n", {"f", "g"}, 2, 0),
         ('def f():\n return f"{n} of the {m} programs are slower"\n', {"f"}, 0, 1),

@@ -108,7 +108,9 @@ def test_set_up_installs_what_the_lock_has_and_leaves_what_a_user_installed(tmp_
     (tmp_path / ".tools" / uv.name).symlink_to(uv.resolve())
     environ = {name: value for name, value in os.environ.items() if not name.startswith("UV_")}
     environ |= {"UV_NO_INDEX": "1", "UV_FIND_LINKS": str(index), "UV_CACHE_DIR": str(tmp_path / "cache")}
-    python = getattr(sys, "_base_executable", sys.executable)  # it has pip more often than an environment of it
+    python = getattr(
+        sys, "_base_executable", sys.executable
+    )  # it has pip more often than an environment of it
 
     def made(**versions: str) -> list[str]:
         lock = "".join(write_wheel(index, *item) for item in versions.items())
@@ -193,16 +195,20 @@ def test_kernel_and_completion_do_without_what_is_spared(tmp_path: Path) -> None
 def test_every_pin_is_one_version_with_hashes() -> None:
     for pin in (PROJECT / "setup/pins").glob("*.txt"):
         text = re.sub(r"^#.*\n", "", pin.read_text("utf-8"), flags=re.MULTILINE)
-        assert re.fullmatch(r"(?:\S+==[^\\\n]+\\\n(?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+(?: +#.*\n)*)+", text), (
-            pin
-        )
+        assert re.fullmatch(
+            r"(?:\S+==[^\\\n]+\\\n(?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+(?: +#.*\n)*)+", text
+        ), pin
 
 
 def test_the_pinned_go_and_java_are_those_that_services_and_experiments_need() -> None:
     version = toolchains.parse_version(wheels.pinned_version(PROJECT / "setup/pins/go.txt"))
     modules = [path.read_text("utf-8") for path in PROJECT.glob("services/*/*/go.mod")]
     asked = [match[1] for text in modules if (match := re.search(r"^go (\S+)", text, re.MULTILINE))]
-    assert all(version >= toolchains.parse_version(least) for least in (toolchains.wanted("go").minimum, *asked) if least)
+    assert all(
+        version >= toolchains.parse_version(least)
+        for least in (toolchains.wanted("go").minimum, *asked)
+        if least
+    )
     java = toolchains.parse_version(wheels.pinned_version(PROJECT / "setup/pins/java.txt", wheels.JAVA))
     variants = load_study(PROJECT, "strings-then-now").experiment.variants.values()
     assert java[0] in {variant.runtime.java for variant in variants}
@@ -253,7 +259,7 @@ def test_the_load_generator_in_c_is_built_once_and_one_of_another_source_does_no
         setup_main.bring((), ("cc", "metronome"), place)
     assert toolchains.find_tool("metronome", place).path == toolchains.METRONOME.built(place.tools)
     (built,) = [line for line in (tmp_path / "calls").read_text().splitlines() if "-o" in line.split()]
-    assert "-Werror" in built.split() and built.endswith(str(toolchains.METRONOME.source))
+    assert {"-Werror", str(toolchains.METRONOME.source)} <= set(built.split())
 
 
 def wrk2_source(folder: Path) -> Path:

@@ -36,7 +36,9 @@ LAW = ServiceLaw(outlier_share=0.0)
 
 
 @pytest.mark.parametrize("pause_s", [0.03, 0.1, 0.3, 1.0])
-def test_a_closed_loop_that_hides_its_pauses_is_flagged_and_corrected_to_the_open_loop(pause_s: float) -> None:
+def test_a_closed_loop_that_hides_its_pauses_is_flagged_and_corrected_to_the_open_loop(
+    pause_s: float,
+) -> None:
     rng, every_s = np.random.default_rng([1, int(pause_s * 1e3)]), pause_s / PAUSED
     lasts_s = N_PAUSES * every_s
     pauses = regular_pauses(lasts_s, pause_s, every_s, rng, spread=0.0)
@@ -61,9 +63,7 @@ def test_an_open_loop_is_not_flagged(kind: Arrivals) -> None:
     rng = np.random.default_rng([1, get_args(Arrivals).index(kind)])
     arrivals = arrival_times(kind, 800.0, 20.0, rng)
     service = service_times(len(arrivals), ServiceLaw(), rng)
-    start, latency = simulate_open(
-        arrivals, service, servers=12, pauses=regular_pauses(20.0, 0.1, 2.0, rng)
-    )
+    start, latency = simulate_open(arrivals, service, servers=12, pauses=regular_pauses(20.0, 0.1, 2.0, rng))
     assert not coordinated_omission_check(start, latency).flagged
 
 

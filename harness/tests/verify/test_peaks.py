@@ -22,7 +22,6 @@ from harness.verify.simulated.queueing import (
 )
 from harness.verify.simulated.result import share
 
-
 #: After a stop its queue drains for so long.
 DRAINED_S = 0.1
 

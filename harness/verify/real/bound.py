@@ -217,9 +217,7 @@ class Machinery:
         trial = _between(readings[0], readings[1], kind, asked)
         generator = trial.part("generator")
         pinned = kind.generator if kind.generator != kind.service else ()
-        busy = (
-            bool(pinned) and generator is not None and (generator.cores or 0.0) > BUSY_SHARE * len(pinned)
-        )
+        busy = bool(pinned) and generator is not None and (generator.cores or 0.0) > BUSY_SHARE * len(pinned)
         return Trial(
             bound=what_bounds(trial),
             taken_cores=trial.around.taken_cores,
@@ -260,9 +258,7 @@ class Machinery:
             )
 
     @contextmanager
-    def _wrk_at(
-        self, port: int, kind: Kind, *, slowed: bool
-    ) -> Iterator[tuple[Used, Callable[[], float]]]:
+    def _wrk_at(self, port: int, kind: Kind, *, slowed: bool) -> Iterator[tuple[Used, Callable[[], float]]]:
         """Start wrk; yield what tells its CPU seconds so far, and, once it is stopped, what tells its rate."""
         text = self._folder / "wrk.txt"
         text.unlink(missing_ok=True)

@@ -82,7 +82,9 @@ def average(values: ArrayLike, *, name: str, **limits: Unpack[_Limits]) -> Cell:
     x = np.asarray(values, dtype=np.float64)
     if x.size < 2:
         return Cell(name=name, value=float(x.sum()), **limits)
-    low, high = stats.t.interval(LEVEL, x.size - 1, x.mean(), stats.sem(x)) if x.std() else (x.mean(), x.mean())
+    low, high = (
+        stats.t.interval(LEVEL, x.size - 1, x.mean(), stats.sem(x)) if x.std() else (x.mean(), x.mean())
+    )
     return Cell(name=name, value=float(x.mean()), low=float(low), high=float(high), **limits)
 
 
