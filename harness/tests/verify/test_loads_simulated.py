@@ -35,7 +35,7 @@ USERS, N_PAUSES, PAUSED = 8, 10, 0.05
 LAW = ServiceLaw(outlier_share=0.0)
 
 
-@pytest.mark.parametrize("pause_s", [0.03, 0.1, 0.3, 1.0])
+@pytest.mark.parametrize("pause_s", [0.03, 0.1, 0.3])
 def test_a_closed_loop_that_hides_its_pauses_is_flagged_and_corrected_to_the_open_loop(
     pause_s: float,
 ) -> None:

@@ -50,12 +50,12 @@ def test_loads_that_are_offered_again_leave_the_ratio_as_it_is(often: float, k: 
     coverage = covered(intervals.student(counted - reference, 0.95), TRUTH)
     assert holds(coverage, at_least=0.93, at_most=0.97, n=SIMS)
     assert abs((counted - reference).mean() - TRUTH) <= 0.002
-    first, best = (
-        covered(intervals.student(chosen - reference, 0.95), TRUTH)
-        for chosen in (logs[:, :, 0], logs.max(axis=2))
-    )
-    assert best <= 0.7, "the load with the most answers counts"
-    assert first <= 0.7 or often < 0.4, "every first load counts"
+    if k == 20:  # controls
+        for chosen in (
+            logs[:, :, 0],
+            logs.max(axis=2),
+        ):  # every first load counts; that with the most answers
+            assert covered(intervals.student(chosen - reference, 0.95), TRUTH) <= 0.7
 
 
 # --- files of equal arms, and of arms that differ
