@@ -14,7 +14,7 @@ from typing import Any, Literal
 from harness.agent.platforms import usable_cpus
 from harness.errors import InputError
 from harness.evidence.parameters import StageParameters
-from harness.import_closure import behind, closure, imports
+from harness.import_closure import closure, imports
 from harness.pipeline.status import Row, StageTable
 
 FOLDER = Path("notebooks")
@@ -79,8 +79,7 @@ class NotebookFile:
 
     def imported(self, root: Path) -> tuple[str, ...]:
         """Return the modules of this project that the cells import, and all that those import in turn."""
-        imported = [pair for source in self.code_cells for pair in imports(source)]
-        return closure(root, {name for module, names in imported for name in behind(root, module, names)})
+        return closure(root, {name for source in self.code_cells for name in imports(source)})
 
 
 def analysis_notebooks(root: Path) -> tuple[NotebookFile, ...]:

@@ -3,7 +3,7 @@
 
 Some services are compiled once more long after their warm-up has settled, at a moment that cannot be foreseen, and for
 longer than a warm load allows (``docs/warm-and-cold.md``). Which load counts is decided by the time of the compilers
-and by the speed of the CPUs, and never by throughput, CPU time of requests or latency (``rematch verify repeats``).
+and by the speed of the CPUs, and never by throughput, CPU time of requests or latency.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.tests.support import patience, shared
+from harness.tests.support import shared
 from harness.tests.support.available import CANNOT_TELL, NOT_ASKED_FOR, NOT_RUN, PROJECT
 from harness.toolchains import Surroundings, build_environment
 
@@ -58,12 +58,7 @@ WITH_MAVEN = (
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Measure how patient tests have to be, make the folder of the run, and put the preferred tools first on PATH.
-
-    Workers and children inherit all of it.
-    """
-    if patience.VARIABLE not in os.environ:
-        os.environ[patience.VARIABLE] = f"{patience.calibrated():.2f}"
+    """Make the folder of the run, and put the preferred tools first on PATH; workers and children inherit both."""
     if shared.VARIABLE not in os.environ:
         folder = tempfile.mkdtemp(prefix="rematch-tests-")
         os.environ[shared.VARIABLE] = folder

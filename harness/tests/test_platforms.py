@@ -11,7 +11,6 @@ from textwrap import dedent
 import pytest
 
 from harness.import_closure import closure, module_path
-from harness.tests.support.available import only_when_long
 from harness.tests.support.synthetic import ROOT, make_project
 from harness.tests.support.without_linux import LINUX_ONLY, PRELUDE, WINDOWS, command_line, run_code
 
@@ -106,7 +105,12 @@ def test_a_check_says_what_a_trial_cannot_record_there(project: Path) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [("tidy",), ("report", str(GOLDEN / "jmeter" / "samples.jtl")), ("check",), ("list",)],
+    [
+        ("results", "strings-rounds"),
+        ("report", str(GOLDEN / "jmeter" / "samples.jtl")),
+        ("check",),
+        ("list",),
+    ],
     ids=lambda arguments: str(arguments[0]),
 )
 def test_what_only_reads_works_without_what_only_linux_has(project: Path, arguments: tuple[str, ...]) -> None:
@@ -114,29 +118,6 @@ def test_what_only_reads_works_without_what_only_linux_has(project: Path, argume
     assert "Traceback" not in done.stderr, done.stderr
     assert done.returncode in (0, 1)
     assert done.stdout.strip()
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "workshop/02-one-trial",
-        # what every question imports is looked through above, in every run
-        *(
-            pytest.param(name, marks=only_when_long("one more notebook without what only Linux has"))
-            for name in ("30-strings", "40-warm-up")
-        ),
-    ],
-)
-def test_notebooks_are_executed_without_what_only_linux_has(project: Path, name: str) -> None:
-    code = (
-        PRELUDE
-        + "from pathlib import Path\nfrom harness.tests.support.in_process import execute_in_process\n"
-        + f"execute_in_process(Path({str(project)!r}), {name!r}, profile='newest')\nprint('executed')"
-    )
-    done = run_code(code, root=project)
-    assert done.returncode == 0, done.stderr
-    assert "strings-rounds: measured here, session smoke-local-1" in done.stdout
-    assert done.stdout.endswith("executed\n")
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def judge_rhythm(start: FloatArray, latency: FloatArray, resolution_s: float) ->
     return Rhythm((), (f"{went_on}: the sender does not wait for them",), None)
 
 
-#: Pauses shorter than this are not restored by the expected interval: see ``verify omission``.
+#: Pauses shorter than this are not restored by the expected interval.
 SHORTEST_CORRECTED_S = 0.1
 #: More added requests than this for each measured one are no correction, but a sign of wrong units.
 MOST_ADDED = 20

@@ -86,11 +86,11 @@ def test_a_plan_is_told_where_its_only_generator_is_missing(
 def test_reading_is_checked_for_what_the_notebooks_import(monkeypatch: pytest.MonkeyPatch) -> None:
     real = find_spec
     monkeypatch.setattr(
-        "harness.cli.check.find_spec", lambda name: None if name in ("MLRsearch", "ruptures") else real(name)
+        "harness.cli.check.find_spec", lambda name: None if name in ("seaborn", "ruptures") else real(name)
     )
     shown = CliRunner().invoke(app, ["check", "--for", "reading"], env={"REMATCH_ROOT": str(REPOSITORY)})
     assert shown.exit_code == 1 and "Ready for" not in shown.output
-    assert "MLRsearch is missing, required by 60-validity" in shown.output
+    assert "seaborn is missing, required by" in shown.output
     assert "ruptures" not in shown.output, "without it a check is left out, which the code allows"
 
 

@@ -13,8 +13,8 @@ from harness.duel import rows_of
 from harness.evidence.metrics import METRICS
 from harness.figures.style import describe
 from harness.model import Verdict
-from harness.model.age import Ages, ArmAge, TrialAge
-from harness.model.formatting import verdict_name, verdict_words
+from harness.model.age import Ages, ArmAge, TrialAge, with_age
+from harness.model.formatting import verdict_words
 from harness.rows import of_estimate, tidy
 from harness.rows.results import of_comparison
 from harness.rows.session_results import Results
@@ -55,7 +55,7 @@ def two(*ages: TrialAge) -> list[Comparison]:
 
 ENGINES: Mapping[str, Callable[[list[Comparison]], str]] = {
     "verdict": lambda found: verdict_words(found[0]),
-    "cell": lambda found: verdict_name(found[0]),
+    "cell": lambda found: with_age(found[0].verdict.words, found[0].young),
     "duel": lambda found: rows_of(_results(found[0]))[0].why,
 }
 

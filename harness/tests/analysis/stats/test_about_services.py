@@ -81,8 +81,8 @@ def test_cpu_time_at_an_equal_offered_rate_is_compared_whatever_else_was_busy(
     model: str, rate: float, about: bool
 ) -> None:
     frame = trials("machine", "backing", rate=rate).assign(load_model=model)
-    assert found(frame, CPU).about_services == about
-    assert not found(frame, P99).about_services and not found(frame, RATE).about_services
+    assert compared(frame, CPU).about_services == about
+    assert not compared(frame, P99).about_services and not compared(frame, RATE).about_services
 
 
 SHARED = "bound by shared CPUs, most used by the generator (20 of 20 trials)"
