@@ -138,8 +138,7 @@ arxiv:
 
 diff:
 	@test -n "$(REV)" || { echo "make diff: name the commit to compare with: make diff REV=COMMIT" >&2; exit 2; }
-	@$(SETUP) --for lab --brief
-	@$(VENV)/rematch paper --diff "$(REV)"
+	@git --no-pager diff --word-diff=plain "$(REV)" -- paper
 
 data-package:
 	@$(SETUP) --for lab --brief

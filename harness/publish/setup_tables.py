@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of how each experiment was set up: load, processors and memory, versions, flags.
 
-A session records no library: a service's build file is read at the commit that the session recorded, or, where that
-commit is not in this repository, as it is now; the table says which.
+Versions are those that sessions recorded; libraries stand in the build files of the services.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
@@ -20,9 +17,8 @@ from harness.evidence.metrics import FLAG_WORDS
 from harness.evidence.opening import open_evidence
 from harness.evidence.parameters import StageParameters
 from harness.evidence.sessions import measured_experiments
-from harness.model import LOAD_TOOLS, Configuration, Implementation, TrialRecord
+from harness.model import LOAD_TOOLS, Configuration, TrialRecord
 from harness.model.session import coding_of
-from harness.project import file_at
 from harness.publish.cells import Cell
 from harness.publish.display import Published, joined_pages
 from harness.publish.publisher import Publisher
@@ -34,12 +30,6 @@ _TITLES: dict[str, str] = {
     **{tool.name: tool.title for tool in LOAD_TOOLS}, "python": "Python",
 }  # fmt: skip
 _GENERATORS = {tool.name for tool in LOAD_TOOLS}
-_PROPERTY = re.compile(r"<([\w.-]+)\.version>\s*([^<\s]+)\s*</\1\.version>")
-_REQUIRED = re.compile(
-    r"^\s*(?:require\s+)?(?P<module>[\w.-]+(?:/[\w.~-]+)+)\s+(?P<version>v\S+)\s*$", re.MULTILINE
-)
-#: Libraries that answer no request: serialisation, metrics, log lines, tests, passwords.
-_BESIDE = {"junit", "jackson", "prometheus", "scram", "client_golang", "json", "log"}
 
 Lines = list[Mapping[str, Cell]]
 
@@ -68,12 +58,15 @@ def setup_tables(settings: StageParameters, publisher: Publisher) -> Published:
         right=("cpus",),
         widths={"java": 0.36, "go": 0.2, "coding": 0.12},
     )  # fmt: skip
+    sessions = [session for evidence in opened for session in evidence.sessions]
     versions = publisher.table(
         "setup.versions",
-        {"part": "part", "version": "version", "read_from": "read from"},
-        version_lines([session for evidence in opened for session in evidence.sessions], root),
-        caption="Versions of tools, runtimes and frameworks. A session records its tools; frameworks are read from "
-        "the build file of the service, at the commit of the session where it is there.",
+        {"part": "part", "version": "version"},
+        [
+            {"part": _TITLES[tool], "version": ", ".join(versions)}
+            for tool, versions in tool_versions(sessions, used_only=True).items()
+        ],
+        caption="Versions of tools and runtimes, as sessions recorded them.",
     )
     return joined_pages((loads, runtimes, versions))
 
@@ -172,55 +165,6 @@ def _configurations(evidence: Evidence) -> list[Configuration]:
     rank = {name: place for place, name in enumerate(evidence.variants)}
     cells = {trial.configuration.key: trial.configuration for trial in trials}
     return sorted(cells.values(), key=lambda cell: rank.get(cell.variant_name, len(rank)))
-
-
-def version_lines(sessions: Sequence[SessionFolder], root: Path) -> Lines:
-    """Return lines ``part``, ``version``, ``read_from``: tools first, then the services' frameworks."""
-    tools: Lines = [
-        {"part": _TITLES[tool], "version": ", ".join(versions), "read_from": "the sessions' records"}
-        for tool, versions in tool_versions(sessions, used_only=True).items()
-    ]
-    sources: dict[tuple[str, str], str] = {}
-    for session in sessions:
-        used = {trial.configuration.variant.implementation for trial in session.header.plan.trials}
-        for name, implementation in session.header.implementations.items():
-            if name in used and implementation.language in ("go", "java"):
-                part, version, source = _framework(implementation, session.header.provenance.commit, root)
-                # a build file as it is now says less than one at a commit
-                sources[part, version] = min(sources.get((part, version), source), source, key=len)
-    frameworks = sorted((part, version, source) for (part, version), source in sources.items())
-    return [
-        *tools,
-        *({"part": part, "version": version, "read_from": source} for part, version, source in frameworks),
-    ]
-
-
-def _framework(implementation: Implementation, commit: str | None, root: Path) -> tuple[str, str, str]:
-    """Return part, version and source of what a service is written with."""
-    is_go = implementation.language == "go"
-    name = "go.mod" if is_go else "pom.xml"
-    part = f"{implementation.workload}/{implementation.name}"
-    text, source = None if commit is None else file_at(root, commit, f"services/{part}/{name}"), name
-    if text is None:
-        path, source = root / "services" / part / name, f"{name}, as it is now"
-        text = path.read_text("utf-8") if path.is_file() else ""
-    libraries = ", ".join(f"{library} {version}" for library, version in libraries_in(text).items())
-    return part, libraries or ("Go's library alone" if is_go else "JDK alone"), source
-
-
-def libraries_in(text: str) -> dict[str, str]:
-    """Return library -> version that a ``pom.xml`` or ``go.mod`` names and that requests pass through.
-
-    >>> libraries_in("<helidon.version>4.5.0</helidon.version><junit.version>6</junit.version>")
-    {'helidon': '4.5.0'}
-    """
-    named = dict(_PROPERTY.findall(text))
-    named |= {required["module"]: required["version"] for required in _REQUIRED.finditer(text)}
-    return {
-        library.removeprefix("github.com/"): version
-        for library, version in named.items()
-        if not _BESIDE & set(library.split("/"))
-    }
 
 
 def tool_versions(sessions: Iterable[SessionFolder], *, used_only: bool = False) -> dict[str, list[str]]:

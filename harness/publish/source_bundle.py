@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The paper's sources: as one archive for a preprint server, proved complete, and what changed in them since a commit.
+"""The paper's sources as one archive for a preprint server, proved complete.
 
 The files of the archive are what LaTeX itself recorded as read (``main.fls``). The proof unpacks them into an empty
 folder and runs ``pdflatex`` alone there: preprint servers do not run BibTeX.
-
-Changes are those of the sources, with the keys of numbers in place of the numbers: ``paper/generated/`` is not in the
-repository, so the numbers of an earlier commit are not known.
 """
 
 from __future__ import annotations
@@ -17,18 +14,17 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.agent.files import file_sha256
-from harness.errors import InputError, MissingTool
+from harness.errors import InputError
 from harness.publish.build import PAPER, PaperFailed, build_paper, explain, tex_environment
 from harness.publish.generated import paper_sources
 
 REFERENCES = "references.bib"
-BUNDLE, DIFF = Path("results") / "arxiv.tar.gz", Path("results") / "paper-diff.txt"
-NOT_COMPARED = "numbers are not compared: those of an earlier commit are not in the repository"
+BUNDLE = Path("results") / "arxiv.tar.gz"
 _ENTRY = re.compile(r"^\s*@(?!comment|string|preamble)\w+\s*\{\s*([^,\s]+)\s*,", re.MULTILINE | re.IGNORECASE)
 #: ``\nocite{key}`` lists an entry that no sentence cites.
 _CITED = re.compile(r"\\(?:no)?cite[a-z]*\*?(?:\[[^]]*\])*\{([^}]*)\}")
@@ -198,52 +194,3 @@ def _one_pass(folder: Path) -> None:
         raise PaperFailed(
             f"the bundle does not build on its own: {explain(folder / 'main.log', ended.stdout)}"
         )
-
-
-def changed_lines(root: Path, revision: str) -> list[tuple[str, str]]:
-    """Write what changed in ``paper/`` since a commit, word by word, to ``results/paper-diff.txt``.
-
-    Returns:
-        Of each changed line the file below ``paper/``, and the line with its marks.
-
-    Raises:
-        MissingTool: git is not here. InputError: no such commit, or no paper in it.
-    """
-    commit = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    if commit is None:
-        allowed = "a commit, branch or tag of this repository"
-        raise InputError("no such commit", place="REV", found=revision, allowed=allowed)
-    name, folder = commit.strip(), PAPER.as_posix()
-    if _git(root, "cat-file", "-e", f"{name}:{folder}") is None:
-        raise InputError("has no paper", place=f"REV {revision}", allowed=f"a commit with {PAPER}/main.tex")
-    marked = _git(root, "diff", "--no-color", "--no-ext-diff", "--word-diff=plain", name, "--", folder) or ""
-    text = root / DIFF
-    text.parent.mkdir(exist_ok=True)
-    text.write_text(
-        f"The paper since {name[:12]}; [-removed-] {{+added+}}; {NOT_COMPARED}.\n\n{marked}", "utf-8"
-    )
-    return list(_marked_lines(marked))
-
-
-def _marked_lines(marked: str) -> Iterator[tuple[str, str]]:
-    """Yield file and line of what git marked; a file's head is no line of it."""
-    name, in_head = "", False
-    for line in marked.splitlines():
-        if line.startswith("diff --git "):
-            name, in_head = line.rpartition(f" b/{PAPER.as_posix()}/")[2], True
-        elif line.startswith("@@ "):
-            in_head = False
-        elif not in_head and ("[-" in line or "{+" in line):
-            yield name, line
-
-
-def _git(root: Path, *words: str) -> str | None:
-    """Return what git prints; ``None`` where it refuses."""
-    program = shutil.which("git")
-    if program is None:
-        raise MissingTool("git", why="to read an earlier paper", how_to_get="apt-get install -y git")
-    done = subprocess.run(
-        [program, *words], cwd=root, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
-        check=False,
-    )  # fmt: skip
-    return done.stdout if done.returncode == 0 else None

@@ -9,13 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.paper import paper_command
 from harness.errors import InputError
 from harness.project import find_root
 from harness.publish.build import PaperFailed
 from harness.publish.source_bundle import (
-    DIFF,
-    changed_lines,
     check_bibliography,
     packed,
     problems_of,
@@ -97,33 +94,3 @@ def test_a_source_that_names_a_folder_of_this_machine_is_refused_with_its_line(s
     (small / "part.tex").write_text("\\input{/etc/x}\n")
     with pytest.raises(InputError, match=r"part\.tex: line 1"):
         refuse_places(small.parent, ["part.tex"])
-
-
-@pytest.fixture
-def changed(small: Path) -> Path:
-    """The small project in a repository, its text changed since the first commit."""
-    root = small.parent
-    for words in (
-        ["init", "--quiet"],
-        ["add", "."],
-        ["-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "--quiet", "-m", "first"],
-    ):
-        subprocess.run(["git", *words], cwd=root, check=True, capture_output=True)
-    (small / "part.tex").write_text("A changed part.\n")
-    return root
-
-
-def test_the_difference_to_a_commit_is_printed_word_by_word_and_written(
-    changed: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (changed / "pyproject.toml").touch()
-    (changed / "harness" / "model").mkdir(parents=True)
-    monkeypatch.setenv("REMATCH_ROOT", str(changed))
-    paper_command(diff="HEAD")
-    assert "part.tex:\n    A {+changed+} part.\n" in capsys.readouterr().out
-    assert "A {+changed+} part." in (changed / DIFF).read_text("utf-8")
-
-
-def test_an_unknown_commit_is_refused_in_one_line(changed: Path) -> None:
-    with pytest.raises(InputError, match="no such commit"):
-        changed_lines(changed, "--output=x")
