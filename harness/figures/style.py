@@ -18,7 +18,6 @@ from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from harness.analysis.stats.ages import young_arms
-from harness.figures.fonts import families
 from harness.model.age import YOUNG
 from harness.model.digits import fixed, plain
 from harness.model.formatting import NOT_MEASURED
@@ -36,6 +35,7 @@ _SIZES = (
 )
 _RC = {
     **dict.fromkeys(_SIZES.split(), TEXT_POINTS),
+    "font.family": ["DejaVu Sans"],
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.edgecolor": INK,
@@ -58,7 +58,7 @@ _RC = {
 
 def settings() -> dict[Any, Any]:
     """Return the parameters of matplotlib that all figures are drawn with."""
-    return dict(mpl.rcParamsDefault) | _RC | {"font.family": families(), "backend": mpl.rcParams["backend"]}
+    return dict(mpl.rcParamsDefault) | _RC | {"backend": mpl.rcParams["backend"]}
 
 
 def canvas(
