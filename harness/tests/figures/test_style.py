@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from harness.figures.style import canvas, describe, log_scale, stamp
-from harness.figures.variant_style import ordered, variant_styles
+from harness.figures.variant_style import variant_styles
 from harness.tests.support.made_up_trials import made_up_trials
 
 
@@ -39,10 +39,6 @@ def test_languages_stay_apart_in_grey(trials: pd.DataFrame) -> None:
         for name in ("go-kit", "java-helidon")
     }
     assert abs(grey["go-kit"] - grey["java-helidon"]) > 0.2
-
-
-def test_go_comes_first_in_every_figure(trials: pd.DataFrame) -> None:
-    assert ordered(trials)[:2] == ["go-kit", "go-nethttp"]
 
 
 def test_an_excluded_trial_is_counted_in_the_caption(trials: pd.DataFrame) -> None:
