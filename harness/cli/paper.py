@@ -66,6 +66,5 @@ def _bundle(root: Path) -> None:
     proof = make_bundle(root)
     n_bytes = proof.bundle.stat().st_size
     print(f"the bundle: {os.path.relpath(proof.bundle)}, {proof.n_files} files, {n_bytes:,} bytes")
-    print(f"bibliography: {proof.n_references} entries, each cited or listed; every citation has one")
     same = "the same bytes as paper/main.pdf" if proof.same_bytes else "other bytes than paper/main.pdf"
     print(f"built in an empty folder by pdflatex alone: {proof.n_pages} pages, {same}")

@@ -14,21 +14,14 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.agent.files import file_sha256
 from harness.errors import InputError
 from harness.publish.build import PAPER, PaperFailed, build_paper, explain, tex_environment
-from harness.publish.generated import paper_sources
 
-REFERENCES = "references.bib"
 BUNDLE = Path("results") / "arxiv.tar.gz"
-_ENTRY = re.compile(r"^\s*@(?!comment|string|preamble)\w+\s*\{\s*([^,\s]+)\s*,", re.MULTILINE | re.IGNORECASE)
-#: ``\nocite{key}`` lists an entry that no sentence cites.
-_CITED = re.compile(r"\\(?:no)?cite[a-z]*\*?(?:\[[^]]*\])*\{([^}]*)\}")
-_COMMENT = re.compile(r"(?<!\\)%.*")
 #: LaTeX writes and reads these again; each build makes its own.
 _MADE_AGAIN = (".aux", ".out", ".toc", ".lof", ".lot")
 #: Aux file, citations and positions of floats: as many passes as a preprint server makes at most.
@@ -36,9 +29,6 @@ _PASSES = 4
 _PASS_WITHIN_S = 120
 _UNRESOLVED = re.compile(r"^.*(?:Citation|Reference) [`'][^']*' .*undefined.*$", re.MULTILINE)
 _PAGES = re.compile(r"Output written on main\.pdf \((\d+) pages?")
-_ABSOLUTE = re.compile(
-    rb"\\(?:input|include\w*|bibliography|graphicspath)\s*(?:\[[^]]*\])?\{+\s*(?:/|~|[A-Za-z]:)"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +37,6 @@ class Proof:
 
     bundle: Path
     n_files: int
-    n_references: int
     n_pages: int
     same_bytes: bool
 
@@ -56,56 +45,15 @@ def make_bundle(root: Path) -> Proof:
     """Build the paper, write the bundle of its sources, and prove it.
 
     Raises:
-        MissingTool: LaTeX is not here.
-        InputError: no notebook has published anything, the bibliography does not agree with the text, or a
-            source names a folder of this machine.
+        MissingTool: LaTeX is not here. InputError: no notebook has published anything.
         PaperFailed: the paper, or the bundle on its own, does not build.
     """
     paper, bundle = root / PAPER, root / BUNDLE
-    n_references = check_bibliography(paper)
     pdf = build_paper(root)
     files = sources_of(paper)
-    refuse_places(root, files)
     bundle.parent.mkdir(exist_ok=True)
     bundle.write_bytes(packed(paper, files))
-    n_pages, same = prove(bundle, pdf)
-    return Proof(bundle, len(files), n_references, n_pages, same)
-
-
-def problems_of(references: str, sources: Iterable[str]) -> list[str]:
-    """Return one sentence for each key without an entry, entry without a citation, and key given twice."""
-    entries = _ENTRY.findall(references)
-    texts = (_COMMENT.sub("", text) for text in sources)
-    cited = {key.strip() for text in texts for keys in _CITED.findall(text) for key in keys.split(",")} - {""}
-    problems = [f"\\cite{{{key}}} has no entry" for key in sorted(cited - {*entries, "*"})]
-    if "*" not in cited:
-        problems += [f"{key} is neither cited nor listed by \\nocite" for key in sorted({*entries} - cited)]
-    return problems + [
-        f"{key} has {n} entries" for key in sorted({*entries}) if (n := entries.count(key)) > 1
-    ]
-
-
-def check_bibliography(paper: Path) -> int:
-    """Return how many entries ``references.bib`` of a paper's folder has, held against its sources and ``generated/``.
-
-    Raises:
-        InputError: they do not agree, or a file is missing.
-    """
-    file = paper / REFERENCES
-    sources = [*paper_sources(paper), *sorted((paper / "generated").rglob("*.tex"))]
-    try:
-        references = file.read_text("utf-8")
-        problems = problems_of(references, (source.read_text("utf-8") for source in sources))
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", file=error.filename) from None
-    if problems:
-        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        raise InputError(
-            f"text and bibliography differ: {problems[0]}{more}",
-            file=file,
-            allowed="an entry for every citation; a citation or \\nocite for every entry",
-        )
-    return len(_ENTRY.findall(references))
+    return Proof(bundle, len(files), *prove(bundle, pdf))
 
 
 def sources_of(paper: Path) -> list[str]:
@@ -117,29 +65,13 @@ def sources_of(paper: Path) -> list[str]:
     record, folder = paper / "main.fls", paper.resolve()
     if not record.is_file() or not (paper / "main.bbl").is_file():
         raise InputError("the paper has not been built", file=record, allowed="make paper first")
-    read = {"main.bbl", REFERENCES}
+    read = {"main.bbl", "references.bib"}
     for line in record.read_text("utf-8", errors="replace").splitlines():
         kind, _, name = line.partition(" ")
         path = (folder / name).resolve()
         if kind == "INPUT" and path.is_relative_to(folder) and path.suffix not in _MADE_AGAIN:
             read.add(path.relative_to(folder).as_posix())
     return sorted(read)
-
-
-def refuse_places(root: Path, files: list[str]) -> None:
-    """Refuse files that name the project's folder, a home, or any absolute path that LaTeX would open.
-
-    Raises:
-        InputError: one does: which, and in which line.
-    """
-    places = [place.encode() for place in (str(root.resolve()), str(Path.home())) if len(place) > 1]
-    for name in files:
-        for number, line in enumerate((root / PAPER / name).read_bytes().splitlines(), 1):
-            if any(place in line for place in places) or _ABSOLUTE.search(line):
-                raise InputError(
-                    "names a folder of this machine", file=PAPER / name, place=f"line {number}",
-                    found=line.decode("utf-8", "replace").strip()[:80], allowed="paths relative to paper/",
-                )  # fmt: skip
 
 
 def packed(folder: Path, files: list[str]) -> bytes:
