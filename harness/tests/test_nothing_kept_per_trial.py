@@ -5,30 +5,21 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import inspect
-import os
 import platform
 import re
 import subprocess
 import sys
-import tracemalloc
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from harness.agent import __main__ as agent
-from harness.agent import process_tree
-from harness.agent.files import file_sha256
 from harness.hosts.local import LocalHost
 from harness.project import find_root
 from harness.provenance import name_places, without_paths
 from harness.sampling import tick_source_here
-from harness.session import measuring
 
 ROOT = find_root(Path(__file__).parent)
 TRIALS = 8
-MALLOC_KEEPS = 128 << 10
 
 
 def libraries() -> int:
@@ -73,28 +64,6 @@ def test_a_place_is_replaced_where_it_ends(tmp_path: Path, text: str, old: str, 
     assert (tmp_path / "file").read_text() == found
 
 
-def most_bytes(act: Callable[[], object]) -> int:
-    """The memory that something needs at once."""
-    tracemalloc.start()
-    try:
-        act()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
-def test_no_thread_of_a_trial_needs_a_buffer_that_its_malloc_keeps(tmp_path: Path) -> None:
-    """Of 128 KiB on, glibc keeps what a thread freed: a mebibyte for each thread that worked at the same time."""
-    large = tmp_path / "samples.csv"
-    large.write_bytes(bytes(8 << 20))
-    counters = tmp_path / f"hsperfdata_x/{os.getpid()}"
-    counters.parent.mkdir()
-    counters.write_bytes(process_tree.MAGIC + bytes(32 << 10))
-    assert most_bytes(lambda: file_sha256(large)) < MALLOC_KEEPS
-    assert most_bytes(lambda: process_tree.read_file(counters)) < MALLOC_KEEPS
-    assert most_bytes(large.read_bytes) > MALLOC_KEEPS
-
-
 HEAPS = """
 import sys, threading
 from harness.agent.platforms import return_large_blocks
@@ -129,5 +98,3 @@ def test_no_heap_of_large_blocks_is_kept_for_each_thread_of_a_session_or_an_agen
     if platform.libc_ver()[0] == "glibc":
         assert grown("keeps") > 6 << 20, "the control: a mebibyte for each thread"
     assert grown("returns") < 2 << 20
-    for begins in (agent._become_daemon, measuring.measure):
-        assert "return_large_blocks()" in inspect.getsource(begins)

@@ -17,9 +17,8 @@ from typing import TypeVar
 import pytest
 
 from harness.pipeline import StageFailed, StageParameters, run
-from harness.pipeline.notebook_process import UnderWay
-from harness.pipeline.stage import Kind, NotebookFile, PlannedStage, StagePlan, may_begin
-from harness.pipeline.status import StageTable
+from harness.pipeline.execute import UnderWay, may_begin
+from harness.pipeline.stage import Kind, NotebookFile, PlannedStage, StagePlan, StageTable
 from harness.publish.generated import GENERATED, fact_entry, read_values, update
 from harness.tests.support.patience import patient
 from harness.tests.support.synthetic import ROOT
@@ -93,18 +92,17 @@ class Shown:
         return max(list(states.values()).count("running") for states in self.states)
 
 
-@pytest.mark.parametrize("kind", ["check", "measure", "tidy", "paper"])
-def test_only_analyses_share_the_machine(kind: Kind) -> None:
-    alone, analysis = stage("alone", kind), stage("analysis")
-    assert may_begin(alone, [], places=4)
-    assert not may_begin(alone, [analysis], places=4)
-    assert not may_begin(analysis, [alone], places=4)
-    assert not may_begin(alone, [alone], places=4)
+def test_only_analyses_share_the_machine_and_the_time_expected_is_theirs_beside_each_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    analysis = stage("analysis")
+    kinds: tuple[Kind, ...] = ("check", "measure", "tidy", "paper")
+    for alone in (stage("alone", kind) for kind in kinds):
+        assert may_begin(alone, [], places=4)
+        assert not may_begin(alone, [analysis], places=4)
+        assert not may_begin(analysis, [alone], places=4) and not may_begin(alone, [alone], places=4)
     assert may_begin(analysis, [analysis], places=2)
     assert not may_begin(analysis, [analysis, analysis], places=2)
-
-
-def test_the_time_expected_is_that_of_stages_beside_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.pipeline.stage.places_here", lambda: 2)
     stages = (stage("measure", "measure"), *(stage(str(number)) for number in range(6)))
     plan = StagePlan(root=Path(), settings=StageParameters(), stages=stages)
@@ -123,7 +121,6 @@ def test_two_analyses_that_wait_for_each_other_both_end_well(project: Callable[.
 @pytest.fixture
 def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., StagePlan]:
     """Makes the plan of a project in which shell scripts stand in for papermill and its kernels."""
-    monkeypatch.setattr("harness.pipeline.execute._APART_S", 0.0)
     monkeypatch.setattr("harness.pipeline.execute._LOOK_EVERY_S", 0.02)
 
     def make(**sources: str) -> StagePlan:
