@@ -1,57 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build the results page, its data as one archive, and pages of the executed notebooks from what was published.
+"""Build the results page, and pages of the executed notebooks, from what was published.
 
 The same content gives the same bytes. Pages of notebooks load nothing and run nothing: their policy forbids both.
 """
 
 from __future__ import annotations
 
-import io
-import json
 import os
 import shutil
-import zipfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pandas as pd
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
 from harness.errors import InputError
-from harness.questions.claims import typed
 from harness.report.html import page_style
-from harness.site.page import DATA, FIGURES, INDEX, NOTEBOOKS, NUMBERS, TRIALS, Pages
-from harness.site.published import (
-    METRICS,
-    Entry,
-    Section,
-    printed,
-    read_ledger,
-    read_published,
-    svg_of,
-    trial_frame,
-    trial_sets,
-    trials_of,
-)
+from harness.site.page import FIGURES, INDEX, NOTEBOOKS, NUMBERS, TRIALS, Pages
+from harness.site.published import Section, read_ledger, read_published, svg_of, trial_frame, trial_sets
 
 _TEMPLATES = Path(__file__).with_name("templates")
-_README = """Results of Rematch: the data behind the results page. UTF-8; an empty cell: nothing was measured.
-
-values.csv   every published number: key, value, interval, unit, verdict and margin of a ratio, estimand, its trials
-tables.json  every published table as it is printed
-trials.csv   every trial that a number rests on, in SI units: s, bytes, 1/s
-claims.csv   published claims, one row a number, with verdicts then and now (docs/data-dictionary.md in the repository)
-
-Raw records: data/raw in the repository. From a key to its trials: rematch trace KEY. Licence: CC-BY-4.0.
-"""
-#: Columns of values.csv that stand so in a value.
-_VALUE = (
-    "value", "low", "high", "unit", "verdict", "margin", "n_blocks", "n_trials", "estimand", "method", "notebook",
-)  # fmt: skip
-_TRIAL = ["trial", "variant", "levels", "block", "outcome", "flags", *METRICS]
-_YEAR_ONE = (1980, 1, 1, 0, 0, 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,8 +44,7 @@ def build_site(root: Path, folder: Path) -> Built:
     sections, ledger = read_published(root), read_ledger(root)
     trials = trial_frame(root, {key for trials in trial_sets(sections, ledger) for key in trials})
     pages = Pages(root, sections, ledger, trials)
-    packed = archive(sections, trials, ledger)
-    text = pages.index(n_packed=len(packed))
+    text = pages.index()
     for old in (NOTEBOOKS, FIGURES):
         shutil.rmtree(folder / old, ignore_errors=True)
     executed = {section.notebook: section for section in sections if section.executed is not None}
@@ -86,7 +53,6 @@ def build_site(root: Path, folder: Path) -> Built:
     files |= {name: svg_of(root, key, figures[key]).read_text("utf-8") for key, name in pages.beside.items()}
     files |= {NUMBERS: pages.numbers(), TRIALS: pages.lists(), INDEX: text}
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / DATA).write_bytes(packed)
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(exist_ok=True)
@@ -125,30 +91,3 @@ def notebook_page(section: Section) -> str:
     )
     page = pages.get_template("notebook.html.jinja")
     return page.render(style=page_style(), title=section.title, body=Markup(body))
-
-
-def archive(sections: Sequence[Section], trials: pd.DataFrame, ledger: Sequence[Entry]) -> bytes:
-    """Return a ZIP with the tables that its README.txt lists."""
-    values = [
-        {"key": key, **{name: entry.get(name) for name in _VALUE}, "text": printed(entry), "trials": " ".join(trials_of(entry))}
-        for section in sections
-        for key, entry in section.values.items()
-    ]  # fmt: skip
-    tables = {
-        key: {name: table[name] for name in ("caption", "header", "rows", "notes")}
-        for section in sections
-        for key, table in section.tables.items()
-    }
-    columns = ["key", *_VALUE, "text", "trials"]
-    frames = {
-        "values.csv": pd.DataFrame(values, columns=columns, dtype=object),
-        "trials.csv": trials[_TRIAL],
-        "claims.csv": typed(pd.DataFrame(list(ledger))),
-    }
-    files = {"README.txt": _README, "tables.json": json.dumps(tables, ensure_ascii=False, indent=1)}
-    files |= {name: frame.to_csv(index=False, lineterminator="\n") for name, frame in frames.items()}
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as out:
-        for name, text in sorted(files.items()):
-            out.writestr(zipfile.ZipInfo(name, _YEAR_ONE), text.encode("utf-8"), zipfile.ZIP_DEFLATED, 9)
-    return packed.getvalue()

@@ -36,7 +36,7 @@ from harness.site.svg import inline_svg
 
 #: The title of the page.
 QUESTION = "Are Java microservices as fast as Go ones, and what do they cost?"
-INDEX, NUMBERS, TRIALS, DATA = "index.html", "numbers.html", "trials.html", "rematch-results.zip"
+INDEX, NUMBERS, TRIALS = "index.html", "numbers.html", "trials.html"
 NOTEBOOKS, FIGURES = "notebooks", "figures"
 #: Drawings in the page, in bytes; the largest of those that answer to no pointer are files beside it.
 ROOM_BYTES = 2_200_000
@@ -98,8 +98,8 @@ class Pages:
             return Markup("{}").format(text)
         return Markup('<a class="n" href="{}#{}">{}</a>').format(TRIALS, self._set[trials], text)
 
-    def index(self, *, n_packed: int) -> str:
-        """Return the page that a reader opens. ``n_packed``: bytes of the archive beside it."""
+    def index(self) -> str:
+        """Return the page that a reader opens."""
         script, kinds = _text("site.js"), Counter(claim["shown"]["kind"] for claim in self.claims)
         counts = {kind.value: (words, n) for kind, words in VERDICT_WORDS.items() if (n := kinds[kind.value])}
         return self._render(
@@ -107,7 +107,7 @@ class Pages:
             head=self.sections[0], facts=_facts(self.sections), claim_counts=counts,
             notebooks=[section.notebook for section in self.sections if section.executed is not None],
             sources=list(dict.fromkeys(claim["shown"]["source"] for claim in self.claims)),
-            data_kib=-(-n_packed // 1024), data=_for_script({"marks": self.marks}),
+            data=_for_script({"marks": self.marks}),
         )  # fmt: skip
 
     def numbers(self) -> str:
@@ -126,7 +126,7 @@ class Pages:
         pages = Environment(
             autoescape=True, trim_blocks=True, lstrip_blocks=True, loader=FileSystemLoader(_TEMPLATES)
         )
-        names = {"index": INDEX, "numbers": NUMBERS, "trials": TRIALS, "data": DATA, "notebooks": NOTEBOOKS}
+        names = {"index": INDEX, "numbers": NUMBERS, "trials": TRIALS, "notebooks": NOTEBOOKS}
         return pages.get_template(template).render(
             title=title, style=page_style() + Markup(_text("site.css")), policy=_policy(script), script=Markup(script),
             pages=names, site=self, link=self.link, printed=printed, shown=_shown, trials_of=trials_of,

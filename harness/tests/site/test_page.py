@@ -3,10 +3,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -15,7 +12,7 @@ from harness.errors import InputError
 from harness.publish.generated import read_values
 from harness.questions import claims
 from harness.site import Built, build_site
-from harness.site.page import DATA, NUMBERS, TRIALS
+from harness.site.page import NUMBERS, TRIALS
 from harness.site.published import marks_of
 from harness.tests.site.page_structure import Page, faults
 from harness.tests.support.command import run_here
@@ -113,29 +110,11 @@ def test_every_trial_has_its_row_below_its_session(built: Built, published_root:
     assert inputs and inputs <= rows
 
 
-def test_the_claims_and_their_verdicts_are_those_of_the_ledger(
-    page: Page, built: Built, published_root: Path
-) -> None:
+def test_the_claims_and_their_verdicts_are_those_of_the_ledger(page: Page, published_root: Path) -> None:
     sessions = claims.newest_sessions(published_root, claims.experiments(published_root), bundled_only=True)
     judged = claims.judge_all(sessions, root=published_root)
     rows = [(a["data-kind"], a["data-source"]) for _, a, _ in page.named("tr") if "data-kind" in a]
     assert rows == [(one.verdict.value, one.claim.source) for one in judged]
-    packed = zipfile.ZipFile(built.page.parent / DATA).read("claims.csv").decode()
-    assert packed == claims.data_set(judged, sessions, root=published_root).to_csv(index=False)
-
-
-def test_the_data_of_the_page_are_beside_it(built: Built, page: Page, published_root: Path) -> None:
-    link = next(attributes for _, attributes, _ in page.named("a") if "download" in attributes)
-    packed = zipfile.ZipFile(built.page.parent / link["href"])
-    assert packed.testzip() is None
-    values = read_values(published_root)
-    rows = {row["key"]: row for row in csv.DictReader(io.StringIO(packed.read("values.csv").decode()))}
-    assert set(rows) == set(values)
-    for key, entry in values.items():
-        assert rows[key]["value"] == ("" if entry["value"] is None else str(entry["value"])), key
-        assert rows[key]["trials"].split() == sorted(entry["inputs"]), key
-    listed = set(re.findall(r"^(\w+\.\w+) ", packed.read("README.txt").decode(), re.MULTILINE))
-    assert listed == set(packed.namelist()) - {"README.txt"}
 
 
 def test_the_same_results_give_the_same_page(built: Built, published_root: Path, tmp_path: Path) -> None:
