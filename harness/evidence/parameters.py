@@ -108,8 +108,8 @@ def check_parameters(model: type[M], namespace: Mapping[str, Any], *, any_experi
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = ".".join(str(part) for part in first["loc"])
-        problem, found = "not an allowed value", first["input"]
-        raise InputError(problem, place=f"parameter {name}", found=found, allowed=_allowed(model, name)) from None
+        allowed, place = _allowed(model, name), f"parameter {name}"
+        raise InputError("not an allowed value", place=place, found=first["input"], allowed=allowed) from None
     if rows and isinstance(checked, StageParameters) and checked.experiments != ALL and not any_experiment:
         known = str(_assigned(rows[0][:1]).get("experiments") or ALL).split(",")
         strange = [] if known == [ALL] else [name for name in checked.names if name not in known]

@@ -28,7 +28,7 @@ def sessions_read(root: Path, settings: StageParameters, experiment: str) -> tup
     Of the bundled ones a disturbed one is read only where no other is complete (:func:`is_disturbed`).
     With the profile ``newest``: the newest complete session measured here, else the newest that comes with the
     project. Sessions are not pooled: what differs between them is no scatter of blocks. Others are read for their
-    agreement (``Evidence.others``).
+    agreement (``Evidence.other_sessions``).
     """
     newest = newest_session(root, experiment) if settings.newest else None
     if newest is None and (settings.bundled or settings.newest):
@@ -47,7 +47,7 @@ def newest_session(
     """Return the complete session of any profile, host and seed that was begun last; ``None``: there is none.
 
     Of those that come with the project, the newest undisturbed one (:func:`is_disturbed`) where there is one: the
-    others are compared with it, and listed (``Evidence.others``).
+    others are compared with it, and listed (``Evidence.other_sessions``).
 
     Args:
         bundled: of those that come with the project, not of those measured here.

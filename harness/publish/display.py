@@ -7,6 +7,8 @@ import base64
 import html
 from collections.abc import Sequence
 
+import pandas as pd
+
 #: A table in a notebook shows so many rows unasked.
 MOST_ROWS = 12
 
@@ -26,9 +28,7 @@ class Published:
         return self.text
 
     def _repr_html_(self) -> str:
-        if self._page is not None:
-            return self._page
-        return "".join(f"<p>{html.escape(line)}</p>" for line in self.text.splitlines())
+        return _paragraphs(self.text.splitlines()) if self._page is None else self._page
 
 
 def joined_pages(parts: Sequence[Published]) -> Published:
@@ -36,35 +36,20 @@ def joined_pages(parts: Sequence[Published]) -> Published:
     return Published("\n\n".join(map(repr, parts)), page="".join(part._repr_html_() for part in parts))
 
 
-def plain_table(heads: Sequence[str], body: Sequence[Sequence[str]]) -> str:
-    """Return a table as lines of text."""
-    return "\n".join(" | ".join(row) for row in [heads, *body])
-
-
-def table_page(
-    heads: Sequence[str],
-    body: Sequence[Sequence[str]],
-    caption: str,
-    notes: Sequence[str],
-    numeric: Sequence[bool],
-) -> str:
-    """Return a table with caption and notes, its rows beyond ``MOST_ROWS`` folded; ``numeric`` columns flush right."""
-
-    def line(row: Sequence[str], tag: str) -> str:
-        cells = (
-            f'<{tag} style="text-align:{"right" if right else "left"}">{html.escape(cell)}</{tag}>'
-            for cell, right in zip(row, numeric, strict=True)
-        )
-        return f"<tr>{''.join(cells)}</tr>"
-
-    rows = [line(row, "td") for row in body]
-    head = f"<caption>{html.escape(caption)}</caption>" if caption else ""
-    below = "".join(f"<p><small>{html.escape(note)}</small></p>" for note in notes)
-    first, rest = rows[:MOST_ROWS], rows[MOST_ROWS:]
-    if rest:
-        more = f"<table>{line(heads, 'th')}{''.join(rest)}</table>"
-        below = f"<details><summary>{len(rest)} more of {len(rows)} rows</summary>{more}</details>{below}"
-    return f"<table>{head}{line(heads, 'th')}{''.join(first)}</table>{below}"
+def shown_table(
+    heads: Sequence[str], body: Sequence[Sequence[str]], caption: str, notes: Sequence[str]
+) -> Published:
+    """Return a table with caption and notes, its rows beyond ``MOST_ROWS`` folded."""
+    frame = pd.DataFrame(body, columns=list(heads))
+    first, rest = (
+        part.to_html(index=False, border=0) for part in (frame[:MOST_ROWS], frame[MOST_ROWS:])
+    )
+    page = _paragraphs([caption] if caption else []) + first
+    if len(frame) > MOST_ROWS:
+        more = f"{len(frame) - MOST_ROWS} more of {len(frame)} rows"
+        page += f"<details><summary>{more}</summary>{rest}</details>"
+    text = "\n".join(" | ".join(row) for row in [heads, *body])
+    return Published(text, page=page + _paragraphs(notes))
 
 
 def figure_page(png: bytes, alt: str, caption: str, inches: float) -> str:
@@ -74,3 +59,7 @@ def figure_page(png: bytes, alt: str, caption: str, inches: float) -> str:
         f'<figure style="margin:0"><img style="width:{inches * 150:.0f}px;max-width:100%" alt="{html.escape(alt)}" '
         f'src="data:image/png;base64,{data}"><figcaption>{html.escape(caption)}</figcaption></figure>'
     )
+
+
+def _paragraphs(lines: Sequence[str]) -> str:
+    return "".join(f"<p>{html.escape(line)}</p>" for line in lines)

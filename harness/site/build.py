@@ -13,6 +13,8 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
+from nbconvert import HTMLExporter
+from nbformat.reader import NotJSONError
 
 from harness.errors import InputError
 from harness.report.html import page_style
@@ -76,9 +78,6 @@ def notebook_page(section: Section) -> str:
     Raises:
         InputError: it cannot be read.
     """
-    from nbconvert import HTMLExporter
-    from nbformat.reader import NotJSONError
-
     exporter = HTMLExporter(  # type: ignore[no-untyped-call]  # nbconvert has no types here
         template_name="basic", exclude_input_prompt=True, exclude_anchor_links=True
     )
