@@ -18,6 +18,7 @@ from harness.agent.platforms import usable_cpus
 from harness.errors import InputError
 from harness.evidence.parameters import StageParameters
 from harness.import_closure import behind, closure, imports
+from harness.publish.display import html_table
 
 FOLDER = Path("notebooks")
 #: Notebooks from this number on analyse; the ones before check, measure and tidy.
@@ -131,8 +132,7 @@ class StageTable:
             (_MARKS[row.state], row.name, row.state, row.why, _expected(row), duration(row.took_s))
             for row in self.rows.values()
         ]
-        table = pd.DataFrame(cells, columns=heads).to_html(index=False, border=0, justify="left")
-        return table + (f"<p>{html.escape(self.note)}</p>" if self.note else "")
+        return html_table(pd.DataFrame(cells, columns=heads)) + (f"<p>{html.escape(self.note)}</p>" if self.note else "")
 
     def lines(self) -> list[str]:
         """Return the table for a terminal, one line a stage."""

@@ -41,15 +41,19 @@ def shown_table(
 ) -> Published:
     """Return a table with caption and notes, its rows beyond ``MOST_ROWS`` folded."""
     frame = pd.DataFrame(body, columns=list(heads))
-    first, rest = (
-        part.to_html(index=False, border=0) for part in (frame[:MOST_ROWS], frame[MOST_ROWS:])
-    )
+    first, rest = map(html_table, (frame[:MOST_ROWS], frame[MOST_ROWS:]))
     page = _paragraphs([caption] if caption else []) + first
     if len(frame) > MOST_ROWS:
         more = f"{len(frame) - MOST_ROWS} more of {len(frame)} rows"
         page += f"<details><summary>{more}</summary>{rest}</details>"
     text = "\n".join(" | ".join(row) for row in [heads, *body])
     return Published(text, page=page + _paragraphs(notes))
+
+
+def html_table(frame: pd.DataFrame) -> str:
+    """Return a frame of texts as a table, no text cut off."""
+    with pd.option_context("display.max_colwidth", None):
+        return str(frame.to_html(index=False, border=0))
 
 
 def figure_page(png: bytes, alt: str, caption: str, inches: float) -> str:
