@@ -6,9 +6,9 @@ Versions are those that sessions recorded; libraries stand in the build files of
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 from pydantic import BaseModel
 
@@ -42,7 +42,7 @@ def setup_tables(settings: StageParameters, publisher: Publisher) -> Published:
         "setup.loads",
         {name: name.replace("_", "-") for name in ("experiment", "generator", "load", "warm_up", "blocks")},
         [line for evidence in opened for line in load_lines(evidence)],
-        caption="The load of each experiment. A loop is one request, or one walk through all requests of a flow; "
+        caption="The load of each experiment, by the names of its definition. A loop is one request, or one walk through all requests of a flow; "
         "arrivals are Poisson over 100 connections where nothing else is said. Warm-up: requests before the "
         "measurement.",
         right=("blocks",),
@@ -72,25 +72,10 @@ def setup_tables(settings: StageParameters, publisher: Publisher) -> Published:
 
 
 def setting_words(settings: BaseModel, *without: str) -> str:
-    """Return the settings that are not the default: ``users 100, loops 100, ramp up 1 s``; empty: all are."""
+    """Return the settings that are not the default, as definitions have them: ``users 100, ramp_up_s 1``; empty: all
+    are."""
     chosen = settings.model_dump(mode="json", exclude_defaults=True, exclude=set(without))
-    return _words(chosen)
-
-
-def _words(settings: Mapping[str, Any]) -> str:
-    return ", ".join(_setting(name.replace("_", " "), value) for name, value in settings.items())
-
-
-def _setting(name: str, value: Any) -> str:
-    if isinstance(value, bool):
-        return name if value else f"no {name}"
-    if isinstance(value, list):
-        parts = [f"({_words(part)})" if isinstance(part, dict) else str(part) for part in value]
-        return f"{name} {' '.join(parts)}"
-    number = f"{value:,.10g}" if isinstance(value, int | float) else str(value)
-    if name.endswith(" per s"):
-        return f"{name.removesuffix(' per s')} {number}/s"
-    return f"{name.removesuffix(' s')} {number} s" if name.endswith(" s") else f"{name} {number}"
+    return ", ".join(f"{name} {value if isinstance(value, str) else json.dumps(value)}" for name, value in chosen.items())
 
 
 def load_lines(evidence: Evidence) -> Lines:
