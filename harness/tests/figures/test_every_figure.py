@@ -13,11 +13,8 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 import pytest
-from matplotlib.artist import Artist
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 from harness.figures.style import COLUMN_INCHES, PAGE_INCHES, save
@@ -144,30 +141,14 @@ def lightness(colour: object) -> float:
     return float(np.dot(to_rgb(colour), (0.299, 0.587, 0.114)))  # type: ignore[arg-type]  # any colour that matplotlib takes
 
 
-def shape_of(artist: Artist) -> tuple[object, ...]:
-    """What tells a series apart without its colour."""
-    if isinstance(artist, Line2D):
-        marker = artist.get_marker()
-        filled = marker not in ("None", "") and to_hex(artist.get_markerfacecolor()) != "#ffffff"
-        return ("line", str(marker), str(artist.get_linestyle()), filled, artist.get_linewidth())
-    assert isinstance(artist, Rectangle)
-    return ("bar", artist.get_hatch())
-
-
-def colour_of(artist: Artist) -> object:
-    if isinstance(artist, Line2D):
-        has_line = artist.get_linestyle() not in ("None", "")
-        return artist.get_color() if has_line else artist.get_markeredgecolor()
-    assert isinstance(artist, Rectangle)
-    return artist.get_facecolor()
-
-
 def test_series_of_one_shape_stay_apart_in_grey(figure: Figure) -> None:
     for axes in figure.axes:
-        bars = [one for one in axes.patches if isinstance(one, Rectangle) and one.get_alpha() is None]
         by_shape: dict[tuple[object, ...], set[str]] = {}
-        for artist in (*axes.lines, *bars):
-            by_shape.setdefault(shape_of(artist), set()).add(to_hex(colour_of(artist)))  # type: ignore[arg-type]  # as above
+        for line in axes.lines:
+            marker, style = str(line.get_marker()), str(line.get_linestyle())
+            filled = marker not in ("None", "") and to_hex(line.get_markerfacecolor()) != "#ffffff"
+            colour = line.get_color() if style not in ("None", "") else line.get_markeredgecolor()
+            by_shape.setdefault((marker, style, filled, line.get_linewidth()), set()).add(to_hex(colour))
         for shape, colours in by_shape.items():
             for one, other in combinations(sorted(colours), 2):
                 assert abs(lightness(one) - lightness(other)) > LIGHTNESS_APART, (shape, one, other)
