@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from harness.cli import completion
-from harness.errors import InputError
 from harness.project import find_root
 
 
@@ -21,7 +20,10 @@ def passport_command(
         ),
     ] = "quick",
     last: Annotated[bool, typer.Option("--last", help="print the newest passport; measure nothing")] = False,
-    duet: Annotated[bool, typer.Option("--duet", hidden=True)] = False,
+    duet: Annotated[
+        bool,
+        typer.Option("--duet", help="also measure the pairs side by side, and tell which design is better"),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Run a self-test: which ratios can sessions on this machine tell from 1?
@@ -33,13 +35,16 @@ def passport_command(
     The session is kept (data/raw/passport) and compared with earlier ones of the
     same machine: has it become noisier?
 
+    With --duet the same pairs run side by side as well, a minute more. From both
+    follows how wide the intervals of half an hour would be by each design, and
+    whether a duet gains anything here.
+
     \b
     Examples:
         rematch passport
+        rematch passport --duet
         rematch passport --last --json
     """
     from harness.cli.passport_text import show
 
-    if duet:
-        raise InputError("is gone", place="--duet", allowed="rematch measure passport-duet")
-    show(find_root(), profile, last=last, as_json=as_json)
+    show(find_root(), profile, last=last, duet=duet, as_json=as_json)

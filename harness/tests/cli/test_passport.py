@@ -11,7 +11,15 @@ import pytest
 
 from harness.analysis.tables.tidy import tidy
 from harness.evidence import Evidence
-from harness.evidence.passport import EXPERIMENT, Passport, changes, passport_of
+from harness.evidence.passport import (
+    DUET,
+    EXPERIMENT,
+    Passport,
+    changes,
+    compare_designs,
+    half_width,
+    passport_of,
+)
 from harness.store import Store
 from harness.tests.support.available import only_when_long
 from harness.tests.support.command import run_here
@@ -129,3 +137,35 @@ def test_a_real_passport_is_measured_and_kept(tmp_path: Path) -> None:
         assert code == 0, err
     assert "spread now over then" in out
     assert len(Store(root).sessions(EXPERIMENT)) == 2
+
+
+def test_a_pilot_says_which_design_tells_more_in_the_same_minutes(tmp_path: Path) -> None:
+    project = make_project(tmp_path, experiments=(EXPERIMENT, DUET))
+    make_session(project, DUET, "quick", 2)
+    code, out, err = run_here(project, "passport", "--last", "--duet")
+    assert code == 0, err
+    assert "side by side: throughput" in out, "pilots are compared with earlier ones, too"
+    assert "alternating" in out and ("gains nothing" in out or 'design = "duet"' in out)
+    assert max(len(line) for line in out.splitlines()) <= 80
+    code, out, err = run_here(project, "passport", "--last", "--duet", "--json")
+    assert code == 0, err
+    assert all(isinstance(one["changed"], bool) for one in json.loads(out)["duet_changes"])
+    said = json.loads(out)["designs"]
+    assert said["recommended"] in ("duet", "alternating")
+    assert {one["metric"] for one in said["lines"]} >= {"throughput", "cpu"}
+
+
+def test_a_duet_is_recommended_where_it_is_shown_to_be_narrower_and_not_elsewhere(passport: Passport) -> None:
+    def recommended(factor: float) -> tuple[str, str]:
+        found = compare_designs(
+            with_spread(passport, 1.0, at_s=1.0), with_spread(passport, factor, at_s=2.0),
+            alternating_block_s=8.0, duet_block_s=4.0,
+        )  # fmt: skip
+        assert (found.n_alternating, found.n_duet) == (225, 450)
+        return found.recommended, found.lines[0].narrower
+
+    assert recommended(0.2) == ("duet", "duet")
+    assert recommended(1.3) == ("alternating", "not shown")
+    assert recommended(8.0) == ("alternating", "alternating")
+    sizes = [half_width(0.1, n) or 0.0 for n in (5, 10, 50)]
+    assert sizes == sorted(sizes, reverse=True) and half_width(None, 5) is None
