@@ -95,7 +95,7 @@ def write_package(
         })  # fmt: skip
         newest = max(session.events()[-1]["at_epoch_s"] for _, session in sessions)
         files = [name for name in _files(folder) if name not in (CRATE, CHECKSUMS)]
-        _json(folder / CRATE, crate(folder, files, columns(), newest))
+        _json(folder / CRATE, crate(folder, files, newest))
         lines = [f"{file_sha256(folder / name)}  {name}\n" for name in _files(folder) if name != CHECKSUMS]
         (folder / CHECKSUMS).write_text("".join(lines), "utf-8")
     except OSError as error:
@@ -200,21 +200,18 @@ def _field(column: Column) -> dict[str, Any]:
     return about | unit | {"constraints": rules}
 
 
-def crate(
-    folder: Path, files: Iterable[str], every: Iterable[Column], newest_epoch_s: float
-) -> dict[str, Any]:
-    """Return the RO-Crate of a folder's files. ``newest_epoch_s``: when the newest session ended."""
+def crate(folder: Path, files: Iterable[str], newest_epoch_s: float) -> dict[str, Any]:
+    """Return the RO-Crate of a folder's files; their columns stand in the schema. ``newest_epoch_s``: when the newest
+    session ended."""
     day = datetime.datetime.fromtimestamp(newest_epoch_s, datetime.UTC).date().isoformat()
-    names = list(files)
-    measured = [
+    parts = [
         {
-            "@id": f"#column-{column.name}", "@type": "PropertyValue", "name": column.name,
-            "description": column.meaning,
-            **({"unitText": column.unit} if column.unit else {}),
+            "@id": name, "@type": "File", "name": path.name, "sha256": file_sha256(path),
+            "encodingFormat": _FORMATS.get(path.suffix, "text/plain"), "contentSize": str(path.stat().st_size),
         }
-        for column in every
+        for name, path in ((name, folder / name) for name in files)
     ]  # fmt: skip
-    entities: list[dict[str, Any]] = [
+    about = [
         {
             "@id": CRATE, "@type": "CreativeWork", "about": {"@id": "./"},
             "conformsTo": {"@id": "https://w3id.org/ro/crate/1.1"},
@@ -222,8 +219,7 @@ def crate(
         {
             "@id": "./", "@type": "Dataset", "name": TITLE, "description": DESCRIPTION, "datePublished": day,
             "license": {"@id": LICENCE}, "author": {"@id": "#authors"},
-            "hasPart": [{"@id": name} for name in names],
-            "variableMeasured": [{"@id": column["@id"]} for column in measured],
+            "hasPart": [{"@id": part["@id"]} for part in parts],
         },
         {"@id": "#authors", "@type": "Organization", "name": "The Rematch authors"},
         {
@@ -231,13 +227,4 @@ def crate(
             "description": "Creative Commons Attribution 4.0 International",
         },
     ]  # fmt: skip
-    for name in names:
-        path = folder / name
-        entities.append(
-            {
-                "@id": name, "@type": "File", "name": path.name,
-                "encodingFormat": _FORMATS.get(path.suffix, "text/plain"),
-                "contentSize": str(path.stat().st_size), "sha256": file_sha256(path),
-            }
-        )  # fmt: skip
-    return {"@context": "https://w3id.org/ro/crate/1.1/context", "@graph": [*entities, *measured]}
+    return {"@context": "https://w3id.org/ro/crate/1.1/context", "@graph": [*about, *parts]}
