@@ -134,7 +134,9 @@ kick-tires:
 arxiv:
 	@$(SETUP) --for paper --profile sample --brief
 	@test -s paper/generated/values.tex || $(MAKE) --no-print-directory paper PROFILE=sample
-	@$(VENV)/rematch paper --bundle
+	@$(VENV)/rematch paper
+	@mkdir -p results
+	@sh setup/arxiv.sh paper results/arxiv.tar.gz
 
 diff:
 	@test -n "$(REV)" || { echo "make diff: name the commit to compare with: make diff REV=COMMIT" >&2; exit 2; }

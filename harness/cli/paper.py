@@ -21,31 +21,28 @@ def paper_command(
     copy: Annotated[
         bool, typer.Option("--copy", help="copy the built PDF to docs/, where README.md links it")
     ] = False,
-    bundle: Annotated[
-        bool, typer.Option("--bundle", help="also write the sources as one archive, and build them alone")
-    ] = False,
+    bundle: Annotated[bool, typer.Option("--bundle", hidden=True)] = False,
     diff: Annotated[str | None, typer.Option("--diff", hidden=True)] = None,
 ) -> None:
     """Build paper/main.pdf from paper/ and the numbers, tables and figures of the notebooks.
 
     Measuring and analysing come first, with `make paper`.
-    The archive of --bundle is for preprint servers: it is unpacked into an
-    empty folder and built there by pdflatex alone.
 
     \b
     Examples:
         rematch paper
         rematch paper --readme
-        rematch paper --bundle
     """
     from harness.publish.build import build_paper, copy_pdf
     from harness.publish.readme import write_readme
 
     root = find_root()
+    if bundle:
+        raise InputError("is gone", place="--bundle", allowed="make arxiv")
     if diff is not None:
         raise InputError("is gone", place="--diff", allowed=f"git diff --word-diff {diff} -- paper")
-    if sum((readme, artifact, copy, bundle)) > 1:
-        raise InputError("one at a time", place="options", allowed="--readme, --artifact, --copy or --bundle")
+    if sum((readme, artifact, copy)) > 1:
+        raise InputError("one at a time", place="options", allowed="--readme, --artifact or --copy")
     if readme:
         print(f"the numbers: {os.path.relpath(write_readme(root))}")
     elif artifact:
@@ -54,17 +51,5 @@ def paper_command(
         print(f"the tables: {os.path.relpath(write_page(root))}")
     elif copy:
         print(f"the copy: {os.path.relpath(copy_pdf(root))}")
-    elif bundle:
-        _bundle(root)
     else:
         print(f"the paper: {os.path.relpath(build_paper(root))}")
-
-
-def _bundle(root: Path) -> None:
-    from harness.publish.source_bundle import make_bundle
-
-    proof = make_bundle(root)
-    n_bytes = proof.bundle.stat().st_size
-    print(f"the bundle: {os.path.relpath(proof.bundle)}, {proof.n_files} files, {n_bytes:,} bytes")
-    same = "the same bytes as paper/main.pdf" if proof.same_bytes else "other bytes than paper/main.pdf"
-    print(f"built in an empty folder by pdflatex alone: {proof.n_pages} pages, {same}")
