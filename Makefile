@@ -121,7 +121,10 @@ workshop-check:
 
 workshop-notebooks:
 	@$(SETUP) --for workshop --brief
-	@$(VENV)/python -m harness.questions.workshop write
+	@$(VENV)/jupyter nbconvert --to notebook --output-dir notebooks/workshop --ClearOutputPreprocessor.enabled=True \
+		--TagRemovePreprocessor.enabled=True \
+		$(foreach tag,solution teacher slide,--TagRemovePreprocessor.remove_cell_tags=$(tag)) \
+		--log-level WARN docs/workshop/*.ipynb
 
 slides:
 	@$(SETUP) --for workshop --brief
