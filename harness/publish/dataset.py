@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import datetime
 import json
-import os
 import shutil
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -117,10 +116,7 @@ def _refuse_other(folder: Path) -> None:
 
 def _copy(path: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        os.link(path, target)  # a clone and its package are on one disk as a rule; the archives never change
-    except OSError:
-        shutil.copyfile(path, target)
+    shutil.copyfile(path, target)
 
 
 def _copy_rows(root: Path, folder: Path) -> None:

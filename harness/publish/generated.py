@@ -112,11 +112,6 @@ def clear(root: Path, notebook: str) -> None:
         path.unlink(missing_ok=True)
 
 
-def rows_file(generated: Path, notebook: str, question: str) -> Path:
-    """Return the file of the rows of a notebook's question; most notebooks have one."""
-    return generated / "rows" / f"{notebook}.{question}.parquet"
-
-
 def read_values(root: Path) -> dict[str, dict[str, Any]]:
     """Return every published value by key; empty when nothing was published."""
     return {key: entry for part in contributions(root / GENERATED) for key, entry in part["values"].items()}

@@ -69,7 +69,7 @@ class Publisher:
         """
         self.values(entries)
         if self._publish:
-            path = generated.rows_file(self._generated, self.notebook, question)
+            path = self._generated / "rows" / f"{self.notebook}.{question}.parquet"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(table)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of how each experiment was set up: load, processors and memory, versions, flags.
+"""Tables of how each experiment was set up: load, processors and memory, flags; and the versions of its tools.
 
-Versions are those that sessions recorded; libraries stand in the build files of the services.
+Libraries stand in the build files of the services.
 """
 
 from __future__ import annotations
@@ -24,18 +24,14 @@ from harness.publish.display import Published, joined_pages
 from harness.publish.publisher import Publisher
 from harness.store import SessionFolder
 
-#: How the tools write their own names.
-_TITLES: dict[str, str] = {
-    "go": "Go", "jdk": "JDK", "native-image": "native-image", "postgres": "PostgreSQL", "maven": "Maven",
-    **{tool.name: tool.title for tool in LOAD_TOOLS}, "python": "Python",
-}  # fmt: skip
-_GENERATORS = {tool.name for tool in LOAD_TOOLS}
+#: How the generators write their own names.
+_TITLES = {tool.name: tool.title for tool in LOAD_TOOLS}
 
 Lines = list[Mapping[str, Cell]]
 
 
 def setup_tables(settings: StageParameters, publisher: Publisher) -> Published:
-    """Publish the tables ``setup.{loads,runtimes,versions}``, from plans and records."""
+    """Publish the tables ``setup.{loads,runtimes}``, from plans and records."""
     root = publisher.root
     opened = [open_evidence(settings, name, root=root) for name in measured_experiments(root, settings)]
     loads = publisher.table(
@@ -58,17 +54,7 @@ def setup_tables(settings: StageParameters, publisher: Publisher) -> Published:
         right=("cpus",),
         widths={"java": 0.36, "go": 0.2, "coding": 0.12},
     )  # fmt: skip
-    sessions = [session for evidence in opened for session in evidence.sessions]
-    versions = publisher.table(
-        "setup.versions",
-        {"part": "part", "version": "version"},
-        [
-            {"part": _TITLES[tool], "version": ", ".join(versions)}
-            for tool, versions in tool_versions(sessions, used_only=True).items()
-        ],
-        caption="Versions of tools and runtimes, as sessions recorded them.",
-    )
-    return joined_pages((loads, runtimes, versions))
+    return joined_pages((loads, runtimes))
 
 
 def setting_words(settings: BaseModel, *without: str) -> str:
@@ -152,12 +138,8 @@ def _configurations(evidence: Evidence) -> list[Configuration]:
     return sorted(cells.values(), key=lambda cell: rank.get(cell.variant_name, len(rank)))
 
 
-def tool_versions(sessions: Iterable[SessionFolder], *, used_only: bool = False) -> dict[str, list[str]]:
-    """Return tool -> its versions, each once; generators as the trials recorded the one that they ran.
-
-    Args:
-        used_only: without load generators that were installed and offered no load.
-    """
+def tool_versions(sessions: Iterable[SessionFolder]) -> dict[str, list[str]]:
+    """Return tool -> its versions, each once; generators as the trials recorded the one that they ran."""
     versions: dict[str, dict[str, None]] = {}
     for session in sessions:
         provenance = session.header.provenance
@@ -165,11 +147,10 @@ def tool_versions(sessions: Iterable[SessionFolder], *, used_only: bool = False)
         recorded = {"locust": provenance.python_packages.get("locust", ""), **provenance.tools}
         used = [record.generator for record in first.values() if record.generator is not None]
         recorded |= {generator.name: generator.version for generator in used if generator.version}
-        idle = _GENERATORS - set(first) if used_only else ()
         for tool, version in recorded.items():
-            if tool in _TITLES and tool not in idle and version.strip():
+            if version.strip():
                 versions.setdefault(tool, {})[version.strip()] = None
-    return {tool: list(versions[tool]) for tool in _TITLES if tool in versions}
+    return {tool: list(numbers) for tool, numbers in versions.items()}
 
 
 def _first_trials(
