@@ -159,7 +159,7 @@ TRUTHS = {
     "1.2": Truth({"A": "open", "B": "closed"}, closed={"A": "closed"}),
     "1.3": Truth(True),
 }
-REPLIED = {
+REPLIED: dict[str, dict[str, object]] = {
     "1.1": {"right": "It is {so}.", "within": 0.01, "half": "Half of it."},
     "1.2": {"right": "So it is.", "closed": "Who waits in A?"},
     "1.3": {"right": "It is."},
