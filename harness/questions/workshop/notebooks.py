@@ -80,10 +80,10 @@ def workshop_code(root: Path) -> str:
 
 
 def _parts(root: Path) -> Iterator[str]:
-    books = read_books(root / STUDENTS)
-    for book in books.values():
+    books = [for_students(book) for book in read_books(root / TEACHER).values()]
+    for book in books:
         yield from map(text_of, book["cells"])
-    for name in sorted({name for book in books.values() for name in experiments_of(book)}):
+    for name in sorted({name for book in books for name in experiments_of(book)}):
         with redirect_stdout(io.StringIO()):
             evidence = open_evidence(StageParameters(profile="sample", experiments=name), name, root=root)
         yield from (Archive(archive_of(session.folder)).sha256 for session in evidence.sessions)
