@@ -26,7 +26,7 @@ from harness.publish.build import (
     explain,
     keys_on,
 )
-from harness.publish.generated import GENERATED, clear, contributions, in_order, paper_sources, read_values
+from harness.publish.generated import GENERATED, contributions, in_order, paper_sources, read_values
 from harness.rows.schema import slug
 from harness.store import Store
 from harness.tests.support.available import needs, only_when_long
@@ -229,12 +229,6 @@ def test_a_mistake_in_the_source_is_one_line_with_file_and_place(project: Path, 
     question.write_text("\\section{Q}\n\\undefinedmacro\n")
     with pytest.raises(PaperFailed, match=r"paper/text/introduction\.tex:2: Undefined control sequence"):
         build_paper(root)
-
-
-def test_without_the_start_up_notebook_the_rest_still_builds(project: Path, tmp_path: Path) -> None:
-    root = copy_of(project, tmp_path)
-    clear(root, "31-startup")
-    assert build_paper(root).stat().st_size > 0
 
 
 @pytest.mark.parametrize(
