@@ -18,15 +18,15 @@ from nbformat.reader import NotJSONError
 
 from harness.errors import InputError
 from harness.report.html import page_style
-from harness.site.page import FIGURES, INDEX, NOTEBOOKS, NUMBERS, TRIALS, Pages
-from harness.site.published import Section, read_ledger, read_published, svg_of, trial_frame, trial_sets
+from harness.site.page import INDEX, NOTEBOOKS, NUMBERS, TRIALS, Pages
+from harness.site.published import Section, read_ledger, read_published, trial_frame, trial_sets
 
 _TEMPLATES = Path(__file__).with_name("templates")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Built:
-    """What was written. ``beside``: keys of figures that found no room in the page and are files next to it."""
+    """What was written."""
 
     page: Path
     n_bytes: int
@@ -34,7 +34,6 @@ class Built:
     n_figures: int
     n_trials: int
     n_notebooks: int
-    beside: tuple[str, ...]
 
 
 def build_site(root: Path, folder: Path) -> Built:
@@ -47,12 +46,9 @@ def build_site(root: Path, folder: Path) -> Built:
     trials = trial_frame(root, {key for trials in trial_sets(sections, ledger) for key in trials})
     pages = Pages(root, sections, ledger, trials)
     text = pages.index()
-    for old in (NOTEBOOKS, FIGURES):
-        shutil.rmtree(folder / old, ignore_errors=True)
+    shutil.rmtree(folder / NOTEBOOKS, ignore_errors=True)
     executed = {section.notebook: section for section in sections if section.executed is not None}
-    figures = {key: figure for section in sections for key, figure in section.figures.items()}
     files = {f"{NOTEBOOKS}/{name}.html": notebook_page(section) for name, section in executed.items()}
-    files |= {name: svg_of(root, key, figures[key]).read_text("utf-8") for key, name in pages.beside.items()}
     files |= {NUMBERS: pages.numbers(), TRIALS: pages.lists(), INDEX: text}
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
@@ -65,10 +61,9 @@ def build_site(root: Path, folder: Path) -> Built:
         page=folder / INDEX,
         n_bytes=len(text.encode("utf-8")),
         n_numbers=sum(len(section.values) for section in sections),
-        n_figures=len(figures),
+        n_figures=len(pages.drawn),
         n_trials=len(trials),
         n_notebooks=len(executed),
-        beside=tuple(pages.beside),
     )
 
 

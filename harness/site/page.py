@@ -37,9 +37,7 @@ from harness.site.svg import inline_svg
 #: The title of the page.
 QUESTION = "Are Java microservices as fast as Go ones, and what do they cost?"
 INDEX, NUMBERS, TRIALS = "index.html", "numbers.html", "trials.html"
-NOTEBOOKS, FIGURES = "notebooks", "figures"
-#: Drawings in the page, in bytes; the largest of those that answer to no pointer are files beside it.
-ROOM_BYTES = 2_200_000
+NOTEBOOKS = "notebooks"
 _TEMPLATES = Path(__file__).with_name("templates")
 #: Facts on the first screen, where they were published: what they are of -> keys.
 _FACTS = {
@@ -63,7 +61,7 @@ def claims_of(ledger: Sequence[Entry]) -> list[dict[str, Any]]:
 class Pages:
     """What stands on the pages, and where they link to.
 
-    ``drawn``: key of a figure -> its drawing; ``beside``: key -> file of those that found no room.
+    ``drawn``: key of a figure -> its drawing; ``marks``: its named series.
 
     Raises:
         InputError: a figure that cannot be shown.
@@ -86,11 +84,6 @@ class Pages:
         }
         marks = {key: marks_of(root, figure) for key, figure in figures.items()}
         self.marks = {key: series for key, series in marks.items() if series is not None}
-        self.beside: dict[str, str] = {}
-        for key in sorted(figures.keys() - self.marks.keys(), key=lambda key: -len(self.drawn[key])):
-            if sum(map(len, self.drawn.values())) > ROOM_BYTES:
-                del self.drawn[key]
-                self.beside[key] = f"{FIGURES}/{svg_of(root, key, figures[key]).name}"
 
     def link(self, text: str, trials: tuple[str, ...]) -> Markup:
         """Return a number that leads to its trials; one that rests on none is text."""

@@ -37,7 +37,7 @@ def faults(page: Page) -> list[str]:
                 continue
             if target.startswith("#"):
                 found += [] if target[1:] in ids else [f"a link to {target}, which is not there"]
-            elif not (tag == "a" and re.fullmatch(r"(\.\./)?[\w./-]+\.(html(#[\w.-]+)?|svg)", target)):
+            elif not (tag == "a" and re.fullmatch(r"(\.\./)?[\w./-]+\.html(#[\w.-]+)?", target)):
                 found.append(f"{tag} {name} leads to {target}")
         if tag == "svg" and attributes.get("aria-hidden") != "true" and not attributes.get("aria-label"):
             found.append("a drawing without a text in its place")

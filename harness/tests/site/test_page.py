@@ -13,7 +13,6 @@ from harness.publish.generated import read_values
 from harness.questions import claims
 from harness.site import Built, build_site
 from harness.site.page import NUMBERS, TRIALS
-from harness.site.published import marks_of
 from harness.tests.site.page_structure import Page, faults
 from harness.tests.support.command import run_here
 from harness.tests.support.published_project import FINDING, HOSTILE, NOTEBOOK
@@ -131,20 +130,6 @@ def test_the_first_screen_has_answer_and_figure_and_a_section_its_tables_in_the_
     section = text.partition('id="q-31-startup"')[2].partition("</article>")[0]
     assert section.index(FINDING) < section.index('id="figure-startup.order"')
     assert re.findall(r'<table id="table-([^"]+)"', section) == ["startup.table", "startup.sizes"]
-
-
-def test_the_largest_figures_without_values_become_files_beside_a_page_without_room(
-    published_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("harness.site.page.ROOM_BYTES", 1000)
-    monkeypatch.setattr(
-        "harness.site.page.marks_of",
-        lambda root, figure: marks_of(root, figure) if "forest" in figure["file"] else None,
-    )
-    small = build_site(published_root, tmp_path / "site")
-    assert small.beside == ("startup.order",) and (tmp_path / "site/figures/startup-order.svg").is_file()
-    text = small.page.read_text("utf-8")
-    assert 'href="figures/startup-order.svg"' in text and text.count("<svg") == 1
 
 
 def test_a_page_of_nothing_is_refused_with_the_command_to_type(tmp_path: Path) -> None:
