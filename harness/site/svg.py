@@ -57,7 +57,6 @@ def inline_svg(path: Path, *, prefix: str, title: str) -> Markup:
     if root.tag != f"{_SVG}svg" or not points:
         raise InputError("not an SVG with a size", file=path, found=root.tag, allowed="what matplotlib writes")
     names: dict[str, str] = {}
-    styles: dict[str, str] = {}
 
     def named(own: str) -> str:
         return names.setdefault(own, f"{prefix}{len(names)}")
@@ -74,11 +73,6 @@ def inline_svg(path: Path, *, prefix: str, title: str) -> Markup:
                 element.set(key, named(value))
             elif key != "id" and not key.startswith("{"):
                 element.set(key, _value(key, _REFERENCE.sub(lambda match: named(match[0]), value)))
-        style = element.get("style", "")
-        if element.tag == "path":
-            styles[f"#{element.get('id')}"] = style
-        elif element.tag == "use" and styles.get(element.get("href", "")) == style:
-            element.attrib.pop("style", None)  # the shape has it
         for child in list(element):
             if child.tag in _ABOUT:
                 element.remove(child)
