@@ -23,15 +23,16 @@ ALL = "all"
 DEFAULT_SEED = 1
 _TRUTH_WORDS = frozenset(("true", "false", "none", "null", "yes", "no"))
 
-M = TypeVar("M", bound="Parameters")
+M = TypeVar("M", bound="StageParameters")
 
 
-class Parameters(Frozen):
-    """What every notebook takes: which measurement it is about."""
+class StageParameters(Frozen):
+    """What every notebook takes: which measurement it is about, and which experiments (joined by commas, or all)."""
 
     profile: Literal["auto", "smoke", "quick", "full", "sample", "newest"] = "quick"
     host: str = Field(default="local", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     seed: int = Field(default=DEFAULT_SEED, ge=0)
+    experiments: str = Field(default=ALL, pattern=r"^[A-Za-z0-9_-]+(\s*,\s*[A-Za-z0-9_-]+)*$")
 
     @field_validator("*", mode="before")
     @classmethod
@@ -50,12 +51,6 @@ class Parameters(Frozen):
         """The profile is ``newest``: of each experiment the newest complete session made here, else the sample."""
         return self.profile == "newest"
 
-
-class StageParameters(Parameters):
-    """Parameters of a notebook that works on one or several experiments (names joined by commas, or all)."""
-
-    experiments: str = Field(default=ALL, pattern=r"^[A-Za-z0-9_-]+(\s*,\s*[A-Za-z0-9_-]+)*$")
-
     @property
     def names(self) -> tuple[str, ...]:
         """The experiments as they are named; ``all`` among them stands for every one."""
@@ -71,9 +66,8 @@ class StageParameters(Parameters):
             return known
         for name in self.names:
             if name not in known:
-                raise InputError(
-                    "no such experiment", place="experiments", found=name, allowed=", ".join(known)
-                )
+                allowed = ", ".join(known)
+                raise InputError("no such experiment", place="experiments", found=name, allowed=allowed)
         return tuple(name for name in known if name in self.names)
 
 
@@ -110,7 +104,7 @@ def check_parameters(model: type[M], namespace: Mapping[str, Any], *, any_experi
         name = ".".join(str(part) for part in first["loc"])
         allowed, place = _allowed(model, name), f"parameter {name}"
         raise InputError("not an allowed value", place=place, found=first["input"], allowed=allowed) from None
-    if rows and isinstance(checked, StageParameters) and checked.experiments != ALL and not any_experiment:
+    if rows and checked.experiments != ALL and not any_experiment:
         known = str(_assigned(rows[0][:1]).get("experiments") or ALL).split(",")
         strange = [] if known == [ALL] else [name for name in checked.names if name not in known]
         if strange:
@@ -169,12 +163,11 @@ def _show_line(
     return line
 
 
-def _allowed(model: type[Parameters], name: str) -> str:
+def _allowed(model: type[StageParameters], name: str) -> str:
     words = {
         "profile": ", ".join(get_args(model.model_fields["profile"].annotation)),
         "host": "a name of hosts.toml, or local",
         "seed": "a whole number from 0 on",
         "experiments": "names of experiments joined by commas, or all",
-        "experiment": "the name of one experiment",
     }
     return words.get(name, str(model.model_fields[name].annotation))
