@@ -14,11 +14,11 @@ from harness.model import ClosedLoad, Flag, RuntimeSettings
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.publish.publisher import Publisher
-from harness.publish.session_facts import registrations
-from harness.publish.setup_tables import (
+from harness.publish.session_facts import (
     flag_counts,
     flags_table,
     load_lines,
+    registrations,
     runtime_line,
     setting_words,
     setup_tables,
