@@ -14,7 +14,6 @@ from harness.questions import claims
 from harness.site import Built, build_site
 from harness.site.page import NUMBERS, TRIALS
 from harness.tests.site.page_structure import Page, faults
-from harness.tests.support.command import run_here
 from harness.tests.support.published_project import FINDING, HOSTILE, NOTEBOOK
 
 #: WCAG 2.2, success criterion 1.4.3, for text of usual size.
@@ -85,6 +84,11 @@ def test_every_number_leads_to_its_trials(built: Built, published_root: Path) ->
             assert found == {_numbered(one) for one in entry["inputs"]}, key
             checked += 1
     assert checked > 2
+    parts = re.findall(r'<h2 id="s\d+">([^<]*)</h2>(.*?)(?=<h2 )', trials, re.DOTALL)
+    rows = {
+        f"{name}/{trial}" for name, part in parts for trial in re.findall(r'<th scope="row">([^<]*)</th>', part)
+    }
+    assert {trial for entry in values.values() for trial in entry["inputs"]} <= rows
     cells = re.search(
         r'<table id="table-startup.table">.*?</table>', built.page.read_text("utf-8"), re.DOTALL
     )
@@ -97,18 +101,6 @@ def _numbered(key: str) -> str:
     return f"{session}/{trial.partition('-')[0]}"
 
 
-def test_every_trial_has_its_row_below_its_session(built: Built, published_root: Path) -> None:
-    text = (built.page.parent / TRIALS).read_text("utf-8")
-    parts = re.findall(r'<h2 id="s\d+">([^<]*)</h2>(.*?)(?=<h2 )', text, re.DOTALL)
-    rows = {
-        f"{session}/{trial}"
-        for session, part in parts
-        for trial in re.findall(r'<th scope="row">([^<]*)</th>', part)
-    }
-    inputs = {trial for entry in read_values(published_root).values() for trial in entry["inputs"]}
-    assert inputs and inputs <= rows
-
-
 def test_the_claims_and_their_verdicts_are_those_of_the_ledger(page: Page, published_root: Path) -> None:
     sessions = claims.newest_sessions(published_root, claims.experiments(published_root), bundled_only=True)
     judged = claims.judge_all(sessions, root=published_root)
@@ -119,6 +111,7 @@ def test_the_claims_and_their_verdicts_are_those_of_the_ledger(page: Page, publi
 def test_the_same_results_give_the_same_page(built: Built, published_root: Path, tmp_path: Path) -> None:
     again = build_site(published_root, tmp_path / "site")
     assert again.page.read_bytes() == built.page.read_bytes()
+    assert (again.n_figures, again.n_notebooks) == (2, 1)
 
 
 def test_the_first_screen_has_answer_and_figure_and_a_section_its_tables_in_the_notebooks_order(
@@ -136,15 +129,6 @@ def test_a_page_of_nothing_is_refused_with_the_command_to_type(tmp_path: Path) -
     (tmp_path / "paper" / "generated").mkdir(parents=True)
     with pytest.raises(InputError, match="nothing has been published.*make site"):
         build_site(tmp_path, tmp_path / "site")
-
-
-def test_the_command_says_where_the_page_is_and_what_is_in_it(
-    published_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("harness.pipeline.execute.publish_bundled", lambda root, command: None)
-    code, out, err = run_here(published_root, "site", "--folder", str(tmp_path / "page"))
-    assert (code, err) == (0, "") and "index.html" in out and "2 figures, 1 notebook beside it" in out
-    assert (tmp_path / "page" / "index.html").stat().st_size <= 3_000_000
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
