@@ -122,7 +122,7 @@ def _coding_words(trials: pd.DataFrame) -> str:
 _DECADES: tuple[tuple[float, ...], ...] = (
     tuple(range(1, 10)), (1, 2, 3, 4, 5, 7), (1, 2, 3, 5), (1, 2, 5), (1, 3), (1,),
 )  # fmt: skip
-_FIRST = ((3.0, 0), (8.0, 1), (200.0, 3), (np.inf, 5))
+_FIRST = ((3.0, 0), (8.0, 1), (200.0, 3))
 #: Below this ratio of its ends an axis has the ticks of a linear one; with room for so many numbers it has them all.
 _NO_DECADE, _ROOMY = 3, 6
 #: With one number an axis has no scale; then it has the first and the last of these.
@@ -159,7 +159,7 @@ def _room(axes: Axes, high: float) -> float:
 
 def _steps(ratio: float, room: float) -> tuple[float, ...]:
     """What is written of each decade: the most of which nothing is written over its neighbour."""
-    first = next(place for below, place in _FIRST if ratio < below)
+    first = next((place for below, place in _FIRST if ratio < below), len(_DECADES) - 1)
     per_decade = room / max(float(np.log10(max(ratio, 1.0))), 1e-9)
     apart = ((steps, float(np.diff(np.log10([*steps, 10.0])).min())) for steps in _DECADES[first:])
     return next((steps for steps, distance in apart if per_decade * distance >= 1), (1,))
