@@ -1,52 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is loaded, compiled or opened for a trial is not kept when the next one begins."""
+"""A trial leaves neither the places of this machine in its files nor large blocks in memory."""
 
 from __future__ import annotations
 
-import ctypes
-import gc
 import platform
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from harness.hosts.local import LocalHost
 from harness.project import find_root
 from harness.provenance import name_places, without_paths
-from harness.sampling import tick_source_here
 
 ROOT = find_root(Path(__file__).parent)
-TRIALS = 8
 
 
-def libraries() -> int:
-    return sum(isinstance(one, ctypes.CDLL) for one in gc.get_objects())
-
-
-def test_the_sampling_library_is_loaded_once_for_all_trials(tmp_path: Path) -> None:
-    LocalHost().sampler(tmp_path / "samples.csv", tmp_path / "machine.csv", 20.0).stop()
-    before = libraries()
-    glancers = [tick_source_here()[0] for _ in range(TRIALS)]
-    for n in range(TRIALS):
-        LocalHost().sampler(tmp_path / f"samples-{n}.csv", tmp_path / f"machine-{n}.csv", 20.0).stop()
-    assert libraries() == before and len(glancers) == TRIALS
-
-
-def test_places_of_trials_are_named_without_a_pattern_for_each(tmp_path: Path) -> None:
-    re.purge()
-    for n in range(TRIALS):
-        trial = tmp_path / f"trial-{n}"
-        trial.mkdir()
-        (trial / "message.txt").write_text(f"{trial}/a and {trial}b and {trial}")
-        assert without_paths([f"{trial}/gc.log", f"-Xlog:{trial}:x", f"{trial}b"], places={"trial": trial}) == (
-            "{trial}/gc.log", "-Xlog:{trial}:x", f"{trial}b",
-        )  # fmt: skip
-        name_places(trial, places={"trial": trial})
-        assert (trial / "message.txt").read_text() == f"{{trial}}/a and {trial}b and {{trial}}"
-    assert len(vars(re)["_cache"]) < TRIALS
+def test_places_of_a_trial_are_named_in_its_words_and_its_files(tmp_path: Path) -> None:
+    (tmp_path / "message.txt").write_text(f"{tmp_path}/a and {tmp_path}b and {tmp_path}")
+    words = [f"{tmp_path}/gc.log", f"-Xlog:{tmp_path}:x", f"{tmp_path}b"]
+    assert without_paths(words, places={"trial": tmp_path}) == (
+        "{trial}/gc.log", "-Xlog:{trial}:x", f"{tmp_path}b",
+    )  # fmt: skip
+    name_places(tmp_path, places={"trial": tmp_path})
+    assert (tmp_path / "message.txt").read_text() == f"{{trial}}/a and {tmp_path}b and {{trial}}"
 
 
 @pytest.mark.parametrize(
