@@ -132,7 +132,8 @@ class StageTable:
             (_MARKS[row.state], row.name, row.state, row.why, _expected(row), duration(row.took_s))
             for row in self.rows.values()
         ]
-        return html_table(pd.DataFrame(cells, columns=heads)) + (f"<p>{html.escape(self.note)}</p>" if self.note else "")
+        note = f"<p>{html.escape(self.note)}</p>" if self.note else ""
+        return html_table(pd.DataFrame(cells, columns=heads)) + note
 
     def lines(self) -> list[str]:
         """Return the table for a terminal, one line a stage."""

@@ -102,10 +102,9 @@ def tables(root: Path) -> str:
         runs = {claim.again: commands.get(claim.again, _UNKNOWN)}
         if claim.measure is not None and claim.experiment is not None:
             runs[claim.measure] = sessions.get(claim.experiment, _UNKNOWN)
-        parts = (
-            [f"`{key}`" for key in claim.keys], [f"`{run}`" for run in runs], [", ".join(cost) for cost in runs.values()],
-        )  # fmt: skip
-        cells = [claim.claim, *map("<br>".join, parts), claim.tolerance, claim.may_change]
+        keys, names = ([f"`{text}`" for text in texts] for texts in (claim.keys, runs))
+        parts = map("<br>".join, (keys, names, map(", ".join, runs.values())))
+        cells = [claim.claim, *parts, claim.tolerance, claim.may_change]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines)
 

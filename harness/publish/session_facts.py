@@ -152,7 +152,8 @@ def setup_tables(settings: StageParameters, publisher: Publisher) -> Published:
         "setup.loads",
         {name: name.replace("_", "-") for name in ("experiment", "generator", "load", "warm_up", "blocks")},
         [line for evidence in opened for line in load_lines(evidence)],
-        caption="The load of each experiment, by the names of its definition. A loop is one request, or one walk through all requests of a flow; "
+        caption="The load of each experiment, by the names of its definition. A loop is one request, or one walk "
+        "through all requests of a flow; "
         "arrivals are Poisson over 100 connections where nothing else is said. Warm-up: requests before the "
         "measurement.",
         right=("blocks",),
@@ -175,7 +176,8 @@ def setting_words(settings: BaseModel, *without: str) -> str:
     """Return the settings that are not the default, as definitions have them: ``users 100, ramp_up_s 1``; empty: all
     are."""
     chosen = settings.model_dump(mode="json", exclude_defaults=True, exclude=set(without))
-    return ", ".join(f"{name} {value if isinstance(value, str) else json.dumps(value)}" for name, value in chosen.items())
+    texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in chosen.items()}
+    return ", ".join(f"{name} {text}" for name, text in texts.items())
 
 
 def load_lines(evidence: Evidence) -> Lines:

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m harness.questions.workshop slides|check``: write the slides, or say whether this computer is ready for the
-workshop."""
+"""``python -m harness.questions.workshop slides|check``: write the slides, or say whether this computer is ready."""
 
 from __future__ import annotations
 
