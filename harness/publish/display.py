@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a publishing call shows of itself in a notebook: a text, or a table or figure as a page."""
+"""The cells of a table as texts, and what a publishing call shows of itself in a notebook."""
 
 from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from harness.model import Estimate
+from harness.model.formatting import DASH, show
+
+Cell = Estimate | str | int | None
+Line = Mapping[str, Cell]
 #: A table in a notebook shows so many rows unasked.
 MOST_ROWS = 12
 
@@ -67,3 +72,64 @@ def figure_page(png: bytes, alt: str, caption: str, inches: float) -> str:
 
 def _paragraphs(lines: Sequence[str]) -> str:
     return "".join(f"<p>{html.escape(line)}</p>" for line in lines)
+
+
+def cell_texts(
+    columns: Mapping[str, str], rows: Sequence[Line]
+) -> tuple[list[str], list[list[str]], list[str]]:
+    """Return the heads of columns with their units, the rows, and the reasons to print below them.
+
+    A reason says why a cell is empty, or why a number has no interval.
+    """
+    heads, like = [], {}
+    for name, head in columns.items():
+        cells = [cell for row in rows if isinstance(cell := row.get(name), Estimate) and cell.value]
+        like[name] = _middle([abs(cell.value) for cell in cells if cell.value])
+        unit = show(cells[0], like=like[name]).unit if cells else ""
+        heads.append(f"{head} ({unit})" if unit else head)
+    reasons: dict[str, None] = {}
+    body = []
+    for row in rows:
+        texts = []
+        for name in columns:
+            cell = row.get(name)
+            if isinstance(cell, Estimate):
+                shown = show(cell, like=like[name])
+                texts.append(shown.bare)
+                if shown.reason:
+                    reasons[f"{DASH}: {shown.reason}."] = None
+                reasons |= {f"A number alone: {why}.": None for why in _alone(cell)}
+            else:
+                texts.append(DASH if cell is None else f"{cell:,}" if isinstance(cell, int) else cell)
+        body.append(texts)
+    return heads, body, list(reasons)
+
+
+def _alone(cell: Estimate) -> list[str]:
+    """Say why a number that should have an interval has none."""
+    if cell.value is None or cell.low is not None or cell.high is not None:
+        return []
+    return [warning for warning in cell.warnings if "no interval" in warning]
+
+
+def _middle(sizes: Sequence[float]) -> float | None:
+    """The magnitude in whose unit a column reads best: one small value must not make microseconds of seconds."""
+    return sorted(sizes)[(len(sizes) - 1) // 2] if sizes else None
+
+
+def inputs_of(rows: Sequence[Line]) -> list[str]:
+    """Return the trials behind all estimates of a table, sorted."""
+    cells = [cell for row in rows for cell in row.values()]
+    return sorted({key for cell in cells if isinstance(cell, Estimate) for key in cell.inputs})
+
+
+def estimates_of(rows: Sequence[Line], columns: Mapping[str, str]) -> list[dict[str, object]]:
+    """Return each printed estimate with a value: its ``row`` and ``column``, and the places of its trials (``inputs``)
+    in ``inputs_of``."""
+    place = {key: index for index, key in enumerate(inputs_of(rows))}
+    return [
+        {"row": number, "column": name, "inputs": [place[key] for key in cell.inputs]}
+        for number, row in enumerate(rows)
+        for name in columns
+        if isinstance(cell := row.get(name), Estimate) and cell.value is not None
+    ]

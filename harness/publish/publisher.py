@@ -20,8 +20,15 @@ from harness.model.formatting import NOT_MEASURED
 from harness.model.session import UNOFFICIAL, UNOFFICIAL_NOTE
 from harness.project import find_root
 from harness.publish import generated
-from harness.publish.cells import Cell, cell_texts, estimates_of, inputs_of
-from harness.publish.display import Published, figure_page, shown_table
+from harness.publish.display import (
+    Cell,
+    Published,
+    cell_texts,
+    estimates_of,
+    figure_page,
+    inputs_of,
+    shown_table,
+)
 from harness.publish.latex import render_table
 
 _KEY = re.compile(r"[a-z0-9]+([._-][a-z0-9]+)*")

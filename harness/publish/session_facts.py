@@ -28,8 +28,7 @@ from harness.model import LOAD_TOOLS, Configuration, TrialRecord
 from harness.model.digits import fixed, whole_percent
 from harness.model.session import coding_of
 from harness.project import find_root
-from harness.publish.cells import Cell
-from harness.publish.display import Published, joined_pages
+from harness.publish.display import Cell, Published, joined_pages
 from harness.publish.generated import fact_entry, read_values
 from harness.publish.publisher import Publisher
 from harness.store import SessionFolder

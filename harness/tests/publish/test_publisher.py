@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from harness.errors import InputError
 from harness.model import Estimate
 from harness.model.formatting import NOT_MEASURED, show
-from harness.publish.cells import cell_texts
+from harness.publish.display import cell_texts
 from harness.publish.generated import clear, read_values
 from harness.publish.latex import escape, render_table
 from harness.publish.publisher import Publisher
