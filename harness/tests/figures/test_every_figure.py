@@ -18,8 +18,7 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from harness.figures.style import COLUMN_INCHES, PAGE_INCHES, save
-from harness.figures.variant_style import variant_styles
+from harness.figures.style import COLUMN_INCHES, PAGE_INCHES, save, variant_styles
 from harness.rows import compare, dots, forest, latency_over_time, means, page
 from harness.rows.timeline import CAUSES
 from harness.tests.support.available import some_in_every_run

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.figures.style import canvas, describe, log_scale, stamp
-from harness.figures.variant_style import variant_styles
+from harness.figures.style import canvas, describe, log_scale, stamp, variant_styles
 from harness.tests.support.made_up_trials import made_up_trials
 
 
