@@ -150,7 +150,7 @@ def dataset_command(
             help="only this one; may be repeated; default: all", autocompletion=completion.experiments
         ),
     ] = None,
-    check: Annotated[bool, typer.Option("--check", help="check a package instead of writing one")] = False,
+    check: Annotated[bool, typer.Option("--check", hidden=True)] = False,
     dictionary: Annotated[
         bool, typer.Option("--dictionary", help="write docs/data-dictionary.md instead")
     ] = False,
@@ -159,21 +159,20 @@ def dataset_command(
 
     datapackage.json has types, units and constraints of every column,
     ro-crate-metadata.json describes each file, checksums.sha256 is for sha256sum -c.
-    The written package is checked. Exit status 1: something in it is wrong.
 
     \b
     Examples:
         rematch dataset
         rematch dataset /tmp/package --experiment strings-warm
-        rematch dataset /tmp/package --check
     """
     from harness.publish.dataset import FOLDER, write_package
-    from harness.publish.dataset_check import problems_of
     from harness.questions import claims
 
     root = find_root()
+    if check:
+        raise InputError("is gone", place="--check", allowed="sha256sum -c checksums.sha256 in the package")
     if dictionary:
-        if check or folder is not None:
+        if folder is not None:
             raise InputError("takes no folder", place="--dictionary", allowed="--dictionary alone")
         from harness.analysis.tables.schema import page
 
@@ -182,18 +181,9 @@ def dataset_command(
         print(f"the dictionary: {os.path.relpath(path)}")
         return
     target = root / FOLDER if folder is None else folder
-    if not check:
-        files = write_package(
-            root, target, experiment, ledger=None if experiment else claims.of_bundled(root)
-        )
-        size = sum((target / name).stat().st_size for name in files)
-        print(f"{os.path.relpath(target)}: {len(files)} files, {size / 1e6:.1f} MB")
-    problems = problems_of(target)
-    for problem in problems:
-        print(f"  {problem}")
-    print("checked: schema, metadata and checksums hold" if not problems else f"{len(problems)} problems")
-    if problems:
-        raise typer.Exit(1)
+    files = write_package(root, target, experiment, ledger=None if experiment else claims.of_bundled(root))
+    size = sum((target / name).stat().st_size for name in files)
+    print(f"{os.path.relpath(target)}: {len(files)} files, {size / 1e6:.1f} MB")
 
 
 def clean_command(
