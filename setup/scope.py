@@ -19,8 +19,8 @@ CHECKING = ("poppler",)
 #: Brought where a package is in reach, done without elsewhere: what uses it says so and goes on.
 WISHED = ("wrk", "cc")
 #: Built from source once: k6 in a minute or two (the clients' loads are its, and without it the rest is measured),
-#: glances (the sampler's ticks) and metronome (the load generator that never sleeps) in a second each.
-BUILT = ("k6", "glances", "metronome")
+#: metronome (the load generator that never sleeps) in a second.
+BUILT = ("k6", "metronome")
 #: sshd serves the tests of hosts over SSH, node runs the example service, chromium opens pages. Without
 #: them their tests say that they were not run, which is a failure in CI.
 WISHED_BY_TESTS = ("sshd", "node", "chromium")
@@ -61,7 +61,7 @@ def wishes(purpose: Purpose, profile: str, *, root: bool = False) -> tuple[str, 
     if purpose == "generators":
         return WISHED_GENERATORS
     if purpose == "kick-tires":
-        return (*WISHED, "glances")
+        return ("wrk",)
     if not set(MEASURING) <= set(needs(purpose, profile)):
         return ()
     for_tests = () if purpose == "paper" else WISHED_BY_TESTS

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from harness.agent.platforms import return_large_blocks
+from harness.agent.platforms import has_proc, return_large_blocks
 from harness.analysis.stats.verdicts import register
-from harness.errors import RematchError, StoreError
+from harness.errors import HostError, RematchError, StoreError
 from harness.launchers.base import SweepsLeft
 from harness.launchers.cgroup import sweep_groups
 from harness.model import (
@@ -64,10 +64,12 @@ def measure(
 
     Raises:
         Interrupted: a signal asked to stop; everything finished is kept.
+        HostError: this system is not Linux.
         OrphanError: something of an earlier session still runs.
         StoreError: data/raw cannot be written, or another session writes to the same folder.
         InputError: the session on disk is of another definition, plan or source.
     """
+    refuse_other_systems()
     store = Store(assembly.root)
     if new:
         prepared = with_free_seed(prepared, store)
@@ -97,6 +99,16 @@ def measure(
             if progress is not None:
                 progress.close()
     return folder
+
+
+def refuse_other_systems() -> None:
+    """Refuse to measure where processes cannot be read.
+
+    Raises:
+        HostError: the kernel does not show them as files.
+    """
+    if not has_proc():
+        raise HostError("this system has no /proc; measuring requires Linux")
 
 
 @dataclass

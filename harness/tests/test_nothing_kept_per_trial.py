@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import gc
 import inspect
 import os
 import platform
@@ -20,28 +18,13 @@ import pytest
 from harness.agent import __main__ as agent
 from harness.agent import process_tree
 from harness.agent.files import file_sha256
-from harness.hosts.local import LocalHost
 from harness.project import find_root
 from harness.provenance import name_places, without_paths
-from harness.sampling import tick_source_here
 from harness.session import measuring
 
 ROOT = find_root(Path(__file__).parent)
 TRIALS = 8
 MALLOC_KEEPS = 128 << 10
-
-
-def libraries() -> int:
-    return sum(isinstance(one, ctypes.CDLL) for one in gc.get_objects())
-
-
-def test_the_sampling_library_is_loaded_once_for_all_trials(tmp_path: Path) -> None:
-    LocalHost().sampler(tmp_path / "samples.csv", tmp_path / "machine.csv", 20.0).stop()
-    before = libraries()
-    glancers = [tick_source_here()[0] for _ in range(TRIALS)]
-    for n in range(TRIALS):
-        LocalHost().sampler(tmp_path / f"samples-{n}.csv", tmp_path / f"machine-{n}.csv", 20.0).stop()
-    assert libraries() == before and len(glancers) == TRIALS
 
 
 def test_places_of_trials_are_named_without_a_pattern_for_each(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_a_generator_in_go_is_built_into_the_tools_of_the_project_with_the_hashe
     assert not list((tmp_path / "project/.tools").glob("*.new"))
 
 
-def test_the_samplers_library_is_built_by_the_compiler_that_is_found_and_only_once(
+def test_the_load_generator_is_built_by_the_compiler_that_is_found_and_only_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = f'echo "$*" >> {tmp_path}/calls; while [ "$1" != -o ]; do shift; done; echo made > "$2"'
@@ -53,20 +53,20 @@ def test_the_samplers_library_is_built_by_the_compiler_that_is_found_and_only_on
     cc.write_text(f"#!/bin/sh\n{script}\n")
     (cc.parent / "mkdir").symlink_to("/bin/mkdir")
     place = machine_to_set_up(tmp_path, monkeypatch, str(cc.parent))
-    setup_main.bring((), ("cc", "glances"), place)
-    setup_main.bring((), ("cc", "glances"), place)
-    assert toolchains.find_tool("glances", place).path == toolchains.GLANCES.built(place.tools)
+    setup_main.bring((), ("cc", "metronome"), place)
+    setup_main.bring((), ("cc", "metronome"), place)
+    assert toolchains.find_tool("metronome", place).path == toolchains.METRONOME.built(place.tools)
     built = [line for line in (tmp_path / "calls").read_text().splitlines() if "-o" in line.split()]
     assert len(built) == 1
-    assert "-Werror" in built[0].split() and built[0].endswith(str(toolchains.GLANCES.source))
+    assert "-Werror" in built[0].split() and built[0].endswith(str(toolchains.METRONOME.source))
     assert not list(place.tools.glob("*.new"))
 
 
-def test_a_library_of_another_source_does_not_stand_for_this_one(tmp_path: Path) -> None:
+def test_a_program_of_another_source_does_not_stand_for_this_one(tmp_path: Path) -> None:
     place = around(tmp_path)
-    source = tmp_path / "glances.c"
-    source.write_bytes(toolchains.GLANCES.source.read_bytes() + b"// changed\n")
-    program(toolchains.GLANCES.built(place.tools, source))
-    assert toolchains.find_tool("glances", place).state == "missing"
-    program(toolchains.GLANCES.built(place.tools))
-    assert toolchains.find_tool("glances", place).usable
+    source = tmp_path / "metronome.c"
+    source.write_bytes(toolchains.METRONOME.source.read_bytes() + b"// changed\n")
+    program(toolchains.METRONOME.built(place.tools, source))
+    assert toolchains.find_tool("metronome", place).state == "missing"
+    program(toolchains.METRONOME.built(place.tools))
+    assert toolchains.find_tool("metronome", place).usable
