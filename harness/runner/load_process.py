@@ -19,8 +19,6 @@ from harness.model.endpoint import Endpoint
 from harness.runner.context import (
     LoadSlot,
     Notes,
-    TrialContext,
-    TrialSpec,
     open_folder,
     tidy_values,
     tidy_words,
@@ -59,21 +57,20 @@ class LoadProcess:
         """What samples call it; each begins as the first one's does."""
         return "generator" if self.number == 1 else f"generator-{self.number}"
 
-    def begin(self, sampler: Sampling, context: TrialContext, notes: Notes) -> None:
+    def begin(self, sampler: Sampling, notes: Notes) -> None:
         """Start it and have it sampled: by a sampler of its own where it is not on the service's host."""
-        host = self.place.host
+        context, host = notes.context, self.place.host
         self.running = running = host.spawn(
             Command(
                 argv=self.command.argv,
                 folder=self.remote,
                 environment=self.command.environment,
-                cpus=notes.placement.generator if notes.placement else None,
+                cpus=notes.generator_cpus,
                 stdout=Path(self.command.stdout),
                 stderr=Path(self.command.stderr),
             )
         )
-        if host.here:
-            context.ledger.note(pid=running.pid, role=f"load generator {self.record.name}")
+        context.note(host, pid=running.pid, role=f"load generator {self.record.name}")
         if context.load_apart:
             files = (self.remote / OWN_SAMPLES, self.remote / OWN_MACHINE)
             self.own_sampler = sampler = host.sampler(*files, context.sampling_hz)
@@ -87,13 +84,12 @@ class LoadProcess:
                 self.running.cpu_s()  # kept there: the account of a child that nobody waits for closes with it
         return self.exit_code is not None
 
-    def end(self, spec: TrialSpec, context: TrialContext) -> None:
+    def end(self, notes: Notes) -> None:
         """End it for certain, and keep how it ended."""
         if self.running is None:
             return
-        self.running.stop(grace_s=spec.limits.generator_stop_s)
-        if self.place.host.here:
-            context.ledger.forget(self.running.pid)
+        self.running.stop(grace_s=notes.spec.limits.generator_stop_s)
+        notes.context.forget(self.place.host, self.running.pid)
         if self.own_sampler is not None:
             self.own_sampler.stop()
         ended = {"exit_code": self.exit_code, "cpu_s": self.running.cpu_s()}
@@ -108,12 +104,7 @@ class LoadProcess:
 
 
 def make_load_processes(
-    load: Load,
-    generator: LoadGenerator,
-    endpoint: Endpoint,
-    spec: TrialSpec,
-    context: TrialContext,
-    notes: Notes,
+    load: Load, generator: LoadGenerator, endpoint: Endpoint, notes: Notes
 ) -> Iterator[LoadProcess]:
     """Yield the trial's generators, none started yet, each with its files in its folder.
 
@@ -123,7 +114,7 @@ def make_load_processes(
     Raises:
         UnsupportedLoad, MissingTool: the load cannot be divided, or a tool is not there.
     """
-    places = context.load_places
+    spec, places = notes.spec, notes.context.load_places
     profiles = shares(load.profile, load.processes * len(places))
     for number, share in enumerate(profiles, start=1):
         place, several = places[(number - 1) % len(places)], len(profiles) > 1
@@ -133,7 +124,7 @@ def make_load_processes(
         seed = seed_of(spec.seed, number, len(profiles))
         asked = LoadSpec(profile=share, requests=spec.requests, endpoint=endpoint, folder=remote, seed=seed)
         command = put_files(place, generator.command(asked), local, remote)
-        record = _record(generator, command, spec, notes)
+        record = _record(generator, command, notes)
         if several:
             folder = local.relative_to(spec.folder).as_posix()
             record = record.model_copy(update={"host": place.host.name, "folder": folder})
@@ -179,16 +170,16 @@ def in_words_of(place: LoadSlot, command: LoadCommand) -> LoadCommand:
     )
 
 
-def _record(generator: LoadGenerator, command: LoadCommand, spec: TrialSpec, notes: Notes) -> GeneratorRecord:
+def _record(generator: LoadGenerator, command: LoadCommand, notes: Notes) -> GeneratorRecord:
     return GeneratorRecord(
         name=generator.name,
-        version=spec.generator_version,
-        argv=tidy_words(command.argv, spec, notes),
-        environment=tidy_values(command.environment, spec, notes),
-        cpu_affinity=(notes.placement.generator if notes.placement else None) or (),
+        version=notes.spec.generator_version,
+        argv=tidy_words(command.argv, notes),
+        environment=tidy_values(command.environment, notes),
+        cpu_affinity=notes.generator_cpus or (),
         cpu_s=None,
         exit_code=None,
-        echo_achieved_per_s=spec.echo_achieved_per_s,
+        echo_achieved_per_s=notes.spec.echo_achieved_per_s,
         headroom_ratio=None,
     )
 

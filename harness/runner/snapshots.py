@@ -28,7 +28,7 @@ from harness.loadgen.base import LoadSpec
 from harness.model import Boundary, ClosedLoad
 from harness.model.endpoint import Endpoint
 from harness.model.trial import pod_metrics_file
-from harness.runner.context import Notes, TrialContext, TrialSpec
+from harness.runner.context import Notes
 from harness.runner.load_process import put_files
 
 BoundaryName = Literal["first-response", "before-load", "after-load", "idle"]
@@ -159,24 +159,21 @@ NAMES = (
 _NAMED = "syscalls:sys_enter_"
 
 
-def count_system_calls(
-    instance: Instance, spec: TrialSpec, context: TrialContext, notes: Notes
-) -> dict[str, JsonValue]:
+def count_system_calls(instance: Instance, notes: Notes) -> dict[str, JsonValue]:
     """Load the instance once more and return ``n_requests`` and ``calls``, name -> count with ``all`` first.
 
     Where this machine cannot count, ``unavailable`` has the reason in place of both.
     """
     try:
-        return _counted(instance, spec, context, notes)
+        return _counted(instance, notes)
     except (TrialFailure, HostError) as problem:
         return {"unavailable": problem.reason if isinstance(problem, TrialFailure) else str(problem)}
     finally:
-        shutil.rmtree(spec.folder / FOLDER, ignore_errors=True)
+        shutil.rmtree(notes.spec.folder / FOLDER, ignore_errors=True)
 
 
-def _counted(
-    instance: Instance, spec: TrialSpec, context: TrialContext, notes: Notes
-) -> dict[str, JsonValue]:
+def _counted(instance: Instance, notes: Notes) -> dict[str, JsonValue]:
+    spec, context = notes.spec, notes.context
     load, generator, place = spec.planned.configuration.load, spec.generator, context.load_places[0]
     if load is None or generator is None or not isinstance(load.profile, ClosedLoad):
         raise TrialFailure("failed", "only a closed loop is offered again to count calls")
@@ -196,8 +193,9 @@ def _counted(
     events = ",".join((ALL, *(_NAMED + name for name in NAMES)))
     counting = ("stat", "-x", ",", "-o", str(folder / COUNTS), "-e", events, "-p", str(instance.record.pid))
     argv = (unshare, "--mount", perf, *counting, "--", *command.argv)
-    cpus = notes.placement.generator if notes.placement else None
-    order = Command(argv=argv, folder=folder, environment=command.environment, cpus=cpus)
+    order = Command(
+        argv=argv, folder=folder, environment=command.environment, cpus=notes.generator_cpus
+    )
     done = place.host.run(order, timeout_s=LOAD_S + EXTRA_S)
     file = folder / COUNTS
     calls = counts_of(file.read_text("utf-8", "replace")) if file.is_file() else {}

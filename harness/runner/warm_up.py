@@ -39,7 +39,7 @@ from harness.model import (
 )
 from harness.model.endpoint import Endpoint
 from harness.model.warm_up import WarmClass, unsettled
-from harness.runner.context import LoadSlot, Notes, TrialContext, TrialSpec, open_folder, watch
+from harness.runner.context import LoadSlot, Notes, open_folder, watch
 from harness.runner.load_process import put_files
 from harness.runner.outcome import crash
 from harness.runner.snapshots import save_metrics
@@ -164,24 +164,21 @@ METRICS = "metrics.prom"
 EXTRA_S = 30.0
 
 
-def warm_up_in_windows(
-    instance: Instance, asked: WarmUpSpec, spec: TrialSpec, context: TrialContext, notes: Notes
-) -> None:
+def warm_up_in_windows(instance: Instance, asked: WarmUpSpec, notes: Notes) -> None:
     """Load the instance in windows until it is settled; ``notes.warm_up`` tells of every window, however it ends.
 
     Raises:
         TrialFailure: the service ended, or answered wrongly; the tool failed.
         MissingTool: the tool is not there.
     """
-    if spec.warm_up_generator is None:
+    generator, place = notes.spec.warm_up_generator, notes.context.load_places[0]
+    if generator is None:
         raise TrialFailure(Outcome.FAILED, "a warm-up in windows was planned without a load generator")
-    place = context.load_places[0]
-    local = spec.folder / FOLDER
+    local = notes.spec.folder / FOLDER
     local.mkdir()
     remote = open_folder(place.host, local, notes)
     windows = _Windows(
-        instance=instance, asked=asked, spec=spec, context=context, notes=notes,
-        generator=spec.warm_up_generator, place=place, local=local, remote=remote,
+        instance=instance, asked=asked, notes=notes, generator=generator, place=place, local=local, remote=remote
     )  # fmt: skip
     end: WarmClass = "ended"
     try:
@@ -203,8 +200,6 @@ class _Windows:
 
     instance: Instance
     asked: WarmUpSpec
-    spec: TrialSpec
-    context: TrialContext
     notes: Notes
     generator: LoadGenerator
     place: LoadSlot
@@ -220,7 +215,7 @@ class _Windows:
             start_s = time.monotonic() - began_s
             self._run(command)
             # As the edges of the load do: a path first taken there would make a warm JVM compile again for seconds.
-            save_metrics(self.context.host.reach(self.instance.endpoint), self.local / METRICS)
+            save_metrics(self.notes.context.host.reach(self.instance.endpoint), self.local / METRICS)
             after = self._reading()
             load = self.generator.read(self.local)
             self.seen.append(
@@ -241,7 +236,7 @@ class _Windows:
 
     def _ends(self, settled: bool, over: bool) -> bool:
         """Whether this was the last window. Two arms of a duet go on together until both are settled."""
-        duet = self.context.duet
+        duet = self.notes.context.duet
         if duet is None:
             return settled or over
         both_settled = duet.both_ready(settled)
@@ -251,23 +246,23 @@ class _Windows:
         """Its files lie in the folder afterwards, on the load's host."""
         asked = LoadSpec(
             profile=ClosedLoad(users=self.asked.users, duration_s=self.asked.window_s),
-            requests=self.spec.requests,
+            requests=self.notes.spec.requests,
             endpoint=self.instance.endpoint,
             folder=self.remote,
-            seed=self.spec.seed,
+            seed=self.notes.spec.seed,
         )
         return put_files(self.place, self.generator.command(asked), self.local, self.remote)
 
     def _run(self, command: LoadCommand) -> None:
-        host, placement = self.place.host, self.notes.placement
+        host = self.place.host
         outputs = [name for name in command.outputs if name not in command.files]
         for name in outputs:
             (self.local / name).unlink(missing_ok=True)
-        cpus = placement.generator if placement else None
+        cpus = self.notes.generator_cpus
         order = Command(argv=command.argv, folder=self.remote, environment=command.environment, cpus=cpus)
         done = host.run(order, timeout_s=self.asked.window_s + EXTRA_S)
         if (service_exit := self.instance.exited()) is not None:
-            raise crash(service_exit, "in its warm-up", self.notes.service_folder, self.context.host)
+            raise crash(service_exit, "in its warm-up", self.notes.service_folder, self.notes.context.host)
         if done.exit_code:
             output = (done.stderr or done.stdout).strip()[-300:]
             why = f"{self.generator.name} ended with {done.exit_code} in the warm-up: {output}"
@@ -276,7 +271,7 @@ class _Windows:
             host.get(self.remote / name, self.local / name)
 
     def _reading(self) -> ResourceReading:
-        return self.context.host.resources(watch(self.instance), pss=False)
+        return self.notes.context.host.resources(watch(self.instance), pss=False)
 
 
 def _difference(before: float | None, after: float | None) -> float | None:

@@ -35,13 +35,6 @@ def test_each_cpu_is_read_and_one_that_is_not_there_is_left_out() -> None:
     assert meter.stop() == read
 
 
-def test_nothing_is_read_where_threads_cannot_be_pinned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(os, "sched_setaffinity")
-    meter = CpuSpeedMeter((0,))
-    meter.start()
-    assert meter.stop() == []
-
-
 def test_work_that_takes_longer_is_a_longer_step(monkeypatch: pytest.MonkeyPatch) -> None:
     once = cpu_speed._calculate
 

@@ -101,14 +101,6 @@ def test_counters_of_the_machine_are_read_in_seconds(tmp_path: Path) -> None:
     assert reading.load_average_1m == 0.75
 
 
-def test_a_machine_that_tells_nothing_is_none_everywhere(tmp_path: Path) -> None:
-    reading = read_machine(tmp_path)
-    told = {
-        name: getattr(reading, name) for name in MachineReading.__dataclass_fields__ if name != "monotonic_s"
-    }
-    assert set(told.values()) == {None}
-
-
 def test_the_machine_tells_that_something_was_begun(tmp_path: Path) -> None:
     lay_out(tmp_path, proc__stat="cpu  1 2 3 4 5 6 7 8 9 0\nintr 1\nprocesses 17\nprocs_running 1\n")
     made_up, here = MachineReader(tmp_path), MachineReader()

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import socket
 import threading
 import time
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.agent.http_exchange import Connection, poll_first_answer, request_bytes
+from harness.agent.http_exchange import poll_first_answer, request_bytes
 from harness.agent.ports import CHOSEN_BY_SYSTEM, outside
 from harness.tests.support.patience import patient
 
@@ -35,17 +34,6 @@ def test_ports_are_those_that_the_system_does_not_choose(tmp_path: Path, text: s
     file.write_text(text, encoding="ascii")
     assert outside(file) == ports
     assert outside(tmp_path / "absent") == range(0)
-
-
-def test_a_connection_comes_from_outside_of_the_systems_range_and_not_twice_from_one_port() -> None:
-    low, high = map(int, CHOSEN_BY_SYSTEM.read_text("ascii").split())
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        here = At("127.0.0.1", server.getsockname()[1])
-        with contextlib.ExitStack() as stack:
-            for _ in range(8):
-                stack.enter_context(Connection(here, patient(5), from_outside=True)).open()
-            sources = {server.accept()[1][1] for _ in range(8)}
-    assert len(sources) == 8 and not any(low <= source <= high for source in sources)
 
 
 def test_a_service_in_a_cluster_is_waited_for_from_ports_that_no_load_uses() -> None:

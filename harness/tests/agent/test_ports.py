@@ -49,17 +49,6 @@ def test_a_port_that_another_process_was_given_is_not_given_again(
     assert ports.free_port() not in (leased_elsewhere, other)
 
 
-def test_the_lease_goes_with_the_process() -> None:
-    port = ports.free_port()
-    ports._leases.pop().close()
-    ended = subprocess.run(
-        [sys.executable, "-c", ANOTHER, str(port)], cwd=REPOSITORY, text=True, input="\n", capture_output=True,
-        check=True,
-    )  # fmt: skip
-    assert ended.stdout == "True\n"
-    assert ports.lease(port)
-
-
 def test_few_leases_are_kept() -> None:
     given = [ports.free_port() for _ in range(3 * ports.KEPT_LEASES)]
     assert len(ports._leases) <= ports.KEPT_LEASES

@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections import defaultdict
 
-import pytest
 
 from harness.tests.chaos.faults.stage import Stage, stage
 from harness.tests.chaos.watch import LIMITS, Growth, bytes_below, growth, held
@@ -61,23 +59,3 @@ def test_a_session_that_leaks_is_found() -> None:
     assert {what for what, judged in leaking.items() if judged == "grows"} >= LEAKED
     assert sound.keys() == LIMITS.keys()
     assert {what for what, judged in sound.items() if judged == "grows"} <= {"memory"}, "pools still fill"
-
-
-def noisy_series(slope: float, n: int = 4000) -> Series:
-    """Values that go up and down, each near the one before it."""
-    rng, off, made = random.Random(5), 0.0, []
-    for i in range(n):
-        off = 0.5 * off + rng.gauss(0, 3.0)
-        made.append((float(i), 100 + slope * i + off))
-    return made
-
-
-@pytest.mark.parametrize(
-    ("slope", "judged"),
-    [(0.0, "flat"), (0.001, "undecided"), (0.02, "grows"), (1.0, "grows"), (-0.02, "flat")],
-)
-def test_a_leak_is_told_from_noise(slope: float, judged: str) -> None:
-    seen = growth("descriptors", noisy_series(slope))
-    assert seen is not None and seen.judged == judged
-    assert seen.low <= seen.per_1000_trials <= seen.high
-    assert seen.per_1000_trials == pytest.approx(1000 * slope, abs=1)

@@ -7,10 +7,8 @@ import contextlib
 import dataclasses
 import os
 import signal
-import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -25,9 +23,7 @@ from harness.errors import InputError, UnsupportedLoad
 from harness.formats.row_files import LOCUST_SAMPLES
 from harness.hosts.local import LocalHost
 from harness.hosts.ssh.host import SshHost
-from harness.loadgen.base import LoadCommand, LoadGenerator, LoadSpec
 from harness.loadgen.parallel import merge_summaries, seed_of, shares
-from harness.loadgen.tools.locust import Locust
 from harness.model import ClosedLoad, LoadSummary, OpenLoad, Outcome, TrialRecord
 from harness.runner import Limits
 from harness.runner.context import LoadSlot
@@ -36,13 +32,10 @@ from harness.session.dry_run import commands_of
 from harness.session.host_roles import HostRoles
 from harness.session.wiring import stations
 from harness.store import SessionFolder
-from harness.tests.support.available import only_when_long
-from harness.tests.support.fakes import CLIENT, FakeLoadGenerator
+from harness.tests.support.fakes import CLIENT
 from harness.tests.support.instances import eventually
 from harness.tests.support.sessions import LIMITS, make_session_project, running_below, tiny_assembly
 from harness.tests.support.sshd import Sshd
-from harness.tests.support.tools_here import QuickJMeter
-from harness.toolchains import Surroundings, find_jdks, find_jmeter
 
 ROOT = Path(__file__).resolve().parents[3]
 USERS, LOOPS = 5, 20
@@ -67,20 +60,6 @@ processes = %d
 profile = { model = "closed", users = 5, loops = %d }
 """
 
-#: The same experiment with two tools: the first one's load is that of ``DEFINITION``.
-TOOLS = """
-[factors.tool]
-locust = { load = "few" }
-jmeter = { load = "others" }
-
-[profiles.smoke]"""
-OTHER_LOAD = """
-[profiles.smoke.loads.others]
-generator = "jmeter"
-processes = 2
-profile = { model = "closed", users = 5, loops = 20 }
-"""
-
 
 def project(
     folder: Path, *, generator: str = "locust", processes: int = 2, told: str = "", loops: int = LOOPS
@@ -93,10 +72,6 @@ def project(
 def measured(root: Path, assembly: Assembly | None = None, limits: Limits = LIMITS) -> SessionFolder:
     parts = assembly or tiny_assembly(root)
     return measure(parts, prepare(parts, "tiny", profile="smoke", host="local", seed=1), limits=limits)
-
-
-def with_generator(root: Path, name: str, generator: LoadGenerator) -> Assembly:
-    return dataclasses.replace(tiny_assembly(root), generators={name: lambda: generator})
 
 
 @given(users=st.integers(1, 500), n=st.integers(1, 64))
@@ -144,18 +119,6 @@ def test_counts_are_sums_and_the_time_is_from_the_first_start_to_the_last_end_on
     assert merged.achieved_per_s == pytest.approx(400 / 12)
     assert merged.latency_mean_s == pytest.approx((100 * 0.1 + 300 * 0.3) / 400)
     assert merged.latency_quantiles_s == {}
-
-
-def test_what_one_does_not_tell_is_not_told_of_all() -> None:
-    merged = merge_summaries(
-        [summary(100, None, 2.0, n_dropped=3), summary(100, 5.0, 4.0, bodies_checked=True)], [0.0, 0.0]
-    )
-    assert (merged.start_epoch_s, merged.duration_s, merged.n_dropped, merged.bodies_checked) == (
-        None,
-        4.0,
-        None,
-        None,
-    )
 
 
 def check(folder: SessionFolder, root: Path, n: int) -> TrialRecord:
@@ -233,53 +196,6 @@ def _kill_second(root: Path) -> None:
     pid = second()
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SecondFails(FakeLoadGenerator):
-    """One whose second engine ends with an error before it asks anything."""
-
-    def command(self, spec: LoadSpec) -> LoadCommand:
-        command = super().command(spec)
-        if spec.folder.name != "2":
-            return command
-        return command.model_copy(update={"argv": (sys.executable, "-c", "raise SystemExit(3)")})
-
-
-def test_one_that_ends_with_an_error_fails_the_trial_with_its_exit_code(tmp_path: Path) -> None:
-    root = project(tmp_path)
-    for record in measured(root, with_generator(root, "locust", SecondFails())).records():
-        assert record.outcome == Outcome.FAILED
-        assert (
-            record.reason == "load generator 2 of 2 ended with exit code 3: its share of the load is missing"
-        )
-
-
-@only_when_long("two engines of each of two real tools")
-def test_two_real_engines_of_a_tool_against_a_real_service_lose_no_request(tmp_path: Path) -> None:
-    around = Surroundings(project=ROOT)
-    root = project(tmp_path)
-    definition = root / "harness/experiments/tiny.toml"
-    definition.write_text(definition.read_text().replace("[profiles.smoke]", TOOLS, 1) + OTHER_LOAD)
-    parts = dataclasses.replace(
-        tiny_assembly(root),
-        generators={
-            "locust": Locust,
-            "jmeter": lambda: QuickJMeter(
-                home=find_jmeter(around).require().parent.parent, java=find_jdks(around)[0].java, heap="128m"
-            ),
-        },
-    )
-    patient = Limits(load_extra_s=60.0)  # two JVMs at once on a busy machine
-    folder = measured(root, parts, patient)
-    check(folder, root, 2)
-    assert {one.generator.name for one in folder.records() if one.generator} == {"locust", "jmeter"}
-    for record in folder.records():
-        assert record.load is not None and record.load.n_errors == 0
-        ends = [
-            (part.start_epoch_s or 0.0) + part.duration_s for one in record.generators if (part := one.load)
-        ]
-        assert (record.load.start_epoch_s or 0.0) + record.load.duration_s == pytest.approx(max(ends))
 
 
 @pytest.fixture(scope="module")

@@ -234,13 +234,3 @@ def test_what_cannot_be_a_duet_is_refused_in_one_line(
     tmp_path: Path, before: str, after: str, words: str
 ) -> None:
     assert words in refused(side_by_side(tmp_path), before, after)
-
-
-def test_a_duet_needs_two_cpus(tmp_path: Path) -> None:
-    assert "a set of CPUs for each" in refused(side_by_side(tmp_path), "smoke", "smoke", cpus=(0,))
-
-
-def test_a_duet_in_containers_is_refused(tmp_path: Path) -> None:
-    assembly = tiny_assembly(side_by_side(tmp_path))
-    with pytest.raises(InputError, match="not ours to move"):
-        prepare(assembly, "tiny", profile="smoke", host="local", seed=1, launcher="container")

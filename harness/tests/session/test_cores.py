@@ -3,14 +3,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 
 import pytest
 
-from harness.errors import InputError
-from harness.session import prepare
 from harness.store import SessionFolder
-from harness.tests.support.sessions import make_session_project, measure_tiny, tiny_assembly
+from harness.tests.support.sessions import make_session_project, measure_tiny
 
 LEVELS = """
 name = "tiny"
@@ -60,10 +57,3 @@ def test_a_pinned_service_runs_where_its_record_says_and_nowhere_else(measured: 
         assert len(record.instance.cpu_affinity) == 1
         assert record.placement.startswith("pinned by the limit: service on CPU ")
         assert record.generator.cpu_affinity
-
-
-def test_where_no_level_can_be_had_nothing_is_planned(tmp_path: Path) -> None:
-    root = make_session_project(tmp_path)
-    (root / "harness/experiments/tiny.toml").write_text(LEVELS.replace("cpus = 1,", "cpus = 9999,"))
-    with pytest.raises(InputError, match="9999 CPUs are required"):
-        prepare(tiny_assembly(root), "tiny", profile="smoke", host="local", seed=1)

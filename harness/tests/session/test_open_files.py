@@ -14,10 +14,10 @@ from harness.definitions import load_study
 from harness.errors import InputError, UnsupportedLoad
 from harness.hosts.local import LocalHost
 from harness.launchers.process import ProcessLauncher
-from harness.model import Variant, configurations, make_plan
+from harness.model import Variant, make_plan
 from harness.model.endpoint import Endpoint
 from harness.session import prepare
-from harness.session.open_files import SPARE, needed, raise_limit, refuse_too_large, too_large
+from harness.session.open_files import SPARE, raise_limit, refuse_too_large, too_large
 from harness.tests.support.available import some_in_every_run
 from harness.tests.support.instances import eventually
 from harness.tests.support.many_connections import connections
@@ -79,24 +79,6 @@ def test_a_load_that_needs_more_open_files_than_are_allowed_is_named_with_what_w
     )
 
 
-def test_levels_that_need_too_many_open_files_are_not_planned_and_the_others_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("harness.session.availability.allowed", lambda: 1000)
-    root = make_session_project(tmp_path)
-    experiment = root / "harness/experiments/tiny.toml"
-    text = experiment.read_text().replace('load = "few"\n', "", 1)
-    text += "\n[factors.users]\nfew = { load = 'few' }\nmany = { load = 'many' }\n"
-    text += "[profiles.smoke.loads.many]\ngenerator = 'locust'\n"
-    text += "profile = { model = 'closed', users = 2000, loops = 1 }\n"
-    experiment.write_text(text)
-    prepared = prepare(tiny_assembly(root), "tiny", profile="smoke", host="local", seed=1)
-    assert {trial.configuration.levels["users"] for trial in prepared.plan.trials} == {"few"}
-    (gone,) = prepared.unavailable
-    assert gone.variant == "users=many"
-    assert "2000 users may need 2500 open files in calm" in gone.reason
-
-
 def test_when_no_load_is_left_the_experiment_is_refused_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,21 +97,6 @@ def test_a_calibrated_load_is_refused_when_it_turns_out_too_large() -> None:
     refuse_too_large(plan, study.implementations, 20_000)
     with pytest.raises(InputError, match="hard limit here"):
         refuse_too_large(plan, study.implementations, 1024)
-
-
-def test_a_pool_bounds_what_a_service_opens_itself_and_without_one_each_request_may_open_a_connection() -> (
-    None
-):
-    study = load_study(REPOSITORY, "bank-connections")
-    wanted = {
-        (c.levels["connections"], c.levels["authentication"]): needed(
-            c, study.implementations[c.variant.implementation]
-        )
-        for c in configurations(study.experiment, "full")
-        if c.levels["users"] == "4000"
-    }
-    assert wanted["pool-20", "scram"] == 4000 + 20 + SPARE
-    assert wanted["per-statement", "scram"] == wanted["per-statement", "md5"] == 8000 + SPARE
 
 
 def test_the_limit_is_raised_to_what_is_allowed_and_never_lowered(raised: int) -> None:

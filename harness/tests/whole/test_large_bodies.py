@@ -14,7 +14,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import dataclass
 from http.client import HTTPResponse
 from pathlib import Path
@@ -31,7 +31,6 @@ from harness.launchers.process import ProcessInstance, ProcessLauncher
 from harness.model import BackingName, BackingSettings, Implementation, RuntimeSettings, Variant
 from harness.model.endpoint import Endpoint
 from harness.tests.chaos.watch import peak_bytes
-from harness.tests.support.answering_server import Handler, Server, serving
 from harness.tests.support.available import only_when_long
 from harness.tests.support.instances import eventually
 from harness.tests.support.patience import patient
@@ -52,12 +51,6 @@ AT_ONCE = 4
 GROWTH_BYTES = BODIES * SIZE_BYTES // 4
 #: Connections that a service may open meanwhile for itself, as its pools like it.
 OWN_SOCKETS = 8
-UPSTREAM_CONNECTIONS = 4
-
-RIGHT = {
-    "phones": b'[{"ddd":11,"number":900000000}]',
-    "address": b'{"street":"s","number":42,"state":"CA","country":"USA"}',
-}
 
 
 def filled(before: str, after: str) -> bytes:
@@ -69,11 +62,6 @@ def filled(before: str, after: str) -> bytes:
 TRANSFER = filled('{"id":"', '","from_client_id":1,"to_client_id":2,"amount":1}')
 #: No text in any encoding, and the same each time.
 GARBAGE = random.Random(4).randbytes(SIZE_BYTES)
-#: What an upstream may answer: right but for its size, as other keys are ignored; and nothing at all.
-ANSWERS = {
-    "phones": filled('[{"more":"', '","ddd":11,"number":900000000}]'),
-    "address": filled('{"street":"', '","number":42,"state":"CA","country":"USA"}'),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,59 +119,6 @@ def sockets(pid: int) -> int:
     return found
 
 
-class _Answering(Handler):
-    server: AnUpstream
-
-    def setup(self) -> None:
-        super().setup()
-        self.server.count(1)
-
-    def finish(self) -> None:
-        self.server.count(-1)
-        with contextlib.suppress(OSError):  # the service closed it in the middle of an answer
-            super().finish()
-
-    def respond(self) -> None:
-        kind = self.path.split("/")[1]
-        body = self.server.wrong.get(kind, RIGHT[kind])
-        endless = self.server.endless and kind in self.server.wrong
-        if not (self.server.chunked or endless):
-            self.answer(200, body)
-            return
-        self.send_response_only(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Transfer-Encoding", "chunked")
-        self.end_headers()
-        while endless:  # until nobody takes it any more
-            self.wfile.write(b"%x\r\n%b\r\n" % (len(body), body))
-        self.wfile.write(in_chunks(body))
-
-
-class AnUpstream(Server):
-    """The upstream API, which answers rightly unless ``wrong`` has a body for that kind of question.
-
-    ``endless``: that body comes again and again in one answer.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(_Answering)
-        self.wrong: dict[str, bytes] = {}
-        self.chunked = self.endless = False
-        self.n_open = 0
-
-    def count(self, more: int) -> None:
-        with self.lock:
-            self.n_open += more
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
-
-
-def an_upstream() -> AbstractContextManager[AnUpstream]:
-    return serving(AnUpstream())
-
-
 #: workload -> (method, path) of what takes a body, or has one that nobody looks at
 TAKES = {
     "bank": [("POST", "/transaction"), ("POST", "/client/new/1")],
@@ -214,11 +149,6 @@ EVERY = [
     *(("bank", Variant(implementation=name)) for name in ("go-gorilla", "go-pgx", "java-spring")),
     *(("clients", variant) for variant in CLIENTS),
     ("upstream", Variant(implementation="upstream-api")),
-]
-PUBLISHED = [
-    (workload, one.model_copy(update={"settings": {"face": "published", **one.settings}}))
-    for workload, one in EVERY
-    if workload != "upstream" and one.settings.get("mode") != "blocking"
 ]
 
 
@@ -327,68 +257,3 @@ def test_a_megabyte_is_refused_in_a_few_words_and_leaves_nothing_behind(
     serves(endpoint, workload)
     assert peak_bytes(pid) - before < GROWTH_BYTES
     assert eventually(lambda: sockets(pid) <= quiet + OWN_SOCKETS), f"{sockets(pid)} sockets, {quiet} before"
-
-
-@pytest.mark.parametrize(("workload", "variant"), PUBLISHED, ids=called)
-def test_the_published_programs_have_the_same_limit(
-    workload: str, variant: Variant, started: Serving
-) -> None:
-    endpoint = started(workload, variant).endpoint
-    for method, path in TAKES[workload]:
-        for chunked in (False, True):
-            said = ask(endpoint, method, path, TRANSFER, chunked=chunked)
-            assert (said.status, len(said.body) < 200) == (413, True), (method, path, chunked, said)
-    assert ask(endpoint, "GET", next(iter(SERVES[workload]))).status == 200
-
-
-@pytest.fixture
-def upstream() -> Iterator[AnUpstream]:
-    with an_upstream() as one:
-        yield one
-
-
-@pytest.fixture
-def asking(launcher: ProcessLauncher, upstream: AnUpstream, tmp_path: Path) -> Iterator[Serving]:
-    """Brings a variant up with that upstream and no database."""
-    nobody = {"PGHOST": "127.0.0.1", "PGPORT": "1", "PGUSER": "u", "PGPASSWORD": "p", "PGDATABASE": "d"}
-    bounds = {"upstream_connections": UPSTREAM_CONNECTIONS, "upstream_timeout_ms": 20_000}
-    with ExitStack() as cleanup:
-
-        def start(workload: str, variant: Variant) -> ProcessInstance:
-            wanted = implementation(workload, variant.implementation)
-            bounded = variant.model_copy(update={"settings": {**variant.settings, **bounds}})
-            environment = {"UPSTREAM_URL": upstream.url, **nobody}
-            return cleanup.enter_context(
-                up(launcher, wanted, small(wanted, bounded), tmp_path, **environment)
-            )
-
-        yield start
-
-
-@pytest.mark.parametrize("variant", CLIENTS, ids=called)
-def test_a_megabyte_from_the_upstream_is_a_bad_answer_and_leaves_nothing_behind(
-    variant: Variant, upstream: AnUpstream, asking: Serving
-) -> None:
-    instance = asking("clients", variant)
-    endpoint, pid = instance.endpoint, instance.record.pid
-    bad = refused(502, "upstream_bad_answer")
-    assert ask(endpoint, "GET", "/hello").status == 200
-    for upstream.chunked in (False, True):
-        for kind, huge in ANSWERS.items():
-            for body in (huge, GARBAGE):
-                upstream.wrong = {kind: body}
-                assert ask(endpoint, "GET", "/hello") == bad, (kind, upstream.chunked)
-                upstream.wrong = {}
-                assert ask(endpoint, "GET", "/hello").status == 200
-
-    before = peak_bytes(pid)
-    upstream.wrong = {"phones": ANSWERS["phones"]}
-    with ThreadPoolExecutor(AT_ONCE) as callers:
-        assert set(callers.map(lambda _: ask(endpoint, "GET", "/hello"), range(BODIES))) == {bad}
-    assert peak_bytes(pid) - before < GROWTH_BYTES
-    upstream.endless = True
-    assert ask(endpoint, "GET", "/hello") == bad
-    assert peak_bytes(pid) - before < GROWTH_BYTES, "an answer without an end is kept"
-    upstream.wrong = {}
-    assert ask(endpoint, "GET", "/hello").status == 200
-    assert eventually(lambda: upstream.n_open <= UPSTREAM_CONNECTIONS), f"{upstream.n_open} are open"

@@ -175,34 +175,6 @@ def test_a_notebook_executed_again_gives_the_same_numbers(project: Path, name: s
             assert not {line.partition(":")[0] for line in lines} & published.keys(), cell["id"]
 
 
-def test_a_notebook_in_a_kernel_of_its_own_publishes_what_it_publishes_in_a_shell(project: Path) -> None:
-    name = "31-startup"
-    with Shell(project, name, profile="smoke", experiments=ANALYSIS[name]) as shell:
-        shell.execute()
-    here = snapshot(project)
-    client = opened(project, name, profile="smoke", experiments=ANALYSIS[name])
-    with client.setup_kernel():
-        for number, cell in enumerate(client.nb.cells):
-            client.execute_cell(cell, number)
-    assert snapshot(project) == here
-    code = [cell for cell in client.nb.cells if cell.cell_type == "code" and cell.id != "injected"]
-    assert [bool(cell.outputs) for cell in code] == [bool(said) for said in shell.displayed.values()]
-
-
-@pytest.mark.usefixtures("_drawn_quickly")  # the test before draws every format
-def test_a_notebook_opened_alone_shows_the_same_and_leaves_the_paper_as_it_is(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    if not any(entry["notebook"] == "30-strings" for entry in read_values(project).values()):
-        execute_in_process(project, "30-strings")
-    before = snapshot(project)
-    capsys.readouterr()
-    shown: Any = execute_in_process(project, "30-strings", publishing=False)["sizes"]
-    assert capsys.readouterr().out.startswith("strings-rounds: measured here, session smoke-local-1 of ")
-    assert {"payload": "128", "variant": "java-jdkhttp"} in shown[["payload", "variant"]].to_dict("records")
-    assert snapshot(project) == before
-
-
 @pytest.mark.parametrize("name", BARE)
 def test_of_what_was_not_measured_there_are_no_rows(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

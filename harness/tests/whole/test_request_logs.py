@@ -61,19 +61,13 @@ class PipeReader:
     def __init__(self, folder: Path, *, pause_s: float = 0.0) -> None:
         self.file = folder / STDOUT
         os.mkfifo(self.file)
-        self._descriptor: int | None = os.open(self.file, os.O_RDONLY | os.O_NONBLOCK)
+        self._descriptor = os.open(self.file, os.O_RDONLY | os.O_NONBLOCK)
         self._pause_s, self._parts = pause_s, list[bytes]()
         self._thread = threading.Thread(target=self._read_to_the_end, daemon=True)
 
     def read(self) -> None:
         """Begin to read, as slowly as it was told."""
         self._thread.start()
-
-    def go_away(self) -> None:
-        """Close the reading end: whoever writes from now on has no reader."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
 
     def text(self) -> str:
         """Return all that was written, when the service has ended."""
@@ -83,7 +77,6 @@ class PipeReader:
         return b"".join(self._parts).decode()
 
     def _read_to_the_end(self) -> None:
-        assert self._descriptor is not None
         waiting = select.poll()
         waiting.register(self._descriptor, select.POLLIN)
         waiting.poll()  # before the first line nobody may have opened it for writing, which looks like its end
@@ -180,17 +173,6 @@ def test_a_reader_that_does_not_read_costs_asynchronous_logback_lines_and_no_req
     lines = reader.text().splitlines()
     assert 0 < len(lines) < MANY
     assert all(fields_of(line)["msg"] == "request" for line in lines)
-
-
-@pytest.mark.parametrize(("service", "logger"), few_in_every_run([*SYNCHRONOUS, ASYNCHRONOUS]))
-def test_a_reader_that_is_gone_costs_no_request(
-    service: str, logger: str, launcher: ProcessLauncher, tmp_path: Path
-) -> None:
-    reader = PipeReader(tmp_path)
-    with logging_service(launcher, service, logger, "pipe", tmp_path) as instance:
-        reader.go_away()
-        assert ask(instance.endpoint, 50) == 50
-        assert instance.exited() is None
 
 
 def project(root: Path, sink: str, services: Sequence[str] = ("go-nethttp", "java-helidon")) -> Path:

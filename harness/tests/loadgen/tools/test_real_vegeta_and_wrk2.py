@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.loadgen.base import LoadGenerator
-from harness.loadgen.tools.vegeta import RESULTS, SAMPLES, Vegeta
+from harness.loadgen.tools.vegeta import Vegeta
 from harness.loadgen.tools.wrk2 import Wrk2, n_due
 from harness.model import LoadProfile, LoadSummary, OpenLoad, Request
 from harness.tests.contracts.load_generator import (
@@ -18,7 +18,7 @@ from harness.tests.contracts.load_generator import (
     offer,
 )
 from harness.tests.support.answering_server import AnsweringServer, order_of, request_to
-from harness.tests.support.available import cannot_tell, program_or_not_asked_for
+from harness.tests.support.available import program_or_not_asked_for
 
 
 def evenly(rate_per_s: float, duration_s: float, connections: int) -> OpenLoad:
@@ -41,15 +41,6 @@ class OpenOnly(LoadGeneratorContract, OpenLoopContract):
         assert offer(generator, order_of(folder, load, *asked, endpoint=server.endpoint)).exit_code == 0
         return generator.read(folder)
 
-    def test_a_mix_has_the_shares_of_its_weights(
-        self, generator: LoadGenerator, server: AnsweringServer, tmp_path: Path
-    ) -> None:
-        mix = request_to("/a", weight=3), request_to("/b")
-        summary = self.one(generator, tmp_path, server, evenly(200, 2, 4), *mix)
-        assert server.seen.keys() == {"/a", "/b"}
-        assert server.seen["/a"] == pytest.approx(3 * server.seen["/b"], abs=12)
-        assert summary.n_errors == 0
-
 
 class TestVegeta(OpenOnly):
     """Its rows are in a form of its own until they are encoded, after the load."""
@@ -67,12 +58,6 @@ class TestVegeta(OpenOnly):
         assert summary.errors_by_kind == {"status 500": server.seen["/500"]}
         assert summary.bodies_checked is False
         assert summary.n_dropped == 0
-
-    def test_its_rows_are_kept_in_one_form(
-        self, generator: LoadGenerator, server: AnsweringServer, tmp_path: Path
-    ) -> None:
-        assert self.one(generator, tmp_path, server, evenly(50, 1, 2), request_to("/right")).n_requests == 50
-        assert (tmp_path / SAMPLES).exists() and not (tmp_path / RESULTS).exists()
 
     def check_connections(self, load: LoadProfile, server: AnsweringServer) -> None:
         """One more for each arrival that finds all busy: how many is the machine's affair."""
@@ -141,15 +126,3 @@ class TestWrk2(OpenOnly):
         command = generator.command(order_of(tmp_path, evenly(1, 3, 70), asked, endpoint=server.endpoint))
         assert float(command.argv[command.argv.index("--timeout") + 1].rstrip("s")) > 70
         assert self.one(generator, tmp_path, server, evenly(1, 3, 70), asked).errors_by_kind == {}
-
-    def test_a_load_in_which_no_latency_was_kept_has_none(
-        self, generator: LoadGenerator, server: AnsweringServer, tmp_path: Path
-    ) -> None:
-        """The last answers come before the histogram is emptied: wrk2 prints means that are no numbers."""
-        summary = self.one(generator, tmp_path, server, evenly(10, 11, 100), request_to("/right"))
-        assert summary.n_requests >= 100
-        if summary.n_latencies != 0:  # an answer came after the histogram was emptied
-            assert summary.n_dropped or summary.duration_s > 12, "neither arrivals nor the end were late"
-            cannot_tell(f"{summary.n_dropped} arrivals late, {summary.duration_s:.1f} s for a load of 11 s")
-        assert summary.latency_mean_s is None
-        assert summary.latency_quantiles_s == {}

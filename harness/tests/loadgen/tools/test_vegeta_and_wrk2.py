@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import TrialFailure
 from harness.loadgen.summary import ORDER_FILE, order_text
 from harness.loadgen.tools.vegeta import SAMPLES, TARGETS, Vegeta
 from harness.loadgen.tools.wrk2 import RESULT, Wrk2, n_due
@@ -79,16 +78,6 @@ def test_errors_without_an_answer_are_named_after_their_cause(tmp_path: Path) ->
     assert summary.errors_by_kind == {"connection refused": 2}
 
 
-def test_wrk2_is_given_a_rate_and_a_script_without_a_report(tmp_path: Path, program: Path) -> None:
-    command = Wrk2(program=program).command(order_of(tmp_path, evenly(500, 12)))
-    assert command.argv[command.argv.index("-R") + 1] == "500"
-    assert command.argv[command.argv.index("-d") + 1] == "12s"
-    assert "--latency" in command.argv
-    assert command.stdout == RESULT
-    assert "function done" not in command.files["mix.lua"]
-    assert "/right" in command.files["mix.lua"]
-
-
 def test_what_wrk2_printed_is_summed_up(tmp_path: Path) -> None:
     (tmp_path / ORDER_FILE).write_text(order_text(order_of(tmp_path, evenly(500, 12))))
     shutil.copy(GOLDEN / "wrk2" / "latency.txt", tmp_path / RESULT)
@@ -129,16 +118,3 @@ def test_what_wrk2_could_not_have_sent_is_not_dropped_and_what_waited_is(tmp_pat
     (tmp_path / RESULT).write_text(printed.replace("6000 requests in", "3000 requests in"))
     dropped = Wrk2(program=None).read(tmp_path).n_dropped
     assert dropped == 5996 - 3000 - 1  # one under way: 250 a second, each for 1 ms
-
-
-def test_wrk2_that_ended_early_is_a_failed_trial(tmp_path: Path) -> None:
-    (tmp_path / ORDER_FILE).write_text(order_text(order_of(tmp_path, evenly(500, 12))))
-    (tmp_path / RESULT).write_text("unable to connect to 127.0.0.1:8080 Connection refused\n")
-    with pytest.raises(TrialFailure, match="ended before.*Connection refused"):
-        Wrk2(program=None).read(tmp_path)
-
-
-@pytest.mark.parametrize("generator", [Vegeta(program=None), Wrk2(program=None)], ids=["vegeta", "wrk2"])
-def test_an_empty_folder_is_a_failed_trial(generator: Vegeta | Wrk2, tmp_path: Path) -> None:
-    with pytest.raises(TrialFailure):
-        generator.read(tmp_path)
