@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Protocol, Self
+from typing import Protocol
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from harness.errors import MissingTool, UnsupportedLoad
-from harness.loadgen.flow import flow_fault
+from harness.errors import UnsupportedLoad
 from harness.model import Frozen, LoadProfile, LoadSummary, OpenLoad, Request
 from harness.model.endpoint import Endpoint
 
@@ -29,13 +28,6 @@ class LoadSpec(Frozen):
     endpoint: Endpoint
     folder: Path = Field(description="absolute; exists and is empty before the command starts")
     seed: int = 0
-
-    @model_validator(mode="after")
-    def _a_sound_flow(self) -> Self:
-        fault = flow_fault(self.requests)
-        if fault is not None:
-            raise ValueError(f"{self.requests[fault.index].name}: {fault.problem}: {fault.value}")
-        return self
 
 
 class LoadCommand(Frozen):
@@ -123,25 +115,6 @@ def refuse(generator: LoadGenerator, profile: LoadProfile, requests: tuple[Reque
     if reason is not None:
         raise UnsupportedLoad(reason)
     generator.require()
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProgramTool:
-    """What adapters share of tools that are one program. ``program``: where it is; ``None``: not on this machine."""
-
-    program: Path | None
-    name: str = ""
-    how_to_get: ClassVar[str] = "make setup"
-
-    @classmethod
-    def of(cls, installed: Installed) -> Self:
-        """Return the adapter of what is installed."""
-        return cls(program=installed.programs.get(cls.name))
-
-    def require(self) -> None:
-        """See ``LoadGenerator.require``."""
-        if self.program is None or not self.program.exists():
-            raise MissingTool(self.name, why="to offer the load", how_to_get=self.how_to_get)
 
 
 #: Who can do most with users.

@@ -1,69 +1,141 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a tool's files to its summary; shared by the tools that write one row per request."""
+"""What the adapters share: a command with the order beside it, and the way from a tool's files to its summary."""
 
 from __future__ import annotations
 
-import gzip
-import zlib
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from types import MappingProxyType
+from typing import ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 from pydantic import ValidationError
 
-from harness.errors import InputError, TrialFailure
+from harness.errors import InputError, MissingTool, TrialFailure
 from harness.formats.arrays import BoolArray
 from harness.formats.table import RequestTable
-from harness.loadgen.base import LoadSpec
+from harness.loadgen.base import Installed, LoadCommand, LoadSpec, refuse
 from harness.loadgen.flow import in_order, is_flow
-from harness.model import AnswerCount, LoadSummary, OpenLoad
+from harness.model import AnswerCount, LoadProfile, LoadSummary, OpenLoad, Request
 
 #: Every adapter leaves its order here, so that the folder explains itself later.
 ORDER_FILE = "order.json"
+Totals = TypeVar("Totals")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool(ABC):
+    """A tool that is one program; see ``LoadGenerator``. ``program``: where it is; ``None``: not on this machine."""
+
+    program: Path | None = None
+    name: str = ""
+    how_to_get: ClassVar[str] = "make setup"
+    #: Files that it leaves beside its order.
+    outputs: ClassVar[tuple[str, ...]] = ()
+    stdout: ClassVar[str] = "generator.stdout.txt"
+    environment: ClassVar[Mapping[str, str]] = MappingProxyType({})
+
+    @classmethod
+    def of(cls, installed: Installed) -> Self:
+        """Return the adapter of what is installed."""
+        return cls(program=installed.programs.get(cls.name))
+
+    @abstractmethod
+    def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
+        """See ``LoadGenerator.supports``."""
+
+    @abstractmethod
+    def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
+        """See ``LoadGenerator.expected_s``."""
+
+    @abstractmethod
+    def argv(self, spec: LoadSpec) -> tuple[str, ...]:
+        """Return the command line of a load that it supports."""
+
+    @abstractmethod
+    def read(self, folder: Path) -> LoadSummary:
+        """See ``LoadGenerator.read``."""
+
+    def files(self, spec: LoadSpec) -> dict[str, str]:
+        """Return name -> content of what stands in the folder before the command starts, the order apart."""
+        return {}
+
+    def after(self, spec: LoadSpec) -> tuple[tuple[str, ...], ...]:
+        """Return the command lines to run when the load is over."""
+        return ()
+
+    def require(self) -> None:
+        """See ``LoadGenerator.require``."""
+        if self.program is None or not self.program.exists():
+            raise MissingTool(self.name, why="to offer the load", how_to_get=self.how_to_get)
+
+    def command(self, spec: LoadSpec) -> LoadCommand:
+        """See ``LoadGenerator.command``."""
+        refuse(self, spec.profile, spec.requests)
+        return LoadCommand(
+            argv=self.argv(spec),
+            after=self.after(spec),
+            environment=dict(self.environment),
+            files={**self.files(spec), ORDER_FILE: order_text(spec)},
+            outputs=(*self.outputs, ORDER_FILE),
+            stdout=self.stdout,
+            expected_s=self.expected_s(spec.profile, spec.requests),
+        )
+
+
+class RowTool(Tool):
+    """A tool that writes a row for each request, the names of whose errors may be made better."""
+
+    title: ClassVar[str]
+    samples: ClassVar[str] = "samples.csv"
+    #: Files in which it says what went wrong.
+    logs: ClassVar[tuple[str, ...]] = ()
+    bodies_checked: ClassVar[bool] = True
+
+    @abstractmethod
+    def rows(self, path: Path) -> RequestTable:
+        """Read the rows. Raises InputError: there are none."""
+
+    def errors_by_kind(self, table: RequestTable, path: Path) -> Mapping[str, int]:
+        """Return the rows' errors by name."""
+        return table.errors_by_kind
+
+    def read(self, folder: Path) -> LoadSummary:
+        """Totals of the rows. ``n_dropped``: arrivals of the schedule that left none."""
+        order, path = read_order(folder), folder / self.samples
+        table = read_rows(self.rows, path, self.title, *self.logs)
+        kinds = self.errors_by_kind(table, path) if table.n_errors else {}
+        dropped = None
+        if isinstance(order.profile, OpenLoad):
+            dropped = n_dropped(table, order, order.profile.parts * order.profile.n_arrivals)
+        return summarise(
+            table, order, errors_by_kind=kinds, n_dropped=dropped, bodies_checked=self.bodies_checked
+        )
 
 
 def order_text(spec: LoadSpec) -> str:
-    """The order as it stands in the folder."""
+    """Return the order as it stands in the folder."""
     return spec.model_dump_json(by_alias=True, indent=1) + "\n"
 
 
 def read_order(folder: Path) -> LoadSpec:
-    """Read the order back; that of long bodies is packed once its trial is over.
+    """Read the order back.
 
     Raises:
         TrialFailure: it is not there or damaged.
     """
-    path = existing(folder, ORDER_FILE)
+    path = folder / ORDER_FILE
     try:
-        data = path.read_bytes()
-        return LoadSpec.model_validate_json(gzip.decompress(data) if path.suffix == ".gz" else data)
-    except (OSError, EOFError, zlib.error, ValidationError) as problem:
-        raise TrialFailure("failed", f"{folder / ORDER_FILE} cannot be read: {problem}") from problem
-
-
-def existing(folder: Path, name: str) -> Path:
-    """The file, or its gzipped form when only that stands there."""
-    plain = folder / name
-    packed = folder / f"{name}.gz"
-    return packed if packed.exists() and not plain.exists() else plain
-
-
-@contextmanager
-def open_text(path: Path) -> Iterator[TextIO]:
-    """Open a file or its gzipped form; what is no UTF-8 in it does not matter here."""
-    with (
-        gzip.open(path, "rt", encoding="utf-8", errors="replace")
-        if path.suffix == ".gz"
-        else path.open(encoding="utf-8", errors="replace")
-    ) as stream:
-        yield stream
+        return LoadSpec.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError) as problem:
+        raise TrialFailure("failed", f"{path} cannot be read: {problem}") from problem
 
 
 def last_words(folder: Path, *names: str, limit: int = 300) -> str:
-    """The end of what the tool said, for a failure's reason."""
+    """Return the end of what the tool said in the first of these files that is not empty."""
     for name in names:
         try:
             text = (folder / name).read_text(encoding="utf-8", errors="replace").strip()
@@ -75,8 +147,22 @@ def last_words(folder: Path, *names: str, limit: int = 300) -> str:
 
 
 def last_output(folder: Path, *logs: str) -> str:
-    """What the tool said last, in its logs or on its streams."""
+    """Return what the tool said last, in its logs or on its streams."""
     return f"output: {last_words(folder, *logs, 'generator.stderr.txt', 'generator.stdout.txt')}"
+
+
+def read_totals(read: Callable[[Path], Totals], path: Path, tool: str, *logs: str) -> Totals:
+    """Read the totals that a tool writes at its end.
+
+    Raises:
+        TrialFailure: there are none; with its last words.
+    """
+    try:
+        return read(path)
+    except (OSError, InputError, ValidationError) as problem:
+        words = last_output(path.parent, *logs)
+        reason = f"{tool} ended before it wrote its totals ({path.name}); {words}"
+        raise TrialFailure("failed", reason) from problem
 
 
 def read_rows(read: Callable[[Path], RequestTable], path: Path, tool: str, *logs: str) -> RequestTable:
@@ -120,7 +206,7 @@ def _rows_of(table: RequestTable, name: str) -> BoolArray:
 
 
 def n_dropped(table: RequestTable, spec: LoadSpec, n_arrivals: int) -> int:
-    """Arrivals that left no row; of a flow, no row of its first step."""
+    """Return how many arrivals left no row; of a flow, no row of its first step."""
     counted = passes(table, spec)
     return max(0, n_arrivals - (table.n_requests if counted is None else counted.begun))
 
@@ -133,7 +219,7 @@ def summarise(
     n_dropped: int | None = None,
     bodies_checked: bool = True,
 ) -> LoadSummary:
-    """Totals of a table with at least one row; ``errors_by_kind``: default: those of the table."""
+    """Return the totals of a table with at least one row; ``errors_by_kind``: default: those of the table."""
     kinds = Counter(table.errors_by_kind if errors_by_kind is None else errors_by_kind)
     duration_s = table.duration_s or 0.0
     counted = passes(table, spec)

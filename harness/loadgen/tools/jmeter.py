@@ -22,18 +22,10 @@ from pathlib import Path
 
 from harness.errors import MissingTool
 from harness.formats.jtl import read_jtl
-from harness.loadgen.base import Installed, LoadCommand, LoadSpec, plain_only, refuse
+from harness.formats.table import RequestTable
+from harness.loadgen.base import Installed, LoadSpec, plain_only
 from harness.loadgen.flow import closed_s, unsupported_mix
-from harness.loadgen.summary import (
-    ORDER_FILE,
-    existing,
-    n_dropped,
-    open_text,
-    order_text,
-    read_order,
-    read_rows,
-    summarise,
-)
+from harness.loadgen.summary import RowTool
 from harness.loadgen.tools.jmeter_plan import (
     GC_LOG,
     LOG,
@@ -44,7 +36,7 @@ from harness.loadgen.tools.jmeter_plan import (
     render_plan,
     render_properties,
 )
-from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
+from harness.model import ClosedLoad, LoadProfile, OpenLoad, Request
 
 #: JVM start to first request, and last answer to exit.
 START_AND_STOP_S = 5.0
@@ -56,7 +48,7 @@ _CSV_FIELD = re.compile(r"[\w.]+$")
 
 
 @dataclass(frozen=True, kw_only=True)
-class JMeter:
+class JMeter(RowTool):
     """``home``: JMeter's folder; ``java``: the ``java`` program that runs it. None: not on this machine.
 
     ``last_answers_s``: how long an open loop stays after its last arrival; JMeter waits it out in full,
@@ -68,6 +60,10 @@ class JMeter:
     heap: str = "1g"
     last_answers_s: int = 3
     name: str = "jmeter"
+    title = "JMeter"
+    samples = SAMPLES
+    logs = (LOG,)
+    outputs = (SAMPLES, PLAN, PROPERTIES, LOG, GC_LOG)
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
         """Refuses parts of seconds in ramp-up and duration of a closed loop: JMeter has whole ones."""
@@ -85,49 +81,44 @@ class JMeter:
         """See ``LoadGenerator.require``."""
         self._tools()
 
-    def command(self, spec: LoadSpec) -> LoadCommand:
-        """A JVM without GUI, its plan and its properties; JMeter's own pauses go to ``generator-gc.log``."""
-        refuse(self, spec.profile, spec.requests)
-        java, jar = self._tools()
-        folder = spec.folder
-        return LoadCommand(
-            argv=(
-                str(java),
-                f"-Xms{self.heap}",
-                f"-Xmx{self.heap}",
-                "-XX:+UseG1GC",
-                f"-Xlog:gc*,safepoint:file={folder / GC_LOG}:timemillis,uptimenanos,level,tags",
-                "-Djava.awt.headless=true",
-                f"-Djava.util.prefs.userRoot={folder}",  # else it writes to the user's home
-                "-jar",
-                str(jar),
-                "-n",
-                *("-t", str(folder / PLAN)),
-                *("-q", str(folder / PROPERTIES)),
-                *("-l", str(folder / SAMPLES)),
-                *("-j", str(folder / LOG)),
-                "-Lorg.apache.jmeter.threads=WARN",  # else two lines for every arrival of an open loop
-                "-Lorg.apache.jmeter.extractor=FATAL",  # else a line for every answer that is no JSON
-            ),
-            files={
-                PLAN: render_plan(spec, self.last_answers_s),
-                PROPERTIES: render_properties(),
-                ORDER_FILE: order_text(spec),
-            },
-            outputs=(SAMPLES, PLAN, PROPERTIES, ORDER_FILE, LOG, GC_LOG),
-            expected_s=self.expected_s(spec.profile, spec.requests),
+    def argv(self, spec: LoadSpec) -> tuple[str, ...]:
+        """A JVM without GUI; JMeter's own pauses go to ``generator-gc.log``."""
+        (java, jar), folder = self._tools(), spec.folder
+        return (
+            str(java),
+            f"-Xms{self.heap}",
+            f"-Xmx{self.heap}",
+            "-XX:+UseG1GC",
+            f"-Xlog:gc*,safepoint:file={folder / GC_LOG}:timemillis,uptimenanos,level,tags",
+            "-Djava.awt.headless=true",
+            f"-Djava.util.prefs.userRoot={folder}",  # else it writes to the user's home
+            "-jar",
+            str(jar),
+            "-n",
+            *("-t", str(folder / PLAN)),
+            *("-q", str(folder / PROPERTIES)),
+            *("-l", str(folder / SAMPLES)),
+            *("-j", str(folder / LOG)),
+            "-Lorg.apache.jmeter.threads=WARN",  # else two lines for every arrival of an open loop
+            "-Lorg.apache.jmeter.extractor=FATAL",  # else a line for every answer that is no JSON
         )
 
-    def read(self, folder: Path) -> LoadSummary:
-        """Totals of ``samples.jtl``; ``n_dropped``: arrivals of the schedule that left no row."""
-        order, path = read_order(folder), existing(folder, SAMPLES)
-        table = read_rows(read_jtl, path, "JMeter", LOG)
-        kinds = _errors_by_kind(path) if table.n_errors else Counter[str]()
-        dropped = None
-        if isinstance(order.profile, OpenLoad):
-            # JMeter makes that number exact, also when arrivals are random
-            dropped = n_dropped(table, order, order.profile.n_arrivals)
-        return summarise(table, order, errors_by_kind=kinds, n_dropped=dropped)
+    def files(self, spec: LoadSpec) -> dict[str, str]:
+        """Its plan and its properties."""
+        return {PLAN: render_plan(spec, self.last_answers_s), PROPERTIES: render_properties()}
+
+    def rows(self, path: Path) -> RequestTable:
+        """Rows of ``samples.jtl``. JMeter makes the number of arrivals exact, also when they are random."""
+        return read_jtl(path)
+
+    def errors_by_kind(self, _table: RequestTable, path: Path) -> Counter[str]:
+        """Failed rows by status, by exception, as ``wrong body``, or as ``no <name>`` of a capture."""
+        kinds: Counter[str] = Counter()
+        with path.open(encoding="utf-8", errors="replace") as stream:
+            for row in csv.DictReader(stream):
+                if row.get("success") == "false":
+                    kinds[_kind(row.get("responseCode") or "", row.get("failureMessage") or "")] += 1
+        return kinds
 
     def _offering_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
         if isinstance(profile, OpenLoad):
@@ -152,16 +143,6 @@ def adapter(installed: Installed) -> JMeter:
     """Return the adapter of what is installed."""
     jar = installed.programs.get("jmeter")
     return JMeter(home=jar.parent.parent if jar else None, java=installed.java)
-
-
-def _errors_by_kind(path: Path) -> Counter[str]:
-    """Failed rows by status, by exception, as ``wrong body``, or as ``no <name>`` of a capture."""
-    kinds: Counter[str] = Counter()
-    with open_text(path) as stream:
-        for row in csv.DictReader(stream):
-            if row.get("success") == "false":
-                kinds[_kind(row.get("responseCode") or "", row.get("failureMessage") or "")] += 1
-    return kinds
 
 
 def _kind(code: str, message: str) -> str:

@@ -19,22 +19,16 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from harness.formats.row_files import K6_HEADER, K6_SAMPLES
-from harness.loadgen.base import LoadCommand, LoadSpec, ProgramTool, even_only, refuse
+from harness.formats.table import RequestTable
+from harness.loadgen.base import LoadSpec, even_only
 from harness.loadgen.flow import is_flow, unsupported_mix
-from harness.loadgen.summary import (
-    ORDER_FILE,
-    existing,
-    n_dropped,
-    order_text,
-    read_order,
-    read_rows,
-    summarise,
-)
+from harness.loadgen.summary import RowTool
 from harness.loadgen.template import as_it_is
 from harness.loadgen.tools.k6_plan import plan_document
-from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
+from harness.model import ClosedLoad, LoadProfile, OpenLoad, Request
 
 SAMPLES, TOTALS, SCRIPT, PLAN, LOG = "samples.csv", "totals.json", "k6_script.js", "plan.json", "k6.log"
 START_AND_STOP_S = 3.0
@@ -59,10 +53,14 @@ ERROR_NAMES = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class K6(ProgramTool):
+class K6(RowTool):
     """k6 as it is installed."""
 
     name: str = "k6"
+    title = "k6"
+    logs = (LOG,)
+    outputs = (SAMPLES, TOTALS, SCRIPT, PLAN, LOG)
+    environment = MappingProxyType({"K6_AUTO_EXTENSION_RESOLUTION": "false"})  # nothing is looked for elsewhere
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
         """Refuses random arrivals, and less than a second of them."""
@@ -81,45 +79,37 @@ class K6(ProgramTool):
         """Start, load and stop, in seconds."""
         return START_AND_STOP_S + _offering_s(profile)
 
-    def command(self, spec: LoadSpec) -> LoadCommand:
-        """k6 without REST interface, usage report, console output and downloads; a script for this load."""
-        refuse(self, spec.profile, spec.requests)
-        return LoadCommand(
-            argv=(
-                str(self.program),
-                "run",
-                "--quiet",
-                "--no-color",
-                "--no-usage-report",
-                "--no-thresholds",
-                *("--address", ""),  # else it listens on a port of its own
-                *("--log-format", "raw"),
-                *("--log-output", f"file={spec.folder / LOG},level=error"),  # else a line for each failure
-                *("--console-output", str(spec.folder / SAMPLES)),
-                str(spec.folder / SCRIPT),
-            ),
-            environment={"K6_AUTO_EXTENSION_RESOLUTION": "false"},  # never look for anything on the network
-            files={
-                SCRIPT: as_it_is(SCRIPT),
-                PLAN: json.dumps(plan_document(spec), ensure_ascii=False) + "\n",
-                ORDER_FILE: order_text(spec),
-                SAMPLES: K6_HEADER + "\n",  # k6 appends
-            },
-            outputs=(SAMPLES, TOTALS, SCRIPT, PLAN, ORDER_FILE, LOG),
-            expected_s=self.expected_s(spec.profile, spec.requests),
+    def argv(self, spec: LoadSpec) -> tuple[str, ...]:
+        """k6 without REST interface, usage report and console output."""
+        return (
+            str(self.program),
+            "run",
+            "--quiet",
+            "--no-color",
+            "--no-usage-report",
+            "--no-thresholds",
+            *("--address", ""),  # else it listens on a port of its own
+            *("--log-format", "raw"),
+            *("--log-output", f"file={spec.folder / LOG},level=error"),  # else a line for each failure
+            *("--console-output", str(spec.folder / SAMPLES)),
+            str(spec.folder / SCRIPT),
         )
 
-    def read(self, folder: Path) -> LoadSummary:
-        """Totals of ``samples.csv``. ``n_dropped``: arrivals never sent, or not answered in time."""
-        order = read_order(folder)
-        table = read_rows(K6_SAMPLES.read, existing(folder, SAMPLES), "k6", LOG)
+    def files(self, spec: LoadSpec) -> dict[str, str]:
+        """A script, and what it reads."""
+        plan = json.dumps(plan_document(spec), ensure_ascii=False) + "\n"
+        return {SCRIPT: as_it_is(SCRIPT), PLAN: plan, SAMPLES: K6_HEADER + "\n"}  # to which k6 appends
+
+    def rows(self, path: Path) -> RequestTable:
+        """Rows of ``samples.csv``."""
+        return K6_SAMPLES.read(path)
+
+    def errors_by_kind(self, table: RequestTable, _path: Path) -> Counter[str]:
+        """Errors by k6's numbers, in words."""
         kinds: Counter[str] = Counter()
         for error, n in table.errors_by_kind.items():
             kinds[_kind(error)] += n
-        dropped = None
-        if isinstance(order.profile, OpenLoad):
-            dropped = n_dropped(table, order, order.profile.parts * order.profile.n_arrivals)
-        return summarise(table, order, errors_by_kind=kinds, n_dropped=dropped)
+        return kinds
 
 
 adapter = K6.of

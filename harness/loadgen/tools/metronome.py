@@ -16,23 +16,11 @@ import io
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from harness.agent.http_exchange import request_bytes
-from harness.errors import TrialFailure
 from harness.formats.row_files import METRONOME_SAMPLES
-from harness.loadgen.base import LoadCommand, LoadSpec, ProgramTool, plain_only, refuse
+from harness.loadgen.base import LoadSpec, plain_only
 from harness.loadgen.flow import no_flow, right_bodies
-from harness.loadgen.summary import (
-    ORDER_FILE,
-    existing,
-    last_output,
-    open_text,
-    order_text,
-    read_order,
-    read_rows,
-    summarise,
-)
+from harness.loadgen.summary import Tool, read_order, read_rows, read_totals, summarise
 from harness.model import Frozen, LoadProfile, LoadSummary, OpenLoad, Request
 from harness.model.endpoint import Endpoint
 
@@ -56,10 +44,11 @@ class Totals(Frozen):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Metronome(ProgramTool):
+class Metronome(Tool):
     """metronome as it was built."""
 
     name: str = "metronome"
+    outputs = (SAMPLES, TOTALS, REQUESTS)
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
         """A rate, or users who ask without pause for some time; requests that can be repeated as they are."""
@@ -71,42 +60,34 @@ class Metronome(ProgramTool):
         rate_per_s = profile.rate_per_s if isinstance(profile, OpenLoad) else ASSUMED_PER_S
         return START_AND_STOP_S + (profile.whole_s or 0.0) * (1 + rate_per_s / WRITTEN_PER_S)
 
-    def command(self, spec: LoadSpec) -> LoadCommand:
-        """metronome, with the requests as they go over the wire in a file."""
-        refuse(self, spec.profile, spec.requests)
+    def argv(self, spec: LoadSpec) -> tuple[str, ...]:
+        """See ``metronome.c``."""
         profile, folder = spec.profile, spec.folder
         if isinstance(profile, OpenLoad):
             rate = ("-r", f"{profile.rate_per_s:.6f}", *(("-p",) if profile.arrivals == "poisson" else ()))
             load = (*rate, "-c", str(profile.connections))
         else:
             load = ("-u", "-c", str(profile.users))
-        return LoadCommand(
-            argv=(
-                str(self.program),
-                *load,
-                *("-d", f"{profile.whole_s:.6f}", "-g", str(GRACE_S), "-t", str(TIMEOUT_S)),
-                *("-l", str(LATE_US), "-s", str(spec.seed % SEEDS)),
-                *("-o", str(folder / SAMPLES), "-j", str(folder / TOTALS)),
-                *(spec.endpoint.host, str(spec.endpoint.port), str(folder / REQUESTS)),
-            ),
-            files={
-                REQUESTS: "".join(_written(request, spec.endpoint) for request in spec.requests),
-                ORDER_FILE: order_text(spec),
-            },
-            outputs=(SAMPLES, TOTALS, REQUESTS, ORDER_FILE),
-            expected_s=self.expected_s(profile, spec.requests),
+        return (
+            str(self.program),
+            *load,
+            *("-d", f"{profile.whole_s:.6f}", "-g", str(GRACE_S), "-t", str(TIMEOUT_S)),
+            *("-l", str(LATE_US), "-s", str(spec.seed % SEEDS)),
+            *("-o", str(folder / SAMPLES), "-j", str(folder / TOTALS)),
+            *(spec.endpoint.host, str(spec.endpoint.port), str(folder / REQUESTS)),
         )
+
+    def files(self, spec: LoadSpec) -> dict[str, str]:
+        """The requests as they go over the wire."""
+        return {REQUESTS: "".join(_written(request, spec.endpoint) for request in spec.requests)}
 
     def read(self, folder: Path) -> LoadSummary:
         """Totals of ``samples.csv``. ``n_dropped``: arrivals that were never sent."""
-        order, path = read_order(folder), existing(folder, TOTALS)
-        try:
-            with open_text(path) as stream:
-                totals = Totals.model_validate_json(stream.read())
-        except (OSError, ValidationError) as problem:
-            reason = f"metronome ended before it wrote its totals ({path.name}); {last_output(folder)}"
-            raise TrialFailure("failed", reason) from problem
-        table = read_rows(METRONOME_SAMPLES.read, existing(folder, SAMPLES), "metronome")
+        order = read_order(folder)
+        totals = read_totals(
+            lambda path: Totals.model_validate_json(path.read_bytes()), folder / TOTALS, self.name
+        )
+        table = read_rows(METRONOME_SAMPLES.read, folder / SAMPLES, self.name)
         at_a_rate = isinstance(order.profile, OpenLoad)
         summary = summarise(table, order, n_dropped=totals.n_unsent if at_a_rate else None)
         return summary.model_copy(

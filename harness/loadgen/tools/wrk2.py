@@ -23,11 +23,11 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import InputError, TrialFailure
+from harness.errors import TrialFailure
 from harness.formats.wrk2_text import read_threads, read_wrk2
-from harness.loadgen.base import LoadCommand, LoadSpec, ProgramTool, plain_only, refuse
+from harness.loadgen.base import LoadSpec, plain_only
 from harness.loadgen.flow import no_flow, other_statuses, unsupported_mix
-from harness.loadgen.summary import ORDER_FILE, existing, last_words, order_text, read_order
+from harness.loadgen.summary import Tool, read_order, read_totals
 from harness.loadgen.template import even_threads, render_script
 from harness.model import LoadProfile, LoadSummary, OpenLoad, Request
 
@@ -71,12 +71,14 @@ START_AND_STOP_S = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wrk2(ProgramTool):
+class Wrk2(Tool):
     """wrk2 as it is installed. ``threads``: no more than this."""
 
     threads: int = 2
     name: str = "wrk2"
     how_to_get = "make generators WRK2_SOURCE=FOLDER"
+    outputs = (RESULT, SCRIPT)
+    stdout = RESULT
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
         """Only a whole rate with even spacing for a number of whole seconds."""
@@ -88,45 +90,33 @@ class Wrk2(ProgramTool):
         """Start, load and stop, in seconds."""
         return START_AND_STOP_S + int(profile.whole_s or 0)
 
-    def command(self, spec: LoadSpec) -> LoadCommand:
+    def argv(self, spec: LoadSpec) -> tuple[str, ...]:
         """wrk2 with a script made for this load; what it prints is what there is."""
-        refuse(self, spec.profile, spec.requests)
-        assert isinstance(spec.profile, OpenLoad)  # it supports no other
-        profile = spec.profile
+        profile = _at_a_rate(spec)
         n_threads = even_threads(profile.connections, self.threads)
-        return LoadCommand(
-            argv=(
-                str(self.program),
-                *("-t", str(n_threads), "-c", str(profile.connections), "-d", f"{int(profile.duration_s)}s"),
-                *("-R", str(int(profile.rate_per_s))),
-                *("--timeout", f"{_timeout_s(profile)}s", "--latency"),
-                *("-s", str(spec.folder / SCRIPT)),
-                f"{spec.endpoint.url}/",
-            ),
-            files={SCRIPT: render_script(spec, n_threads), ORDER_FILE: order_text(spec)},
-            outputs=(RESULT, SCRIPT, ORDER_FILE),
-            stdout=RESULT,
-            expected_s=self.expected_s(spec.profile, spec.requests),
+        return (
+            str(self.program),
+            *("-t", str(n_threads), "-c", str(profile.connections), "-d", f"{int(profile.duration_s)}s"),
+            *("-R", str(int(profile.rate_per_s))),
+            *("--timeout", f"{_timeout_s(profile)}s", "--latency"),
+            *("-s", str(spec.folder / SCRIPT)),
+            f"{spec.endpoint.url}/",
         )
+
+    def files(self, spec: LoadSpec) -> dict[str, str]:
+        """The script."""
+        return {SCRIPT: render_script(spec, even_threads(_at_a_rate(spec).connections, self.threads))}
 
     def read(self, folder: Path) -> LoadSummary:
         """What wrk2 printed. ``n_dropped``: see :func:`n_never_sent`."""
-        order, path = read_order(folder), existing(folder, RESULT)
-        try:
-            table = read_wrk2(path)
-        except InputError as problem:
-            output = last_words(folder, "generator.stderr.txt", RESULT)
-            reason = f"wrk2 ended before it printed its totals ({path.name}); output: {output}"
-            raise TrialFailure("failed", reason) from problem
+        profile, path = _at_a_rate(read_order(folder)), folder / RESULT
+        table = read_totals(read_wrk2, path, self.name, "generator.stderr.txt", RESULT)
         total, kinds = table.total, table.errors_by_kind
         if total is None or table.duration_s is None:
             raise TrialFailure("failed", f"{path} has no totals")
         n_requests = total.n_requests
-        assert isinstance(order.profile, OpenLoad)  # it supports no other
-        profile, achieved_per_s = (
-            order.profile,
-            (n_requests - total.n_unanswered) / table.duration_s if table.duration_s else 0.0,
-        )
+        answered = n_requests - total.n_unanswered
+        achieved_per_s = answered / table.duration_s if table.duration_s else 0.0
         n_threads = read_threads(path) or even_threads(profile.connections, self.threads)
         quantiles = dict(total.latency_quantiles_s)
         if total.latency_max_s is not None:
@@ -150,6 +140,11 @@ class Wrk2(ProgramTool):
 
 
 adapter = Wrk2.of
+
+
+def _at_a_rate(spec: LoadSpec) -> OpenLoad:
+    assert isinstance(spec.profile, OpenLoad)  # it supports no other
+    return spec.profile
 
 
 def _timeout_s(profile: OpenLoad) -> int:

@@ -13,10 +13,8 @@ from harness.errors import InputError, TrialFailure
 from harness.formats.row_files import LOCUST_SAMPLES
 from harness.loadgen.base import LoadCommand, LoadSpec
 from harness.loadgen.summary import (
-    existing,
     last_words,
     n_dropped,
-    open_text,
     order_text,
     read_order,
     summarise,
@@ -62,7 +60,7 @@ class FakeLoadGenerator:
 
     def read(self, folder: Path) -> LoadSummary:
         """Totals of ``samples.csv``."""
-        path = existing(folder, "samples.csv")
+        path = folder / "samples.csv"
         try:
             table = LOCUST_SAMPLES.read(path)
         except InputError as problem:
@@ -70,7 +68,7 @@ class FakeLoadGenerator:
             raise TrialFailure("failed", f"no samples ({problem}); output: {said}") from problem
         if not table.n_requests:
             raise TrialFailure("failed", f"{path} has no rows")
-        with open_text(path) as stream:
+        with path.open(encoding="utf-8", errors="replace") as stream:
             errors = [line.rstrip("\n").rsplit(",", 1)[-1] for line in stream if ",false," in line]
         dropped = None
         order = read_order(folder)
