@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.agent.machine_counters import MachineReader, MachineReading, read_machine
-from harness.agent.machine_info import SETTINGS, kernel_settings, machine_facts
-from harness.model.session import Machine
+from harness.agent.machine_info import SETTINGS, kernel_settings
 from harness.sampling import machine_window
 
 V1_MOUNTS = """\
@@ -143,8 +142,3 @@ def test_settings_are_told_as_the_kernel_has_them_and_left_out_where_it_has_none
         file.write_text(text)
     assert kernel_settings(tmp_path) == {"sched_autogroup": "0", "transparent_hugepage": "madvise"}
     assert kernel_settings(tmp_path / "nothing") == {}
-
-
-def test_this_machine_is_told_with_its_settings() -> None:
-    machine = Machine.model_validate(machine_facts())
-    assert machine.settings == kernel_settings()

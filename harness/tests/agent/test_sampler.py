@@ -7,7 +7,6 @@ import csv
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -162,16 +161,6 @@ def test_a_rate_that_no_schedule_keeps_is_refused_and_the_old_one_stays(
         sampler.pace(hz)
 
 
-def test_a_tree_of_short_lived_children_is_read_at_the_slow_rate(
-    bench: Bench, files: Files, puppets: Callable[[], Puppet]
-) -> None:
-    one, other = puppets(), puppets()
-    with bench(50, service=one.watched, database=replace(other.watched, short_lived=True)):
-        assert eventually(lambda: files.count("service") > 60)
-    assert len(files.of("database")) >= 2
-    assert len(files.of("service")) > 5 * len(files.of("database"))
-
-
 def test_the_machine_is_sampled_beside_it(bench: Bench, files: Files, puppet: Puppet) -> None:
     began_s = time.monotonic()
     with bench(20, service=puppet.watched):
@@ -197,23 +186,6 @@ def test_a_process_that_ends_ends_its_rows_and_nothing_else(
     assert all(row["rss_bytes"] != "" for row in rows(files.samples))
 
 
-def test_a_child_that_begins_is_counted_from_the_next_slow_tick_on(
-    bench: Bench, files: Files, puppet: Puppet
-) -> None:
-    def threads() -> list[int]:
-        return [int(row["n_threads"]) for row in files.of("service") if row["n_threads"]]
-
-    with bench(100, service=puppet.watched):
-        assert eventually(lambda: files.count("service") >= 1)
-        assert eventually(lambda: len(threads()) >= 2)
-        puppet.do("r, w = os.pipe()")
-        puppet.do("child = os.fork() or (os.read(r, 1), os._exit(0))")
-        assert eventually(lambda: threads()[-1] == 2)
-        puppet.do("os.write(w, b'1'); os.waitpid(child, 0)")
-        assert eventually(lambda: threads()[-1] == 1)
-    assert threads()[0] == 1
-
-
 def test_a_child_that_ends_between_slow_ticks_takes_its_memory_and_leaves_its_cpu_time(
     bench: Bench, files: Files, puppet: Puppet
 ) -> None:
@@ -229,16 +201,6 @@ def test_a_child_that_ends_between_slow_ticks_takes_its_memory_and_leaves_its_cp
     assert used_s == sorted(used_s)
     # user and system time of parent and child, each cut to whole ticks of the clock
     assert used_s[0] > 0.2 - 4 / os.sysconf("SC_CLK_TCK")
-
-
-def test_a_process_that_was_gone_before_has_no_rows(
-    bench: Bench, files: Files, puppet: Puppet
-) -> None:
-    puppet.end()
-    with bench(100, service=puppet.watched):
-        time.sleep(0.05)
-    assert rows(files.samples) == []
-    assert rows(files.machine) != []
 
 
 def test_ticks_that_could_not_be_kept_are_counted_and_not_made_up_for(

@@ -70,18 +70,6 @@ def test_every_rendering_of_a_right_answer_is_the_filled_value(value: object, ca
         assert json.loads(text_of(cut, values)) == fill_json(expect.json_value, values)
 
 
-@given(st.lists(JSON, min_size=1, max_size=3))
-def test_without_captures_a_flow_and_a_mix_know_the_same_right_answers(values: list[object]) -> None:
-    text = json.dumps({"status": 200, "one_of": values})
-    expect = Expectation.model_validate_json(text.replace("${", "$["))
-    assert {"".join(map(str, cut)) for cut in right_answers(expect) or ()} == set(right_bodies(expect) or ())
-
-
-def test_one_of_is_right_in_the_renderings_of_each_of_its_values() -> None:
-    expect = Expectation.model_validate_json('{"status": 200, "one_of": [{"a": 1}, null]}')
-    assert right_bodies(expect) == ('{"a":1}', "null", '{"a":1}\n', "null\n", '{"a": 1}', '{"a": 1}\n')
-
-
 @pytest.mark.parametrize("beside", ['"body": "x"', '"json": 1'])
 def test_one_of_stands_alone(beside: str) -> None:
     with pytest.raises(ValidationError, match="one_of stands alone"):

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from harness.analysis.attribution.log_clock import generator_log
 from harness.analysis.tables.layout import load_table, load_trials
 from harness.analysis.tables.tidy import tidy
-from harness.errors import InputError, UnsupportedLoad
+from harness.errors import UnsupportedLoad
 from harness.formats.row_files import LOCUST_SAMPLES
 from harness.hosts.local import LocalHost
 from harness.hosts.ssh.host import SshHost
@@ -28,9 +28,7 @@ from harness.model import ClosedLoad, LoadSummary, OpenLoad, Outcome, TrialRecor
 from harness.runner import Limits
 from harness.runner.context import LoadSlot
 from harness.session import Assembly, measure, prepare
-from harness.session.dry_run import commands_of
 from harness.session.host_roles import HostRoles
-from harness.session.wiring import stations
 from harness.store import SessionFolder
 from harness.tests.support.fakes import CLIENT
 from harness.tests.support.instances import eventually
@@ -157,12 +155,6 @@ def test_two_generators_offer_together_what_one_was_asked_for(tmp_path: Path) ->
     assert said == "2 load generators: a pause of one concerns its own requests only"
 
 
-def test_a_plan_names_one_command_for_generators_that_are_alike(tmp_path: Path) -> None:
-    assembly = tiny_assembly(project(tmp_path, processes=3))
-    said = commands_of(assembly, prepare(assembly, "tiny", profile="smoke", host="local", seed=1))
-    assert "/TRIAL/load/1" in " ".join(said["load locust few hello (1 of 3 alike)"])
-
-
 def test_more_generators_than_users_are_refused_before_anything_starts(tmp_path: Path) -> None:
     assembly = tiny_assembly(project(tmp_path, processes=6))
     with pytest.raises(UnsupportedLoad, match="5 users cannot be divided among 6 load generators"):
@@ -242,11 +234,3 @@ def test_load_from_two_hosts_is_put_on_the_clock_of_the_first(sshd: Sshd, tmp_pa
     theirs = LOCUST_SAMPLES.read(raw.path(record.planned.trial_id, name)).start_epoch_s
     merged = load_table(root, "tiny", "requests", record.session_id, record.planned.trial_id)["start_epoch_s"]
     assert np.isin(np.round(theirs + shift_s, 5), np.round(merged, 5)).all()
-
-
-@pytest.mark.parametrize("names", ["local,big", "big,big", "big,"])
-def test_several_load_hosts_are_different_machines_and_none_is_the_services(
-    names: str, tmp_path: Path
-) -> None:
-    with pytest.raises(InputError, match="several load hosts are different machines"):
-        stations(tmp_path, "local", names, ())

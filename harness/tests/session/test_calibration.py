@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from harness.definitions import experiment_files, load_study
 from harness.errors import CalibrationFailed
-from harness.model import LoadSummary, OpenLoad, ProfileDefinition, ScaledLoad, configurations, make_plan
+from harness.model import LoadSummary, OpenLoad, ScaledLoad, configurations, make_plan
 from harness.session import measure, prepare
 from harness.session.capacity_trials import capacity_per_s, saturated
 from harness.store import SessionFolder
@@ -66,30 +65,6 @@ def test_capacity_counts_right_answers_by_the_steps_of_a_pass() -> None:
     assert capacity_per_s(summary(), 1) == pytest.approx(30.0)
     assert capacity_per_s(summary(), 3) == pytest.approx(10.0)
     assert capacity_per_s(summary(duration_s=0.0), 1) == 0.0
-
-
-@pytest.mark.parametrize(
-    ("definition", "why"),
-    [
-        ({"blocks": 1, "scaled_loads": {"a": OPEN}}, "need each other"),
-        ({"blocks": 1, "calibration": {"generator": "locust"}}, "need each other"),
-        ({"blocks": 1, "calibration": {"generator": "wrk"}, "scaled_loads": {"a": OPEN}}, "its generator"),
-        (
-            {
-                "blocks": 1,
-                "calibration": {"generator": "locust"},
-                "scaled_loads": {"a": OPEN},
-                "loads": {
-                    "a": {"generator": "locust", "profile": {"model": "closed", "users": 1, "loops": 1}}
-                },
-            },
-            "scaled or not",
-        ),
-    ],
-)
-def test_shares_and_their_capacity_come_together(definition: dict[str, object], why: str) -> None:
-    with pytest.raises(ValidationError, match=why):
-        ProfileDefinition.model_validate(definition)
 
 
 @pytest.mark.parametrize("name", experiment_files(ROOT))
@@ -196,10 +171,3 @@ def test_a_capacity_that_is_searched_for_is_kept_with_all_its_trials(tmp_path: P
     assert min(one.rate_per_s for one in search.trials) <= search.lower_per_s
     assert folder.header.notes["calibration"] == found.model_dump(mode="json")
     assert not list((tmp_path / ".cache").rglob("samples.csv*")), "its trials' own files are thrown away"
-
-
-def test_a_tool_that_knows_whole_rates_only_is_given_one() -> None:
-    load = ScaledLoad.model_validate({**OPEN, "generator": "wrk2"})
-    profile = load.at(1234.56).profile
-    assert isinstance(profile, OpenLoad)
-    assert profile.rate_per_s == int(profile.rate_per_s)

@@ -107,15 +107,6 @@ def test_what_notes_how_the_work_ended_is_told_the_signal_too() -> None:
         assert ended_by(nobody_asked, check) is nobody_asked
 
 
-def test_an_error_of_ours_while_tidying_up_is_said() -> None:
-    with pytest.raises(StoreError, match="no space left"), interruptible() as check:
-        assert SignalledWhereAllIsCaught(signal.SIGTERM).lost
-        try:
-            check()
-        finally:
-            raise StoreError("no space left")
-
-
 def test_a_second_signal_does_not_disturb_the_tidying_up() -> None:
     tidied = False
     with pytest.raises(Interrupted) as stop, interruptible():

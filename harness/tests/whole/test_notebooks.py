@@ -95,13 +95,6 @@ def test_parameters_come_first_and_are_checked_in_the_next_cell(path: Path) -> N
     assert second["metadata"]["tags"] == ["setup"]
 
 
-@pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
-def test_a_notebook_asks_one_question_and_is_mostly_prose_and_short_cells(path: Path) -> None:
-    prose = "\n".join("".join(cell["source"]) for cell in cells_of(path, "markdown"))
-    assert prose.count("**Question:") == 1
-    assert max(len("".join(cell["source"]).splitlines()) for cell in cells_of(path)) <= longest(path)[1]
-
-
 @pytest.mark.parametrize("name", ANALYSES)
 def test_the_metadata_of_a_notebook_name_every_experiment_that_it_reads(name: str) -> None:
     namespace: dict[str, object] = {}
