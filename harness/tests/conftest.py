@@ -53,7 +53,6 @@ LONGEST = (
 WITH_MAVEN = (
     "whole/test_request_logs.py",
     "session/test_open_files.py",
-    "whole/test_large_bodies.py",
 )
 
 

@@ -57,10 +57,7 @@ WINDOW_LOOPS = 25
 
 @dataclass(frozen=True, kw_only=True)
 class ShortWindows(FakeLoadGenerator):
-    """Stands for wrk, which does not look at bodies; its windows end after some requests, not after a second.
-
-    The real wrk makes real services warm in ``whole/test_load_again.py``.
-    """
+    """Stands for wrk, which does not look at bodies; its windows end after some requests, not after a second."""
 
     name: str = "wrk"
 
