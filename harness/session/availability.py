@@ -23,6 +23,7 @@ from harness.model import (
     Request,
     Unavailable,
     Variant,
+    configurations,
 )
 from harness.model.endpoint import Endpoint
 from harness.session.capacity_trials import arrivals
@@ -103,7 +104,7 @@ def unavailable_here(
     results = [Unavailable(variant=name, reason=reason) for name in names if (reason := reasons[name])]
     problems = load_problems(assembly, study, definition)
     if assembly.host.here:
-        problems |= too_large(experiment, study.implementations, profile, allowed())
+        problems |= too_large(configurations(experiment, profile), study.implementations, allowed())
     for factor, levels in experiment.factors.items():
         used = [name for name in levels if name in experiment.levels_used(definition)[factor]]
         without = [name for name in used if levels[name].load in problems]

@@ -3,26 +3,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from harness.agent.machine_info import physical_cores
 from harness.agent.platforms import usable_cpus
+from harness.backing import BackingSource
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost
-from harness.launchers.tools import Elsewhere
+from harness.launchers.process import ProcessLauncher
+from harness.launchers.tools import Elsewhere, Tools
 from harness.model import Machine
 
 if TYPE_CHECKING:
     from harness.hosts.ssh.host import SshHost
 
+#: host, generator, where tools are here, ``java`` here -> what a command names here -> what that is on the host
+Words = Callable[[MeasuringHost, str, Mapping[str, Path | None], Path | None], dict[str, str]]
+#: Of the host of backing services: its database, and what starts processes beside that.
+RemoteBacking = Callable[["HostRoles", Path, Tools, ProcessLauncher], tuple[BackingSource, ProcessLauncher]]
+
 
 @dataclass(frozen=True, kw_only=True)
 class HostRoles:
     """The machines of a session. ``None``: the load comes from, backing services stand on, the service's own;
-    ``further_loads``: where more of the load comes from, when it comes from several others."""
+    ``further_loads``: where more of the load comes from, when it comes from several others. ``words`` and ``backing``:
+    as ``remote_hosts`` has them; ``None``: all are this machine."""
 
     service: MeasuringHost
     load: MeasuringHost | None = None
@@ -32,6 +40,8 @@ class HostRoles:
     cpus: tuple[int, ...]
     cores: tuple[tuple[int, ...], ...] = ()
     machines: Mapping[str, Machine] = field(default_factory=dict)
+    words: Words = lambda *_: {}
+    backing: RemoteBacking | None = None
 
     @property
     def load_host(self) -> MeasuringHost:

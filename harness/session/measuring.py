@@ -31,7 +31,7 @@ from harness.runner import Limits, TrialContext, TrialSpec, run_duet, run_trials
 from harness.session.capacity_trials import CapacityTrials, arrivals
 from harness.session.dry_run import trial_s
 from harness.session.headroom import echo_achieved
-from harness.session.open_files import allowed, raise_limit, refuse_too_large
+from harness.session.open_files import allowed, raise_limit, too_large
 from harness.session.planning import (
     Prepared,
     by_start,
@@ -143,7 +143,10 @@ class _Session:
         if calibration is not None:
             self.prepared = self.preparation.prepared = calibrated(self.prepared, calibration)
             if self.assembly.host.here:
-                refuse_too_large(self.prepared.plan, self.prepared.study.implementations, allowed())
+                planned = (trial.configuration for trial in self.prepared.plan.trials)
+                problems = too_large(planned, self.prepared.study.implementations, allowed())
+                if problems:
+                    raise next(iter(problems.values()))
         memory = self.preparation.memory()
         if memory is not None:
             self.memory_asked = memory.asked

@@ -8,19 +8,11 @@ like overload and is none.
 from __future__ import annotations
 
 import resource
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from harness.errors import InputError, UnsupportedLoad
-from harness.model import (
-    ClosedLoad,
-    Configuration,
-    Experiment,
-    Implementation,
-    Plan,
-    ProfileName,
-    configurations,
-)
+from harness.errors import UnsupportedLoad
+from harness.model import ClosedLoad, Configuration, Implementation
 
 #: Beside connections: libraries, logs, pipes, and what a runtime opens for itself.
 SPARE = 500
@@ -36,7 +28,7 @@ def allowed() -> int:
         return hard
     try:
         return int(_SYSTEM_LIMIT.read_text())
-    except OSError:  # only Linux tells; macOS has no hard limit
+    except OSError:
         return ENOUGH
 
 
@@ -66,31 +58,15 @@ def needed(configuration: Configuration, implementation: Implementation) -> int:
 
 
 def too_large(
-    experiment: Experiment,
-    implementations: Mapping[str, Implementation],
-    profile: ProfileName,
-    limit: int,
+    planned: Iterable[Configuration], implementations: Mapping[str, Implementation], limit: int
 ) -> dict[str | None, UnsupportedLoad]:
     """Return load name -> why it cannot be offered where a process may have ``limit`` files open."""
     problems: dict[str | None, UnsupportedLoad] = {}
-    for configuration in configurations(experiment, profile):
+    for configuration in planned:
         wanted = needed(configuration, implementations[configuration.variant.implementation])
         if wanted > limit and configuration.load_name not in problems:
             problems[configuration.load_name] = UnsupportedLoad(_words(configuration, wanted, limit))
     return problems
-
-
-def refuse_too_large(plan: Plan, implementations: Mapping[str, Implementation], limit: int) -> None:
-    """Refuse a plan whose loads, now that they are numbers, need more open files than are allowed.
-
-    Raises:
-        InputError: names the first one.
-    """
-    for trial in plan.trials:
-        configuration = trial.configuration
-        wanted = needed(configuration, implementations[configuration.variant.implementation])
-        if wanted > limit:
-            raise InputError(_words(configuration, wanted, limit), place=configuration.key)
 
 
 def _words(configuration: Configuration, wanted: int, limit: int) -> str:

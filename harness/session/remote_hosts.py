@@ -78,6 +78,8 @@ def connected(
         cpus=cpus,
         cores=cores,
         machines=facts,
+        words=words_there,
+        backing=None if service.here and database is None else remote_backing,
     )
 
 

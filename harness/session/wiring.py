@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from harness.agent.machine_info import physical_cores
 from harness.agent.platforms import usable_cpus
@@ -25,7 +24,7 @@ from harness.errors import InputError, MissingTool
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost
 from harness.hosts.ssh.settings import LOCAL
-from harness.launchers.base import Instance, Launcher, LaunchSpec
+from harness.launchers.base import Launcher
 from harness.launchers.container import ContainerLauncher
 from harness.launchers.process import ProcessLauncher, Training
 from harness.launchers.tools import Tools, tools_among
@@ -36,7 +35,6 @@ from harness.model import (
     LOAD_TOOLS,
     BackingName,
     BackingSettings,
-    BuildRecord,
     Implementation,
     Load,
     LoadProfile,
@@ -47,9 +45,6 @@ from harness.runner.context import SAMPLING_HZ, LoadSlot
 from harness.runner.speed_gate import SpeedGate
 from harness.session.host_roles import HostRoles, this_machine
 from harness.toolchains import Jdk, Surroundings, Tool, find_jdks, find_runtimes, find_tool, require_package
-
-if TYPE_CHECKING:
-    from harness.launchers.kubernetes import KubernetesLauncher
 
 #: What measuring needs; asking every tool on the machine for its version takes seconds.
 TOOLS = ("go", "jdk", "maven", *run_as("java", "program"), "postgres", "native-image")
@@ -182,7 +177,11 @@ def assemble(
         "process": process,
         "container": ContainerLauncher(process, root, bases=_bases(), host=places.service),
     }
-    clustered = _pod_launcher(process, root) if launcher == "kubernetes" else None
+    clustered = None
+    if launcher == "kubernetes":
+        from harness.launchers.kubernetes import KubernetesLauncher  # the client of clusters takes a while
+
+        clustered = KubernetesLauncher(process, root)
     backing |= _backing(root, places, tools, launcher_tools, process)
     postgres = paths.get("postgres")
 
@@ -197,9 +196,9 @@ def assemble(
         load_host=places.load,
         database_host=places.database,
         stations=places,
-        load_words=lambda generator: _load_words(places.load_host, generator, paths, java),
+        load_words=lambda generator: places.words(places.load_host, generator, paths, java),
         further_loads=lambda generator: tuple(
-            LoadSlot(host=further_load, words=_load_words(further_load, generator, paths, java))
+            LoadSlot(host=further_load, words=places.words(further_load, generator, paths, java))
             for further_load in places.further_loads
         ),
         launcher=launchers[launcher] if clustered is None else clustered,
@@ -221,44 +220,6 @@ def assemble(
     )
 
 
-def _pod_launcher(process: ProcessLauncher, root: Path) -> KubernetesLauncher | _WithoutClient:
-    try:
-        require_package("lightkube")
-    except MissingTool as missing:
-        return _WithoutClient(missing)
-    from harness.launchers.kubernetes import (
-        KubernetesLauncher,
-    )  # the client of clusters takes a while to load
-
-    return KubernetesLauncher(process, root)
-
-
-class _WithoutClient:
-    """A launcher of pods where the client of clusters is not installed: every variant is unavailable, and says so."""
-
-    name = "kubernetes"
-
-    def __init__(self, missing: MissingTool) -> None:
-        self._missing, self.host = missing, LocalHost()
-
-    def unavailable(self, _implementation: Implementation, _variant: Variant) -> str:
-        return str(self._missing)
-
-    def build(
-        self, _implementation: Implementation, _variant: Variant, _backing: BackingSettings | None = None
-    ) -> BuildRecord:
-        raise self._missing
-
-    def launch(self, _spec: LaunchSpec) -> Instance:
-        raise self._missing
-
-    def load_by(self, _variant: Variant) -> None:
-        return None
-
-    def close(self) -> None:
-        pass
-
-
 def stations(
     root: Path, host: str, load_host: str | None, jdks: Sequence[Jdk], database_host: str | None = None
 ) -> HostRoles:
@@ -277,17 +238,6 @@ def stations(
     return connected(root, host, load_host, jdks, database_host)
 
 
-def _load_words(
-    host: MeasuringHost, generator: str, paths: Mapping[str, Path | None], java: Path | None
-) -> dict[str, str]:
-    """What a generator's command names here -> what that is on the load's host."""
-    if host.here:
-        return {}
-    from harness.session.remote_hosts import words_there
-
-    return words_there(host, generator, paths, java)
-
-
 def _backing(
     root: Path,
     places: HostRoles,
@@ -296,14 +246,12 @@ def _backing(
     process: ProcessLauncher,
 ) -> dict[BackingName, BackingSource]:
     """Backing services stand on the services' own machine, or on one for them, as processes."""
-    if places.service.here and places.database is None:
-        tool = next(tool for tool in tools if tool.name == "postgres")
-        postgres: BackingSource = Postgres(LocalHost(), root, tool)
+    postgres: BackingSource
+    if places.backing is None:
+        postgres = Postgres(LocalHost(), root, next(tool for tool in tools if tool.name == "postgres"))
         beside = process
     else:
-        from harness.session.remote_hosts import remote_backing
-
-        postgres, beside = remote_backing(places, root, launcher_tools, process)
+        postgres, beside = places.backing(places, root, launcher_tools, process)
     return {
         "postgresql": postgres,
         "upstream": Upstream(

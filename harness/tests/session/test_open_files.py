@@ -5,19 +5,20 @@ from __future__ import annotations
 
 import os
 import resource
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from harness.definitions import load_study
-from harness.errors import InputError, UnsupportedLoad
+from harness.errors import UnsupportedLoad
 from harness.hosts.local import LocalHost
 from harness.launchers.process import ProcessLauncher
-from harness.model import Variant, make_plan
+from harness.model import Variant, configurations, make_plan
 from harness.model.endpoint import Endpoint
 from harness.session import prepare
-from harness.session.open_files import SPARE, raise_limit, refuse_too_large, too_large
+from harness.session.open_files import SPARE, raise_limit, too_large
 from harness.tests.support.available import some_in_every_run
 from harness.tests.support.instances import eventually
 from harness.tests.support.many_connections import connections
@@ -46,7 +47,8 @@ def test_ten_thousand_connections_are_borne_or_what_forbids_them_is_said(
     if raised < USERS + SPARE:
         # nothing to exercise: the same limit keeps the load from being offered, in one line
         problems = too_large(
-            load_study(REPOSITORY, "bank-original").experiment, {name: implementation}, "full", raised
+            configurations(load_study(REPOSITORY, "bank-original").experiment, "full"),
+            defaultdict(lambda: implementation), raised,
         )
         assert f"hard limit here (RLIMIT_NOFILE) is {raised}" in str(problems["10000"])
         return
@@ -71,7 +73,7 @@ def descriptors(pid: int) -> int:
 
 def test_a_load_that_needs_more_open_files_than_are_allowed_is_named_with_what_would_help() -> None:
     study = load_study(REPOSITORY, "bank-original")
-    problems = too_large(study.experiment, study.implementations, "full", 4096)
+    problems = too_large(configurations(study.experiment, "full"), study.implementations, 4096)
     assert set(problems) == {f"{thousands}000" for thousands in range(2, 11)}
     assert str(problems["10000"]) == (
         "10000 users may need 20500 open files in go-gorilla, and the hard limit here (RLIMIT_NOFILE) is 4096: "
@@ -94,9 +96,10 @@ def test_when_no_load_is_left_the_experiment_is_refused_in_one_line(
 def test_a_calibrated_load_is_refused_when_it_turns_out_too_large() -> None:
     study = load_study(REPOSITORY, "bank-rematch")
     plan = make_plan(study.experiment.calibrated("quick", 300.0), "quick", 1)
-    refuse_too_large(plan, study.implementations, 20_000)
-    with pytest.raises(InputError, match="hard limit here"):
-        refuse_too_large(plan, study.implementations, 1024)
+    planned = [trial.configuration for trial in plan.trials]
+    assert too_large(planned, study.implementations, 20_000) == {}
+    assert all("hard limit here" in str(why) for why in too_large(planned, study.implementations, 1024).values())
+    assert too_large(planned, study.implementations, 1024)
 
 
 def test_the_limit_is_raised_to_what_is_allowed_and_never_lowered(raised: int) -> None:
