@@ -100,8 +100,7 @@ def save_metrics(endpoint: Endpoint, file: Path, timeout_s: float = 5.0) -> bool
 def save_native_memory(host: Host, jcmd: Path, pid: int, file: Path, *, remote: Path | None = None) -> bool:
     """Write ``jcmd PID VM.native_memory summary``; return whether the JVM gave one (it needs the NMT setting)."""
     argv = (str(jcmd), str(pid), "VM.native_memory", "summary")
-    text = _printed(host, argv, remote or file.parent, JCMD_WITHIN_S)
-    return _written(text if "Total: reserved=" in text else "", file)
+    return _kept(host, argv, remote or file.parent, JCMD_WITHIN_S, file, "Total: reserved=")
 
 
 PRINTED = "recording.json"
@@ -115,8 +114,7 @@ def keep_recording(host: Host, jfr: Path, remote: Path, folder: Path) -> bool:
     The JVM writes it when it ends, so ask after that; one that was killed left none.
     """
     words = ("print", "--json", "--stack-depth", "1", "--events", EVENTS, str(remote / RECORDING))
-    text = _printed(host, (str(jfr), *words), remote, PRINT_WITHIN_S)
-    return _written(text if text.lstrip().startswith("{") else "", folder / PRINTED)
+    return _kept(host, (str(jfr), *words), remote, PRINT_WITHIN_S, folder / PRINTED, '"recording"')
 
 
 def keep_contention(host: Host, jfr: Path, remote: Path, folder: Path) -> bool:
@@ -125,22 +123,21 @@ def keep_contention(host: Host, jfr: Path, remote: Path, folder: Path) -> bool:
     As of :func:`keep_recording`; a JDK before 21 has no such view.
     """
     words = ("view", "--width", "200", "--cell-height", "1", "contention-by-class", str(remote / RECORDING))
-    return _written(_printed(host, (str(jfr), *words), remote, PRINT_WITHIN_S), folder / CONTENTION)
+    return _kept(host, (str(jfr), *words), remote, PRINT_WITHIN_S, folder / CONTENTION)
 
 
-def _printed(host: Host, argv: tuple[str, ...], folder: Path, within_s: float) -> str:
-    """Return what a program of the JDK prints; empty where it is missing, hangs or fails: the analysis then says so."""
+def _kept(
+    host: Host, argv: tuple[str, ...], remote: Path, within_s: float, file: Path, sign: str = ""
+) -> bool:
+    """Write what a program of the JDK prints; where it is missing, hangs, fails or lacks the sign, nothing."""
     try:
-        completed = host.run(Command(argv=argv, folder=folder), within_s)
+        completed = host.run(Command(argv=argv, folder=remote), within_s)
     except HostError:
-        return ""
-    return completed.stdout if completed.exit_code == 0 else ""
-
-
-def _written(text: str, file: Path) -> bool:
-    if text:
-        file.write_text(text, "utf-8")
-    return bool(text)
+        return False
+    if completed.exit_code or not completed.stdout or sign not in completed.stdout:
+        return False
+    file.write_text(completed.stdout, "utf-8")
+    return True
 
 
 #: Of the trial's folder, gone afterwards.

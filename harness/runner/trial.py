@@ -85,26 +85,18 @@ LoadAgain = Callable[[TrialSpec, TrialContext], LoadSummary]
 Then = Callable[[LoadSummary, LoadAgain], None]
 
 
-def run_trial(spec: TrialSpec, context: TrialContext, *, then: Then | None = None) -> TrialRecord:
-    """Take a fresh instance through one configuration and return what happened.
+def run_trials(steps: Sequence[Step], *, then: Then | None = None) -> tuple[TrialRecord, ...]:
+    """Take a fresh instance through one trial, and through those that go on with its process; return what happened.
 
-    Nothing that was started lives on when this returns or raises.
+    Where one fails, those after it have failed with it: each has a record. Nothing that was started lives on.
 
     Args:
         then: is called before the process is stopped, and may load it as often as it likes. None of these loads is
-            in the record; one that fails is the record's failure.
+            in a record; one that fails is the last record's failure.
 
     Raises:
         MissingTool: the load generator is not there.
-        OSError: the trial's folder cannot be written.
-    """
-    return run_trials([(spec, context)], then=then)[0]
-
-
-def run_trials(steps: Sequence[Step], *, then: Then | None = None) -> tuple[TrialRecord, ...]:
-    """Take a fresh instance through one trial, and through those that go on with its process; as ``run_trial``.
-
-    Where one fails, those after it have failed with it: each has a record.
+        OSError: a trial's folder cannot be written.
     """
     return tuple(map(trial_record, attempt(steps, then)))
 
@@ -407,12 +399,12 @@ def rehearse(
 ) -> TrialRecord:
     """Take a fresh instance through one configuration; ``order.folder`` is made anew before, and gone afterwards.
 
-    ``look`` is given the folder before that; ``then`` may load the process again, see ``run_trial``.
+    ``look`` is given the folder before that; ``then``: as of ``run_trials``.
     """
     shutil.rmtree(spec.folder, ignore_errors=True)
     (spec.folder / "load").mkdir(parents=True)
     try:
-        record = run_trial(spec, context, then=then)
+        (record,) = run_trials([(spec, context)], then=then)
         look(spec.folder)
         return record
     finally:
