@@ -136,7 +136,7 @@ class ArmHost(LocalHost):
         self._spawner = _spawner_of(arm.arm)
 
     def spawn(self, command: Command) -> LocalProcess:
-        process = super().spawn(self._here(command))
+        process = super().spawn(self._on_its_cpus(command))
         self._arm.add(process.pid, process.start_ticks)
         return process
 
@@ -144,7 +144,7 @@ class ArmHost(LocalHost):
         def begun(process: Spawned) -> None:
             self._arm.add(process.pid, process.start_ticks)
 
-        return self._spawner.run(order_of(self._here(command)), timeout_s, begun=begun)
+        return self._spawner.run(order_of(self._on_its_cpus(command)), timeout_s, begun=begun)
 
-    def _here(self, command: Command) -> Command:
+    def _on_its_cpus(self, command: Command) -> Command:
         return command.model_copy(update={"cpus": self._arm.exchanger.cpus(self._arm.arm)})

@@ -100,7 +100,7 @@ def save_metrics(endpoint: Endpoint, file: Path, timeout_s: float = 5.0) -> bool
 def save_native_memory(host: Host, jcmd: Path, pid: int, file: Path, *, remote: Path | None = None) -> bool:
     """Write ``jcmd PID VM.native_memory summary``; return whether the JVM gave one (it needs the NMT setting)."""
     argv = (str(jcmd), str(pid), "VM.native_memory", "summary")
-    return _kept(host, argv, remote or file.parent, JCMD_WITHIN_S, file, "Total: reserved=")
+    return _saved(host, argv, remote or file.parent, JCMD_WITHIN_S, file, "Total: reserved=")
 
 
 PRINTED = "recording.json"
@@ -114,7 +114,7 @@ def keep_recording(host: Host, jfr: Path, remote: Path, folder: Path) -> bool:
     The JVM writes it when it ends, so ask after that; one that was killed left none.
     """
     words = ("print", "--json", "--stack-depth", "1", "--events", EVENTS, str(remote / RECORDING))
-    return _kept(host, (str(jfr), *words), remote, PRINT_WITHIN_S, folder / PRINTED, '"recording"')
+    return _saved(host, (str(jfr), *words), remote, PRINT_WITHIN_S, folder / PRINTED, '"recording"')
 
 
 def keep_contention(host: Host, jfr: Path, remote: Path, folder: Path) -> bool:
@@ -123,10 +123,10 @@ def keep_contention(host: Host, jfr: Path, remote: Path, folder: Path) -> bool:
     As of :func:`keep_recording`; a JDK before 21 has no such view.
     """
     words = ("view", "--width", "200", "--cell-height", "1", "contention-by-class", str(remote / RECORDING))
-    return _kept(host, (str(jfr), *words), remote, PRINT_WITHIN_S, folder / CONTENTION)
+    return _saved(host, (str(jfr), *words), remote, PRINT_WITHIN_S, folder / CONTENTION)
 
 
-def _kept(
+def _saved(
     host: Host, argv: tuple[str, ...], remote: Path, within_s: float, file: Path, sign: str = ""
 ) -> bool:
     """Write what a program of the JDK prints; where it is missing, hangs, fails or lacks the sign, nothing."""

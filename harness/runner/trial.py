@@ -114,9 +114,9 @@ def attempt(steps: Sequence[Step], then: Then | None = None) -> list[Notes]:
         made[-1].outcome = Outcome.OUT_OF_MEMORY
         made[-1].reason = f"{made[-1].reason} ({first.out_of_memory})"
     judge_backing(first)
-    for number, (going, there) in enumerate(later, start=1):
+    for number, (going, its_context) in enumerate(later, start=1):
         if number == len(made):  # it was never begun
-            made.append(going_on(first, going, there))
+            made.append(going_on(first, going, its_context))
             made[-1].outcome = Outcome.FAILED
             made[-1].reason = f"the process of {spec.planned.trial_id} ended before it: {made[-2].reason}"
         made[number].instance = first.instance

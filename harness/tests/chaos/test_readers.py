@@ -28,7 +28,7 @@ NAMES_OF_READERS = (
     "jmeter csv", "locust csv", "k6 csv", "k6 json", "oha csv", "oha sqlite", "vegeta csv",
     "metronome csv", "wrk text", "wrk2 text",
     "jvm log", "gctrace", "jfr json", "nmt", "prometheus", "contention", "samples", "experiment",
-    "claims", "service", "requests", "cases", "hosts", "record", "archive",
+    "claims", "service", "requests", "cases", "hosts", "record",
 )  # fmt: skip
 #: Files of each reader in a run of ``make test``, and of ``make test-all``.
 N_FILES = 400 if long_tests_are_asked_for() else 12

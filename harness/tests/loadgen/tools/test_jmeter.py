@@ -11,7 +11,7 @@ import pytest
 from harness.definitions import load_study
 from harness.loadgen.base import LoadGenerator
 from harness.loadgen.tools.jmeter import JMeter
-from harness.loadgen.tools.jmeter_plan import GC_LOG, IS_RIGHT, SAMPLES, render_plan
+from harness.loadgen.tools.jmeter_plan import GC_LOG, SAMPLES, render_plan
 from harness.model import ClosedLoad
 from harness.project import find_root
 from harness.tests.contracts.flow import FlowContract, OpenFlowContract
@@ -21,7 +21,6 @@ from harness.tests.contracts.load_generator import (
     OpenLoopContract,
     offer,
 )
-from harness.tests.support.accounts_server import transfer_flow
 from harness.tests.support.answering_server import answering_server, order_of
 from harness.tests.support.tools_here import QUICK_JVM
 from harness.toolchains import Surroundings, find_jdks, find_jmeter
@@ -64,22 +63,6 @@ def test_think_time_is_kept_and_no_row_says_more_than_is_read(tmp_path: Path) ->
     assert header == "timeStamp,elapsed,label,responseCode,success,failureMessage,Connect"
     assert len(first) < 50
     assert "Safepoint" in (tmp_path / GC_LOG).read_text(encoding="utf-8")
-
-
-def test_a_flow_is_its_steps_in_order_and_a_wrong_answer_begins_the_next_loop(tmp_path: Path) -> None:
-    closed = ClosedLoad(users=1000, ramp_up_s=60, loops=1)
-    wanted = order_of(tmp_path, closed, *transfer_flow()[::-1])
-    plan = ET.fromstring(render_plan(wanted))
-    settings = settings_of(plan)
-    assert settings["ThreadGroup.on_sample_error"] == "startnextloop"
-    assert settings["LoopController.loops"] == "1"
-    names = [element.get("testname") for element in plan.iter("HTTPSamplerProxy")]
-    assert names == ["open-a", "open-b", "transfer", "show-a"]
-    assert plan.find(".//RandomController") is None
-    extracted = [element.get("testname") for element in plan.iter("JMESPathExtractor")]
-    taken = [name for name in extracted if name != IS_RIGHT]
-    assert taken == ["a.text", "a.json", "owner.text", "owner.json", "b.text", "t.text", "t.json"]
-    assert real_jmeter().command(wanted).expected_s == pytest.approx(5 + 60 + 1000 * 4 / 4000)
 
 
 def test_the_published_ten_thousand_users_are_as_many_threads_a_minutes_ramp_one_loop_and_three_requests(

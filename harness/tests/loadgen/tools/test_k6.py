@@ -103,20 +103,6 @@ def test_what_waits_for_a_connection_is_sent_later_and_counts_from_when_it_was_d
     assert (np.diff(table.latency_s[in_turn]) > 0).mean() > 0.8  # the queue grows
 
 
-def test_a_pass_that_waited_counts_the_wait_once(k6: K6, tmp_path: Path) -> None:
-    profile = OpenLoad(rate_per_s=20, duration_s=1, arrivals="constant", connections=1, busy="wait")
-    steps = tuple(
-        request_to("/right", name=name).model_copy(update={"step": step})
-        for step, name in enumerate(("first", "second"), start=1)
-    )
-    with answering_server(delay_s=0.05) as server:
-        assert offer(k6, order_of(tmp_path, profile, *steps, endpoint=server.endpoint)).exit_code == 0
-    table, summary = K6_SAMPLES.read(tmp_path / SAMPLES), k6.read(tmp_path)
-    assert (summary.n_flows, summary.n_flows_right, summary.n_dropped) == (20, 20, 0)
-    assert np.median(table.latency_s[table.label == "second"]) < 0.2
-    assert table.latency_s[table.label == "first"].max() > 0.5
-
-
 def test_k6_speaks_to_nobody_but_the_service(tmp_path: Path) -> None:
     program = tmp_path / "k6"
     program.touch()

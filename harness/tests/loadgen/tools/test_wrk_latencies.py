@@ -117,15 +117,6 @@ def test_of_a_service_that_stood_still_the_latencies_are_those_of_its_requests(t
             undo_correction(corrected, wrong, n_recorded=summary.n_requests)
 
 
-def test_answers_after_wrks_time_limit_are_counted_and_have_no_latency(tmp_path: Path) -> None:
-    hurried = RealWrk(limit="1s")
-    summary = paused(tmp_path, hurried, duration_s=3, stops_s=(1.3,))
-    late = summary.errors_by_kind["timeout"]
-    assert late > 0
-    assert (summary.latency_method, summary.n_latencies) == (UNDONE, summary.n_requests - late)
-    assert summary.latency_quantiles_s["max"] <= 1.0
-
-
 @pytest.mark.parametrize(
     ("script", "why"),
     [
