@@ -27,7 +27,7 @@ from harness.formats.wrk_histogram import (
 )
 from harness.loadgen.base import LoadCommand, LoadGenerator, LoadSpec
 from harness.loadgen.parallel import merge_summaries
-from harness.loadgen.tools.wrk import HISTOGRAM, RESULT, SCRIPT, TIMEOUT_S, Wrk
+from harness.loadgen.tools.wrk import HISTOGRAM, RESULT, SCRIPT, Wrk
 from harness.model import ClosedLoad, LoadSummary
 from harness.model.endpoint import Endpoint
 from harness.tests.contracts.load_generator import PATIENCE_S, end, start
@@ -46,17 +46,15 @@ with answering_server() as server:
 
 @dataclass(frozen=True, kw_only=True)
 class RealWrk(Wrk):
-    """The adapter's command, but for the time limit and what is done to the script."""
+    """The adapter's command, but for what is done to the script."""
 
     program: Path | None = field(default_factory=lambda: Path(shutil.which("wrk") or "/no/wrk"))
-    limit: str = f"{TIMEOUT_S}s"
     script: Callable[[str], str] = str
 
     def command(self, spec: LoadSpec) -> LoadCommand:
         command = super().command(spec)
-        argv = tuple(self.limit if word == f"{TIMEOUT_S}s" else word for word in command.argv)
         files = command.files | {SCRIPT: self.script(command.files[SCRIPT])}
-        return command.model_copy(update={"argv": argv, "files": files})
+        return command.model_copy(update={"files": files})
 
 
 @contextmanager
