@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from harness.backing import BackingNeed, source_of
 from harness.definitions import load_implementations
@@ -24,6 +24,7 @@ from harness.model import (
     Load,
     MemoryFit,
     PlannedTrial,
+    Request,
     Variant,
     WarmUpSpec,
 )
@@ -34,8 +35,9 @@ from harness.session.capacity_trials import CapacityTrials, arrivals, calibrate,
 from harness.session.headroom import (
     ECHO_IMPLEMENTATION,
     ECHO_WORKLOAD,
-    echo_trial,
+    echo_configuration,
     echo_variant,
+    echoed,
     measure_echo,
     wanted_readings,
 )
@@ -154,20 +156,12 @@ class Preparation:
             refuse(assembly.generator(tool), arrivals(goals, tool).profile, requests)
         self.say(f"calibration with {configuration.key}")
         self._prepare_for(busy)
-        trial = TrialSpec(
-            planned=unplanned("calibration", busy),
-            experiment="calibration",
-            session_id="calibration",
-            implementation=implementation,
-            build=assembly.launcher.build(implementation, configuration.variant, configuration.backing),
-            generator=assembly.generator(order.generator),
+        build = assembly.launcher.build(implementation, configuration.variant, configuration.backing)
+        trial = replace(
+            self._rehearsal("calibration", busy, implementation, build, requests),
             warm_up_generator=self.warm_up_generator(configuration),
-            requests=requests,
             cases=load_cases(contract),
-            folder=assembly.root / ".cache" / "calibration" / prepared.session_id / "trial",
             contract=contract,
-            seed=prepared.plan.seed,
-            limits=self.limits,
         )
         search = None
         if goals is not None and tool is not None:
@@ -180,6 +174,30 @@ class Preparation:
                 n_steps=len(requests) if is_flow(requests) else 1,
             )
         return calibrate(order, trial, parts_for(assembly, self.ledger, busy.load, busy.warm_up), search)
+
+    def _rehearsal(
+        self,
+        name: str,
+        configuration: Configuration,
+        implementation: Implementation,
+        build: BuildRecord,
+        requests: tuple[Request, ...],
+    ) -> TrialSpec:
+        """A trial under load that stands in no plan, in a folder that is thrown away."""
+        load = configuration.load
+        return TrialSpec(
+            planned=unplanned(name, configuration),
+            experiment=name,
+            session_id=name,
+            implementation=implementation,
+            build=build,
+            generator=None if load is None else self.assembly.generator(load.generator),
+            requests=requests,
+            cases=(),
+            folder=self.assembly.root / ".cache" / name / self.prepared.session_id / "trial",
+            seed=self.prepared.plan.seed,
+            limits=self.limits,
+        )
 
     def warm_up_generator(self, configuration: Configuration) -> LoadGenerator | None:
         """Return the tool of a warm-up in windows; ``None``: there is none."""
@@ -291,18 +309,15 @@ class Preparation:
         build = self.assembly.launcher.build(implementation, echo_variant())
         for load, mix in wanted:
             self.say(f"headroom of {load.generator} with {mix}")
-            trial = echo_trial(
-                load,
-                mix,
-                self.prepared.study.requests[mix],
-                implementation=implementation,
-                build=build,
-                generator=self.assembly.generator(load.generator),
-                folder=self.assembly.root / ".cache" / "echo" / self.prepared.session_id,
-                seed=self.prepared.plan.seed,
-                limits=self.limits,
-            )
+            requests = self.prepared.study.requests[mix]
             try:
+                trial = self._rehearsal(
+                    "echo",
+                    echo_configuration(load, mix, requests),
+                    implementation,
+                    build,
+                    echoed(requests)[0],
+                )
                 reading = measure_echo(load, trial, parts_for(self.assembly, self.ledger, load))
             except TrialFailure as failure:
                 self.writer.event("headroom unknown", reason=str(failure), generator=load.generator, mix=mix)
