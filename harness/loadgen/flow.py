@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from harness.loadgen.correlation import CARRIED, expects, needs, steps_of
-from harness.loadgen.renderings import Pieces, pieces, renderings
+from harness.loadgen.correlation import Pieces, pieces, renderings
 from harness.model import ClosedLoad, Expectation, Request
 
 #: Tools that choose by repeating a request get no more entries than this.

@@ -18,7 +18,7 @@ from harness.launchers.process import ProcessLauncher
 from harness.model import Variant, configurations, make_plan
 from harness.model.endpoint import Endpoint
 from harness.session import prepare
-from harness.session.open_files import SPARE, raise_limit, too_large
+from harness.session.availability import SPARE, raise_limit, too_large
 from harness.tests.support.available import some_in_every_run
 from harness.tests.support.instances import eventually
 from harness.tests.support.many_connections import connections
