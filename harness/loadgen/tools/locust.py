@@ -15,15 +15,13 @@ from harness.errors import MissingTool
 from harness.formats.row_files import LOCUST_SAMPLES
 from harness.formats.table import RequestTable
 from harness.loadgen.base import Installed, LoadSpec, plain_only
-from harness.loadgen.flow import closed_s, flow_document, is_flow, right_bodies
+from harness.loadgen.flow import closed_s, flow_document
 from harness.loadgen.summary import RowTool
 from harness.loadgen.template import as_it_is
 from harness.model import ClosedLoad, LoadProfile, OpenLoad, Request
 from harness.toolchains import require_package
 
-SAMPLES, SCRIPT, TOTALS = "samples.csv", "locustfile.py", "totals.json"
-#: What is asked in a flow; what is right in a plain mix. One of them stands in the folder.
-FLOW, ANSWERS = "flow.json", "answers.json"
+SAMPLES, SCRIPT, TOTALS, REQUESTS = "samples.csv", "locustfile.py", "totals.json", "requests.json"
 START_AND_STOP_S = 4.0
 #: For planning only: what one Locust process asks of a quick service on a small machine.
 ASSUMED_PER_S = 2000.0
@@ -38,7 +36,7 @@ class Locust(RowTool):
     python: Path | None = field(default_factory=lambda: Path(sys.executable))
     name: str = "locust"
     title = "Locust"
-    outputs = (SAMPLES, TOTALS, SCRIPT, FLOW, ANSWERS)
+    outputs = (SAMPLES, TOTALS, SCRIPT, REQUESTS)
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
         """Refuses open loops: a Locust user waits for its answer, so arrivals would follow the answers."""
@@ -80,8 +78,7 @@ class Locust(RowTool):
 
     def files(self, spec: LoadSpec) -> dict[str, str]:
         """A script, and what it reads."""
-        name, content = what_is_asked(spec)
-        return {SCRIPT: as_it_is(SCRIPT), name: json.dumps(content) + "\n"}
+        return {SCRIPT: as_it_is(SCRIPT), REQUESTS: json.dumps(flow_document(spec.requests)) + "\n"}
 
     def rows(self, path: Path) -> RequestTable:
         """Rows of ``samples.csv``, the file of every single request."""
@@ -91,10 +88,3 @@ class Locust(RowTool):
 def adapter(_installed: Installed) -> Locust:
     """Return the adapter: Locust is part of this Python."""
     return Locust()
-
-
-def what_is_asked(spec: LoadSpec) -> tuple[str, dict[str, object]]:
-    """The file that a script reads beside the order: its name and its JSON."""
-    if is_flow(spec.requests):
-        return FLOW, flow_document(spec.requests)
-    return ANSWERS, {request.name: right_bodies(request.expect) for request in spec.requests}

@@ -17,7 +17,7 @@ import pytest
 from harness.agent.platforms import usable_cpus
 from harness.agent.sampler import Watched
 from harness.launchers.base import Instance
-from harness.loadgen.base import LoadCommand, LoadSpec
+from harness.loadgen.base import LoadSpec
 from harness.model import (
     ClockReading,
     GeneratorRecord,
@@ -347,16 +347,16 @@ def test_loads_are_flagged_by_what_they_dropped_by_lateness_and_by_waiting(
 class Afterwards(FakeLoadGenerator):
     """The fake, with a command to be run when the load is over."""
 
-    after: tuple[str, ...] = ()
+    last: tuple[str, ...] = ()
 
-    def command(self, spec: LoadSpec) -> LoadCommand:
-        return super().command(spec).model_copy(update={"after": (self.after,)})
+    def after(self, spec: LoadSpec) -> tuple[tuple[str, ...], ...]:
+        return (self.last,)
 
 
 def measured_with_after(root: Path, *after: str) -> TrialRecord:
     """Measure the first trial of the plan alone, with a command that follows its load."""
     assembly, prepared = tiny_session(make_session_project(root))
-    assembly = replace(assembly, generators={"locust": lambda: Afterwards(after=after)})
+    assembly = replace(assembly, generators={"locust": lambda: Afterwards(last=after)})
     first = prepared.plan.model_copy(update={"trials": prepared.plan.trials[:1]})
     (record,) = measure(assembly, replace(prepared, plan=first), limits=LIMITS).records()
     return record
