@@ -108,32 +108,21 @@ class User:
         self._what, self._fresh = what, fresh
 
     def send(self, requests: tuple[Request, ...], n: int) -> None:
-        (self._flow if is_flow(requests) else self._mix)(requests, n)
-
-    def _mix(self, requests: tuple[Request, ...], n: int) -> None:
-        raw_of = [(request, raw_request(request, self._endpoint)) for request in requests]
-        turns = [pair for pair in raw_of for _ in range(pair[0].weight)]
-        right: dict[str, bytes] = {}
+        flow, values, right = is_flow(requests), dict[str, Scalar](), dict[str, bytes]()
+        turns = in_order(requests) if flow else [request for request in requests for _ in range(request.weight)]
+        raw_of = {} if flow else {request.name: raw_request(request, self._endpoint) for request in requests}
         for number in range(n):
             if not self._go_on():
                 return
-            request, raw = turns[number % len(turns)]
-            answer = self._exchanged(raw, number, request)
-            if answer.status == request.expect.status and right.get(request.name) == answer.body:
-                continue  # the very bytes that were found right before: no need to parse them again
-            self._judged(answer, number, request, {})
-            right[request.name] = answer.body
-
-    def _flow(self, requests: tuple[Request, ...], n: int) -> None:
-        steps, values = in_order(requests), dict[str, Scalar]()
-        for number in range(n):
-            if not self._go_on():
-                return
-            request = steps[number % len(steps)]
-            if request is steps[0]:
+            request = turns[number % len(turns)]
+            if request is turns[0]:
                 values = {}
-            answer = self._exchanged(raw_request(filled(request, values), self._endpoint), number, request)
+            raw = raw_request(filled(request, values), self._endpoint) if flow else raw_of[request.name]
+            answer = self._exchanged(raw, number, request)
+            if answer.status == request.expect.status and right.get(request.name) == answer.body and not flow:
+                continue  # the very bytes that were found right before: no need to parse them again
             values |= self._judged(answer, number, request, values)
+            right[request.name] = answer.body
 
     def _exchanged(self, raw: bytes, number: int, request: Request) -> Answer:
         try:

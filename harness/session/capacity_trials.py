@@ -25,10 +25,9 @@ import numpy as np
 
 from harness.analysis.load.capacity_search import judged, search_capacity
 from harness.errors import CalibrationFailed, TrialFailure
-from harness.formats.detect import read_any
-from harness.formats.table import RequestTable
 from harness.loadgen.base import LoadGenerator
 from harness.loadgen.flow import is_flow
+from harness.loadgen.row_counts import rows_of
 from harness.model import (
     Calibration,
     CalibrationSpec,
@@ -142,15 +141,6 @@ def latencies(folder: Path) -> np.ndarray:
             "failed", "the load left no row per request, so nothing tells which answers were late"
         )
     return np.asarray(table.latency_s[table.ok], dtype=np.float64)
-
-
-def rows_of(folder: Path) -> RequestTable | None:
-    """Return the single requests that a tool left in its folder; ``None``: it left none."""
-    for path in sorted(folder.glob("samples.*")):
-        table = read_any(path) if path.suffix in (".jtl", ".csv", ".db") else None
-        if isinstance(table, RequestTable):
-            return table
-    return None
 
 
 def of_load(

@@ -24,6 +24,7 @@ from harness.errors import InputError, TrialFailure
 from harness.formats.table import RequestTable
 from harness.loadgen.correlation import steps_of
 from harness.loadgen.flow import is_flow, right_bodies
+from harness.loadgen.row_counts import rows_of
 from harness.model import (
     ClosedLoad,
     Configuration,
@@ -39,7 +40,6 @@ from harness.model.load_tools import BY_NAME
 from harness.model.started import SettingValue
 from harness.runner import TrialContext, TrialSpec
 from harness.runner.trial import MAX_S, bounded, rehearse
-from harness.session.capacity_trials import rows_of
 
 ECHO_WORKLOAD = "echo"
 ECHO_IMPLEMENTATION = "go-raw"
