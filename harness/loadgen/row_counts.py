@@ -30,7 +30,7 @@ def rows_of(folder: Path) -> RequestTable | None:
         InputError: they cannot be read.
     """
     for path in sorted(folder.glob("samples.*")):
-        table = read_any(path)
+        table = read_any(path) if path.suffix in (".jtl", ".csv", ".db") else None
         if isinstance(table, RequestTable):
             return table
     return None
