@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from harness.backing import BackingNeed, source_of
 from harness.definitions import load_implementations
@@ -108,18 +109,24 @@ def parts_for(
     )
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Preparation:
-    """Everything a session needs before its trials. ``say`` is told what is being done."""
+    """Everything a session needs before its trials."""
 
     assembly: Assembly
     prepared: Prepared
     writer: SessionWriter
     ledger: RunningProcesses
     limits: Limits
-    say: Callable[[str], None]
     builds: dict[str, BuildRecord] = field(default_factory=dict)
     echo: tuple[EchoReading, ...] = ()
+
+    def say(self, doing: str) -> None:
+        """Hear what is being done."""
+
+    def contract(self) -> Path:
+        """Return the folder of the workload's contract."""
+        return self.prepared.study.contract(self.assembly.root)
 
     def capacity(self) -> Calibration | None:
         """The capacity that scaled loads are shares of: written earlier, else measured now; ``None``: none are."""
@@ -150,7 +157,7 @@ class Preparation:
         prepared, assembly = self.prepared, self.assembly
         busy, goals = saturated(configuration, order), order.goals
         requests = prepared.study.requests[configuration.mix]
-        implementation, contract = self._implementation(configuration), prepared.study.contract(assembly.root)
+        implementation = self._implementation(configuration)
         tool = None if goals is None else goals.generator or order.generator
         if goals is not None and tool is not None:
             refuse(assembly.generator(tool), arrivals(goals, tool).profile, requests)
@@ -160,8 +167,8 @@ class Preparation:
         trial = replace(
             self._rehearsal("calibration", busy, implementation, build, requests),
             warm_up_generator=self.warm_up_generator(configuration),
-            cases=load_cases(contract),
-            contract=contract,
+            cases=load_cases(self.contract()),
+            contract=self.contract(),
         )
         search = None
         if goals is not None and tool is not None:
@@ -285,7 +292,7 @@ class Preparation:
     def _prepare_for(self, configuration: Configuration) -> None:
         need = BackingNeed(
             workload=configuration.workload,
-            contract=self.prepared.study.contract(self.assembly.root),
+            contract=self.contract(),
             settings=configuration.backing or BackingSettings(),
         )
         for name in self._implementation(configuration).needs:
