@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.agent.machine_info import physical_cores
 from harness.agent.platforms import usable_cpus
@@ -24,7 +25,7 @@ from harness.errors import InputError, MissingTool
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost
 from harness.hosts.ssh.settings import LOCAL
-from harness.launchers.base import Launcher
+from harness.launchers.base import Instance, Launcher, LaunchSpec
 from harness.launchers.container import ContainerLauncher
 from harness.launchers.process import ProcessLauncher, Training
 from harness.launchers.tools import Tools, tools_among
@@ -35,6 +36,7 @@ from harness.model import (
     LOAD_TOOLS,
     BackingName,
     BackingSettings,
+    BuildRecord,
     Implementation,
     Load,
     LoadProfile,
@@ -45,6 +47,9 @@ from harness.runner.context import SAMPLING_HZ, LoadSlot
 from harness.runner.speed_gate import SpeedGate
 from harness.session.host_roles import HostRoles, this_machine
 from harness.toolchains import Jdk, Surroundings, Tool, find_jdks, find_runtimes, find_tool, require_package
+
+if TYPE_CHECKING:
+    from harness.launchers.kubernetes import KubernetesLauncher
 
 #: What measuring needs; asking every tool on the machine for its version takes seconds.
 TOOLS = ("go", "jdk", "maven", *run_as("java", "program"), "postgres", "native-image")
@@ -177,11 +182,7 @@ def assemble(
         "process": process,
         "container": ContainerLauncher(process, root, bases=_bases(), host=places.service),
     }
-    clustered = None
-    if launcher == "kubernetes":
-        from harness.launchers.kubernetes import KubernetesLauncher  # the client of clusters takes a while
-
-        clustered = KubernetesLauncher(process, root)
+    clustered = _pod_launcher(process, root) if launcher == "kubernetes" else None
     backing |= _backing(root, places, tools, launcher_tools, process)
     postgres = paths.get("postgres")
 
@@ -218,6 +219,42 @@ def assemble(
             **({"jmeter_home": jmeter_jar.parent.parent} if jmeter_jar else {}),
         },
     )
+
+
+def _pod_launcher(process: ProcessLauncher, root: Path) -> KubernetesLauncher | _WithoutClient:
+    try:
+        require_package("lightkube")
+    except MissingTool as missing:
+        return _WithoutClient(missing)
+    from harness.launchers.kubernetes import KubernetesLauncher  # the client of clusters takes a while to load
+
+    return KubernetesLauncher(process, root)
+
+
+class _WithoutClient:
+    """A launcher of pods where the client of clusters is not installed: every variant is unavailable, and says so."""
+
+    name = "kubernetes"
+
+    def __init__(self, missing: MissingTool) -> None:
+        self._missing, self.host = missing, LocalHost()
+
+    def unavailable(self, _implementation: Implementation, _variant: Variant) -> str:
+        return str(self._missing)
+
+    def build(
+        self, _implementation: Implementation, _variant: Variant, _backing: BackingSettings | None = None
+    ) -> BuildRecord:
+        raise self._missing
+
+    def launch(self, _spec: LaunchSpec) -> Instance:
+        raise self._missing
+
+    def load_by(self, _variant: Variant) -> None:
+        return None
+
+    def close(self) -> None:
+        pass
 
 
 def stations(
