@@ -6,9 +6,8 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 
-
 from harness.tests.chaos.faults.stage import Stage, stage
-from harness.tests.chaos.watch import LIMITS, Growth, bytes_below, growth, held
+from harness.tests.chaos.watch import LIMITS, bytes_below, held, judged
 from harness.tests.support.available import only_when_long
 from harness.tests.support.patience import patient
 
@@ -18,7 +17,7 @@ LEAKED = {"memory", "descriptors", "threads", "files left on disk"}
 Series = list[tuple[float, float]]
 
 
-def soak(here: Stage, *, leaks: bool) -> dict[str, Growth]:
+def soak(here: Stage, *, leaks: bool) -> dict[str, str]:
     """Measure ``N_TRIALS`` tiny trials in one session; return how what it holds grows.
 
     ``leaks``: each trial leaves memory, a descriptor, a thread and a file behind: the control.
@@ -46,16 +45,14 @@ def soak(here: Stage, *, leaks: bool) -> dict[str, Growth]:
     series["record of a trial"] = [
         (float(n), float(len(record.model_dump_json()))) for n, record in enumerate(records, 1)
     ]
-    growths = [growth(what, values) for what, values in series.items()]
-    return {one.what: one for one in growths if one is not None}
+    growths = {what: judged(what, values) for what, values in series.items()}
+    return {what: growth for what, growth in growths.items() if growth is not None}
 
 
 @only_when_long("a session that leaks and one that does not, a hundred trials each")
 def test_a_session_that_leaks_is_found() -> None:
     with stage("soak") as here:
-        leaking, sound = (
-            {what: one.judged for what, one in soak(here, leaks=leaks).items()} for leaks in (True, False)
-        )
-    assert {what for what, judged in leaking.items() if judged == "grows"} >= LEAKED
+        leaking, sound = (soak(here, leaks=leaks) for leaks in (True, False))
+    assert {what for what, growth in leaking.items() if growth == "grows"} >= LEAKED
     assert sound.keys() == LIMITS.keys()
-    assert {what for what, judged in sound.items() if judged == "grows"} <= {"memory"}, "pools still fill"
+    assert {what for what, growth in sound.items() if growth == "grows"} <= {"memory"}, "pools still fill"
