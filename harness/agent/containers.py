@@ -88,15 +88,11 @@ def remove_containers(notes: Path) -> None:
 
 
 class ContainerHandlers:
-    """The part of the orders that is about containers. ``folder`` is the agent's; ``ended``: it is ending."""
+    """The part of the orders that is about containers. ``folder`` is the agent's."""
 
-    def __init__(self, folder: Path, ended: threading.Event) -> None:
-        self._containers, self._ended = folder / CONTAINERS, ended
+    def __init__(self, folder: Path) -> None:
+        self._containers, self._ended = folder / CONTAINERS, threading.Event()
         self._containers.mkdir()
-
-    def end_all(self) -> None:
-        """Remove every container that was made."""
-        remove_containers(self._containers)
 
     def do_docker_address(self) -> dict[str, Any]:
         return {"address": usual_address()}
