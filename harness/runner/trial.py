@@ -9,9 +9,6 @@ A start-up trial has no load: after the first answer it stays idle, sampled, to 
 
 Whatever goes wrong with the service or the generator is an outcome and stands in the record.
 Only what says nothing about them (no disk, no tool, a signal to us) is raised.
-
-What is asked before a session's first trial (a capacity, a generator's headroom, whether a heap is enough) is asked
-in the way that trials ask.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From ready to warm: requests of the load's own mix, checked, by one user or by several at once.
+"""From ready to warm: requests of the load's own mix, checked, by one user or by several at once, or windows of load.
 
-One user who asks, waits and asks again never has two requests in a service at the same time: pools stay at
-one connection, request threads are not made, and a JIT compiles a path on which nobody waits. What users at
-once will meet is warmed by users at once.
+One user never has two requests in a service at the same time: pools stay at one connection, request threads are not
+made. What users at once will meet is warmed by users at once.
 
-In a warm-up in windows each is one run of a load tool for a whole number of seconds; between two of them lie some
-milliseconds. CPU and compile time of a window are those since the one before it ended, so that over all windows
-nothing is left out. After each window the service is asked for its own metrics, as a scraper would.
+Each window is one run of a load tool for a whole number of seconds. CPU and compile time of a window are those since
+the one before it ended. After each window the service is asked for its own metrics, as a scraper would.
 """
 
 from __future__ import annotations

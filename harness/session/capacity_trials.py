@@ -3,12 +3,10 @@
 
 Profiles for small machines offer shares of a capacity (``rate_share``, ``users_share``), which is measured before the
 first trial: what users without a pause have answered rightly, in passes of a flow or requests of a plain mix per
-second. It is written once (``calibration.json``) and stands in the session's header, so that a session that is
-resumed goes on with the same plan. With ``capacity = "search"`` that is only where it begins: the same process is
-offered arrivals at rates around it, and the capacity is the highest rate that keeps its goals.
+second. It is written once (``calibration.json``) and stands in the session's header. With ``capacity = "search"`` the
+same process is then offered arrivals at rates around it; the capacity is the highest rate that keeps its goals.
 
-The capacity is that of generator, service and backing services together on shared cores. It says where this machine's
-limit lies, not how fast the service is; no estimate is made of it.
+It is that of generator, service and backing services together on shared cores; no estimate is made of it.
 """
 
 from __future__ import annotations

@@ -1,19 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """wrk2: open loop at a rate, latencies counted from when a request was due; totals only.
 
-Like wrk it checks the status (anything but 2xx and 3xx is an error) and never the body. Each connection
-has its share of the rate and waits for its answer; a late answer delays the next request, and the delay
-counts into that one's latency. Connections of a thread begin 5 ms apart, each with a request: arrivals are as
-even as these beginnings, and there are fewer of them than rate times duration (``n_due``). After ten
-seconds and 5 ms for each connection of a thread wrk2 empties its histogram: in a longer load latencies are of
-the rest, and ``n_latencies`` tells of how many requests.
+Like wrk it checks the status (anything but 2xx and 3xx is an error) and never the body. Each connection has an equal
+share of the rate, waits for its answer, and has a schedule of its own, which begins when it is opened: connections of
+a thread 5 ms apart. So there are fewer arrivals than rate times duration (``n_due``). After ten seconds and 5 ms for
+each connection of a thread wrk2 empties its histogram: in a longer load latencies are of the rest (``n_latencies``).
 
-Each connection has an equal share of the rate and a schedule of its own, which begins when the connection is opened.
-wrk2 opens those of a thread 5 ms apart, so the later ones have less time: 100 connections of two threads get about
-half a per cent fewer requests in 20 s than rate times duration. These were never due.
-
-A thread ends at its first answer after the time, and counts the answers that arrive together with it. So of each
-connection one request that was due only then may be counted, or one that was due before may be under way: requests and
+A thread ends at its first answer after the time, and counts the answers that arrive together with it: requests and
 ``n_dropped`` together are what was due, but for one request of each connection.
 """
 
