@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -18,8 +19,8 @@ from harness.errors import InputError, MissingTool, TrialFailure
 from harness.formats.arrays import BoolArray
 from harness.formats.table import RequestTable
 from harness.loadgen.base import Installed, LoadCommand, LoadSpec, refuse
-from harness.loadgen.flow import in_order, is_flow
-from harness.model import AnswerCount, LoadProfile, LoadSummary, OpenLoad, Request
+from harness.loadgen.flow import closed_s, in_order, is_flow
+from harness.model import AnswerCount, ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
 
 #: Every adapter leaves its order here, so that the folder explains itself later.
 ORDER_FILE = "order.json"
@@ -33,6 +34,11 @@ class Tool(ABC):
     program: Path | None = None
     name: str = ""
     how_to_get: ClassVar[str] = "make setup"
+    #: For planning only: seconds to start and stop, requests a second of a quick service on a small machine, and rows
+    #: that it writes in a second when the load is over.
+    start_and_stop_s: ClassVar[float] = 2.0
+    assumed_per_s: ClassVar[float] = 4000.0
+    written_per_s: ClassVar[float] = math.inf
     #: Files that it leaves beside its order.
     outputs: ClassVar[tuple[str, ...]] = ()
     stdout: ClassVar[str] = "generator.stdout.txt"
@@ -46,10 +52,6 @@ class Tool(ABC):
     @abstractmethod
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
         """See ``LoadGenerator.supports``."""
-
-    @abstractmethod
-    def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
-        """See ``LoadGenerator.expected_s``."""
 
     @abstractmethod
     def argv(self, spec: LoadSpec) -> tuple[str, ...]:
@@ -66,6 +68,15 @@ class Tool(ABC):
     def after(self, spec: LoadSpec) -> tuple[tuple[str, ...], ...]:
         """Return the command lines to run when the load is over."""
         return ()
+
+    def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
+        """See ``LoadGenerator.expected_s``."""
+        per_s = profile.rate_per_s if isinstance(profile, OpenLoad) else self.assumed_per_s
+        offering_s = profile.whole_s
+        if offering_s is None:
+            assert isinstance(profile, ClosedLoad)  # an open loop has a duration
+            offering_s = closed_s(profile, requests, per_s)
+        return self.start_and_stop_s + offering_s * (1 + per_s / self.written_per_s)
 
     def require(self) -> None:
         """See ``LoadGenerator.require``."""

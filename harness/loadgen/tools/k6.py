@@ -149,9 +149,6 @@ def _span(duration_s: float) -> str:
 
 
 SAMPLES, TOTALS, SCRIPT, PLAN, LOG = "samples.csv", "totals.json", "k6_script.js", "plan.json", "k6.log"
-START_AND_STOP_S = 3.0
-#: For planning only: what k6 asks of a quick service on a small machine.
-ASSUMED_PER_S = 4000.0
 #: k6 knows no shorter test.
 SHORTEST_S = 1.0
 #: k6's numbers for what happened in place of an answer.
@@ -176,6 +173,7 @@ class K6(RowTool):
 
     name: str = "k6"
     title = "k6"
+    start_and_stop_s = 3.0
     logs = (LOG,)
     outputs = (SAMPLES, TOTALS, SCRIPT, PLAN, LOG)
     environment = MappingProxyType({"K6_AUTO_EXTENSION_RESOLUTION": "false"})  # nothing is looked for elsewhere
@@ -192,10 +190,6 @@ class K6(RowTool):
             if profile.stages and (profile.whole_s or 0) < SHORTEST_S:
                 return f"k6 runs for at least {SHORTEST_S:g} s, found stages of {profile.whole_s:g} s"
         return None if is_flow(requests) else unsupported_mix(requests)
-
-    def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
-        """Start, load and stop, in seconds."""
-        return START_AND_STOP_S + _offering_s(profile)
 
     def argv(self, spec: LoadSpec) -> tuple[str, ...]:
         """k6 without REST interface, usage report and console output."""
@@ -231,13 +225,6 @@ class K6(RowTool):
 
 
 adapter = K6.of
-
-
-def _offering_s(profile: LoadProfile) -> float:
-    if profile.whole_s is not None:
-        return profile.whole_s
-    loops = profile.loops or 1
-    return profile.ramp_up_s + profile.users * loops / ASSUMED_PER_S + loops * profile.think_time_s
 
 
 def _kind(error: str) -> str:

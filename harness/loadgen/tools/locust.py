@@ -15,16 +15,13 @@ from harness.errors import MissingTool
 from harness.formats.row_files import LOCUST_SAMPLES
 from harness.formats.table import RequestTable
 from harness.loadgen.base import Installed, LoadSpec, plain_only
-from harness.loadgen.flow import closed_s, flow_document
+from harness.loadgen.flow import flow_document
 from harness.loadgen.summary import RowTool
 from harness.loadgen.template import as_it_is
-from harness.model import ClosedLoad, LoadProfile, OpenLoad, Request
+from harness.model import ClosedLoad, LoadProfile, Request
 from harness.toolchains import require_package
 
 SAMPLES, SCRIPT, TOTALS, REQUESTS = "samples.csv", "locustfile.py", "totals.json", "requests.json"
-START_AND_STOP_S = 4.0
-#: For planning only: what one Locust process asks of a quick service on a small machine.
-ASSUMED_PER_S = 2000.0
 #: How long users may take to finish their request when the duration is over.
 STOP_WITHIN_S = 10
 
@@ -36,6 +33,7 @@ class Locust(RowTool):
     python: Path | None = field(default_factory=lambda: Path(sys.executable))
     name: str = "locust"
     title = "Locust"
+    start_and_stop_s, assumed_per_s = 4.0, 2000.0
     outputs = (SAMPLES, TOTALS, SCRIPT, REQUESTS)
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
@@ -47,13 +45,6 @@ class Locust(RowTool):
             return plain
         names = [request.name for request in requests]
         return None if len(set(names)) == len(names) else f"the mix names a request twice: {names}"
-
-    def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
-        """Start, load and stop, in seconds."""
-        offering_s = (
-            profile.whole_s if isinstance(profile, OpenLoad) else closed_s(profile, requests, ASSUMED_PER_S)
-        )
-        return START_AND_STOP_S + offering_s
 
     def require(self) -> None:
         """See ``LoadGenerator.require``."""

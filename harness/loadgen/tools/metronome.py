@@ -25,11 +25,8 @@ from harness.model import Frozen, LoadProfile, LoadSummary, OpenLoad, Request
 from harness.model.endpoint import Endpoint
 
 SAMPLES, TOTALS, REQUESTS = "samples.csv", "totals.json", "requests.txt"
-START_AND_STOP_S = 1.0
 #: An answer that takes longer is an error; how long the last ones are awaited; a later sending is late.
 TIMEOUT_S, GRACE_S, LATE_US = 60, 10, 50
-#: For planning only: what it asks of a quick service on one CPU, and how fast it writes its rows.
-ASSUMED_PER_S, WRITTEN_PER_S = 50_000.0, 1_000_000.0
 #: Seeds are whole numbers below this.
 SEEDS = 2**53
 
@@ -49,16 +46,12 @@ class Metronome(Tool):
 
     name: str = "metronome"
     outputs = (SAMPLES, TOTALS, REQUESTS)
+    start_and_stop_s, assumed_per_s, written_per_s = 1.0, 50_000.0, 1_000_000.0
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
         """A rate, or users who ask without pause for some time; requests that can be repeated as they are."""
         plain = plain_only("metronome", profile, waits=True, at_once=True, loops=False)
         return plain or no_flow("metronome", requests)
-
-    def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
-        """Start, load, and writing its rows, in seconds."""
-        rate_per_s = profile.rate_per_s if isinstance(profile, OpenLoad) else ASSUMED_PER_S
-        return START_AND_STOP_S + (profile.whole_s or 0.0) * (1 + rate_per_s / WRITTEN_PER_S)
 
     def argv(self, spec: LoadSpec) -> tuple[str, ...]:
         """See ``metronome.c``."""

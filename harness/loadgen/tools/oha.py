@@ -25,9 +25,6 @@ from harness.loadgen.summary import ORDER_FILE, Tool, last_output, read_order, r
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
 
 SAMPLES, TOTALS, BODY = "samples.db", "totals.json", "body.txt"
-START_AND_STOP_S = 2.0
-#: For planning only: what oha asks of a quick service on a small machine, and how fast it writes its rows.
-ASSUMED_PER_S, WRITTEN_PER_S = 20_000.0, 100_000.0
 #: An answer that takes longer is an error.
 TIMEOUT_S = 60
 #: A status as reports name it; records name it ``status 500``.
@@ -41,6 +38,7 @@ class Oha(Tool):
     name: str = "oha"
     how_to_get = "make generators"
     outputs = (SAMPLES, TOTALS, BODY)
+    assumed_per_s, written_per_s = 20_000.0, 100_000.0
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
         """One request without flow, ramp, think time or random arrivals."""
@@ -57,10 +55,6 @@ class Oha(Tool):
                 f"oha takes 2xx and 3xx as right, and {requests[0].name} expects {requests[0].expect.status}"
             )
         return plain_only("oha", profile, waits=True, at_once=True, even=True) or _refusal(profile)
-
-    def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
-        """Start, load and stop, in seconds."""
-        return START_AND_STOP_S + _offering_s(profile)
 
     def argv(self, spec: LoadSpec) -> tuple[str, ...]:
         """oha without its screen."""
@@ -143,14 +137,6 @@ def _load_arguments(profile: LoadProfile) -> tuple[str, ...]:
 
 def _until(duration_s: float) -> tuple[str, ...]:
     return ("-z", f"{round(duration_s * 1e6)}us", "-w")  # -w: what is under way at the end is waited for
-
-
-def _offering_s(profile: LoadProfile) -> float:
-    if isinstance(profile, OpenLoad):
-        return profile.duration_s * (1 + profile.rate_per_s / WRITTEN_PER_S)
-    if profile.duration_s is not None:
-        return profile.duration_s * (1 + ASSUMED_PER_S / WRITTEN_PER_S)
-    return (profile.loops or 1) / ASSUMED_PER_S
 
 
 def _start_epoch_s(folder: Path) -> float | None:

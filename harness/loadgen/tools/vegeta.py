@@ -27,7 +27,6 @@ from harness.loadgen.summary import RowTool, last_output
 from harness.model import LoadProfile, OpenLoad, Request
 
 SAMPLES, RESULTS, TARGETS = "samples.csv", "results.bin", "targets.jsonl"
-START_AND_STOP_S = 2.0
 #: An answer that takes longer is an error.
 TIMEOUT_S = 60
 
@@ -49,10 +48,6 @@ class Vegeta(RowTool):
         refusal = plain_only("vegeta", profile, even=True) or other_statuses("vegeta", requests)
         refusal = refusal or no_flow("vegeta", requests)
         return refusal or unsupported_mix(requests)
-
-    def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
-        """Start, load and stop, in seconds."""
-        return START_AND_STOP_S + (profile.whole_s or 0.0)
 
     def argv(self, spec: LoadSpec) -> tuple[str, ...]:
         """The attack."""

@@ -34,7 +34,6 @@ SCRIPT, RESULT, HISTOGRAM = "mix.lua", "wrk.json", "wrk_latency.csv"
 RESOLUTION_S = 1e-6
 TIMEOUT_S = 60
 MOST_THREADS = 16
-START_AND_STOP_S = 1.0
 
 
 class Errors(Frozen):
@@ -65,6 +64,7 @@ class Wrk(Tool):
     name: str = "wrk"
     how_to_get = "apt-get install wrk"
     outputs = (RESULT, HISTOGRAM, SCRIPT)
+    start_and_stop_s = 1.0
 
     @classmethod
     def of(cls, installed: Installed) -> Self:
@@ -81,10 +81,6 @@ class Wrk(Tool):
         """
         refusal = _refusal(profile) or no_flow("wrk", requests)
         return refusal or other_statuses("wrk", requests) or unsupported_mix(requests)
-
-    def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
-        """Start, load and stop, in seconds."""
-        return START_AND_STOP_S + int(profile.whole_s or 0)
 
     def argv(self, spec: LoadSpec) -> tuple[str, ...]:
         """wrk with a script made for this load."""

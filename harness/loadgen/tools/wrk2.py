@@ -60,7 +60,6 @@ def n_never_sent(
 
 SCRIPT, RESULT = "mix.lua", "wrk2.txt"
 TIMEOUT_S = 60
-START_AND_STOP_S = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +70,7 @@ class Wrk2(Tool):
     name: str = "wrk2"
     how_to_get = "make generators WRK2_SOURCE=FOLDER"
     outputs = (RESULT, SCRIPT)
+    start_and_stop_s = 1.0
     stdout = RESULT
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
@@ -78,10 +78,6 @@ class Wrk2(Tool):
         refusal = _refusal(profile) or other_statuses("wrk2", requests)
         refusal = refusal or plain_only("wrk2", profile, waits=True, even=True) or no_flow("wrk2", requests)
         return refusal or unsupported_mix(requests)
-
-    def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
-        """Start, load and stop, in seconds."""
-        return START_AND_STOP_S + int(profile.whole_s or 0)
 
     def argv(self, spec: LoadSpec) -> tuple[str, ...]:
         """wrk2 with a script made for this load; what it prints is what there is."""
