@@ -1,103 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the adapters share: a command with the order beside it, and the way from a tool's files to its summary."""
+"""From a tool's files to its summary; shared by the tools that write one row per request."""
 
 from __future__ import annotations
 
-import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
-from typing import ClassVar, NamedTuple, Self, TypeVar
+from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from pydantic import ValidationError
 
-from harness.errors import InputError, MissingTool, TrialFailure
+from harness.errors import InputError, TrialFailure
 from harness.formats.arrays import BoolArray
 from harness.formats.table import RequestTable
-from harness.loadgen.base import Installed, LoadCommand, LoadSpec, refuse
-from harness.loadgen.flow import closed_s, in_order, is_flow
-from harness.model import AnswerCount, ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
+from harness.loadgen.base import ORDER_FILE, LoadGenerator, LoadSpec
+from harness.loadgen.flow import in_order, is_flow
+from harness.model import AnswerCount, LoadSummary, OpenLoad
 
-#: Every adapter leaves its order here, so that the folder explains itself later.
-ORDER_FILE = "order.json"
 Totals = TypeVar("Totals")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tool(ABC):
-    """A tool that is one program; see ``LoadGenerator``. ``program``: where it is; ``None``: not on this machine."""
-
-    program: Path | None = None
-    name: str = ""
-    how_to_get: ClassVar[str] = "make setup"
-    #: For planning only: seconds to start and stop, requests a second of a quick service on a small machine, and rows
-    #: that it writes in a second when the load is over.
-    start_and_stop_s: ClassVar[float] = 2.0
-    assumed_per_s: ClassVar[float] = 4000.0
-    written_per_s: ClassVar[float] = math.inf
-    #: Files that it leaves beside its order.
-    outputs: ClassVar[tuple[str, ...]] = ()
-    stdout: ClassVar[str] = "generator.stdout.txt"
-    environment: ClassVar[Mapping[str, str]] = MappingProxyType({})
-
-    @classmethod
-    def of(cls, installed: Installed) -> Self:
-        """Return the adapter of what is installed."""
-        return cls(program=installed.programs.get(cls.name))
-
-    @abstractmethod
-    def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
-        """See ``LoadGenerator.supports``."""
-
-    @abstractmethod
-    def argv(self, spec: LoadSpec) -> tuple[str, ...]:
-        """Return the command line of a load that it supports."""
-
-    @abstractmethod
-    def read(self, folder: Path) -> LoadSummary:
-        """See ``LoadGenerator.read``."""
-
-    def files(self, spec: LoadSpec) -> dict[str, str]:
-        """Return name -> content of what stands in the folder before the command starts, the order apart."""
-        return {}
-
-    def after(self, spec: LoadSpec) -> tuple[tuple[str, ...], ...]:
-        """Return the command lines to run when the load is over."""
-        return ()
-
-    def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
-        """See ``LoadGenerator.expected_s``."""
-        per_s = profile.rate_per_s if isinstance(profile, OpenLoad) else self.assumed_per_s
-        offering_s = profile.whole_s
-        if offering_s is None:
-            assert isinstance(profile, ClosedLoad)  # an open loop has a duration
-            offering_s = closed_s(profile, requests, per_s)
-        return self.start_and_stop_s + offering_s * (1 + per_s / self.written_per_s)
-
-    def require(self) -> None:
-        """See ``LoadGenerator.require``."""
-        if self.program is None or not self.program.exists():
-            raise MissingTool(self.name, why="to offer the load", how_to_get=self.how_to_get)
-
-    def command(self, spec: LoadSpec) -> LoadCommand:
-        """See ``LoadGenerator.command``."""
-        refuse(self, spec.profile, spec.requests)
-        return LoadCommand(
-            argv=self.argv(spec),
-            after=self.after(spec),
-            environment=dict(self.environment),
-            files={**self.files(spec), ORDER_FILE: order_text(spec)},
-            outputs=(*self.outputs, ORDER_FILE),
-            stdout=self.stdout,
-            expected_s=self.expected_s(spec.profile, spec.requests),
-        )
-
-
-class RowTool(Tool):
+class RowTool(LoadGenerator):
     """A tool that writes a row for each request, the names of whose errors may be made better."""
 
     title: ClassVar[str]
@@ -125,11 +50,6 @@ class RowTool(Tool):
         return summarise(
             table, order, errors_by_kind=kinds, n_dropped=dropped, bodies_checked=self.bodies_checked
         )
-
-
-def order_text(spec: LoadSpec) -> str:
-    """Return the order as it stands in the folder."""
-    return spec.model_dump_json(by_alias=True, indent=1) + "\n"
 
 
 def read_order(folder: Path) -> LoadSpec:

@@ -18,9 +18,9 @@ from pathlib import Path
 
 from harness.agent.http_exchange import request_bytes
 from harness.formats.row_files import METRONOME_SAMPLES
-from harness.loadgen.base import LoadSpec, plain_only
+from harness.loadgen.base import LoadGenerator, LoadSpec, plain_only
 from harness.loadgen.flow import no_flow, right_bodies
-from harness.loadgen.summary import Tool, read_order, read_rows, read_totals, summarise
+from harness.loadgen.summary import read_order, read_rows, read_totals, summarise
 from harness.model import Frozen, LoadProfile, LoadSummary, OpenLoad, Request
 from harness.model.endpoint import Endpoint
 
@@ -41,7 +41,7 @@ class Totals(Frozen):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Metronome(Tool):
+class Metronome(LoadGenerator):
     """metronome as it was built."""
 
     name: str = "metronome"

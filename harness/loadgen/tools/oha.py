@@ -19,9 +19,9 @@ from pathlib import Path
 from harness.errors import InputError, TrialFailure
 from harness.formats.json_summaries import read_json
 from harness.formats.oha_db import read_oha_db
-from harness.loadgen.base import LoadSpec, plain_only
+from harness.loadgen.base import ORDER_FILE, LoadGenerator, LoadSpec, plain_only
 from harness.loadgen.flow import no_flow
-from harness.loadgen.summary import ORDER_FILE, Tool, last_output, read_order, read_totals
+from harness.loadgen.summary import last_output, read_order, read_totals
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
 
 SAMPLES, TOTALS, BODY = "samples.db", "totals.json", "body.txt"
@@ -32,7 +32,7 @@ _HTTP = re.compile(r"^HTTP (?=\d+$)")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Oha(Tool):
+class Oha(LoadGenerator):
     """oha as it is installed."""
 
     name: str = "oha"

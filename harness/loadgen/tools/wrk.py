@@ -23,9 +23,9 @@ from harness.formats.wrk_histogram import (
     read_wrk_histogram,
     undo_correction,
 )
-from harness.loadgen.base import Installed, LoadSpec, plain_only
+from harness.loadgen.base import Installed, LoadGenerator, LoadSpec, plain_only
 from harness.loadgen.flow import no_flow, other_statuses, unsupported_mix
-from harness.loadgen.summary import Tool, read_order, read_totals
+from harness.loadgen.summary import read_order, read_totals
 from harness.loadgen.template import QUANTILES, even_threads, render_script
 from harness.model import ClosedLoad, Frozen, LoadProfile, LoadSummary, Request
 
@@ -57,7 +57,7 @@ class _Result(Frozen):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wrk(Tool):
+class Wrk(LoadGenerator):
     """wrk as it is installed. ``threads``: no more than this."""
 
     threads: int = 2

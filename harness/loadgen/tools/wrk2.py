@@ -18,9 +18,9 @@ from pathlib import Path
 
 from harness.errors import TrialFailure
 from harness.formats.wrk2_text import read_threads, read_wrk2
-from harness.loadgen.base import LoadSpec, plain_only
+from harness.loadgen.base import LoadGenerator, LoadSpec, plain_only
 from harness.loadgen.flow import no_flow, other_statuses, unsupported_mix
-from harness.loadgen.summary import Tool, read_order, read_totals
+from harness.loadgen.summary import read_order, read_totals
 from harness.loadgen.template import even_threads, render_script
 from harness.model import LoadProfile, LoadSummary, OpenLoad, Request
 
@@ -63,7 +63,7 @@ TIMEOUT_S = 60
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wrk2(Tool):
+class Wrk2(LoadGenerator):
     """wrk2 as it is installed. ``threads``: no more than this."""
 
     threads: int = 2

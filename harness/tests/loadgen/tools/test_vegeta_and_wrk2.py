@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.loadgen.summary import ORDER_FILE, order_text
+from harness.loadgen.base import ORDER_FILE, order_text
 from harness.loadgen.tools.vegeta import SAMPLES, TARGETS, Vegeta
 from harness.loadgen.tools.wrk2 import RESULT, Wrk2, n_due
 from harness.model import OpenLoad
