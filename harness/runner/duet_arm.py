@@ -30,42 +30,22 @@ class Rendezvous:
     """Where two arms wait for each other. Once one of them has failed, the other learns it wherever it is."""
 
     def __init__(self) -> None:
-        self._barrier = threading.Barrier(2)
-        self._words: list[object] = [None, None]
-        self._why: list[str | None] = [None, None]
+        self.barrier = threading.Barrier(2)
+        #: Of each arm: its word of this point, and why it has failed.
+        self.words: list[object] = [None, None]
+        self.why: list[str | None] = [None, None]
         #: One starts after the other, so that both cannot be given one free port.
         self.starting = threading.Lock()
 
-    def swap(self, arm: int, word: object) -> object:
-        """Wait for the other arm, and return its word of the same point.
-
-        Raises:
-            BrokenBarrierError: it has failed.
-        """
-        self._words[arm] = word
-        self._barrier.wait()
-        answer = self._words[1 - arm]
-        self._barrier.wait()  # before either has its next word
-        return answer
-
     def leave(self, arm: int, why: str) -> None:
         """Say that an arm has failed, and why."""
-        if self._why[arm] is None:
-            self._why[arm] = why
-        self._barrier.abort()
-
-    @property
-    def broken(self) -> bool:
-        return self._barrier.broken
-
-    def why(self, arm: int) -> str | None:
-        """Return why an arm failed; ``None``: it has not."""
-        return self._why[arm]
+        self.why[arm] = self.why[arm] or why
+        self.barrier.abort()
 
 
 @dataclass(kw_only=True)
 class DuetArm:
-    """One of the two (``arm``: 0 or 1); ``partner``: the other's trial id, ``exchanger``: of both.
+    """One of the two (``arm``: 0 or 1); ``partner``: the other's trial id, ``exchanger``: of meeting.
 
     Whatever waits for the partner raises a TrialFailure where that has failed.
     """
@@ -108,17 +88,21 @@ class DuetArm:
 
     def refuse_alone(self) -> None:
         """Go no further without the partner."""
-        if self.rendezvous.broken:
-            raise self._alone()
+        if self.rendezvous.barrier.broken:
+            raise TrialFailure("failed", failed_with(self.partner, self.rendezvous.why[1 - self.arm]))
 
     def _swap(self, word: object) -> object:
+        """Wait for the partner, and return its word of the same point."""
+        meeting = self.rendezvous
+        meeting.words[self.arm] = word
         try:
-            return self.rendezvous.swap(self.arm, word)
+            meeting.barrier.wait()
+            answer = meeting.words[1 - self.arm]
+            meeting.barrier.wait()  # before either has its next word
         except threading.BrokenBarrierError:
-            raise self._alone() from None
-
-    def _alone(self) -> TrialFailure:
-        return TrialFailure("failed", failed_with(self.partner, self.rendezvous.why(1 - self.arm)))
+            self.refuse_alone()
+            raise
+        return answer
 
 
 @cache
