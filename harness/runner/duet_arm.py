@@ -45,7 +45,7 @@ class Rendezvous:
 
 @dataclass(kw_only=True)
 class DuetArm:
-    """One of the two (``arm``: 0 or 1); ``partner``: the other's trial id, ``exchanger``: of meeting.
+    """One of the two (``arm``: 0 or 1); ``partner``: the other's trial id, ``exchanger``: of both.
 
     Whatever waits for the partner raises a TrialFailure where that has failed.
     """
