@@ -77,14 +77,6 @@ class Ledger(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LoadSlot:
-    """A machine that load comes from. ``words``: what commands name here -> what that is there."""
-
-    host: MeasuringHost
-    words: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
 class TrialContext:
     """What the runner works with: interfaces, and the CPUs of ``host`` (the service's) it may give away.
 
@@ -108,8 +100,8 @@ class TrialContext:
     #: Holds a load back until the CPUs have their usual speed; ``None``: nobody asked.
     speed_gate: SpeedGate | None = None
 
+    #: What commands of load tools name here -> what that is on the load's host.
     load_words: Mapping[str, str] = field(default_factory=dict)
-    further_loads: tuple[LoadSlot, ...] = ()
 
     def note(self, host: MeasuringHost, *, pid: int, role: str, port: int | None = None) -> None:
         """Note a process that was started on a host; an agent keeps the books of its own host."""
@@ -140,11 +132,6 @@ class TrialContext:
     def load_host(self) -> MeasuringHost:
         """Where the load comes from: the service's own host unless another was named."""
         return self.load_by or self.other_host or self.host
-
-    @property
-    def load_places(self) -> tuple[LoadSlot, ...]:
-        """Every machine the load comes from, the first one first."""
-        return (LoadSlot(host=self.load_host, words=self.load_words), *self.further_loads)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -305,7 +292,6 @@ def compare_clocks(notes: Notes) -> None:
     service = context.host.clock()
     load = service if context.load_host is context.host else context.load_host.clock()
     clocks: list[tuple[HostClock | None, dict[str, str]]] = [(service, {}), (load, {"role": "load"})]
-    clocks += [(place.host.clock(), {"role": "further load"}) for place in context.further_loads]
     if context.backing_apart and notes.backing:
         clocks.append((context.backing_host.clock(), {"role": "database"}))
     notes.clocks += [clock.model_copy(update=role) for clock, role in clocks if clock is not None]

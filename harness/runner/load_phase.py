@@ -58,7 +58,7 @@ def measure(instance: Instance, sampler: Sampling, notes: Notes) -> None:
             keep_records(engines, notes)
             note_before(notes)
             _offer(engines, instance, sampler, notes)
-        notes.load = read_together(engines, generator, notes)
+        notes.load = read_together(engines, generator)
         if load.rows == "counted":
             notes.load = count_rows(engines[0].local, notes.load)
         notes.answers = notes.load.answers
@@ -122,7 +122,7 @@ def _run_after(engine: LoadProcess) -> None:
     for argv in engine.command.after:
         command = Command(argv=argv, folder=engine.remote, environment=engine.command.environment)
         try:
-            done = engine.place.host.run(command, timeout_s=_AFTER_WITHIN_S)
+            done = engine.host.run(command, timeout_s=_AFTER_WITHIN_S)
         except HostError as problem:
             raise TrialFailure("failed", f"after the load: {problem}") from problem
         if done.exit_code:

@@ -171,10 +171,10 @@ def count_system_calls(instance: Instance, notes: Notes) -> dict[str, JsonValue]
 
 def _counted(instance: Instance, notes: Notes) -> dict[str, JsonValue]:
     spec, context = notes.spec, notes.context
-    load, generator, place = spec.planned.configuration.load, spec.generator, context.load_places[0]
+    load, generator = spec.planned.configuration.load, spec.generator
     if load is None or generator is None or not isinstance(load.profile, ClosedLoad):
         raise TrialFailure("failed", "only a closed loop is offered again to count calls")
-    if not (context.host.here and place.host.here):
+    if not (context.host.here and context.load_host.here):
         raise TrialFailure("failed", "calls are counted on the machine of this program only")
     programs = [shutil.which(name) for name in ("unshare", "perf")]
     if None in programs:
@@ -185,7 +185,7 @@ def _counted(instance: Instance, notes: Notes) -> dict[str, JsonValue]:
     asked = LoadSpec(
         profile=profile, requests=spec.requests, endpoint=instance.endpoint, folder=folder, seed=spec.seed
     )
-    command = put_files(place, generator.command(asked), folder, folder)
+    command = put_files(context, generator.command(asked), folder, folder)
     unshare, perf = map(str, programs)
     events = ",".join((ALL, *(_NAMED + name for name in NAMES)))
     counting = ("stat", "-x", ",", "-o", str(folder / COUNTS), "-e", events, "-p", str(instance.record.pid))
@@ -193,7 +193,7 @@ def _counted(instance: Instance, notes: Notes) -> dict[str, JsonValue]:
     order = Command(
         argv=argv, folder=folder, environment=command.environment, cpus=notes.generator_cpus
     )
-    done = place.host.run(order, timeout_s=LOAD_S + EXTRA_S)
+    done = context.load_host.run(order, timeout_s=LOAD_S + EXTRA_S)
     file = folder / COUNTS
     calls = counts_of(file.read_text("utf-8", "replace")) if file.is_file() else {}
     if done.exit_code or "all" not in calls:

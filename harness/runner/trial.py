@@ -253,8 +253,7 @@ def placement_of(runtime: RuntimeSettings, context: TrialContext) -> Placement:
     # the kubelet decides where pods run
     policy = "shared" if context.launcher.name == "kubernetes" else _POLICIES[runtime.pin]
     if context.load_apart:
-        names = ", ".join(dict.fromkeys(place.host.name for place in context.load_places))
-        return place_on_two(context.cpus, runtime.cpus, names, policy, context.cores)
+        return place_on_two(context.cpus, runtime.cpus, context.load_host.name, policy, context.cores)
     return place(context.cpus, runtime.cpus, policy, context.cores)
 
 

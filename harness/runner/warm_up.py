@@ -37,7 +37,7 @@ from harness.model import (
 )
 from harness.model.endpoint import Endpoint
 from harness.model.warm_up import WarmClass, unsettled
-from harness.runner.context import LoadSlot, Notes, open_folder, watch
+from harness.runner.context import Notes, open_folder, watch
 from harness.runner.load_process import put_files
 from harness.runner.outcome import crash
 from harness.runner.snapshots import save_metrics
@@ -158,20 +158,20 @@ def warm_up_in_windows(instance: Instance, asked: WarmUpSpec, notes: Notes) -> N
         TrialFailure: the service ended, or answered wrongly; the tool failed.
         MissingTool: the tool is not there.
     """
-    generator, place = notes.spec.warm_up_generator, notes.context.load_places[0]
+    generator, host = notes.spec.warm_up_generator, notes.context.load_host
     if generator is None:
         raise TrialFailure(Outcome.FAILED, "a warm-up in windows was planned without a load generator")
     local = notes.spec.folder / FOLDER
     local.mkdir()
-    remote = open_folder(place.host, local, notes)
+    remote = open_folder(host, local, notes)
     windows = _Windows(
-        instance=instance, asked=asked, notes=notes, generator=generator, place=place, local=local, remote=remote
+        instance=instance, asked=asked, notes=notes, generator=generator, local=local, remote=remote
     )  # fmt: skip
     end: WarmClass = "ended"
     try:
         end = windows.go()
     finally:
-        place.host.close_folder(local)
+        host.close_folder(local)
         notes.warm_up = WarmUpRecord(
             spec=asked,
             windows=tuple(windows.seen),
@@ -189,7 +189,6 @@ class _Windows:
     asked: WarmUpSpec
     notes: Notes
     generator: LoadGenerator
-    place: LoadSlot
     local: Path
     remote: Path
     seen: list[WarmUpWindow] = field(default_factory=list)
@@ -238,10 +237,10 @@ class _Windows:
             folder=self.remote,
             seed=self.notes.spec.seed,
         )
-        return put_files(self.place, self.generator.command(asked), self.local, self.remote)
+        return put_files(self.notes.context, self.generator.command(asked), self.local, self.remote)
 
     def _run(self, command: LoadCommand) -> None:
-        host = self.place.host
+        host = self.notes.context.load_host
         outputs = [name for name in command.outputs if name not in command.files]
         for name in outputs:
             (self.local / name).unlink(missing_ok=True)

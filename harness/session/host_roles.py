@@ -28,13 +28,11 @@ RemoteBacking = Callable[["HostRoles", Path, Tools, ProcessLauncher], tuple[Back
 
 @dataclass(frozen=True, kw_only=True)
 class HostRoles:
-    """The machines of a session. ``None``: the load comes from, backing services stand on, the service's own;
-    ``further_loads``: where more of the load comes from, when it comes from several others. ``words`` and ``backing``:
-    as ``remote_hosts`` has them; ``None``: all are this machine."""
+    """The machines of a session. ``None``: the load comes from, backing services stand on, the service's own.
+    ``words`` and ``backing``: as ``remote_hosts`` has them; ``None``: all are this machine."""
 
     service: MeasuringHost
     load: MeasuringHost | None = None
-    further_loads: tuple[MeasuringHost, ...] = ()
     database: SshHost | None = None
     elsewhere: Elsewhere | None = None
     cpus: tuple[int, ...]
@@ -50,8 +48,7 @@ class HostRoles:
     @property
     def named(self) -> dict[str, Path]:
         """Places of far machines, by the names that stand for them in the data."""
-        further = [(f"far_load_{n}", station) for n, station in enumerate(self.further_loads, start=2)]
-        roles = [("far", self.service), ("far_load", self.load), *further, ("far_database", self.database)]
+        roles = [("far", self.service), ("far_load", self.load), ("far_database", self.database)]
         names = {
             role: Path(cast("SshHost", station).agent.base)
             for role, station in roles
@@ -63,7 +60,7 @@ class HostRoles:
 
     def close(self) -> None:
         """End what runs on far machines, and the connections."""
-        for station in (self.service, self.load, *self.further_loads, self.database):
+        for station in (self.service, self.load, self.database):
             if station is not None and not station.here:
                 cast("SshHost", station).close()
 

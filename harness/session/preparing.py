@@ -105,7 +105,6 @@ def parts_for(
         database_host=assembly.database_host,
         load_words=words,
         speed_gate=assembly.speed_gate,
-        further_loads=assembly.further_loads(load.generator) if load is not None else (),
     )
 
 

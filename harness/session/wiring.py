@@ -43,7 +43,7 @@ from harness.model import (
     Variant,
 )
 from harness.model.load_tools import run_as
-from harness.runner.context import SAMPLING_HZ, LoadSlot
+from harness.runner.context import SAMPLING_HZ
 from harness.runner.speed_gate import SpeedGate
 from harness.session.host_roles import HostRoles, this_machine
 from harness.toolchains import Jdk, Surroundings, Tool, find_jdks, find_runtimes, find_tool, require_package
@@ -80,7 +80,6 @@ class Assembly:
     database_host: MeasuringHost | None = None
     stations: HostRoles | None = None
     load_words: Callable[[str], dict[str, str]] = lambda _generator: {}
-    further_loads: Callable[[str], tuple[LoadSlot, ...]] = lambda _generator: ()
     backing: Mapping[BackingName, BackingSource] = field(default_factory=dict)
     launch_command: Callable[[Implementation, Variant], tuple[str, ...]] = lambda _implementation, _variant: ()
     #: Who runs a variant's load generators in the place of the load's host; ``None``: nobody else.
@@ -112,7 +111,7 @@ class Assembly:
         Raises:
             UnsupportedLoad: it cannot be divided so.
         """
-        return shares(load.profile, load.processes * (1 + len(self.further_loads(load.generator))))
+        return shares(load.profile, load.processes)
 
     def generator(self, name: str) -> LoadGenerator:
         """Return the adapter of a load generator.
@@ -198,10 +197,6 @@ def assemble(
         database_host=places.database,
         stations=places,
         load_words=lambda generator: places.words(places.load_host, generator, paths, java),
-        further_loads=lambda generator: tuple(
-            LoadSlot(host=further_load, words=places.words(further_load, generator, paths, java))
-            for further_load in places.further_loads
-        ),
         launcher=launchers[launcher] if clustered is None else clustered,
         load_by=(lambda _variant: None) if clustered is None else clustered.load_by,
         closing=(lambda: None) if clustered is None else clustered.close,

@@ -201,7 +201,7 @@ def test_what_does_not_fit_together_is_reported_as_before_with_one_reason(
 
 def test_of_several_generators_the_method_is_told_once(left: Path) -> None:
     one = Wrk(program=None).read(left)
-    both = merge_summaries((one, one), (0.0, 0.0))
+    both = merge_summaries((one, one))
     assert (both.n_latencies, both.latency_method) == (20, UNDONE)
     other = one.model_copy(update={"latency_method": f"{LEFT}: why"})
-    assert merge_summaries((one, other), (0.0, 0.0)).latency_method == f"{UNDONE}; {LEFT}: why"
+    assert merge_summaries((one, other)).latency_method == f"{UNDONE}; {LEFT}: why"
