@@ -143,7 +143,7 @@ def assemble(
 ) -> Assembly:
     """Return the real parts; ``close`` them when far hosts are among them.
 
-    ``load_host``: where the load comes from, several joined by commas, ``database_host``: where backing
+    ``load_host``: where the load comes from, ``database_host``: where backing
     services stand; default: the service's own host.
     ``tools``: those of another assembly of this machine; ``None``: they are looked for.
 
@@ -256,7 +256,6 @@ def stations(
     root: Path, host: str, load_host: str | None, jdks: Sequence[Jdk], database_host: str | None = None
 ) -> HostRoles:
     """Return the hosts of these names; ``load_host``, ``database_host``: ``None`` for the service's own.
-    Several load hosts are joined by commas.
 
     Raises:
         InputError, HostError: as ``remote_hosts.connected``.
