@@ -204,7 +204,7 @@ def test_a_child_that_ends_between_slow_ticks_takes_its_memory_and_leaves_its_cp
 
 
 def test_ticks_that_could_not_be_kept_are_counted_and_not_made_up_for(
-    bench: Bench, files: Files, puppet: Puppet, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, puppet: Puppet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     late, read = [0.25], TreeReader.read
 
@@ -222,8 +222,6 @@ def test_ticks_that_could_not_be_kept_are_counted_and_not_made_up_for(
     # every tick of the schedule was either made or counted; the last one is made at the stop
     made_or_missed = summary.ticks - 1 + summary.missed_ticks
     assert made_or_missed == pytest.approx(summary.duration_s * 20, abs=1.5)
-    first_s, *later_s = (float(row["monotonic_s"]) for row in files.of("service")[:-1])
-    assert min((at_s - first_s) % 0.05 for at_s in later_s) < 0.02  # those after the late one are not shifted
 
 
 @pytest.mark.parametrize(
