@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -251,34 +249,3 @@ def test_a_database_on_this_machine_for_a_far_service_is_refused_and_so_is_one_t
         stations(tmp_path, "bighost", None, (), "local")
     with pytest.raises(InputError, match=r"hosts.datahost.service_address: .*found '127.0.0.1'"):
         stations(tmp_path, "local", None, (), "datahost")
-
-
-def test_a_controller_that_is_gone_leaves_no_container_on_the_far_host(
-    sshd: Sshd, remote_daemon: Daemon, remote_base: str, tmp_path: Path
-) -> None:
-    settings = sshd.settings(tmp_path, docker=remote_daemon.address, grace_s=patient(6))
-    code = (
-        "import sys, time; from pathlib import Path; from harness.launchers.docker_engine import connect\n"
-        "from harness.hosts.ssh.host import SshHost\n"
-        "from harness.hosts.ssh.settings import HostSettings\n"
-        "host = SshHost('bighost', HostSettings.model_validate_json(sys.argv[1]))\n"
-        "host.note_container('rematch-left', host.docker_address())\n"
-        "words = ['python3', '-c', 'import time; time.sleep(300)']\n"
-        "client = connect(host, Path.cwd())\n"
-        "made = client.containers.run(sys.argv[2], entrypoint=words, name='rematch-left', detach=True)\n"
-        "print(made.id, flush=True); time.sleep(300)"
-    )
-    words = [sys.executable, "-c", code, settings.model_dump_json(), remote_base]
-    controller = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
-    assert controller.stdout is not None
-    made = controller.stdout.readline().strip()
-    client = client_of(remote_daemon)
-    assert client.containers.get(made).status == "running"
-    controller.kill()
-    controller.communicate()
-    assert eventually(
-        lambda: made not in {one.id for one in client.containers.list(all=True, ignore_removed=True)},
-        within_s=60,
-    )
-    assert eventually(lambda: not list((tmp_path / "sessions").iterdir()))
-    client.close()
