@@ -131,7 +131,7 @@ def trial_flags(
         ("service_waited", _has_waited(service_wait_s, machine, window_s)),
         ("noisy_machine", machine is not None and machine.is_noisy(window_s)),
         ("killed_on_stop", instance is not None and instance.stop_signal == "SIGKILL"),
-        ("limits_not_enforced", _is_unlimited(instance)),
+        ("limits_not_enforced", bool(instance and instance.limits and instance.limits.enforced_by is None)),
         ("clock_skew", _is_skewed(clocks)),
         ("sampling_gap", longest_gap_s is not None and longest_gap_s > SAMPLING_GAP_S),
     ]
@@ -158,10 +158,6 @@ def _has_waited(wait_s: float | None, machine: MachineWindow | None, window_s: f
     if wait_s is None or machine is None or machine.other_cpu_s is None or window_s <= 0:
         return False
     return min(wait_s, machine.other_cpu_s) > WAITED_SHARE * window_s
-
-
-def _is_unlimited(instance: InstanceRecord | None) -> bool:
-    return instance is not None and instance.limits is not None and instance.limits.enforced_by is None
 
 
 def _is_skewed(clocks: Sequence[HostClock]) -> bool:
