@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from harness.agent.machine_counters import read_machine as read_counters
 from harness.agent.platforms import usable_cpus
 from harness.cli.lines import say
 from harness.cli.machine_fitness import (
@@ -24,7 +25,6 @@ from harness.hosts.local import LocalHost
 from harness.launchers.docker_engine import engine_here
 from harness.project import find_root
 from harness.provenance import read_machine
-from harness.sampling import readers_here, tick_source_here
 from harness.toolchains import Surroundings, find_all, find_jdks, lacking_packages
 
 
@@ -43,7 +43,6 @@ def _look() -> dict[str, Any]:
     around = Surroundings(project=find_root())
     tools = find_all(around)
     containers = _containers(around.project)
-    glancer, why_not_native = tick_source_here()
     machine = read_machine()
     quiet = _watch(machine.n_cpus)
     lacking = [tool.name for tool in tools if tool.required and not tool.usable]
@@ -51,7 +50,6 @@ def _look() -> dict[str, Any]:
         "machine": machine.model_dump(),
         "packages_missing": lacking_packages(),
         "containers": containers,
-        "sampling": {"ticks_by": glancer.name, "reason": why_not_native},
         "quiet": quiet,
         "jdks": jdks_as_plain(find_jdks(around)),
         "tools": [
@@ -93,15 +91,7 @@ def busy_warning(effect: str = "expect wide intervals and no verdict") -> str | 
 
 
 def _watch(n_cpus: int) -> dict[str, float | None]:
-    return watch(readers_here().machine().read, LocalHost(), usable_cpus(), n_cpus)
-
-
-def _ticks_in_words(sampling: dict[str, str | None]) -> str:
-    if sampling["reason"] is None:
-        return "native"
-    if sampling["ticks_by"] == "portable":
-        return f"psutil; {sampling['reason']}"
-    return f"Python (higher CPU cost); native loop unavailable: {sampling['reason']}"
+    return watch(read_counters, LocalHost(), usable_cpus(), n_cpus)
 
 
 def _print(result: dict[str, Any]) -> None:
@@ -123,7 +113,6 @@ def _print(result: dict[str, Any]) -> None:
     say(f"ready: {text or 'no tool'}", hang="  ")
     containers = result["containers"]
     say(f"containers: {containers['engine'] or 'unavailable: ' + containers['reason']}", hang="  ")
-    say(f"sampling loop: {_ticks_in_words(result['sampling'])}", hang="  ")
     _print_missing([tool for tool in result["tools"] if tool["state"] != "ok"])
     if result["packages_missing"]:
         print("\nPython packages of measuring, not installed:")

@@ -45,7 +45,7 @@ def measure_command(
     load_host: Annotated[
         str | None,
         typer.Option(
-            help="host that runs the load generator, or several joined by commas; default: the services' host",
+            help="host that runs the load generator; default: the services' host",
             autocompletion=completion.hosts,
         ),
     ] = None,
@@ -117,8 +117,7 @@ def measure_command(
 
     root = find_root()
     launcher = launcher_name(launcher or usual_launcher(root, experiment))
-    names = (load_host or host).replace(" ", "").replace(",", "-and-")
-    label = host if names == host else f"{host}-from-{names}"
+    label = host if load_host in (None, host) else f"{host}-from-{load_host}"
     if database_host not in (None, host):
         label = f"{label}-with-{database_host}"
     assembly = assemble(root, host=host, load_host=load_host, database_host=database_host, launcher=launcher)

@@ -52,8 +52,7 @@ LONGEST = (
 #: Files whose tests may build with Maven, begun after those: services' own tests use it in the meantime.
 WITH_MAVEN = (
     "whole/test_request_logs.py",
-    "session/test_open_files.py",
-    "whole/test_large_bodies.py",
+    "session/test_availability.py",
 )
 
 

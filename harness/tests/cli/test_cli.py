@@ -322,7 +322,6 @@ def test_check_tells_programs_what_is_here() -> None:
     assert shown.exit_code == (0 if found["fit_for"]["measuring"] else 1)
     for tool in found["tools"]:
         assert tool["how_to_get"] is not None or tool["state"] == "ok"
-    assert (found["sampling"]["ticks_by"] == "native") == (found["sampling"]["reason"] is None)
 
 
 @pytest.mark.parametrize(("purpose", "word"), [("reading", "notebooks"), ("workshop", "make workshop-check")])

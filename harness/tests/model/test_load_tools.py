@@ -9,12 +9,12 @@ from typing import get_args
 import pytest
 
 from harness.formats.detect import read_any
-from harness.loadgen import capabilities
 from harness.loadgen.base import Installed
 from harness.loadgen.tools import adapter_of
 from harness.model import LOAD_TOOLS, GeneratorName, LoadTool
 from harness.model.load_tools import titles
 from harness.project import find_root
+from harness.tests.support import load_tool_table
 from harness.toolchains import wanted
 
 HARNESS = find_root() / "harness"
@@ -56,12 +56,12 @@ def test_a_row_says_of_the_output_what_its_reader_finds(tool: LoadTool) -> None:
 
 
 def test_the_table_of_the_page_is_what_the_adapters_say() -> None:
-    page = (find_root() / capabilities.PAGE).read_text("utf-8")
-    assert capabilities.written(page) == page, "run: python -m harness.loadgen.capabilities --write"
+    page = (find_root() / load_tool_table.PAGE).read_text("utf-8")
+    assert load_tool_table.written(page) == page, "run: python -m harness.tests.support.load_tool_table"
 
 
 def test_the_table_tells_what_a_tool_cannot_do_in_full() -> None:
-    rows = {line.split(" | ")[0].removeprefix("| "): line for line in capabilities.table().splitlines()}
+    rows = {line.split(" | ")[0].removeprefix("| "): line for line in load_tool_table.table().splitlines()}
     columns = [tool.name for tool in LOAD_TOOLS]
 
     def cell(row: str, tool: GeneratorName) -> str:

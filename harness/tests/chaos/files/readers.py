@@ -12,14 +12,12 @@ import io
 import json
 import random
 import re
-import shutil
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from harness.agent.files import file_sha256
 from harness.analysis.tables.runtime_columns import runtime_columns
 from harness.analysis.tables.tidy import damage_of, read_requests, read_samples
 from harness.compare.arguments import RunFiles
@@ -37,16 +35,12 @@ from harness.project import EXPERIMENTS, LEDGERS
 from harness.report.output import main
 from harness.report.samples import summarise_samples
 from harness.store import SessionFolder
-from harness.store.archive import CHECKSUM, SUFFIX
 from harness.store.layout import HEADER
 from harness.tests.chaos.files.mutate import hostile, mutated
-from harness.tests.store.hostile_blocks import HOSTILE_BLOCKS
 from harness.workloads import load_all_requests, load_cases
 
 #: A small bundled session; its archive and its files are changed. Its files are entries of their own.
 SESSION = Path("data") / "raw" / "bundled" / "aa" / "quick-local-3.zip"
-#: One whose files are packed together in blocks.
-IN_BLOCKS = Path("data") / "raw" / "bundled" / "strings-startup" / "quick-local-1.zip"
 #: One hostile file among so many changed ones: some are megabytes.
 HOSTILE_ONE_IN = 60
 #: The shares of reports that are written as a page and as text: they take as long as a hundred and as ten others.
@@ -135,10 +129,6 @@ def readers(root: Path) -> dict[str, Reader]:
         "cases": Reader(recordings=of("services/*/contract/cases.jsonl"), read=_cases, names="cases.jsonl", whole=True),
         "hosts": Reader(recordings=of("harness/hosts.example.toml"), read=_hosts, names=HOSTS, whole=True),
         "record": Reader(recordings=_records(root), read=_session(root), names="quick-local-1", whole=True),
-        "archive": Reader(
-            recordings=tuple((root / name).read_bytes() for name in (SESSION, IN_BLOCKS)), read=_archive,
-            names="quick-local-1", make=_changed_archive,
-        ),
     }  # fmt: skip
 
 
@@ -174,12 +164,6 @@ def _changed_bytes(original: bytes, rng: random.Random) -> bytes:
         at = rng.randrange(near)
         data[at if rng.random() < 0.5 else -1 - at] = rng.randrange(256)
     return bytes(data[: rng.randrange(len(data))]) if rng.random() < 0.1 else bytes(data)
-
-
-def _changed_archive(original: bytes, rng: random.Random) -> bytes:
-    if rng.random() < 0.5:
-        return HOSTILE_BLOCKS[rng.choice(list(HOSTILE_BLOCKS))](original)
-    return _changed_bytes(original, rng)
 
 
 def _written(data: bytes, folder: Path, name: str) -> Path:
@@ -334,21 +318,3 @@ def _read_all(session: SessionFolder) -> None:
             except (InputError, ValueError, OSError):
                 pass  # what tidy takes for a damaged trial, too
     session.verify()
-
-
-def _archive(data: bytes, folder: Path, rng: random.Random) -> None:
-    """An archive whose checksum is right, since who makes one makes the other."""
-    path = _written(data, folder, f"aa/quick-local-1{SUFFIX}")
-    path.with_name(path.name + CHECKSUM).write_text(f"{file_sha256(path)}  {path.name}\n")
-    session = SessionFolder(path.with_suffix(""))
-    target = folder / "quick-local-1-unpacked"
-    try:
-        if session.archive is not None:
-            session.archive.unpack(target)
-            _ = session.header
-            session.verify()
-    finally:
-        stray = [one for one in target.rglob("*") if one.is_symlink() or not (one.is_file() or one.is_dir())]
-        shutil.rmtree(target, ignore_errors=True)
-        if stray:
-            raise AssertionError(f"unpacked something else than files: {stray[0]}")

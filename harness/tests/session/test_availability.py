@@ -1,28 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ten thousand users: what the machine allows is said before they come, and real services bear their connections."""
+"""What the machine allows is said before it is measured: open files, which ten thousand users need, and cores."""
 
 from __future__ import annotations
 
 import os
 import resource
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from harness.definitions import load_study
-from harness.errors import InputError, UnsupportedLoad
+from harness.errors import UnsupportedLoad
 from harness.hosts.local import LocalHost
 from harness.launchers.process import ProcessLauncher
 from harness.model import Variant, configurations, make_plan
 from harness.model.endpoint import Endpoint
 from harness.session import prepare
-from harness.session.open_files import SPARE, needed, raise_limit, refuse_too_large, too_large
+from harness.session.availability import SPARE, raise_limit, too_large
+from harness.store import SessionFolder
 from harness.tests.support.available import some_in_every_run
 from harness.tests.support.instances import eventually
 from harness.tests.support.many_connections import connections
 from harness.tests.support.real_projects import up
-from harness.tests.support.sessions import REPOSITORY, make_session_project, tiny_assembly
+from harness.tests.support.sessions import REPOSITORY, make_session_project, measure_tiny, tiny_assembly
 from harness.tests.support.tools_here import tools_here
 
 USERS = 10_000
@@ -46,7 +48,8 @@ def test_ten_thousand_connections_are_borne_or_what_forbids_them_is_said(
     if raised < USERS + SPARE:
         # nothing to exercise: the same limit keeps the load from being offered, in one line
         problems = too_large(
-            load_study(REPOSITORY, "bank-original").experiment, {name: implementation}, "full", raised
+            configurations(load_study(REPOSITORY, "bank-original").experiment, "full"),
+            defaultdict(lambda: implementation), raised,
         )
         assert f"hard limit here (RLIMIT_NOFILE) is {raised}" in str(problems["10000"])
         return
@@ -71,30 +74,12 @@ def descriptors(pid: int) -> int:
 
 def test_a_load_that_needs_more_open_files_than_are_allowed_is_named_with_what_would_help() -> None:
     study = load_study(REPOSITORY, "bank-original")
-    problems = too_large(study.experiment, study.implementations, "full", 4096)
+    problems = too_large(configurations(study.experiment, "full"), study.implementations, 4096)
     assert set(problems) == {f"{thousands}000" for thousands in range(2, 11)}
     assert str(problems["10000"]) == (
         "10000 users may need 20500 open files in go-gorilla, and the hard limit here (RLIMIT_NOFILE) is 4096: "
         "raise it as root (ulimit -Hn 20500), or offer fewer users"
     )
-
-
-def test_levels_that_need_too_many_open_files_are_not_planned_and_the_others_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("harness.session.availability.allowed", lambda: 1000)
-    root = make_session_project(tmp_path)
-    experiment = root / "harness/experiments/tiny.toml"
-    text = experiment.read_text().replace('load = "few"\n', "", 1)
-    text += "\n[factors.users]\nfew = { load = 'few' }\nmany = { load = 'many' }\n"
-    text += "[profiles.smoke.loads.many]\ngenerator = 'locust'\n"
-    text += "profile = { model = 'closed', users = 2000, loops = 1 }\n"
-    experiment.write_text(text)
-    prepared = prepare(tiny_assembly(root), "tiny", profile="smoke", host="local", seed=1)
-    assert {trial.configuration.levels["users"] for trial in prepared.plan.trials} == {"few"}
-    (gone,) = prepared.unavailable
-    assert gone.variant == "users=many"
-    assert "2000 users may need 2500 open files in calm" in gone.reason
 
 
 def test_when_no_load_is_left_the_experiment_is_refused_in_one_line(
@@ -112,24 +97,10 @@ def test_when_no_load_is_left_the_experiment_is_refused_in_one_line(
 def test_a_calibrated_load_is_refused_when_it_turns_out_too_large() -> None:
     study = load_study(REPOSITORY, "bank-rematch")
     plan = make_plan(study.experiment.calibrated("quick", 300.0), "quick", 1)
-    refuse_too_large(plan, study.implementations, 20_000)
-    with pytest.raises(InputError, match="hard limit here"):
-        refuse_too_large(plan, study.implementations, 1024)
-
-
-def test_a_pool_bounds_what_a_service_opens_itself_and_without_one_each_request_may_open_a_connection() -> (
-    None
-):
-    study = load_study(REPOSITORY, "bank-connections")
-    wanted = {
-        (c.levels["connections"], c.levels["authentication"]): needed(
-            c, study.implementations[c.variant.implementation]
-        )
-        for c in configurations(study.experiment, "full")
-        if c.levels["users"] == "4000"
-    }
-    assert wanted["pool-20", "scram"] == 4000 + 20 + SPARE
-    assert wanted["per-statement", "scram"] == wanted["per-statement", "md5"] == 8000 + SPARE
+    planned = [trial.configuration for trial in plan.trials]
+    assert too_large(planned, study.implementations, 20_000) == {}
+    assert all("hard limit here" in str(why) for why in too_large(planned, study.implementations, 1024).values())
+    assert too_large(planned, study.implementations, 1024)
 
 
 def test_the_limit_is_raised_to_what_is_allowed_and_never_lowered(raised: int) -> None:
@@ -138,3 +109,53 @@ def test_the_limit_is_raised_to_what_is_allowed_and_never_lowered(raised: int) -
     assert hard == resource.RLIM_INFINITY or soft <= hard
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(256, soft), hard))
     assert raise_limit() == raised
+
+
+LEVELS = """
+name = "tiny"
+title = "Tiny"
+question = "Are cores a factor?"
+workload = "strings"
+reference = "calm"
+load = "few"
+
+[variants.calm]
+implementation = "misbehaving"
+
+[factors.cores]
+1 = { runtime = { cpus = 1, pin = "limit" } }
+4096 = { runtime = { cpus = 4096, pin = "limit" } }
+
+[profiles.smoke]
+blocks = 1
+
+[profiles.smoke.loads.few]
+generator = "locust"
+profile = { model = "closed", users = 2, loops = 5 }
+"""
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> SessionFolder:
+    """A session of which one level wants more cores than any machine has."""
+    root = make_session_project(tmp_path_factory.mktemp("cores"))
+    (root / "harness/experiments/tiny.toml").write_text(LEVELS)
+    return measure_tiny(root)
+
+
+def test_a_level_that_this_machine_cannot_give_is_left_out_with_the_reason(measured: SessionFolder) -> None:
+    (gone,) = measured.header.unavailable
+    assert gone.variant == "cores=4096"
+    assert gone.reason.startswith("4096 CPUs are required for the service, and this host has ")
+    assert {trial.configuration.levels["cores"] for trial in measured.header.plan.trials} == {"1"}
+
+
+def test_a_pinned_service_runs_where_its_record_says_and_nowhere_else(measured: SessionFolder) -> None:
+    for record in measured.records():
+        assert record.outcome == "ok", record.reason
+        assert record.instance is not None and record.generator is not None
+        assert record.instance.cpu_limit == 1
+        assert record.instance.cpus_allowed == record.instance.cpu_affinity
+        assert len(record.instance.cpu_affinity) == 1
+        assert record.placement.startswith("pinned by the limit: service on CPU ")
+        assert record.generator.cpu_affinity

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each load tool can offer, asked of its adapter: the table of ``docs/generators.md``.
 
-``python -m harness.loadgen.capabilities`` prints it, and with ``--write`` puts it into the page.
+``python -m harness.tests.support.load_tool_table`` writes it into the page.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from harness.model.load import Stage
 from harness.project import find_root
 
 PAGE = Path("docs") / "generators.md"
-BEGIN = "<!-- written by: python -m harness.loadgen.capabilities --write -->"
+BEGIN = "<!-- written by: python -m harness.tests.support.load_tool_table -->"
 END = "<!-- end of what is written -->"
 
 _ONE = (Request(mix="m", name="one", method="GET", path="/one", expect=Expectation(status=200)),)
@@ -121,8 +120,4 @@ def _duration(seconds: float) -> str:
 
 
 if __name__ == "__main__":
-    if "--write" in sys.argv:
-        target = find_root() / PAGE
-        target.write_text(written(target.read_text("utf-8")), "utf-8")
-    else:
-        print(table())
+    (find_root() / PAGE).write_text(written((find_root() / PAGE).read_text("utf-8")), "utf-8")
