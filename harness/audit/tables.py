@@ -12,12 +12,11 @@ import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from harness.audit.figures import Audited, Check, Figures, Plan, Printed
-from harness.audit.laws import laws
-from harness.audit.plans import KnownPlan, known_plan
-from harness.audit.sums import sums
+from harness.audit.laws import laws, sums
 from harness.errors import InputError
 from harness.formats.source import text_file
 
@@ -299,3 +298,69 @@ def _lines(path: Path) -> Iterator[tuple[int, Sequence[str]]]:
     for number, line in enumerate(file.text().splitlines(), start=file.first_line):
         if line.strip() and not line.startswith("#"):
             yield number, next(csv.reader([line]), [])
+
+
+#: Of the project's root.
+FOLDER = Path("data") / "published"
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownPlan:
+    """One table's load. ``loops_of_a_label``: how often a user sends each of the labels that a total sums up.
+
+    ``notes``: what the articles say that explains a contradiction, or keeps a law from being held against them.
+    """
+
+    plan: Plan
+    loops_of_a_label: int | None = None
+    notes: tuple[str, ...] = ()
+
+
+_STRINGS = KnownPlan(plan=Plan(users=100, loops=10_000, ramp_up_s=10.0))
+_BANK = KnownPlan(plan=Plan(loops=3, ramp_up_s=60.0))
+_CLIENTS = KnownPlan(
+    plan=Plan(rate_per_s=2000.0),
+    notes=(
+        "open loop: latencies count from when a request was due, so more of them than connections may be under way",
+    ),
+)
+_KNOWN: Mapping[str, KnownPlan] = MappingProxyType(
+    {
+        "strings-rounds": _STRINGS,
+        "strings-i9": _STRINGS,
+        "strings-round3": _STRINGS,
+        "bank-original": _BANK,
+        "bank-2019": _BANK,
+        "bank-rematch": KnownPlan(
+            plan=Plan(loops=7, ramp_up_s=60.0),
+            loops_of_a_label=1,
+            notes=(
+                "percentiles of the total are of the last 20,000 samples alone (JMeter's default), those of a label of "
+                "all its samples",
+            ),
+        ),
+        "clients-hello": _CLIENTS,
+        "clients-db": _CLIENTS,
+        "clients-wrk2": _CLIENTS,
+        "clients-k6": KnownPlan(plan=Plan(users=4)),
+    }
+)
+
+
+def known_plan(path: Path) -> KnownPlan | None:
+    """Return the load behind one of the project's own tables; ``None``: it is another file."""
+    if path.resolve().parent.parts[-2:] != FOLDER.parts:
+        return None
+    return _KNOWN.get(path.stem)
+
+
+def published_tables(root: Path) -> tuple[Path, ...]:
+    """Return the project's own tables.
+
+    Raises:
+        InputError: there are none.
+    """
+    results = tuple(sorted((root / FOLDER).glob("*.csv")))
+    if not results:
+        raise InputError("holds no published tables", file=root / FOLDER, allowed="the tables of the project")
+    return results

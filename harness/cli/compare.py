@@ -9,8 +9,13 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from harness.cli.options import refuse_former
 from harness.errors import InputError
 
+#: Former options -> what to use instead, for one release.
+_FORMER = dict.fromkeys(
+    ("--as-jmeter", "--as-locust"), "the tool's own report; docs/your-own-results.md says how its numbers differ"
+)
 #: Stands for ``--`` among the paths: click would drop it, and take every option behind it for a path.
 _BETWEEN = "\0--"
 
@@ -20,6 +25,7 @@ class ArmsCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put a word of our own in the place of each ``--``."""
+        refuse_former(args, _FORMER)
         return super().parse_args(ctx, [_BETWEEN if word == "--" else word for word in args])
 
 
@@ -58,12 +64,6 @@ def compare_command(
         str | None,
         typer.Option(help="decimal sign of JMeter's files that a spreadsheet has written: . or ,"),
     ] = None,
-    as_jmeter: Annotated[
-        bool, typer.Option("--as-jmeter", help="also print what JMeter's Aggregate Report says of each run")
-    ] = False,
-    as_locust: Annotated[
-        bool, typer.Option("--as-locust", help="also print what Locust's statistics say of each run")
-    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
     markdown: Annotated[
         Path | None,
@@ -94,7 +94,7 @@ def compare_command(
     a, b = _arms(paths)
     run(
         a, b, fail_if=fail_if or (), skip=skip, accept=accept or (), latency_unit=latency_unit, decimal=decimal,
-        as_tools={"jmeter": as_jmeter, "locust": as_locust}, as_json=as_json, markdown=markdown, html=html,
+        as_json=as_json, markdown=markdown, html=html,
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from harness.cli.lines import say, table
@@ -12,7 +12,6 @@ from harness.cli.options import end_with, limits_as_plain
 from harness.compare import words
 from harness.compare.comparing import compare_files
 from harness.compare.limits import check_limit, limit_named
-from harness.compare.other_tools import ToolName, ToolNumbers, tool_tables
 from harness.compare.result import Comparison, Row
 from harness.formats.jtl_units import decimal_named, latency_unit_named
 from harness.model import Verdict
@@ -28,8 +27,7 @@ _HEADS = words.HEADS[:5]
 
 def run(
     a: Sequence[str], b: Sequence[str], *, fail_if: Sequence[str], skip: str, accept: Sequence[str],
-    latency_unit: str | None, decimal: str | None, as_tools: Mapping[ToolName, bool], as_json: bool,
-    markdown: Path | None, html: Path | None,
+    latency_unit: str | None, decimal: str | None, as_json: bool, markdown: Path | None, html: Path | None,
 ) -> None:  # fmt: skip
     """Compare two arms, write what was asked for, and end with the status that a program reads.
 
@@ -42,16 +40,14 @@ def run(
         b,
         skip_s=seconds_named(skip, "--skip"),
         accept=accept,
-        as_tools=[name for name, wanted in as_tools.items() if wanted],
         latency_unit=latency_unit_named(latency_unit),
         decimal=decimal_named(decimal),
     )
     checked = [check_limit(limit, result) for limit in limits]
-    numbers = tool_tables(result)
     if html is not None:
         from harness.compare.html import render_html  # matplotlib: a second that no other form needs
 
-        write_page(html, render_html(result, checked, numbers), "--html")
+        write_page(html, render_html(result, checked), "--html")
     printed = markdown is not None and str(markdown) == "-"
     if printed:
         print(words.render_markdown(result, checked), end="")
@@ -61,13 +57,11 @@ def run(
         plain = result.as_json() | {"limits": limits_as_plain(checked)}
         print(json.dumps(plain, indent=1, allow_nan=False))
     elif not printed:
-        print_comparison(result, checked, numbers)
+        print_comparison(result, checked)
     end_with(checked)
 
 
-def print_comparison(
-    comparison: Comparison, checked: Sequence[Checked], numbers: Sequence[ToolNumbers]
-) -> None:
+def print_comparison(comparison: Comparison, checked: Sequence[Checked]) -> None:
     """Print all of it."""
     say(words.summary(comparison))
     for limit in checked:
@@ -86,10 +80,6 @@ def print_comparison(
     more = len(comparison.labels) - len(labels)
     if more:
         print(f"\n{counted(more, 'name')} more with --html or --json")
-    for number in numbers:
-        print()
-        say(number.title)
-        print(table(number.heads, number.rows, right=range(1, len(number.heads) - 1)))
     if comparison.warnings:
         print()
     for warning in comparison.warnings:

@@ -4,11 +4,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
-from harness.cli.options import end_with
+from harness.cli.options import end_with, refuse_former
+
+#: Former options -> what to use instead, for one release.
+_FORMER = {"--samples": "pandas.read_csv: the columns of a sampler need no report"}
+
+
+class ReportCommand(TyperCommand):
+    """A command that names what to use in place of its former options."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse former options."""
+        refuse_former(args, _FORMER)
+        return super().parse_args(ctx, args)
 
 
 def report_command(
@@ -27,10 +40,6 @@ def report_command(
     process_start: Annotated[
         float | None,
         typer.Option(help="Unix time of the service's start, for a GC log that counts from there"),
-    ] = None,
-    samples: Annotated[
-        Path | None,
-        typer.Option(help="resource samples of the same period: a CSV file like a trial's samples.csv"),
     ] = None,
     latency_unit: Annotated[
         str | None,
@@ -76,7 +85,6 @@ def report_command(
         rematch report results.jtl
         rematch report results.jtl --gc gc.log --json
         rematch report results.jtl --gc gc.log --html peaks.html
-        rematch report results.jtl --samples samples.csv
         rematch report converted.csv --latency-unit us
         rematch report spreadsheet.csv --decimal , --latency-unit ms
         rematch report results.jtl --label "GET /orders" --skip 10s
@@ -94,7 +102,6 @@ def report_command(
         paths,
         gc=gc or (),
         process_start_epoch_s=process_start,
-        samples=samples,
         latency_unit=latency_unit_named(latency_unit),
         decimal=decimal_named(decimal),
         as_json=as_json,

@@ -7,7 +7,6 @@ from collections.abc import Collection, Sequence
 
 from harness.compare.arguments import runs_named
 from harness.compare.judge import judge
-from harness.compare.other_tools import ToolName
 from harness.compare.reading import read_run
 from harness.compare.result import Comparison
 from harness.compare.traps import ACCEPTABLE, NAMES, TRAP_NAMES, Arms, find_traps
@@ -21,7 +20,6 @@ def compare_files(
     *,
     skip_s: float = 0.0,
     accept: Collection[str] = (),
-    as_tools: Sequence[ToolName] = (),
     latency_unit: LatencyUnit | None = None,
     decimal: Decimal | None = None,
 ) -> Comparison:
@@ -30,7 +28,6 @@ def compare_files(
     Args:
         a, b: words that name runs (:mod:`harness.compare.arguments`).
         skip_s: what to leave out at the beginning of each run. accept: traps that withhold nothing.
-        as_tools: load tools whose own numbers are wanted beside ours.
 
     Raises:
         InputError: a word names nothing, a file cannot be read, or there is no such trap.
@@ -42,10 +39,7 @@ def compare_files(
         files, rest = runs_named(words, name)
         left_out += rest
         arms.append(
-            tuple(
-                read_run(file, skip_s=skip_s, as_tools=as_tools, latency_unit=latency_unit, decimal=decimal)
-                for file in files
-            )
+            tuple(read_run(file, skip_s=skip_s, latency_unit=latency_unit, decimal=decimal) for file in files)
         )
     return compare_runs((arms[0], arms[1]), accept=accept, remarks=left_out)
 

@@ -20,8 +20,6 @@ from harness.report.loop import Kind
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 #: In the order of tables. Times are of correct answers; errors are a share of all requests.
 METRICS = ("throughput", "mean", *QUANTILES, "errors")
-#: Of a file without verdicts.
-NO_VERDICTS = "the file does not say which requests failed: all are taken as successful"
 LATENCIES = ("mean", *QUANTILES)
 #: Label (``None``: all requests) and metric.
 Key = tuple[str | None, str]
@@ -52,7 +50,7 @@ class Run:
     ``values``: correct answers per second, seconds, share of errors. ``reasons``: why a value is missing.
     ``rate_per_s``: of starts, failed requests too. ``fingerprints``: of the content of each file.
     ``labels``: name of request -> requests. ``hosts``: machines that the files name.
-    ``failed_median_s``: of requests that failed. ``as_tools``: load tool -> its own numbers (:mod:`.other_tools`).
+    ``failed_median_s``: of requests that failed.
     """
 
     name: str
@@ -73,7 +71,6 @@ class Run:
     hosts: Mapping[str, frozenset[str]] = field(default_factory=dict)
     symptoms: tuple[Symptom, ...] = ()
     failed_median_s: float | None = None
-    as_tools: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
 

@@ -7,10 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.formats.table import AggregateRow, RequestTable
-from harness.report.kept import Kept, NarrowCodeArray
 from harness.report.latencies import summarise_latencies
 from harness.report.result import LABEL_QUANTILES, LabelRow, in_ms
-from harness.report.spread import Spread
+from harness.report.spread import EveryLatency, Latencies, NarrowCodeArray
 
 #: Names with a row of their own, those with the most requests first.
 MOST_LABELS = 100
@@ -24,28 +23,24 @@ class Labels:
         self._names: tuple[str, ...] = ()
         self._requests = self._errors = np.zeros(0, dtype=np.int64)
 
-    def take(
-        self, table: RequestTable, successful: npt.NDArray[np.intp] | npt.NDArray[np.bool_] | None
-    ) -> NarrowCodeArray:
+    def take(self, table: RequestTable, successful: npt.NDArray[np.intp]) -> NarrowCodeArray:
         """Add the next stretch, and return the code of each successful request in one small number.
 
         Args:
-            successful: which rows succeeded, as an index in the order in which their latencies are kept;
-                ``None``: all of them, in the order of the table.
+            successful: which rows succeeded, as an index in the order of their latencies.
         """
         self._names = table.labels  # of one file: a stretch knows the names of those before it
         n = len(self._names)
         self._requests = _sum(self._requests, np.bincount(table.label_codes, minlength=n))
         failed = table.label_codes[~table.ok] if table.n_errors else table.label_codes[:0]
         self._errors = _sum(self._errors, np.bincount(failed, minlength=n))
-        codes = table.label_codes if successful is None else table.label_codes[successful]
-        return codes.astype(np.uint8 if n <= 256 else np.uint32)
+        return table.label_codes[successful].astype(np.uint8 if n <= 256 else np.uint32)
 
-    def rows(self, retained: Kept, duration_s: float | None, text: list[str]) -> tuple[LabelRow, ...]:
+    def rows(self, latencies: Latencies, duration_s: float | None, text: list[str]) -> tuple[LabelRow, ...]:
         """Return a row for each name, the most frequent first; none where the file names nothing.
 
         Args:
-            retained: the latencies with the codes that ``take`` returned.
+            latencies: those with the codes that ``take`` returned.
             duration_s: of the whole file; ``None``: unknown.
             text: what is to be known about them is added here.
         """
@@ -58,11 +53,11 @@ class Labels:
                 f"{len(frequent):,} different names of requests: the {MOST_LABELS} with most requests are shown"
             )
         return tuple(
-            self._row(int(i), retained.whole if len(frequent) == 1 else retained.of_name(int(i)), duration_s)
+            self._row(int(i), latencies.whole if len(frequent) == 1 else latencies.of_name(int(i)), duration_s)
             for i in frequent[:MOST_LABELS]
         )
 
-    def _row(self, code: int, latency: Spread | None, duration_s: float | None) -> LabelRow:
+    def _row(self, code: int, latency: EveryLatency, duration_s: float | None) -> LabelRow:
         result = summarise_latencies(latency, self._resolution_s, LABEL_QUANTILES)
         n = int(self._requests[code])
         return LabelRow(

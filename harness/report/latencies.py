@@ -18,16 +18,15 @@ from harness.analysis.stats.quantiles import (
 )
 from harness.report.numbers import resolution
 from harness.report.result import QUANTILES, in_ms
-from harness.report.spread import Bounded, Spread
+from harness.report.spread import Bounded, EveryLatency
 
 FEWEST_FOR_INTERVALS = 100
-UNEVEN = "not spread over the file"
 ONE_TRIAL = (
     "the intervals are about this one run; another start of the same process may give values outside of them"
 )
 
 
-class Latencies(NamedTuple):
+class Statistics(NamedTuple):
     """Statistic -> value and interval in ms, and why one of them is missing."""
 
     values: dict[str, float | None]
@@ -36,16 +35,12 @@ class Latencies(NamedTuple):
 
 
 def summarise_latencies(
-    latency: Spread | None, resolution_s: float, quantiles: Mapping[str, float] = QUANTILES
-) -> Latencies:
-    """Return mean, percentiles and maximum with the intervals of those that have one.
-
-    Args:
-        latency: of the successful requests; ``None``: they were not kept.
-    """
+    latency: EveryLatency, resolution_s: float, quantiles: Mapping[str, float] = QUANTILES
+) -> Statistics:
+    """Return mean, percentiles and maximum of successful requests with the intervals of those that have one."""
     names = ["mean", *quantiles, "max"]
-    if latency is None or not latency.n:
-        return Latencies(dict.fromkeys(names), dict.fromkeys(names[:-1]), {})
+    if not latency.n:
+        return Statistics(dict.fromkeys(names), dict.fromkeys(names[:-1]), {})
     mean = latency.mean()
     values: dict[str, float | None] = {"mean": in_ms(mean.value)}
     intervals: dict[str, tuple[float, float] | None] = {"mean": None}
@@ -53,7 +48,7 @@ def summarise_latencies(
     if latency.n >= FEWEST_FOR_INTERVALS:
         intervals["mean"] = _bounds_ms(mean)
         if intervals["mean"] is None:
-            reasons["mean"] = "varies too much for an interval" if latency.has_batches else UNEVEN
+            reasons["mean"] = "varies too much for an interval"
     else:
         reasons["mean"] = f"needs {FEWEST_FOR_INTERVALS} requests"
     for name, q in quantiles.items():
@@ -63,7 +58,7 @@ def summarise_latencies(
         if intervals[name] is None:
             reasons[name] = _why_none(latency, result, q, resolution_s)
     values["max"] = in_ms(float(latency.at(np.array([latency.n]))[0]))
-    return Latencies(values, intervals, reasons)
+    return Statistics(values, intervals, reasons)
 
 
 def resolution_warnings(median_s: float, resolution_s: float) -> list[str]:
@@ -85,7 +80,7 @@ def resolution_warnings(median_s: float, resolution_s: float) -> list[str]:
     return list(text)
 
 
-def _why_none(latency: Spread, bounded: Bounded, q: float, resolution_s: float) -> str:
+def _why_none(latency: EveryLatency, bounded: Bounded, q: float, resolution_s: float) -> str:
     """Why a percentile has no interval, or is not said at all."""
     n = latency.n
     tail = min(q, 1 - q)
@@ -95,8 +90,6 @@ def _why_none(latency: Spread, bounded: Bounded, q: float, resolution_s: float) 
         return f"needs {_needed(FEWEST_BEYOND, tail):,} requests"
     if n < 10 * N_BATCHES:
         return f"needs {10 * N_BATCHES} requests"
-    if not latency.has_batches:
-        return UNEVEN
     return f"narrower than {resolution(resolution_s * 1e3)}"
 
 

@@ -27,7 +27,7 @@ from harness.formats.arrays import FloatArray
 from harness.formats.sides import SideColumns
 from harness.model import Frozen
 from harness.model.load_tools import tool_of
-from harness.report.spread import Spread
+from harness.report.spread import EveryLatency
 
 Kind = Literal["closed", "open", "cannot say"]
 
@@ -129,7 +129,7 @@ def judge_loop(
     return Loop(kind=kind, users=known, evidence=evidence, warnings=(HIDES, *read_off)), interval_s
 
 
-def corrected(loop: Loop, interval_s: float | None, latency: Spread) -> Loop:
+def corrected(loop: Loop, interval_s: float | None, latency: EveryLatency) -> Loop:
     """Return the loop with the tail corrected by one user's interval.
 
     Args:

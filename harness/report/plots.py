@@ -22,7 +22,7 @@ from harness.formats.arrays import FloatArray
 from harness.model.phrases import counted
 from harness.report.course import Course
 from harness.report.result import QUANTILES, Report
-from harness.report.spread import Ranked, Spread
+from harness.report.spread import EveryLatency
 
 #: Text and lines: the page puts its own colour of text in its place, light or dark.
 INK = "#111111"
@@ -36,7 +36,7 @@ _LOOKS: dict[str, tuple[str, str]] = {
     "no log": (INK, "x"),
 }
 _OTHER = ("#009E73", "^")
-_ERRORS, _TAIL, _USERS = "#D55E00", "#2A88C8", "#009E73"
+_ERRORS, _TAIL = "#D55E00", "#2A88C8"
 #: Fewer points of a course than this are marked one by one.
 _FEW = 30
 _FEWEST_BEYOND = 100
@@ -71,7 +71,7 @@ def latency_over_time(
             color=_look(cause)[0],
             transform=axes.get_xaxis_transform(),
             markersize=7,
-            label=f"{words(cause)} in the log",
+            label=f"{plain_cause(cause)} in the log",
         )
         for a, b in spans:
             axes.axvspan(a, b, color=_look(cause)[0], alpha=0.25, linewidth=0)
@@ -94,13 +94,13 @@ def latency_over_time(
             markersize=6,
             color=colour,
             fillstyle="none",
-            label=f"{counted(len(points), 'stall')}: {words(cause)}",
+            label=f"{counted(len(points), 'stall')}: {plain_cause(cause)}",
         )
     axes.set(yscale="log", xlabel="seconds since the first request", ylabel="latency, ms")
     plain_log(axes)
     if by_cause or shown:
         figure.legend(loc="outside upper left", ncols=3, fontsize=8, frameon=False)
-    counts = ", ".join(f"{len(points)} {words(cause)}" for cause, points in by_cause.items()) or "none"
+    counts = ", ".join(f"{len(points)} {plain_cause(cause)}" for cause, points in by_cause.items()) or "none"
     caption = f"The slowest request of each of {len(start):,} moments; stalls by cause: {counts}."
     if shown:
         caption += f" Shaded and ticked: {len(shown)} events of the runtime's log."
@@ -112,10 +112,10 @@ def _last_nine(n: int) -> float:
     return max(n / _FEWEST_BEYOND, min(n / FEWEST_BEYOND, 100.0), 2.0)
 
 
-def percentile_band(latency: Spread) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+def percentile_band(latency: EveryLatency) -> tuple[FloatArray, FloatArray, FloatArray] | None:
     """Nines, low and high end of each percentile's interval, as Woodruff has it; None: too few requests."""
     n = latency.n
-    if n < 10 * N_BATCHES or not latency.has_batches:
+    if n < 10 * N_BATCHES:
         return None
     nines = np.geomspace(1.05, _last_nine(n), _BAND_POINTS)
     nines = nines[n / nines >= FEWEST_BEYOND]
@@ -123,7 +123,7 @@ def percentile_band(latency: Spread) -> tuple[FloatArray, FloatArray, FloatArray
     return nines, ends[:, 0], ends[:, 1]
 
 
-def latency_by_percentile(latency: Spread, corrected: Ranked | None = None) -> dict[str, Any]:
+def latency_by_percentile(latency: EveryLatency, corrected: EveryLatency | None = None) -> dict[str, Any]:
     """Return a drawing with its caption and alternative text: latency on an axis of nines with its band.
 
     Args:
@@ -166,7 +166,7 @@ def latency_by_percentile(latency: Spread, corrected: Ranked | None = None) -> d
     return {"svg": svg(figure), "alt": caption, "caption": caption}
 
 
-def _at(latency: Ranked, nines: FloatArray) -> FloatArray:
+def _at(latency: EveryLatency, nines: FloatArray) -> FloatArray:
     """Latencies at places on an axis of nines, in ms."""
     n = latency.n
     return latency.at(np.minimum((n * (1 - 1 / nines)).astype(np.int64) + 1, n)) * 1e3
@@ -187,12 +187,6 @@ def course_over_time(course: Course, origin_s: float | None) -> dict[str, Any]:
     if has_errors:
         drawn += above.plot(at, course.errors_per_s, color=_ERRORS, linestyle="--", label="errors", **marker)
     above.set(ylabel="per second", ylim=(0, None))
-    if course.users is not None:
-        beside = above.twinx()
-        drawn += beside.plot(
-            at, course.users, color=_USERS, linestyle=":", label="users (right axis)", **marker
-        )
-        beside.set(ylabel="users", ylim=(0, None))
     above.legend(handles=drawn, loc="lower left", bbox_to_anchor=(0, 1), ncols=3, fontsize=8, frameon=False)
     for values, colour, style, name in (
         (course.p50_ms, INK, "-", "p50"),
@@ -260,6 +254,6 @@ def _look(cause: str) -> tuple[str, str]:
     return _LOOKS.get(cause, _OTHER)
 
 
-def words(cause: str) -> str:
+def plain_cause(cause: str) -> str:
     """Return a cause as it stands in sentences."""
     return cause.replace("_", " ")

@@ -56,17 +56,6 @@ class ShortStalls(Frozen):
     share: float = Field(description="of the time of the file")
 
 
-class Resources(Frozen):
-    """One process. ``None``: the file does not say, or says it once only where twice is needed."""
-
-    n_samples: int
-    lasted_s: float
-    rss_median_bytes: float | None
-    rss_max_bytes: float | None
-    cpu_s: float | None = Field(description="used between the first and the last sample")
-    cores: float | None = Field(description="the same a second")
-
-
 class Report(Frozen):
     """What can be said of one file. ``None``: cannot be said, and ``warnings`` say why."""
 
@@ -121,9 +110,6 @@ class Report(Frozen):
         default=(), description="of each stall: seconds beyond the median that its requests took"
     )
     attribution: dict[str, Any] | None = None
-    resources: dict[str, Resources] | None = Field(
-        default=None, description="of each process; None: no samples were given"
-    )
     warnings: tuple[str, ...] = Field(default=(), description="what weighs most first")
     background: frozenset[str] = Field(
         default=frozenset(), description="those of the warnings that describe the method, not this file"
