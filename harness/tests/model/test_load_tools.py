@@ -40,11 +40,11 @@ OWN_PLACES = (
 #: Versions that a table prints, and the tool whose headroom a question asks for.
 IN_THE_PAPER = {"publish/session_facts.py", "publish/setup_tables.py", "questions/validity.py"}
 #: JMeter is also a folder that stands for one of this machine in records, and the only tool whose files may have
-#: passed through other hands; Locust is also a package whose version a session records; numbers are printed as each
-#: of the two would; trials of real processes are made with wrk.
+#: passed through other hands; Locust is also a package whose version a session records; both are in names of former
+#: options; trials of real processes are made with wrk.
 NAMED_IN = {
-    "jmeter": {"session/wiring.py", "report/requests.py", "cli/compare.py", "compare/other_tools.py"},
-    "locust": {"cli/check_remote.py", "provenance.py", "cli/compare.py", "compare/other_tools.py"},
+    "jmeter": {"session/wiring.py", "report/checks.py", "cli/compare.py"},
+    "locust": {"cli/check_remote.py", "provenance.py", "cli/compare.py"},
     "wrk": {"verify/real/bound.py"},
 }
 

@@ -114,7 +114,7 @@ def test_a_file_in_stretches_says_the_same_as_a_whole_one(
         whole.duration_s,
     )
     assert found.latency_ms == whole.latency_ms
-    assert gathered.kept.n == whole.requests
+    assert gathered.latencies.n == whole.requests
     hard = [[s for s in one.stalls or () if s.kind == "stall"] for one in (found, whole)]
     assert (
         abs(len(hard[0]) - len(hard[1])) <= len(parts) - 1
@@ -127,6 +127,22 @@ def test_a_file_in_stretches_says_the_same_as_a_whole_one(
     assert mine["low"] <= mine["value"] <= mine["high"]
     assert said(found, f"in {len(parts)} stretches of the file")
     assert not said(whole, "stretches")
+
+
+def test_rows_that_sum_up_others_are_counted_over_all_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = Path(__file__).resolve().parents[1] / "golden" / "jmeter" / "default-transactions.jtl"
+    whole = report_file(path)
+    monkeypatch.setattr(source, "BLOCK_BYTES", 2000)
+    monkeypatch.setattr(source, "PIECE_BYTES", 500)
+    opened = open_any(path)
+    assert isinstance(opened, RequestStream)
+    parts = list(opened.stretches(20, whole_rows=40))
+    assert sum(part.n_transactions_left_out > 0 for part in parts) > 1
+    in_parts = gather(parts).report()
+    left_out = [
+        [text for text in report.warnings if "transaction controllers" in text] for report in (in_parts, whole)
+    ]
+    assert left_out[0] == left_out[1] and len(left_out[0]) == 1
 
 
 def test_plots_keep_the_slowest_request_of_every_moment() -> None:

@@ -26,13 +26,9 @@ from harness.analysis.attribution.stalls import (
     jitter_reach_s,
     shortest_visible_s,
 )
-from harness.formats.collect import RequestStream
-from harness.formats.detect import open_any
 from harness.project import find_root
-from harness.report import peaks
 from harness.report.analyse import report_file
 from harness.report.output import main
-from harness.report.requests import gather
 from harness.report.result import Report
 from harness.store import SessionFolder, Store
 from harness.tests.support.available import only_when_long
@@ -170,22 +166,6 @@ def test_everyday_jitter_is_summed_up_in_one_line_everywhere(
     assert len(plain["stalls"]) == len(report.stalls)
     assert plain["shorter_stalls"]["number"] == report.shorter_stalls.number
     assert 0 < plain["shorter_stalls"]["share"] < 1
-
-
-def test_short_stalls_of_a_long_file_are_summed_up_on_the_way(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened = open_any(write_load(tmp_path / "busy.jtl", jittery(0.25, 0.012)))
-    assert isinstance(opened, RequestStream)
-    table = opened.collect()
-    at = np.argsort(table.start_epoch_s, kind="stable")
-    parts = [table.rows(np.isin(np.arange(len(at)), part)) for part in np.array_split(at, 3)]
-    every = gather(parts).report()
-    monkeypatch.setattr(peaks, "MOST_STALLS", 5)
-    found = gather(parts).report()
-    assert found.stalls == every.stalls and found.harms_s == every.harms_s
-    assert found.shorter_stalls is not None and every.shorter_stalls is not None
-    assert found.shorter_stalls.model_dump() == pytest.approx(every.shorter_stalls.model_dump())
 
 
 CAPTURED = sorted(
