@@ -7,7 +7,6 @@ file in it is one, and each folder in it is one whose files several generators w
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,45 +30,27 @@ def runs_named(words: Sequence[str], arm: str) -> tuple[tuple[RunFiles, ...], tu
     """Return the runs that the words of one arm name, and what was left out of folders.
 
     Args:
-        words: files, ``FILE+FILE``, folders and patterns. arm: its name, for messages.
+        words: files, ``FILE+FILE`` and folders. arm: its name, for messages.
 
     Raises:
-        InputError: nothing was named, a pattern matches nothing, a file is missing, or a folder holds no result.
+        InputError: nothing was named, a file is missing, or a folder holds no result.
     """
     runs: list[RunFiles] = []
     left_out: list[str] = []
     for word in words:
-        for path in _expanded(word):
-            if isinstance(path, Path) and path.is_dir():
-                runs += _of_folder(path, left_out)
-            else:
-                paths = path if isinstance(path, tuple) else (path,)
-                _check_files(paths)
-                runs.append(RunFiles(name=JOIN.join(map(str, paths)), paths=paths))
+        paths = files_of_run(word)
+        if len(paths) == 1 and paths[0].is_dir():
+            runs += _of_folder(paths[0], left_out)
+            continue
+        for path in paths:
+            if not path.is_file():
+                raise InputError(
+                    "does not exist", file=path, allowed=f"files, FILE{JOIN}FILE for the files of one run, or folders"
+                )
+        runs.append(RunFiles(name=JOIN.join(map(str, paths)), paths=paths))
     if not runs:
-        raise InputError("has no run", place=f"arm {arm}", allowed="files, folders or patterns: A... -- B...")
+        raise InputError("has no run", place=f"arm {arm}", allowed="files or folders: A... -- B...")
     return tuple(runs), tuple(left_out)
-
-
-def _expanded(word: str) -> list[Path | tuple[Path, ...]]:
-    """A word as paths; a tuple is one run."""
-    named = files_of_run(word)
-    if len(named) > 1 or named[0].exists():
-        return [named if len(named) > 1 else named[0]]
-    if not set(word) & set("*?["):
-        raise InputError(
-            "does not exist", file=word, allowed="a file, a folder or a pattern such as 'a/*.jtl'"
-        )
-    results = sorted(glob.glob(word, recursive=True))
-    if not results:
-        raise InputError("matches no file", file=word, allowed="a pattern such as 'a/*.jtl'")
-    return [Path(result) for result in results]
-
-
-def _check_files(paths: Sequence[Path]) -> None:
-    for path in paths:
-        if not path.is_file():
-            raise InputError("is no file", file=path, allowed=f"FILE{JOIN}FILE: the files of one run")
 
 
 def _of_folder(folder: Path, left_out: list[str]) -> list[RunFiles]:

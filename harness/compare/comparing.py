@@ -9,7 +9,7 @@ from harness.compare.arguments import runs_named
 from harness.compare.judge import judge
 from harness.compare.reading import read_run
 from harness.compare.result import Comparison
-from harness.compare.traps import ACCEPTABLE, NAMES, TRAP_NAMES, Arms, find_traps
+from harness.compare.traps import ACCEPTABLE, NAMES, TRAPS, Arms, find_traps
 from harness.errors import InputError
 from harness.formats.jtl_units import Decimal, LatencyUnit
 
@@ -85,7 +85,7 @@ def _check(skip_s: float, accept: Collection[str]) -> None:
         )
     for name in accept:
         if name not in ACCEPTABLE:
-            known = name in TRAP_NAMES
+            known = name in TRAPS
             raise InputError(
                 "leaves nothing to say" if known else "no such trap",
                 place="--accept", found=name, allowed=", ".join(ACCEPTABLE),

@@ -93,7 +93,7 @@ class Checks:
         """
         if self._contradictions or self._loop is None or not latency.n:
             return self._contradictions
-        return remarkable(n=n, span_s=span_s, sum_s=sum_s, median_s=latency.median(), units=self._units)
+        return remarkable(n=n, span_s=span_s, sum_s=sum_s, units=self._units)
 
     @property
     def loop_kind(self) -> Kind:

@@ -13,7 +13,7 @@ from harness.analysis.attribution.spans import Span
 from harness.formats.arrays import FloatArray
 from harness.report import words
 from harness.report.course import Course
-from harness.report.numbers import interval, length, milliseconds, percent, percent_between, rate, resolution
+from harness.report.numbers import length, percent_between, resolution
 from harness.report.peaks import TAILS
 from harness.report.plots import course_over_time, latency_by_percentile, latency_over_time, plain_cause
 from harness.report.result import Report
@@ -63,7 +63,6 @@ def render_html(
         _TEMPLATES / "report.html.jinja",
         report=report,
         plots=plots,
-        tiles=_tiles(report),
         tables=(words.latency_table(report), words.labels_table(report), words.kinds_table(report), shares),
         summary=words.summary(report),
         when=words.when(report),
@@ -76,31 +75,6 @@ def render_html(
         background=words.background(report),
         gone=gone,
     )
-
-
-def _tiles(report: Report) -> list[tuple[str, str, str]]:
-    """Key figures: what, value, and a word on it."""
-    tiles = []
-    if report.throughput_per_s is not None:
-        users = report.loop.words if report.loop is not None else ""
-        tiles.append(("answers per second", rate(report.throughput_per_s), users))
-    for name in ("p50", "p99"):
-        value, bounds = report.latency_ms.get(name), report.intervals.get(name)
-        if value is not None:
-            shown = milliseconds(value, bounds, resolution_ms=report.resolution_ms)
-            between = interval(value, bounds, resolution_ms=report.resolution_ms)
-            tiles.append((name, f"{shown} ms", f"95 %: {between}" if between else ""))
-    tiles.append((
-        "errors", percent(report.errors / report.requests) if report.errors else "none",
-        f"{report.errors:,} of {report.requests:,} requests",
-    ))  # fmt: skip
-    if report.stalls is not None:
-        longest = max((stall.duration_s for stall in report.stalls), default=None)
-        tiles.append((
-            "longest stall", "none" if longest is None else length(longest * 1e3),
-            words.shortest_visible(report) or "",
-        ))  # fmt: skip
-    return tiles
 
 
 def _corrected(report: Report, latency: EveryLatency) -> EveryLatency | None:

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from harness.analysis.attribution.spans import Span
-from harness.analysis.stats.quantiles import FEWEST_BEYOND, N_BATCHES, rank
+from harness.analysis.stats.quantiles import FEWEST_BEYOND, rank
 from harness.formats.arrays import FloatArray
 from harness.model.phrases import counted
 from harness.report.course import Course
@@ -40,8 +40,6 @@ _ERRORS, _TAIL = "#D55E00", "#2A88C8"
 #: Fewer points of a course than this are marked one by one.
 _FEW = 30
 _FEWEST_BEYOND = 100
-#: Places on the axis of nines at which an interval is computed.
-_BAND_POINTS = 80
 
 
 def latency_over_time(
@@ -112,19 +110,8 @@ def _last_nine(n: int) -> float:
     return max(n / _FEWEST_BEYOND, min(n / FEWEST_BEYOND, 100.0), 2.0)
 
 
-def percentile_band(latency: EveryLatency) -> tuple[FloatArray, FloatArray, FloatArray] | None:
-    """Nines, low and high end of each percentile's interval, as Woodruff has it; None: too few requests."""
-    n = latency.n
-    if n < 10 * N_BATCHES:
-        return None
-    nines = np.geomspace(1.05, _last_nine(n), _BAND_POINTS)
-    nines = nines[n / nines >= FEWEST_BEYOND]
-    ends = np.array([latency.ends(q) for q in (1 - 1 / nines).tolist()]).reshape(-1, 2)
-    return nines, ends[:, 0], ends[:, 1]
-
-
 def latency_by_percentile(latency: EveryLatency, corrected: EveryLatency | None = None) -> dict[str, Any]:
-    """Return a drawing with its caption and alternative text: latency on an axis of nines with its band.
+    """Return a drawing with its caption and alternative text: latency on an axis of nines.
 
     Args:
         latency: of the successful requests, n > 0.
@@ -134,16 +121,8 @@ def latency_by_percentile(latency: EveryLatency, corrected: EveryLatency | None 
     # As far out as enough requests lie beyond for the quantile to be said at all.
     nines = np.geomspace(1.0, _last_nine(n), 400)
     values = _at(latency, nines)
-    band = percentile_band(latency)
     figure = Figure(figsize=(9, 3.2), layout="constrained")
     axes = figure.add_subplot()
-    if band is not None:
-        at, low, high = band
-        # A light grey with edges of its own: the band reads without colour, and where it is a pixel wide.
-        axes.fill_between(
-            at, low * 1e3, high * 1e3, facecolor="#bbbbbb", edgecolor=_GREY, linewidth=0.6, linestyle=":",
-            label="95 % interval, this trial",
-        )  # fmt: skip
     axes.plot(nines, values, color=INK, linewidth=1.4, label="as measured")
     if corrected is not None:
         axes.plot(
@@ -156,11 +135,6 @@ def latency_by_percentile(latency: EveryLatency, corrected: EveryLatency | None 
     at = latency.at(np.array([rank(n, q) for q in reported.values()])) * 1e3
     text = ", ".join(f"{name} {value:.3g} ms" for name, value in zip(reported, at.tolist(), strict=True))
     caption = f"Latency by percentile on an axis of nines, {n:,} successful requests of one trial: {text}."
-    caption += (
-        " No interval: too few requests."
-        if band is None
-        else " Grey band: 95 % interval within this trial (Woodruff, variance by batch means)."
-    )
     if corrected is not None:
         caption += " Dashed: with the requests that users would have sent while they waited."
     return {"svg": svg(figure), "alt": caption, "caption": caption}

@@ -77,14 +77,9 @@ class EveryLatency:
         value = float(self.at(np.array([rank(n, q)]))[0])
         if n_beyond(n, q) < FEWEST_BEYOND - 1e-6 or n < 10 * N_BATCHES:
             return Bounded(value)
-        low, high = self.ends(q)
+        lower, upper = woodruff_ranks(self.latency_s[None, :], np.array([value]), q, LEVEL)
+        low, high = self.at(np.append(lower, upper)).tolist()
         return Bounded(value) if low == high else Bounded(value, low, high)
-
-    def ends(self, q: float) -> tuple[float, float]:
-        """Return the ends of Woodruff's interval of a quantile; there must be enough requests."""
-        value = self._sorted[[rank(self.n, q) - 1]]
-        lower, upper = woodruff_ranks(self.latency_s[None, :], value, q, LEVEL)
-        return float(self._sorted[lower[0] - 1]), float(self._sorted[upper[0] - 1])
 
     def with_missing(self, interval_s: float) -> EveryLatency | None:
         """Return them and those that waiting left out; ``None``: these would be far too many."""

@@ -21,8 +21,8 @@ SMALLER = (1e-3, 1e-6)
 LARGER = 1e3
 #: Of requests or cases, for anything to be said.
 FEWEST = 20
-#: No generator keeps more requests open on average than it has ports, and none is answered sooner.
-REMARKABLE_OUTSTANDING, SHORTEST_S = 2000.0, 5e-6
+#: No generator keeps more requests open on average than it has ports.
+REMARKABLE_OUTSTANDING = 2000.0
 _NAMES: dict[LatencyUnit, str] = {
     "s": "seconds",
     "ms": "milliseconds",
@@ -71,13 +71,11 @@ class Units:
         return next((name for name, known in UNITS_PER_S.items() if abs(known / per_s - 1) < 1e-6), None)
 
 
-def remarkable(
-    *, n: int, span_s: float, sum_s: float, median_s: float, units: Units
-) -> tuple[UnitFinding, ...]:
+def remarkable(*, n: int, span_s: float, sum_s: float, units: Units) -> tuple[UnitFinding, ...]:
     """Return what is possible, but rarer than a mistake of units; nothing in the file contradicts it.
 
     Args:
-        span_s: from the first start to the last. sum_s, median_s: of latencies.
+        span_s: from the first start to the last. sum_s: of latencies.
     """
     outstanding = sum_s / span_s if span_s > 0 else 0.0
     if outstanding > REMARKABLE_OUTSTANDING and n >= FEWEST:
@@ -87,15 +85,6 @@ def remarkable(
                 f"{outstanding:,.0f} requests were outstanding on average (a service far behind?)",
                 factor,
                 f"it would be {outstanding * factor:.2g}",
-                contradicted=False,
-            ),
-        )
-    if 0 < median_s < SHORTEST_S:
-        return (
-            units.finding(
-                f"half of the answers came within {median_s * 1e6:.2g} us, sooner than any way to a service and back",
-                LARGER,
-                f"it would be {median_s * LARGER * 1e3:.2g} ms",
                 contradicted=False,
             ),
         )

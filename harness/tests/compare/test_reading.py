@@ -92,13 +92,11 @@ def test_files_are_runs_and_folders_hold_runs(tmp_path: Path) -> None:
     assert [len(run.paths) for run in runs] == [1] * 6 + [2]
     assert [run.paths[0].name for run in runs][-2:] == ["run_stats.csv", "gen0.jtl"]
     assert len(left_out) == 1 and "notes.txt" in left_out[0]
-    runs, _ = runs_named([str(a / "*.jtl")], "A")
-    assert len(runs) == 5
     runs, _ = runs_named([f"{inner / 'gen0.jtl'}+{inner / 'gen1.jtl'}"], "A")
     assert [len(run.paths) for run in runs] == [2]
 
 
-@pytest.mark.parametrize("word", ["none.jtl", "none*.jtl", "none+other", "empty"])
+@pytest.mark.parametrize("word", ["none.jtl", "none+other", "empty"])
 def test_words_that_name_nothing_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str
 ) -> None:
