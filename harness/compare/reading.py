@@ -21,7 +21,7 @@ from harness.report.checks import Checks
 from harness.report.loop import Kind, by_design
 from harness.report.ramp import ramp_of
 from harness.report.requests import SHORTEST_COARSE_S, read_all
-from harness.report.selection import Selection, select, select_rows
+from harness.report.selection import Selection, select
 
 #: Names with rows of their own, those with the most requests first.
 MOST_LABELS = 20
@@ -48,11 +48,10 @@ def read_run(
         InputError: a file cannot be read, holds no request, or is a summary of which nothing can be left out; or one
             of several is a summary, which cannot be merged.
     """
-    opened, selection = open_run(files.paths, latency_unit, decimal), Selection(skip_s=skip_s)
+    opened = select(open_run(files.paths, latency_unit, decimal), Selection(skip_s=skip_s))
     if isinstance(opened, AggregateTable):
-        select(opened, selection)
         return _run_of_totals(files, opened)
-    return _run_of_requests(files, opened, selection)
+    return _run_of_requests(files, opened, is_whole=not skip_s)
 
 
 def _run_of_totals(files: RunFiles, table: AggregateTable) -> Run:
@@ -97,7 +96,7 @@ def _run_of_totals(files: RunFiles, table: AggregateTable) -> Run:
     )
 
 
-def _run_of_requests(files: RunFiles, opened: RequestStream | RequestTable, selection: Selection) -> Run:
+def _run_of_requests(files: RunFiles, opened: RequestStream | RequestTable, *, is_whole: bool) -> Run:
     checks, table, sides = Checks(opened), read_all(opened), opened.sides
     loop = by_design(table.source)
     symptoms: list[Symptom] = []
@@ -108,8 +107,7 @@ def _run_of_requests(files: RunFiles, opened: RequestStream | RequestTable, sele
         if loop is not None and (sides is None or (sides.thread is None and sides.all_threads is None)):
             loop = loop.model_copy(update={"users": None})  # estimated from the rhythm: too rough to compare
     kind: Kind = "cannot say" if loop is None else loop.kind
-    table = select_rows(table, selection)
-    symptoms += symptoms_of(table, sides=None if selection.of_time else sides, loop=kind)
+    symptoms += symptoms_of(table, sides=sides if is_whole else None, loop=kind)
     warnings = list(dict.fromkeys(table.notes))
     if table.unreadable.n > table.unreadable.n_cut:
         warnings.append(f"left out: {table.unreadable}")

@@ -112,7 +112,7 @@ def _shares(report: Report) -> tuple[words.Table, list[str]]:
         for name in names
     ]
     heads = ("cause", *(f"time beyond the median, {name}" for name in names))
-    return words.Table("what explains the tail", heads, rows), gone
+    return words.Table("what explains the tail", heads, rows, texts=()), gone
 
 
 def _percent(share: dict[str, float | None] | None) -> str:

@@ -224,17 +224,6 @@ def test_what_would_not_show_is_said_and_a_known_pause_does_not_hide_in_it(
     assert 0 < with_log.shortest_visible_ms <= without.shortest_visible_ms
 
 
-def test_a_log_that_counts_from_the_start_of_its_process_is_placed_with_all_its_times(tmp_path: Path) -> None:
-    path = Path(__file__).resolve().parents[1] / "golden" / "gctrace"
-    log = read_runtime_log(min(path.glob("go*.log")))
-    placed = log.placed(1e9)
-    assert log.start_s is not None and log.end_s is not None
-    assert (placed.clock, placed.start_s, placed.end_s) == ("epoch", log.start_s + 1e9, log.end_s + 1e9)
-    for before, after in ((log.events, placed.events), (log.cycles, placed.cycles)):
-        assert before and [one.start_s + 1e9 for one in before] == [one.start_s for one in after]
-        assert [one.end_s + 1e9 for one in before] == [one.end_s for one in after]
-
-
 def test_a_compressed_log_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     path = Path(__file__).resolve().parents[1] / "golden" / "gctrace"
     whole = min(path.glob("go*.log"))
