@@ -89,10 +89,10 @@ def _stalls(report: Report) -> words.Table:
     rows = [
         (
             plain_cause(stall.kind), f"{stall.start_s - (report.start_epoch_s or 0.0):.3f}", length(stall.duration_s * 1e3),
-            f"{stall.n_requests:,}", "" if harm_s is None else length(harm_s * 1e3),
-            *(() if report.attribution is None else (plain_cause(cause or "unexplained"),)),
+            f"{stall.n_requests:,}", length(stall.harm_s * 1e3),
+            *(() if report.attribution is None else (plain_cause(stall.cause or "unexplained"),)),
         )
-        for stall, cause, harm_s in report.listed_stalls[:_STALLS_SHOWN]
+        for stall in (report.stalls or ())[:_STALLS_SHOWN]
     ]  # fmt: skip
     n = len(report.stalls or ())
     which = f"the most harmful {len(rows)} of {n}" if n > len(rows) else f"all {n}"

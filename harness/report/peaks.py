@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from harness.formats.jvm_log import WRITES
 from harness.model import Estimate
 from harness.model.phrases import counted, listed
 from harness.report.numbers import length
-from harness.report.result import ShortStalls
+from harness.report.result import ListedStall, ShortStalls
 
 #: What is taken apart by cause.
 TAILS: Mapping[str, float] = {"p99": 0.99, "p99.9": 0.999}
@@ -42,23 +42,13 @@ LEVEL = 0.95
 _ONE_AFTER_THE_OTHER_S = 1.0
 
 
-class Listed(NamedTuple):
-    """A stall with its cause (``None``: no log was given) and the seconds that it took from requests."""
-
-    stall: Stall
-    cause: str | None
-    harm_s: float
-
-
 @dataclass
 class Peaks:
     """What has been found in the stretches so far."""
 
     gc_log: GcLog | None
     resolution_s: float
-    stalls: list[Stall] = field(default_factory=list)
-    causes: list[str | None] = field(default_factory=list)
-    harms_s: list[float] = field(default_factory=list)
+    stalls: list[tuple[Stall, str | None, float]] = field(default_factory=list)
     _limits: list[float] = field(default_factory=list)
     _apart: list[dict[str, Attribution]] = field(default_factory=list)
     _offsets: list[float] = field(default_factory=list)
@@ -81,22 +71,21 @@ class Peaks:
             lambda: self._lay_pauses(window, start, latency, connect),
             n_rows=len(start),
         )
-        self.stalls += stalls
         known = inside(_spans(self.gc_log), window) if self.gc_log and self.gc_log.clock == "epoch" else {}
         harms, limit_s = side_by_side(
             lambda: harm_of(start, latency, stalls),
             lambda: shortest_visible_s(start, latency, stalls, known),
             n_rows=len(start),
         )
-        self.harms_s += harms.tolist()
         if limit_s is not None:
             self._limits.append(limit_s)
         connecting = None if connect is None else connecting_stalls(stalls, start, latency, connect)
         self._connect_told = connect is not None
-        if events is None:
-            self.causes += ["connect" if is_its else None for is_its in connecting or [False] * len(stalls)]
+        if events is not None:
+            causes: Sequence[str | None] = stall_causes(stalls, events, connecting=connecting)
         else:
-            self.causes += stall_causes(stalls, events, connecting=connecting)
+            causes = ["connect" if is_its else None for is_its in connecting or [False] * len(stalls)]
+        self.stalls += zip(stalls, causes, harms.tolist(), strict=True)
 
     def _lay_pauses(
         self, window: Span, start: FloatArray, latency: FloatArray, connect: FloatArray | None
@@ -122,13 +111,16 @@ class Peaks:
         """The shortest stall that these latencies would show; of several stretches, where it is longest."""
         return max(self._limits, default=None)
 
-    def visible(self) -> tuple[tuple[Listed, ...], ShortStalls | None]:
+    def visible(self) -> tuple[tuple[ListedStall, ...], ShortStalls | None]:
         """Return the stalls of ``shortest_visible_s`` or longer, the most harmful first, and a sum of the others."""
         limit_s = self.shortest_visible_s or 0.0
-        every = [Listed(*item) for item in zip(self.stalls, self.causes, self.harms_s, strict=True)]
-        shown = [item for item in every if item.stall.duration_s >= limit_s]
-        shown.sort(key=lambda item: (-item.harm_s, item.stall.start_s))
-        lengths = [item.stall.duration_s for item in every if item.stall.duration_s < limit_s]
+        shown = [
+            ListedStall(**stall.model_dump(), cause=cause, harm_s=harm_s)
+            for stall, cause, harm_s in self.stalls
+            if stall.duration_s >= limit_s
+        ]
+        shown.sort(key=lambda stall: (-stall.harm_s, stall.start_s))
+        lengths = [stall.duration_s for stall, _, _ in self.stalls if stall.duration_s < limit_s]
         if not lengths:
             return tuple(shown), None
         share = min(1.0, sum(lengths) / max(self._last_s - self._first_s, 1e-9))
@@ -174,7 +166,7 @@ class Peaks:
 
     def _coincidence(self, log: GcLog, text: list[str]) -> dict[str, Any]:
         window = (self._first_s, self._last_s)
-        hard = [(stall.start_s, stall.end_s) for stall in self.stalls if stall.kind == "stall"]
+        hard = [(stall.start_s, stall.end_s) for stall, _, _ in self.stalls if stall.kind == "stall"]
         pauses = [span for cause in _spans(log).values() for span in cause]
         chance = coincidence_test(hard, pauses, window=window, tolerance_s=TOLERANCE_S)
         if chance.p_value is not None and chance.p_value > 0.05:

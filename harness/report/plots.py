@@ -74,13 +74,11 @@ def latency_over_time(
         for a, b in spans:
             axes.axvspan(a, b, color=_look(cause)[0], alpha=0.25, linewidth=0)
     by_cause: dict[str, list[tuple[float, float]]] = {}
-    for stall, named in zip(
-        report.stalls or (), report.causes or (None,) * len(report.stalls or ()), strict=True
-    ):
+    for stall in report.stalls or ():
         inside = (start < stall.end_s) & (start + latency >= stall.start_s)
         if inside.any():
             worst = np.flatnonzero(inside)[int(np.argmax(latency[inside]))]
-            by_cause.setdefault(named or "no log", []).append(
+            by_cause.setdefault(stall.cause or "no log", []).append(
                 (float(start[worst]) - origin, float(latency[worst]) * 1e3)
             )
     for cause, points in by_cause.items():

@@ -235,7 +235,7 @@ class Gathered:
         self._wait_for_peaks()
         listed, shorter = self._peaks.visible()
         if loop is not None:
-            loop = without_correction(loop) if runs else doubted(loop, [item.stall for item in listed])
+            loop = without_correction(loop) if runs else doubted(loop, listed)
             for warning in loop.warnings:
                 (background if warning == HIDES else notes).append(warning)
         notes += of_clock
@@ -264,11 +264,9 @@ class Gathered:
             loop=loop,
             units=units,
             errors_by_kind=dict(sorted(self._kinds.items(), key=lambda pair: (-pair[1], pair[0]))),
-            stalls=tuple(item.stall for item in listed) if has_peaks else None,
+            stalls=listed if has_peaks else None,
             shorter_stalls=shorter if has_peaks else None,
             shortest_visible_ms=in_ms(self._peaks.shortest_visible_s) if has_peaks else None,
-            causes=tuple(item.cause for item in listed) if has_peaks else (),
-            harms_s=tuple(item.harm_s for item in listed) if has_peaks else (),
             attribution=attribution,
             warnings=(*notes, *background),
             background=frozenset(background),

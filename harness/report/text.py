@@ -89,14 +89,13 @@ def _show_stalls(report: Report, console: Console) -> None:
         console.print(text, markup=False, highlight=False)
 
     line("; ".join(filter(None, (words.count_stalls(report), words.shortest_visible(report)))))
-    worst = report.listed_stalls[:SHOWN]
-    for stall, cause, harm_s in worst:
+    worst = report.stalls[:SHOWN]
+    for stall in worst:
         at_s = stall.start_s - (report.start_epoch_s or 0.0)
         line(
             f"  {stall.kind.replace('_', ' ')} at {at_s:.3f} s: {length(stall.duration_s * 1e3)}, "
-            f"{counted(stall.n_requests, 'request')}"
-            + (f", {length(harm_s * 1e3)} taken from requests" if harm_s is not None else "")
-            + (f", {cause.replace('_', ' ')}" if cause is not None else "")
+            f"{counted(stall.n_requests, 'request')}, {length(stall.harm_s * 1e3)} taken from requests"
+            + (f", {stall.cause.replace('_', ' ')}" if stall.cause is not None else "")
         )
     if len(report.stalls) > len(worst):
         line(f"  the most harmful {SHOWN} of {len(report.stalls)}; all of them with --json")

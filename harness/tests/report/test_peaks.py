@@ -69,13 +69,17 @@ def reported(folder: Path, trial: Trial, spans: Spans) -> Report:
     return report_file(jtl, read_runtime_log(write_log(folder / "gc.log", spans)))
 
 
+def causes(report: Report) -> set[str | None]:
+    return {stall.cause for stall in report.stalls or ()}
+
+
 def said(report: Report, words: str) -> bool:
     return any(words in warning for warning in report.warnings)
 
 
 def test_the_log_of_the_same_process_explains_its_peaks(tmp_path: Path, trial: Trial) -> None:
     report = reported(tmp_path, trial, trial[2].spans)
-    assert set(report.causes) == {"gc_pause"} and report.attribution is not None
+    assert causes(report) == {"gc_pause"} and report.attribution is not None
     assert report.attribution["p99"]["causes"]["gc_pause"]["value"] > 0.9
 
 
@@ -92,7 +96,7 @@ def test_a_stall_that_touches_pauses_of_two_causes_is_given_to_the_first_in_orde
     report = report_file(
         write_jtl(tmp_path / "r.jtl", trial[0], trial[1]), read_runtime_log(tmp_path / "gc.log")
     )
-    assert set(report.causes) == {"gc_pause"}
+    assert causes(report) == {"gc_pause"}
 
 
 def test_a_file_in_stretches_says_the_same_as_a_whole_one(
@@ -119,7 +123,7 @@ def test_a_file_in_stretches_says_the_same_as_a_whole_one(
     assert (
         abs(len(hard[0]) - len(hard[1])) <= len(parts) - 1
     )  # one across an edge may be seen as two, or missed
-    assert set(found.causes) == {"gc_pause"}
+    assert causes(found) == {"gc_pause"}
     assert found.attribution is not None and whole.attribution is not None
     for name in ("p99", "p99.9"):
         mine, other = (one.attribution[name]["causes"]["gc_pause"] for one in (found, whole))  # type: ignore[index]
@@ -196,7 +200,7 @@ def test_a_log_that_does_not_belong_to_the_requests_explains_nothing_and_says_wh
     assert (
         report.attribution is not None and "refused" in report.attribution and "p99" not in report.attribution
     )
-    assert set(report.causes) == {None}
+    assert causes(report) == {None}
     assert said(report, "attribution refused") and said(report, why)
 
 
@@ -241,7 +245,7 @@ def test_a_log_that_starts_late_or_ends_early_is_noticed(tmp_path: Path, trial: 
     assert said(late, "log begins") and not said(late, "log ends")
     early = reported(tmp_path, trial, trial[2].spans[:8])
     assert said(early, "log ends") and not said(early, "log begins")
-    assert "unexplained" in early.causes and "gc_pause" in early.causes
+    assert causes(early) >= {"unexplained", "gc_pause"}
 
 
 def page_of(folder: Path, trial: Trial, **names: str) -> str:
