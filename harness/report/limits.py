@@ -165,31 +165,30 @@ def quantiles_named(text: str | None, limits: Sequence[Limit] = ()) -> dict[str,
 def _number_of(limit: Limit, report: Report) -> tuple[float | None, tuple[float | None, float | None] | None]:
     """The number that a limit is about, and the bounds of one that the file does not say."""
     if limit.label is None:
-        if limit.metric == "throughput":
-            return report.correct_per_s, None
-        if limit.metric == "errors":
-            reported = report.requests and report.errors_known
-            return report.errors / report.requests if reported else None, None
-        return report.latency_ms.get(limit.metric), report.bounds_ms.get(limit.metric)
-    row = next((row for row in report.labels if row.label == limit.label), None)
-    if row is None:
-        known = ", ".join(row.label for row in report.labels) or "none: its requests have no names"
-        raise InputError(
-            "has no request of that name", file=report.path, place=PLACE, found=limit.label, allowed=known
-        )
-    if limit.metric == "throughput":
+        n, n_errors, correct_per_s = report.requests, report.errors, report.correct_per_s
+        latency_ms, bounds_ms = report.latency_ms, report.bounds_ms
+    else:
+        row = next((row for row in report.labels if row.label == limit.label), None)
+        if row is None:
+            known = ", ".join(row.label for row in report.labels) or "none: its requests have no names"
+            raise InputError(
+                "has no request of that name", file=report.path, place=PLACE, found=limit.label, allowed=known
+            )
+        n, n_errors, latency_ms, bounds_ms = row.requests, row.errors, row.latency_ms, {}
         whole = row.throughput_per_s
-        return None if whole is None else whole * (1 - row.errors / max(row.requests, 1)), None
+        correct_per_s = None if whole is None else whole * (1 - n_errors / max(n, 1))
+    if limit.metric == "throughput":
+        return correct_per_s, None
     if limit.metric == "errors":
-        return row.errors / row.requests if row.requests and report.errors_known else None, None
-    if limit.metric not in row.latency_ms:
+        return n_errors / n if n and report.errors_known else None, None
+    if limit.label is not None and limit.metric not in latency_ms:
         raise InputError(
             "is not computed by name of request",
             place=PLACE,
             found=limit.metric,
-            allowed=f"{', '.join(row.latency_ms)}, or --label {limit.label} and the limit without 'of'",
+            allowed=f"{', '.join(latency_ms)}, or --label {limit.label} and the limit without 'of'",
         )
-    return row.latency_ms[limit.metric], None
+    return latency_ms.get(limit.metric), bounds_ms.get(limit.metric)
 
 
 def _value_of(metric: str, text: str) -> float:
