@@ -21,7 +21,7 @@ FEWEST_FOR_COARSE = 20
 
 
 class Checks:
-    """Those of one file. ``sides``: the columns that only checks need; ``coarse``: its time stamps are whole seconds."""
+    """Those of one file. ``sides``: columns that only checks need; ``coarse``: its time stamps are whole seconds."""
 
     def __init__(self, opened: RequestStream | RequestTable) -> None:
         self._opened, self.sides, self.coarse = opened, opened.sides, False

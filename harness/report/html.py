@@ -88,12 +88,15 @@ def _corrected(report: Report, latency: EveryLatency) -> EveryLatency | None:
 def _stalls(report: Report) -> words.Table:
     rows = [
         (
-            plain_cause(stall.kind), f"{stall.start_s - (report.start_epoch_s or 0.0):.3f}", length(stall.duration_s * 1e3),
-            f"{stall.n_requests:,}", length(stall.harm_s * 1e3),
+            plain_cause(stall.kind),
+            f"{stall.start_s - (report.start_epoch_s or 0.0):.3f}",
+            length(stall.duration_s * 1e3),
+            f"{stall.n_requests:,}",
+            length(stall.harm_s * 1e3),
             *(() if report.attribution is None else (plain_cause(stall.cause or "unexplained"),)),
         )
         for stall in (report.stalls or ())[:_STALLS_SHOWN]
-    ]  # fmt: skip
+    ]
     n = len(report.stalls or ())
     which = f"the most harmful {len(rows)} of {n}" if n > len(rows) else f"all {n}"
     heads = ("kind", "at, s", "length", "requests", "taken from requests", "cause")
