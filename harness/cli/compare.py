@@ -86,7 +86,7 @@ def compare_command(
         typer.Option(help="also write a Markdown page to this file, for a pull request; -: print it only"),
     ] = None,
     html: Annotated[
-        Path | None, typer.Option(help="also write a self-contained page with plots to this file")
+        Path | None, typer.Option(help="also write a self-contained page to this file")
     ] = None,
 ) -> None:
     """Compare two arms of load-test runs, B over A: ratio, interval and verdict for each metric.
@@ -117,9 +117,7 @@ def compare_command(
     )
     checked = [check_limit(limit, result) for limit in limits]
     if html is not None:
-        from harness.compare.html import render_html  # matplotlib: a second that no other form needs
-
-        write_page(html, render_html(result, checked), "--html")
+        write_page(html, _page(result, checked), "--html")
     printed = markdown is not None and str(markdown) == "-"
     if printed:
         print(words.render_markdown(result, checked), end="")
@@ -140,6 +138,25 @@ def _arms(paths: list[str]) -> tuple[list[str], list[str]]:
         )
     place = paths.index(_BETWEEN)
     return paths[:place], paths[place + 1 :]
+
+
+def _page(comparison: Comparison, checked: Sequence[Checked]) -> str:
+    """A page that loads nothing from anywhere."""
+    from harness.report.html import render_page  # matplotlib: a second that no other form needs
+
+    return render_page(
+        words.PAGE,
+        verdict=words.verdict(comparison),
+        summary=words.summary(comparison),
+        traps=comparison.traps,
+        limits=[words.limit_words(item) for item in checked],
+        about=[
+            *(words.arm(comparison, place) for place in (0, 1)),
+            f"order of the runs: {words.order(comparison) or 'unknown'}",
+        ],
+        tables=words.tables(comparison),
+        warnings=comparison.warnings,
+    )
 
 
 def print_comparison(comparison: Comparison, checked: Sequence[Checked]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from harness.compare.arguments import RunFiles
-from harness.compare.run import LATENCIES, QUANTILES, Key, Run, Symptom, percentile_curve, request_values
+from harness.compare.run import LATENCIES, QUANTILES, Key, Run, Symptom, request_values
 from harness.formats.collect import RequestStream
 from harness.formats.jtl_units import Decimal, LatencyUnit
 from harness.formats.run_parts import RunParts, clock_jump
@@ -156,7 +156,6 @@ def _run_of_requests(files: RunFiles, opened: RequestStream | RequestTable, *, i
         loop=kind,
         users=None if loop is None else loop.users,
         labels={table.labels[i]: int(counts[i]) for i in names},
-        curve=percentile_curve(table.latency_s[ok]),
         fingerprints=(_of_requests(table),),
         hosts={what: machines for what, machines in hosts.items() if machines},
         symptoms=tuple(dict.fromkeys(symptoms)),

@@ -23,8 +23,6 @@ METRICS = ("throughput", "mean", *QUANTILES, "errors")
 LATENCIES = ("mean", *QUANTILES)
 #: Label (``None``: all requests) and metric.
 Key = tuple[str | None, str]
-#: Places of a percentile curve on its axis of nines.
-CURVE_POINTS = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,14 +31,6 @@ class Symptom:
 
     trap: str
     text: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Curve:
-    """Latency in seconds at places on an axis of nines (10 is p90, 100 is p99), shapes (k,)."""
-
-    nines: FloatArray
-    latency_s: FloatArray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +56,6 @@ class Run:
     loop: Kind = "cannot say"
     users: int | None = None
     labels: Mapping[str, int] = field(default_factory=dict)
-    curve: Curve | None = None
     fingerprints: tuple[str, ...] = ()
     hosts: Mapping[str, frozenset[str]] = field(default_factory=dict)
     symptoms: tuple[Symptom, ...] = ()
@@ -100,21 +89,6 @@ def request_values(
     values |= {name: float(ordered[place]) for name, place in places.items()}
     reasons |= {name: _needs(q) for name, q in QUANTILES.items() if name not in wanted}
     return values, reasons
-
-
-def percentile_curve(latency_s: FloatArray) -> Curve | None:
-    """Return latency by percentile, as far out as ten requests lie beyond; ``None``: too few requests.
-
-    Args:
-        latency_s: of the correct answers, shape (n,).
-    """
-    n = len(latency_s)
-    if n < 20:
-        return None
-    nines = np.geomspace(1.0, n / 10, CURVE_POINTS)
-    ordered = np.sort(latency_s)
-    at = np.minimum((n * (1 - 1 / nines)).astype(np.int64), n - 1)
-    return Curve(nines=nines, latency_s=ordered[at])
 
 
 def _needs(q: float) -> str:

@@ -76,7 +76,7 @@ def test_the_page_is_one_file_and_nothing_in_a_name_is_markup(folder: Path, tmp_
     assert code == 0 and "<b>x</b> | @all" in out
     assert "<b>x" not in page and "&lt;b&gt;x" in page
     assert not re.search(r"<(script|link|img|iframe)|(src|href)=\"(?!#)|url\((?!#)", page)
-    assert page.count("<svg") == 1 and "prefers-color-scheme: dark" in page
+    assert page.count("<table") == 3 and "prefers-color-scheme: dark" in page
     assert "<b>x" not in text and "@all" not in text
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {7}
