@@ -107,20 +107,19 @@ def report_totals(
     latency: dict[str, float | None] = {"mean": in_ms(total.latency_mean_s)}
     latency |= {name: in_ms(known.get(name)) for name in quantiles}
     latency["max"] = in_ms(total.latency_max_s)
-    bounds = _bounds_ms(total, quantiles)
-    reasons = {
-        name: "totals only" if latency[name] is not None else _between(bounds.get(name))
-        for name in ("mean", *quantiles)
-    }
+    names = ("mean", *quantiles)
+    bounds, why, unknown = _bounds_ms(total, quantiles), "not printed", "not in these totals"
     if table.bounds is not None:
-        most = table.bounds.most_s
-        bounds = {name: (None, in_ms(most[name])) for name in ("mean", *quantiles) if name in most}
-        reasons = {
-            name: f"not of requests: at most {length(most[name] * 1e3)}"
-            if name in most
-            else "not of requests"
-            for name in ("mean", *quantiles)
-        }
+        bounds = {name: (None, in_ms(table.bounds.most_s[name])) for name in names if name in table.bounds.most_s}
+        why = unknown = "not of requests"
+    reasons = {
+        name: "totals only"
+        if latency[name] is not None
+        else f"{why}: {_between(*bounds[name])}"
+        if name in bounds
+        else unknown
+        for name in names
+    }
     loop = by_design(table.source, table.users)
     background = [TOTALS_ONLY, *table.notes, *(loop.warnings if loop is not None else ())]
     text = [] if table.bounds is None else [table.bounds.reason]
@@ -141,7 +140,7 @@ def report_totals(
         resolution_ms=table.resolution_s * 1e3,
         latency_ms=latency,
         unreadable=table.unreadable_lines,
-        intervals=dict.fromkeys(["mean", *quantiles]),
+        intervals=dict.fromkeys(names),
         interval_reasons=reasons,
         bounds_ms=bounds,
         labels=tuple(of_aggregate(row) for row in table.rows),
@@ -173,13 +172,8 @@ def _bounds_ms(
     return results
 
 
-def _between(bounds: tuple[float | None, float | None] | None) -> str:
-    """What is said in the place of a percentile that the totals leave out."""
-    low, high = bounds or (None, None)
-    if low is None and high is None:
-        return "not in these totals"
-    if high is None:
-        return f"not printed: at least {length(low or 0.0)}"
-    if low is None:
-        return f"not printed: at most {length(high)}"
-    return f"not printed: {length(low)} to {length(high)}"
+def _between(low: float | None, high: float | None) -> str:
+    """What is known of a percentile that the totals leave out, of which there is one bound at least."""
+    if low is None or high is None:
+        return f"at least {length(low)}" if low is not None else f"at most {length(high or 0.0)}"
+    return f"{length(low)} to {length(high)}"

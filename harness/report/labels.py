@@ -9,7 +9,7 @@ import numpy.typing as npt
 from harness.formats.table import AggregateRow, RequestTable
 from harness.report.latencies import summarise_latencies
 from harness.report.result import LABEL_QUANTILES, LabelRow, in_ms
-from harness.report.spread import EveryLatency, Latencies, NarrowCodeArray
+from harness.report.spread import EveryLatency
 
 #: Names with a row of their own, those with the most requests first.
 MOST_LABELS = 100
@@ -22,9 +22,11 @@ class Labels:
         self._resolution_s = resolution_s
         self._names: tuple[str, ...] = ()
         self._requests = self._errors = np.zeros(0, dtype=np.int64)
+        # Of each successful request, in as few bytes as there are names.
+        self._codes: list[npt.NDArray[np.unsignedinteger]] = []
 
-    def take(self, table: RequestTable, successful: npt.NDArray[np.intp]) -> NarrowCodeArray:
-        """Add the next stretch, and return the code of each successful request in one small number.
+    def take(self, table: RequestTable, successful: npt.NDArray[np.intp]) -> None:
+        """Add the next stretch.
 
         Args:
             successful: which rows succeeded, as an index in the order of their latencies.
@@ -34,13 +36,13 @@ class Labels:
         self._requests = _sum(self._requests, np.bincount(table.label_codes, minlength=n))
         failed = table.label_codes[~table.ok] if table.n_errors else table.label_codes[:0]
         self._errors = _sum(self._errors, np.bincount(failed, minlength=n))
-        return table.label_codes[successful].astype(np.uint8 if n <= 256 else np.uint32)
+        self._codes.append(table.label_codes[successful].astype(np.uint8 if n <= 256 else np.uint32))
 
-    def rows(self, latencies: Latencies, duration_s: float | None, text: list[str]) -> tuple[LabelRow, ...]:
+    def rows(self, latency: EveryLatency, duration_s: float | None, text: list[str]) -> tuple[LabelRow, ...]:
         """Return a row for each name, the most frequent first; none where the file names nothing.
 
         Args:
-            latencies: those with the codes that ``take`` returned.
+            latency: of all successful requests that were taken.
             duration_s: of the whole file; ``None``: unknown.
             text: what is to be known about them is added here.
         """
@@ -52,8 +54,11 @@ class Labels:
             text.append(
                 f"{len(frequent):,} different names of requests: the {MOST_LABELS} with most requests are shown"
             )
+        if len(frequent) == 1:
+            return (self._row(int(frequent[0]), latency, duration_s),)
+        codes = np.concatenate(self._codes)
         return tuple(
-            self._row(int(i), latencies.whole if len(frequent) == 1 else latencies.of_name(int(i)), duration_s)
+            self._row(int(i), EveryLatency(latency.latency_s[codes == i]), duration_s)
             for i in frequent[:MOST_LABELS]
         )
 

@@ -106,7 +106,7 @@ def _write_report(html: Path, report: Report, gathered: Gathered | None, log: Gc
     events = log.events if log is not None and log.clock == "epoch" else ()
     page = render_html(
         report,
-        latency=gathered.latencies.whole if gathered else None,
+        latency=gathered.latency if gathered else None,
         slowest=gathered.slowest if gathered else None,
         pauses=[(event.cause, (event.start_s, event.end_s)) for event in events],
         course=gathered.course if gathered else None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from harness.report.numbers import length, rate
 from harness.report.peaks import Peaks
 from harness.report.ramp import ramp_of
 from harness.report.result import QUANTILES, Report, ReportedRun, in_ms
-from harness.report.spread import Latencies
+from harness.report.spread import EveryLatency
 
 #: Points drawn at most of one stretch: the slowest request of each slice of time, so that no peak is lost.
 SLICES = 1500
@@ -105,7 +106,7 @@ class Gathered:
         self._n_requests = self._n_stretches = self._n_repeats = 0
         self._repeats: frozenset[str] = frozenset()
         self._sum_s, self._start_s, self._last_start_s, self._end_s = 0.0, np.inf, -np.inf, -np.inf
-        self.latencies = Latencies()
+        self._latency_s: list[FloatArray] = []
         self._slowest: list[tuple[FloatArray, FloatArray]] = []
         self._courses: list[Course] = []
         self._labels = Labels(first.resolution_s)
@@ -146,7 +147,8 @@ class Gathered:
         has_peaks = has_times and len(latency) > 0 and not self._checks.coarse
         if has_peaks:
             self._take_peaks(start, latency, None if table.connect_s is None else table.connect_s[order])
-        self.latencies.take(latency, self._labels.take(table, order))
+        self._latency_s.append(latency)
+        self._labels.take(table, order)
         self._ramp = None  # of a part of the file
         if has_times and is_first:
             self._checks.look(*first_rows)
@@ -176,6 +178,13 @@ class Gathered:
             self._finding.result()
             self._finding = None
 
+    @cached_property
+    def latency(self) -> EveryLatency:
+        """Those of all successful requests. Ask when nothing more is taken."""
+        whole = EveryLatency(np.concatenate(self._latency_s))
+        self._latency_s.clear()
+        return whole
+
     @property
     def slowest(self) -> tuple[FloatArray, FloatArray] | None:
         """Start and latency of the slowest request of each moment, for plots; ``None``: no start times."""
@@ -195,13 +204,13 @@ class Gathered:
         Raises:
             InputError: there was no request.
         """
-        first, n_ok, bad = self._first, self.latencies.n, self._unreadable
+        first, bad = self._first, self._unreadable
         if not self._n_requests:
             raise InputError(
                 "holds no request" if bad.n else "has no request, only a header", file=first.path,
                 found=str(bad) if bad.n else None, allowed="a header and at least one row below it",
             )  # fmt: skip
-        latency = self.latencies.whole
+        latency, n_ok = self.latency, self.latency.n
         notes, background = self._about_the_file(n_ok), [ONE_TRIAL]
         if 0 < n_ok < self._n_requests:
             background.append(
@@ -230,7 +239,7 @@ class Gathered:
             )
         notes += [self._ramp] if self._ramp is not None and not runs else []
         of_names: list[str] = []
-        labels = self._labels.rows(self.latencies, duration, of_names)
+        labels = self._labels.rows(latency, duration, of_names)
         loop = self._checks.loop(latency)
         self._wait_for_peaks()
         listed, shorter = self._peaks.visible()
@@ -310,7 +319,7 @@ class Gathered:
                 f"stalls and their causes were computed in {self._n_stretches} stretches of the file: shares are means "
                 "over the stretches, and a stall across two of them may be counted twice"
             )
-        if not self.latencies.n:
+        if not self.latency.n:
             return None
         if self._log_unused:
             text.append("the runtime's log was not used: the file does not say when its times begin")

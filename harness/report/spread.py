@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from harness.analysis.load.coordinated_omission import with_missing_requests
 from harness.analysis.stats.quantiles import (
@@ -21,8 +20,6 @@ from harness.analysis.stats.quantiles import (
 )
 from harness.formats.arrays import FloatArray, IntArray
 
-#: Places in a list of names, in as few bytes as the list needs.
-NarrowCodeArray = npt.NDArray[np.unsignedinteger]
 LEVEL = 0.95
 #: More ranks than this are read from sorted latencies.
 _FEW_RANKS = 20
@@ -85,32 +82,3 @@ class EveryLatency:
         """Return them and those that waiting left out; ``None``: these would be far too many."""
         every = with_missing_requests(self.latency_s, interval_s)
         return None if every is None else EveryLatency(every, in_order=False)
-
-
-class Latencies:
-    """The latencies of one file with the names of their requests, stretch after stretch; 9 bytes a request."""
-
-    def __init__(self) -> None:
-        self.n = 0
-        self._parts: list[tuple[FloatArray, NarrowCodeArray]] = []
-
-    def take(self, latency_s: FloatArray, codes: NarrowCodeArray) -> None:
-        """Add the next requests in the order of their starts, shapes (n,): latency in seconds, code of the name."""
-        self.n += len(latency_s)
-        self._parts.append((latency_s, codes))
-
-    @cached_property
-    def _joined(self) -> tuple[EveryLatency, NarrowCodeArray]:
-        latency_s, codes = zip(*self._parts, strict=True)
-        self._parts.clear()
-        return EveryLatency(np.concatenate(latency_s)), np.concatenate(codes)
-
-    @property
-    def whole(self) -> EveryLatency:
-        """All of them. Ask when nothing more is taken."""
-        return self._joined[0]
-
-    def of_name(self, code: int) -> EveryLatency:
-        """Return the latencies of one name."""
-        whole, codes = self._joined
-        return EveryLatency(whole.latency_s[codes == code])

@@ -118,7 +118,7 @@ def test_a_file_in_stretches_says_the_same_as_a_whole_one(
         whole.duration_s,
     )
     assert found.latency_ms == whole.latency_ms
-    assert gathered.latencies.n == whole.requests
+    assert gathered.latency.n == whole.requests
     hard = [[s for s in one.stalls or () if s.kind == "stall"] for one in (found, whole)]
     assert (
         abs(len(hard[0]) - len(hard[1])) <= len(parts) - 1
