@@ -7,8 +7,6 @@ milliseconds and microseconds look alike: then nothing is said, or only what the
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from pydantic import Field
 
@@ -101,12 +99,7 @@ def contradictions(sides: SideColumns, units: Units) -> tuple[UnitFinding, ...]:
     """Return what the other columns of the same rows say against the unit of the response times."""
     if _first_byte_agrees(sides):
         return ()  # however often a thread overlaps itself: the file joins several generators
-    checks: tuple[Callable[[SideColumns, Units], UnitFinding | None], ...] = (
-        _threads_too_busy,
-        _more_outstanding_than_threads,
-        _first_byte_after_the_last,
-        _first_byte_is_the_same_number,
-    )
+    checks = (_threads_too_busy, _first_byte_after_the_last, _first_byte_is_the_same_number)
     return tuple(result for check in checks if (result := check(sides, units)) is not None)
 
 
@@ -131,28 +124,6 @@ def _threads_too_busy(sides: SideColumns, units: Units) -> UnitFinding | None:
         f"threads would have been busy for {share:,.0f} times the time that passed between their requests",
         factor,
         f"it would be {share * (factor or 1):.2g} times",
-    )
-
-
-def _more_outstanding_than_threads(sides: SideColumns, units: Units) -> UnitFinding | None:
-    """Little's law: no more requests are outstanding than there are threads to wait for them."""
-    if sides.all_threads is None or sides.n_requests < FEWEST:
-        return None
-    known = sides.all_threads[np.isfinite(sides.all_threads)]
-    if not len(known) or known.max() < 1:
-        return None
-    if len(sides.pairs[0]) >= FEWEST:
-        return None  # the threads themselves were asked
-    lasted = float((sides.start_s + sides.latency_s).max() - sides.start_s.min())
-    outstanding = float(sides.latency_s.sum()) / max(lasted, 1e-3)
-    most = float(known.max())
-    if outstanding <= MOST_BUSY * most:
-        return None
-    factor = next((f for f in SMALLER if outstanding * f <= most), None)
-    return units.finding(
-        f"{outstanding:,.0f} requests would have been outstanding on average, of {most:,.0f} threads (allThreads)",
-        factor,
-        f"about {outstanding * (factor or 1):.2g}",
     )
 
 

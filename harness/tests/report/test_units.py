@@ -147,16 +147,6 @@ def test_nanoseconds_are_noticed_too(users: int, median_s: float, seed: int) -> 
 
 
 @SOME
-@given(users=st.integers(1, 30), median_s=st.floats(0.005, 0.3), seed=seeds)
-def test_microseconds_are_noticed_by_the_number_of_threads_alone(
-    users: int, median_s: float, seed: int
-) -> None:
-    load = closed_load(users, 200, median_s, seed=seed)
-    wrong = reported(load, ("timeStamp", "elapsed", "allThreads", "success"), elapsed_per_s=1e6)
-    assert suspected(wrong) == {"us"}
-
-
-@SOME
 @given(n=st.integers(100, 900), median_s=st.floats(0.05, 2.0), seed=seeds)
 def test_seconds_are_noticed_by_a_first_byte_that_comes_after_the_last(
     n: int, median_s: float, seed: int
