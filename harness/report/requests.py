@@ -31,10 +31,8 @@ from harness.report.ramp import ramp_of
 from harness.report.result import QUANTILES, Report, ReportedRun, in_ms
 from harness.report.spread import EveryLatency
 
-#: Points drawn at most of one stretch: the slowest request of each slice of time, so that no peak is lost.
-SLICES = 1500
-#: Stretches whose slices are drawn apart; those of more are drawn from as many slices as those of one.
-_MOST_SLICED = 20
+#: Points drawn at most of one stretch, and of all: the slowest request of each slice of time, so that no peak is lost.
+SLICES, MOST_SLICES = 1500, 30_000
 #: Whole seconds over less than this say no rate.
 SHORTEST_COARSE_S = 10.0
 #: Runs of one file that a warning lists.
@@ -159,8 +157,6 @@ class Gathered:
         if has_peaks and self._plots:
             slowest = slowest_of_slices(start, latency)
             self._slowest.append((start[slowest], latency[slowest]))
-            if len(self._slowest) > _MOST_SLICED:
-                self._slowest = [_thinned(self._slowest)]
 
     def _take_peaks(self, start: FloatArray, latency: FloatArray, connect: FloatArray | None) -> None:
         """Look for the peaks of one stretch while the next is read; beside a runtime's log, at once: it needs more
@@ -191,7 +187,11 @@ class Gathered:
         if not self._slowest:
             return None
         start, latency = (np.concatenate(each) for each in zip(*self._slowest, strict=True))
-        return start, latency
+        if len(start) <= MOST_SLICES:
+            return start, latency
+        order = np.argsort(start, kind="stable")
+        at = order[slowest_of_slices(start[order], latency[order], MOST_SLICES)]
+        return start[at], latency[at]
 
     @property
     def course(self) -> Course | None:
@@ -370,15 +370,6 @@ def _reported(run: RunPart, *, from_zero: bool) -> ReportedRun:
         errors=run.errors,
         throughput_per_s=run.per_s,
     )
-
-
-def _thinned(parts: list[tuple[FloatArray, FloatArray]]) -> tuple[FloatArray, FloatArray]:
-    """The slowest requests of the slices of many stretches, of as many slices as one stretch has."""
-    start, latency = (np.concatenate(each) for each in zip(*parts, strict=True))
-    order = np.argsort(start, kind="stable")
-    start, latency = start[order], latency[order]
-    at = slowest_of_slices(start, latency)
-    return start[at], latency[at]
 
 
 def slowest_of_slices(start: FloatArray, latency: FloatArray, n_slices: int = SLICES) -> npt.NDArray[np.intp]:
