@@ -32,7 +32,12 @@ def compare_files(
     Raises:
         InputError: a word names nothing, a file cannot be read, or there is no such trap.
     """
-    _check(skip_s, accept)
+    for name in accept:
+        if name not in ACCEPTABLE:
+            raise InputError(
+                "leaves nothing to say" if name in TRAPS else "no such trap",
+                place="--accept", found=name, allowed=", ".join(ACCEPTABLE),
+            )  # fmt: skip
     left_out: list[str] = []
     arms = []
     for name, words in zip(NAMES, (a, b), strict=True):
@@ -76,17 +81,3 @@ def _about(arms: Arms) -> list[str]:
     if any(run.start_epoch_s is None for run in runs):
         remarks.append("not every run says when it began, so their order is unknown")
     return remarks
-
-
-def _check(skip_s: float, accept: Collection[str]) -> None:
-    if not 0 <= skip_s < float("inf"):
-        raise InputError(
-            "is no time to leave out", place="--skip", found=skip_s, allowed="seconds, 0 or more"
-        )
-    for name in accept:
-        if name not in ACCEPTABLE:
-            known = name in TRAPS
-            raise InputError(
-                "leaves nothing to say" if known else "no such trap",
-                place="--accept", found=name, allowed=", ".join(ACCEPTABLE),
-            )  # fmt: skip

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from harness.compare.arguments import RunFiles
-from harness.compare.run import LATENCIES, QUANTILES, Key, Run, Symptom, request_values
+from harness.compare.run import LATENCIES, QUANTILES, Key, Run, request_values
 from harness.formats.collect import RequestStream
 from harness.formats.jtl_units import Decimal, LatencyUnit
 from harness.formats.run_parts import RunParts, clock_jump
@@ -27,8 +27,6 @@ from harness.report.selection import Selection, select
 MOST_LABELS = 20
 #: Of a file without verdicts.
 NO_VERDICTS = "the file does not say which requests failed: all are taken as successful"
-#: Traps that one file shows by itself.
-RAMP, CLOCK, CUT = "ramp_included", "clock_jump", "truncated_file"
 
 
 def read_run(
@@ -75,7 +73,6 @@ def _run_of_totals(files: RunFiles, table: AggregateTable) -> Run:
         }
     unknown = () if table.errors_known else (NO_VERDICTS,)
     bounded = () if table.bounds is None else (table.bounds.reason,)
-    cut = Symptom(trap=CUT, text="has lines that cannot be read")
     return Run(
         name=files.name,
         sources=(table.source,),
@@ -91,7 +88,7 @@ def _run_of_totals(files: RunFiles, table: AggregateTable) -> Run:
         users=None if report.loop is None else report.loop.users,
         labels={label: row.n_requests for label, row in named} if len(named) > 1 else {},
         fingerprints=(_of_bytes(table.path),),
-        symptoms=(cut,) if table.unreadable_lines else (),
+        symptoms={"truncated_file": "has lines that cannot be read"} if table.unreadable_lines else {},
         warnings=tuple(dict.fromkeys((*unknown, *bounded, *table.notes))),
     )
 
@@ -99,15 +96,15 @@ def _run_of_totals(files: RunFiles, table: AggregateTable) -> Run:
 def _run_of_requests(files: RunFiles, opened: RequestStream | RequestTable, *, is_whole: bool) -> Run:
     checks, table, sides = Checks(opened), read_all(opened), opened.sides
     loop = by_design(table.source)
-    symptoms: list[Symptom] = []
+    symptoms: dict[str, str] = {}
     if table.has_start_times:
         findings, answered = checks.look_at_all(table)
-        symptoms += [Symptom(trap="mixed_units", text=item.text) for item in findings]
+        symptoms |= {"mixed_units": findings[0].text} if findings else {}
         loop = checks.loop(answered) or loop
         if loop is not None and (sides is None or (sides.thread is None and sides.all_threads is None)):
             loop = loop.model_copy(update={"users": None})  # estimated from the rhythm: too rough to compare
     kind: Kind = "cannot say" if loop is None else loop.kind
-    symptoms += symptoms_of(table, sides=sides if is_whole else None, loop=kind)
+    symptoms |= _symptoms_of(table, sides=sides if is_whole else None, loop=kind)
     warnings = list(dict.fromkeys(table.notes))
     if table.unreadable.n > table.unreadable.n_cut:
         warnings.append(f"left out: {table.unreadable}")
@@ -158,7 +155,7 @@ def _run_of_requests(files: RunFiles, opened: RequestStream | RequestTable, *, i
         labels={table.labels[i]: int(counts[i]) for i in names},
         fingerprints=(_of_requests(table),),
         hosts={what: machines for what, machines in hosts.items() if machines},
-        symptoms=tuple(dict.fromkeys(symptoms)),
+        symptoms=symptoms,
         failed_median_s=float(np.median(failed)) if len(failed) else None,
         warnings=tuple(warnings),
     )
@@ -179,21 +176,19 @@ def _of_bytes(path: Path) -> str:
     return made.hexdigest()
 
 
-def symptoms_of(table: RequestTable, *, sides: SideColumns | None, loop: Kind) -> list[Symptom]:
-    """Return what one file shows; nothing of time where it has no time stamps.
+def _symptoms_of(table: RequestTable, *, sides: SideColumns | None, loop: Kind) -> dict[str, str]:
+    """Traps that one file shows by itself; none of time where it has no time stamps.
 
     Args:
         sides: threads and users of its first rows; None: it does not name them.
     """
-    results = []
+    results: dict[str, str] = {}
     if table.unreadable.n_cut or any("ends early" in note or "is damaged" in note for note in table.notes):
-        results.append(
-            Symptom(trap=CUT, text="ends in the middle of a row: the tool was stopped, or the disk was full")
-        )
+        results["truncated_file"] = "ends in the middle of a row: the tool was stopped, or the disk was full"
     if not table.has_start_times or table.n_requests < 2:
         return results
     if (jump := clock_jump(table.start_epoch_s, table.latency_s)) is not None:
-        results.append(Symptom(trap=CLOCK, text=jump))
+        results["clock_jump"] = jump
     elif (ramp := ramp_of(table, sides=sides, loop=loop)) is not None:
-        results.append(Symptom(trap=RAMP, text=f"{ramp.text}; {ramp.command} leaves it out"))
+        results["ramp_included"] = f"{ramp.text}; {ramp.command} leaves it out"
     return results

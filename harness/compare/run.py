@@ -26,21 +26,13 @@ Key = tuple[str | None, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Symptom:
-    """Something in the files of one run that makes a comparison doubtful: the trap's name, and what was seen."""
-
-    trap: str
-    text: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class Run:
     """One run. ``None``: the files do not say.
 
     ``values``: correct answers per second, seconds, share of errors. ``reasons``: why a value is missing.
     ``rate_per_s``: of starts, failed requests too. ``fingerprints``: of the content of each file.
     ``labels``: name of request -> requests. ``hosts``: machines that the files name.
-    ``failed_median_s``: of requests that failed.
+    ``failed_median_s``: of requests that failed. ``symptoms``: name of a trap -> what the files show of it.
     """
 
     name: str
@@ -58,7 +50,7 @@ class Run:
     labels: Mapping[str, int] = field(default_factory=dict)
     fingerprints: tuple[str, ...] = ()
     hosts: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    symptoms: tuple[Symptom, ...] = ()
+    symptoms: Mapping[str, str] = field(default_factory=dict)
     failed_median_s: float | None = None
     warnings: tuple[str, ...] = ()
 

@@ -190,12 +190,11 @@ def _fast_errors(arms: Arms) -> str | None:
 
 def _symptom(arms: Arms, name: str) -> str | None:
     """What runs show by themselves: the first of them, and how many more."""
-    results = [(run, symptom) for run in _all(arms) for symptom in run.symptoms if symptom.trap == name]
-    if not results:
+    runs = [run for run in _all(arms) if name in run.symptoms]
+    if not runs:
         return None
-    runs = {run.name for run, _ in results}
     more = f" (and {len(runs) - 1} more)" if len(runs) > 1 else ""
-    return f"{results[0][0].name}{more}: {results[0][1].text}"
+    return f"{runs[0].name}{more}: {runs[0].symptoms[name]}"
 
 
 #: Name -> how it is looked for, and the metrics whose verdicts it withholds.

@@ -107,8 +107,7 @@ def test_words_that_name_nothing_are_refused(
     assert word.split("+", maxsplit=1)[0] in str(refused.value) and "allowed" in str(refused.value)
 
 
-def test_a_skip_longer_than_a_run_and_one_that_is_none_are_refused(tmp_path: Path) -> None:
+def test_a_skip_longer_than_a_run_is_refused(tmp_path: Path) -> None:
     a, b = write_arms(tmp_path, order=((0,), (1,)))
-    for skip_s in (1e6, -1.0, float("nan")):
-        with pytest.raises(InputError, match="--skip"):
-            compare_files([str(a)], [str(b)], skip_s=skip_s)
+    with pytest.raises(InputError, match="--skip"):
+        compare_files([str(a)], [str(b)], skip_s=1e6)
