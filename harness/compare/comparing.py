@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from harness.compare.arguments import runs_named
 from harness.compare.judge import judge
-from harness.compare.reading import read_run
+from harness.compare.reading import read_run, runs_named
 from harness.compare.result import Comparison
 from harness.compare.traps import ACCEPTABLE, NAMES, TRAPS, Arms, find_traps
 from harness.errors import InputError
@@ -26,7 +25,7 @@ def compare_files(
     """Compare two arms of runs, B over A.
 
     Args:
-        a, b: words that name runs (:mod:`harness.compare.arguments`).
+        a, b: words that name runs (:mod:`harness.compare.reading`).
         skip_s: what to leave out at the beginning of each run. accept: traps that withhold nothing.
 
     Raises:

@@ -19,7 +19,7 @@ from harness.formats.gc_events import GcLog
 from harness.formats.jtl_units import Decimal, LatencyUnit
 from harness.formats.table import AggregateRow, AggregateTable, RequestTable, together
 from harness.model.phrases import counted
-from harness.report.labels import of_aggregate
+from harness.report.latencies import of_aggregate
 from harness.report.loop import by_design
 from harness.report.numbers import length
 from harness.report.requests import gather, read_all

@@ -22,8 +22,7 @@ from harness.formats.values import add_kinds
 from harness.model.phrases import counted
 from harness.report.checks import FIRST_ROWS, Checks
 from harness.report.course import Course, course_of, joined
-from harness.report.labels import Labels
-from harness.report.latencies import ONE_TRIAL, resolution_warnings, summarise_latencies
+from harness.report.latencies import ONE_TRIAL, Labels, resolution_warnings, summarise_latencies
 from harness.report.loop import HIDES, doubted, without_correction
 from harness.report.numbers import length, rate
 from harness.report.peaks import Peaks

@@ -16,7 +16,7 @@ from harness.formats.arrays import BoolArray, FloatArray
 from harness.formats.collect import RequestStream
 from harness.formats.table import AggregateTable, RequestChunk, RequestTable
 from harness.model.phrases import counted
-from harness.report.labels import of_aggregate
+from harness.report.latencies import of_aggregate
 from harness.report.numbers import length
 
 _SECONDS = {"ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0}

@@ -138,10 +138,9 @@ def with_progress(opened: RequestStream, n_bytes: int, console: Console | None =
     Args:
         console: where it is drawn; default: stderr.
     """
-    console = console or Console(stderr=True)
 
     def chunks() -> Iterator[RequestChunk]:
-        with Progress(console=console, transient=True) as progress:
+        with Progress(console=console or Console(stderr=True), transient=True) as progress:
             task = progress.add_task(escape(printable(opened.path.name)), total=n_bytes)
             for chunk in opened.chunks:
                 progress.update(task, completed=opened.notes.n_bytes)

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.compare.arguments import RunFiles, runs_named
 from harness.compare.comparing import compare_files
-from harness.compare.reading import read_run
+from harness.compare.reading import RunFiles, read_run, runs_named
 from harness.compare.run import METRICS, QUANTILES
 from harness.errors import InputError
 from harness.report.analyse import report_file

@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.compare.arguments import runs_named
 from harness.compare.comparing import compare_files
-from harness.compare.reading import read_run
+from harness.compare.reading import read_run, runs_named
 from harness.compare.result import Comparison
 from harness.compare.run import LATENCIES
 from harness.compare.traps import NEVER_ACCEPTED, TRAPS, find_traps

@@ -22,8 +22,7 @@ from pathlib import Path
 from harness.agent.files import file_sha256
 from harness.analysis.tables.runtime_columns import runtime_columns
 from harness.analysis.tables.tidy import damage_of, read_requests, read_samples
-from harness.compare.arguments import RunFiles
-from harness.compare.reading import read_run
+from harness.compare.reading import RunFiles, read_run
 from harness.definitions import load_implementations, load_requests, load_study
 from harness.definitions.claims import load_claims
 from harness.definitions.extending import BASES
