@@ -93,12 +93,10 @@ def report_command(
         rematch report results.jtl --fail-if "p99 > 250ms" --fail-if "errors > 1%"
     """
     from harness.formats.jtl_units import decimal_named, latency_unit_named
-    from harness.report.limits import file_limit, quantiles_named
-    from harness.report.output import main
-    from harness.report.selection import selection_named
+    from harness.report import limits, output, selection
 
-    limits = [file_limit(text) for text in fail_if or ()]
-    checked = main(
+    watched = [limits.file_limit(text) for text in fail_if or ()]
+    checked = output.main(
         paths,
         gc=gc or (),
         process_start_epoch_s=process_start,
@@ -106,8 +104,8 @@ def report_command(
         decimal=decimal_named(decimal),
         as_json=as_json,
         html=html,
-        selection=selection_named(label=label, skip=skip, begin=begin, end=end),
-        limits=limits,
-        quantiles=quantiles_named(percentiles, limits),
+        selection=selection.selection_named(label=label, skip=skip, begin=begin, end=end),
+        limits=watched,
+        quantiles=limits.quantiles_named(percentiles, watched),
     )
     end_with(checked)

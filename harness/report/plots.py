@@ -10,6 +10,7 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 from markupsafe import Markup
 from matplotlib.axes import Axes
@@ -204,8 +205,6 @@ def plain_log(axes: Axes) -> None:
 def svg(figure: Figure) -> Markup:
     """Return a figure as part of a page: no background, and text in the colour of the page's own."""
     stream = io.StringIO()
-    import matplotlib as mpl
-
     with mpl.rc_context({"svg.hashsalt": "rematch", "svg.fonttype": "none"}):
         for axes in figure.axes:
             axes.tick_params(colors=INK, which="both")
