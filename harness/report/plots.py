@@ -28,6 +28,11 @@ from harness.report.spread import EveryLatency
 #: Text and lines: the page puts its own colour of text in its place, light or dark.
 INK = "#111111"
 _GREY = "#888888"
+_STYLE: dict[Any, Any] = {
+    "svg.hashsalt": "rematch",
+    "svg.fonttype": "none",
+    **dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), INK),
+}
 #: Okabe-Ito colours and a marker for each cause.
 _LOOKS: dict[str, tuple[str, str]] = {
     "gc_pause": ("#D55E00", "o"),
@@ -41,8 +46,11 @@ _ERRORS, _TAIL = "#D55E00", "#2A88C8"
 #: Fewer points of a course than this are marked one by one.
 _FEW = 30
 _FEWEST_BEYOND = 100
+#: Percentiles that are marked on an axis of nines; the first is the least.
+_TICKS = (0.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999)
 
 
+@mpl.rc_context(_STYLE)
 def latency_over_time(
     report: Report, start: FloatArray, latency: FloatArray, pauses: Sequence[tuple[str, Span]]
 ) -> dict[str, Any]:
@@ -94,14 +102,14 @@ def latency_over_time(
             label=f"{counted(len(points), 'stall')}: {plain_cause(cause)}",
         )
     axes.set(yscale="log", xlabel="seconds since the first request", ylabel="latency, ms")
-    plain_log(axes)
+    _plain_log(axes)
     if by_cause or shown:
         figure.legend(loc="outside upper left", ncols=3, fontsize=8, frameon=False)
     counts = ", ".join(f"{len(points)} {plain_cause(cause)}" for cause, points in by_cause.items()) or "none"
-    caption = f"The slowest request of each of {len(start):,} moments; stalls by cause: {counts}."
+    caption = f"Latency over time: the slowest request of each of {len(start):,} moments; stalls by cause: {counts}."
     if shown:
         caption += f" Shaded and ticked: {len(shown)} events of the runtime's log."
-    return {"svg": svg(figure), "alt": f"Latency over time. {caption}", "caption": caption}
+    return _drawing(figure, caption)
 
 
 def _last_nine(n: int) -> float:
@@ -109,6 +117,7 @@ def _last_nine(n: int) -> float:
     return max(n / _FEWEST_BEYOND, min(n / FEWEST_BEYOND, 100.0), 2.0)
 
 
+@mpl.rc_context(_STYLE)
 def latency_by_percentile(latency: EveryLatency, corrected: EveryLatency | None = None) -> dict[str, Any]:
     """Return a drawing with its caption and alternative text: latency on an axis of nines.
 
@@ -129,14 +138,19 @@ def latency_by_percentile(latency: EveryLatency, corrected: EveryLatency | None 
             label="corrected for coordinated omission",
         )  # fmt: skip
     axes.legend(loc="upper left", fontsize=8, frameon=False)
-    axis_of_nines(axes, (0.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999), float(nines[-1]))
+    ticks = [q for q in _TICKS if 100 / (100 - q) <= nines[-1]]
+    axes.set(xscale="log", yscale="log", xlabel="percentile", ylabel="latency, ms")
+    axes.set_xticks([100 / (100 - q) for q in ticks], ["least", *(f"p{q:g}" for q in ticks[1:])])
+    axes.xaxis.set_minor_locator(NullLocator())
+    _plain_log(axes)
+    axes.grid(visible=True, color=_GREY, alpha=0.3)
     reported = {name: q for name, q in QUANTILES.items() if 1 / (1 - q) <= _last_nine(n) * (1 + 1e-9)}
     at = latency.at(np.array([rank(n, q) for q in reported.values()])) * 1e3
     text = ", ".join(f"{name} {value:.3g} ms" for name, value in zip(reported, at.tolist(), strict=True))
     caption = f"Latency by percentile on an axis of nines, {n:,} successful requests of one trial: {text}."
     if corrected is not None:
         caption += " Dashed: with the requests that users would have sent while they waited."
-    return {"svg": svg(figure), "alt": caption, "caption": caption}
+    return _drawing(figure, caption)
 
 
 def _at(latency: EveryLatency, nines: FloatArray) -> FloatArray:
@@ -145,6 +159,7 @@ def _at(latency: EveryLatency, nines: FloatArray) -> FloatArray:
     return latency.at(np.minimum((n * (1 - 1 / nines)).astype(np.int64) + 1, n)) * 1e3
 
 
+@mpl.rc_context(_STYLE)
 def course_over_time(course: Course, origin_s: float | None) -> dict[str, Any]:
     """Return a drawing with its caption and alternative text: rates above, percentiles below.
 
@@ -172,7 +187,7 @@ def course_over_time(course: Course, origin_s: float | None) -> dict[str, Any]:
             below.plot(at, seen, color=colour, linestyle=style, label=name, **marker)
     if below.lines:
         below.set(yscale="log")
-        plain_log(below)
+        _plain_log(below)
         below.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, fontsize=8, frameon=False)
     below.set(xlabel="seconds since the first request", ylabel="latency, ms")
     caption = f"Rate and percentiles in {len(at)} slices of time"
@@ -180,20 +195,10 @@ def course_over_time(course: Course, origin_s: float | None) -> dict[str, Any]:
     if len(rates):
         caption += f"; {rates.min():,.0f} to {rates.max():,.0f} answers per second"
     caption += ", with errors." if has_errors else ", no errors."
-    return {"svg": svg(figure), "alt": caption, "caption": caption}
+    return _drawing(figure, caption)
 
 
-def axis_of_nines(axes: Axes, percentiles: Sequence[float], last: float) -> None:
-    """Write these percentiles, the first of which is the least, on an axis of nines as far out as ``last``."""
-    ticks = [q for q in percentiles if 100 / (100 - q) <= last]
-    axes.set(xscale="log", yscale="log", xlabel="percentile", ylabel="latency, ms")
-    axes.set_xticks([100 / (100 - q) for q in ticks], ["least", *(f"p{q:g}" for q in ticks[1:])])
-    axes.xaxis.set_minor_locator(NullLocator())
-    plain_log(axes)
-    axes.grid(visible=True, color=_GREY, alpha=0.3)
-
-
-def plain_log(axes: Axes) -> None:
+def _plain_log(axes: Axes) -> None:
     """Write the numbers of a logarithmic axis of latencies as they are: 1, 2, 5, 10, not powers of ten."""
     low, high = axes.get_ylim()
     subs = (1.0, 2.0, 5.0) if high / low < 1e3 else (1.0,)
@@ -202,23 +207,14 @@ def plain_log(axes: Axes) -> None:
     axes.yaxis.set_minor_formatter(NullFormatter())
 
 
-def svg(figure: Figure) -> Markup:
-    """Return a figure as part of a page: no background, and text in the colour of the page's own."""
+def _drawing(figure: Figure, caption: str) -> dict[str, Any]:
+    """A figure as part of a page: no background, and text in the colour of the page's own."""
     stream = io.StringIO()
-    with mpl.rc_context({"svg.hashsalt": "rematch", "svg.fonttype": "none"}):
-        for axes in figure.axes:
-            axes.tick_params(colors=INK, which="both")
-            axes.xaxis.label.set_color(INK)
-            axes.yaxis.label.set_color(INK)
-            for spine in axes.spines.values():
-                spine.set_edgecolor(INK)
-        for legend in (*figure.legends, *filter(None, (axes.get_legend() for axes in figure.axes))):
-            for text in legend.get_texts():
-                text.set_color(INK)
-        figure.savefig(stream, format="svg", metadata={"Date": None}, transparent=True)
+    figure.savefig(stream, format="svg", metadata={"Date": None}, transparent=True)
     drawn = stream.getvalue()
     # Labels are ours and numbers; nothing from the analysed file is drawn as text.
-    return Markup(drawn[drawn.index("<svg") :].replace(INK, "currentColor"))
+    svg = Markup(drawn[drawn.index("<svg") :].replace(INK, "currentColor"))
+    return {"svg": svg, "alt": caption, "caption": caption}
 
 
 def _look(cause: str) -> tuple[str, str]:
