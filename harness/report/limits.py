@@ -20,10 +20,13 @@ PLACE = "--fail-if"
 _FORM = re.compile(
     r"\s*(?P<metric>[a-z0-9.]+)(?:\s+of\s+(?P<label>.+?))?\s*(?P<sign>[<>])\s*(?P<limit>\S+(?:\s+\S+)?)\s*"
 )
-_TIME = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(us|ms|s)", re.ASCII)
-_PER_MS = {"us": 1e-3, "ms": 1.0, "s": 1e3}
-_RATE = re.compile(r"(\d+(?:\.\d+)?)(?:\s*/\s*s)?", re.ASCII)
-_SHARE = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(%?)", re.ASCII)
+_NUMBER = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(\D*)", re.ASCII)
+#: What a limit is about -> factor of each unit, and what is allowed.
+_UNITS: dict[str, tuple[dict[str, float], str]] = {
+    "time": ({"us": 1e-3, "ms": 1.0, "s": 1e3}, "a time with its unit, such as 250ms"),
+    "errors": ({"": 1.0, "%": 0.01}, "a share, such as 1% or 0.01"),
+    "throughput": ({"": 1.0, "/s": 1.0}, "correct answers per second, such as 500"),
+}
 LATENCIES = ("mean", *QUANTILES, "max")
 METRICS = ("throughput", *LATENCIES, "errors")
 ALLOWED = (
@@ -192,19 +195,12 @@ def _number_of(limit: Limit, report: Report) -> tuple[float | None, tuple[float 
 
 
 def _value_of(metric: str, text: str) -> float:
-    if _is_time(metric):
-        match, wanted = _TIME.fullmatch(text), "a time with its unit, such as 250ms"
-        value = None if match is None else float(match[1]) * _PER_MS[match[2]]
-    elif metric == "errors":
-        match, wanted = _SHARE.fullmatch(text), "a share, such as 1% or 0.01"
-        value = None if match is None else float(match[1]) / (100 if match[2] else 1)
-        value = None if value is None or value > 1 else value
-    else:
-        match, wanted = _RATE.fullmatch(text), "correct answers per second, such as 500"
-        value = None if match is None else float(match[1])
-    if value is None:
+    units, wanted = _UNITS["time" if _is_time(metric) else metric]
+    match = _NUMBER.fullmatch(text)
+    factor = None if match is None else units.get(match[2].replace(" ", ""))
+    if match is None or factor is None or (metric == "errors" and float(match[1]) * factor > 1):
         raise InputError(f"is no limit of {metric}", place=PLACE, found=text, allowed=wanted)
-    return value
+    return float(match[1]) * factor
 
 
 def _spoken(metric: str, value: float) -> str:
