@@ -60,7 +60,9 @@ def laws(figures: Figures, plan: Plan) -> Iterator[Check]:
 def near(law: str, expected: Printed, printed: Printed, what: str, tolerance: float = 0.0) -> Check:
     """Return whether two printed numbers can be the same, beyond rounding by ``tolerance`` (a share)."""
     fits = expected.low * (1 - tolerance) <= printed.high and printed.low <= expected.high * (1 + tolerance)
-    return judged(law, fits, f"{what}: printed {_number(printed.value)}, the other numbers say {_span(expected)}")
+    return judged(
+        law, fits, f"{what}: printed {_number(printed.value)}, the other numbers say {_span(expected)}"
+    )
 
 
 def _order(figures: Figures) -> Iterator[Check]:

@@ -30,7 +30,8 @@ LABELS_SHOWN = 5
 _HEADS = words.HEADS[:5]
 #: Former options -> what to use instead, for one release.
 _FORMER = dict.fromkeys(
-    ("--as-jmeter", "--as-locust"), "the tool's own report; docs/your-own-results.md says how its numbers differ"
+    ("--as-jmeter", "--as-locust"),
+    "the tool's own report; docs/your-own-results.md says how its numbers differ",
 )
 #: Stands for ``--`` among the paths: click would drop it, and take every option behind it for a path.
 _BETWEEN = "\0--"
@@ -85,9 +86,7 @@ def compare_command(
         Path | None,
         typer.Option(help="also write a Markdown page to this file, for a pull request; -: print it only"),
     ] = None,
-    html: Annotated[
-        Path | None, typer.Option(help="also write a self-contained page to this file")
-    ] = None,
+    html: Annotated[Path | None, typer.Option(help="also write a self-contained page to this file")] = None,
 ) -> None:
     """Compare two arms of load-test runs, B over A: ratio, interval and verdict for each metric.
 

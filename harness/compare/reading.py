@@ -65,7 +65,9 @@ def runs_named(words: Sequence[str], arm: str) -> tuple[tuple[RunFiles, ...], tu
         for path in paths:
             if not path.is_file():
                 raise InputError(
-                    "does not exist", file=path, allowed=f"files, FILE{JOIN}FILE for the files of one run, or folders"
+                    "does not exist",
+                    file=path,
+                    allowed=f"files, FILE{JOIN}FILE for the files of one run, or folders",
                 )
         runs.append(RunFiles(name=JOIN.join(map(str, paths)), paths=paths))
     if not runs:
@@ -141,7 +143,9 @@ def _run_of_totals(files: RunFiles, table: AggregateTable) -> Run:
         numbers = {"errors": row.n_errors / row.n_requests} if row.n_requests else {}
         numbers |= {"throughput": row.correct_per_s} if row.correct_per_s is not None else {}
         numbers |= {"mean": row.latency_mean_s} if row.latency_mean_s is not None else {}
-        numbers |= {name: row.latency_quantiles_s[name] for name in QUANTILES if name in row.latency_quantiles_s}
+        numbers |= {
+            name: row.latency_quantiles_s[name] for name in QUANTILES if name in row.latency_quantiles_s
+        }
         values |= {(label, metric): value for metric, value in numbers.items()}
         reasons |= {
             (label, name): f"the summary has no {'rate' if name == 'throughput' else name}"

@@ -75,7 +75,8 @@ def open_run(
     if not whole.has_start_times:
         return whole.with_notes("its files have no start times: they are taken as written at the same time")
     spans = sorted(
-        (float(table.start_epoch_s.min()), float((table.start_epoch_s + table.latency_s).max())) for table in tables
+        (float(table.start_epoch_s.min()), float((table.start_epoch_s + table.latency_s).max()))
+        for table in tables
     )
     if any(after[0] >= before[1] for before, after in pairwise(spans)):
         return whole.with_notes(
@@ -110,7 +111,9 @@ def report_totals(
     names = ("mean", *quantiles)
     bounds, why, unknown = _bounds_ms(total, quantiles), "not printed", "not in these totals"
     if table.bounds is not None:
-        bounds = {name: (None, in_ms(table.bounds.most_s[name])) for name in names if name in table.bounds.most_s}
+        bounds = {
+            name: (None, in_ms(table.bounds.most_s[name])) for name in names if name in table.bounds.most_s
+        }
         why = unknown = "not of requests"
     reasons = {
         name: "totals only"

@@ -84,7 +84,9 @@ class Checks:
         span_s, sum_s = float(start[-1] - start[0]), float(latency.sum())
         return self.findings(n=len(start), span_s=span_s, sum_s=sum_s, latency=answered), answered
 
-    def findings(self, *, n: int, span_s: float, sum_s: float, latency: EveryLatency) -> tuple[UnitFinding, ...]:
+    def findings(
+        self, *, n: int, span_s: float, sum_s: float, latency: EveryLatency
+    ) -> tuple[UnitFinding, ...]:
         """Return what does not fit the unit of the latencies, or is rare enough to be asked about.
 
         Args:
@@ -105,6 +107,8 @@ class Checks:
         if self._loop is None:
             return None
         if self._contradictions:
-            text = "the latencies contradict other columns or the time stamps, so the loop cannot be determined"
+            text = (
+                "the latencies contradict other columns or the time stamps, so the loop cannot be determined"
+            )
             return Loop(kind="cannot say", users=None, evidence=(text,))
         return corrected(*self._loop, latency)

@@ -100,7 +100,9 @@ def _stalls(report: Report) -> words.Table:
     n = len(report.stalls or ())
     which = f"the most harmful {len(rows)} of {n}" if n > len(rows) else f"all {n}"
     heads = ("kind", "at, s", "length", "requests", "taken from requests", "cause")
-    return words.Table(f"{which}, by time taken from requests", heads[: len(rows[0]) if rows else 0], rows, texts=())
+    return words.Table(
+        f"{which}, by time taken from requests", heads[: len(rows[0]) if rows else 0], rows, texts=()
+    )
 
 
 def _shares(report: Report) -> tuple[words.Table, list[str]]:

@@ -106,7 +106,12 @@ def judge_loop(
     start, latency = start[:RHYTHM_ROWS], latency[:RHYTHM_ROWS]
     reported = _by_threads(sides, resolution_s) if sides is not None else _Threads()
     users = reported.users
-    if users is None and reported.kind != "open" and sides is not None and sides.joined_engines <= _ONE_ENGINE:
+    if (
+        users is None
+        and reported.kind != "open"
+        and sides is not None
+        and sides.joined_engines <= _ONE_ENGINE
+    ):
         users = sides.users
     check = coordinated_omission_check(start, latency, resolution_s=resolution_s, stalls=())
     design = by_design(source)

@@ -93,7 +93,9 @@ def _check_page(html: Path, paths: Sequence[Path], gc: Sequence[Path]) -> None:
         InputError: always one of ours, which names the option.
     """
     if len(paths) != 1:
-        raise InputError("a page shows one file", place="--html", found=f"{len(paths)} files", allowed="1 file")
+        raise InputError(
+            "a page shows one file", place="--html", found=f"{len(paths)} files", allowed="1 file"
+        )
     if html.resolve() in {file.resolve() for file in (*files_of_run(paths[0]), *gc)}:
         raise InputError(
             "is one of the files that are read", file=html, place="--html", allowed="another file"

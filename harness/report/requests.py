@@ -228,7 +228,9 @@ class Gathered:
         sides = self._checks.sides
         of_clock: list[str] = []
         if runs:
-            apart_s = None if sides is None or sides.host is None else clocks_apart_s(sides.start_s, sides.host)
+            apart_s = (
+                None if sides is None or sides.host is None else clocks_apart_s(sides.start_s, sides.host)
+            )
             of_clock.append(about_runs(runs, from_zero=first.from_zero, clocks_apart_s=apart_s))
         duration = None if runs else self._duration_s(of_clock)
         if self._back_s and not runs and (sides is None or len(sides.hosts) < 2):

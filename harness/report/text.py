@@ -54,7 +54,11 @@ def show(report: Report, limits: Sequence[Checked] = ()) -> None:
         line(unit.text, "bold red")
     for warning in words.weighty(report):
         line(f"warning: {warning}", "yellow")
-    tables = (words.latency_table(report), words.kinds_table(report, SHOWN), words.labels_table(report, LABELS_SHOWN))
+    tables = (
+        words.latency_table(report),
+        words.kinds_table(report, SHOWN),
+        words.labels_table(report, LABELS_SHOWN),
+    )
     for table in tables:
         if table.rows:
             _print_table(console, table)
@@ -67,7 +71,11 @@ def show(report: Report, limits: Sequence[Checked] = ()) -> None:
 
 def _print_table(console: Console, table: words.Table) -> None:
     shown = Table(
-        title=table.title, title_justify="left", show_edge=False, caption=table.note or None, caption_justify="left"
+        title=table.title,
+        title_justify="left",
+        show_edge=False,
+        caption=table.note or None,
+        caption_justify="left",
     )
     for place, head in enumerate(table.heads):
         shown.add_column(

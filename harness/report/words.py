@@ -170,7 +170,9 @@ def labels_table(report: Report, most: int | None = None) -> Table:
     rows = []
     for row in report.labels[:most]:
         per_s = "" if row.throughput_per_s is None else rate(row.throughput_per_s)
-        times = _latencies(report, {name: row.latency_ms.get(name) for name in LABEL_STATISTICS}, row.intervals)
+        times = _latencies(
+            report, {name: row.latency_ms.get(name) for name in LABEL_STATISTICS}, row.intervals
+        )
         cells = ["\n".join(filter(None, pair)) if most is None else pair[0] for pair in times.values()]
         rows.append((row.label or "(no name)", f"{row.requests:,}", f"{row.errors:,}", per_s, *cells))
     has_intervals = report.intervals.get("mean") is not None

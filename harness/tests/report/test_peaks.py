@@ -144,7 +144,8 @@ def test_rows_that_sum_up_others_are_counted_over_all_stretches(monkeypatch: pyt
     assert sum(part.n_transactions_left_out > 0 for part in parts) > 1
     in_parts = gather(parts).report()
     left_out = [
-        [text for text in report.warnings if "transaction controllers" in text] for report in (in_parts, whole)
+        [text for text in report.warnings if "transaction controllers" in text]
+        for report in (in_parts, whole)
     ]
     assert left_out[0] == left_out[1] and len(left_out[0]) == 1
 

@@ -35,6 +35,7 @@ from harness.tests.support.generated_jtl import (
     suspected,
     write_load,
 )
+
 MANY = settings(max_examples=25, deadline=None)
 #: From a tenth of a millisecond to half a minute.
 medians = st.floats(-4, 1.5).map(lambda power: 10**power)
