@@ -57,7 +57,7 @@ _COMMANDS = (
     Entry("results", "results", "results_command", "Compare variants: ratio, interval, verdict."),
     Entry("claims", "claims", "claims_command", "List published claims with their verdicts."),
     Entry("tidy", "archiving", "tidy_command", "Convert raw records to tables; list exclusions."),
-    Entry("report", "report", "report_command", "Analyse result files of any load test.", "ReportCommand"),
+    Entry("report", "report", "report_command", "Analyse result files of any load test."),
     Entry("adopt", "adopt", "adopt_command", "Set up and measure a service of your own."),
     Entry("compare", "compare", "compare_command", "Compare two arms of load-test runs.", "ArmsCommand"),
     Entry("audit", "audit", "audit_command", "Find numbers of a load test that contradict each other."),

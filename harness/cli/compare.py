@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from harness.cli.lines import say, table
-from harness.cli.options import end_with, limits_as_plain, refuse_former
+from harness.cli.options import end_with, limits_as_plain
 from harness.compare import words
 from harness.compare.comparing import compare_files
 from harness.compare.limits import check_limit, limit_named
@@ -28,11 +28,8 @@ from harness.report.selection import seconds_named
 #: Names of requests with a table; all of them stand in the JSON and on the page.
 LABELS_SHOWN = 5
 _HEADS = words.HEADS[:5]
-#: Former options -> what to use instead, for one release.
-_FORMER = dict.fromkeys(
-    ("--as-jmeter", "--as-locust"),
-    "the tool's own report; docs/your-own-results.md says how its numbers differ",
-)
+#: Former options: the tools' own reports have these numbers; docs/your-own-results.md says how they differ.
+_REMOVED = ("--as-jmeter", "--as-locust")
 #: Stands for ``--`` among the paths: click would drop it, and take every option behind it for a path.
 _BETWEEN = "\0--"
 
@@ -42,7 +39,9 @@ class ArmsCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put a word of our own in the place of each ``--``."""
-        refuse_former(args, _FORMER)
+        for name in _REMOVED:
+            if name in args:
+                raise InputError("was removed", place=name, allowed="the tool's own report")
         return super().parse_args(ctx, [_BETWEEN if word == "--" else word for word in args])
 
 

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
 from harness.cli.lines import complain
-from harness.errors import InputError
 
 if TYPE_CHECKING:
     from harness.report.limits import Checked
@@ -42,17 +41,6 @@ def end_with(checked: Iterable[Judged]) -> None:
     if unknown:
         complain(f"rematch: {unknown[0]}")
         raise typer.Exit(2)
-
-
-def refuse_former(words: Iterable[str], former: Mapping[str, str]) -> None:
-    """Refuse the options of a former release, each with what to use instead.
-
-    Raises:
-        InputError: one of them is among the words of a command line.
-    """
-    for word in words:
-        if (advice := former.get(word.partition("=")[0])) is not None:
-            raise InputError("no such option any more", place="OPTION", found=word, allowed=advice)
 
 
 def limits_as_plain(checked: Iterable[Checked]) -> list[dict[str, str]]:

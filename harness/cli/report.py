@@ -4,24 +4,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperCommand
 
-from harness.cli.options import end_with, refuse_former
-
-#: Former options -> what to use instead, for one release.
-_FORMER = {"--samples": "pandas.read_csv: the columns of a sampler need no report"}
-
-
-class ReportCommand(TyperCommand):
-    """A command that names what to use in place of its former options."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Refuse former options."""
-        refuse_former(args, _FORMER)
-        return super().parse_args(ctx, args)
+from harness.cli.options import end_with
+from harness.errors import InputError
 
 
 def report_command(
@@ -74,6 +62,7 @@ def report_command(
     html: Annotated[
         Path | None, typer.Option(help="also write a self-contained page with plots to this file")
     ] = None,
+    samples: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Analyse result files of any load test: requests, errors, rates, percentiles, stalls.
 
@@ -92,6 +81,10 @@ def report_command(
         rematch report generator-1.jtl+generator-2.jtl
         rematch report results.jtl --fail-if "p99 > 250ms" --fail-if "errors > 1%"
     """
+    if samples is not None:
+        raise InputError(
+            "was removed", place="--samples", allowed="pandas.read_csv: a sampler's columns say it all"
+        )
     from harness.formats.jtl_units import decimal_named, latency_unit_named
     from harness.report import limits, output, selection
 
