@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from harness.cli.options import end_with
+from harness.errors import InputError
 
 
 def report_command(
@@ -27,10 +28,6 @@ def report_command(
     process_start: Annotated[
         float | None,
         typer.Option(help="Unix time of the service's start, for a GC log that counts from there"),
-    ] = None,
-    samples: Annotated[
-        Path | None,
-        typer.Option(help="resource samples of the same period: a CSV file like a trial's samples.csv"),
     ] = None,
     latency_unit: Annotated[
         str | None,
@@ -65,6 +62,7 @@ def report_command(
     html: Annotated[
         Path | None, typer.Option(help="also write a self-contained page with plots to this file")
     ] = None,
+    samples: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Analyse result files of any load test: requests, errors, rates, percentiles, stalls.
 
@@ -76,7 +74,6 @@ def report_command(
         rematch report results.jtl
         rematch report results.jtl --gc gc.log --json
         rematch report results.jtl --gc gc.log --html peaks.html
-        rematch report results.jtl --samples samples.csv
         rematch report converted.csv --latency-unit us
         rematch report spreadsheet.csv --decimal , --latency-unit ms
         rematch report results.jtl --label "GET /orders" --skip 10s
@@ -84,23 +81,24 @@ def report_command(
         rematch report generator-1.jtl+generator-2.jtl
         rematch report results.jtl --fail-if "p99 > 250ms" --fail-if "errors > 1%"
     """
+    if samples is not None:
+        raise InputError(
+            "was removed", place="--samples", allowed="pandas.read_csv: a sampler's columns say it all"
+        )
     from harness.formats.jtl_units import decimal_named, latency_unit_named
-    from harness.report.limits import file_limit, quantiles_named
-    from harness.report.output import main
-    from harness.report.selection import selection_named
+    from harness.report import limits, output, selection
 
-    limits = [file_limit(text) for text in fail_if or ()]
-    checked = main(
+    watched = [limits.file_limit(text) for text in fail_if or ()]
+    checked = output.main(
         paths,
         gc=gc or (),
         process_start_epoch_s=process_start,
-        samples=samples,
         latency_unit=latency_unit_named(latency_unit),
         decimal=decimal_named(decimal),
         as_json=as_json,
         html=html,
-        selection=selection_named(label=label, skip=skip, begin=begin, end=end),
-        limits=limits,
-        quantiles=quantiles_named(percentiles, limits),
+        selection=selection.selection_named(label=label, skip=skip, begin=begin, end=end),
+        limits=watched,
+        quantiles=limits.quantiles_named(percentiles, watched),
     )
     end_with(checked)

@@ -77,7 +77,7 @@ def _draft(arms: Arms, label: str | None, metric: str) -> _Draft:
         n = sum(map(len, arms))
         why = without[0].reasons.get((label, metric), "not in the file")
         more = f" (missing in {len(without)} of {n} runs)" if len(without) < n else ""
-        seen = frozenset(symptom.trap for run in without for symptom in run.symptoms)
+        seen = frozenset(name for run in without for name in run.symptoms)
         return _Draft(row=row.model_copy(update={"why": why + more}), seen=seen)
     a, b = (np.array(arm, dtype=np.float64) for arm in values)
     if metric == "errors":

@@ -26,7 +26,6 @@ from harness.formats.oha_db import read_oha_db
 from harness.formats.runtime_metrics import parse_nmt, parse_runtime_metrics
 from harness.formats.wrk_text import read_wrk
 from harness.hosts.ssh.settings import host_names
-from harness.report.samples import summarise_samples
 from harness.workloads import load_cases
 
 DIGITS = "9" * 5000
@@ -136,28 +135,6 @@ def test_broken_files_of_control_groups_give_nothing_and_end_nothing(
 def test_a_counter_of_the_kernel_is_digits(text: str) -> None:
     assert whole_number(text) is None
     assert parse_cpu_stat(f"nr_throttled {text}\nthrottled_usec {text}") is None
-
-
-def test_samples_with_a_number_that_no_float_holds_are_refused(tmp_path: Path) -> None:
-    file = tmp_path / "samples.csv"
-    file.write_text(f"monotonic_s,rss_bytes\n1,{'9' * 400}\n2,{'8' * 400}\n")
-    with pytest.raises(InputError, match=r"samples\.csv"):
-        summarise_samples(file, None)
-
-
-@pytest.mark.parametrize("rows", ["inf,1\n", "1,inf\n", "-inf,2\n2,3\n"])
-def test_samples_with_an_infinite_number_are_refused(rows: str, tmp_path: Path) -> None:
-    file = tmp_path / "samples.csv"
-    file.write_text(f"monotonic_s,rss_bytes\n{rows}")
-    with pytest.raises(InputError, match=r"samples\.csv"):
-        summarise_samples(file, None)
-
-
-def test_a_sample_without_a_time_does_not_count(tmp_path: Path) -> None:
-    file = tmp_path / "samples.csv"
-    file.write_text("monotonic_s,rss_bytes\n,1\n1,2\n3,4\n,5\n")
-    (one,) = summarise_samples(file, None).processes.values()
-    assert (one.n_samples, one.lasted_s) == (2, 2.0)
 
 
 @pytest.mark.parametrize(

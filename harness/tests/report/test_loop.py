@@ -16,8 +16,6 @@ from scipy import stats
 from harness.analysis.load.coordinated_omission import _p_fewer, coordinated_omission_check
 from harness.report.analyse import report_file
 from harness.report.output import main
-from harness.report.plots import percentile_band
-from harness.report.spread import EveryLatency
 from harness.tests.support.generated_jtl import (
     BARE,
     COLUMNS,
@@ -114,25 +112,6 @@ def test_the_tail_that_users_hid_is_put_beside_what_was_measured(
     main([path], as_json=True)
     plain = json.loads(capsys.readouterr().out)
     assert plain["loop"]["kind"] == "closed" and plain["loop"]["corrected_ms"]["p99"] == corrected
-
-
-def test_the_percentiles_on_the_page_have_a_band_and_few_requests_say_why_not(tmp_path: Path) -> None:
-    main([write_load(tmp_path / "many.jtl", open_load(2000, 100.0, 0.02))], html=tmp_path / "many.html")
-    many = (tmp_path / "many.html").read_text()
-    assert "Grey band: 95 % interval" in many and ">95 % interval, this trial</text>" in many
-    main([write_load(tmp_path / "few.jtl", open_load(200, 100.0, 0.02))], html=tmp_path / "few.html")
-    few = (tmp_path / "few.html").read_text()
-    assert "No interval: too few requests" in few and ">95 % interval, this trial</text>" not in few
-
-
-def test_the_band_is_the_interval_of_the_table() -> None:
-    rng = np.random.default_rng(6)
-    latency = rng.gamma(4.0, 0.005, 20_000)
-    band = percentile_band(EveryLatency(latency))
-    assert band is not None
-    for at, low, high in list(zip(*band, strict=True))[::10]:
-        wanted = EveryLatency(latency).quantile(1 - 1 / at)
-        assert (low, high) == (wanted.low, wanted.high)
 
 
 def test_a_correction_for_short_pauses_warns_that_it_restores_too_little() -> None:

@@ -22,7 +22,7 @@ from harness.formats.source import SourceNotes, read_text_pieces
 from harness.formats.wrk_histogram import LatencyHistogram
 from harness.report import words
 from harness.report.analyse import report_file
-from harness.report.requests import gather_file
+from harness.report.requests import gather
 from harness.report.result import Report
 from harness.report.selection import select, selection_named
 from harness.tests.support.compared_arms import users_wait, write_arms
@@ -408,7 +408,7 @@ def test_the_named_option_reports_one_of_the_runs(tmp_path: Path) -> None:
     )
     for begin, end, n in ((None, "60s", 300), ("60s", None, 200)):
         part = select(open_any(path), selection_named(label=None, skip="0", begin=begin, end=end))
-        report = gather_file(part).report()  # type: ignore[arg-type]  # it has rows
+        report = gather(part).report()  # type: ignore[arg-type]  # it has rows
         assert report.requests == n and not report.runs and report.throughput_per_s is not None
     for wrong in ({"begin": "5s", "end": "2s"}, {"begin": "5s", "skip": "3s", "end": None}):
         with pytest.raises(InputError):

@@ -20,8 +20,7 @@ from pathlib import Path
 
 from harness.analysis.tables.runtime_columns import runtime_columns
 from harness.analysis.tables.tidy import damage_of, read_requests, read_samples
-from harness.compare.arguments import RunFiles
-from harness.compare.reading import read_run
+from harness.compare.reading import RunFiles, read_run
 from harness.definitions import load_implementations, load_requests, load_study
 from harness.definitions.claims import load_claims
 from harness.definitions.extending import BASES
@@ -33,7 +32,6 @@ from harness.hosts.ssh.settings import FILE as HOSTS
 from harness.hosts.ssh.settings import host_names
 from harness.project import EXPERIMENTS, LEDGERS
 from harness.report.output import main
-from harness.report.samples import summarise_samples
 from harness.store import SessionFolder
 from harness.store.layout import HEADER
 from harness.tests.chaos.files.mutate import hostile, mutated
@@ -50,9 +48,6 @@ TRIALS = 2
 #: Of a long text a part is used, for faults are in kinds of lines; of a long ledger, parts of so many bytes; of a flight
 #: recording, so many events of each type.
 LONGEST, PART_BYTES, EVENTS = 3000, 4000, 4
-SAMPLES = b"monotonic_s,role,rss_bytes,cpu_s\n" + b"".join(
-    b"%d.5,service,%d,%d.25\n" % (i, 10**6 + i, i) for i in range(20)
-)
 CONTENTION = (
     b"\n                     Contention by Lock Class\n\nLock Class          Count  Avg.    P90     Max.\n"
     b"------------------- ----- ------- ------- -------\njava.lang.Object       12 1.23 ms 4.56 ms 7.89 ms\n"
@@ -113,7 +108,6 @@ def readers(root: Path) -> dict[str, Reader]:
         "nmt": golden("nmt/*", _text(parse_nmt), names=None),
         "prometheus": golden("runtime_metrics/*", _text(parse_runtime_metrics), names=None),
         "contention": Reader(recordings=(CONTENTION,), read=_text(parse_contention), names=None),
-        "samples": Reader(recordings=(SAMPLES,), read=_samples, names="changed.csv"),
         "experiment": Reader(
             recordings=of(f"{experiments}/*.toml"), read=_experiment(root), names=".toml", whole=True
         ),
@@ -194,10 +188,6 @@ def _text(parse: Callable[[str], object]) -> Read:
         parse(data.decode("utf-8", "replace"))
 
     return read
-
-
-def _samples(data: bytes, folder: Path, rng: random.Random) -> None:
-    summarise_samples(_written(data, folder, "changed.csv"), rng.choice([None, (0.0, 10.0)]))
 
 
 def _experiment(root: Path) -> Read:
