@@ -65,12 +65,10 @@ class Peaks:
         """
         window = (float(start.min()), float((start + latency).max()))
         self._first_s, self._last_s = min(self._first_s, window[0]), max(self._last_s, window[1])
-        # The two long parts of a report, and most of both is numpy's own.
-        stalls, events = side_by_side(
-            lambda: detect_stalls(start, latency, resolution_s=self.resolution_s),
-            lambda: self._lay_pauses(window, start, latency, connect),
-            n_rows=len(start),
-        )
+        with ThreadPoolExecutor(1) as beside:  # the two long parts of a report; most of both is numpy's own
+            detection = beside.submit(detect_stalls, start, latency, resolution_s=self.resolution_s)
+            events = self._lay_pauses(window, start, latency, connect)
+            stalls = detection.result()
         known = inside(_spans(self.gc_log), window) if self.gc_log and self.gc_log.clock == "epoch" else {}
         harms = harm_of(start, latency, stalls)
         limit_s = shortest_visible_s(start, latency, stalls, known)
