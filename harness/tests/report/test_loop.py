@@ -9,11 +9,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
-from scipy import stats
 
-from harness.analysis.load.coordinated_omission import _p_fewer, coordinated_omission_check
+from harness.analysis.load.coordinated_omission import coordinated_omission_check
 from harness.report.analyse import report_file
 from harness.report.output import main
 from harness.tests.support.generated_jtl import (
@@ -162,16 +161,3 @@ def test_a_calm_file_without_names_cannot_say_its_loop() -> None:
         and loop.kind == "cannot say"
         and "only the times of the requests" in loop.evidence[0]
     )
-
-
-@given(
-    few=st.lists(st.integers(0, 20), min_size=9, max_size=40),
-    many=st.lists(st.integers(0, 20), min_size=9, max_size=40),
-)
-@settings(max_examples=30, deadline=None)
-def test_the_rank_sum_test_is_scipys(few: list[int], many: list[int]) -> None:
-    if len({*few, *many}) < 2:
-        assert _p_fewer(np.array(few), np.array(many)) == 1.0
-        return
-    theirs = stats.mannwhitneyu(few, many, alternative="less", method="asymptotic").pvalue
-    assert _p_fewer(np.array(few), np.array(many)) == pytest.approx(float(theirs), abs=1e-12)
