@@ -100,7 +100,7 @@ def latency_unit_named(text: str | None) -> LatencyUnit | None:
     """
     if text not in {None, *UNITS_PER_S}:
         raise InputError("no such unit", place="--latency-unit", found=text, allowed=", ".join(UNITS_PER_S))
-    return cast("LatencyUnit | None", text)
+    return text
 
 
 def in_era(seconds: float) -> bool:

@@ -40,6 +40,7 @@ class PauseHistogram(Frozen):
 
     upper_s: tuple[float, ...] = Field(description="upper edge of each bucket but the last, ascending")
     counts: tuple[int, ...] = Field(description="one more than edges: the last holds all that were longer")
+    sum_s: float | None = Field(description="total length; None: not exported")
 
     @property
     def n(self) -> int:
@@ -61,7 +62,9 @@ class PauseHistogram(Frozen):
             raise InputError(
                 "pauses became fewer: the process was started anew between the scrapes", found=counts
             )
-        return PauseHistogram(upper_s=self.upper_s, counts=counts)
+        pair = self.sum_s is not None and earlier.sum_s is not None
+        sum_s = (self.sum_s or 0.0) - (earlier.sum_s or 0.0) if pair else None
+        return PauseHistogram(upper_s=self.upper_s, counts=counts, sum_s=sum_s)
 
 
 class LastCollection(Frozen):
@@ -108,7 +111,7 @@ def parse_runtime_metrics(text: str) -> RuntimeMetrics:
     name = next((name for name in _PAUSES if name in buckets), None)
     return RuntimeMetrics(
         n_collections=None if cycles is None else int(cycles),
-        pauses=None if name is None else _histogram(buckets[name]),
+        pauses=None if name is None else _histogram(buckets[name], plain.get(name + "_sum")),
         last_collection=_last_collection(plain),
         memory_classes_bytes={
             key.removeprefix(_HEAP).removesuffix("_bytes"): int(value)
@@ -124,13 +127,13 @@ def _last_collection(plain: dict[str, float]) -> LastCollection | None:
     return LastCollection(number=int(number), ended_epoch_s=ended) if number and ended else None
 
 
-def _histogram(cumulative: list[tuple[float, int]]) -> PauseHistogram:
+def _histogram(cumulative: list[tuple[float, int]], total: float | None) -> PauseHistogram:
     ordered = sorted(cumulative)
     counts = [count - before for (_, count), (_, before) in zip(ordered, [(0.0, 0), *ordered], strict=False)]
     edges = tuple(edge for edge, _ in ordered if math.isfinite(edge))
     if len(edges) == len(ordered):
         counts.append(0)  # no +Inf bucket: nothing is known to be longer
-    return PauseHistogram(upper_s=edges, counts=tuple(counts))
+    return PauseHistogram(upper_s=edges, counts=tuple(counts), sum_s=total)
 
 
 class Committed(Frozen):

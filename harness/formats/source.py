@@ -140,10 +140,8 @@ def read_text_pieces(path: Path, notes: SourceNotes) -> Iterator[bytes]:
 def _utf8_pieces(path: Path, notes: SourceNotes) -> Iterator[bytes]:
     raw = raw_pieces(path, notes)
     first = b""
-    for piece in raw:
-        first += piece
-        if len(first) >= 4:
-            break
+    while len(first) < 4 and (more := next(raw, b"")):
+        first += more
     packed = next((name for mark, name in _PACKED.items() if first.startswith(mark)), None)
     packed = "tar" if first[257:262] == b"ustar" else packed
     if packed is not None:

@@ -96,6 +96,7 @@ def test_gos_pauses_are_counted_twice_a_collection_and_its_memory_adds_up() -> N
     found = parse_runtime_metrics(METRICS)
     assert found.n_collections is not None and found.pauses is not None
     assert found.pauses.n == 2 * found.n_collections > 0
+    assert found.pauses.sum_s is not None and 0 < found.pauses.sum_s < 1
     memory = dict(found.memory_classes_bytes)
     assert sum(memory.values()) == 2 * memory["total"]
 
@@ -106,6 +107,7 @@ def test_what_older_releases_of_go_export_is_read_under_the_same_names(release: 
     assert found.n_collections is not None and found.pauses is not None
     # one more stop than two a collection: of one that was under way when it was asked
     assert found.pauses.n in (2 * found.n_collections, 2 * found.n_collections + 1)
+    assert found.pauses.sum_s is not None and 0 < found.pauses.sum_s < 1
     assert found.last_collection is not None and found.last_collection.number == found.n_collections
     memory = dict(found.memory_classes_bytes)
     assert sum(memory.values()) == 2 * memory["total"]

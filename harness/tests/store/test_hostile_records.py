@@ -6,9 +6,8 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -26,17 +25,20 @@ def session(unpacked: SessionFolder, tmp_path: Path) -> SessionFolder:
     return SessionFolder(shutil.copytree(unpacked.folder, tmp_path / "project/data/raw/aa/quick-local-3"))
 
 
-def rewrite(file: Path, change: Callable[[Any], object]) -> None:
-    made = json.loads(file.read_text("utf-8"))
-    change(made)
-    file.write_text(json.dumps(made), "utf-8")
+def rewrite(file: Path, place: Sequence[str], **values: object) -> None:
+    """Give a table of a JSON file other values."""
+    content = table = json.loads(file.read_text("utf-8"))
+    for key in place:
+        table = table[key]
+    table.update(values)
+    file.write_text(json.dumps(content), "utf-8")
 
 
 def test_a_record_that_names_a_path_writes_nothing_outside(session: SessionFolder, tmp_path: Path) -> None:
     first = min(session.finished())
     record = session.folder / first / "record.json"
     for name in ("/outside", "a\\b", ".hidden", "a\0b", "", "../../../../../outside"):
-        rewrite(record, lambda data, name=name: data["planned"].update(trial_id=name))
+        rewrite(record, ["planned"], trial_id=name)
         with pytest.raises(InputError, match=r"record\.json"):
             session.record(first)
     before = {path for path in tmp_path.rglob("*") if "processed" not in path.parts}
@@ -71,11 +73,8 @@ def test_samples_that_are_none_exclude_their_trial_and_no_other(
     for trial_id, content in zip(trials, SAMPLES, strict=False):
         packed = content if content.startswith(b"\x1f\x8b") else gzip.compress(content, mtime=0)
         (session.folder / trial_id / "samples.csv.gz").write_bytes(packed)
-        size = {"bytes": len(packed)}
-        rewrite(
-            session.folder / trial_id / "record.json",
-            lambda data, size=size: data["files"]["samples.csv.gz"].update(size),
-        )
+        record = session.folder / trial_id / "record.json"
+        rewrite(record, ["files", "samples.csv.gz"], bytes=len(packed))
     (done,) = tidy(tmp_path / "project", ["aa"]).experiments
     assert done.by_reason["damaged"] == len(SAMPLES) - 1
     assert done.n_kept == done.n_planned - sum(done.by_reason.values())
