@@ -14,9 +14,8 @@ from typing import Literal, Self, TypeVar, get_args
 from pydantic import Field, ValidationError, model_validator
 
 from harness.errors import InputError
-from harness.loadgen.correlation import expects, names_in
+from harness.loadgen.correlation import Written, expects, names_in
 from harness.loadgen.flow import FlowFault, flow_fault, in_order, name_fault
-from harness.loadgen.correlation import Written
 from harness.model import Captures, Expectation, Frozen, Request
 from harness.model.started import SettingValue
 from harness.schema_errors import describe

@@ -13,8 +13,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from harness.loadgen.correlation import CARRIED, expects, needs, steps_of
-from harness.loadgen.correlation import Pieces, pieces, renderings
+from harness.loadgen.correlation import CARRIED, Pieces, expects, needs, pieces, renderings, steps_of
 from harness.model import ClosedLoad, Expectation, Request
 
 #: Tools that choose by repeating a request get no more entries than this.

@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
 from pydantic import JsonValue
 
@@ -44,12 +44,10 @@ from harness.model import (
     StoredReading,
     WarmUpRecord,
 )
+from harness.runner.duet_arm import DuetArm
 from harness.runner.pinning import Placement
 from harness.runner.speed_gate import SpeedGate
 from harness.workloads import Case
-
-if TYPE_CHECKING:
-    from harness.runner.duet import DuetArm
 
 PhaseName = Literal["backing", "start-up", "conformance", "warm-up", "measurement", "cool-down", "idle"]
 SAMPLING_HZ = 50.0

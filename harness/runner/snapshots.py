@@ -190,9 +190,7 @@ def _counted(instance: Instance, notes: Notes) -> dict[str, JsonValue]:
     events = ",".join((ALL, *(_NAMED + name for name in NAMES)))
     counting = ("stat", "-x", ",", "-o", str(folder / COUNTS), "-e", events, "-p", str(instance.record.pid))
     argv = (unshare, "--mount", perf, *counting, "--", *command.argv)
-    order = Command(
-        argv=argv, folder=folder, environment=command.environment, cpus=notes.generator_cpus
-    )
+    order = Command(argv=argv, folder=folder, environment=command.environment, cpus=notes.generator_cpus)
     done = context.load_host.run(order, timeout_s=LOAD_S + EXTRA_S)
     file = folder / COUNTS
     calls = counts_of(file.read_text("utf-8", "replace")) if file.is_file() else {}

@@ -121,9 +121,7 @@ def bring_up_service(
     for attempt in range(1, ATTEMPTS_WHEN_PORT_TAKEN + 1):
         instance = context.launcher.launch(spec.launch)
         try:
-            context.note(
-                context.host, pid=instance.record.pid, role=spec.role, port=instance.record.port
-            )
+            context.note(context.host, pid=instance.record.pid, role=spec.role, port=instance.record.port)
             begun(instance)
             return instance, wait_first_response(
                 instance,

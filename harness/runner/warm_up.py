@@ -107,7 +107,9 @@ class User:
 
     def send(self, requests: tuple[Request, ...], n: int) -> None:
         flow, values, right = is_flow(requests), dict[str, Scalar](), dict[str, bytes]()
-        turns = in_order(requests) if flow else [request for request in requests for _ in range(request.weight)]
+        turns = (
+            in_order(requests) if flow else [request for request in requests for _ in range(request.weight)]
+        )
         raw_of = {} if flow else {request.name: raw_request(request, self._endpoint) for request in requests}
         for number in range(n):
             if not self._go_on():

@@ -24,9 +24,7 @@ def as_reading(read: TreeResources) -> ResourceReading:
     return ResourceReading(at=at, **fields)
 
 
-def machine_window(
-    before: MachineReading, after: MachineReading, *used_cpu_s: float | None
-) -> MachineWindow:
+def machine_window(before: MachineReading, after: MachineReading, *used_cpu_s: float | None) -> MachineWindow:
     """Return what happened between two readings. The load average is the later one. ``used_cpu_s``: CPU seconds of
     each part of the trial; ``other_cpu_s`` is what none of them used, the harness's own sampling included: the kernel
     counts it in hundredths of a second, so a small negative difference is zero."""

@@ -27,10 +27,10 @@ from harness.model import (
 )
 from harness.provenance import collect_provenance, name_places, without_paths
 from harness.runner import Limits, TrialContext, TrialSpec, run_duet, run_trials
+from harness.session.availability import allowed, raise_limit, too_large
 from harness.session.capacity_trials import CapacityTrials, arrivals
 from harness.session.dry_run import trial_s
 from harness.session.headroom import echo_achieved
-from harness.session.availability import allowed, raise_limit, too_large
 from harness.session.planning import (
     Prepared,
     by_start,

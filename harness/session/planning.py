@@ -28,7 +28,7 @@ from harness.model import (
     make_plan,
 )
 from harness.model.plan import Pairs
-from harness.runner.duet import failed_with
+from harness.runner.duet_arm import failed_with
 from harness.runner.pinning import place_two
 from harness.session.availability import unavailable_here
 from harness.session.wiring import Assembly

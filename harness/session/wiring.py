@@ -12,22 +12,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from harness.agent.machine_info import physical_cores
 from harness.agent.platforms import usable_cpus
 from harness.backing import BackingNeed, BackingSource, running
 from harness.backing.postgres_source import Postgres
-from harness.backing.upstream import IMPLEMENTATION as UPSTREAM, Upstream
+from harness.backing.upstream import IMPLEMENTATION as UPSTREAM
+from harness.backing.upstream import Upstream
 from harness.definitions import contract_of, load_implementations
 from harness.errors import InputError, MissingTool
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost
 from harness.hosts.ssh.settings import LOCAL
-from harness.launchers.base import Instance, LaunchSpec, Launcher
+from harness.launchers.base import Instance, Launcher, LaunchSpec
 from harness.launchers.container import ContainerLauncher
 from harness.launchers.process import ProcessLauncher, Training
-from harness.launchers.tools import Elsewhere, Tools, tools_among
+from harness.launchers.tools import Tools, tools_among
 from harness.loadgen.base import Installed, LoadGenerator
 from harness.loadgen.parallel import shares
 from harness.loadgen.tools import adapter_of
@@ -39,69 +40,16 @@ from harness.model import (
     Implementation,
     Load,
     LoadProfile,
-    Machine,
     Variant,
 )
 from harness.model.load_tools import run_as
 from harness.runner.context import SAMPLING_HZ
 from harness.runner.speed_gate import SpeedGate
+from harness.session.host_roles import HostRoles, this_machine
 from harness.toolchains import Jdk, Surroundings, Tool, find_jdks, find_runtimes, find_tool, require_package
 
 if TYPE_CHECKING:
-    from harness.hosts.ssh.host import SshHost
     from harness.launchers.kubernetes import KubernetesLauncher
-
-#: host, generator, where tools are here, ``java`` here -> what a command names here -> what that is on the host
-Words = Callable[[MeasuringHost, str, Mapping[str, Path | None], Path | None], dict[str, str]]
-#: Of the host of backing services: its database, and what starts processes beside that.
-RemoteBacking = Callable[["HostRoles", Path, Tools, ProcessLauncher], tuple[BackingSource, ProcessLauncher]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class HostRoles:
-    """The machines of a session. ``None``: the load comes from, backing services stand on, the service's own.
-    ``words`` and ``backing``: as ``remote_hosts`` has them; ``None``: all are this machine."""
-
-    service: MeasuringHost
-    load: MeasuringHost | None = None
-    database: SshHost | None = None
-    elsewhere: Elsewhere | None = None
-    cpus: tuple[int, ...]
-    cores: tuple[tuple[int, ...], ...] = ()
-    machines: Mapping[str, Machine] = field(default_factory=dict)
-    words: Words = lambda *_: {}
-    backing: RemoteBacking | None = None
-
-    @property
-    def load_host(self) -> MeasuringHost:
-        return self.load or self.service
-
-    @property
-    def named(self) -> dict[str, Path]:
-        """Places of far machines, by the names that stand for them in the data."""
-        roles = [("far", self.service), ("far_load", self.load), ("far_database", self.database)]
-        names = {
-            role: Path(cast("SshHost", station).agent.base)
-            for role, station in roles
-            if station is not None and not station.here
-        }
-        if self.elsewhere is not None and self.elsewhere.jdks:
-            names["far_java_home"] = self.elsewhere.jdks[0].home
-        return names
-
-    def close(self) -> None:
-        """End what runs on far machines, and the connections."""
-        for station in (self.service, self.load, self.database):
-            if station is not None and not station.here:
-                cast("SshHost", station).close()
-
-
-def this_machine() -> HostRoles:
-    """Return this machine in every role."""
-    cpus = usable_cpus()
-    cores = tuple(tuple(core) for core in physical_cores(cpus))
-    return HostRoles(service=LocalHost(listen_address="127.0.0.1"), cpus=cpus, cores=cores)
-
 
 #: What measuring needs; asking every tool on the machine for its version takes seconds.
 TOOLS = ("go", "jdk", "maven", *run_as("java", "program"), "postgres", "native-image")
@@ -273,7 +221,8 @@ def _pod_launcher(process: ProcessLauncher, root: Path) -> KubernetesLauncher | 
         require_package("lightkube")
     except MissingTool as missing:
         return _WithoutClient(missing)
-    from harness.launchers.kubernetes import KubernetesLauncher  # the client of clusters takes a while to load
+    # the client of clusters takes a while to load
+    from harness.launchers.kubernetes import KubernetesLauncher
 
     return KubernetesLauncher(process, root)
 

@@ -29,9 +29,8 @@ from harness.errors import MissingTool
 from harness.formats.jtl import read_jtl
 from harness.formats.table import RequestTable
 from harness.loadgen.base import Installed, LoadSpec, plain_only
-from harness.loadgen.correlation import CARRIED, steps_of
+from harness.loadgen.correlation import CARRIED, Carried, Pieces, pieces, renderings, steps_of
 from harness.loadgen.flow import closed_s, in_order, is_flow, one_round, unsupported_mix
-from harness.loadgen.correlation import Carried, Pieces, pieces, renderings
 from harness.loadgen.summary import RowTool
 from harness.loadgen.template import template
 from harness.model import ClosedLoad, Expectation, LoadProfile, OpenLoad, Request

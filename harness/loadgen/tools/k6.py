@@ -176,7 +176,8 @@ class K6(RowTool):
     start_and_stop_s = 3.0
     logs = (LOG,)
     outputs = (SAMPLES, TOTALS, SCRIPT, PLAN, LOG)
-    environment = MappingProxyType({"K6_AUTO_EXTENSION_RESOLUTION": "false"})  # nothing is looked for elsewhere
+    #: Nothing is looked for elsewhere.
+    environment = MappingProxyType({"K6_AUTO_EXTENSION_RESOLUTION": "false"})
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
         """Refuses random arrivals, and less than a second of them."""

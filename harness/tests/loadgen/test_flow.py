@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from harness.errors import InputError
-from harness.loadgen.correlation import Scalar, fill_json, fill_text
+from harness.loadgen.correlation import Carried, Pieces, Scalar, fill_json, fill_text, pieces
 from harness.loadgen.flow import flow_document, readiness_request, right_answers, right_bodies
-from harness.loadgen.correlation import Carried, Pieces, pieces
 from harness.loadgen.tools.jmeter import jmespath, render_plan, with_variables
 from harness.model import ClosedLoad, Expectation
 from harness.tests.loadgen.test_correlation import JSON, NAMES, TEXTS, VALUES

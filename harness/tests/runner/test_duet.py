@@ -15,7 +15,7 @@ from harness.agent.affinity import HEADER
 from harness.agent.platforms import usable_cpus
 from harness.errors import InputError
 from harness.model import Outcome, Phase, TrialRecord
-from harness.runner.duet import PARTNER_FAILED
+from harness.runner.duet_arm import PARTNER_FAILED
 from harness.session import Assembly, measure, prepare
 from harness.store import SessionFolder
 from harness.tests.support.available import needs

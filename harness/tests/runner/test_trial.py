@@ -263,7 +263,10 @@ def summary(n: int, errors: int, offered: float | None = None, achieved: float =
         (summary(100, 10, offered=190.0), Outcome.OVERLOADED),
         # all answered, and late; or more never sent than answered
         (summary(100, 0, offered=100.0, achieved=20.0).model_copy(update={"n_dropped": 0}), Outcome.OK),
-        (summary(100, 0, offered=100.0, achieved=20.0).model_copy(update={"n_dropped": 101}), Outcome.OVERLOADED),
+        (
+            summary(100, 0, offered=100.0, achieved=20.0).model_copy(update={"n_dropped": 101}),
+            Outcome.OVERLOADED,
+        ),
     ],
 )
 def test_more_than_half_wrong_or_unanswered_is_overloaded(load: LoadSummary, outcome: Outcome) -> None:

@@ -10,8 +10,7 @@ import pytest
 
 from harness.definitions import load_study
 from harness.loadgen.base import LoadGenerator
-from harness.loadgen.tools.jmeter import JMeter
-from harness.loadgen.tools.jmeter import GC_LOG, SAMPLES, render_plan
+from harness.loadgen.tools.jmeter import GC_LOG, SAMPLES, JMeter, render_plan
 from harness.model import ClosedLoad
 from harness.project import find_root
 from harness.tests.contracts.flow import FlowContract, OpenFlowContract

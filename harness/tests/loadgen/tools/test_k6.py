@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from harness.formats.row_files import K6_HEADER, K6_SAMPLES
-from harness.loadgen.base import LoadGenerator
-from harness.loadgen.base import ORDER_FILE, order_text
+from harness.loadgen.base import ORDER_FILE, LoadGenerator, order_text
 from harness.loadgen.tools.k6 import K6, SAMPLES, TOTALS
 from harness.model import ClosedLoad, LoadProfile, OpenLoad, Outcome
 from harness.model.load import Stage, WhenBusy

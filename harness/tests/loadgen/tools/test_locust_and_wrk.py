@@ -23,6 +23,7 @@ from harness.tests.contracts.load_generator import (
 from harness.tests.support.answering_server import AnsweringServer, answering_server, order_of
 from harness.tests.support.fakes import FakeLoadGenerator
 
+
 class TestLocust(LoadGeneratorContract, JsonValuesContract, FlowContract):
     @pytest.fixture
     def generator(self) -> LoadGenerator:

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.loadgen.base import LoadGenerator
-from harness.loadgen.base import ORDER_FILE, order_text
+from harness.loadgen.base import ORDER_FILE, LoadGenerator, order_text
 from harness.loadgen.tools.oha import SAMPLES, TOTALS, Oha
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad
 from harness.model.endpoint import Endpoint
