@@ -93,7 +93,8 @@ class TrialAttribution(Frozen):
     levels: dict[str, str]
     block: int
     collector: str | None
-    window_s: float  # from the first request to the last answer
+    n_requests: int  # answered correctly
+    window: Span  # first request to last answer, epoch seconds
     memory: str | None  # what bounded it, in words, such as 1.3x: 13 MiB
     rss_bytes: int | None  # the service's resident memory when the load was over
     latency_s: dict[str, float]  # p50 and those of ``QUANTILES`` that may be said
@@ -125,6 +126,11 @@ class TrialAttribution(Frozen):
         CauseName, str
     ]  # cause -> why it was not recorded; so it may have been at work all the same
     events: Paused  # what was aligned with the requests, within the window
+
+    @property
+    def window_s(self) -> float:
+        """How long requests were under way, in seconds."""
+        return self.window[1] - self.window[0]
 
 
 def attribute_trial(session: SessionFolder, trial_id: str, requests: pd.DataFrame) -> TrialAttribution:
@@ -171,9 +177,9 @@ def attribute_trial(session: SessionFolder, trial_id: str, requests: pd.DataFram
     without = () if refused else without_at_each_place(start, latency, pauses, *placing)
     return TrialAttribution(
         trial=f"{session.key}/{trial_id}", variant=cell.variant_name, label=cell.variant.label or cell.variant_name,
-        levels=cell.levels, block=record.planned.block, collector=service.collector, window_s=window_s,
-        memory=memory_words(session.header, cell.variant_name), rss_bytes=after.rss_bytes if after else None,
-        latency_s=levels,
+        levels=cell.levels, block=record.planned.block, collector=service.collector, n_requests=len(start),
+        window=window, memory=memory_words(session.header, cell.variant_name), latency_s=levels,
+        rss_bytes=after.rss_bytes if after else None,
         detectability_s=detectability_limit(len(start) / window_s, ordinary_p99(start, latency, events)),
         n_pauses=len(spans) if known else None, paused_s=covered_s(spans) if known else None,
         longest_pause_s=max((high - low for low, high in spans), default=0.0) if known else None,
