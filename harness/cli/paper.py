@@ -12,6 +12,10 @@ import typer
 
 from harness.errors import InputError
 from harness.project import find_root
+from harness.publish.artifact_page import write_page
+from harness.publish.build import build_paper, copy_pdf
+from harness.publish.readme import write_readme
+from harness.publish.source_bundle import DIFF, NOT_COMPARED, changed_lines, make_bundle
 
 
 def paper_command(
@@ -43,9 +47,6 @@ def paper_command(
         rematch paper --bundle
         rematch paper --diff HEAD~10
     """
-    from harness.publish.build import build_paper, copy_pdf
-    from harness.publish.readme import write_readme
-
     root = find_root()
     if sum((readme, artifact, copy, bundle, diff is not None)) > 1:
         raise InputError(
@@ -54,8 +55,6 @@ def paper_command(
     if readme:
         print(f"the numbers: {os.path.relpath(write_readme(root))}")
     elif artifact:
-        from harness.publish.artifact_page import write_page
-
         print(f"the tables: {os.path.relpath(write_page(root))}")
     elif copy:
         print(f"the copy: {os.path.relpath(copy_pdf(root))}")
@@ -68,8 +67,6 @@ def paper_command(
 
 
 def _bundle(root: Path) -> None:
-    from harness.publish.source_bundle import make_bundle
-
     proof = make_bundle(root)
     n_bytes = proof.bundle.stat().st_size
     print(f"the bundle: {os.path.relpath(proof.bundle)}, {proof.n_files} files, {n_bytes:,} bytes")
@@ -79,8 +76,6 @@ def _bundle(root: Path) -> None:
 
 
 def _diff(root: Path, revision: str) -> None:
-    from harness.publish.source_bundle import DIFF, NOT_COMPARED, changed_lines
-
     changed = changed_lines(root, revision)
     for name, lines in groupby(changed, key=lambda item: item[0]):
         print(f"{name}:")

@@ -12,26 +12,26 @@ from typing import Annotated, Any
 
 import typer
 
-from harness.cli import completion
-from harness.cli.lines import counted, say
+from harness.cli.lines import say
+from harness.cli.options import AsJson
 from harness.errors import InputError, UnknownKey
+from harness.model.phrases import counted
 from harness.project import find_root
+from harness.publish.build import keys_on
 from harness.publish.generated import GENERATED, read_values
+from harness.store import Store
 
 
 def trace(
     key: Annotated[
         str | None,
-        typer.Argument(
-            help="key of the number, or the number as it is printed; default: list all keys",
-            autocompletion=completion.keys,
-        ),
+        typer.Argument(help="key of the number, or the number as it is printed; default: list all keys"),
     ] = None,
     page: Annotated[
         int | None,
         typer.Option("--page", help="list the numbers in the text of this page of paper/main.pdf", min=1),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+    as_json: AsJson = False,
     check: Annotated[
         bool,
         typer.Option(
@@ -49,8 +49,6 @@ def trace(
         rematch trace --page 5
         rematch trace --check
     """
-    from harness.store import Store
-
     root = find_root()
     values = read_values(root)
     if not values:
@@ -64,11 +62,7 @@ def trace(
         _print_page(root, values, page, as_json=as_json)
         return
     if key is None:
-        lines = [
-            "keys of the published numbers (rematch trace KEY):",
-            *(f"  {name}" for name in sorted(values)),
-        ]
-        print(json.dumps(sorted(values), indent=1) if as_json else "\n".join(lines))
+        print(json.dumps(sorted(values), indent=1) if as_json else "\n".join(sorted(values)))
         return
     key, value = _value(values, key)
     store = Store(root)
@@ -99,7 +93,7 @@ def _is_printed_as(value: dict[str, Any], text: str) -> bool:
     return any(f"{value.get(name) or ''} ".startswith(f"{text} ") for name in ("text", "interval_text"))
 
 
-def _check(store: Any, values: dict[str, Any]) -> None:
+def _check(store: Store, values: dict[str, Any]) -> None:
     """Print how many numbers and trials there are; name each number of which a trial is missing, with the trial."""
     trials = {name for value in values.values() for name in value["inputs"]}
     missing = {name for name in trials if not _is_stored(store, name)}
@@ -115,7 +109,7 @@ def _check(store: Any, values: dict[str, Any]) -> None:
         raise typer.Exit(1)
 
 
-def _is_stored(store: Any, name: str) -> bool:
+def _is_stored(store: Store, name: str) -> bool:
     try:
         store.find_trial(name)
     except InputError:
@@ -123,7 +117,7 @@ def _is_stored(store: Any, name: str) -> bool:
     return True
 
 
-def _trial(store: Any, root: Path, name: str) -> dict[str, Any]:
+def _trial(store: Store, root: Path, name: str) -> dict[str, Any]:
     folder, trial_id = store.find_trial(name)
     record = folder.record(trial_id)
     return {
@@ -165,8 +159,6 @@ def _print(key: str, value: dict[str, Any], trials: list[dict[str, Any]]) -> Non
 
 
 def _print_page(root: Path, values: dict[str, Any], page: int, *, as_json: bool) -> None:
-    from harness.publish.build import keys_on
-
     results = {key: _printed(values.get(key)) for key in keys_on(root, page)}
     if as_json:
         print(

@@ -13,7 +13,7 @@ import pytest
 
 from harness.agent.affinity import HEADER
 from harness.agent.platforms import usable_cpus
-from harness.cli.results_session import read_results
+from harness.cli.results import read_results
 from harness.errors import InputError
 from harness.model import Outcome, Phase, TrialRecord
 from harness.runner.duet_arm import PARTNER_FAILED
