@@ -9,13 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.adopt.guess import Guess, service_name
 from harness.adopt.recording import NOT_OF_THE_LOAD, Recording, record
 from harness.adopt.requests import SERVED, Asked, Listed, read_requests, usual_file
 from harness.adopt.requests import of_text as requests_of
 from harness.adopt.requests.asked import named
 from harness.adopt.running import DoesNotStart, Running, running_service
-from harness.adopt.stacks import guess_of
+from harness.adopt.start import Guess, guess_of, service_name
 from harness.adopt.workspace import Workspace
 from harness.agent.http_exchange import Answer
 from harness.errors import InputError
@@ -240,7 +239,6 @@ def blamed(problem: DoesNotStart, file: Path) -> InputError:
     """Return the failure as one line that names the line of ``service.toml`` to change."""
     lines = enumerate(file.read_text("utf-8").splitlines(), start=1)
     line = next((number for number, text in lines if re.match(rf"\s*{problem.part}\s*=", text)), None)
-    place = f"line {line}: {problem.part}" if line is not None else f"{problem.part} is to be added"
-    return InputError(
-        f"{problem.reason}; change this line and give the same command again", file=file, place=place
-    )
+    place = problem.part if line is None else f"line {line}: {problem.part}"
+    change = "add the line" if line is None else "change this line"
+    return InputError(f"{problem.reason}; {change} and give the same command again", file=file, place=place)

@@ -142,7 +142,8 @@ def summarise(folder: SessionFolder, *, as_json: bool) -> None:
         text = {"session": folder.key, "complete": folder.complete, "outcomes": outcomes, "flags": flags}
         print(json.dumps(text, indent=1))
         return
-    from harness.cli.results import print_conclusion, read_results  # pandas, which no dry run needs
+    from harness.cli.results import read_results  # pandas, which no dry run needs
+    from harness.cli.results_text import print_conclusion
 
     try:
         print_conclusion(read_results(find_root(), folder))

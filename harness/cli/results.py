@@ -12,7 +12,7 @@ import typer
 
 from harness.analysis.stats.session_agreement import SessionAgreement, expected_agreement
 from harness.cli.options import AsJson, experiment_names, fields_of
-from harness.cli.results_text import print_agreement, print_conclusion, print_results, print_rows
+from harness.cli.results_text import print_agreement, print_results, print_rows
 from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.evidence.metrics import metrics_named
@@ -25,7 +25,6 @@ from harness.rows.schema import records
 from harness.rows.session_results import Line, Results, results_of, session_agreement
 from harness.store import SessionFolder, Store
 
-__all__ = ["as_plain", "opened", "print_conclusion", "read_results", "results_command"]
 #: Columns of a ratio's row that stand in the JSON as they are.
 _COMPARED = ("bound_by", "age", "reference_age", "margin", "n_blocks", "warnings")
 

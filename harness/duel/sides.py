@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.adopt.guess import service_name
+from harness.adopt.start import service_name
 from harness.duel.git_trees import checked_out, git, n_uncommitted
 from harness.errors import InputError
 from harness.model.phrases import counted
