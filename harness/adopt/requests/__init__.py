@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import yaml
@@ -58,9 +59,9 @@ def of_text(text: str, file: Path) -> Listed:
     """
     if any(line.lstrip().startswith("curl ") for line in text.splitlines()):
         return from_curl(text, file)
-    try:
-        data = yaml.safe_load(text)  # JSON is YAML, too
-    except yaml.YAMLError:
+    try:  # JSON is YAML, too, but is read a hundred times as fast
+        data = json.loads(text) if text.lstrip().startswith("{") else yaml.safe_load(text)
+    except (ValueError, yaml.YAMLError):
         data = None
     if isinstance(data, dict) and isinstance(data.get("log"), dict):
         raise InputError(
