@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from harness.adopt.recording import Recording
 from harness.adopt.start import Guess
@@ -16,8 +17,6 @@ from harness.errors import InputError, printable
 from harness.model import Implementation
 from harness.model.load_tools import ALWAYS_HERE
 
-#: Lines that a service.toml may have here: it is to be read and changed by hand.
-MOST_LINES = 12
 _WIDTH = 96
 
 
@@ -63,9 +62,7 @@ class Workspace:
             "runtime": guess.runtime, "source": str(guess.source.resolve()), "build": guess.build, "artifact": ".",
             "start": guess.start, "readiness": readiness, "address": guess.address, "needs": guess.needs,
         }  # fmt: skip
-        lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in values.items() if value]
-        assert len(lines) <= MOST_LINES
-        _write(self.service_toml, "\n".join(lines) + "\n")
+        _write(self.service_toml, as_toml({name: value for name, value in values.items() if value}))
 
     def write_contract(self, recording: Recording) -> None:
         """Write cases and requests."""
@@ -129,3 +126,16 @@ def _write(path: Path, text: str) -> None:
         path.write_text(text, "utf-8")
     except OSError as problem:
         raise InputError(f"cannot be written: {problem.strerror}", file=path) from None
+
+
+def as_toml(values: Mapping[str, Any]) -> str:
+    """Return a document of TOML, a line for each of its keys; JSON's strings and numbers are TOML's as well."""
+    return "".join(f"{name} = {_inline(value)}\n" for name, value in values.items())
+
+
+def _inline(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{json.dumps(name)} = {_inline(item)}' for name, item in value.items())}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_inline, value))}]"
+    return json.dumps(value, ensure_ascii=False)

@@ -103,6 +103,7 @@ REMOVED: Mapping[str, str] = {
     "claims --verbose": "rematch claims NAME, or --json",
     "dataset --check": "sha256sum -c checksums.sha256; a package is checked when it is written",
     "duel --generator": _OF_FILES,
+    "duel --markdown": "its text, as it is printed, or --json",
     "duel --repo": "--as: refs are those of the repository that the adopted sources lie in",
     "duel --seed": "--blocks: the order within blocks is drawn with seed 1",
     "measure --known-cell": "rematch measure known-cell before and after, and rematch results known-cell",

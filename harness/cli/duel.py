@@ -15,20 +15,19 @@ import typer
 from harness.adopt import Order, Workspace, adopt, workspace_of
 from harness.cli.check_here import busy_warning
 from harness.cli.lines import complain, say
-from harness.cli.options import AsJson, Blocks, Markdown, Profile, ReadyWithin, Requests, end_with, limits_as_plain
+from harness.cli.options import AsJson, Blocks, Profile, ReadyWithin, Requests, end_with, limits_as_plain
 from harness.cli.results import as_plain, read_results
-from harness.cli.results_text import HEADS, cells_of, heading, print_results
+from harness.cli.results_text import print_results
 from harness.compare.limits import check_row, limit_named
 from harness.compare.result import Row
-from harness.compare.words import escaped, limit_words
-from harness.duel import Agreement, Duel, Rate, Side, agreed_contract, replay, rows_of, set_up, sides
+from harness.compare.words import limit_words
+from harness.duel import Agreement, Duel, Rate, agreed_contract, replay, rows_of, set_up, sides
 from harness.duel.files import rate_tool, source_of
 from harness.errors import InputError
 from harness.evidence.metrics import METRICS
 from harness.model.phrases import counted
 from harness.project import find_root
-from harness.report.limits import Checked, Limit
-from harness.report.output import write_page
+from harness.report.limits import Limit
 from harness.rows.session_results import Results
 from harness.session import (
     Assembly,
@@ -86,7 +85,6 @@ def duel_command(
         bool, typer.Option("--no-measure", help="check both against the contract; measure nothing")
     ] = False,
     as_json: AsJson = False,
-    markdown: Markdown = None,
 ) -> None:
     """Compare two versions of one service, measured in turns, V2 over V1: ratio, interval, verdict for each metric.
 
@@ -102,7 +100,7 @@ def duel_command(
     \b
     Examples:
         rematch duel ../shop-old ../shop-new --requests calls.curl
-        rematch duel main HEAD --as shop-rematch/shop.toml --fail-if "p99 > 1.05" --markdown comment.md
+        rematch duel main HEAD --as shop-rematch/shop.toml --fail-if "p99 > 1.05"
         rematch duel java:21 java:25 --as shop-rematch/shop.toml
     """
     limits = [_limit(text) for text in fail_if or ()]
@@ -135,8 +133,6 @@ def duel_command(
         raise typer.Exit(stop.exit_code) from None
     rows = () if results is None else rows_of(results)
     checked = [] if results is None else [check_row(limit, _row(limit, rows)) for limit in limits]
-    if markdown is not None:
-        write_page(markdown, _markdown(pair, agreed, results, checked), "--markdown")
     if as_json:
         plain = {
             "versions": [{"label": side.label, "what": side.what, "remark": side.remark} for side in pair],
@@ -251,27 +247,3 @@ def _row(limit: Limit, rows: Sequence[Row]) -> Row:
     missing = Row(metric=limit.metric, label=None, a=None, b=None, why="no trial has this metric")
     own = [row for row in rows if row.metric == limit.metric]
     return next((row for row in own if row.verdict is not None), own[0] if own else missing)
-
-
-def _markdown(
-    pair: tuple[Side, Side], agreed: Agreement, results: Results | None, checked: Sequence[Checked]
-) -> str:
-    """Return what both versions are, where their answers differ, limits, and a table of all metrics."""
-    before, after = pair
-    lines = [f"**{escaped(after.label)} against {escaped(before.label)}**", ""]
-    lines += [
-        f"- `{side.label}`: {escaped(', '.join(filter(None, (side.what, side.remark))))}" for side in pair
-    ]
-    lines.append(f"- answers: {agreed.n_cases - len(agreed.cases)} of {agreed.n_cases} cases as recorded")
-    for label, faults in agreed.differences.items():
-        lines += [f"- {escaped(label)}: {escaped(case)}: {escaped(text)}" for case, text in faults.items()]
-    lines += [f"- {escaped(limit_words(item))}" for item in checked]
-    if results is None:
-        return "\n".join([*lines, "- not measured"]) + "\n"
-    lines += ["", "| metric | " + " | ".join(HEADS) + " |", "|---|---|--:|--:|---|---|"]
-    for metric in results.metrics:
-        for cell in results.cells(metric):
-            for row in cells_of(cell, metric, conclusive=results.conclusive):
-                lines.append("| " + " | ".join(map(escaped, (heading(metric), *row))) + " |")
-    counts = f"{results.n_kept} of {results.n_made} trials in {results.n_blocks} blocks"
-    return "\n".join([*lines, "", f"- session {escaped(results.session)}: {counts}"]) + "\n"

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from harness import session
-from harness.cli.lines import complain, say, width
+from harness.cli.lines import complain, say
 from harness.cli.options import AsJson, Blocks, Experiment, Host, Launcher, Profile, Seed
 from harness.definitions import usual_launcher
 from harness.errors import InputError, RematchError
@@ -201,7 +201,7 @@ def _print_plan(assembly: Assembly, prepared: Prepared, *, as_json: bool) -> Non
 
 
 def _print_commands(commands: Mapping[str, tuple[str, ...]]) -> None:
-    """Print every command once, with all that it is for; a long one goes on after a backslash."""
+    """Print every command once, in a line of its own, with all that it is for."""
     alike: dict[tuple[str, ...], list[str]] = {}
     for key, argv in commands.items():
         alike.setdefault(argv, []).append(key)
@@ -213,18 +213,7 @@ def _print_commands(commands: Mapping[str, tuple[str, ...]]) -> None:
         say(f"{kinds[0]} {', '.join(names)}:", indent="  ", hang="    ")
         if not argv:
             print("    no command: nothing is started")
-            continue
-        if argv[0] == "#":  # it cannot be told, and why
+        elif argv[0] == "#":  # it cannot be told, and why
             say(f"# {argv[1]}", indent="    ", hang="    # ")
-            continue
-        print(" \\\n".join(_shell_lines(argv)))
-
-
-def _shell_lines(argv: tuple[str, ...]) -> list[str]:
-    """Break a command line between its words, never within a quoted one."""
-    lines = ["   "]
-    for word in map(shlex.quote, argv):
-        if lines[-1].strip() and len(lines[-1]) + 1 + len(word) > width() - 2:
-            lines.append("     ")
-        lines[-1] += f" {word}"
-    return lines
+        else:
+            print(f"    {shlex.join(argv)}")

@@ -41,9 +41,6 @@ Launcher = Annotated[
         "default: as the experiment says, else process"
     ),
 ]
-Markdown = Annotated[
-    Path | None, typer.Option(help="also write a Markdown page to this file, for a pull request")
-]
 Profile = Annotated[str, typer.Option(help="how much is measured: smoke (does it work? no verdict), quick or full")]
 ReadyWithin = Annotated[float, typer.Option(help="seconds in which a service has to give its first answer")]
 Requests = Annotated[

@@ -4,7 +4,6 @@ caller removes."""
 
 from __future__ import annotations
 
-import json
 import shutil
 import tomllib
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.adopt import Workspace
+from harness.adopt.workspace import as_toml
 from harness.duel.sides import Side
 from harness.errors import InputError
 from harness.model import LOAD_TOOLS, ClosedLoad, Implementation, OpenLoad, RuntimeSettings, Variant
@@ -100,7 +100,7 @@ def set_up(place: Workspace, sides: tuple[Side, Side], folder: Path, *, rate: Ra
         words = {**described, "name": side.label, "workload": place.name, "source": str(side.source)}
         file = folder / "services" / place.name / side.label / "service.toml"
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(_as_toml(words), "utf-8")
+        file.write_text(as_toml(words), "utf-8")
     if not (place.contract / "requests.jsonl").is_file():
         raise InputError("no contract", file=place.contract, allowed="one that rematch adopt recorded")
     shutil.copytree(place.contract, duel.contract)
@@ -121,7 +121,7 @@ def set_up(place: Workspace, sides: tuple[Side, Side], folder: Path, *, rate: Ra
         profile.pop("variants", None)
     if rate is not None and not data.get("factors") and data.get("load"):
         _add_rate(data, rate)
-    duel.experiment.write_text(_as_toml(data), "utf-8")
+    duel.experiment.write_text(as_toml(data), "utf-8")
     return duel
 
 
@@ -172,16 +172,3 @@ def _read(file: Path) -> dict[str, Any]:
         ) from None
     except tomllib.TOMLDecodeError as problem:
         raise InputError(f"broken TOML: {problem}", file=file) from None
-
-
-def _as_toml(values: dict[str, Any]) -> str:
-    """Return a document of TOML, a line for each of its keys; JSON's strings and numbers are TOML's as well."""
-    return "".join(f"{name} = {_inline(value)}\n" for name, value in values.items())
-
-
-def _inline(value: Any) -> str:
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{json.dumps(name)} = {_inline(item)}' for name, item in value.items())}}}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(_inline, value))}]"
-    return json.dumps(value, ensure_ascii=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import resource
-import signal
 import subprocess
 import tempfile
 import time
@@ -152,28 +151,16 @@ def _run(command: LoadCommand, folder: Path) -> tuple[float, float]:
     """
     for name, text in command.files.items():
         (folder / name).write_text(text, encoding="utf-8")
-    before = _children_cpu_s()
-    began = time.monotonic()
-    took_s = 0.0
+    before, began, took_s = _children_cpu_s(), time.monotonic(), 0.0
     for argv in (command.argv, *command.after):
         with (folder / command.stdout).open("ab") as out, (folder / command.stderr).open("ab") as err:
-            process = subprocess.Popen(
-                argv,
-                cwd=folder,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                env={**os.environ, **command.environment},
-                start_new_session=True,
-            )
             try:
-                process.wait(timeout=3 * command.expected_s + 20)
+                subprocess.run(
+                    argv, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=err, check=False,
+                    env={**os.environ, **command.environment}, timeout=3 * command.expected_s + 20,
+                )  # fmt: skip
             except subprocess.TimeoutExpired:
                 raise RematchError(f"{Path(argv[0]).name} did not end") from None
-            finally:
-                if process.poll() is None:
-                    os.killpg(process.pid, signal.SIGKILL)
-                    process.wait()
         took_s = took_s or time.monotonic() - began
     return _children_cpu_s() - before, took_s
 
