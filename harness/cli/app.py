@@ -125,7 +125,7 @@ def refuse_removed(words: Sequence[str]) -> None:
     for name, instead in REMOVED.items():
         command, _, part = name.partition(" ")
         if command == words[0] and (not part or part in given):
-            raise InputError("was removed", place=f"rematch {name}", allowed=instead)
+            raise InputError("was removed", place=name, allowed=instead)
 
 
 class _Commands(Mapping[str, Any]):

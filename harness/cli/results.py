@@ -152,13 +152,16 @@ def _compared(evidence: Evidence, folder: SessionFolder) -> SessionAgreement:
 
 
 def _agreement_as_plain(session: str, agreement: SessionAgreement) -> dict[str, Any]:
-    expected = expected_agreement(agreement)
+    same, second = (expected_agreement(agreement, changed=changed) for changed in (False, True))
     return {
         "session": session,
         "counts": agreement.counts(),
-        "expected": None if expected is None else expected.model_dump(mode="json"),
+        "counts_changed": agreement.counts(changed=True),
+        "expected": None if same is None else same.model_dump(mode="json"),
+        "expected_changed": None if second is None else second.model_dump(mode="json"),
         "share": agreement.share,
         "undecided_in_both": agreement.n_undecided_in_both(),
+        "undecided_in_both_changed": agreement.n_undecided_in_both(changed=True),
         "changed": list(agreement.changed),
         "pairs": [
             {

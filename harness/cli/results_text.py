@@ -206,8 +206,9 @@ def print_agreement(session: str, agreement: SessionAgreement) -> None:
     """Print on how many verdicts two sessions agree, and each verdict on which they do not."""
     print()
     say(f"Against {session}: {agreement_words(agreement)}.")
-    if agreement.changed:
-        say(f"Not counted, as they were built from other sources: {', '.join(agreement.changed)}.")
+    if agreement.n(changed=True):
+        text = agreement_words(agreement, changed=True)
+        say(f"Of programs built from other sources ({', '.join(agreement.changed)}): {text}.")
     for kind in ("contradict", "one undecided"):
         rows = [
             (
@@ -226,10 +227,10 @@ def print_agreement(session: str, agreement: SessionAgreement) -> None:
             print(table(("variant", "metric", "here", "there"), rows, indent="  "))
 
 
-def agreement_words(agreement: SessionAgreement) -> str:
+def agreement_words(agreement: SessionAgreement, *, changed: bool = False) -> str:
     """Return how many verdicts agree, contradict, and are decided by one session or none; kinds without pairs
     omitted."""
-    counts, expected = agreement.counts(), expected_agreement(agreement)
+    counts, expected = agreement.counts(changed=changed), expected_agreement(agreement, changed=changed)
     beside = ""
     if expected is not None:
         span = f"{expected.low} to {expected.high}" if expected.low < expected.high else str(expected.low)
@@ -239,7 +240,7 @@ def agreement_words(agreement: SessionAgreement) -> str:
         words.append(f"{counts['contradict'] or 'none'} contradict")
     if counts["one undecided"]:
         words.append(f"in {counts['one undecided']} at most one session decides")
-    if n_neither := agreement.n_undecided_in_both():
+    if n_neither := agreement.n_undecided_in_both(changed=changed):
         words.append(f"in {n_neither} of those that agree neither session decides")
     return ", ".join(words)
 

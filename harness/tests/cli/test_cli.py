@@ -14,7 +14,9 @@ import typer
 from typer.testing import CliRunner
 
 import harness.session
-from harness.cli import app, completion
+from harness.cli import app
+from harness.cli.app import REMOVED
+from harness.cli.options import experiment_names
 from harness.project import find_root
 from harness.tests.support.command import run_here
 from harness.tests.support.sessions import (
@@ -24,9 +26,6 @@ from harness.tests.support.sessions import (
     tiny_assembly,
     tiny_folder,
 )
-
-COMMANDS = ("check", "list", "measure", "results", "tidy", "report", "compare", "trace", "passport")
-
 
 class Cli:
     """The command line on a project of one's own, within this process: starting one takes seconds."""
@@ -51,20 +50,14 @@ def cli(monkeypatch: pytest.MonkeyPatch) -> Cli:
     return Cli(monkeypatch)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_teaches_with_examples(command: str) -> None:
-    shown = CliRunner().invoke(app, [command, "--help"])
-    assert shown.exit_code == 0
-    assert "Examples" in shown.output and f"rematch {command}" in shown.output
-
-
-def test_every_command_of_the_list_can_be_built_and_says_what_it_does() -> None:
+def test_every_command_can_be_built_and_its_help_teaches_with_examples() -> None:
     group = typer.main.get_command(app)
     commands = getattr(group, "commands")  # noqa: B009 - click types it as a Command
-    assert len(commands) > 20 and "no-such-command" not in commands
+    assert len(commands) > 15 and "no-such-command" not in commands
     for name in commands:
-        assert commands[name].name == name
         assert commands[name].get_short_help_str(100)
+        shown = CliRunner().invoke(app, [name, "--help"])
+        assert shown.exit_code == 0 and "Examples" in shown.output and f"rematch {name}" in shown.output
 
 
 def test_a_word_that_is_no_command_is_answered_with_one_like_it() -> None:
@@ -72,10 +65,13 @@ def test_a_word_that_is_no_command_is_answered_with_one_like_it() -> None:
     assert shown.exit_code == 2 and "report" in shown.output
 
 
-def test_names_are_offered_to_the_tab_key() -> None:
-    assert "strings-rounds" in completion.experiments("strings-r")
-    assert completion.metrics("thr") == ["throughput"]
-    assert completion.profiles("q") == ["quick"]
+@pytest.mark.parametrize("name", REMOVED)
+def test_what_was_removed_is_a_line_with_what_to_use_instead(name: str, tmp_path: Path, cli: Cli) -> None:
+    assert f"{name}: was removed; allowed: {REMOVED[name]}" in cli.refused(tmp_path, *name.split())
+
+
+def test_names_of_experiments_are_offered_to_the_tab_key() -> None:
+    assert "strings-rounds" in experiment_names("strings-r")
 
 
 @pytest.mark.parametrize(
@@ -151,9 +147,11 @@ def test_damaged_data_is_one_line(tmp_path: Path, cli: Cli) -> None:
 
 def test_a_dry_run_prints_plan_commands_and_time_and_starts_nothing(tmp_path: Path, cli: Cli) -> None:
     root = make_session_project(tmp_path)
-    code, out, err = cli(root, "measure", "tiny", "--profile", "smoke", "--dry-run", "--json")
-    assert code == 0, err
-    plan = json.loads(out)
+    code, out, _ = cli(root, "measure", "tiny", "--profile", "smoke", "--dry-run")
+    assert code == 0 and "3 trials in 1 block," in out
+    assert "3 trials" in out.rstrip().splitlines()[-2]  # the estimate is the last paragraph
+    plan = planned(root, cli)
+    assert not (root / "data").exists()
     assert [trial["trial_id"] for trial in plan["trials"]] == [
         trial.trial_id for trial in measure_tiny(root).header.plan.trials
     ]
@@ -161,19 +159,11 @@ def test_a_dry_run_prints_plan_commands_and_time_and_starts_nothing(tmp_path: Pa
     assert any("fake_client.py" in word for word in plan["commands"]["load locust few hello"])
 
 
-def test_a_dry_run_leaves_no_data(tmp_path: Path, cli: Cli) -> None:
-    root = make_session_project(tmp_path)
-    code, out, _ = cli(root, "measure", "tiny", "--profile", "smoke", "--dry-run")
-    assert code == 0 and "3 trials in 1 block," in out
-    assert "3 trials" in out.rstrip().splitlines()[-2]  # the estimate is the last paragraph
-    assert not (root / "data").exists()
-
-
 def planned(root: Path, cli: Cli, *words: str) -> dict[str, Any]:
     code, out, err = cli(root, "measure", "tiny", "--profile", "smoke", "--dry-run", "--json", *words)
     assert code == 0, err
-    found: dict[str, Any] = json.loads(out)
-    return found
+    plan: dict[str, Any] = json.loads(out)
+    return plan
 
 
 def test_more_blocks_begin_with_the_trials_of_fewer(tmp_path: Path, cli: Cli) -> None:
@@ -323,29 +313,6 @@ def test_check_tells_programs_what_is_here() -> None:
     for tool in found["tools"]:
         assert tool["how_to_get"] is not None or tool["state"] == "ok"
     assert (found["sampling"]["ticks_by"] == "native") == (found["sampling"]["reason"] is None)
-
-
-@pytest.mark.parametrize(("purpose", "word"), [("reading", "notebooks"), ("workshop", "make workshop-check")])
-def test_who_only_reads_is_told_of_no_tool_that_measures(purpose: str, word: str) -> None:
-    environment = {"REMATCH_ROOT": str(find_root(REPOSITORY))}
-    shown = CliRunner().invoke(app, ["check", "--for", purpose], env=environment)
-    assert shown.exit_code == 0
-    assert shown.output.startswith("Ready") and word in shown.output
-    assert "jmeter" not in shown.output.lower()
-
-
-def test_who_only_reads_is_told_of_missing_packages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.cli.check.find_spec", {"jupyterlab": None}.get)
-    shown = CliRunner().invoke(app, ["check", "--for", "workshop"])
-    assert shown.exit_code == 1
-    assert "Ready" not in shown.output and "jupyterlab" in shown.output
-
-
-@pytest.mark.parametrize("more", [["--json"], ["--host", "bighost"]])
-def test_a_check_for_reading_is_of_this_machine_and_in_words(
-    tmp_path: Path, cli: Cli, more: list[str]
-) -> None:
-    assert "no --host, no --json" in cli.refused(tmp_path, "check", "--for", "reading", *more)
 
 
 class read_only:  # noqa: N801 - reads as a word in a with statement

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from harness.cli.list_text import row_of
-from harness.definitions import experiment_files
+from harness.cli.list import row_of
+from harness.definitions import experiment_files, load_study
 from harness.model import LOAD_TOOLS
 from harness.session import Assembly, assemble, prepare, session_s
 from harness.session.dry_run import commands_of
@@ -80,12 +80,6 @@ def test_a_dry_run_renders_each_load_and_finds_each_start_command_once(assembly:
     assert counted["process.py", "command"] == len(variants)
 
 
-def test_a_template_is_compiled_once_in_a_process(assembly: Assembly) -> None:
-    prepared = prepare(assembly, "bank-connections", profile="full", host="local", seed=1)
-    commands_of(assembly, prepared)
-    assert calls(lambda: commands_of(assembly, prepared))["environment.py", "from_string"] == 0
-
-
 def test_listing_reads_each_experiment_once_and_renders_no_load_twice(assembly: Assembly) -> None:
     names = list(experiment_files(REPOSITORY))
     rows: list[dict[str, Any]] = []
@@ -100,8 +94,6 @@ def test_listing_reads_each_experiment_once_and_renders_no_load_twice(assembly: 
 
 
 def _loads(name: str) -> int:
-    from harness.definitions import load_study
-
     profiles = load_study(REPOSITORY, name).experiment.profiles.values()
     return sum(len(profile.loads) + len(profile.scaled_loads) for profile in profiles)
 
@@ -110,18 +102,9 @@ def test_the_help_imports_none_of_the_heavy_libraries() -> None:
     assert imported(["--help"], HEAVY) == []
 
 
-@pytest.mark.parametrize("command", ["measure", "results", "report"])
-def test_the_help_of_a_command_imports_no_more_than_typer_does_itself(command: str) -> None:
-    others = tuple(name for name in HEAVY if name != "pydantic")  # typer reads arguments with it
-    assert imported([command, "--help"], others) == []
-
-
-@pytest.mark.parametrize("command", ["report", "duel"])
-def test_only_the_module_of_the_command_is_imported(command: str) -> None:
-    modules = tuple(
-        f"harness.cli.{name}" for name in ("adopt", "check", "duel", "measure", "report", "verify")
-    )
-    assert imported([command, "--help"], modules) == [f"harness.cli.{command}"]
+def test_only_the_module_of_the_command_is_imported() -> None:
+    modules = tuple(f"harness.cli.{name}" for name in ("adopt", "check", "duel", "measure", "report", "verify"))
+    assert imported(["report", "--help"], modules) == ["harness.cli.report"]
 
 
 def test_a_report_imports_what_it_computes_with_no_sooner_than_there_is_a_file(tmp_path: Path) -> None:
@@ -141,10 +124,6 @@ def test_a_report_for_programs_on_a_small_file_needs_no_arrow_and_no_rich() -> N
 )
 def test_a_look_at_experiments_imports_no_driver_no_reader_and_no_remote_host(words: list[str]) -> None:
     assert imported(words, (*LATER, "pyarrow", "scipy", "docker", "harness.hosts.ssh.host")) == []
-
-
-def test_a_list_fills_in_no_template() -> None:
-    assert imported(["list"], ("jinja2",)) == []
 
 
 def imported(words: list[str], libraries: tuple[str, ...], *, code: int = 0) -> list[str]:
