@@ -169,16 +169,6 @@ def test_a_bundled_session_that_the_services_did_not_bound_names_no_winner(text_
     assert "not about the services: bound by" in in_one_line(text_of_bundled)
 
 
-def test_every_compared_variant_has_an_interval_around_its_ratio(text_of_bundled: str) -> None:
-    rows = re.findall(
-        r"^  (?:go|java)-[a-z]+ .* {2}([\d.]+)  (\S+) to (\S+)  ", text_of_bundled, re.MULTILINE
-    )
-    compared = [line for line in text_of_bundled.splitlines() if re.match(r"  (go-kit|java-)", line)]
-    assert len(rows) == len(compared) > 0
-    for ratio, low, high in rows:
-        assert float(low) <= float(ratio) <= float(high)
-
-
 def test_the_table_and_the_json_of_a_session_agree(bundled: Path) -> None:
     code, out, _ = rematch(bundled, "results", "gc-peaks", "--json")
     found = json.loads(out)
@@ -241,12 +231,6 @@ def test_two_sessions_are_set_side_by_side_and_a_session_is_not_compared_with_it
     assert "agrees with itself" in refused(root, *words[:-1], "quick-local-8")
 
 
-def test_one_metric_is_shown_where_one_is_asked_for(bundled: Path) -> None:
-    code, out, _ = rematch(bundled, "results", "strings-rounds", "--metric", "p99", "--json")
-    assert code == 0
-    assert [one["metric"] for one in json.loads(out)["metrics"]] == ["p99"]
-
-
 def test_no_line_is_wider_than_80_columns(measured: Path, failed: Path, text_of_bundled: str) -> None:
     texts = [text_of_bundled, *(rematch(root, "results", "tiny")[1] for root in (measured, failed))]
     for text in texts:
@@ -302,5 +286,5 @@ def test_a_session_without_a_finished_trial_is_one_line(measured: Path, tmp_path
 
 def test_fewer_than_five_blocks_have_no_verdict(bundled: Path) -> None:
     code, out, _ = rematch(bundled, "results", "strings-pair", "--metric", "cpu")
-    assert code == 0
+    assert code == 0 and out.count("is better") == 1
     assert "none (2 blocks)" in out and "not shown to differ" not in out
