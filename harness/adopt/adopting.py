@@ -19,10 +19,9 @@ from harness.adopt.workspace import Workspace
 from harness.agent.http_exchange import Answer
 from harness.errors import InputError
 from harness.model import LOAD_TOOLS, RuntimeSettings, Variant
+from harness.model.load_tools import ALWAYS_HERE
 from harness.session import Assembly
 
-#: The lean ones first; of the others those that start quickest.
-QUICK_START = ("program", "python", "java")
 JVM = "java"
 
 
@@ -204,17 +203,19 @@ def _found_out(order: Order, running: Running) -> tuple[Listed, str]:
 
 
 def _generators(assembly: Assembly) -> tuple[str, str | None]:
-    """The leanest load tool with a closed loop that is here, and the leanest that saturates a service; one that is a
-    module of this Python always is."""
+    """The leanest load tool with a closed loop that is here, and the same where it saturates a service."""
     usable = {tool.name for tool in assembly.tools if tool.usable}
     closed = [
         tool
         for tool in LOAD_TOOLS
-        if (tool.name in usable or tool.runs_as == "python")
+        if tool.name in usable
+        and tool.runs_as == "program"
         and not tool.never_sleeps  # a CPU of its own is not everywhere
         and (tool.only_loop is None or tool.only_loop[0] == "closed")
     ]
-    leanest = min(closed, key=lambda tool: (not tool.saturates, QUICK_START.index(tool.runs_as)))
+    if not closed:
+        return ALWAYS_HERE, None
+    leanest = min(closed, key=lambda tool: not tool.saturates)
     return leanest.name, leanest.name if leanest.saturates else None
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands, put together. Each is in a module of its own, imported and built when the command is asked for, so that
-``--help`` and completion answer at once.
+``--help`` answers at once.
 What a machine has no more of (descriptors, processes, memory, disk, ports) becomes one line, wherever it was noticed.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -128,28 +128,21 @@ def refuse_removed(words: Sequence[str]) -> None:
             raise InputError("was removed", place=name, allowed=instead)
 
 
-class _Commands(Mapping[str, Any]):
-    """Commands by their names, each built when it is first looked up."""
-
-    def __init__(self, entries: Sequence[Entry]) -> None:
-        self._entries = {entry.name: entry for entry in entries}
-
-    def __getitem__(self, name: str) -> Any:
-        return _build(self._entries[name])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-
 class _Group(TyperGroup):
+    """The commands by their names; only the one that is asked for is built."""
+
     def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings | {"commands": _Commands(_COMMANDS)})
+        super().__init__(**settings | {"commands": dict.fromkeys(entry.name for entry in _COMMANDS)})
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(self.commands)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return next((_build(entry) for entry in _COMMANDS if entry.name == cmd_name), None)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(entry.name, entry.short_help) for entry in _COMMANDS])
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args:

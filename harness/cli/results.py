@@ -25,7 +25,8 @@ from harness.rows.schema import records
 from harness.rows.session_results import Line, Results, results_of, session_agreement
 from harness.store import SessionFolder, Store
 
-#: Columns of a ratio's row that stand in the JSON as they are.
+#: Of a comparison of two sessions, and columns of a ratio's row that stand in the JSON as they are.
+_SIDE = {"variant", "metric", "levels", "verdict", "ratio"}
 _COMPARED = ("bound_by", "age", "reference_age", "margin", "n_blocks", "warnings")
 
 
@@ -163,18 +164,10 @@ def _agreement_as_plain(session: str, agreement: SessionAgreement) -> dict[str, 
         "undecided_in_both": agreement.n_undecided_in_both(),
         "undecided_in_both_changed": agreement.n_undecided_in_both(changed=True),
         "changed": list(agreement.changed),
-        "pairs": [
-            {
-                **fields_of(pair.first, "variant", "metric", "levels"),
-                **fields_of(pair, "kind", "changed"),
-                **{
-                    name: {"verdict": side.verdict.value, "ratio": side.ratio.value}
-                    | fields_of(side.ratio, "low", "high")
-                    for name, side in (("first", pair.first), ("second", pair.second))
-                },
-            }
-            for pair in agreement.pairs
-        ],
+        **agreement.model_dump(
+            mode="json",
+            include={"pairs": {"__all__": {"kind": True, "changed": True, "first": _SIDE, "second": _SIDE}}},
+        ),
     }
 
 

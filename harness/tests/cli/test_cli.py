@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 import harness.session
@@ -51,11 +51,9 @@ def cli(monkeypatch: pytest.MonkeyPatch) -> Cli:
 
 
 def test_every_command_can_be_built_and_its_help_teaches_with_examples() -> None:
-    group = typer.main.get_command(app)
-    commands = getattr(group, "commands")  # noqa: B009 - click types it as a Command
-    assert len(commands) > 15 and "no-such-command" not in commands
-    for name in commands:
-        assert commands[name].get_short_help_str(100)
+    names = re.findall(r"^  ([a-z]+) ", CliRunner().invoke(app, ["--help"]).output.split("Commands:")[1], re.MULTILINE)
+    assert {"check", "measure", "report", "trace"} < {*names}
+    for name in names:
         shown = CliRunner().invoke(app, [name, "--help"])
         assert shown.exit_code == 0 and "Examples" in shown.output and f"rematch {name}" in shown.output
 
