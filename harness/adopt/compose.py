@@ -65,14 +65,14 @@ def read(folder: Path) -> Composed | None:
     own = {} if service is None else services[service]
     build = own.get("build")
     context = build.get("context", ".") if isinstance(build, dict) else build
-    others = {name: image for name, image in images.items() if name != database}
-    environment, remarks = _variables(own, database, services.get(database or "", {}), others)
+    further = {name: image for name, image in images.items() if name != database}
+    environment, remarks = _variables(own, database, services.get(database or "", {}), further)
     if database is not None:
         names = " ".join(sorted(_DATABASE_VARIABLES))
         remarks.append(f"service {database!r} is replaced by a fresh PostgreSQL for each trial, in {names}")
     remarks += [
         f"unavailable: service {name!r} ({image or 'built here'}) needs a container, and none is started"
-        for name, image in others.items()
+        for name, image in further.items()
     ]
     return Composed(
         file=file,
@@ -86,7 +86,7 @@ def read(folder: Path) -> Composed | None:
 
 
 def _variables(
-    own: dict[str, Any], database: str | None, of_database: dict[str, Any], others: Collection[str]
+    own: dict[str, Any], database: str | None, of_database: dict[str, Any], further: Collection[str]
 ) -> tuple[list[str], list[str]]:
     """Variables of the service, and remarks on those that are left out."""
     ports = (*(own.get("ports") or ()), *(own.get("expose") or ()))
@@ -108,7 +108,7 @@ def _variables(
             given.append(f"{name}={_of_trial(value, database)}")
         elif database is not None and part is not None and value in values:
             given.append(f"{name}={part}")
-        elif "$" in value or any(_leads_to(service, value) for service in others):
+        elif "$" in value or any(_leads_to(service, value) for service in further):
             remarks.append(f"{name}={value} is not set: it is of another service, or of the shell")
         else:
             given.append(f"{name}={value}")

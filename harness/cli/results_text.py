@@ -246,8 +246,7 @@ def agreement_words(agreement: SessionAgreement, *, changed: bool = False) -> st
 
 
 def print_rows(rows: pd.DataFrame) -> None:
-    """Print the rows of a question, a table for each result: variant and levels, number with its interval, and of ratios
-    what they say."""
+    """Print the rows of a question, a table for each result."""
     for place, (result, group) in enumerate(rows.groupby(["name", "kind"], sort=False)):
         print(*[""] * bool(place), ", ".join(map(str, result)), sep="\n")
         compared = bool(group["verdict"].notna().any())

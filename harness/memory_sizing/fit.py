@@ -6,19 +6,18 @@ its heap is a multiple of the least one (``heap_max = "2x"``), of a Go variant t
 much as a Java one (``gomemlimit = "rss of NAME"``), both with ``gogc = "off"``.
 
 The least heap is searched for each program with each collector on its own, because collectors need different room for
-the same work. To live in a heap is to bear the load of the session, short, in a trial like any other of which nothing is
-kept; a Go program must also keep to its limit.
+the same work. To live in a heap is to bear the load of the session, short, in a trial of which nothing is kept; a Go
+program must also keep to its limit.
 """
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from harness.errors import MemoryFitFailed
-from harness.memory_sizing.probe import MIB, Attempts, FitSpec, alike, asked_of
+from harness.memory_sizing.probe import MIB, Attempts, FitSpec, alike, asked_of, heap_mib
 from harness.model import BuildRecord, HeapProbe, HeldMemory, LeastHeap, LimitProbe, MatchedLimit, MemoryFit
 from harness.runner import TrialContext
 
@@ -37,9 +36,7 @@ def fit_memory(spec: FitSpec, context: TrialContext) -> MemoryFit:
     attempts = Attempts(order=spec, parts=context, builds=builds)
     least = tuple(_least(names, attempts) for names in alike(experiment, tuple(asked)))
     resolved = {
-        name: attempts.bounded_by(name, heap_mib(experiment.variants[name].runtime.memory_multiple or 1.0, item.least_mib))
-        for item in least
-        for name in item.variants
+        name: attempts.multiple_of(name, item.least_mib) for item in least for name in item.variants
     }
     held = {
         partner: attempts.held(partner, resolved.get(partner, {}))
@@ -54,11 +51,6 @@ def fit_memory(spec: FitSpec, context: TrialContext) -> MemoryFit:
         sources={name: build.source_sha256 for name, build in builds.items()}, measured_epoch_s=time.time(),
         took_s=time.monotonic() - began_s,
     )  # fmt: skip
-
-
-def heap_mib(multiple: float, least_mib: int) -> int:
-    """Return a multiple of the least heap in whole mebibytes, the nearest."""
-    return max(least_mib, math.floor(multiple * least_mib + 0.5))
 
 
 def _built(names: Iterable[str], spec: FitSpec) -> dict[str, BuildRecord]:

@@ -4,6 +4,7 @@ the variants of an experiment whose memory is asked for."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -32,8 +33,8 @@ from harness.runner.trial import bounded, rehearse, unplanned
 from harness.workloads import Case
 
 MIB = 2**20
-#: Seconds that the load lasts beyond the time in which loads settle; and what a program without room may take at most to
-#: start, and to end its load beyond that.
+#: Seconds that the load lasts beyond the time in which loads settle; and the most that a program without room may take
+#: to start, and to end its load.
 TRIED_S, READY_S, EXTRA_S = 3.0, 10.0, 10.0
 #: What another program on the machine may bring about as well as too small a heap.
 _TOO_SLOW = (Outcome.OVERLOADED, Outcome.TIMED_OUT)
@@ -96,6 +97,11 @@ class Attempts:
         """Return the runtime setting that gives a variant so much memory."""
         return {"gomemlimit": f"{mib}MiB"} if self._has_limit(name) else {"heap_max": f"{mib}m"}
 
+    def multiple_of(self, name: str, least_mib: int) -> dict[str, str]:
+        """Return the runtime setting that gives a variant its multiple of the least heap or limit."""
+        multiple = self.order.experiment.variants[name].runtime.memory_multiple or 1.0
+        return self.bounded_by(name, heap_mib(multiple, least_mib))
+
     def _has_limit(self, name: str) -> bool:
         return self.order.experiment.variants[name].runtime.limit_multiple is not None
 
@@ -129,15 +135,14 @@ class Attempts:
         configuration = order.configuration.model_copy(
             update={"variant_name": name, "variant": variant, "load": order.tried, "warm_up": None}
         )
-        limits = replace(
-            order.limits, ready_s=min(order.limits.ready_s, READY_S), load_extra_s=min(order.limits.load_extra_s, EXTRA_S)
-        )
+        ready_s, extra_s = min(order.limits.ready_s, READY_S), min(order.limits.load_extra_s, EXTRA_S)
         self.n_trials += 1
         spec = TrialSpec(
             planned=unplanned("memory", configuration), experiment=order.experiment.name, session_id="memory",
             implementation=order.implementations[variant.implementation], build=self.builds[variant.build_name],
             generator=order.generator, requests=order.requests, cases=order.cases, folder=order.folder,
-            contract=order.contract, seed=order.seed + self.n_trials, limits=limits,
+            contract=order.contract, seed=order.seed + self.n_trials,
+            limits=replace(order.limits, ready_s=ready_s, load_extra_s=extra_s),
         )  # fmt: skip
         metrics: list[str] = []
 
@@ -145,6 +150,11 @@ class Attempts:
             metrics.extend(file.read_text("utf-8") for file in folder.glob("boundary-after-load.prom"))
 
         return rehearse(spec, self.parts, look=look), next(iter(metrics), None)
+
+
+def heap_mib(multiple: float, least_mib: int) -> int:
+    """Return a multiple of the least heap in whole mebibytes, the nearest."""
+    return max(least_mib, math.floor(multiple * least_mib + 0.5))
 
 
 def fault(record: TrialRecord) -> str | None:
@@ -206,6 +216,6 @@ def alike(experiment: Experiment, names: tuple[str, ...]) -> list[tuple[str, ...
 def fit_s(experiment: Experiment, names: tuple[str, ...], trial_s: float) -> float:
     """Return about how long it takes, in seconds. ``trial_s``: one trial under the load."""
     asked = tuple(asked_of(experiment, names))
-    matched = [other for name in asked if (other := experiment.variants[name].runtime.memory_of) is not None]
+    matched = [each for name in asked if (each := experiment.variants[name].runtime.memory_of) is not None]
     n_trials = len(alike(experiment, asked)) * TRIALS_EACH + len(set(matched)) + 2 * len(matched)
     return n_trials * trial_s

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``rematch check --machine``: what this machine can tell, kept, and held against earlier passports of the same machine."""
+"""``rematch check --machine``: what this machine can tell, kept, and compared with its earlier passports."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What makes a machine less fit is remarked; what it has no more of ends a command in one line, and a fault of ours keeps
-its traceback."""
+"""What makes a machine less fit is remarked; what it has no more of ends a command in one line."""
 
 from __future__ import annotations
 

@@ -61,7 +61,8 @@ def service(tmp_path: Path) -> Path:
 
 def state(service: Path) -> tuple[str, ...]:
     """What a duel must leave alone."""
-    return tuple(git(service, *words) for words in (("worktree", "list"), ("status", "--porcelain"), ("ls-files", "-s")))
+    asked = (("worktree", "list"), ("status", "--porcelain"), ("ls-files", "-s"))
+    return tuple(git(service, *words) for words in asked)
 
 
 def test_two_refs_are_two_trees_that_are_gone_afterwards(service: Path) -> None:

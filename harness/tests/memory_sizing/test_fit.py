@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory measured before the first trial: by real processes under the load's own generator, once, kept, and used by every
-trial that asks for it."""
+"""Memory measured before the first trial: by real processes under the load's own generator, once, kept, and used."""
 
 from __future__ import annotations
 
