@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from harness.errors import MemoryFitFailed
-from harness.memory_sizing.probe import MIB, Attempts, FitSpec, alike, asked_of, heap_mib
+from harness.memory_sizing.probe import MIB, Attempts, FitSpec, alike, asked_of
 from harness.model import BuildRecord, HeapProbe, HeldMemory, LeastHeap, LimitProbe, MatchedLimit, MemoryFit
 from harness.runner import TrialContext
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import MemoryFitFailed
-from harness.memory_sizing.fit import MOST_MIB, SearchEnd, agree, corrected, heap_mib, least_heap, step_mib
+from harness.memory_sizing.fit import MOST_MIB, SearchEnd, agree, corrected, least_heap, step_mib
+from harness.memory_sizing.probe import heap_mib
 from harness.model import HeapProbe, LimitProbe
 
 MIB = 2**20
