@@ -1,77 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much work a command does: counted in calls and imports, never in seconds."""
+"""How much work a command does before it begins: counted in imports, never in seconds."""
 
 from __future__ import annotations
 
-import cProfile
 import os
-import pstats
 import subprocess
 import sys
-from collections import Counter
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from harness.cli.list import row_of
-from harness.definitions import experiment_files, load_study
-from harness.model import LOAD_TOOLS
-from harness.session import Assembly, assemble, prepare, session_s
 from harness.tests.support.sessions import REPOSITORY
 
 HEAVY = ("pandas", "numpy", "scipy", "matplotlib", "pyarrow", "pydantic", "rich", "paramiko", "docker", "jinja2")
 #: What neither a list nor a report of a small file needs.
 LATER = ("pandas", "paramiko", "cryptography", "psycopg", "matplotlib")
-
-
-@pytest.fixture(scope="module")
-def assembly() -> Assembly:
-    return assemble(REPOSITORY)
-
-
-def calls(work: Callable[[], object]) -> Counter[tuple[str, str]]:
-    """Do the work, and return (file, function) -> how often it was called."""
-    profile = cProfile.Profile()
-    profile.runcall(work)
-    found: Counter[tuple[str, str]] = Counter()
-    stats: Any = pstats.Stats(profile)
-    for (file, _, function), (_, n, *_rest) in stats.stats.items():
-        found[os.path.basename(file), function] += n
-    return found
-
-
-def of_generators(counted: Counter[tuple[str, str]], function: str) -> int:
-    return sum(counted[f"{tool.name}.py", function] for tool in LOAD_TOOLS)
-
-
-def test_the_time_of_a_session_is_told_without_rendering_any_load(assembly: Assembly) -> None:
-    prepared = prepare(assembly, "bank-connections", profile="full", host="local", seed=1)
-    assert len(prepared.plan.trials) > 100
-    counted = calls(lambda: session_s(assembly, prepared))
-    assert of_generators(counted, "expected_s") > 0
-    assert of_generators(counted, "command") == 0
-    assert counted["environment.py", "render"] == 0
-
-
-def test_listing_reads_each_experiment_once_and_renders_no_load_twice(assembly: Assembly) -> None:
-    names = list(experiment_files(REPOSITORY))
-    rows: list[dict[str, Any]] = []
-    counted = calls(lambda: rows.extend(row_of(assembly, name, strict=True) for name in names))
-    assert counted["studies.py", "load_study"] == len(names)
-    assert counted["availability.py", "variant_reasons"] == len(names)
-    n_trials = sum(
-        profile["trials"] for row in rows for profile in row["profiles"].values() if "trials" in profile
-    )
-    n_loads = sum(_loads(name) for name in names)
-    assert of_generators(counted, "command") <= n_loads < n_trials / 10
-
-
-def _loads(name: str) -> int:
-    profiles = load_study(REPOSITORY, name).experiment.profiles.values()
-    return sum(len(profile.loads) + len(profile.scaled_loads) for profile in profiles)
 
 
 def test_the_help_imports_none_of_the_heavy_libraries() -> None:
