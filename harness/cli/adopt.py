@@ -15,7 +15,7 @@ from harness.adopt import Adopted, Order, adopt, workspace_of
 from harness.adopt.capacity import Capacity, capacity_of
 from harness.cli.check_here import busy_warning
 from harness.cli.lines import complain, say
-from harness.cli.options import AsJson, Profile, ReadyWithin, Requests
+from harness.cli.options import AsJson, Profile, ReadyWithin, Requests, fields_of
 from harness.cli.results import opened
 from harness.cli.results_text import print_conclusion
 from harness.errors import InputError
@@ -173,27 +173,19 @@ def _as_plain(
         "experiment": str(place.experiment),
         "service_toml": str(place.service_toml),
         "contract": str(place.contract),
-        "guess": None if guess is None else {
-            "language": guess.language, "framework": guess.framework, "build": list(guess.build),
-            "start": list(guess.start), "why": guess.why, "remarks": list(guess.remarks),
-        },
+        "guess": guess and fields_of(guess, "language", "framework", "build", "start", "why", "remarks"),
         "requests_from": seen.source,
         "requests": [
-            {
-                "name": item.asked.name, "method": item.asked.method, "path": item.asked.path, "status": item.status,
-                "compared": item.compared, "volatile": list(item.volatile), "in_load": item.repeatable,
-                "note": item.note,
-            }
+            fields_of(item.asked, "name", "method", "path")
+            | fields_of(item, "status", "compared", "volatile", "note")
+            | {"in_load": item.repeatable}
             for item in seen.recording.recorded
         ],
-        "left_out": list(seen.left_out),
-        "processes": list(seen.processes),
+        **fields_of(seen, "left_out", "processes"),
         "session": session,
-        "capacity": None if capacity is None else {
-            "value": capacity.rate.value, "low": capacity.rate.low, "high": capacity.rate.high,
-            "noise": capacity.noise, "bound_by": capacity.bound_by, "requests": capacity.n_requests,
-            "errors": capacity.n_errors, "age": None if capacity.age is None else capacity.age.age,
-            "headline": capacity.headline,
-        },
+        "capacity": capacity
+        and fields_of(capacity.rate, "value", "low", "high")
+        | fields_of(capacity, "noise", "bound_by", "headline")
+        | {"requests": capacity.n_requests, "errors": capacity.n_errors, "age": capacity.age and capacity.age.age},
         "lines": lines,
-    }  # fmt: skip
+    }

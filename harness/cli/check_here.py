@@ -12,6 +12,7 @@ from typing import Any
 from harness.agent.machine_counters import MachineReading
 from harness.agent.platforms import usable_cpus
 from harness.cli.lines import say
+from harness.cli.options import fields_of
 from harness.hosts.local import LocalHost
 from harness.launchers.docker_engine import engine_here
 from harness.model.started import SLOWED_SHARE, slowed_share
@@ -161,14 +162,8 @@ def _look() -> dict[str, Any]:
         "quiet": quiet,
         "jdks": jdks_as_plain(find_jdks(around)),
         "tools": [
-            {
-                "name": tool.name,
-                "state": tool.state,
-                "version": tool.version,
-                "why": tool.why,
-                "required": tool.required,
-                "how_to_get": None if tool.usable else tool.how_to_get,
-            }
+            fields_of(tool, "name", "state", "version", "why", "required")
+            | {"how_to_get": None if tool.usable else tool.how_to_get}
             for tool in tools
         ],
         "fit_for": {

@@ -15,7 +15,7 @@ import typer
 from harness.adopt import Order, Workspace, adopt, workspace_of
 from harness.cli.check_here import busy_warning
 from harness.cli.lines import complain, say
-from harness.cli.options import AsJson, Blocks, Profile, ReadyWithin, Requests, end_with, limits_as_plain
+from harness.cli.options import AsJson, Blocks, Profile, ReadyWithin, Requests, end_with, fields_of, limits_as_plain
 from harness.cli.results import as_plain, read_results
 from harness.cli.results_text import print_results
 from harness.compare.limits import check_row, limit_named
@@ -135,7 +135,7 @@ def duel_command(
     checked = [] if results is None else [check_row(limit, _row(limit, rows)) for limit in limits]
     if as_json:
         plain = {
-            "versions": [{"label": side.label, "what": side.what, "remark": side.remark} for side in pair],
+            "versions": [fields_of(side, "label", "what", "remark") for side in pair],
             "cases": agreed.n_cases,
             "differences": agreed.differences,
             "results": None if results is None else as_plain(results),
