@@ -105,11 +105,11 @@ def duel_command(
     """
     limits = [_limit(text) for text in fail_if or ()]
     per_s, allowed = _rate(rate), set(allow or ())
-    root, tell = find_root(), (lambda _text: None) if as_json else _tell
+    tell: Say = (lambda _text: None) if as_json else _tell
     results: Results | None = None
     try:
         with contextlib.ExitStack() as cleanup:
-            assembly = cleanup.enter_context(contextlib.closing(assemble(root)))
+            assembly = cleanup.enter_context(contextlib.closing(assemble(find_root())))
             cleanup.enter_context(interruptible())
             place = _adopted(first, adopted, requests, ready_within, assembly, tell)
             pair = cleanup.enter_context(sides(first, second, source_of(place)))

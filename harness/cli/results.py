@@ -27,6 +27,7 @@ from harness.store import SessionFolder, Store
 
 #: Of a comparison of two sessions, and columns of a ratio's row that stand in the JSON as they are.
 _SIDE = {"variant", "metric", "levels", "verdict", "ratio"}
+_PAIRS: Any = {"pairs": {"__all__": {"kind": True, "changed": True, "first": _SIDE, "second": _SIDE}}}
 _COMPARED = ("bound_by", "age", "reference_age", "margin", "n_blocks", "warnings")
 
 
@@ -164,10 +165,7 @@ def _agreement_as_plain(session: str, agreement: SessionAgreement) -> dict[str, 
         "undecided_in_both": agreement.n_undecided_in_both(),
         "undecided_in_both_changed": agreement.n_undecided_in_both(changed=True),
         "changed": list(agreement.changed),
-        **agreement.model_dump(
-            mode="json",
-            include={"pairs": {"__all__": {"kind": True, "changed": True, "first": _SIDE, "second": _SIDE}}},
-        ),
+        **agreement.model_dump(mode="json", include=_PAIRS),
     }
 
 

@@ -73,8 +73,7 @@ def trace(
 
 
 def _value(values: dict[str, Any], asked: str) -> tuple[str, dict[str, Any]]:
-    """Return the key and the entry that are asked for: by key, or by what only one number is printed as, with or without
-    its unit and interval."""
+    """Return the key and the entry that are asked for: by key, or by what only one number is printed as."""
     keys = [asked] if asked in values else []
     for key, value in values.items() if not keys else ():
         printed = (f"{value.get(name) or ''} " for name in ("text", "interval_text"))

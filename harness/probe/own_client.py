@@ -77,11 +77,10 @@ def _send(endpoint: Endpoint, request: bytes, next_due: Callable[[], float | Non
         while (due_s := next_due()) is not None:
             try:
                 answer = connection.exchange(request)
-                sent.lasted_s = answer.received_monotonic_s
+                is_good, sent.lasted_s = 200 <= answer.status < 300, answer.received_monotonic_s
             except (ExchangeError, OSError):
-                answer = None
-                sent.lasted_s = time.monotonic()
-            if answer is not None and 200 <= answer.status < 300:
-                sent.latency_s.append(answer.received_monotonic_s - due_s)
+                is_good, sent.lasted_s = False, time.monotonic()
+            if is_good:
+                sent.latency_s.append(sent.lasted_s - due_s)
             else:
                 sent.n_failed += 1
