@@ -228,75 +228,66 @@ def test_list_names_what_cannot_run_and_why(tmp_path: Path, cli: Cli) -> None:
     assert row["profiles"]["smoke"]["trials"] == 2
 
 
-def traced_project(root: Path) -> tuple[Path, str, list[str]]:
-    """Lay out a measured project with one published number; return it, the number's key and its trials."""
-    folder = measure_tiny(make_session_project(root))
-    key = "tiny.throughput.ratio.other"
-    inputs = [f"{folder.key}/{trial.trial_id}" for trial in folder.header.plan.trials]
-    values = root / "paper" / "generated" / "31-tiny.json"
-    values.parent.mkdir(parents=True)
-    number = {"value": 1.25, "low": 1.0, "high": 1.5, "unit": "ratio", "text": "1.25", "method": "log-t"}
-    entry = {**number, "estimand": "ratio", "n_trials": 3, "inputs": inputs}
-    values.write_text(json.dumps({"values": {key: entry}}))
-    return root, key, inputs
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """A measured project with published numbers on two pages of its paper, and the trials of one of them."""
+    folder = measure_tiny(make_session_project(tmp_path_factory.mktemp("traced")))
+    root = folder.folder.parents[3]
+    trials = [f"{folder.key}/{trial.trial_id}" for trial in folder.header.plan.trials]
+    number = {"value": 13.4, "text": "13.4 ms", "interval_text": "13.4 ms (13.1 to 13.7)", "inputs": []}
+    ratio = {"value": 1.25, "low": 1.0, "high": 1.5, "unit": "ratio", "text": "1.25", "method": "log-t"}
+    values = {
+        KEY: {**ratio, "estimand": "ratio", "n_trials": 3, "inputs": trials},
+        "a.first": number, "b.again": number, "c.other": number | {"text": "3.4 ms", "interval_text": None},
+    }  # fmt: skip
+    (root / "paper" / "generated").mkdir(parents=True)
+    (root / PUBLISHED).write_text(json.dumps({"values": values}))
+    return root, trials
 
 
-def test_trace_leads_from_a_number_to_the_records_it_came_from(tmp_path: Path, cli: Cli) -> None:
-    root, key, _ = traced_project(tmp_path)
-    code, out, err = cli(root, "trace", key, "--json")
+KEY, PUBLISHED = "tiny.throughput.ratio.other", Path("paper/generated/31-tiny.json")
+
+
+def test_trace_leads_from_a_number_to_the_records_it_came_from(traced: tuple[Path, list[str]], cli: Cli) -> None:
+    root, _ = traced
+    code, out, err = cli(root, "trace", KEY, "--json")
     assert code == 0, err
     for trial in json.loads(out)["trials"]:
         assert json.loads((root / trial["record"]).read_text())["planned"]["trial_id"] in trial["trial"]
-    assert "nearest: tiny.throughput.ratio.other" in cli.refused(root, "trace", "tiny.throughput.ratio.othr")
-    assert json.loads(cli(root, "trace", "1.25", "--json")[1])["key"] == key
+    assert f"nearest: {KEY}" in cli.refused(root, "trace", "tiny.throughput.ratio.othr")
+    assert json.loads(cli(root, "trace", "1.25", "--json")[1])["key"] == KEY  # as it is printed
+    assert cli(root, "trace", "3.4 ms")[1].startswith("c.other = 3.4 ms")
+    assert "a.first, b.again" in cli.refused(root, "trace", "13.4")
+    assert "no number has the key '4 ms'" in cli.refused(root, "trace", "4 ms")
 
 
-def test_trace_checks_that_each_trial_of_each_number_is_stored(tmp_path: Path, cli: Cli) -> None:
-    root, _, trials = traced_project(tmp_path)
-    code, out, err = cli(root, "trace", "--check")
-    assert (code, out, err) == (0, f"1 number, {len(trials)} trials: 0 missing\n", "")
-    values = root / "paper" / "generated" / "31-tiny.json"
-    content = json.loads(values.read_text("utf-8"))
+def test_trace_checks_that_each_trial_of_each_number_is_stored(traced: tuple[Path, list[str]], cli: Cli) -> None:
+    root, trials = traced
+    assert cli(root, "trace", "--check") == (0, f"4 numbers, {len(trials)} trials: 0 missing\n", "")
+    text = (root / PUBLISHED).read_text("utf-8")
+    content = json.loads(text)
     content["values"]["tiny.lost"] = {"inputs": [trials[0], "tiny/smoke-local-1/9999-none"]}
-    values.write_text(json.dumps(content), "utf-8")
-    code, out, err = cli(root, "trace", "--check")
+    (root / PUBLISHED).write_text(json.dumps(content), "utf-8")
+    code, out, _ = cli(root, "trace", "--check")
+    (root / PUBLISHED).write_text(text, "utf-8")
     assert code == 1
     assert out.splitlines() == [
         "tiny.lost: 1 of 2 trials missing: tiny/smoke-local-1/9999-none",
-        f"2 numbers, {len(trials) + 1} trials: 1 missing",
+        f"5 numbers, {len(trials) + 1} trials: 1 missing",
     ]
 
 
-def test_trace_takes_a_printed_number_and_lists_its_keys_where_there_are_several(
-    tmp_path: Path, cli: Cli
-) -> None:
-    values = make_session_project(tmp_path) / "paper" / "generated" / "31-a.json"
-    values.parent.mkdir(parents=True)
-    times = {"a.first": "13.4 ms", "b.again": "13.4 ms", "c.other": "3.4 ms"}
-    entries = {key: {"value": 1.0, "text": text} for key, text in times.items()}
-    values.write_text(json.dumps({"values": entries}))
-    assert "a.first, b.again" in cli.refused(tmp_path, "trace", "13.4")
-    code, out, err = cli(tmp_path, "trace", "3.4 ms")
-    assert (code, err) == (0, "") and out.startswith("c.other = 3.4 ms")
-    assert "no number has the key '4 ms'" in cli.refused(tmp_path, "trace", "4 ms")
-
-
-def test_trace_lists_the_numbers_of_a_page_of_the_built_paper(tmp_path: Path, cli: Cli) -> None:
-    paper = make_session_project(tmp_path) / "paper"
-    (paper / "generated").mkdir(parents=True)
-    number = {"value": 13.4, "text": "13.4 ms", "interval_text": "13.4 ms (13.1 to 13.7)"}
-    (paper / "generated" / "31-a.json").write_text(json.dumps({"values": {"a.first": number}}))
-    assert "no paper was built here" in cli.refused(tmp_path, "trace", "--page", "2")
-    (paper / "main.aux").write_text("\\rematch@cited{a.first}{2}\n\\rematch@cited{b.gone}{2}\n")
-    code, out, err = cli(tmp_path, "trace", "--page", "2")
+def test_trace_lists_the_numbers_of_a_page_of_the_built_paper(traced: tuple[Path, list[str]], cli: Cli) -> None:
+    root, _ = traced
+    assert "no paper was built here" in cli.refused(root, "trace", "--page", "2")
+    (root / "paper" / "main.aux").write_text("\\rematch@cited{a.first}{2}\n\\rematch@cited{b.gone}{2}\n")
+    code, out, err = cli(root, "trace", "--page", "2")
     assert (code, err) == (0, "") and "a.first = 13.4 ms (13.1 to 13.7)" in out
     assert "b.gone = not published any more" in out
-    assert [one["key"] for one in json.loads(cli(tmp_path, "trace", "--page", "2", "--json")[1])] == [
-        "a.first",
-        "b.gone",
-    ]
-    assert "allowed: pages with numbers in their text: 2" in cli.refused(tmp_path, "trace", "--page", "7")
-    assert "a key or a page, not both" in cli.refused(tmp_path, "trace", "a.first", "--page", "2")
+    keys = [entry["key"] for entry in json.loads(cli(root, "trace", "--page", "2", "--json")[1])]
+    assert keys == ["a.first", "b.gone"]
+    assert "allowed: pages with numbers in their text: 2" in cli.refused(root, "trace", "--page", "7")
+    assert "a key or a page, not both" in cli.refused(root, "trace", "a.first", "--page", "2")
 
 
 def test_trace_before_anything_was_published_says_so(tmp_path: Path, cli: Cli) -> None:
