@@ -16,7 +16,6 @@ from harness.backing.postgres import find_remote_home
 from harness.cli.check_here import (
     DESCRIPTORS_WANTED,
     WATCHED_S,
-    is_busy,
     jdks_as_plain,
     machine_words,
     quiet_in_words,
@@ -35,7 +34,6 @@ from harness.toolchains import JAVA_MINIMUM, JAVA_REFERENCE, Jdk
 
 #: Load generators that a far machine can run; those that want a JDK come last.
 GENERATORS = run_as("program", "python", "java")
-PROGRAMS = ("go", *run_as("program"), "locust", "docker", "taskset")
 #: Artifacts, a runtime or two, and one trial's files.
 ROOM_WANTED_BYTES = 1 << 30
 
@@ -112,35 +110,34 @@ def _look(host: SshHost, settings: HostSettings) -> dict[str, Any]:
     load = room and None in generators.values()
     remarks = remarks_on(machine.n_cpus, machine.small, machine.descriptor_limit, quiet)
     remarks += [why for why in (unheard, unforwarded, without_java, no_database) if why is not None]
-    if None not in generators.values():
-        remarks.append(
-            "no load can come from there: no load generator, no Python with Locust, no JDK for JMeter"
-        )
-    if no_engine is not None:
-        remarks.append(f"no containers there: {no_engine}")
-    if settings.service_address in LOOPBACK:
-        remarks.append(
+    off_s = abs(clock.wall_offset_s) - clock.uncertainty_s
+    conditional = (
+        (None not in generators.values(), "no load from there: no load generator, Python with Locust, or JDK for JMeter"),
+        (no_engine is not None, f"no containers there: {no_engine}"),
+        (
+            settings.service_address in LOOPBACK,
             "service_address is its loopback: services and load, or services and database, are not on two machines "
-            "until it is set in hosts.toml"
-        )
-    if not same_kind:
-        remarks.append(
+            "until it is set in hosts.toml",
+        ),
+        (
+            not same_kind,
             f"it is {host.architecture} and this machine {platform.machine()}: Go programs, trimmed runtimes and "
-            "native images that are built here do not run there"
-        )
-    if host.free_bytes < ROOM_WANTED_BYTES:
-        remarks.append(f"{host.free_bytes / 2**30:.1f} GiB are left in {host.agent.base}: set another folder")
-    if abs(clock.wall_offset_s) - clock.uncertainty_s > 0.005:
-        remarks.append(f"clock offset {clock.wall_offset_s * 1e3:.1f} ms; synchronise both machines with NTP")
+            "native images that are built here do not run there",
+        ),
+        (
+            host.free_bytes < ROOM_WANTED_BYTES,
+            f"{host.free_bytes / 2**30:.1f} GiB are left in {host.agent.base}: set another folder",
+        ),
+        (off_s > 0.005, f"clock offset {clock.wall_offset_s * 1e3:.1f} ms; synchronise both machines with NTP"),
+    )
+    remarks += [remark for holds, remark in conditional if holds]
     return {
         "machine": machine.model_dump(),
         "python": host.agent.python_version,
         "free_bytes": host.free_bytes,
-        "free_port": host.free_port("127.0.0.1"),
         "clock": clock.model_dump(),
         "quiet": quiet,
         "jdks": jdks_as_plain(jdks),
-        "programs": host.which(*PROGRAMS),
         "architecture": host.architecture,
         "service_address": settings.service_address,
         "containers": {"engine": engine, "reason": no_engine},
@@ -161,12 +158,9 @@ def _look(host: SshHost, settings: HostSettings) -> dict[str, Any]:
 def _print(name: str, result: dict[str, Any]) -> None:
     machine, clock = result["machine"], result["clock"]
     fit = [role for role, holds in result["fit_for"].items() if holds is True]
-    if is_busy(result["quiet"]):
-        print("not now: other programs use its CPUs")
     say(f"fit for: {', '.join(fit) or 'nothing'}", hang="  ")
     for remark in result["fit_for"]["remarks"]:
         say(f"- {remark}", hang="  ")
-    present = [program for program, path in result["programs"].items() if path is not None]
     able = [item for item, reason in result["generators"].items() if reason is None]
     print()
     for line in (
@@ -177,7 +171,6 @@ def _print(name: str, result: dict[str, Any]) -> None:
         f"JDKs: {', '.join(jdk['version'] for jdk in result['jdks']) or 'none'}",
         f"containers: {result['containers']['engine'] or 'none'}",
         f"PostgreSQL: {result['database']['version'] or 'none'}",
-        f"programs: {', '.join(present) or 'none'}",
         f"load generators that can run there: {', '.join(able) or 'none'}",
     ):
         say(line, hang="  ")
