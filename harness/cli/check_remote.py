@@ -112,7 +112,7 @@ def _look(host: SshHost, settings: HostSettings) -> dict[str, Any]:
     remarks += [why for why in (unheard, unforwarded, without_java, no_database) if why is not None]
     off_s = abs(clock.wall_offset_s) - clock.uncertainty_s
     conditional = (
-        (None not in generators.values(), "no load from there: no load generator, Python with Locust, or JDK for JMeter"),
+        (None not in generators.values(), "no load from there: no load tool, Python with Locust or JDK for JMeter"),
         (no_engine is not None, f"no containers there: {no_engine}"),
         (
             settings.service_address in LOOPBACK,
