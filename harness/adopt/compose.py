@@ -132,7 +132,11 @@ def _environment(given: Any) -> dict[str, str]:
         pairs = (str(line).partition("=") for line in given or ())
         given = {name: value if equals else None for name, equals, value in pairs}
     return {
-        str(name): f"${name}" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+        str(name): f"${name}"
+        if value is None
+        else str(value).lower()
+        if isinstance(value, bool)
+        else str(value)
         for name, value in given.items()
     }
 

@@ -49,7 +49,9 @@ class Recorded:
         request = {"method": self.asked.method, "path": self.asked.path, "headers": self.asked.headers}
         if self.asked.body is not None:
             request["body"] = self.asked.body
-        return _line({"name": self.asked.name, "face": "matched", "request": request}, self._expected(masked=True))
+        return _line(
+            {"name": self.asked.name, "face": "matched", "request": request}, self._expected(masked=True)
+        )
 
     def request_line(self, mix: str) -> str:
         """Return the line of ``requests.jsonl``; a load generator compares whole bodies, or the status alone."""
@@ -149,10 +151,9 @@ def _compared(
     """What of the bodies is compared, its volatile places, and why it is not all of it."""
     if asked.method == "HEAD":
         return "status", (), None
-    if text is None:
-        return "status", (), "its body is no text"
-    if len(text) > LONGEST_BODY:
-        return "status", (), f"its body is {len(text)} characters long"
+    if text is None or len(text) > LONGEST_BODY:
+        size = "no text" if text is None else f"{len(text)} characters long"
+        return "status", (), f"its body is {size}"
     values = [_json(body) for body in bodies]
     if all(isinstance(value, dict | list) for value in values):
         places = sorted({place for value in values[1:] for place in differences(values[0], value)})

@@ -205,7 +205,9 @@ def _commanded(guess: Guess, command: str, why: str, *, port: str | None = None)
         program = ("python3", "-m", *program)
     paths = (word for word in guess.environment if word.startswith("PYTHONPATH="))
     by_variable = (port,) if port is not None and not _has_port(*environment, *program) else ()
-    return replace(guess, environment=(*by_variable, *paths, *environment), program=program).because(start=why)
+    return replace(guess, environment=(*by_variable, *paths, *environment), program=program).because(
+        start=why
+    )
 
 
 def _node(folder: Path) -> Guess | None:

@@ -114,7 +114,11 @@ profile = {{ model = "closed", users = 16, duration_s = 5 }}
             line
             for sentence in comments
             for line in textwrap.wrap(
-                printable(sentence), _WIDTH, initial_indent="# ", subsequent_indent="#   ", break_long_words=False
+                printable(sentence),
+                _WIDTH,
+                initial_indent="# ",
+                subsequent_indent="#   ",
+                break_long_words=False,
             )
         ]
         _write(self.experiment, "\n".join([*lines, text]))

@@ -84,7 +84,10 @@ def adopt_command(
     root, chosen = find_root(), workspace_of(order).name
     if chosen in experiment_paths(root) or (root / "services" / chosen).is_dir():
         raise InputError(
-            "a name of this project's own", place="--name", found=chosen, allowed=f"another one, such as my-{chosen}"
+            "a name of this project's own",
+            place="--name",
+            found=chosen,
+            allowed=f"another one, such as my-{chosen}",
         )
     session = capacity = None
     try:
@@ -186,6 +189,10 @@ def _as_plain(
         "capacity": capacity
         and fields_of(capacity.rate, "value", "low", "high")
         | fields_of(capacity, "noise", "bound_by", "headline")
-        | {"requests": capacity.n_requests, "errors": capacity.n_errors, "age": capacity.age and capacity.age.age},
+        | {
+            "requests": capacity.n_requests,
+            "errors": capacity.n_errors,
+            "age": capacity.age and capacity.age.age,
+        },
         "lines": lines,
     }

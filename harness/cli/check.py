@@ -45,7 +45,9 @@ def check(
 
         check_remote(host, as_json=as_json)
     elif machine or last:
-        from harness.cli.check_machine import check_machine  # pandas and scipy, which a look at tools does not need
+        from harness.cli.check_machine import (
+            check_machine,
+        )  # pandas and scipy, which a look at tools does not need
 
         check_machine(last=last, as_json=as_json)
     elif not check_here(as_json=as_json):

@@ -215,7 +215,11 @@ def verdict(result: dict[str, Any]) -> str:
         )
     if not fit["measuring"]:
         return f"Not ready: only {machine['descriptor_limit']} open files are allowed."
-    ready = "smoke, quick and full." if fit["full"] else "smoke and quick, not for full: it needs a larger machine."
+    ready = (
+        "smoke, quick and full."
+        if fit["full"]
+        else "smoke and quick, not for full: it needs a larger machine."
+    )
     if is_busy(result["quiet"]):
         return f"Not now: {_busy(result['quiet'])} of the CPU time is in use. Otherwise ready for {ready}"
     return f"Ready for {ready}"

@@ -112,7 +112,10 @@ def _look(host: SshHost, settings: HostSettings) -> dict[str, Any]:
     remarks += [why for why in (unheard, unforwarded, without_java, no_database) if why is not None]
     off_s = abs(clock.wall_offset_s) - clock.uncertainty_s
     conditional = (
-        (None not in generators.values(), "no load from there: no load tool, Python with Locust or JDK for JMeter"),
+        (
+            None not in generators.values(),
+            "no load from there: no load tool, Python with Locust or JDK for JMeter",
+        ),
         (no_engine is not None, f"no containers there: {no_engine}"),
         (
             settings.service_address in LOOPBACK,
@@ -128,7 +131,10 @@ def _look(host: SshHost, settings: HostSettings) -> dict[str, Any]:
             host.free_bytes < ROOM_WANTED_BYTES,
             f"{host.free_bytes / 2**30:.1f} GiB are left in {host.agent.base}: set another folder",
         ),
-        (off_s > 0.005, f"clock offset {clock.wall_offset_s * 1e3:.1f} ms; synchronise both machines with NTP"),
+        (
+            off_s > 0.005,
+            f"clock offset {clock.wall_offset_s * 1e3:.1f} ms; synchronise both machines with NTP",
+        ),
     )
     remarks += [remark for holds, remark in conditional if holds]
     return {

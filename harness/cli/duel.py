@@ -15,7 +15,16 @@ import typer
 from harness.adopt import Order, Workspace, adopt, workspace_of
 from harness.cli.check_here import busy_warning
 from harness.cli.lines import complain, say
-from harness.cli.options import AsJson, Blocks, Profile, ReadyWithin, Requests, end_with, fields_of, limits_as_plain
+from harness.cli.options import (
+    AsJson,
+    Blocks,
+    Profile,
+    ReadyWithin,
+    Requests,
+    end_with,
+    fields_of,
+    limits_as_plain,
+)
 from harness.cli.results import as_plain, read_results
 from harness.cli.results_text import print_results
 from harness.compare.limits import check_row, limit_named
@@ -214,9 +223,7 @@ def _offered(per_s: float | None, place: Workspace, assembly: Assembly, tell: Sa
     if tool is not None:
         return Rate(generator=tool, per_s=per_s)
     if per_s is not None:
-        raise InputError(
-            "no load tool here offers a rate", place="--rate", allowed="after: make setup (k6)"
-        )
+        raise InputError("no load tool here offers a rate", place="--rate", allowed="after: make setup (k6)")
     tell("no load tool here offers a rate, at which CPU time per request has a verdict: make setup (k6)")
     return None
 

@@ -33,7 +33,9 @@ def measure_command(
     host: Host = "local",
     load_host: Annotated[
         str | None,
-        typer.Option(help="host of the load generator, or several joined by commas; default: the services' host"),
+        typer.Option(
+            help="host of the load generator, or several joined by commas; default: the services' host"
+        ),
     ] = None,
     database_host: Annotated[
         str | None,

@@ -30,7 +30,9 @@ Blocks = Annotated[int | None, typer.Option(help="number of blocks; default: the
 Experiment = Annotated[
     str,
     typer.Argument(
-        help="name of an experiment, or path of its TOML file", autocompletion=experiment_names, metavar="EXPERIMENT"
+        help="name of an experiment, or path of its TOML file",
+        autocompletion=experiment_names,
+        metavar="EXPERIMENT",
     ),
 ]
 Host = Annotated[str, typer.Option(help="host of the services: local, or a name of hosts.toml")]
@@ -41,7 +43,9 @@ Launcher = Annotated[
         "default: as the experiment says, else process"
     ),
 ]
-Profile = Annotated[str, typer.Option(help="how much is measured: smoke (does it work? no verdict), quick or full")]
+Profile = Annotated[
+    str, typer.Option(help="how much is measured: smoke (does it work? no verdict), quick or full")
+]
 ReadyWithin = Annotated[float, typer.Option(help="seconds in which a service has to give its first answer")]
 Requests = Annotated[
     Path | None,

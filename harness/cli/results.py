@@ -70,7 +70,9 @@ def results_command(
         rematch results strings-warm --session quick-local-9 --against quick-local-8
     """
     root = find_root()
-    if (session, against) == (None, None) and _print_question(root, experiment, metric or (), as_json=as_json):
+    if (session, against) == (None, None) and _print_question(
+        root, experiment, metric or (), as_json=as_json
+    ):
         return
     evidence = opened(root, _choose_session(root, experiment, session))
     results, agreement = results_of(evidence, metrics_named(metric or [])), None

@@ -107,7 +107,10 @@ def set_up(place: Workspace, sides: tuple[Side, Side], folder: Path, *, rate: Ra
     variant.pop("label", None)
     variants = {
         side.label: variant
-        | {"implementation": side.label, "runtime": runtime | ({} if side.java is None else {"java": side.java})}
+        | {
+            "implementation": side.label,
+            "runtime": runtime | ({} if side.java is None else {"java": side.java}),
+        }
         for side in sides
     }
     data |= {

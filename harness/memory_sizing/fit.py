@@ -35,9 +35,7 @@ def fit_memory(spec: FitSpec, context: TrialContext) -> MemoryFit:
     builds = _built(dict.fromkeys([*asked, *partners.values()]), spec)
     attempts = Attempts(order=spec, parts=context, builds=builds)
     least = tuple(_least(names, attempts) for names in alike(experiment, tuple(asked)))
-    resolved = {
-        name: attempts.multiple_of(name, item.least_mib) for item in least for name in item.variants
-    }
+    resolved = {name: attempts.multiple_of(name, item.least_mib) for item in least for name in item.variants}
     held = {
         partner: attempts.held(partner, resolved.get(partner, {}))
         for partner in dict.fromkeys(partners.values())

@@ -274,12 +274,20 @@ class MemoryFit(Frozen):
     asked: dict[str, str]
     resolved: dict[str, dict[str, str]] = Field(description="variant -> runtime settings in their place")
     mix: str
-    rate_per_s: float | None = Field(default=None, gt=0, description="of requests from within the harness; None: none")
+    rate_per_s: float | None = Field(
+        default=None, gt=0, description="of requests from within the harness; None: none"
+    )
     n_requests: int | None = Field(default=None, ge=1, description="a heap had to answer of these")
     cold_requests: int | None = Field(default=None, ge=0, description="before these, with more time")
-    at_once: int | None = Field(default=None, ge=0, description="came at one moment, several times, between the two")
-    most_late_s: float | None = Field(default=None, gt=0, description="so far a probe might fall behind its rate")
-    hold_s: float | None = Field(default=None, gt=0, description="how long they were sent before memory was read")
+    at_once: int | None = Field(
+        default=None, ge=0, description="came at one moment, several times, between the two"
+    )
+    most_late_s: float | None = Field(
+        default=None, gt=0, description="so far a probe might fall behind its rate"
+    )
+    hold_s: float | None = Field(
+        default=None, gt=0, description="how long they were sent before memory was read"
+    )
     warm_up_requests: int = Field(ge=0, description="before each load")
     tried: Load | None = Field(
         default=None,

@@ -37,7 +37,9 @@ class Sent:
 def send(endpoint: Endpoint, request: bytes, profile: ClosedLoad | OpenLoad) -> Sent:
     """Offer a load: users that ask again as soon as they have their answer, or a rate over at most
     ``OPEN_CONNECTIONS`` connections, of which what cannot begin in time is never sent."""
-    n_due = max(1, int(profile.rate_per_s * (profile.duration_s or 0.0))) if isinstance(profile, OpenLoad) else 0
+    n_due = (
+        max(1, int(profile.rate_per_s * (profile.duration_s or 0.0))) if isinstance(profile, OpenLoad) else 0
+    )
     start_s = time.monotonic() + 0.05
     end_s = start_s + (profile.duration_s or 0.0)
     numbers = itertools.count()

@@ -126,9 +126,7 @@ def _load(
     for share in SHARES if most > 0 else ():
         rate, open_s = float(max(1, round(share * most))), float(max(1, round(1.5 * each_s)))
         reported(f"open loop, {plain(rate)} requests/s")
-        opened.append(
-            generators.offer(OpenLoad(rate_per_s=rate, duration_s=open_s, arrivals="constant"))
-        )
+        opened.append(generators.offer(OpenLoad(rate_per_s=rate, duration_s=open_s, arrivals="constant")))
 
 
 def _answers(target: Target) -> bool:

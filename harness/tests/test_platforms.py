@@ -106,7 +106,12 @@ def test_a_check_says_what_a_trial_cannot_record_there(project: Path) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [("results", "strings-rounds"), ("report", str(GOLDEN / "jmeter" / "samples.jtl")), ("check",), ("list",)],
+    [
+        ("results", "strings-rounds"),
+        ("report", str(GOLDEN / "jmeter" / "samples.jtl")),
+        ("check",),
+        ("list",),
+    ],
     ids=lambda arguments: str(arguments[0]),
 )
 def test_what_only_reads_works_without_what_only_linux_has(project: Path, arguments: tuple[str, ...]) -> None:

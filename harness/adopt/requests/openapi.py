@@ -86,7 +86,9 @@ def _request(data: Any, path: str, parameters: tuple[Any, ...]) -> Asked:
             headers[name] = value
     if "{" in path:
         raise Unresolved("a parameter of its path is not described")
-    return Asked(name="", method="GET", path=path + (f"?{urlencode(query)}" if query else ""), headers=headers)
+    return Asked(
+        name="", method="GET", path=path + (f"?{urlencode(query)}" if query else ""), headers=headers
+    )
 
 
 def _value(data: Any, parameter: Mapping[str, Any], name: str) -> str:
@@ -95,7 +97,12 @@ def _value(data: Any, parameter: Mapping[str, Any], name: str) -> str:
     kind = schema.get("type")
     plain = _PLAIN.get(str(kind[0] if isinstance(kind, list) and kind else kind))
     known = [schema[key] for key in ("example", "default", "minimum") if key in schema]
-    values = (*([parameter["example"]] if "example" in parameter else []), *known, *schema.get("enum", ()), plain)
+    values = (
+        *([parameter["example"]] if "example" in parameter else []),
+        *known,
+        *schema.get("enum", ()),
+        plain,
+    )
     value = next((value for value in values if value is not None), None)
     if value is None:
         raise Unresolved(f"no value is known for its parameter {name}")

@@ -36,7 +36,12 @@ def test_the_newest_passport_is_printed_within_eighty_columns_and_compared(root:
     code, out, err = run_here(root, "check", "--machine", "--last")
     assert code == 0, err
     assert max(len(line) for line in out.splitlines()) <= 80
-    assert "5 blocks" in out and "20 blocks" in out and "blocks not used" in out and "spread now over then" in out
+    assert (
+        "5 blocks" in out
+        and "20 blocks" in out
+        and "blocks not used" in out
+        and "spread now over then" in out
+    )
     values = json.loads(run_here(root, "check", "--last", "--json")[1])
     assert {line["metric"] for line in values["lines"]} >= {"throughput", "cpu", "memory"}
     assert values["changes"] and all(isinstance(change["changed"], bool) for change in values["changes"])

@@ -27,6 +27,7 @@ from harness.tests.support.sessions import (
     tiny_folder,
 )
 
+
 class Cli:
     """The command line on a project of one's own, within this process: starting one takes seconds."""
 
@@ -51,7 +52,9 @@ def cli(monkeypatch: pytest.MonkeyPatch) -> Cli:
 
 
 def test_every_command_can_be_built_and_its_help_teaches_with_examples() -> None:
-    names = re.findall(r"^  ([a-z]+) ", CliRunner().invoke(app, ["--help"]).output.split("Commands:")[1], re.MULTILINE)
+    names = re.findall(
+        r"^  ([a-z]+) ", CliRunner().invoke(app, ["--help"]).output.split("Commands:")[1], re.MULTILINE
+    )
     assert {"check", "measure", "report", "trace"} < {*names}
     for name in names:
         shown = CliRunner().invoke(app, [name, "--help"])
@@ -248,7 +251,9 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
 KEY, PUBLISHED = "tiny.throughput.ratio.other", Path("paper/generated/31-tiny.json")
 
 
-def test_trace_leads_from_a_number_to_the_records_it_came_from(traced: tuple[Path, list[str]], cli: Cli) -> None:
+def test_trace_leads_from_a_number_to_the_records_it_came_from(
+    traced: tuple[Path, list[str]], cli: Cli
+) -> None:
     root, _ = traced
     code, out, err = cli(root, "trace", KEY, "--json")
     assert code == 0, err
@@ -261,7 +266,9 @@ def test_trace_leads_from_a_number_to_the_records_it_came_from(traced: tuple[Pat
     assert "no number has the key '4 ms'" in cli.refused(root, "trace", "4 ms")
 
 
-def test_trace_checks_that_each_trial_of_each_number_is_stored(traced: tuple[Path, list[str]], cli: Cli) -> None:
+def test_trace_checks_that_each_trial_of_each_number_is_stored(
+    traced: tuple[Path, list[str]], cli: Cli
+) -> None:
     root, trials = traced
     assert cli(root, "trace", "--check") == (0, f"4 numbers, {len(trials)} trials: 0 missing\n", "")
     text = (root / PUBLISHED).read_text("utf-8")
@@ -277,7 +284,9 @@ def test_trace_checks_that_each_trial_of_each_number_is_stored(traced: tuple[Pat
     ]
 
 
-def test_trace_lists_the_numbers_of_a_page_of_the_built_paper(traced: tuple[Path, list[str]], cli: Cli) -> None:
+def test_trace_lists_the_numbers_of_a_page_of_the_built_paper(
+    traced: tuple[Path, list[str]], cli: Cli
+) -> None:
     root, _ = traced
     assert "no paper was built here" in cli.refused(root, "trace", "--page", "2")
     (root / "paper" / "main.aux").write_text("\\rematch@cited{a.first}{2}\n\\rematch@cited{b.gone}{2}\n")

@@ -30,7 +30,9 @@ def test_the_slowest_cpu_counts_and_what_could_not_be_read_is_unknown() -> None:
 
 
 @pytest.mark.parametrize(("slowed", "n_remarks"), [(0.27, 1), (0.04, 0), (None, 0)])
-def test_a_slowed_machine_is_remarked_and_one_at_its_speed_is_not(slowed: float | None, n_remarks: int) -> None:
+def test_a_slowed_machine_is_remarked_and_one_at_its_speed_is_not(
+    slowed: float | None, n_remarks: int
+) -> None:
     remarks = remarks_on(8, False, 100_000, QUIET | {"slowed_share": slowed})
     assert len(remarks) == n_remarks
     assert all(remark.startswith("its CPUs are 27% slower than at their best") for remark in remarks)

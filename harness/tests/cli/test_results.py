@@ -119,7 +119,12 @@ OPEN, REFUSED = Verdict.INCONCLUSIVE, Verdict.NOT_ABOUT_SERVICES
         (1.5, (), (), ("2 of 2 verdicts agree", "")),
         (0.5, (), (), ("0 of 2 verdicts agree", ", 2 contradict")),
         (1.5, (), (OPEN,), ("1 of 2 verdicts agree", ", none contradict, in 1 at most one session decides")),
-        (1.5, (REFUSED,), (REFUSED,), ("2 of 2 verdicts agree", ", in 1 of those that agree neither session decides")),
+        (
+            1.5,
+            (REFUSED,),
+            (REFUSED,),
+            ("2 of 2 verdicts agree", ", in 1 of those that agree neither session decides"),
+        ),
     ],
 )
 def test_what_did_not_happen_between_two_sessions_is_not_counted(
@@ -165,7 +170,9 @@ def test_a_session_in_which_every_trial_failed_says_why_and_ends_with_1(failed: 
 def test_a_bundled_session_that_the_services_did_not_bound_names_no_winner(text_of_bundled: str) -> None:
     assert text_of_bundled.startswith("bundled/strings-rounds/")
     throughput = text_of_bundled.split("\n\n")[1]
-    assert "no verdict" in throughput and not re.search(r"\b(better|worse|equivalent)\b", throughput.split("\n", 1)[1])
+    assert "no verdict" in throughput and not re.search(
+        r"\b(better|worse|equivalent)\b", throughput.split("\n", 1)[1]
+    )
     assert "not about the services: bound by" in in_one_line(text_of_bundled)
 
 

@@ -13,7 +13,18 @@ import pytest
 
 from harness.tests.support.sessions import REPOSITORY
 
-HEAVY = ("pandas", "numpy", "scipy", "matplotlib", "pyarrow", "pydantic", "rich", "paramiko", "docker", "jinja2")
+HEAVY = (
+    "pandas",
+    "numpy",
+    "scipy",
+    "matplotlib",
+    "pyarrow",
+    "pydantic",
+    "rich",
+    "paramiko",
+    "docker",
+    "jinja2",
+)
 #: What neither a list nor a report of a small file needs.
 LATER = ("pandas", "paramiko", "cryptography", "psycopg", "matplotlib")
 
@@ -23,7 +34,9 @@ def test_the_help_imports_none_of_the_heavy_libraries() -> None:
 
 
 def test_only_the_module_of_the_command_is_imported() -> None:
-    modules = tuple(f"harness.cli.{name}" for name in ("adopt", "check", "duel", "measure", "report", "verify"))
+    modules = tuple(
+        f"harness.cli.{name}" for name in ("adopt", "check", "duel", "measure", "report", "verify")
+    )
     assert imported(["report", "--help"], modules) == ["harness.cli.report"]
 
 

@@ -41,7 +41,7 @@ def test_a_heap_that_worked_by_luck_grows_until_it_works_twice_in_a_row() -> Non
 
     def lucky(mib: int) -> bool:
         seen.append(mib)
-        return mib >= 18 or seen.count(mib) == 1 and mib in (13, 14, 16)
+        return mib >= 18 or (seen.count(mib) == 1 and mib in (13, 14, 16))
 
     end, tried = search(lucky)
     assert tried == [16, 8, 12, 14, 13, 13, 14, 15, 17, 20, 20]
@@ -93,6 +93,8 @@ def test_a_program_that_holds_its_limit_and_something_is_matched_by_one_correcti
     wanted: float, offset: float
 ) -> None:
     first = round(wanted)
-    second = corrected(round(wanted * MIB), LimitProbe(limit_mib=first, rss_bytes=round((first + offset) * MIB)))
+    second = corrected(
+        round(wanted * MIB), LimitProbe(limit_mib=first, rss_bytes=round((first + offset) * MIB))
+    )
     limits = [first] if second is None else [first, second]
     assert min(abs(limit + offset - wanted) for limit in limits) <= max(1.0, 0.021 * wanted)

@@ -114,7 +114,9 @@ def test_the_whole_minute_in_short(url: str, monkeypatch: pytest.MonkeyPatch) ->
     assert SAME_MACHINE in tried.cannot_tell and tried.fitness.faults == () and tried.answers_after
     assert [point.users for point in tried.closed] == [1, 2] and len(tried.open_loop) == 1
     assert tried.most_per_s == max(point.answered_per_s for point in tried.closed)
-    assert (tried.kept_up_to_per_s, tried.kept_why) == _kept_rate(list(tried.open_loop), tried.most_per_s or 0.0)
+    assert (tried.kept_up_to_per_s, tried.kept_why) == _kept_rate(
+        list(tried.open_loop), tried.most_per_s or 0.0
+    )
     assert any("open loop" in text for text in asked)
     assert json.loads(tried.model_dump_json())["url"].endswith("/hello")
 

@@ -19,7 +19,6 @@ from harness.errors import InputError, StoreError
 from harness.project import find_root
 from harness.store import (
     SessionFolder,
-    Store,
     archive,
     archive_of,
     blocks,
@@ -28,7 +27,7 @@ from harness.store import (
     pack_again,
     packing,
 )
-from harness.tests.support.packed_sessions import contents_of, file_bytes, listed, relisted, seal
+from harness.tests.support.packed_sessions import contents_of, file_bytes, listed, relisted
 
 ROOT = find_root(Path(__file__).parent)
 
