@@ -209,11 +209,13 @@ def print_agreement(session: str, agreement: SessionAgreement) -> None:
     if agreement.n(changed=True):
         text = agreement_words(agreement, changed=True)
         say(f"Of programs built from other sources ({', '.join(agreement.changed)}): {text}.")
+    levels = [pair.first.levels for pair in agreement.pairs]
+    varying = [name for name in (levels[0] if levels else ()) if len({each.get(name) for each in levels}) > 1]
     for kind in ("contradict", "one undecided"):
         rows = [
             (
                 pair.first.variant,
-                ", ".join((_NAMES[pair.first.metric], *pair.first.levels.values())),
+                ", ".join((_NAMES[pair.first.metric], *(pair.first.levels[name] for name in varying))),
                 *(
                     with_age(f"{show(item.ratio).text} {_SHORT[item.verdict]}", item.young)
                     for item in (pair.first, pair.second)
