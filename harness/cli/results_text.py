@@ -115,7 +115,7 @@ def _print_metric(results: Results, metric: Metric) -> None:
 def cells_of(cell: Cell, metric: Metric, *, conclusive: bool) -> list[tuple[str, ...]]:
     """Return the rows of one cell under ``HEADS``, a variant each."""
     like = _middle(cell.lines)
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for line in cell.lines:
         ratio = None if line.ratio is None else show(estimate_of(line.ratio))
         rows.append(
