@@ -89,7 +89,7 @@ _COMMANDS = (
 
 _BY_TESTS = (
     "fuzz faults soak power detectable variances factors ranks rare-mode cross-check recorded tost multiplicity "
-    "agreement stalls"
+    "agreement stalls compare repeats capacity omission warmup"
 )
 _OF_FILES = "the experiment's file, which is copied and changed"
 #: Former commands, options and names -> what to use instead, for one release.
@@ -99,9 +99,11 @@ REMOVED: Mapping[str, str] = {
     "passport": "rematch check --machine",
     "tidy": "rematch results NAME, which brings the tables up to date and counts what is left out",
     "check --for": "python3 -m setup --for lab, which installs what notebooks and reports need",
+    "compare --as-jmeter": "JMeter's own report",
+    "compare --as-locust": "Locust's own report",
     "claims --csv": "--json, or claims.csv of rematch dataset",
     "claims --verbose": "rematch claims NAME, or --json",
-    "dataset --check": "sha256sum -c checksums.sha256; a package is checked when it is written",
+    "dataset --check": "sha256sum -c checksums.sha256 in the package",
     "duel --generator": _OF_FILES,
     "duel --markdown": "its text, as it is printed, or --json",
     "duel --repo": "--as: refs are those of the repository that the adopted sources lie in",
@@ -109,6 +111,9 @@ REMOVED: Mapping[str, str] = {
     "measure --known-cell": "rematch measure known-cell before and after, and rematch results known-cell",
     "measure --undecided": "--minutes or --blocks: whole blocks",
     "pack --again": "rematch unpack, and rematch pack",
+    "paper --bundle": "make arxiv",
+    "paper --diff": "git diff --word-diff REV -- paper",
+    "report --samples": "pandas.read_csv: a sampler's columns say it all",
     "results --every-speed": "--json, which has the reason of each trial that is left out",
     "verify pooled-quantile": "rematch verify quantile",
     **{f"verify {name}": "make test" for name in _BY_TESTS.split()},

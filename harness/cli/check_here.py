@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from harness.agent.machine_counters import MachineReading
+from harness.agent.machine_counters import read_machine as read_counters
 from harness.agent.platforms import usable_cpus
 from harness.cli.lines import say
 from harness.cli.options import fields_of
@@ -18,7 +19,6 @@ from harness.launchers.docker_engine import engine_here
 from harness.model.started import SLOWED_SHARE, slowed_share
 from harness.project import find_root
 from harness.provenance import read_machine
-from harness.sampling import readers_here, tick_source_here
 from harness.toolchains import Jdk, Surroundings, find_all, find_jdks, lacking_packages
 
 #: How long steal and pressure are watched.
@@ -133,7 +133,7 @@ def busy_warning(effect: str = "expect wide intervals and no verdict") -> str | 
 
 
 def _watch(n_cpus: int) -> dict[str, float | None]:
-    return watch(readers_here().machine().read, LocalHost(), usable_cpus(), n_cpus)
+    return watch(read_counters, LocalHost(), usable_cpus(), n_cpus)
 
 
 def check_here(*, as_json: bool) -> bool:
@@ -150,7 +150,6 @@ def _look() -> dict[str, Any]:
     around = Surroundings(project=find_root())
     tools = find_all(around)
     engine, no_engine = engine_here(around.project)
-    tick_source, why_not_native = tick_source_here()
     machine = read_machine()
     quiet = _watch(machine.n_cpus)
     lacking = [tool.name for tool in tools if tool.required and not tool.usable]
@@ -158,7 +157,6 @@ def _look() -> dict[str, Any]:
         "machine": machine.model_dump(),
         "packages_missing": lacking_packages(),
         "containers": {"engine": engine, "reason": no_engine},
-        "sampling": {"ticks_by": tick_source.name, "reason": why_not_native},
         "quiet": quiet,
         "jdks": jdks_as_plain(find_jdks(around)),
         "tools": [
@@ -176,7 +174,7 @@ def _look() -> dict[str, Any]:
 
 
 def _print(result: dict[str, Any]) -> None:
-    machine, containers, sampling = result["machine"], result["containers"], result["sampling"]
+    machine, containers = result["machine"], result["containers"]
     say(verdict(result), hang="  ")
     for remark in result["fit_for"]["remarks"]:
         say(f"- {remark}", hang="  ")
@@ -187,14 +185,12 @@ def _print(result: dict[str, Any]) -> None:
         for tool in result["tools"]
         if tool["state"] == "ok"
     ]
-    why_not = "" if sampling["reason"] is None else f"; {sampling['reason']}"
     for line in (
         f"machine: {machine_words(machine)}, virtualisation {machine['virtualisation'] or 'none seen'}",
         f"over {WATCHED_S:.0f} s: {quiet_in_words(result['quiet'])}",
         f"JDKs, the preferred one first: {jdks or 'none'}",
         f"ready: {', '.join(ready) or 'no tool'}",
         f"containers: {containers['engine'] or 'unavailable: ' + containers['reason']}",
-        f"sampling loop: {sampling['ticks_by']}{why_not}",
     ):
         say(line, hang="  ")
     _print_missing([tool for tool in result["tools"] if tool["state"] != "ok"])

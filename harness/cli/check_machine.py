@@ -87,7 +87,6 @@ def _print(passport: Passport, compared: tuple[Change, ...]) -> None:
     for line in passport.lines:
         spread = "–" if line.sd_log_ratio is None else percent(line.sd_log_ratio)
         print(f"{line.words:<28.28}{spread:>9}{_cells(line.blocked)}")
-        print(f"{'  blocks not used':<28}{'':>9}{_cells(line.unpaired)}")
     print()
     if not compared:
         print("No earlier passport of this machine and profile to compare with.")

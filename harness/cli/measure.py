@@ -33,9 +33,7 @@ def measure_command(
     host: Host = "local",
     load_host: Annotated[
         str | None,
-        typer.Option(
-            help="host of the load generator, or several joined by commas; default: the services' host"
-        ),
+        typer.Option(help="host of the load generator; default: the services' host"),
     ] = None,
     database_host: Annotated[
         str | None,
@@ -78,8 +76,7 @@ def measure_command(
         raise InputError("--blocks and --minutes both say how much is measured", allowed="one of them")
     root = find_root()
     launcher = session.launcher_name(launcher or usual_launcher(root, experiment))
-    names = (load_host or host).replace(" ", "").replace(",", "-and-")
-    label = host if names == host else f"{host}-from-{names}"
+    label = host if load_host in (None, host) else f"{host}-from-{load_host}"
     if database_host not in (None, host):
         label = f"{label}-with-{database_host}"
     assembly = session.assemble(

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from harness.analysis.stats.session_agreement import SessionAgreement, expected_agreement
+from harness.analysis.stats.session_agreement import SessionAgreement
 from harness.cli.options import AsJson, experiment_names, fields_of
 from harness.cli.results_text import print_agreement, print_results, print_rows
 from harness.errors import InputError
@@ -156,13 +156,10 @@ def _compared(evidence: Evidence, folder: SessionFolder) -> SessionAgreement:
 
 
 def _agreement_as_plain(session: str, agreement: SessionAgreement) -> dict[str, Any]:
-    same, second = (expected_agreement(agreement, changed=changed) for changed in (False, True))
     return {
         "session": session,
         "counts": agreement.counts(),
         "counts_changed": agreement.counts(changed=True),
-        "expected": None if same is None else same.model_dump(mode="json"),
-        "expected_changed": None if second is None else second.model_dump(mode="json"),
         "share": agreement.share,
         "undecided_in_both": agreement.n_undecided_in_both(),
         "undecided_in_both_changed": agreement.n_undecided_in_both(changed=True),

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from harness.analysis.stats.session_agreement import SessionAgreement, expected_agreement
+from harness.analysis.stats.session_agreement import SessionAgreement
 from harness.analysis.stats.verdicts import FEWEST_FOR_P
 from harness.cli.lines import say, table, tally
 from harness.evidence.metrics import FLAG_WORDS, METRICS, PROPORTIONAL, Metric
 from harness.model import Outcome, Verdict
 from harness.model.age import with_age
-from harness.model.digits import plain, whole_percent
+from harness.model.digits import whole_percent
 from harness.model.formatting import DASH, show
 from harness.model.phrases import capital, counted
 from harness.rows.schema import factors_of, records
@@ -232,12 +232,8 @@ def print_agreement(session: str, agreement: SessionAgreement) -> None:
 def agreement_words(agreement: SessionAgreement, *, changed: bool = False) -> str:
     """Return how many verdicts agree, contradict, and are decided by one session or none; kinds without pairs
     omitted."""
-    counts, expected = agreement.counts(changed=changed), expected_agreement(agreement, changed=changed)
-    beside = ""
-    if expected is not None:
-        span = f"{expected.low} to {expected.high}" if expected.low < expected.high else str(expected.low)
-        beside = f" (where nothing changed, sampling alone gives {span}, on average {plain(expected.agree)})"
-    words = [f"{counts['agree']} of {sum(counts.values())} verdicts agree{beside}"]
+    counts = agreement.counts(changed=changed)
+    words = [f"{counts['agree']} of {sum(counts.values())} verdicts agree"]
     if counts["contradict"] or counts["one undecided"]:
         words.append(f"{counts['contradict'] or 'none'} contradict")
     if counts["one undecided"]:

@@ -55,8 +55,6 @@ def site_command(
         f"the page: {os.path.relpath(built.page)} ({fixed(built.n_bytes / 1e6, 2)} MB): {text}, "
         f"{counted(built.n_notebooks, 'notebook')} beside it"
     )
-    if built.beside:
-        print(f"too large for the page, files beside it: {', '.join(built.beside)}")
     if failure is not None:
         print(f"not all of its results are up to date: {failure}", file=sys.stderr)
         raise typer.Exit(1)

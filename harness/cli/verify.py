@@ -36,8 +36,7 @@ def verify_command(
 ) -> None:
     """Run the simulations that validate the statistics, each with a negative control that must fail.
 
-    Without --sims a row is simulated in up to four rounds, until no limit lies
-    inside the interval of a cell. A cell that is still undecided is marked.
+    A cell whose limit lies inside its interval is marked as undecided.
 
     Exit status 1: a limit does not hold.
 
@@ -82,11 +81,8 @@ def _show(row: VerifiedRow) -> None:
         name, value, interval, limit, held = cells(cell)
         text = f"{name}: {value}" + (f", 95 % interval {interval}" if interval else "")
         say(text + (f"; limit {limit}: {held}" if limit else f"; {held}"), indent="  ", hang="    ")
-    if result.open_problem:
-        say(f"open problem: {result.open_problem}")
     say(
         f"{result.name}: {'holds' if result.holds else 'does not hold'}"
-        f"{f', {len(result.undecided)} undecided' if result.undecided else ''}, {result.sims} simulations"
-        f"{f' in each of {result.rounds} rounds' if result.rounds > 1 else ''}, "
+        f"{f', {len(result.undecided)} undecided' if result.undecided else ''}, {result.sims} simulations, "
         f"seed {result.seed}, {row.wall_s:.1f} s"
     )

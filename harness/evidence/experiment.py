@@ -159,7 +159,7 @@ class Evidence:
         )
 
     @cached_property
-    def others(self) -> tuple[Evidence, ...]:
+    def other_sessions(self) -> tuple[Evidence, ...]:
         """The other complete sessions of the experiment with the same profile and host, the newest first.
 
         Sessions that come with the project are compared with each other, and measured ones with measured ones.

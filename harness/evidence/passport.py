@@ -8,12 +8,13 @@ earlier one of the same machine is what a new one is compared with.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 import numpy as np
 import scipy  # loads its slow submodules when they are first used
 from pydantic import Field
 
-from harness.analysis.stats.sample_size import BLOCKS, Detectable, power_curve, unpaired_curve
+from harness.analysis.stats.sample_size import BLOCKS, Detectable, power_curve
 from harness.evidence.experiment import Evidence
 from harness.evidence.metrics import METRICS, Metric
 from harness.model.base import Frozen
@@ -32,7 +33,6 @@ class Line(Frozen):
     n_pairs: int
     sd_log_ratio: float | None
     blocked: tuple[Detectable, ...] = Field(description="arms in random order within each block")
-    unpaired: tuple[Detectable, ...] = Field(description="the same trials, blocks not used")
 
 
 class Passport(Frozen):
@@ -84,38 +84,34 @@ def passport_of(evidence: Evidence, *, blocks: Sequence[int] = BLOCKS) -> Passpo
 
 def changes(now: Passport, earlier: Sequence[Passport]) -> tuple[Change, ...]:
     """Return how each metric's spread compares with the newest earlier passport of the same machine that has it."""
-    compared = []
-    same_machine = [
+    before = [
         passport
-        for passport in earlier
+        for passport in sorted(earlier, key=lambda passport: -passport.started_epoch_s)
         if passport.machine_id == now.machine_id
         and passport.session != now.session
         and passport.started_epoch_s <= now.started_epoch_s
     ]
-    newest_first = sorted(same_machine, key=lambda passport: -passport.started_epoch_s)
+    compared = []
     for line in now.lines:
-        for passport in newest_first:
-            before = next((each for each in passport.lines if each.metric == line.metric), None)
-            if before is not None and before.sd_log_ratio and line.sd_log_ratio:
-                compared.append(
-                    _change(line, line.sd_log_ratio, before, before.sd_log_ratio, passport.session)
-                )
-                break
+        pairs = (
+            (passport, each) for passport in before for each in passport.lines if each.metric == line.metric
+        )
+        known = ((passport, each) for passport, each in pairs if each.sd_log_ratio and line.sd_log_ratio)
+        compared += [_change(line, each, passport.session) for passport, each in islice(known, 1)]
     return tuple(compared)
 
 
-def _change(now: Line, sd: float, before: Line, sd_before: float, session: str) -> Change:
-    f = (sd / sd_before) ** 2
-    tails = (
-        scipy.special.fdtr(now.n_pairs - 1, before.n_pairs - 1, f),
-        scipy.special.fdtrc(now.n_pairs - 1, before.n_pairs - 1, f),
-    )
+def _change(now: Line, before: Line, session: str) -> Change:
+    assert now.sd_log_ratio and before.sd_log_ratio  # others are not compared
+    f = (now.sd_log_ratio / before.sd_log_ratio) ** 2
+    freedom = now.n_pairs - 1, before.n_pairs - 1
+    tail = float(min(scipy.special.fdtr(*freedom, f), scipy.special.fdtrc(*freedom, f)))
     return Change(
         metric=now.metric,
         words=now.words,
         earlier=session,
         ratio=float(np.sqrt(f)),
-        p_value=min(1.0, 2 * float(min(tails))),
+        p_value=min(1.0, 2 * tail),
     )
 
 
@@ -133,5 +129,4 @@ def _line(evidence: Evidence, metric: Metric, blocks: Sequence[int]) -> Line | N
         n_pairs=curve.n_pairs,
         sd_log_ratio=curve.sd_log_ratio,
         blocked=curve.smallest,
-        unpaired=unpaired_curve(trials, metric.column, reference=evidence.reference, blocks=blocks),
     )

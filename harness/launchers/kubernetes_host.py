@@ -27,7 +27,6 @@ from harness.launchers.kubernetes_cluster import Cluster, PodsSpec, job
 from harness.launchers.kubernetes_pods import PodProcess, ended_state, name_of, processes_of, trouble, uid_of
 from harness.model import ClockReading, Outcome, ResourceReading
 from harness.model.endpoint import Endpoint
-from harness.sampling import tree_here
 
 _STARTED_WITHIN_S = 60.0
 _TOLD_WITHIN_S = 10.0
@@ -222,7 +221,7 @@ class JobProcess:
 
     def cpu_s(self) -> float | None:
         if self._process is not None and self._exit_code is None:
-            cpu_s = read_tree(self.pid, self.start_ticks, pss=False, reader=tree_here()).cpu_s
+            cpu_s = read_tree(self.pid, self.start_ticks, pss=False).cpu_s
             self._cpu_s = self._cpu_s if cpu_s is None else cpu_s
         return self._cpu_s
 

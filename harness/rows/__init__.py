@@ -6,7 +6,7 @@ from harness.figures.style import log_scale
 from harness.rows.build_costs import builds
 from harness.rows.drawing import forest, intervals, page
 from harness.rows.effects import block_mean, elasticities, interactions, scaling_law
-from harness.rows.equal_speed import at_equal_speed
+from harness.rows.equal_speed import at_equal_speed, beside_neighbours
 from harness.rows.latency_peaks import attribute, attribution
 from harness.rows.places import between
 from harness.rows.question import Question
@@ -34,10 +34,11 @@ from harness.rows.trials import at_levels, dots, of_one_age, parts, used
 from harness.rows.warming import even, leads, races, warm_up, warm_up_curves, warm_up_windows
 
 __all__ = [
-    "Question", "Session", "along", "answer", "at_equal_speed", "at_levels", "attribute", "attribution", "behind",
-    "between", "block_mean", "builds", "compare", "contrast", "count", "counts", "detectable", "dots", "elasticities",
-    "even", "fact", "fate", "find_session", "forest", "interactions", "intervals", "latency_over_time", "leads",
-    "log_scale", "means", "notes", "of_estimate", "of_one_age", "open_session", "over_sessions", "overview",
-    "page", "pairs", "parts", "pivot", "races", "scaling_law", "sessions_of", "shown", "slope_within",
-    "slow_requests", "speed_response", "stack", "tidy", "used", "warm_up", "warm_up_curves", "warm_up_windows",
+    "Question", "Session", "along", "answer", "at_equal_speed", "at_levels", "attribute", "attribution",
+    "behind", "beside_neighbours", "between", "block_mean", "builds", "compare", "contrast", "count", "counts",
+    "detectable", "dots", "elasticities", "even", "fact", "fate", "find_session", "forest", "interactions",
+    "intervals", "latency_over_time", "leads", "log_scale", "means", "notes", "of_estimate", "of_one_age",
+    "open_session", "over_sessions", "overview", "page", "pairs", "parts", "pivot", "races", "scaling_law",
+    "sessions_of", "shown", "slope_within", "slow_requests", "speed_response", "stack", "tidy", "used",
+    "warm_up", "warm_up_curves", "warm_up_windows",
 ]  # fmt: skip

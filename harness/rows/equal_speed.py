@@ -20,12 +20,53 @@ import pandas as pd
 
 from harness.analysis.audit.session_checks import slope_within
 from harness.analysis.stats.pairing import counting
-from harness.analysis.tables.bound import FULL_SHARE, TIE
 from harness.analysis.tables.resource_columns import SERVICE, at_other_speed
 from harness.errors import InputError
 
 #: The reason of trials that are left out here.
 UNREAD = "machine: the speed of its CPUs was not read"
+#: Where a larger share of the trials would be left out for their speed, all count at equal speed.
+SLOWED_SHARE = 1 / 3
+#: Metrics that take the time of the service's CPUs. Latency does too, but not in proportion: requests queue.
+OF_SPEED = ("throughput_per_s", "cpu_s_per_request")
+#: Metrics that the speed during the load has no part in: memory, and what was measured before the load.
+_NOT_OF_SPEED = ("rss_", "pss_", "time_to_", "cold_", "warm_up_")
+
+
+def beside_neighbours(trials: pd.DataFrame, *metrics: str, by: Sequence[str] = ()) -> pd.DataFrame:
+    """Return the trials for metrics of a session in which a neighbour slowed more than ``SLOWED_SHARE`` of them.
+
+    Then none is left out for its speed, and those of ``OF_SPEED`` among the metrics are at equal speed. Where fewer
+    were slowed, where one of the metrics depends on speed in another way, as latencies do, and where the speed cannot
+    be adjusted for, the trials are returned as they are.
+
+    Args:
+        by: factor columns; each combination of levels is decided and adjusted on its own.
+    """
+    adjustable = [metric for metric in metrics if metric in OF_SPEED]
+    others = [metric for metric in metrics if metric not in OF_SPEED]
+    if not all(metric.startswith(_NOT_OF_SPEED) for metric in others) or not at_other_speed(trials).any():
+        return trials
+    cells = [cell for _, cell in trials.groupby(list(by), dropna=False, sort=False)] if by else [trials]
+    return pd.concat([_decided(cell, adjustable) for cell in cells]).loc[trials.index]
+
+
+def _decided(cell: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
+    if at_other_speed(cell).mean() <= SLOWED_SHARE:
+        return cell
+    try:
+        return at_equal_speed(cell, *metrics)
+    except InputError:
+        return cell
+
+
+def slowed_note(trials: pd.DataFrame, adjusted: pd.DataFrame) -> str | None:
+    """Return a warning with the number of trials that count in ``adjusted`` alone; ``None``: no trial does."""
+    number = int((trials["excluded"].astype(bool) & ~adjusted["excluded"].astype(bool)).sum())
+    if not number:
+        return None
+    slowed = f"a neighbour slowed the CPUs in {number} of {len(trials)} trials"
+    return f"{slowed}; all count, rates and CPU times at the speed usual in the session"
 
 
 def at_equal_speed(
@@ -65,19 +106,11 @@ def at_equal_speed(
 
 
 def _restored(trials: pd.DataFrame) -> pd.DataFrame:
-    """Count the trials left out for their speed, and name what bounded them by the shares of their CPUs that were used.
-
-    The rule is that of :mod:`harness.analysis.tables.bound`: the part with the largest share, if that is full.
-    """
+    """Count the trials that were left out for their speed, but for those whose speed was not read."""
     slowed = at_other_speed(trials)
-    shares = trials[["service_share", "generator_share"]].astype("float64").fillna(0.0)
-    service, generator = shares["service_share"], shares["generator_share"]
-    by_service = slowed & (service >= FULL_SHARE) & (service >= generator - TIE)
-    by_generator = slowed & ~by_service & (generator >= FULL_SHARE)
     excluded = trials["excluded"].astype(bool) & ~slowed
     unread = ~excluded & trials[SERVICE].isna()
     return trials.assign(
         excluded=excluded | unread,
         exclusion_reason=trials["exclusion_reason"].mask(slowed).mask(unread, UNREAD),
-        bound_by=trials["bound_by"].mask(by_service, "service").mask(by_generator, "generator"),
     )

@@ -15,11 +15,13 @@ from typing import Literal, NamedTuple
 import pandas as pd
 
 from harness.analysis.stats.comparisons import Comparison
+from harness.analysis.stats.comparisons import compare as compare_trials
 from harness.analysis.stats.session_agreement import SessionAgreement, agreement
 from harness.evidence import Evidence
 from harness.evidence.metrics import METRICS, Better, Metric, metrics_of, with_metric
 from harness.model import Verdict
 from harness.model.digits import cell_words, plain
+from harness.rows.equal_speed import beside_neighbours, slowed_note
 from harness.rows.results import behind, compare, means
 from harness.rows.schema import records, stack
 from harness.rows.text import Row, is_young
@@ -119,7 +121,8 @@ def overview(
 ) -> pd.DataFrame:
     """Return for each metric the mean of each variant and its ratio to the reference, where any trial has the metric.
 
-    A mean is of the trials of its ratio. The warnings of a ratio are those of the whole comparison.
+    A mean is of the trials of its ratio. The warnings of a ratio are those of the whole comparison. Where a neighbour
+    slowed more than a third of the trials, all count, at equal speed (:func:`beside_neighbours`), as a warning says.
 
     Args:
         by: factor columns; each combination of levels is compared on its own. level: of the intervals.
@@ -132,11 +135,14 @@ def overview(
         measured = with_metric(trials, metric)
         if measured.empty:
             continue
+        compared = beside_neighbours(trials, metric.column, by=by)
         ratios = compare(
-            trials, metric.column, metric.name, reference=reference, by=by, level=level, all_warnings=True
+            compared, metric.column, metric.name, reference=reference, by=by, level=level, all_warnings=True
         )
         ratios = ratios[ratios["variant"] != ratios["reference"]]
-        used = behind(trials, ratios, by=by)
+        if note := slowed_note(trials, compared):
+            ratios = ratios.assign(warnings=[[*warnings, note] for warnings in ratios["warnings"]])
+        used = behind(compared, ratios, by=by)
         rows = stack(means(used, by=by, level=level, **{metric.name: metric.column}), ratios)
         if by:
             cells = set(measured[list(by)].astype(str).itertuples(index=False, name=None))
@@ -193,7 +199,12 @@ def _comparisons(evidence: Evidence) -> tuple[Comparison, ...]:
     for metric in metrics_of(evidence):
         places = with_metric(evidence.trials, metric)[factors].astype(str)
         cells = set(places.itertuples(index=False, name=None)) or {()}
-        compared += [each for each in evidence.compared(metric.column) if (*each.levels.values(),) in cells]
+        trials = beside_neighbours(evidence.trials, metric.column, by=factors)
+        compared += [
+            each
+            for each in compare_trials(trials, metric.column, reference=evidence.reference, by=factors)
+            if (*each.levels.values(),) in cells
+        ]
     return tuple(compared)
 
 

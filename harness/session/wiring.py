@@ -12,23 +12,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from harness.agent.machine_info import physical_cores
 from harness.agent.platforms import usable_cpus
 from harness.backing import BackingNeed, BackingSource, running
 from harness.backing.postgres_source import Postgres
-from harness.backing.upstream import IMPLEMENTATION as UPSTREAM
-from harness.backing.upstream import Upstream
+from harness.backing.upstream import IMPLEMENTATION as UPSTREAM, Upstream
 from harness.definitions import contract_of, load_implementations
 from harness.errors import InputError, MissingTool
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost
 from harness.hosts.ssh.settings import LOCAL
-from harness.launchers.base import Instance, Launcher, LaunchSpec
+from harness.launchers.base import Instance, LaunchSpec, Launcher
 from harness.launchers.container import ContainerLauncher
 from harness.launchers.process import ProcessLauncher, Training
-from harness.launchers.tools import Tools, tools_among
+from harness.launchers.tools import Elsewhere, Tools, tools_among
 from harness.loadgen.base import Installed, LoadGenerator
 from harness.loadgen.parallel import shares
 from harness.loadgen.tools import adapter_of
@@ -40,16 +39,69 @@ from harness.model import (
     Implementation,
     Load,
     LoadProfile,
+    Machine,
     Variant,
 )
 from harness.model.load_tools import run_as
-from harness.runner.context import SAMPLING_HZ, LoadSlot
+from harness.runner.context import SAMPLING_HZ
 from harness.runner.speed_gate import SpeedGate
-from harness.session.host_roles import HostRoles, this_machine
 from harness.toolchains import Jdk, Surroundings, Tool, find_jdks, find_runtimes, find_tool, require_package
 
 if TYPE_CHECKING:
+    from harness.hosts.ssh.host import SshHost
     from harness.launchers.kubernetes import KubernetesLauncher
+
+#: host, generator, where tools are here, ``java`` here -> what a command names here -> what that is on the host
+Words = Callable[[MeasuringHost, str, Mapping[str, Path | None], Path | None], dict[str, str]]
+#: Of the host of backing services: its database, and what starts processes beside that.
+RemoteBacking = Callable[["HostRoles", Path, Tools, ProcessLauncher], tuple[BackingSource, ProcessLauncher]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostRoles:
+    """The machines of a session. ``None``: the load comes from, backing services stand on, the service's own.
+    ``words`` and ``backing``: as ``remote_hosts`` has them; ``None``: all are this machine."""
+
+    service: MeasuringHost
+    load: MeasuringHost | None = None
+    database: SshHost | None = None
+    elsewhere: Elsewhere | None = None
+    cpus: tuple[int, ...]
+    cores: tuple[tuple[int, ...], ...] = ()
+    machines: Mapping[str, Machine] = field(default_factory=dict)
+    words: Words = lambda *_: {}
+    backing: RemoteBacking | None = None
+
+    @property
+    def load_host(self) -> MeasuringHost:
+        return self.load or self.service
+
+    @property
+    def named(self) -> dict[str, Path]:
+        """Places of far machines, by the names that stand for them in the data."""
+        roles = [("far", self.service), ("far_load", self.load), ("far_database", self.database)]
+        names = {
+            role: Path(cast("SshHost", station).agent.base)
+            for role, station in roles
+            if station is not None and not station.here
+        }
+        if self.elsewhere is not None and self.elsewhere.jdks:
+            names["far_java_home"] = self.elsewhere.jdks[0].home
+        return names
+
+    def close(self) -> None:
+        """End what runs on far machines, and the connections."""
+        for station in (self.service, self.load, self.database):
+            if station is not None and not station.here:
+                cast("SshHost", station).close()
+
+
+def this_machine() -> HostRoles:
+    """Return this machine in every role."""
+    cpus = usable_cpus()
+    cores = tuple(tuple(core) for core in physical_cores(cpus))
+    return HostRoles(service=LocalHost(listen_address="127.0.0.1"), cpus=cpus, cores=cores)
+
 
 #: What measuring needs; asking every tool on the machine for its version takes seconds.
 TOOLS = ("go", "jdk", "maven", *run_as("java", "program"), "postgres", "native-image")
@@ -80,7 +132,6 @@ class Assembly:
     database_host: MeasuringHost | None = None
     stations: HostRoles | None = None
     load_words: Callable[[str], dict[str, str]] = lambda _generator: {}
-    further_loads: Callable[[str], tuple[LoadSlot, ...]] = lambda _generator: ()
     backing: Mapping[BackingName, BackingSource] = field(default_factory=dict)
     launch_command: Callable[[Implementation, Variant], tuple[str, ...]] = lambda _implementation, _variant: ()
     #: Who runs a variant's load generators in the place of the load's host; ``None``: nobody else.
@@ -112,7 +163,7 @@ class Assembly:
         Raises:
             UnsupportedLoad: it cannot be divided so.
         """
-        return shares(load.profile, load.processes * (1 + len(self.further_loads(load.generator))))
+        return shares(load.profile, load.processes)
 
     def generator(self, name: str) -> LoadGenerator:
         """Return the adapter of a load generator.
@@ -144,7 +195,7 @@ def assemble(
 ) -> Assembly:
     """Return the real parts; ``close`` them when far hosts are among them.
 
-    ``load_host``: where the load comes from, several joined by commas, ``database_host``: where backing
+    ``load_host``: where the load comes from, ``database_host``: where backing
     services stand; default: the service's own host.
     ``tools``: those of another assembly of this machine; ``None``: they are looked for.
 
@@ -197,11 +248,7 @@ def assemble(
         load_host=places.load,
         database_host=places.database,
         stations=places,
-        load_words=lambda generator: _load_words(places.load_host, generator, paths, java),
-        further_loads=lambda generator: tuple(
-            LoadSlot(host=further_load, words=_load_words(further_load, generator, paths, java))
-            for further_load in places.further_loads
-        ),
+        load_words=lambda generator: places.words(places.load_host, generator, paths, java),
         launcher=launchers[launcher] if clustered is None else clustered,
         load_by=(lambda _variant: None) if clustered is None else clustered.load_by,
         closing=(lambda: None) if clustered is None else clustered.close,
@@ -226,9 +273,7 @@ def _pod_launcher(process: ProcessLauncher, root: Path) -> KubernetesLauncher | 
         require_package("lightkube")
     except MissingTool as missing:
         return _WithoutClient(missing)
-    from harness.launchers.kubernetes import (
-        KubernetesLauncher,
-    )  # the client of clusters takes a while to load
+    from harness.launchers.kubernetes import KubernetesLauncher  # the client of clusters takes a while to load
 
     return KubernetesLauncher(process, root)
 
@@ -263,7 +308,6 @@ def stations(
     root: Path, host: str, load_host: str | None, jdks: Sequence[Jdk], database_host: str | None = None
 ) -> HostRoles:
     """Return the hosts of these names; ``load_host``, ``database_host``: ``None`` for the service's own.
-    Several load hosts are joined by commas.
 
     Raises:
         InputError, HostError: as ``remote_hosts.connected``.
@@ -277,17 +321,6 @@ def stations(
     return connected(root, host, load_host, jdks, database_host)
 
 
-def _load_words(
-    host: MeasuringHost, generator: str, paths: Mapping[str, Path | None], java: Path | None
-) -> dict[str, str]:
-    """What a generator's command names here -> what that is on the load's host."""
-    if host.here:
-        return {}
-    from harness.session.remote_hosts import words_there
-
-    return words_there(host, generator, paths, java)
-
-
 def _backing(
     root: Path,
     places: HostRoles,
@@ -296,14 +329,12 @@ def _backing(
     process: ProcessLauncher,
 ) -> dict[BackingName, BackingSource]:
     """Backing services stand on the services' own machine, or on one for them, as processes."""
-    if places.service.here and places.database is None:
-        tool = next(tool for tool in tools if tool.name == "postgres")
-        postgres: BackingSource = Postgres(LocalHost(), root, tool)
+    postgres: BackingSource
+    if places.backing is None:
+        postgres = Postgres(LocalHost(), root, next(tool for tool in tools if tool.name == "postgres"))
         beside = process
     else:
-        from harness.session.remote_hosts import remote_backing
-
-        postgres, beside = remote_backing(places, root, launcher_tools, process)
+        postgres, beside = places.backing(places, root, launcher_tools, process)
     return {
         "postgresql": postgres,
         "upstream": Upstream(

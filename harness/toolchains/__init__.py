@@ -41,11 +41,11 @@ from .find import (
     find_tool,
 )
 from .jmeter import MANIFEST, damage, find_jmeter, jmeter_home, jmeter_jar, list_tree, read_manifest
-from .native_sampler import GLANCES, METRONOME, NATIVE, find_native
+from .native_sampler import METRONOME, NATIVE, find_native
 from .tool import JavaRuntime, Jdk, State, Surroundings, Tool, parse_version
 
 __all__ = [
-    "GLANCES", "JAVA_MINIMUM", "JAVA_REFERENCE", "JMETER_VERSION", "K6_VERSION", "LATEX_FILES", "MANIFEST",
+    "JAVA_MINIMUM", "JAVA_REFERENCE", "JMETER_VERSION", "K6_VERSION", "LATEX_FILES", "MANIFEST",
     "MEASURING", "METRONOME", "NATIVE", "OHA_VERSION", "OTHER_GO", "OTHER_JAVA", "VEGETA_VERSION", "WANTED",
     "WRK2_VERSION", "JavaRuntime", "Jdk", "State", "Surroundings", "Tool", "Wanted", "build_environment",
     "damage", "find_all", "find_go", "find_jdk", "find_jdks", "find_jmeter", "find_latex", "find_maven",

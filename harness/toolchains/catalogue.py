@@ -129,15 +129,10 @@ WANTED: tuple[Wanted, ...] = (
     ),
     Wanted(
         name="cc",
-        why="to build the native sampling loop and the load generator metronome",
+        why="to build the load generator metronome",
         programs=("cc", "gcc", "clang"),
         apt=("gcc", "libc6-dev"),
         elsewhere="a C compiler with the headers of the C library, as your system has it",
-    ),
-    Wanted(
-        name="glances",
-        why="to build the native sampling loop (without it sampling costs more CPU)",
-        by_setup=True,
     ),
     Wanted(
         name="metronome",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What set-up compiles of this project's own C: the sampler's ticks, and the load generator that never sleeps.
+"""What set-up compiles of this project's own C: the load generator that never sleeps.
 
 What is built stands in a folder that is named after its source, so what was built of an older one is never used.
 """
@@ -41,13 +41,6 @@ class NativeSource:
         return tools / f"{self.name}-{digest.hexdigest()[:16]}" / self.file
 
 
-GLANCES = NativeSource(
-    name="glances",
-    title="the sampler's library",
-    source=_HARNESS / "sampling" / "native" / "ticks.c",
-    flags=("-std=c11", "-O2", "-fPIC", "-shared", *STRICT),
-    file="glances.so",
-)
 METRONOME = NativeSource(
     name="metronome",
     title="the load generator metronome",
@@ -56,7 +49,7 @@ METRONOME = NativeSource(
     libraries=("-lm",),
     file="metronome",
 )
-NATIVE: Mapping[str, NativeSource] = {row.name: row for row in (GLANCES, METRONOME)}
+NATIVE: Mapping[str, NativeSource] = {METRONOME.name: METRONOME}
 
 
 def find_native(name: str, around: Surroundings) -> Tool:

@@ -4,9 +4,12 @@
 A load that waits for its answers, and a rate that cannot be kept, measure whatever runs out first. The first of these
 that holds names it:
 
-1. service, generator or backing used 85 % or more of the CPUs they may use: the one that used the largest share, the
-   service unless another is ahead of it by more than 5 points. In a duet, where service and generator share the CPUs of
-   their arm: where both together, with half of what others took, used 85 % of them, the larger user;
+1. service, generator or backing used 85 % or more of the CPU time that the hypervisor left to the CPUs they may use:
+   the one that used the largest share, the service unless another is ahead of it by more than 5 points. What the
+   hypervisor took was, on each CPU, in proportion to what was used there, because it takes only from CPUs with work;
+   where it took more than half of a part's CPUs, nobody can say what the part would have done. In a duet, where
+   service and generator share the CPUs of their arm: where both together, with half of what others
+   took, used 85 % of them, the larger user;
 2. generator: against the echo service it reached less than 1.25 times as much in the same load, and, in an open loop
    that was not kept, did not keep the rate there either;
 3. parts that share CPUs used 85 % of them together, and none of them alone: backing where two thirds of that was its
@@ -83,7 +86,7 @@ class Asked:
     users: int | None = None
 
     @property
-    def kept(self) -> bool:
+    def keeps_rate(self) -> bool:
         """A rate was offered, and as good as all of it answered."""
         offered, achieved = self.offered_per_s, self.achieved_per_s
         return offered is not None and achieved is not None and achieved >= KEPT_SHARE * offered
@@ -149,7 +152,7 @@ _Said = tuple[BoundBy, str]
 
 def what_bounds(seen: Seen) -> Bound:
     """Return what bounded a trial."""
-    rules = (_full, _arm, _generator_limit, _machine, _own_limit, _waiting, _pressure, _kept)
+    rules = (_full, _arm, _generator_limit, _machine, _own_limit, _waiting, _pressure, _rate_kept)
     verdict = next((verdict for verdict in (rule(seen) for rule in rules) if verdict is not None), None)
     by, why = verdict or _unknown(seen)
     return Bound(
@@ -159,14 +162,38 @@ def what_bounds(seen: Seen) -> Bound:
 
 
 def _full(seen: Seen) -> _Said | None:
-    full = [(part.share, part) for part in seen.parts if part.share is not None and part.share >= FULL_SHARE]
+    shares = {part.name: share for part in seen.parts if (share := _share_of_left(part, seen)) is not None}
+    full = {name: share for name, share in shares.items() if share >= FULL_SHARE}
     if not full:
         return None
-    most, part = max(full, key=lambda item: item[0])
-    service = seen.part("service")
-    if service is not None and (seen.share("service") or 0.0) >= max(FULL_SHARE, most - TIE):
-        part = service
-    return part.name, f"the {WORDS[part.name]} used {_used(part)}"
+    most = max(full.values())
+    if shares.get("service", 0.0) >= max(FULL_SHARE, most - TIE):
+        name: PartName = "service"
+    else:
+        name = max(full, key=lambda name: full[name])
+    part = seen.part(name)
+    assert part is not None
+    words = f"the {WORDS[name]} used {_used(part)}"
+    if (part.share or 0.0) < FULL_SHARE:
+        words += f", of which the hypervisor left {fixed((part.cores or 0.0) / full[name], 2)}"
+    return name, words
+
+
+def _share_of_left(part: Part, seen: Seen) -> float | None:
+    """Return the share that a part used of the CPU time that the hypervisor left to its CPUs.
+
+    ``None``: its share is not known, or the hypervisor took more than half.
+    """
+    share, limit, stolen = part.share, part.may_use, seen.around.stolen_cores or 0.0
+    if share is None or not limit or not stolen or seen.n_arms or not _is_there(part, seen):
+        return share
+    used = sum(other.cores or 0.0 for other in seen.parts if _is_there(other, seen)) + (
+        seen.around.other_cores or 0.0
+    )
+    beside = sum(other.cores or 0.0 for other in seen.parts if other.cpus & part.cpus)
+    # of CPUs that it shares, or may use in part, it loses by what it may use of them
+    taken = stolen * beside / used * min(1.0, limit / len(part.cpus)) if used else 0.0
+    return share * limit / (limit - taken) if taken <= limit / 2 else None
 
 
 def _arm(seen: Seen) -> _Said | None:
@@ -198,7 +225,7 @@ def _generator_limit(seen: Seen) -> _Said | None:
         if ratio is None or ratio >= HEADROOM_ENOUGH:
             return None
         return "generator", f"{against} the generator reached {plain(ratio)} times as much"
-    if asked.kept or echo is None or echo >= KEPT_SHARE * offered:
+    if asked.keeps_rate or echo is None or echo >= KEPT_SHARE * offered:
         return None
     if achieved is not None and echo >= HEADROOM_ENOUGH * achieved:
         return None
@@ -282,15 +309,15 @@ def _locked(connections: Connections) -> bool:
 def _pressure(seen: Seen) -> _Said | None:
     around = seen.around
     for waited, what in ((around.waited_for_memory, "memory"), (around.waited_for_disks, "disks")):
-        if waited is not None and waited >= PRESSURE_SHARE and not seen.asked.kept:
+        if waited is not None and waited >= PRESSURE_SHARE and not seen.asked.keeps_rate:
             return "machine", f"tasks waited for {what} {whole_percent(waited)} of the time"
     return None
 
 
-def _kept(seen: Seen) -> _Said | None:
+def _rate_kept(seen: Seen) -> _Said | None:
     asked = seen.asked
     words = f"{plain(asked.achieved_per_s or 0)} of {plain(asked.offered_per_s or 0)}/s were answered"
-    return ("offered", words) if asked.kept else None
+    return ("offered", words) if asked.keeps_rate else None
 
 
 def _unknown(seen: Seen) -> _Said:

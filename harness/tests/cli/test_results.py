@@ -116,19 +116,19 @@ OPEN, REFUSED = Verdict.INCONCLUSIVE, Verdict.NOT_ABOUT_SERVICES
 @pytest.mark.parametrize(
     ("ratio", "first", "second", "words"),
     [
-        (1.5, (), (), ("2 of 2 verdicts agree", "")),
-        (0.5, (), (), ("0 of 2 verdicts agree", ", 2 contradict")),
-        (1.5, (), (OPEN,), ("1 of 2 verdicts agree", ", none contradict, in 1 at most one session decides")),
+        (1.5, (), (), "2 of 2 verdicts agree"),
+        (0.5, (), (), "0 of 2 verdicts agree, 2 contradict"),
+        (1.5, (), (OPEN,), "1 of 2 verdicts agree, none contradict, in 1 at most one session decides"),
         (
             1.5,
             (REFUSED,),
             (REFUSED,),
-            ("2 of 2 verdicts agree", ", in 1 of those that agree neither session decides"),
+            "2 of 2 verdicts agree, in 1 of those that agree neither session decides",
         ),
     ],
 )
 def test_what_did_not_happen_between_two_sessions_is_not_counted(
-    ratio: float, first: tuple[Verdict, ...], second: tuple[Verdict, ...], words: tuple[str, str]
+    ratio: float, first: tuple[Verdict, ...], second: tuple[Verdict, ...], words: str
 ) -> None:
     """``first``, ``second``: verdicts in the place of the first ones of each session."""
     sides = [
@@ -138,9 +138,7 @@ def test_what_did_not_happen_between_two_sessions_is_not_counted(
         )
         for value, verdicts in ((1.5, first), (ratio, second))
     ]
-    text = agreement_words(agreement(*sides))
-    before, _, rest = text.partition(" (where nothing changed, sampling alone gives ")
-    assert (before, rest.partition(")")[2]) == words
+    assert agreement_words(agreement(*sides)) == words
 
 
 def test_no_conclusion_is_drawn_from_a_smoke_session(measured: Path) -> None:

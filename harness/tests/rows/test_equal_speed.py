@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from harness.analysis.stats.comparisons import compare
 from harness.errors import InputError
-from harness.rows import at_equal_speed
+from harness.evidence.metrics import METRICS
+from harness.rows import at_equal_speed, beside_neighbours, overview
 from harness.tests.support.uneven_speeds import PER_S, uneven_speeds
 
 STEP_S = 64e-9
@@ -25,14 +27,13 @@ def test_trials_left_out_for_their_speed_count_again_and_others_do_not() -> None
     trials = uneven_speeds(busy=0.3)
     slowed = trials["excluded"].copy()
     failed, unread, by_generator = trials.index[~slowed][0], trials.index[~slowed][1], trials.index[slowed][0]
+    trials.loc[by_generator, "bound_by"] = "generator"
     trials.loc[failed, "excluded"], trials.loc[failed, "exclusion_reason"] = True, "failed: it ended"
     trials.loc[unread, "service_step_s"] = np.nan
-    trials.loc[by_generator, "service_share"], trials.loc[by_generator, "generator_share"] = 0.7, 0.99
     adjusted = at_equal_speed(trials, "throughput_per_s")
     assert slowed.sum() > 5
     assert list(adjusted.index[adjusted["excluded"]]) == sorted([failed, unread])
     assert adjusted.loc[unread, "exclusion_reason"].endswith("was not read")
-    assert set(trials.loc[slowed, "bound_by"]) == {"machine"}
     assert adjusted.loc[by_generator, "bound_by"] == "generator"
     assert set(adjusted.drop(index=by_generator)["bound_by"]) == {"service"}
 
@@ -64,3 +65,33 @@ def test_the_interval_holds_the_ratio_at_that_speed_and_is_narrower_than_one_of_
 def test_a_session_whose_speed_was_not_read_is_refused() -> None:
     with pytest.raises(InputError, match="too few trials to adjust for the speed"):
         at_equal_speed(uneven_speeds().assign(service_step_s=np.nan), "throughput_per_s")
+
+
+def test_where_a_third_or_less_was_left_out_the_trials_stay_as_they_are() -> None:
+    calm, busy = uneven_speeds(busy=0.1), uneven_speeds(busy=0.5)
+    pd.testing.assert_frame_equal(beside_neighbours(calm, "throughput_per_s"), calm)
+    pd.testing.assert_frame_equal(beside_neighbours(busy, "latency_p99_s"), busy)
+    pd.testing.assert_frame_equal(
+        beside_neighbours(busy, "throughput_per_s"), at_equal_speed(busy, "throughput_per_s")
+    )
+
+
+def test_memory_counts_as_it_is() -> None:
+    busy = uneven_speeds(busy=0.5).assign(rss_after_bytes=1e6)
+    counted = beside_neighbours(busy, "rss_after_bytes")
+    assert busy["excluded"].any() and not counted["excluded"].any()
+    pd.testing.assert_series_equal(counted["throughput_per_s"], busy["throughput_per_s"])
+
+
+def test_each_combination_of_levels_is_decided_on_its_own() -> None:
+    calm, busy = (uneven_speeds(busy=busy).assign(size=size) for busy, size in ((0.1, "a"), (0.5, "b")))
+    both = pd.concat([calm, busy], ignore_index=True)
+    excluded = beside_neighbours(both, "throughput_per_s", by=["size"]).groupby("size")["excluded"].sum()
+    assert excluded["a"] == calm["excluded"].sum() > 0 and excluded["b"] == 0
+
+
+def test_an_overview_counts_the_slowed_trials_and_says_so() -> None:
+    trials = uneven_speeds(busy=0.5)
+    rows = overview(trials, METRICS[:1], reference="go-nethttp").query("kind == 'ratio'")
+    assert list(rows["n_blocks"]) == [20] and list(rows["bound_by"]) == ["service 40"]
+    assert f"in {trials['excluded'].sum()} of 40 trials; all count" in " ".join(rows["warnings"].iloc[0])

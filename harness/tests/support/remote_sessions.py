@@ -20,7 +20,7 @@ from harness.launchers.process import ProcessInstance, ProcessLauncher
 from harness.launchers.tools import Elsewhere, Tools
 from harness.model import BackingName, TrialRecord
 from harness.session import Assembly, measure, prepare
-from harness.session.host_roles import HostRoles
+from harness.session.wiring import HostRoles
 from harness.store import SessionFolder
 from harness.tests.support.instances import OBEYS_WITHIN_S, Started, eventually, make_project
 from harness.tests.support.sessions import LIMITS, tiny_assembly, without_duplicates

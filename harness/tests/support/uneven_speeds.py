@@ -32,7 +32,7 @@ def uneven_speeds(
                 "experiment": "e", "session_id": "s", "trial_id": f"{len(rows):04d}", "block": block,
                 "position": len(rows) + 1, "duplicate": False, "variant": variant, "label": variant,
                 "implementation": variant, "language": variant.partition("-")[0], "configuration": variant,
-                "load_name": "saturation", "excluded": False, "exclusion_reason": None, "flags": "",
+                "load_name": "saturation", "load_model": "closed", "excluded": False, "exclusion_reason": None, "flags": "",
                 "bound_by": "service", "bound_why": "", "service_share": 0.98, "generator_share": 0.6, "service_step_s": 64e-9 * slower, "throughput_per_s": rate,
             })  # fmt: skip
     exclude_other_speeds(rows)

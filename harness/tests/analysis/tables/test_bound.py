@@ -69,6 +69,11 @@ def bound(*parts: Part, asked: Asked = CLOSED, around: AroundIt | None = None, *
         ((service(0.3), load(0.6)), {"around": AroundIt(n_cpus=2, stolen_cores=0.4)}, "machine", ""),
         ((service(0.3), load(0.6)), {"around": AroundIt(n_cpus=2, other_cores=0.4)}, "machine", ""),
         ((service(0.82), load(0.5)), {"around": AroundIt(n_cpus=2, stolen_cores=0.01, other_cores=0.04)}, "unknown", ""),
+        # of what the hypervisor left, on each CPU in proportion to its use
+        ((service(0.75), load(0.4)), {"around": AroundIt(n_cpus=2, stolen_cores=0.3)}, "service", "0.75 of 1.00 CPUs, of which the hypervisor left 0.80"),
+        ((service(0.4), load(0.75)), {"around": AroundIt(n_cpus=2, stolen_cores=0.3)}, "generator", ""),
+        ((service(0.3), load(0.1)), {"around": AroundIt(n_cpus=2, stolen_cores=1.2)}, "machine", ""),
+        ((service(0.45), load(0.3, 0)), {"around": AroundIt(n_cpus=2, stolen_cores=0.3)}, "machine", ""),
         # the generator against the echo service
         ((service(0.4), load(0.3)), {"asked": ECHO}, "generator", ""),
         ((service(0.4), load(0.3)), {"asked": ALIKE}, "generator", ""),

