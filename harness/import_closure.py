@@ -2,7 +2,7 @@
 """Which modules of the project a module imports, directly and through others, read from the sources.
 
 What is computed by code is stale when that code changes: the planner hashes the modules a notebook
-imports, ``rematch tidy`` the modules that make tables. Nothing is imported to find them.
+imports, and those that make tables. Nothing is imported to find them.
 """
 
 from __future__ import annotations
@@ -28,12 +28,6 @@ def closure_sha256(root: Path, modules: set[str]) -> str:
         assert path is not None, module  # closure() returns modules that have a file
         digest.update(f"{module}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
-
-
-def source_texts(root: Path, modules: Iterable[str]) -> list[str]:
-    """Return the sources of these modules of the project."""
-    paths = [module_path(root, module) for module in modules]
-    return [path.read_text("utf-8") for path in paths if path is not None]
 
 
 def packages(sources: Iterable[str]) -> set[str]:

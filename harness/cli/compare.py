@@ -28,8 +28,6 @@ from harness.report.selection import seconds_named
 #: Names of requests with a table; all of them stand in the JSON and on the page.
 LABELS_SHOWN = 5
 _HEADS = words.HEADS[:5]
-#: Former options: the tools' own reports have these numbers; docs/your-own-results.md says how they differ.
-_REMOVED = ("--as-jmeter", "--as-locust")
 #: Stands for ``--`` among the paths: click would drop it, and take every option behind it for a path.
 _BETWEEN = "\0--"
 
@@ -39,9 +37,6 @@ class ArmsCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put a word of our own in the place of each ``--``."""
-        for name in _REMOVED:
-            if name in args:
-                raise InputError("was removed", place=name, allowed="the tool's own report")
         return super().parse_args(ctx, [_BETWEEN if word == "--" else word for word in args])
 
 

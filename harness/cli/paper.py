@@ -10,6 +10,9 @@ import typer
 
 from harness.errors import InputError
 from harness.project import find_root
+from harness.publish.artifact_page import write_page
+from harness.publish.build import build_paper, copy_pdf
+from harness.publish.readme import write_readme
 
 
 def paper_command(
@@ -20,8 +23,6 @@ def paper_command(
     copy: Annotated[
         bool, typer.Option("--copy", help="copy the built PDF to docs/, where README.md links it")
     ] = False,
-    bundle: Annotated[bool, typer.Option("--bundle", hidden=True)] = False,
-    diff: Annotated[str | None, typer.Option("--diff", hidden=True)] = None,
 ) -> None:
     """Build paper/main.pdf from paper/ and the numbers, tables and figures of the notebooks.
 
@@ -32,21 +33,12 @@ def paper_command(
         rematch paper
         rematch paper --readme
     """
-    from harness.publish.build import build_paper, copy_pdf
-    from harness.publish.readme import write_readme
-
     root = find_root()
-    if bundle:
-        raise InputError("is gone", place="--bundle", allowed="make arxiv")
-    if diff is not None:
-        raise InputError("is gone", place="--diff", allowed=f"git diff --word-diff {diff} -- paper")
     if sum((readme, artifact, copy)) > 1:
         raise InputError("one at a time", place="options", allowed="--readme, --artifact or --copy")
     if readme:
         print(f"the numbers: {os.path.relpath(write_readme(root))}")
     elif artifact:
-        from harness.publish.artifact_page import write_page
-
         print(f"the tables: {os.path.relpath(write_page(root))}")
     elif copy:
         print(f"the copy: {os.path.relpath(copy_pdf(root))}")

@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from harness.cli.options import end_with
-from harness.errors import InputError
 
 
 def report_command(
@@ -62,7 +61,6 @@ def report_command(
     html: Annotated[
         Path | None, typer.Option(help="also write a self-contained page with plots to this file")
     ] = None,
-    samples: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Analyse result files of any load test: requests, errors, rates, percentiles, stalls.
 
@@ -81,10 +79,6 @@ def report_command(
         rematch report generator-1.jtl+generator-2.jtl
         rematch report results.jtl --fail-if "p99 > 250ms" --fail-if "errors > 1%"
     """
-    if samples is not None:
-        raise InputError(
-            "was removed", place="--samples", allowed="pandas.read_csv: a sampler's columns say it all"
-        )
     from harness.formats.jtl_units import decimal_named, latency_unit_named
     from harness.report import limits, output, selection
 

@@ -322,15 +322,6 @@ def at_other_speed(trials: pd.DataFrame) -> pd.Series[bool]:
     return trials["exclusion_reason"].astype("str").str.startswith(f"{OTHER_SPEED}:", na=False)
 
 
-def with_every_speed(trials: pd.DataFrame) -> pd.DataFrame:
-    """Return the trials with those kept that were left out for the speed of their CPUs."""
-    second = at_other_speed(trials)
-    return trials.assign(
-        excluded=trials["excluded"].astype(bool) & ~second,
-        exclusion_reason=trials["exclusion_reason"].mask(second),
-    )
-
-
 def _why(row: dict[str, object], column: str, usual_s: float | None) -> str | None:
     """Return in words that a trial's CPUs had another speed; ``None``: they had not, or it is not known."""
     step_s = row.get(column)

@@ -8,14 +8,11 @@ import re
 import subprocess
 import sys
 from importlib.metadata import packages_distributions
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import harness.session
-from harness.cli import app
 from harness.import_closure import packages
 from harness.tests.support.command import run_here
 from harness.tests.support.sessions import REPOSITORY, make_session_project, tiny_assembly, tiny_folder
@@ -81,17 +78,6 @@ def test_a_plan_is_told_where_its_only_generator_is_missing(
     assert not tiny_folder(root).folder.exists()
     code, out, err = run_here(root, "list", "tiny")
     assert code == 0 and re.search(r"smoke: \d+ trials in 1 block", out) and "not here: smoke: k6 is" in out
-
-
-def test_reading_is_checked_for_what_the_notebooks_import(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = find_spec
-    monkeypatch.setattr(
-        "harness.cli.check.find_spec", lambda name: None if name in ("seaborn", "ruptures") else real(name)
-    )
-    shown = CliRunner().invoke(app, ["check", "--for", "reading"], env={"REMATCH_ROOT": str(REPOSITORY)})
-    assert shown.exit_code == 1 and "Ready for" not in shown.output
-    assert "seaborn is missing, required by" in shown.output
-    assert "ruptures" not in shown.output, "without it a check is left out, which the code allows"
 
 
 def test_every_package_that_only_measuring_imports_says_what_it_is_for() -> None:

@@ -18,8 +18,7 @@ import numpy as np
 from pydantic import JsonValue
 
 from harness.definitions import Study, load_study
-from harness.memory_sizing.fit import heap_mib
-from harness.memory_sizing.probe import asked_of
+from harness.memory_sizing.probe import asked_of, heap_mib
 from harness.model import (
     BuildRecord,
     Calibration,

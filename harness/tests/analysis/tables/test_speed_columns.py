@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from harness.analysis.tables.layout import load_exclusions, load_trials
@@ -14,7 +13,6 @@ from harness.analysis.tables.resource_columns import (
     SPEED_DIFFERS,
     exclude_other_speeds,
     speed_columns,
-    with_every_speed,
 )
 from harness.analysis.tables.tidy import tidy
 from harness.model import Outcome
@@ -92,12 +90,3 @@ def test_the_tables_of_a_session_leave_it_out_and_count_it(tmp_path: Path) -> No
     assert one.reason.startswith("machine: the service's CPUs took 41 % longer")
     again = tidy(tmp_path)
     assert (again.n_fresh, again.experiments[0].n_kept) == (0, 9), "unchanged rows are judged again"
-
-
-def test_trials_at_another_speed_can_be_counted_again_and_no_others_are() -> None:
-    rows = rows_of(*[1.0] * FEWEST_TRIALS, 1.27)
-    rows[0] |= {"excluded": True, "exclusion_reason": "failed"}
-    exclude_other_speeds(rows)
-    trials = with_every_speed(pd.DataFrame(rows))
-    assert list(trials["excluded"]) == [True, *[False] * FEWEST_TRIALS]
-    assert trials["exclusion_reason"].dropna().tolist() == ["failed"]

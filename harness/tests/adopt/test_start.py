@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.adopt.guess import BY_VARIABLE
-from harness.adopt.stacks import guess_of
+from harness.adopt.start import BY_VARIABLE, guess_of
 from harness.errors import InputError
 
-MAIN = "package main\n"
 IN = ("env", "-C", "{artifact}")
 PIP = ("python3", "-m", "pip", "install", "--quiet", "--no-input", "--target", "site-packages-of-service")
 SITE = "PYTHONPATH={artifact}/site-packages-of-service:{artifact}"
@@ -22,11 +20,11 @@ def package(start: str, **more: object) -> dict[str, str]:
     return {"package.json": json.dumps({"scripts": {"start": start, **more}}), "a.js": ""}
 
 
+SERVER = {"package.json": json.dumps({"main": "server.js"}), "server.js": ""}
+SERVER_OF_WEB = {f"web/{name}": text for name, text in SERVER.items()}
+
+
 FOLDERS: dict[str, tuple[dict[str, str], tuple[str, ...], str]] = {
-    "go": (
-        {"go.mod": "module a\n", "main.go": MAIN}, ("env", "PORT={port}", "{artifact}"),
-        "the variable PORT is the usual one",
-    ),
     "node": (package("node a.js"), (*IN, "PORT={port}", "node", "a.js"), "scripts.start: node a.js"),
     "node with variables and flags": (
         package("NODE_ENV=production A='b c' node --max-old-space-size=256 src/index.js"),
@@ -69,8 +67,8 @@ FOLDERS: dict[str, tuple[dict[str, str], tuple[str, ...], str]] = {
         (*IN, "{java}", "{runtime_args}", "-Xmx1g", "-jar", "target/a.jar", "--server.port={port}"), "Procfile: web:",
     ),
     "procfile of go": (
-        {"Procfile": "web: bin/shop -fast\n", "go.mod": "module a\n", "main.go": MAIN},
-        ("env", "PORT={port}", "{artifact}", "-fast"), "Procfile: web:",
+        {"Procfile": "web: bin/shop -fast\n", "go.mod": "module a\n"},
+        (*IN, "PORT={port}", "bin/shop", "-fast"), "Procfile: web:",
     ),
     "procfile alone": ({"Procfile": "web: ./run\n"}, (*IN, "PORT={port}", "./run"), "Procfile: web:"),
 }  # fmt: skip
@@ -92,6 +90,7 @@ def test_the_start_command_follows_from_the_files(name: str, tmp_path: Path) -> 
 
 #: File of a build tool -> its text, what is built by it, and what its refusal without a start command shows.
 BUILDS = {
+    "go.mod": ("module a\n", ("go", "build", "-o", "bin/", "./..."), "--start 'PORT={port} bin/NAME'"),
     "Cargo.toml": ("", ("cargo", "build", "--release"), "--start 'target/release/NAME --port {port}'"),
     "pom.xml": ("", ("mvn", "-B", "-q", "package", "-DskipTests"), "--start 'java -jar target/NAME.jar"),
     "build.gradle.kts": ("", ("sh", "gradlew", "--no-daemon", "-q", "assemble"), "--start 'java -jar build/libs/"),
@@ -114,11 +113,28 @@ def test_a_start_command_that_no_file_says_is_asked_for_and_the_build_is_known(
 
 def test_a_dockerfile_is_shown_with_the_reason_why_it_is_not_used(tmp_path: Path) -> None:
     docker = {"Dockerfile": "FROM a\nENV MODE=fast\nCMD ['/a',  '-x']\n"}
-    (remark,) = guess_of(written(tmp_path / "a", {"go.mod": "module a\n", **docker})).remarks
+    (remark,) = guess_of(written(tmp_path / "a", {**SERVER, **docker})).remarks
     assert "not used, because its paths are those of an image" in remark
     assert "ENV MODE=fast; CMD ['/a', '-x']" in remark
     with pytest.raises(InputError, match=r"CMD \['/a', '-x'\].*--start 'target/release/NAME"):
         guess_of(written(tmp_path / "b", {"Cargo.toml": "", **docker}))
+    compose = {"docker-compose.yml": "services: {web: {build: .}}", **docker}
+    with pytest.raises(InputError) as refused:
+        guess_of(written(tmp_path / "c", compose))
+    for words in (
+        "docker-compose.yml builds web",
+        "it says: ENV MODE=fast; CMD ['/a', '-x']",
+        "--build 'make'",
+    ):
+        assert words in str(refused.value)
+    assert "compose.yaml" not in str(refused.value)
+
+
+def test_where_no_file_says_how_a_port_is_taken_the_reason_names_file_line_and_change(tmp_path: Path) -> None:
+    why = guess_of(written(tmp_path, package("npm start -w packages/api"))).why["start"]
+    assert BY_VARIABLE in why
+    for words in ("no file says how it takes its port", "the line start of service.toml", '"--port={port}"'):
+        assert words in why
 
 
 @pytest.mark.parametrize(
@@ -165,10 +181,6 @@ services:
 """
 
 
-SERVER = {"package.json": json.dumps({"main": "server.js"}), "server.js": ""}
-SERVER_OF_WEB = {f"web/{name}": text for name, text in SERVER.items()}
-
-
 def test_a_compose_file_gives_variables_with_the_trials_database_and_port(tmp_path: Path) -> None:
     files = {"compose.yaml": COMPOSE, "init.sql": "create table a ();", **SERVER_OF_WEB}
     found = guess_of(written(tmp_path, files))
@@ -208,8 +220,6 @@ def test_a_compose_file_that_builds_elsewhere_is_refused(tmp_path: Path) -> None
 
 
 def test_a_folder_that_tells_nothing_is_refused_with_what_is_looked_for(tmp_path: Path) -> None:
-    with pytest.raises(
-        InputError,
-        match=r"found 'notes\.txt'; allowed: package\.json, Procfile, compose\.yaml, go\.mod.*--start",
-    ):
+    allowed = r"found 'notes\.txt'; allowed: package\.json, compose\.yaml or a Procfile.*--start"
+    with pytest.raises(InputError, match=allowed):
         guess_of(written(tmp_path, {"notes.txt": ""}))

@@ -4,22 +4,20 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from harness.adopt.guess import BY_VARIABLE, Guess, parts_of, started
 from harness.errors import InputError
 
 FILES = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml")
 #: Where images of PostgreSQL look for SQL when they make a database.
 INITIAL_SQL = "/docker-entrypoint-initdb.d"
-#: Variables by which a database is told.
-_TOLD = {"PGHOST", "PGPORT", "PGUSER", "PGPASSWORD", "PGDATABASE"}
+#: Variables by which a program is given its database.
+_DATABASE_VARIABLES = {"PGHOST", "PGPORT", "PGUSER", "PGPASSWORD", "PGDATABASE"}
 #: In variables of other names: what of a database a value is, by the variable's name.
 _PARTS = (
     ("USER", "$PGUSER"),
@@ -33,7 +31,7 @@ _USUAL_PORT = "5432"
 @dataclass(frozen=True, kw_only=True)
 class Composed:
     """What a Compose file says. ``build``: the folder of the service that is built; ``environment``: ``NAME=value`` of
-    each, with the trial's database and port in it; ``images``: name -> image; ``remarks``: what is left out."""
+    each, with the trial's database and port in it; ``remarks``: what is left out or replaced."""
 
     file: Path
     service: str | None
@@ -41,7 +39,6 @@ class Composed:
     environment: tuple[str, ...]
     database: str | None
     schema: tuple[Path, ...]
-    images: dict[str, str]
     remarks: tuple[str, ...]
 
 
@@ -60,66 +57,37 @@ def read(folder: Path) -> Composed | None:
     except (yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError, UnicodeDecodeError) as problem:
         text = " ".join(str(problem).split())[:160]
         raise InputError(f"not a Compose file: {text}", file=file, allowed="services: ...") from None
-    built = [name for name, item in services.items() if "build" in item]
-    images = {name: str(item.get("image", "")) for name, item in services.items() if name not in built[:1]}
+    service = next((name for name, item in services.items() if "build" in item), None)
+    images = {name: str(item.get("image", "")) for name, item in services.items() if name != service}
     database = next(
         (name for name, image in images.items() if re.search(r"(^|/)(postgres|postgis)", image)), None
     )
-    own = services[built[0]] if built else {}
+    own = {} if service is None else services[service]
+    build = own.get("build")
+    context = build.get("context", ".") if isinstance(build, dict) else build
     further = {name: image for name, image in images.items() if name != database}
-    values, remarks = _variables(own, database, services.get(database or "", {}), further)
-    return Composed(
-        file=file,
-        service=built[0] if built else None,
-        build=_context(folder, own["build"]) if built else None,
-        environment=values,
-        database=database,
-        schema=() if database is None else tuple(_initial_sql(folder, services[database])),
-        images=further,
-        remarks=remarks,
-    )
-
-
-def completed(guess: Guess, composed: Composed) -> Guess:
-    """Return the guess with what its Compose file adds: variables, a database, and a remark on all that is left out."""
-    built = "no service" if composed.service is None else f"service {composed.service!r}"
-    remarks = [f"{composed.file.name}: {built} is built in {guess.source}", *composed.remarks]
-    if composed.database is not None:
-        remarks.append(
-            f"service {composed.database!r} is replaced by a fresh PostgreSQL for each trial, told by "
-            f"{' '.join(sorted(_TOLD))}"
-        )
+    environment, remarks = _variables(own, database, services.get(database or "", {}), further)
+    if database is not None:
+        names = " ".join(sorted(_DATABASE_VARIABLES))
+        remarks.append(f"service {database!r} is replaced by a fresh PostgreSQL for each trial, in {names}")
     remarks += [
         f"unavailable: service {name!r} ({image or 'built here'}) needs a container, and none is started"
-        for name, image in composed.images.items()
+        for name, image in further.items()
     ]
-    needs = ("postgresql",) if composed.database is not None else ()
-    guess = replace(
-        guess, needs=needs, schema=composed.schema, start=_with(guess.start, composed.environment)
+    return Composed(
+        file=file,
+        service=service,
+        build=None if service is None else (folder / str(context)).resolve(),
+        environment=tuple(environment),
+        database=database,
+        schema=() if database is None else tuple(_initial_sql(folder, services[database])),
+        remarks=tuple(remarks),
     )
-    if composed.environment:
-        names = ", ".join(word.partition("=")[0] for word in composed.environment)
-        why = guess.why["start"]
-        if any("{port}" in word for word in composed.environment):  # this file says how it takes its port
-            why = why.replace(BY_VARIABLE, "").strip("; ")
-        guess = guess.because(start="; ".join(filter(None, (why, f"{names} as in {composed.file.name}"))))
-    return guess.remarked(*remarks)
-
-
-def _with(start: tuple[str, ...], environment: tuple[str, ...]) -> tuple[str, ...]:
-    """The start with variables; those with the database's in them are filled in by a shell, which it replaces."""
-    inside, before, program = parts_of(start)
-    if any("{port}" in word for word in environment):
-        before = tuple(word for word in before if word != "PORT={port}")
-    if not any("$" in word for word in environment):
-        return started(program, *environment, *before, inside=inside)
-    quoted = " ".join(f'"{word}"' if "$" in word else shlex.quote(word) for word in environment)
-    return ("sh", "-c", f'exec env {quoted} "$@"', "sh", *started(program, *before, inside=inside))
 
 
 def _variables(
-    own: dict[str, Any], database: str | None, of_database: dict[str, Any], images: Collection[str]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    own: dict[str, Any], database: str | None, of_database: dict[str, Any], further: Collection[str]
+) -> tuple[list[str], list[str]]:
     """Variables of the service, and remarks on those that are left out."""
     ports = (*(own.get("ports") or ()), *(own.get("expose") or ()))
     targets = (port.get("target") if isinstance(port, dict) else port for port in ports)
@@ -132,19 +100,23 @@ def _variables(
     for name, value in _environment(own.get("environment")).items():
         part = next((put for words, put in _PARTS if re.search(words, name)), None)
         host, _, port = value.rpartition(":")
-        if name in _TOLD:
+        if name in _DATABASE_VARIABLES:
             continue
         if port in inner and (not host or host == "0.0.0.0"):
             given.append(f"{name}={'{host}:' if ':' in value else ''}{{port}}")
-        elif database is not None and re.search(rf"(^|//|@){database}(:\d+)?(/|$)", value):
+        elif database is not None and _leads_to(database, value):
             given.append(f"{name}={_of_trial(value, database)}")
         elif database is not None and part is not None and value in values:
             given.append(f"{name}={part}")
-        elif "$" in value or any(re.search(rf"(^|//|@){image}(:\d+)?(/|$)", value) for image in images):
+        elif "$" in value or any(_leads_to(service, value) for service in further):
             remarks.append(f"{name}={value} is not set: it is of another service, or of the shell")
         else:
             given.append(f"{name}={value}")
-    return tuple(given), tuple(remarks)
+    return given, remarks
+
+
+def _leads_to(service: str, value: str) -> bool:
+    return re.search(rf"(^|//|@){service}(:\d+)?(/|$)", value) is not None
 
 
 def _of_trial(value: str, database: str) -> str:
@@ -154,20 +126,19 @@ def _of_trial(value: str, database: str) -> str:
     return re.sub(rf"^{database}(:\d+)?$", lambda match: "$PGHOST:$PGPORT" if match[1] else "$PGHOST", url)
 
 
-def _context(folder: Path, build: Any) -> Path:
-    context = build.get("context", ".") if isinstance(build, dict) else build
-    return (folder / str(context)).resolve()
-
-
 def _environment(given: Any) -> dict[str, str]:
     """Variables with their values; one without a value is the shell's."""
     if not isinstance(given, dict):
         pairs = (str(line).partition("=") for line in given or ())
         given = {name: value if equals else None for name, equals, value in pairs}
-    texts = {
-        name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in given.items()
+    return {
+        str(name): f"${name}"
+        if value is None
+        else str(value).lower()
+        if isinstance(value, bool)
+        else str(value)
+        for name, value in given.items()
     }
-    return {str(name): f"${name}" if given[name] is None else text for name, text in texts.items()}
 
 
 def _initial_sql(folder: Path, service: dict[str, Any]) -> list[Path]:
