@@ -60,7 +60,9 @@ def find_evidence(settings: StageParameters, experiment: str, *, root: Path | No
     defined = experiment_files(project)
     if settings.experiments != ALL and not set(settings.names) <= set(defined):
         recorded = {session.folder.parent.name for session in Store(project).sessions()}
-        settings.chosen(tuple(dict.fromkeys((*defined, *sorted(recorded)))))  # refuses what neither of them has
+        settings.chosen(
+            tuple(dict.fromkeys((*defined, *sorted(recorded))))
+        )  # refuses what neither of them has
     if not is_chosen(settings, experiment):
         print(f"{experiment}: not among the experiments that were named", flush=True)
     elif not sessions_read(project, settings, experiment):

@@ -98,7 +98,9 @@ def check_parameters(model: type[M], namespace: Mapping[str, Any], *, any_experi
     rows = _parameter_cells(namespace.get("In", ()))
     _refuse_names(list(_assigned(rows[-1] if rows else [])), tuple(model.model_fields))
     try:
-        checked = model.model_validate({name: namespace[name] for name in model.model_fields if name in namespace})
+        checked = model.model_validate(
+            {name: namespace[name] for name in model.model_fields if name in namespace}
+        )
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = ".".join(str(part) for part in first["loc"])

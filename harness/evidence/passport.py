@@ -93,7 +93,9 @@ def changes(now: Passport, earlier: Sequence[Passport]) -> tuple[Change, ...]:
     ]
     compared = []
     for line in now.lines:
-        pairs = ((passport, each) for passport in before for each in passport.lines if each.metric == line.metric)
+        pairs = (
+            (passport, each) for passport in before for each in passport.lines if each.metric == line.metric
+        )
         known = ((passport, each) for passport, each in pairs if each.sd_log_ratio and line.sd_log_ratio)
         compared += [_change(line, each, passport.session) for passport, each in islice(known, 1)]
     return tuple(compared)
@@ -105,7 +107,11 @@ def _change(now: Line, before: Line, session: str) -> Change:
     freedom = now.n_pairs - 1, before.n_pairs - 1
     tail = float(min(scipy.special.fdtr(*freedom, f), scipy.special.fdtrc(*freedom, f)))
     return Change(
-        metric=now.metric, words=now.words, earlier=session, ratio=float(np.sqrt(f)), p_value=min(1.0, 2 * tail)
+        metric=now.metric,
+        words=now.words,
+        earlier=session,
+        ratio=float(np.sqrt(f)),
+        p_value=min(1.0, 2 * tail),
     )
 
 
