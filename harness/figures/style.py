@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One style for all figures: who is drawn how, sizes, scales, labels, the draft stamp, and files that are the same bytes
-every time. Hue is the language, the marker the implementation."""
+"""One style for all figures: looks, sizes, scales, labels, the draft stamp, and files that are the same bytes every time.
+
+Hue is the language, the marker the implementation.
+"""
 
 from __future__ import annotations
 

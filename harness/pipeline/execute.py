@@ -254,7 +254,9 @@ class _Work:
         if process.child.returncode:
             problem = explain(self.plan, process)
         elif session is not None and not (session.exists and session.complete):
-            problem = f"{stage.name}: trials are missing from {session.key}; resume: {resume_command(self.plan)}"
+            problem = (
+                f"{stage.name}: trials are missing from {session.key}; resume: {resume_command(self.plan)}"
+            )
         elif stage.notebook is not None and stage.kind in ("tidy", "analysis"):
             try:
                 replace(self.plan.root, stage.notebook.name, published_by(self.plan, stage))

@@ -57,7 +57,9 @@ def measure_all(settings: StageParameters, *, root: Path | None = None) -> pd.Da
     project = root or find_root()
     if settings.newest:
         allowed = "smoke, quick, full, sample"
-        raise InputError("does not say what to measure", place="parameter profile", found="newest", allowed=allowed)
+        raise InputError(
+            "does not say what to measure", place="parameter profile", found="newest", allowed=allowed
+        )
     experiments = chosen_experiments(project, settings)
     for name in () if settings.bundled else experiments:
         arguments = ["measure", name, "--profile", settings.profile, "--host", settings.host]
@@ -79,7 +81,8 @@ def tidy_all(settings: StageParameters, *, root: Path | None = None) -> pd.DataF
     sources = {name: _source(project, settings, name) for name in chosen}
     stored = Store(project)
     present = [name for name in chosen if stored.sessions(name, bundled=sources[name] == "bundled")]
-    rows: dict[str, dict[str, object]] = dict.fromkeys(present or chosen, {})  # in the order of the definitions
+    # in the order of the definitions
+    rows: dict[str, dict[str, object]] = {name: {} for name in present or chosen}
     for source in dict.fromkeys(sources[name] for name in rows):
         of_source = [name for name in rows if sources[name] == source]
         for item in tidy(project, of_source, sources=[source]).experiments:

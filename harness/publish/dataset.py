@@ -147,7 +147,9 @@ def _trials(root: Path, folder: Path, experiment: str) -> dict[str, Any]:
     frame.assign(**words).to_csv(base / "trials.csv", index=False, lineterminator="\n")
     title = f"one row per trial of {experiment}; the same table as trials.parquet"
     fields = [_field(column) for column in columns(factors)]
-    return _resource(f"trials-{experiment}", f"tables/{experiment}/trials.csv", title, fields, primaryKey=_KEY)
+    return _resource(
+        f"trials-{experiment}", f"tables/{experiment}/trials.csv", title, fields, primaryKey=_KEY
+    )
 
 
 def _ledger(frame: pd.DataFrame, folder: Path) -> dict[str, Any]:

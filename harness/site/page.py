@@ -110,10 +110,16 @@ class Pages:
     def lists(self) -> str:
         """Return the page of all trials, and of the lists to which numbers lead."""
         sets = [
-            (name, len(trials), [(self._session[key], key, list(own)) for key, own in groupby(trials, session_of)])
+            (
+                name,
+                len(trials),
+                [(self._session[key], key, list(own)) for key, own in groupby(trials, session_of)],
+            )
             for trials, name in self._set.items()
         ]
-        return self._render("trials.html.jinja", "trials", session_ids=self._session, sets=sets, metrics=METRICS)
+        return self._render(
+            "trials.html.jinja", "trials", session_ids=self._session, sets=sets, metrics=METRICS
+        )
 
     def _render(self, template: str, title: str, script: str = "", **words: Any) -> str:
         pages = Environment(

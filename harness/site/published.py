@@ -58,7 +58,9 @@ class Section:
     def answers(self) -> list[Entry]:
         """The sentences that answer its question, that of its first figure before those of others."""
         first = next(iter(self.figures), "").partition(".")[0]
-        keys = [key for key in self.values if key.endswith(ANSWER) and self.values[key]["text"] != NOT_MEASURED]
+        keys = [
+            key for key in self.values if key.endswith(ANSWER) and self.values[key]["text"] != NOT_MEASURED
+        ]
         return [self.values[key] for key in sorted(keys, key=lambda key: key.partition(".")[0] != first)]
 
 

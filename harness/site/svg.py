@@ -55,7 +55,9 @@ def inline_svg(path: Path, *, prefix: str, title: str) -> Markup:
     box = _short(root.get("viewBox", ""))
     points = box.split()[2:3]
     if root.tag != f"{_SVG}svg" or not points:
-        raise InputError("not an SVG with a size", file=path, found=root.tag, allowed="what matplotlib writes")
+        raise InputError(
+            "not an SVG with a size", file=path, found=root.tag, allowed="what matplotlib writes"
+        )
     names: dict[str, str] = {}
 
     def named(own: str) -> str:

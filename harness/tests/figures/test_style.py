@@ -17,7 +17,9 @@ def trials() -> pd.DataFrame:
     return made_up_trials()
 
 
-def test_colour_is_the_language_and_shape_the_implementation_whoever_stands_beside(trials: pd.DataFrame) -> None:
+def test_colour_is_the_language_and_shape_the_implementation_whoever_stands_beside(
+    trials: pd.DataFrame,
+) -> None:
     look = variant_styles(trials)
     assert variant_styles(trials[trials["variant"] == "java-helidon"])["java-helidon"] == look["java-helidon"]
     assert look["go-kit"].colour == look["go-nethttp"].colour != look["java-helidon"].colour

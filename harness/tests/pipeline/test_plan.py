@@ -41,7 +41,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 SETTINGS = StageParameters(profile="smoke", experiments="strings-rounds")
 
 
-def stages_of(project: Path, settings: StageParameters = SETTINGS, **changes: object) -> dict[str, PlannedStage]:
+def stages_of(
+    project: Path, settings: StageParameters = SETTINGS, **changes: object
+) -> dict[str, PlannedStage]:
     plan = make_plan(settings.model_copy(update=changes), root=project)
     return {stage.name: stage for stage in plan.stages}
 
@@ -139,7 +141,11 @@ def test_reasons_name_what_changed_what_is_new_gone_missing_or_replaced(tmp_path
 
 def test_a_notebook_depends_on_modules_that_it_reaches_and_on_its_definitions(project: Path) -> None:
     modules = set(closure(ROOT, {"harness.rows"}))
-    assert {"harness.figures.style", "harness.analysis.stats.comparisons", "harness.model.estimate"} <= modules
+    assert {
+        "harness.figures.style",
+        "harness.analysis.stats.comparisons",
+        "harness.model.estimate",
+    } <= modules
     assert not any(module.startswith("harness.session") for module in modules)
     stages = stages_of(project)
     named = {name: set(depends(project, stages[name])) for name in ("31-startup", "30-strings")}
@@ -166,7 +172,9 @@ def test_wrong_parameters_are_refused_in_one_line(
     cells: list[str], values: dict[str, object], message: str
 ) -> None:
     with pytest.raises(InputError, match=message) as caught:
-        check_parameters(RunAllParameters, {"In": ["", *(f"# Parameters\n{cell}" for cell in cells)], **values})
+        check_parameters(
+            RunAllParameters, {"In": ["", *(f"# Parameters\n{cell}" for cell in cells)], **values}
+        )
     assert "\n" not in str(caught.value)
 
 
@@ -178,9 +186,7 @@ def test_only_the_last_parameters_cells_count_and_no_later_variables() -> None:
 
 
 def test_an_experiment_that_a_notebook_does_not_read_is_refused_unless_it_speaks_of_any() -> None:
-    committed, injected = (
-        f'# Parameters\nexperiments = "{names}"' for names in ("gc-peaks,gc-loops", "aa")
-    )
+    committed, injected = (f'# Parameters\nexperiments = "{names}"' for names in ("gc-peaks,gc-loops", "aa"))
     names = {"In": ["", committed, injected], "experiments": "aa"}
     with pytest.raises(InputError, match="reads no such experiment; found 'aa'; allowed: gc-peaks, gc-loops"):
         check_parameters(StageParameters, names)
@@ -307,11 +313,18 @@ def test_an_experiment_may_be_measured_unasked_under_some_profiles_only(project:
         profile: set(stages_of(project, StageParameters.model_validate({"profile": profile})))
         for profile in ("smoke", "quick", "full")
     }
-    rare = {"measure bank-original", "measure bank-connections", "measure clients-db", "measure clients-branch"}
+    rare = {
+        "measure bank-original",
+        "measure bank-connections",
+        "measure clients-db",
+        "measure clients-branch",
+    }
     usual = {"measure bank-rematch", "measure clients-hello"}
     assert usual <= by_profile["smoke"] & by_profile["quick"] & by_profile["full"]
     assert rare <= by_profile["full"]
-    assert not {"measure bank-original", "measure clients-branch"} & (by_profile["smoke"] | by_profile["quick"])
+    assert not {"measure bank-original", "measure clients-branch"} & (
+        by_profile["smoke"] | by_profile["quick"]
+    )
 
 
 def test_the_headline_is_measured_first_and_what_is_left_out_is_named(project: Path) -> None:

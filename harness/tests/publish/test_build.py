@@ -182,7 +182,9 @@ def test_a_page_has_its_keys_in_the_order_of_the_text_each_once(tmp_path: Path) 
         keys_on(tmp_path, 1)
     cited = [("a.b", 1), ("c.d", 1), ("a.b", 1), ("e.f", 2), ("a.b", 5)]
     (tmp_path / AUX).parent.mkdir()
-    (tmp_path / AUX).write_text("\\relax\n" + "".join(f"\\rematch@cited{{{key}}}{{{page}}}\n" for key, page in cited))
+    (tmp_path / AUX).write_text(
+        "\\relax\n" + "".join(f"\\rematch@cited{{{key}}}{{{page}}}\n" for key, page in cited)
+    )
     assert {page: keys_on(tmp_path, page) for page in (1, 2, 5)} == {
         1: ["a.b", "c.d"], 2: ["e.f"], 5: ["a.b"],
     }  # fmt: skip

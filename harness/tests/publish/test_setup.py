@@ -29,7 +29,6 @@ from harness.tests.support.kept_sessions import lay_project
 from harness.tests.support.synthetic import ROOT, make_project, make_session
 
 
-
 def bundled(experiment: str) -> Evidence:
     """The session of an experiment that comes with the project."""
     return Evidence(
@@ -38,7 +37,9 @@ def bundled(experiment: str) -> Evidence:
 
 
 def test_settings_are_those_that_are_not_the_default_by_their_names() -> None:
-    assert setting_words(ClosedLoad(users=100, loops=100, ramp_up_s=1)) == "users 100, ramp_up_s 1.0, loops 100"
+    assert (
+        setting_words(ClosedLoad(users=100, loops=100, ramp_up_s=1)) == "users 100, ramp_up_s 1.0, loops 100"
+    )
     given = RuntimeSettings(gc="g1", gc_log=False, jvm_flags=("-Xint", "-Xshare:off"), cpus=2)
     assert setting_words(given, "cpus") == 'gc g1, gc_log false, jvm_flags ["-Xint", "-Xshare:off"]'
     assert setting_words(RuntimeSettings()) == ""

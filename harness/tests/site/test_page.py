@@ -86,7 +86,9 @@ def test_every_number_leads_to_its_trials(built: Built, published_root: Path) ->
     assert checked > 2
     parts = re.findall(r'<h2 id="s\d+">([^<]*)</h2>(.*?)(?=<h2 )', trials, re.DOTALL)
     rows = {
-        f"{name}/{trial}" for name, part in parts for trial in re.findall(r'<th scope="row">([^<]*)</th>', part)
+        f"{name}/{trial}"
+        for name, part in parts
+        for trial in re.findall(r'<th scope="row">([^<]*)</th>', part)
     }
     assert {trial for entry in values.values() for trial in entry["inputs"]} <= rows
     cells = re.search(

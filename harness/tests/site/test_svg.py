@@ -13,9 +13,12 @@ from harness.figures.marks import marks_of, name_last
 from harness.figures.style import canvas, save
 from harness.site.svg import inline_svg
 
+
 def test_numbers_are_short_colours_those_of_the_page_and_the_title_is_escaped(tmp_path: Path) -> None:
     path = '<path d="M 0.123456 1 L 2 3" style="fill: #222222; opacity: .5"/>'
-    (tmp_path / "a.svg").write_text(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 10 10">{path}</svg>')
+    (tmp_path / "a.svg").write_text(
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 10 10">{path}</svg>'
+    )
     drawn = str(inline_svg(tmp_path / "a.svg", prefix="f0-", title='a "title" <b>'))
     assert Xml.fromstring(drawn).get("aria-label") == 'a "title" <b>' and "<b>" not in drawn
     assert 'd="M 0.12 1 L 2 3"' in drawn and 'style="fill:var(--ink);opacity:.5"' in drawn
