@@ -37,7 +37,6 @@ from harness.backing.postgres_server import (
     apply_file,
     connect,
     end_leftovers,
-    free_shared_memory,
     new_password,
     read_invariants,
     read_sql,
@@ -330,5 +329,4 @@ class Clusters:
             ticks = rest.partition("-")[0]
             if pid.isdigit() and ticks.isdigit() and not alive(int(pid), int(ticks)):
                 end_leftovers(folder / "data")
-                free_shared_memory(folder / "data")
                 shutil.rmtree(folder, ignore_errors=True)

@@ -21,7 +21,7 @@ from harness.cli.machine_fitness import (
     watch,
 )
 from harness.hosts.local import LocalHost
-from harness.launchers.docker_engine import engine_here
+from harness.launchers.docker_engine import engine_on
 from harness.project import find_root
 from harness.provenance import read_machine
 from harness.sampling import readers_here, tick_source_here
@@ -76,7 +76,7 @@ def _look() -> dict[str, Any]:
 
 def _containers(root: Path) -> dict[str, str | None]:
     """The daemon that answers, or why none does."""
-    engine, reason = engine_here(root)
+    engine, reason = engine_on(LocalHost(), root)
     return {"engine": engine, "reason": reason}
 
 

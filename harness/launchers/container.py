@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Services in containers of a host's Docker daemon: the same builds and flags as plain processes.
 
-The image is the service's own ``Dockerfile`` (its stage ``prebuilt``) around what was built here; the host's
-own daemon makes it of what is sent there, so nothing is installed or pulled on another machine. Where no
-base image was named, a Java service stands on a trimmed runtime with the libraries it loads, from scratch.
+An image is made here of the build and the files that it loads, so nothing is installed or pulled on another machine.
 Measured on the host's network (a proxy or bridge would be measured too), with the trial's folder as working
 directory. The daemon makes no log of collections or requests; stdout and stderr go through its own log.
 """
@@ -19,22 +17,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.errors import HostError, InputError, RematchError, TrialFailure
+from harness.errors import HostError, RematchError, TrialFailure
 from harness.hosts.base import Command, now
 from harness.hosts.measuring import MeasuringHost
 from harness.launchers.arguments import cpu_limit
 from harness.launchers.base import STDERR, STDOUT, LaunchSpec, OnHost, masked
 from harness.launchers.cgroup import bytes_of
-from harness.launchers.docker_engine import asking, connect, engine_of, owner, sweep
-from harness.launchers.images import (
-    LABEL,
-    OWNER,
-    BuildImages,
-    Image,
-    docker_errors,
-    find_image,
-    project_label,
-)
+from harness.launchers.docker_engine import DaemonImages, asking, connect, docker_sdk, engine_of, owner, sweep
+from harness.launchers.images import LABEL, OWNER, Image, Images, project_label, with_runtime, words_inside
 from harness.launchers.process import GRACE_S, ProcessLauncher
 from harness.launchers.tools import lacks_runtime
 from harness.model import (
@@ -55,8 +45,8 @@ if TYPE_CHECKING:
 
 class ContainerLauncher:
     """Brings variants up in containers; see ``Launcher``. Artifacts are those that ``process`` builds. ``bases`` is
-    runtime -> the base image to build on; one that is not named stands on its own files. ``host`` is where containers
-    run; default: where ``process`` builds. ``socket``: the daemon's address there."""
+    runtime -> folder with what its programs run on. ``host`` is where containers run; default: where ``process``
+    builds. ``socket``: the daemon's address there."""
 
     name = "container"
 
@@ -65,7 +55,7 @@ class ContainerLauncher:
         process: ProcessLauncher,
         root: Path,
         *,
-        bases: Mapping[str, str] | None = None,
+        bases: Mapping[str, Path] | None = None,
         host: MeasuringHost | None = None,
         socket: str | None = None,
         grace_s: float = GRACE_S,
@@ -73,53 +63,49 @@ class ContainerLauncher:
         self._process, self._root, self._socket, self._grace_s = process, root, socket, grace_s
         self._host = host or process.host
         self._bases = dict(bases or {})
-        self._made = BuildImages(process, root, self._bases)
         self._client: DockerClient | None = None
         self._silent: str | None = None
-        self._images: dict[str, Image] = {}
-        self._engine: str | None = None
+        self._images: Images | None = None
+        self._engine = ""
 
     def unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
         if self._connected() is None:
             return self._silent
-        dockerfile = self._process.builder.source_folder(implementation) / "Dockerfile"
-        if not dockerfile.is_file():
-            return f"{implementation.name} has no Dockerfile"
-        if (foreign := self._foreign_machine()) is not None:
-            return foreign
+        built_on, machine = platform.machine(), getattr(self._host, "architecture", platform.machine())
+        if built_on != machine:
+            return f"what is built here is for {built_on}, and {self._host.name} is {machine}"
         if (lacking := lacks_runtime(implementation, variant.runtime, "container")) is not None:
             return lacking
+        if implementation.runtime == "other" and "other" not in self._bases:
+            return f"no image is made for programs of this kind: {implementation.name} needs an interpreter"
         return self._process.unfit(implementation, _without_limit(variant))
 
     def build(
         self, implementation: Implementation, variant: Variant, backing: BackingSettings | None = None
     ) -> BuildRecord:
-        client = self._needed()
-        sweep(client, self._root)
-        record = self._process.build(implementation, self._inside(implementation, variant), backing)
+        sweep(self._needed(), self._root)
+        inside = with_runtime(implementation, _without_limit(variant))
+        record = self._process.build(implementation, inside, backing)
         if record.form is None or record.form.problem is None:
-            tag = self._made.tag(implementation, variant, record)
-            self._images[tag] = find_image(client, tag) or self._made.make(
-                client, implementation, record, tag
-            )
+            self._made().of_build(implementation, record)
         return record
 
     def launch(self, spec: LaunchSpec) -> ContainerInstance:
         client = self._needed()
         if spec.build.form is not None and spec.build.form.problem is not None:
             raise TrialFailure(Outcome.FAILED, spec.build.form.problem)
-        tag = self._made.tag(spec.implementation, spec.variant, spec.build)
-        image = self._images.get(tag) or find_image(client, tag)
-        if image is None:
-            raise TrialFailure(
-                Outcome.FAILED, f"{spec.implementation.name}: its image {tag} is gone; build again"
-            )
+        image_name, image = self._made().of_build(spec.implementation, spec.build)
         port = self._host.free_port(self._host.listen_address)
-        argv, needed = self._argv(spec, image, port)
+        argv, needed = self._process.start_in_image(
+            spec.implementation,
+            _without_limit(spec.variant),
+            cpu_limit(spec.variant, spec.cpus),
+            words_inside(spec.implementation, self._host.listen_address, port),
+        )
         environment = {**needed, **spec.environment}
         name = f"rematch-{secrets.token_hex(8)}"  # by which it can be removed before anybody knows its id
         try:
-            made = self._start(spec, image, argv, environment, name)
+            made = self._start(spec, image_name, argv, environment, name)
             record = self._record(spec, image, argv, environment, port, made)
             container = client.containers.prepare_model(made.state)
             return ContainerInstance(container, record, spec.folder, self._grace_s, self._host, self._socket)
@@ -130,7 +116,7 @@ class ContainerLauncher:
     def _start(
         self,
         spec: LaunchSpec,
-        image: Image,
+        image: str,
         argv: tuple[str, ...],
         environment: Mapping[str, str],
         name: str,
@@ -152,7 +138,7 @@ class ContainerLauncher:
             launched = now()
             try:
                 container = api.create_container(
-                    image.id,
+                    image,
                     list(argv[1:]),
                     entrypoint=[argv[0]],
                     environment=dict(environment),
@@ -166,7 +152,7 @@ class ContainerLauncher:
                 made_s = time.monotonic()
                 api.start(container)
                 started_s = time.monotonic()
-            except docker_errors().APIError as problem:
+            except docker_sdk().errors.APIError as problem:
                 text = " ".join(str(problem.explanation or problem).split())
                 raise TrialFailure(Outcome.FAILED, f"the Docker daemon did not start it: {text}") from problem
             state = api.inspect_container(container)
@@ -201,7 +187,7 @@ class ContainerLauncher:
             runtime_bytes=max(0, image.image_bytes - spec.build.artifact_bytes),
             runtime_version=version,
             container=ContainerRecord(
-                engine=self._engine or engine_of(self._needed()),
+                engine=self._engine,
                 image_id=image.id,
                 image_bytes=image.image_bytes,
                 layer_bytes=image.layer_bytes,
@@ -215,40 +201,17 @@ class ContainerLauncher:
             ),
         )
 
-    def _argv(self, spec: LaunchSpec, image: Image, port: int) -> tuple[tuple[str, ...], dict[str, str]]:
-        """Return the start of ``service.toml``, with the program and artifact that the image's ENTRYPOINT names."""
-        if not image.entrypoint:
-            file = self._process.builder.service_toml(spec.implementation).with_name("Dockerfile")
-            raise InputError("the image has no ENTRYPOINT", file=file, place="ENTRYPOINT")
-        inside = {
-            "artifact": image.entrypoint[-1],
-            "java": image.entrypoint[0],
-            "python": image.entrypoint[0],
-            "host": self._host.listen_address,
-            "port": str(port),
-        }
-        limit = cpu_limit(spec.variant, spec.cpus)
-        return self._process.start_in_image(spec.implementation, _without_limit(spec.variant), limit, inside)
-
-    def _inside(self, implementation: Implementation, variant: Variant) -> Variant:
-        """The variant as it is built: a Java program without a base image brings a trimmed runtime."""
-        variant = _without_limit(variant)
-        runtime = variant.runtime
-        if implementation.runtime == "jvm" and "jvm" not in self._bases and runtime.form in (None, "jvm"):
-            return variant.model_copy(update={"runtime": runtime.model_copy(update={"form": "jlink"})})
-        return variant
+    def _made(self) -> Images:
+        if self._images is None:
+            store = DaemonImages(self._needed())
+            self._images = Images(self._process, self._root, store, self._bases)
+        return self._images
 
     def _needed(self) -> DockerClient:
         client = self._connected()
         if client is None:
             raise RematchError(self._silent or "no Docker daemon answers")
         return client
-
-    def _foreign_machine(self) -> str | None:
-        """Why what is built here cannot run there: it is another kind of processor."""
-        built_on, machine = platform.machine(), getattr(self._host, "architecture", platform.machine())
-        same = built_on == machine
-        return None if same else f"what is built here is for {built_on}, and {self._host.name} is {machine}"
 
     def _connected(self) -> DockerClient | None:
         if self._client is None and self._silent is None:
@@ -344,7 +307,7 @@ class ContainerInstance(OnHost):
     def _remove(self) -> None:
         """Have nothing of it live on: the daemon removes it, and where none answers the kernel ends it."""
         try:
-            with asking(self.host, self._socket), contextlib.suppress(docker_errors().NotFound):
+            with asking(self.host, self._socket), contextlib.suppress(docker_sdk().errors.NotFound):
                 self._container.remove(force=True, v=True)
             self._removed = True
             self.host.forget_container(self._container.name)
@@ -374,7 +337,7 @@ class ContainerInstance(OnHost):
     def _kill(self, signal: str) -> None:
         with (
             asking(self.host, self._socket),
-            contextlib.suppress(docker_errors().APIError),
+            contextlib.suppress(docker_sdk().errors.APIError),
         ):  # it has just ended
             self._container.kill(signal)
 
@@ -395,7 +358,7 @@ def remove_named(host: MeasuringHost, client: DockerClient, name: str) -> None:
     """Remove what has come to be of a container, and what the daemon is still making of it. Raises nothing where no
     daemon answers: the host's agent, or the next session, removes it then."""
     until = time.monotonic() + SETTLED_WITHIN_S
-    unreachable = (docker_errors().DockerException, OSError, HostError)
+    unreachable = (docker_sdk().errors.DockerException, OSError, HostError)
     while True:
         with contextlib.suppress(*unreachable):
             client.api.remove_container(name, force=True, v=True)

@@ -21,13 +21,12 @@ from harness.hosts.base import Command, now
 from harness.hosts.measuring import MeasuringHost
 from harness.launchers.base import LaunchSpec, masked
 from harness.launchers.cgroup import bytes_of
-from harness.launchers.images import Image, is_elf
+from harness.launchers.images import Image, Images, is_elf, with_runtime, words_inside
 from harness.launchers.kubernetes_cluster import (
     INSTANCE,
     PORT,
     Cluster,
     PodsSpec,
-    autoscaler,
     deployment,
     kubeconfig,
     labels_here,
@@ -37,16 +36,10 @@ from harness.launchers.kubernetes_cluster import (
     service,
 )
 from harness.launchers.kubernetes_host import Group, Groups, JobHost, JobProcess, KubernetesHost, start_job
-from harness.launchers.kubernetes_images import JAVA, SERVICE, ClusterImages, ImageStore, store_for
+from harness.launchers.kubernetes_images import NodeImages, store_for
 from harness.launchers.kubernetes_instance import KubernetesInstance
 from harness.launchers.kubernetes_pods import Prober, Processes, field_of, uid_of
-from harness.launchers.kubernetes_start import (
-    AUTOSCALED_WITHIN_S,
-    StartBoost,
-    plain,
-    unfit,
-    wait_started,
-)
+from harness.launchers.kubernetes_start import plain, unfit, wait_started
 from harness.launchers.process import GRACE_S, ProcessLauncher
 from harness.model import (
     BackingSettings,
@@ -80,7 +73,7 @@ class KubernetesLauncher:
         *,
         file: Path | None = None,
         bases: Mapping[str, Path] | None = None,
-        store: ImageStore | None = None,
+        store: NodeImages | None = None,
         grace_s: float = GRACE_S,
     ) -> None:
         self._process, self._root, self._grace_s = process, root, grace_s
@@ -88,7 +81,7 @@ class KubernetesLauncher:
         self._groups: Groups = {}
         self._cluster: Cluster | None = None
         self._silent: str | None = None
-        self._images: ClusterImages | None = None
+        self._images: Images | None = None
         self._namespace: str | None = None
         self._facts: dict[str, str | None] = {}
         self.host = KubernetesHost(self._groups)
@@ -102,13 +95,13 @@ class KubernetesLauncher:
             return lacking
         if implementation.runtime == "other" and "other" not in self._bases:
             return f"no image is made for programs of this kind: {implementation.name} needs an interpreter"
-        return self._process.unfit(implementation, self._inside(implementation, variant))
+        return self._process.unfit(implementation, with_runtime(implementation, plain(variant)))
 
     def build(
         self, implementation: Implementation, variant: Variant, backing: BackingSettings | None = None
     ) -> BuildRecord:
         self._needed()
-        record = self._process.build(implementation, self._inside(implementation, variant), backing)
+        record = self._process.build(implementation, with_runtime(implementation, plain(variant)), backing)
         if record.form is None or record.form.problem is None:
             self._cluster_images().of_build(implementation, record)
         return record
@@ -124,13 +117,7 @@ class KubernetesLauncher:
         if spec.build.form is not None and spec.build.form.problem is not None:
             raise TrialFailure(Outcome.FAILED, spec.build.form.problem)
         name, image = self._cluster_images().of_build(spec.implementation, spec.build)
-        inside = {
-            "artifact": str(SERVICE / spec.implementation.artifact),
-            "java": str(JAVA / "bin" / "java"),
-            "python": "/bin/python3",
-            "host": "0.0.0.0",
-            "port": str(PORT),
-        }
+        inside = words_inside(spec.implementation, "0.0.0.0", PORT)
         runtime = spec.variant.runtime
         argv, needed = self._process.start_in_image(
             spec.implementation, plain(spec.variant), runtime.cpus, inside
@@ -154,8 +141,6 @@ class KubernetesLauncher:
             )
             launched = now()
             cluster.apply(deployment(pods))
-            if pods.autoscale_cpu is not None:
-                cluster.apply(autoscaler(pods))
             prober.start()
             scaled_s = wait_started(cluster, pods, prober)
             later_s = None if scaled_s is None else scaled_s - launched.monotonic_s
@@ -178,13 +163,13 @@ class KubernetesLauncher:
                 kubernetes=self._around(pods, image, access, later_s),
             )
             instance = KubernetesInstance(
-                cluster, pods, record, endpoint, prober, StartBoost(cluster, pods),
+                cluster, pods, record, endpoint, prober,
                 kind="native" if runtime.form == "native" else spec.implementation.runtime,
             )  # fmt: skip
             if members:
                 self._groups[(members[0].pid, members[0].start_ticks)] = Group(
                     members, instance.lacking, instance.unrouted, asked_last=access != "node-port",
-                    added_s=(later_s or 0.0) if pods.autoscale_cpu is None else AUTOSCALED_WITHIN_S,
+                    added_s=later_s or 0.0,
                 )  # fmt: skip
             return instance
         except BaseException:
@@ -227,10 +212,9 @@ class KubernetesLauncher:
             cpu_request=runtime.cpu_request,
             cpu_limit=limit,
             cpu_boost=runtime.cpu_boost,
-            autoscale_cpu=runtime.autoscale_cpu,
             scale_from=runtime.scale_from,
             memory_limit_bytes=None if runtime.memory_limit is None else bytes_of(runtime.memory_limit),
-            pull_policy="Never" if self._images is None else self._images.store.policy,
+            pull_policy=self._store_of().policy,
         )
 
     def _start_load(self, command: Command) -> JobProcess:
@@ -260,13 +244,12 @@ class KubernetesLauncher:
             cpu_request=pods.cpu_limit if pods.cpu_request is None else pods.cpu_request,
             cpu_limit=pods.cpu_limit,
             cpu_boost=pods.cpu_boost,
-            autoscale_cpu=pods.autoscale_cpu,
             scale_from=pods.scale_from,
             scaled_after_s=scaled_after_s,
             memory_limit_bytes=pods.memory_limit_bytes,
             image_bytes=image.image_bytes,
             image_import_s=image.import_s,
-            image_from=None if self._images is None else self._images.store.words,
+            image_from=self._store_of().words,
             image_push_s=image.push_s,
             samples=FROM_CGROUP,
         )
@@ -277,15 +260,12 @@ class KubernetesLauncher:
         built = self._process.builder.find(spec.implementation, spec.build.source_sha256)
         return None if built is None else built.runtime_version
 
-    def _inside(self, implementation: Implementation, variant: Variant) -> Variant:
-        """The variant as it is built: a Java program brings a trimmed runtime."""
-        variant = plain(variant)
-        if implementation.runtime == "jvm" and variant.runtime.form in (None, "jvm"):
-            changed = variant.runtime.model_copy(update={"form": "jlink"})
-            return variant.model_copy(update={"runtime": changed})
-        return variant
+    def _store_of(self) -> NodeImages:
+        self._needed()
+        assert self._store is not None, "connected"
+        return self._store
 
-    def _cluster_images(self) -> ClusterImages:
+    def _cluster_images(self) -> Images:
         self._needed()
         assert self._images is not None, "connected"
         return self._images
@@ -337,6 +317,6 @@ class KubernetesLauncher:
             "node": f"kubelet {facts.kubeletVersion}, {facts.containerRuntimeVersion}, {facts.osImage}",
             "proxy_mode": cluster.proxy_mode(),
         }
-        store = self._store or store_for(self._process.builds_on, cluster.context, file)
-        self._images = ClusterImages(self._process, store, self._bases)
+        self._store = self._store or store_for(self._process.builds_on, cluster.context, file)
+        self._images = Images(self._process, self._root, self._store, self._bases)
         return cluster

@@ -22,15 +22,12 @@ from lightkube.core.exceptions import ConfigError
 from lightkube.models.core_v1 import ServicePort
 from lightkube.models.meta_v1 import ObjectMeta
 from lightkube.resources.apps_v1 import Deployment
-from lightkube.resources.autoscaling_v2 import HorizontalPodAutoscaler
 from lightkube.resources.batch_v1 import Job
 from lightkube.resources.core_v1 import Namespace, Pod, Service
 from lightkube.types import CascadeType
 
-from harness.agent.machine_info import hostname_hash
-from harness.agent.processes import alive
 from harness.errors import HostError
-from harness.launchers.docker_engine import owner
+from harness.launchers.docker_engine import left_behind, owner
 from harness.launchers.images import project_label
 
 #: On every namespace and object that is made here; nothing without it is ever touched.
@@ -46,9 +43,8 @@ Resource = TypeVar("Resource")
 @dataclass(frozen=True, kw_only=True)
 class PodsSpec:
     """What pods are asked for. CPU in CPUs, memory in bytes; ``None``: not limited, nothing reserved. ``cpu_boost``:
-    the CPU limit until they are resized to ``cpu_limit``. ``autoscale_cpu``: share of ``cpu_request`` above which an
-    autoscaler adds pods, up to ``replicas``. ``scale_from``: how many are asked for at first; ``None``: all, or one
-    for an autoscaler to add to. ``pull_policy``: when a node pulls the image."""
+    the CPU limit until they are resized to ``cpu_limit``. ``scale_from``: how many are asked for at first; ``None``: all.
+    ``pull_policy``: when a node pulls the image."""
 
     name: str
     namespace: str
@@ -64,7 +60,6 @@ class PodsSpec:
     cpu_request: float | None = None
     cpu_limit: float | None = None
     cpu_boost: float | None = None
-    autoscale_cpu: float | None = None
     scale_from: int | None = None
     memory_limit_bytes: int | None = None
     pull_policy: str = "Never"
@@ -72,8 +67,6 @@ class PodsSpec:
     @property
     def at_first(self) -> int:
         """How many pods the deployment is made with."""
-        if self.autoscale_cpu is not None:
-            return 1
         return self.replicas if self.scale_from is None else self.scale_from
 
     @property
@@ -104,21 +97,6 @@ def job(spec: PodsSpec) -> Job:
     """Return a job that runs one pod to its end, once; its command names files by the paths that they have here."""
     template = _template(spec, "Never", str(spec.folder))
     return _of_pods(Job, spec, {"template": template, "backoffLimit": 0, "parallelism": 1, "completions": 1})
-
-
-def autoscaler(spec: PodsSpec) -> HorizontalPodAutoscaler:
-    """Return what adds pods to this deployment by the CPU time that they use, with the cluster's own pace."""
-    target = {"type": "Utilization", "averageUtilization": round(100 * (spec.autoscale_cpu or 0.0))}
-    return _of_pods(
-        HorizontalPodAutoscaler,
-        spec,
-        {
-            "minReplicas": 1,
-            "maxReplicas": spec.replicas,
-            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": spec.name},
-            "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": target}}],
-        },
-    )
 
 
 def service(spec: PodsSpec, *, node_port: bool) -> Service:
@@ -187,9 +165,7 @@ MANAGER = "rematch"
 REQUEST_S = 10.0
 #: A namespace goes when everything in it has gone; pods have their grace period first.
 REMOVED_WITHIN_S = 90.0
-_FORBIDDEN, _UNAUTHORIZED, _NOT_FOUND, _UNAVAILABLE = 403, 401, 404, 503
-#: Of a namespace that is being removed: an API of the cluster does not answer; something is left inside.
-_AWAY, _CONTENT = "NamespaceDeletionDiscoveryFailure", "NamespaceContentRemaining"
+_FORBIDDEN, _UNAUTHORIZED, _NOT_FOUND = 403, 401, 404
 
 
 class NotThere(HostError):
@@ -282,8 +258,8 @@ class Cluster:
             self._client.delete(kind, name, cascade=CascadeType.BACKGROUND, **where)  # type: ignore[call-overload]  # any resource
 
     def remove(self, spec: PodsSpec) -> None:
-        """Delete an instance's objects as far as the cluster answers; what adds pods goes first."""
-        for kind in (*kinds_that_make_pods(spec), Service):
+        """Delete an instance's objects as far as the cluster answers."""
+        for kind in (Deployment, Service):
             with contextlib.suppress(HostError):
                 self.delete(kind, spec.name, spec.namespace)
 
@@ -291,14 +267,6 @@ class Cluster:
         """Tell whether the API knows a resource of its core group, such as ``pods/resize``."""
         with self.asking("get", "api/v1"):
             return any(item["name"] == name for item in self._raw("/api/v1")["resources"])
-
-    def has_metrics(self) -> bool:
-        """Tell whether the cluster serves what its pods use (``metrics.k8s.io``)."""
-        with contextlib.suppress(NotThere), self.asking("get", "apis/metrics.k8s.io"):
-            # 404: no server is registered; 503: the registered one does not answer
-            result = self._raw("/apis/metrics.k8s.io/v1beta1", absent=(_NOT_FOUND, _UNAVAILABLE))
-            return any(item["name"] == "pods" for item in result["resources"])
-        return False
 
     def scale(self, spec: PodsSpec, replicas: int) -> None:
         """Have a deployment be of so many pods."""
@@ -313,18 +281,14 @@ class Cluster:
             self._client.patch(Pod.Resize, pod, {"spec": {"containers": containers}}, namespace=namespace)
 
     def remove_namespaces(self, names: list[str]) -> None:
-        """Delete namespaces and wait until they are gone, or empty where the cluster cannot end them yet.
-
-        Raises HostError: one of them does not go.
-        """
+        """Delete namespaces and wait until they are gone. Raises HostError: one of them does not go."""
         for name in names:
             self.delete(Namespace, name)
         deadline = time.monotonic() + REMOVED_WITHIN_S
-        while left := {name: why for name in names if (why := self._remains(name)) is not None}:
+        while left := [name for name in names if self.get(Namespace, name) is not None]:
             if time.monotonic() > deadline:
-                name, why = next(iter(left.items()))
                 raise HostError(
-                    f"the cluster does not remove namespace {name}: {why or f'kubectl get all -n {name}'}"
+                    f"the cluster does not remove namespace {left[0]}: kubectl describe namespace {left[0]}"
                 )
             time.sleep(0.1)
 
@@ -336,41 +300,21 @@ class Cluster:
         gone = []
         for item in self.objects(Namespace, labels={PROJECT: project_label(root)}):
             label = ((item.metadata.labels if item.metadata is not None else None) or {}).get(OWNER, "")
-            pid, ticks, machine = (*label.split("."), "", "", "")[:3]
-            known = machine in ("", hostname_hash()) and pid.isdigit() and ticks.isdigit()
-            if item.metadata is not None and (living or (known and not alive(int(pid), int(ticks)))):
+            if item.metadata is not None and (living or left_behind(label.replace(".", ":"))):
                 gone.append(str(item.metadata.name))
         self.remove_namespaces(gone)
         return gone
 
-    def _raw(self, path: str, absent: tuple[int, ...] = (_NOT_FOUND,)) -> dict[str, Any]:
-        """Return what the API says at a path that is no object's. ``absent``: statuses that mean it is not served."""
+    def _raw(self, path: str) -> dict[str, Any]:
+        """Return what the API says at a path that is no object's."""
         http: httpx.Client = self._client._client._client
         answer = http.get(path)
-        if answer.status_code in absent:
-            raise NotThere(f"the cluster at {self.address} does not serve {path}")
         answer.raise_for_status()
         try:
             document: dict[str, Any] = answer.json()
         except ValueError as problem:
             raise HostError(f"what answers at {self.address}{path} is no Kubernetes API") from problem
         return document
-
-    def _remains(self, name: str) -> str | None:
-        """Return what the cluster says of a namespace that it is to remove; ``None``: it is gone, or empty.
-
-        While an API that is registered is away, such as that of metrics, a cluster empties namespaces and ends none.
-        """
-        result = self.get(Namespace, name)
-        if result is None:
-            return None
-        conditions = (result.status.conditions if result.status is not None else None) or ()
-        true = {
-            item.type: " ".join((item.message or "").split()) for item in conditions if item.status == "True"
-        }
-        if _AWAY in true and _CONTENT in {item.type for item in conditions} - {*true}:
-            return None
-        return "; ".join(true.values())
 
     @contextlib.contextmanager
     def asking(self, verb: str, resource: str) -> Iterator[None]:
@@ -400,11 +344,6 @@ class Cluster:
 def labels_here(root: Path) -> dict[str, str]:
     """Return what names this project and this very process on all that is made in a cluster."""
     return {PROJECT: project_label(root), OWNER: owner().replace(":", ".")}
-
-
-def kinds_that_make_pods(spec: PodsSpec) -> tuple[type[Any], ...]:
-    """Return the kinds of objects without which an instance's pods end: an autoscaler, then the deployment."""
-    return (Deployment,) if spec.autoscale_cpu is None else (HorizontalPodAutoscaler, Deployment)
 
 
 def new_name(kind: str) -> str:

@@ -24,7 +24,7 @@ from harness.hosts.base import Command, Process, Stopped, StopSignal, now
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import Sampling, Started
 from harness.launchers.kubernetes_cluster import Cluster, PodsSpec, job
-from harness.launchers.kubernetes_pods import PodProcess, ended_state, name_of, processes_of, trouble, uid_of
+from harness.launchers.kubernetes_pods import PodProcess, Processes, ended_state, name_of, trouble, uid_of
 from harness.model import ClockReading, Outcome, ResourceReading
 from harness.model.endpoint import Endpoint
 from harness.sampling import tree_here
@@ -39,7 +39,7 @@ SERVICE = "service"
 class Group:
     """The pods of one instance. ``lacking``: waits until all serve, ``unrouted``: until the service's address leads to
     each; both return why not by then, or ``None``. ``asked_last``: until then another program may answer at it.
-    ``added_s``: how much longer than others they may take, because an autoscaler adds them."""
+    ``added_s``: how much later than the first pods the others were asked for."""
 
     members: tuple[Watched, ...]
     lacking: Callable[[float], str | None]
@@ -268,10 +268,10 @@ def start_job(cluster: Cluster, spec: PodsSpec, command: Command) -> JobProcess:
     start."""
     try:
         cluster.apply(job(spec))
-        deadline = time.monotonic() + _STARTED_WITHIN_S
+        deadline, look = time.monotonic() + _STARTED_WITHIN_S, Processes()
         while True:
             pods = cluster.pods(spec)
-            processes = processes_of([uid_of(pod) for pod in pods])
+            processes = look([uid_of(pod) for pod in pods])
             if processes:
                 return JobProcess(cluster, spec, command, next(iter(processes.values())))
             if pods and ended_state(pods[0]) is not None:

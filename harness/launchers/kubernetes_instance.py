@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from lightkube.resources.apps_v1 import Deployment
 from lightkube.resources.core_v1 import Event, Pod
 
 from harness.agent.http_exchange import Connection, ExchangeError, request_bytes
@@ -22,7 +23,7 @@ from harness.formats.counters import go_cpus, jvm_cpus
 from harness.hosts.local import LocalHost
 from harness.launchers.arguments import GC_LOG
 from harness.launchers.base import STDERR, OnHost
-from harness.launchers.kubernetes_cluster import PORT, Cluster, PodsSpec, kinds_that_make_pods
+from harness.launchers.kubernetes_cluster import PORT, Cluster, PodsSpec
 from harness.launchers.kubernetes_pods import (
     Probed,
     Prober,
@@ -75,12 +76,11 @@ class KubernetesInstance(OnHost):
         record: InstanceRecord,
         endpoint: Endpoint,
         prober: Prober,
-        boost: StartBoost | None = None,
         kind: str = "other",
     ) -> None:
         super().__init__(record, spec.folder, spec.grace_s, LocalHost())
         self._cluster, self._spec, self._prober, self._kind = cluster, spec, prober, kind
-        self._boost = boost or StartBoost(cluster, spec)
+        self._boost = StartBoost(cluster, spec)
         self.endpoint = endpoint
         self._exit_code: int | None = None
         self._out_of_memory: str | None = None
@@ -160,8 +160,7 @@ class KubernetesInstance(OnHost):
     def _end(self, ended_before: bool, begin: float) -> tuple[str, float]:
         pods = self._pods()
         readers = [self._log_reader(pod) for pod in pods]
-        for kind in kinds_that_make_pods(self._spec):
-            self._cluster.delete(kind, self._spec.name, self._spec.namespace)
+        self._cluster.delete(Deployment, self._spec.name, self._spec.namespace)
         deadline = begin + self._spec.grace_s + GONE_WITHIN_S
         stop_s: float | None = None
         left: Sequence[Pod] = pods

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -57,9 +56,6 @@ TOOLS = ("go", "jdk", "maven", *run_as("java", "program"), "postgres", "native-i
 LAUNCHERS = ("process", "container", "kubernetes")
 #: What else a launcher is called.
 ALSO = {"docker": "container", "k8s": "kubernetes"}
-
-#: runtime -> the variable that names a base image for its containers.
-BASE_IMAGES = {"jvm": "REMATCH_JAVA_BASE_IMAGE", "go": "REMATCH_GO_BASE_IMAGE"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,7 +176,7 @@ def assemble(
     )
     launchers: dict[str, Launcher] = {
         "process": process,
-        "container": ContainerLauncher(process, root, bases=_bases(), host=places.service),
+        "container": ContainerLauncher(process, root, host=places.service),
     }
     clustered = _pod_launcher(process, root) if launcher == "kubernetes" else None
     backing |= _backing(root, places, tools, launcher_tools, process)
@@ -267,11 +263,10 @@ def stations(
 
     Raises:
         InputError, HostError: as ``remote_hosts.connected``.
-        MissingTool: what speaks SSH is not installed.
+        MissingTool: there is no ssh on PATH.
     """
     if {host, load_host or LOCAL, database_host or LOCAL} == {LOCAL}:
         return this_machine()
-    require_package("paramiko")
     from harness.session.remote_hosts import connected  # what speaks SSH takes a while to load
 
     return connected(root, host, load_host, jdks, database_host)
@@ -327,11 +322,6 @@ def launcher_name(word: str) -> str:
 def _look_for(around: Surroundings) -> tuple[Tool, ...]:
     with ThreadPoolExecutor() as asked:  # most of them are asked for their version, which takes a process
         return tuple(asked.map(lambda name: find_tool(name, around), TOOLS))
-
-
-def _bases() -> dict[str, str]:
-    """Base images that the user named; others are made of this machine's own files."""
-    return {runtime: os.environ[name] for runtime, name in BASE_IMAGES.items() if os.environ.get(name)}
 
 
 def training_of(root: Path, backing: Mapping[BackingName, BackingSource]) -> Training:

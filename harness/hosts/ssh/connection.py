@@ -1,181 +1,175 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A connection to a host whose key is known. One that is unknown, or another than before, is refused."""
+"""One OpenSSH connection to a host, shared by commands, files and forwarded ports (``ControlMaster``).
+
+Keys, aliases, hosts in between and the SSH agent are as OpenSSH is configured. A host whose key is unknown, or another
+than before, is refused; no password is asked for.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import logging
-import os
+import secrets
 import shlex
+import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
 
-import paramiko
+from harness.agent.ports import free_port
+from harness.errors import HostError, MissingTool
+from harness.hosts.ssh.settings import HostSettings
+from harness.model.endpoint import Endpoint
 
-from harness.errors import HostError
-from harness.hosts.ssh.settings import SSH_PORT, Connecting
-
-CONNECT_WITHIN_S = 15.0
-LOG = "harness.hosts.ssh"
-AGENT = "SSH_AUTH_SOCK"
-
-
-class _Refuse(paramiko.MissingHostKeyPolicy):
-    """Says which key was shown and how to make it known, after looking at it."""
-
-    def __init__(self, target: Connecting) -> None:
-        self._target = target
-
-    def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:
-        target = self._target
-        kind = {"ssh-ed25519": "ed25519", "ssh-rsa": "rsa"}.get(key.get_name(), "ecdsa")
-        named = "" if target.known_as is None else f" | sed 's/^[^ ]*/{target.known_as}/'"
-        raise HostError(
-            f"{target.name}: its host key is unknown: {key.get_name()} {key.fingerprint}; compare that with "
-            f"`ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub` on the host itself, and only if they are the same: "
-            f"ssh-keyscan -p {target.port} -t {kind} {target.address}{named} >> {target.known_hosts[0]}"
-        )
+CONNECT_WITHIN_S = 15
+ANSWER_WITHIN_S = 30.0
+ENDS_WITHIN_S = 5.0
+#: A connection that is silent for so long is given up, but sooner where the host's time of grace is short.
+SILENT_S = 8
+#: The exit code of OpenSSH for what went wrong with the connection itself.
+BROKEN = 255
+#: Says that the connection stands, and lasts until its stdin is closed, with us.
+_STAY = 'echo "$1"; while read -r line; do :; done'
+_FORWARDS_TRIED = 5
+PROHIBITED = "administratively prohibited"
+#: What to do about OpenSSH's own words.
+_HINTS = {
+    "HAS CHANGED": "its host key has CHANGED: the connection may be intercepted; if the host was reinstalled, remove "
+    "the old key with ssh-keygen -R and accept the new one after comparing it",
+    "host key is known": "its host key is unknown: compare what ssh shows on the first connection with `ssh-keygen -lf "
+    "/etc/ssh/ssh_host_*_key.pub` on the host itself, and accept it only if they are the same",
+    "Permission denied": "put the public key into ~/.ssh/authorized_keys there, load the private one into the SSH agent "
+    "(ssh-add), or set user and key in hosts.toml",
+}
+_UNREACHABLE = "check that it runs, that sshd listens, and that no firewall blocks it"
 
 
-class Client(paramiko.SSHClient):
-    """A connection together with what carries it: closed together."""
+def destination_words(name: str, settings: HostSettings) -> list[str]:
+    """Return the options and the destination by which ``ssh`` reaches a host."""
+    silences = max(1, min(SILENT_S, round(settings.grace_s / 3)))
+    options = {
+        "BatchMode": "yes", "StrictHostKeyChecking": "yes", "ConnectTimeout": CONNECT_WITHIN_S, "LogLevel": "INFO",
+        "ServerAliveInterval": 1, "ServerAliveCountMax": silences, "ControlPersist": "no", "RemoteCommand": "none",
+        "ClearAllForwardings": "yes", "ForwardAgent": "no", "ForwardX11": "no",
+    }  # fmt: skip
+    if settings.known_hosts is not None:
+        options["UserKnownHostsFile"] = f'"{Path(settings.known_hosts).expanduser()}"'
+    words = [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
+    words += ["-p", str(settings.port)] if settings.port is not None else []
+    words += ["-l", settings.user] if settings.user is not None else []
+    if settings.key is not None:
+        words += ["-o", "IdentitiesOnly=yes", "-i", str(Path(settings.key).expanduser())]
+    return [*words, "--", settings.address or name]
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.carrier: Transport | None = None
+
+class SshConnection:
+    """A connection that ends with this process. Close it."""
+
+    def __init__(self, name: str, settings: HostSettings) -> None:
+        """Connect. Raises HostError: the host cannot be reached, is not the one that is known, or does not let us in;
+        MissingTool: there is no ssh on PATH."""
+        ssh = shutil.which("ssh")
+        if ssh is None:
+            raise MissingTool("ssh", why="to reach other hosts", how_to_get="apt-get install -y openssh-client")
+        self.name = name
+        self._folder = tempfile.TemporaryDirectory(prefix="rematch-ssh-")
+        control = str(Path(self._folder.name) / "s")
+        # where the connection is gone, this fails; it makes no new one
+        self._shared = [ssh, "-F", "/dev/null", "-S", control, "-o", "ProxyCommand=false", "-T"]
+        self._log = Path(self._folder.name) / "log"
+        token = secrets.token_hex(8)
+        words = [ssh, "-M", "-S", control, "-T", *destination_words(name, settings)]
+        with self._log.open("wb") as log:
+            self._master = subprocess.Popen(
+                [*words, shlex.join(["sh", "-c", _STAY, "sh", token])],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True,
+            )  # fmt: skip
+        assert self._master.stdout is not None
+        if not any(line.strip() == token.encode() for line in self._master.stdout):
+            reason = self.last_words()
+            self.close()
+            raise HostError(f"{name} ({words[-1]}): {reason}")
 
     def close(self) -> None:
-        super().close()
-        if self.carrier is not None:
-            self.carrier.close()
-
-
-def connect(target: Connecting, within_s: float = CONNECT_WITHIN_S) -> Client:
-    """Connect with a key or the SSH agent, never with a password.
-
-    Raises HostError: unreachable, not the host that is known, or it does not let us in.
-    """
-    client = Client()
-    log = logging.getLogger(LOG)
-    if not log.handlers:
-        log.addHandler(logging.NullHandler())
-    client.set_log_channel(LOG)  # else paramiko writes to stderr what is said by whom it concerns
-    for file in target.known_hosts:
-        with contextlib.suppress(OSError):  # no such file: no host is known from it
-            client.load_host_keys(str(file))
-    client.set_missing_host_key_policy(_Refuse(target))
-    try:
-        client.carrier = carry(target, within_s)
-        client.connect(
-            target.name_of_key,
-            port=SSH_PORT,  # of the name above, which has the port in it where it is another one
-            username=target.user,
-            key_filename=list(target.keys) or None,  # type: ignore[arg-type]  # a list is tried in turn
-            allow_agent=True,
-            look_for_keys=not target.keys,
-            timeout=within_s,
-            banner_timeout=within_s,
-            auth_timeout=within_s,
-            sock=client.carrier.socket,
-        )
-    except BaseException as problem:
-        transport = client.get_transport()
-        # it talked to us until it had seen our keys: then it is they, whatever paramiko calls the problem
-        met = transport is not None and transport.is_active() and transport.initial_kex_done
-        last_words = client.carrier.last_words() if client.carrier is not None else None
-        client.close()
-        reason = _why(target, problem, met=met, last_words=last_words)
-        if reason is None:
-            raise
-        raise HostError(reason) from problem
-    return client
-
-
-def _why(target: Connecting, problem: BaseException, *, met: bool, last_words: str | None) -> str | None:
-    if isinstance(problem, paramiko.BadHostKeyException):
-        return _changed(target, problem)
-    if isinstance(problem, paramiko.PasswordRequiredException):
-        return f"{target.where}: the private key has a passphrase; load it into the SSH agent first: ssh-add"
-    if isinstance(problem, paramiko.AuthenticationException) or (
-        met and isinstance(problem, paramiko.SSHException)
-    ):
-        agent = "the SSH agent's keys" if os.environ.get(AGENT) else f"no SSH agent: {AGENT} is not set"
-        tried = ", ".join((agent, *(target.keys or ("no key file",))))
-        return (
-            f"{target.where}: does not let {target.user or 'us'} in (tried: {tried}); put the public key into "
-            "~/.ssh/authorized_keys there, load the private one into the SSH agent (ssh-add), or set user and key "
-            "in hosts.toml"
-        )
-    of_carrier = f" ({last_words})" if last_words else ""
-    if isinstance(problem, paramiko.SSHException):
-        return f"{target.where}: no SSH connection: {problem}{of_carrier}"
-    if isinstance(problem, (OSError, EOFError)):
-        reason = getattr(problem, "strerror", None) or str(problem) or "the connection ended"
-        hint = "check that it runs, that sshd listens, and that no firewall blocks it"
-        return f"{target.where}: cannot be reached: {reason}{of_carrier}; {hint}"
-    return None
-
-
-def _changed(target: Connecting, problem: paramiko.BadHostKeyException) -> str:
-    name, file = target.name_of_key, str(target.known_hosts[0])
-    return (
-        f"{target.where}: its host key has CHANGED: known is {problem.expected_key.fingerprint}, "
-        f"shown was {problem.key.fingerprint}; the connection may be intercepted. If the host was "
-        f"reinstalled: ssh-keygen -f {shlex.quote(file)} -R {shlex.quote(name)}, then add the new "
-        "key after comparing it"
-    )
-
-
-ENDS_WITHIN_S = 2.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Transport:
-    """``last_words``: what a ProxyCommand said on stderr, if anything."""
-
-    socket: socket.socket
-    close: Callable[[], None]
-    last_words: Callable[[], str | None] = lambda: None
-
-
-def carry(target: Connecting, within_s: float) -> Transport:
-    """Open what a connection to ``target`` goes through. Raises OSError: the host cannot be reached."""
-    if target.proxy is not None:
-        return _by_command(target.proxy)
-    link = socket.create_connection((target.address, target.port), timeout=within_s)
-    link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return Transport(socket=link, close=link.close)
-
-
-def _by_command(command: str) -> Transport:
-    """As ssh starts it, by the shell. One end of a pair of sockets is its stdin and stdout: it ends with ours."""
-    near, far = socket.socketpair()
-    complaints = tempfile.TemporaryFile()  # noqa: SIM115 - read and closed with the connection
-    with far:
-        process = subprocess.Popen(
-            ["/bin/sh", "-c", f"exec {command}"],
-            stdin=far.fileno(),
-            stdout=far.fileno(),
-            stderr=complaints,
-            start_new_session=True,
-        )
-
-    def close() -> None:
-        near.close()
-        process.terminate()
+        """End the connection. Idempotent."""
+        for stream in (self._master.stdin, self._master.stdout):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+        self._master.terminate()
         try:
-            process.wait(ENDS_WITHIN_S)
+            self._master.wait(ENDS_WITHIN_S)
         except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait(ENDS_WITHIN_S)
-        complaints.close()
+            self._master.kill()
+            self._master.wait(ENDS_WITHIN_S)
+        self._folder.cleanup()
 
-    def last_words() -> str | None:
-        complaints.seek(0)
-        lines = complaints.read().decode(errors="replace").strip().splitlines()
-        return lines[-1].strip() if lines else None
+    def last_words(self) -> str:
+        """Return what OpenSSH said last of the connection, with what to do about it."""
+        text = self._log.read_text("utf-8", "replace") if self._log.is_file() else ""
+        lines = [line.strip() for line in text.splitlines() if line.strip().strip("@")]
+        hint = next((hint for words, hint in _HINTS.items() if words in text), _UNREACHABLE)
+        return f"ssh: {(lines or ['no connection'])[-1]}; {hint}"
 
-    return Transport(socket=near, close=close, last_words=last_words)
+    def start(self, words: str) -> subprocess.Popen[bytes]:
+        """Start a command by the user's shell there; its stdin and stdout are pipes, stderr is dropped."""
+        return subprocess.Popen(
+            [*self._shared, "--", self.name, words],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+
+    def run(
+        self, words: str, *, stdin: BinaryIO | bytes | None = None, within_s: float | None = ANSWER_WITHIN_S
+    ) -> tuple[int, str, str]:
+        """Run a command by the user's shell there; return its exit code, stdout and stderr. Raises HostError: no
+        answer, or the connection broke."""
+        given: dict[str, object] = {"input": stdin if isinstance(stdin, bytes) else b""}
+        if stdin is not None and not isinstance(stdin, bytes):
+            given = {"stdin": stdin}
+        try:
+            done = subprocess.run(
+                [*self._shared, "--", self.name, words],
+                capture_output=True, check=False, timeout=within_s, start_new_session=True, **given,  # type: ignore[call-overload]  # stdin or input
+            )  # fmt: skip
+        except subprocess.TimeoutExpired as problem:
+            raise HostError(f"{self.name}: no answer to {words[:60]!r} within {within_s:g} s") from problem
+        if done.returncode == BROKEN:
+            raise HostError(f"{self.name}: no answer to {words[:60]!r}: {self.last_words()}")
+        return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+
+    def forward(self, far: str) -> Endpoint:
+        """Return a port of this machine's loopback that leads to ``HOST:PORT`` or to a socket's path there, until
+        ``cancel``. Raises HostError: the connection is gone, or no port was free."""
+        output = ""
+        for _ in range(_FORWARDS_TRIED):  # somebody else may take the port meanwhile
+            near = Endpoint(host="127.0.0.1", port=free_port("127.0.0.1"))
+            code, output = self._control("forward", near, far)
+            if code == 0:
+                return near
+        raise HostError(f"{self.name}: nothing is forwarded to {far}: {output or self.last_words()}")
+
+    def cancel(self, near: Endpoint, far: str) -> None:
+        """End what ``forward`` returned; with the connection it has ended anyway."""
+        self._control("cancel", near, far)
+
+    def why_no_forwarding(self, far: str) -> str | None:
+        """Return why sshd carries nothing to an address that nobody listens at; ``None``: it does."""
+        near, before = self.forward(far), len(self._log.read_bytes())
+        try:
+            with contextlib.suppress(OSError), socket.create_connection((near.host, near.port), ANSWER_WITHIN_S) as probe:
+                probe.recv(1)
+        finally:
+            self.cancel(near, far)
+        if PROHIBITED.encode() not in self._log.read_bytes()[before:]:
+            return None
+        return (
+            f"its sshd forwards no ports to {far.rpartition(':')[0]}, and services that listen there are asked that way: "
+            "AllowTcpForwarding yes (or local) and DisableForwarding no in its sshd_config, no restrict before the "
+            "key in authorized_keys; or have services listen at service_address and the load come from elsewhere"
+        )
+
+    def _control(self, order: str, near: Endpoint, far: str) -> tuple[int, str]:
+        words = [*self._shared, "-O", order, "-L", f"{near.host}:{near.port}:{far}", "--", self.name]
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=ANSWER_WITHIN_S)
+        return done.returncode, (done.stderr.strip().splitlines() or [""])[-1]
