@@ -18,12 +18,12 @@ from pathlib import Path
 import pytest
 
 from harness.errors import HostError
-from harness.hosts.base import Host
+from harness.hosts.base import Command
 from harness.hosts.ssh.agent_start import agent_file
 from harness.hosts.ssh.host import SshHost
 from harness.model.endpoint import Endpoint
-from harness.tests.contracts.host import HostContract
 from harness.tests.support.available import not_run
+from harness.tests.support.patience import patient
 from harness.tests.support.sshd import Sshd
 
 #: In a mount namespace of its own: what is hidden there is hidden from nobody else.
@@ -110,28 +110,16 @@ def of_no_root(folder: Path) -> Iterator[SshHost]:
     sshd.die()
 
 
-class TestSshHostOfNoRoot(HostContract):
-    """The host is a user without any right; as root, one who exists for that sshd alone."""
-
-    @pytest.fixture
-    def tmp_path(self, folder: Path) -> Path:
-        made = Path(tempfile.mkdtemp(dir=folder))
-        made.chmod(0o777)
-        return made
-
-    @pytest.fixture
-    def host(self, of_no_root: SshHost) -> Host:
-        return of_no_root
-
-    @pytest.fixture
-    def python(self, of_no_root: SshHost) -> str:
-        return of_no_root.agent.python
-
-    def test_it_really_is_no_root_and_its_files_stand_in_its_home(
-        self, of_no_root: SshHost, folder: Path
-    ) -> None:
-        assert of_no_root.user.partition(":")[0] == str(UID)
-        assert str(of_no_root.agent.base) == f"{folder}/home/.cache/rematch"
+def test_a_user_without_any_right_is_host_enough(of_no_root: SshHost, folder: Path) -> None:
+    assert of_no_root.user.partition(":")[0] == str(UID)
+    assert str(of_no_root.agent.base) == f"{folder}/home/.cache/rematch"
+    (folder / "artifact").mkdir()
+    (folder / "artifact" / "run").write_text("#!/bin/sh\nid -u\n")
+    (folder / "artifact" / "run").chmod(0o755)
+    there = of_no_root.install(folder / "artifact")
+    assert of_no_root.run(Command(argv=(str(there / "run"),), folder=there), patient(20)).stdout == f"{UID}\n"
+    process = of_no_root.spawn(Command(argv=("sleep", "60"), folder=there))
+    assert process.stop(patient(20)).signal == "SIGTERM"
 
 
 #: Newer than 3.8, and used only where an AttributeError says that it is not there.
@@ -188,37 +176,3 @@ def test_the_agent_is_written_for_the_oldest_python_it_promises(tmp_path: Path) 
     assert len(shipped) > 10
     assert not [file for file in shipped if "pydantic" in file.read_text("utf-8")]
     assert too_new(tmp_path) == []
-
-
-NEWER = (
-    "hashlib.file_digest(open('x', 'rb'), 'sha256')",
-    "list(zip([1], [2], strict=True))",
-    "name.removeprefix('x')",
-    "Path('x').is_relative_to('y')",
-    "both = {'a': 1} | {'b': 2}",
-    "words = list[str]",
-    "kinds = Callable[[int], int]",
-    "dataclass(slots=True)(object)",
-    "subprocess.Popen(['true'], process_group=0)",
-)
-AS_OLD = """from __future__ import annotations
-import hashlib
-import subprocess
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
-if TYPE_CHECKING:
-    Words = list[str] | None
-name = "x"
-def plain(a: list[int] | None, b: Callable[[int], int]) -> dict[str, int]:
-    return {}
-"""
-
-
-def test_what_came_after_the_oldest_python_is_found(tmp_path: Path) -> None:
-    (tmp_path / "old.py").write_text(AS_OLD)
-    for number, line in enumerate(NEWER):
-        (tmp_path / f"newer{number}.py").write_text(f"{AS_OLD}{line}\n")
-    found = {said.partition(":")[0] for said in too_new(tmp_path)}
-    assert found == {f"newer{number}.py" for number in range(len(NEWER))}

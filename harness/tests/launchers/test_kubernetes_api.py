@@ -14,16 +14,14 @@ from typing import Any, cast
 import httpx
 import pytest
 
-from harness.definitions import load_study
 from harness.errors import HostError, InputError, MissingTool
 from harness.hosts.local import LocalHost
 from harness.launchers.kubernetes_cluster import Cluster, deployment, job, service
 from harness.launchers.kubernetes_host import added, with_sum
-from harness.launchers.kubernetes_images import ClusterImages, ImageStore, store_for, write_archive
+from harness.launchers.images import Images, write_archive
+from harness.launchers.kubernetes_images import NodeImages, store_for
 from harness.launchers.kubernetes_pods import (
     PodProcess,
-    Prober,
-    answers,
     connected_through,
     established,
     lost,
@@ -31,7 +29,6 @@ from harness.launchers.kubernetes_pods import (
 from harness.launchers.process import ProcessLauncher
 from harness.model import ClockReading, ResourceReading
 from harness.model.endpoint import Endpoint
-from harness.tests.support.available import PROJECT
 from harness.tests.support.recorded_cluster import KUBECONFIG, RECORDED, Replay, pods, scenario
 
 
@@ -52,7 +49,7 @@ def test_the_recorded_api_server_gets_the_same_requests_and_its_answers_are_unde
     assert 30000 <= found.node_port <= 32767
     for said in found.absent:
         assert said is not None and not said.passing
-        assert "image not found: docker.io/rematch/absent:1 (ErrImageNeverPull" in said.reason
+        assert "docker.io/rematch/absent:1 (ErrImageNeverPull" in said.reason
     (greedy,) = found.unscheduled
     assert greedy is not None and greedy.passing and "Insufficient cpu" in greedy.reason
     assert found.conditions["PodScheduled"] == int(found.conditions["PodScheduled"])
@@ -139,11 +136,11 @@ def test_an_image_of_the_same_folder_is_the_same_image(tmp_path: Path) -> None:
     for name in ("one", "other"):
         (tmp_path / name / "bin").mkdir(parents=True)
         (tmp_path / name / "bin" / "program").write_bytes(b"x" * 1000)
-    one = write_archive(tmp_path / "one", "docker.io/rematch/x:1", tmp_path / "one.tar")
-    other = write_archive(tmp_path / "other", "docker.io/rematch/x:1", tmp_path / "other.tar")
+    one = write_archive(tmp_path / "one", "docker.io/rematch/x:1", tmp_path / "one.tar", {})
+    other = write_archive(tmp_path / "other", "docker.io/rematch/x:1", tmp_path / "other.tar", {})
     assert one == other and one.image_bytes > 1000
     (tmp_path / "other" / "bin" / "program").write_bytes(b"y" * 1000)
-    assert write_archive(tmp_path / "other", "docker.io/rematch/x:1", tmp_path / "y.tar").id != one.id
+    assert write_archive(tmp_path / "other", "docker.io/rematch/x:1", tmp_path / "y.tar", {}).id != one.id
 
 
 def test_an_import_is_timed_where_the_node_had_not_the_image(tmp_path: Path) -> None:
@@ -151,8 +148,8 @@ def test_an_import_is_timed_where_the_node_had_not_the_image(tmp_path: Path) -> 
     program = Path(shutil.which("true") or "").resolve()
     process = cast(ProcessLauncher, SimpleNamespace(builds_on=LocalHost()))
     bring, look = (str(program),), (str(shutil.which("echo")), "{image}")
-    absent = ClusterImages(process, ImageStore(host=LocalHost(), bring=bring), {})
-    present = ClusterImages(process, ImageStore(host=LocalHost(), bring=bring, look=look), {})
+    absent = Images(process, tmp_path, NodeImages(host=LocalHost(), bring=bring), {})
+    present = Images(process, tmp_path, NodeImages(host=LocalHost(), bring=bring, look=look), {})
     (name, image), (same, known) = absent.of_program(program), present.of_program(program)
     assert same == name and image.import_s is not None and known.import_s is None
 
@@ -186,14 +183,12 @@ def test_an_image_is_pushed_by_skopeo_to_the_registry_that_the_environment_names
     monkeypatch.setenv("REMATCH_REGISTRY", name)
     program = Path(shutil.which("true") or "").resolve()
     process = cast(ProcessLauncher, SimpleNamespace(builds_on=LocalHost()))
-    first, later = (
-        ClusterImages(process, store_for(LocalHost(), "kind-x", tmp_path / "kubeconfig"), {})
-        for _ in range(2)
-    )
+    store = store_for(LocalHost(), "kind-x", tmp_path / "kubeconfig")
+    first, later = (Images(process, tmp_path, store, {}) for _ in range(2))
     (image, pushed), (same, known) = first.of_program(program), later.of_program(program)
     assert same == image and image.startswith(f"{prefix}{program.name}:")
     assert pushed.push_s is not None and known.push_s is None
-    assert (first.store.policy, first.store.words) == ("IfNotPresent", f"pushed to {prefix.rstrip('/')}")
+    assert (store.policy, store.words) == ("IfNotPresent", f"pushed to {prefix.rstrip('/')}")
     inspect, copy, _again = (tmp_path / "asked").read_text().splitlines()
     assert inspect == f"inspect --raw --tls-verify={verified} docker://{image}"
     assert copy.startswith(f"copy --dest-tls-verify={verified} docker-archive:/") and copy.endswith(
@@ -234,14 +229,6 @@ def test_an_open_connection_is_seen_in_its_network_and_no_other() -> None:
     assert connected_through(Endpoint(host="127.0.0.1", port=port), found, port) is None
 
 
-def test_a_prober_stops_when_it_is_told_to_and_leaves_who_never_answered() -> None:
-    prober = Prober(wanted=lambda: ["a"], look=lambda _uids: {}, expected=1, port=1, path="/health")
-    prober.start()
-    prober.stop()
-    assert not prober.all_served and prober.ended_s is not None
-    assert not answers("127.0.0.1", 1, "/health")
-
-
 def test_samples_of_several_pods_are_kept_and_summed(tmp_path: Path) -> None:
     file = tmp_path / "samples.csv"
     head = "monotonic_s,role,rss_bytes,cpu_s,n_threads,n_descriptors\n"
@@ -256,8 +243,3 @@ def test_samples_of_several_pods_are_kept_and_summed(tmp_path: Path) -> None:
     one = ResourceReading(at=at, rss_bytes=1, pss_bytes=None, cpu_s=0.5, n_threads=1, n_descriptors=1)
     both = added([one, one.model_copy(update={"pss_bytes": 5})])
     assert (both.rss_bytes, both.pss_bytes, both.cpu_s) == (2, None, 1.0)
-
-
-@pytest.mark.parametrize("name", ["k8s-rounds", "k8s-scale-out", "k8s-limits"])
-def test_experiments_of_a_cluster_are_started_in_one_unless_they_are_asked_to_elsewhere(name: str) -> None:
-    assert load_study(PROJECT, name).experiment.launcher == "kubernetes"

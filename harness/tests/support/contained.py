@@ -24,7 +24,7 @@ def client_of(daemon: Daemon) -> Any:
 
 
 def container_launcher(
-    root: Path, daemon: Daemon, base: str, host: MeasuringHost | None = None
+    root: Path, daemon: Daemon, base: Path, host: MeasuringHost | None = None
 ) -> ContainerLauncher:
     """Return a launcher of containers on ``host`` (default: this machine), where ``daemon`` is."""
     process = ProcessLauncher(LocalHost(), root, Tools())
@@ -37,7 +37,7 @@ def container_launcher(
 class Contained(Started[ContainerLauncher, ContainerInstance]):
     """A project with a launcher of containers; ``close`` is sure that none is left."""
 
-    def __init__(self, root: Path, daemon: Daemon, base: str, host: MeasuringHost | None = None) -> None:
+    def __init__(self, root: Path, daemon: Daemon, base: Path, host: MeasuringHost | None = None) -> None:
         self.client = client_of(daemon)
         launcher = container_launcher(make_project(root), daemon, base, host)
         super().__init__(root, host or LocalHost(), launcher, launcher.launch)

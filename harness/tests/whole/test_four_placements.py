@@ -36,7 +36,7 @@ from harness.session.wiring import stations
 from harness.store import SessionFolder
 from harness.tests.contracts.launcher import LauncherContract
 from harness.tests.support.contained import Contained, client_of, container_launcher
-from harness.tests.support.dockerd import Daemon, make_python_base, tidy_daemon
+from harness.tests.support.dockerd import PYTHON_BASE, Daemon, make_python_base, tidy_daemon
 from harness.tests.support.instances import OBEYS_WITHIN_S as GRACE_S
 from harness.tests.support.instances import Project, eventually, make_project, read_implementation
 from harness.tests.support.ledger_sessions import make_ledger_project
@@ -65,7 +65,7 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
 
 
 @pytest.fixture(scope="module")
-def base(daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> str:
+def base(daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_python_base(client_of(daemon), tmp_path_factory.mktemp("base"))
 
 
@@ -75,7 +75,7 @@ def remote_daemon(apart: Namespace, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.fixture(scope="module")
-def remote_base(remote_daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> str:
+def remote_base(remote_daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_python_base(client_of(remote_daemon), tmp_path_factory.mktemp("base-there"))
 
 
@@ -105,7 +105,7 @@ class TestHere(LauncherContract):
 
 class TestInAContainer(LauncherContract):
     @pytest.fixture
-    def project(self, tmp_path: Path, daemon: Daemon, base: str) -> Iterator[Contained]:
+    def project(self, tmp_path: Path, daemon: Daemon, base: Path) -> Iterator[Contained]:
         made = Contained(tmp_path, daemon, base)
         yield made
         made.close()
@@ -122,7 +122,7 @@ class TestOverSsh(LauncherContract):
 class TestInAContainerOverSsh(LauncherContract):
     @pytest.fixture
     def project(
-        self, tmp_path: Path, far: SshHost, remote_daemon: Daemon, remote_base: str
+        self, tmp_path: Path, far: SshHost, remote_daemon: Daemon, remote_base: Path
     ) -> Iterator[Contained]:
         made = Contained(tmp_path, remote_daemon, remote_base, far)
         yield made
@@ -143,7 +143,7 @@ def tiny(assembly: Assembly, host: str, launcher: str) -> SessionFolder:
 
 
 def test_one_experiment_gives_the_same_records_in_all_four_places(
-    far: SshHost, daemon: Daemon, base: str, remote_daemon: Daemon, remote_base: str, tmp_path: Path
+    far: SshHost, daemon: Daemon, base: Path, remote_daemon: Daemon, remote_base: Path, tmp_path: Path
 ) -> None:
     root = pinned(calm_alone(make_session_project(tmp_path)))
     here, there = tiny_assembly(root), remote_assembly(root, far)
@@ -206,7 +206,7 @@ def test_database_and_upstream_stand_beside_a_far_service_and_leave_nothing_ther
 ) -> None:
     root = calm_alone(make_ledger_project(tmp_path / "project", loops=10))
     with reachable_folder() as open_folder:
-        programs = find_home(postgres_tool(), open_folder).programs
+        programs = find_home(LocalHost(), postgres_tool(), open_folder).programs
         settings = sshd.settings(tmp_path / "base", postgres=str(programs), grace_s=patient(20))
         host = SshHost("bighost", settings)
         try:
@@ -228,7 +228,7 @@ def test_database_and_upstream_stand_beside_a_far_service_and_leave_nothing_ther
 def test_passwords_of_a_far_database_are_checked_as_told(sshd: Sshd, tmp_path: Path) -> None:
     root = make_ledger_project(tmp_path / "project")
     with reachable_folder() as open_folder:
-        programs = find_home(postgres_tool(), open_folder).programs
+        programs = find_home(LocalHost(), postgres_tool(), open_folder).programs
         host = SshHost("bighost", sshd.settings(tmp_path / "base", postgres=str(programs)))
         try:
             source = RemotePostgres(host)
@@ -257,7 +257,7 @@ def test_service_load_and_database_are_three_machines(apart: Namespace, sshd: Ss
     service = database = None
     try:
         with reachable_folder() as open_folder:
-            programs = find_home(postgres_tool(), open_folder).programs
+            programs = find_home(LocalHost(), postgres_tool(), open_folder).programs
             service = SshHost("bighost", sshd.settings(tmp_path / "base"), listen_address=apart.far)
             told = third.settings(tmp_path / "third", postgres=str(programs), service_address=apart.near)
             database = SshHost("datahost", told)
@@ -309,7 +309,7 @@ def test_what_check_says_of_a_far_host_holds_its_docker_daemon(
 
 
 def test_a_controller_that_is_gone_leaves_no_container_on_the_far_host(
-    sshd: Sshd, remote_daemon: Daemon, remote_base: str, tmp_path: Path
+    sshd: Sshd, remote_daemon: Daemon, remote_base: Path, tmp_path: Path
 ) -> None:
     settings = sshd.settings(tmp_path, docker=remote_daemon.address, grace_s=patient(6))
     code = (
@@ -323,7 +323,7 @@ def test_a_controller_that_is_gone_leaves_no_container_on_the_far_host(
         "made = client.containers.run(sys.argv[2], entrypoint=words, name='rematch-left', detach=True)\n"
         "print(made.id, flush=True); time.sleep(300)"
     )
-    words = [sys.executable, "-c", code, settings.model_dump_json(), remote_base]
+    words = [sys.executable, "-c", code, settings.model_dump_json(), PYTHON_BASE]
     controller = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     assert controller.stdout is not None
     made = controller.stdout.readline().strip()
