@@ -9,7 +9,6 @@ directory. The daemon makes no log of collections or requests; stdout and stderr
 from __future__ import annotations
 
 import contextlib
-import platform
 import secrets
 import tempfile
 import time
@@ -26,7 +25,7 @@ from harness.launchers.cgroup import bytes_of
 from harness.launchers.docker_engine import DaemonImages, asking, connect, docker_sdk, engine_of, owner, sweep
 from harness.launchers.images import LABEL, OWNER, Image, Images, project_label, with_runtime, words_inside
 from harness.launchers.process import GRACE_S, ProcessLauncher
-from harness.launchers.tools import lacks_runtime
+from harness.launchers.tools import foreign_machine, lacks_runtime
 from harness.model import (
     BackingSettings,
     BuildRecord,
@@ -71,9 +70,8 @@ class ContainerLauncher:
     def unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
         if self._connected() is None:
             return self._silent
-        built_on, machine = platform.machine(), getattr(self._host, "architecture", platform.machine())
-        if built_on != machine:
-            return f"what is built here is for {built_on}, and {self._host.name} is {machine}"
+        if (foreign := foreign_machine(self._host, getattr(self._host, "architecture", None))) is not None:
+            return foreign
         if (lacking := lacks_runtime(implementation, variant.runtime, "container")) is not None:
             return lacking
         if implementation.runtime == "other" and "other" not in self._bases:

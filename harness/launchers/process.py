@@ -12,7 +12,7 @@ from pathlib import Path
 from harness.errors import HostError, TrialFailure
 from harness.hosts.base import Command, Host, Process
 from harness.hosts.measuring import MeasuringHost
-from harness.launchers import aot, pgo
+from harness.launchers import training
 from harness.launchers.arguments import (
     cpu_limit,
     expand,
@@ -26,7 +26,7 @@ from harness.launchers.base import STDERR, STDOUT, LaunchSpec, OnHost, masked
 from harness.launchers.builds import MADE_LATER, Builder, Built
 from harness.launchers.cgroup import Enclosure, enclose
 from harness.launchers.forms import Forms, form_of, program_in
-from harness.launchers.tools import Elsewhere, Runtimes, Tools, oldest_java, with_toolchain
+from harness.launchers.tools import Elsewhere, Runtimes, Tools, foreign_machine, with_toolchain
 from harness.model import (
     BackingSettings,
     BuildRecord,
@@ -103,7 +103,9 @@ class ProcessLauncher:
             lacking.tool.startswith("JDK") or self.builder.find(implementation) is None
         ):
             return str(lacking)
-        problem = self._foreign_machine(implementation, variant)
+        compiled = implementation.runtime in ("go", "native") or form_of(variant.runtime) is not None
+        if compiled and self._elsewhere is not None:
+            problem = foreign_machine(self.host, self._elsewhere.architecture)
         if problem is None and implementation.runtime == "jvm":
             return self._jvm_unavailable(implementation, variant)
         return problem
@@ -113,7 +115,7 @@ class ProcessLauncher:
         named = implementation.toolchain
         if named is None:
             return None
-        oldest = oldest_java(implementation)
+        oldest = implementation.oldest_java or implementation.min_java
         if named.java is not None and named.java < (oldest or 0):
             return f"its sources and libraries need Java {oldest} or newer, not {named.java}"
         if named.java is not None and self.runtimes.jdk(implementation) is None:
@@ -123,22 +125,14 @@ class ProcessLauncher:
             return f"GOAMD64={named.goamd64} is of processors of the family x86-64, and this one is none"
         return self.builder.refused(implementation)
 
-    def _foreign_machine(self, implementation: Implementation, variant: Variant) -> str | None:
-        """Why what is built here cannot run there: it is another kind of processor."""
-        built_on, machine = platform.machine(), self._elsewhere.architecture if self._elsewhere else None
-        compiled = implementation.runtime in ("go", "native") or form_of(variant.runtime) is not None
-        if not compiled or machine in (None, built_on):
-            return None
-        return f"what is built here is for {built_on}, and {self.host.name} is {machine}"
-
     def _jvm_unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
         form = form_of(variant.runtime)
         jdk = self.runtimes.jdk(implementation, form)
         if jdk is None:
             where = "" if self._elsewhere is None else f" on {self.host.name}"
             return f"no JDK {implementation.min_java or ''} or newer{where}"
-        if variant.runtime.aot_cache and jdk.major < aot.AOT_SINCE:
-            return f"an AOT cache needs JDK {aot.AOT_SINCE} or newer; the one used here is {jdk.version}"
+        if variant.runtime.aot_cache and jdk.major < training.AOT_SINCE:
+            return f"an AOT cache needs JDK {training.AOT_SINCE} or newer; the one used here is {jdk.version}"
         if form is not None:
             reason = self.forms.unavailable(implementation, form, self.builder.find(implementation))
             if reason is not None or form == "native":
@@ -241,22 +235,22 @@ class ProcessLauncher:
 
     def _aot_cache(
         self, implementation: Implementation, variant: Variant, built: Built, backing: BackingSettings | None
-    ) -> aot.AotCache:
+    ) -> training.AotCache:
         """The cache, made where it is used and by the JDK that uses it, unless it is there."""
         artifacts = self.host.install(built.folder, without=MADE_LATER)
         file = self.starts.cache_file(implementation, variant, artifacts)
-        result = aot.find_cache(self.host, file)
+        result = training.find_cache(self.host, file)
         if result is not None:
             return result
         flags = jvm_flags(variant.runtime, variant.runtime.cpus, self.runtimes.java_major(implementation))
-        runtime_args = (*flags, f"-XX:AOTCacheOutput={aot.unfinished(file)}")
+        runtime_args = (*flags, f"-XX:AOTCacheOutput={training.unfinished(file)}")
         with (
             tempfile.TemporaryDirectory(prefix="rematch-aot-") as local,
             self._training_start(
                 implementation, variant, artifacts, backing, Path(local), runtime_args
             ) as start,
         ):
-            return aot.train(self.host, *start, file)
+            return training.train_cache(self.host, *start, file)
 
     def _take_profile(
         self, implementation: Implementation, variant: Variant, backing: BackingSettings | None
@@ -265,12 +259,12 @@ class ProcessLauncher:
         file = self.builder.profile_file(implementation)
         if file.with_suffix(".json").is_file():
             return
-        trained = self.builder.build(pgo.profiled(implementation))
+        trained = self.builder.build(training.profiled(implementation))
         artifacts = self.host.install(trained.folder, without=MADE_LATER)
         with tempfile.TemporaryDirectory(prefix="rematch-pgo-") as local:
             with self._training_start(implementation, variant, artifacts, backing, Path(local)) as start:
-                cpu_s, n_requests = pgo.train(self.host, *start)
-            pgo.keep(Path(local) / pgo.PROFILE, file, cpu_s=cpu_s, n_requests=n_requests)
+                cpu_s, n_requests = training.train_profile(self.host, *start)
+            training.keep_profile(Path(local) / training.PROFILE, file, cpu_s=cpu_s, n_requests=n_requests)
 
     @contextmanager
     def _training_start(
@@ -427,4 +421,4 @@ class StartCommands:
         """Return where the AOT cache of this variant lies, or would, beside its artifacts."""
         jdk = self._runtimes.jdk(implementation)
         version, major = (jdk.version, jdk.major) if jdk is not None else ("", 0)
-        return aot.cache_file(artifacts, version, jvm_flags(variant.runtime, variant.runtime.cpus, major))
+        return training.cache_file(artifacts, version, jvm_flags(variant.runtime, variant.runtime.cpus, major))

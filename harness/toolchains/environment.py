@@ -6,57 +6,26 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import pwd
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
-from .find import find_go, find_jdk, find_maven
+from .find import find_jdk, find_tool
 from .tool import Surroundings
-
-#: Whoever sets MAVEN_OPTS has reasons of their own.
-_QUICK = "-XX:TieredStopAtLevel=1"
-
 
 def build_environment(around: Surroundings) -> dict[str, str]:
     """The variables of ``around`` with JAVA_HOME and PATH set so that `go`, `mvn`, `java` and `javac` are the
-    preferred ones, and with a home folder that Maven can write to.
-    """
+    preferred ones, and Maven quick unless it has options."""
     made = dict(around.environ)
     folders = []
     jdk = find_jdk(around)
     if jdk.path is not None:
         made["JAVA_HOME"] = str(jdk.path)
         folders.append(str(jdk.path / "bin"))
-    folders += [
-        str(tool.path.parent) for tool in (find_go(around), find_maven(around)) if tool.path is not None
-    ]
+    tools = (find_tool(name, around) for name in ("go", "maven"))
+    folders += [str(tool.path.parent) for tool in tools if tool.path is not None]
     made["PATH"] = os.pathsep.join((*folders, around.environ.get("PATH", "")))
-    options = maven_options(around.environ, _home_of_user())
-    if options is not None:
-        made["MAVEN_OPTS"] = options
+    made.setdefault("MAVEN_OPTS", "-XX:TieredStopAtLevel=1")
     return made
-
-
-def maven_options(environ: Mapping[str, str], home_of_user: Path | None) -> str | None:
-    """MAVEN_OPTS for a quick build, with a home folder where Maven would find none (Java takes it from the list of
-    users, which in a container may not have the user); None: those that are there do."""
-    given = environ.get("MAVEN_OPTS", "")
-    made = [given or _QUICK]
-    home = environ.get("HOME", "")
-    if (
-        not (home_of_user is not None and os.access(home_of_user, os.W_OK))
-        and home
-        and os.access(home, os.W_OK)
-    ):
-        made.append(f"-Duser.home={home}")
-    return None if made == [given] else " ".join(made)
-
-
-def _home_of_user() -> Path | None:
-    try:
-        return Path(pwd.getpwuid(os.getuid()).pw_dir)
-    except KeyError:
-        return None
 
 
 @contextlib.contextmanager
