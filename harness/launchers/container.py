@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from harness.errors import HostError, RematchError, TrialFailure
 from harness.hosts.base import Command, now
@@ -29,12 +29,10 @@ from harness.launchers.tools import foreign_machine, lacks_runtime
 from harness.model import (
     BackingSettings,
     BuildRecord,
-    ClockReading,
     ContainerRecord,
     Implementation,
     InstanceRecord,
     Outcome,
-    RuntimeSettings,
     Variant,
 )
 
@@ -45,7 +43,7 @@ if TYPE_CHECKING:
 class ContainerLauncher:
     """Brings variants up in containers; see ``Launcher``. Artifacts are those that ``process`` builds. ``bases`` is
     runtime -> folder with what its programs run on. ``host`` is where containers run; default: where ``process``
-    builds. ``socket``: the daemon's address there."""
+    builds."""
 
     name = "container"
 
@@ -56,10 +54,9 @@ class ContainerLauncher:
         *,
         bases: Mapping[str, Path] | None = None,
         host: MeasuringHost | None = None,
-        socket: str | None = None,
         grace_s: float = GRACE_S,
     ) -> None:
-        self._process, self._root, self._socket, self._grace_s = process, root, socket, grace_s
+        self._process, self._root, self._grace_s = process, root, grace_s
         self._host = host or process.host
         self._bases = dict(bases or {})
         self._client: DockerClient | None = None
@@ -103,10 +100,9 @@ class ContainerLauncher:
         environment = {**needed, **spec.environment}
         name = f"rematch-{secrets.token_hex(8)}"  # by which it can be removed before anybody knows its id
         try:
-            made = self._start(spec, image_name, argv, environment, name)
-            record = self._record(spec, image, argv, environment, port, made)
-            container = client.containers.prepare_model(made.state)
-            return ContainerInstance(container, record, spec.folder, self._grace_s, self._host, self._socket)
+            state, record = self._start(spec, image, image_name, argv, environment, name, port)
+            container = client.containers.prepare_model(state)
+            return ContainerInstance(container, record, spec.folder, self._grace_s, self._host)
         except BaseException:  # also a signal: the daemon may have made one whose id did not arrive
             remove_named(self._host, client, name)
             raise
@@ -114,29 +110,33 @@ class ContainerLauncher:
     def _start(
         self,
         spec: LaunchSpec,
-        image: str,
+        image: Image,
+        image_name: str,
         argv: tuple[str, ...],
         environment: Mapping[str, str],
         name: str,
-    ) -> Made:
-        """Make, start and look at a container. However it ends but well, something of that name may be left. Raises
-        TrialFailure: the daemon did not start it; HostError: none answers any more."""
+        port: int,
+    ) -> tuple[dict[str, Any], InstanceRecord]:
+        """Make, start and look at a container; return its state as the daemon has it, and the record. However it ends
+        but well, something of that name may be left. Raises TrialFailure: the daemon did not start it; HostError: none
+        answers any more."""
         api, host, runtime = self._needed().api, self._host, spec.variant.runtime
-        memory = memory_bytes(runtime)
-        host.note_container(name, host.docker_address(self._socket))
-        with asking(host, self._socket):
+        memory = None if runtime.memory_limit is None else bytes_of(runtime.memory_limit)
+        cpuset = ",".join(map(str, spec.cpus)) if spec.cpus else None
+        host.note_container(name, host.docker_address())
+        with asking(host):
             config = api.create_host_config(
                 network_mode="host",
                 binds=[f"{spec.folder}:{TRIAL}:rw"],
                 mem_limit=memory,
                 memswap_limit=memory,
                 nano_cpus=runtime.cpus * 10**9 if runtime.cpus else None,
-                cpuset_cpus=",".join(map(str, spec.cpus)) if spec.cpus else None,
+                cpuset_cpus=cpuset,
             )
             launched = now()
             try:
                 container = api.create_container(
-                    image,
+                    image_name,
                     list(argv[1:]),
                     entrypoint=[argv[0]],
                     environment=dict(environment),
@@ -154,48 +154,32 @@ class ContainerLauncher:
                 text = " ".join(str(problem.explanation or problem).split())
                 raise TrialFailure(Outcome.FAILED, f"the Docker daemon did not start it: {text}") from problem
             state = api.inspect_container(container)
-        return Made(state, launched, made_s - launched.monotonic_s, started_s - made_s)
-
-    def _record(
-        self,
-        spec: LaunchSpec,
-        image: Image,
-        argv: tuple[str, ...],
-        environment: Mapping[str, str],
-        port: int,
-        made: Made,
-    ) -> InstanceRecord:
-        pid = int(made.state["State"]["Pid"])
-        form, runtime = spec.build.form, spec.variant.runtime
-        version = None if form is None else form.tool
-        if form is None and spec.implementation.runtime == "go":  # that of a base image is not known
-            built = self._process.builder.find(spec.implementation, spec.build.source_sha256)
-            version = built.runtime_version if built is not None else None
-        return InstanceRecord(
+        pid = int(state["State"]["Pid"])
+        return state, InstanceRecord(
             argv=argv,
             environment=masked(environment),
             pid=pid,
-            process_start_ticks=(self._host.start_ticks(pid) if pid else None) or 0,
+            process_start_ticks=(host.start_ticks(pid) if pid else None) or 0,
             port=port,
-            launched=made.launched,
+            launched=launched,
             cpu_affinity=spec.cpus or (),
             cpu_limit=cpu_limit(spec.variant, spec.cpus),
             artifact_sha256=spec.build.artifact_sha256,
             artifact_bytes=spec.build.artifact_bytes,
             runtime_bytes=max(0, image.image_bytes - spec.build.artifact_bytes),
-            runtime_version=version,
+            runtime_version=self._made().runtime_version(spec.implementation, spec.build),
             container=ContainerRecord(
                 engine=self._engine,
                 image_id=image.id,
                 image_bytes=image.image_bytes,
                 layer_bytes=image.layer_bytes,
                 network="host",
-                user=self._host.user,
-                cpuset=",".join(map(str, spec.cpus)) if spec.cpus else None,
+                user=host.user,
+                cpuset=cpuset,
                 cpu_quota=float(runtime.cpus) if runtime.cpus else None,
-                memory_limit_bytes=memory_bytes(runtime),
-                create_s=made.create_s,
-                start_s=made.start_s,
+                memory_limit_bytes=memory,
+                create_s=made_s - launched.monotonic_s,
+                start_s=started_s - made_s,
             ),
         )
 
@@ -214,7 +198,7 @@ class ContainerLauncher:
     def _connected(self) -> DockerClient | None:
         if self._client is None and self._silent is None:
             try:
-                self._client = connect(self._host, self._root, self._socket)
+                self._client = connect(self._host, self._root)
                 self._engine = engine_of(self._client)
             except RematchError as problem:
                 self._silent = str(problem)
@@ -223,15 +207,6 @@ class ContainerLauncher:
 
 def _without_limit(variant: Variant) -> Variant:
     return variant.model_copy(update={"runtime": variant.runtime.model_copy(update={"memory_limit": None})})
-
-
-class Made(NamedTuple):
-    """A container that was made and started. ``state``: as the daemon has it; durations on this machine's clock."""
-
-    state: dict[str, Any]
-    launched: ClockReading
-    create_s: float
-    start_s: float
 
 
 class ContainerInstance(OnHost):
@@ -248,10 +223,9 @@ class ContainerInstance(OnHost):
         folder: Path,
         grace_s: float,
         host: MeasuringHost,
-        socket: str | None = None,
     ) -> None:
         super().__init__(record, folder, grace_s, host)
-        self._container, self._socket = container, socket
+        self._container = container
         self._exit_code: int | None = None
         self._removed = False
 
@@ -305,7 +279,7 @@ class ContainerInstance(OnHost):
     def _remove(self) -> None:
         """Have nothing of it live on: the daemon removes it, and where none answers the kernel ends it."""
         try:
-            with asking(self.host, self._socket), contextlib.suppress(docker_sdk().errors.NotFound):
+            with asking(self.host), contextlib.suppress(docker_sdk().errors.NotFound):
                 self._container.remove(force=True, v=True)
             self._removed = True
             self.host.forget_container(self._container.name)
@@ -318,7 +292,7 @@ class ContainerInstance(OnHost):
 
     def _note_end(self) -> None:
         """Wait for the daemon to have seen the end, and fetch what the service said."""
-        with asking(self.host, self._socket):
+        with asking(self.host):
             self._exit_code = int(self._container.wait(timeout=30)["StatusCode"])
             outputs = {
                 STDOUT: self._container.logs(stdout=True, stderr=False),
@@ -334,13 +308,13 @@ class ContainerInstance(OnHost):
 
     def _kill(self, signal: str) -> None:
         with (
-            asking(self.host, self._socket),
+            asking(self.host),
             contextlib.suppress(docker_sdk().errors.APIError),
         ):  # it has just ended
             self._container.kill(signal)
 
     def _state(self) -> Mapping[str, Any]:
-        with asking(self.host, self._socket):
+        with asking(self.host):
             self._container.reload()
         state: Mapping[str, Any] = self._container.attrs["State"]
         return state
@@ -365,8 +339,3 @@ def remove_named(host: MeasuringHost, client: DockerClient, name: str) -> None:
         if time.monotonic() > until:
             return
         time.sleep(0.1)
-
-
-def memory_bytes(runtime: RuntimeSettings) -> int | None:
-    """Return the limit of its memory, or ``None``."""
-    return None if runtime.memory_limit is None else bytes_of(runtime.memory_limit)

@@ -8,7 +8,7 @@ import contextlib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from harness.agent.machine_info import hostname_hash
 from harness.agent.processes import alive, this_process
@@ -34,13 +34,12 @@ def docker_sdk() -> Any:
     return docker
 
 
-def connect(host: MeasuringHost, root: Path, socket: str | None = None) -> DockerClient:
-    """Return a client of the host's daemon; ``socket``: its address there, ``None``: where it usually listens. Raises
-    RematchError: none answers; says what to do."""
+def connect(host: MeasuringHost, root: Path) -> DockerClient:
+    """Return a client of the host's daemon. Raises RematchError: none answers; says what to do."""
     docker = docker_sdk()
     address = None
     try:
-        address = host.docker_address(socket)
+        address = host.docker_address()
         client: DockerClient = docker.DockerClient(base_url=host.docker_reach(address))
         return client
     except (docker.errors.DockerException, OSError, HostError) as problem:
@@ -58,7 +57,6 @@ class DaemonImages:
     """The images of a daemon; see ``ImageStore``."""
 
     prefix = "rematch/"
-    timed: Literal["import_s", "push_s"] = "import_s"
 
     def __init__(self, client: DockerClient) -> None:
         self._client = client
@@ -78,7 +76,7 @@ class DaemonImages:
 
 
 @contextlib.contextmanager
-def asking(host: MeasuringHost, socket: str | None = None) -> Iterator[None]:
+def asking(host: MeasuringHost) -> Iterator[None]:
     """Turn what goes wrong with the daemon while a trial is under way into one line. Raises TrialFailure: the daemon
     refuses; HostError: none answers any more, which says nothing about the service."""
     errors = docker_sdk().errors
@@ -88,7 +86,7 @@ def asking(host: MeasuringHost, socket: str | None = None) -> Iterator[None]:
         text = " ".join(str(problem.explanation or problem).split())
         raise TrialFailure(Outcome.FAILED, f"the Docker daemon: {text}") from problem
     except (errors.DockerException, OSError) as problem:
-        address = host.docker_address(socket)  # of a far host that is gone, that is the error
+        address = host.docker_address()  # of a far host that is gone, that is the error
         where = "" if host.here else f" on {host.name}"
         raise HostError(
             f"{SILENT} at {address}: {_innermost(problem)}; start the daemon{where} again: finished trials are kept, "
@@ -109,10 +107,10 @@ def engine_of(client: DockerClient) -> str:
     return f"{version.get('Version')} (API {version.get('ApiVersion')})"
 
 
-def engine_on(host: MeasuringHost, root: Path, socket: str | None = None) -> tuple[str | None, str | None]:
+def engine_on(host: MeasuringHost, root: Path) -> tuple[str | None, str | None]:
     """Return the Docker daemon that answers on a host, or ``None`` and why none does."""
     try:
-        client = connect(host, root, socket)
+        client = connect(host, root)
     except RematchError as problem:
         return None, str(problem)
     try:

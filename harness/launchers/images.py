@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
 from harness.errors import RematchError
 from harness.hosts.base import Command, Host
@@ -38,24 +38,19 @@ LISTED_WITHIN_S = 120.0
 
 
 class Image(Frozen):
-    """An image. ``import_s``, ``push_s``: how long it took into a store or to a registry; ``None``: it was there."""
+    """An image. ``import_s``: how long it took into its store; ``None``: it was there."""
 
     id: str
     image_bytes: int
     layer_bytes: tuple[int, ...]
     import_s: float | None = None
-    push_s: float | None = None
 
 
 class ImageStore(Protocol):
-    """Where images are started from. ``prefix`` stands before ``NAME:TAG``; ``timed``: the field of ``Image`` for how
-    long it took to get there."""
+    """Where images are started from. ``prefix`` stands before ``NAME:TAG``."""
 
     @property
     def prefix(self) -> str: ...
-
-    @property
-    def timed(self) -> Literal["import_s", "push_s"]: ...
 
     def has(self, image: str) -> bool:
         """Return whether an image is there by its whole name."""
@@ -143,6 +138,13 @@ class Images:
             name, lambda root: lay_out(root, [program, *libraries(self._process.builds_on, [program])])
         )
 
+    def runtime_version(self, implementation: Implementation, build: BuildRecord) -> str | None:
+        """Return which runtime such an image has, as the tool that made it names itself."""
+        if build.form is not None:
+            return build.form.tool
+        built = self._process.builder.find(implementation, build.source_sha256)
+        return None if built is None else built.runtime_version
+
     def _name(self, name: str, *identity: str) -> str:
         tag = hashlib.sha256("|".join(identity).encode()).hexdigest()[:12]
         return f"{self.store.prefix}{name}:{tag}"
@@ -157,7 +159,7 @@ class Images:
                 if not self.store.has(name):
                     begin = time.monotonic()
                     self.store.add(archive, name)
-                    image = image.model_copy(update={self.store.timed: time.monotonic() - begin})
+                    image = image.model_copy(update={"import_s": time.monotonic() - begin})
                 self._known[name] = image
         return self._known[name]
 

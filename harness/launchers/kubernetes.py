@@ -159,7 +159,7 @@ class KubernetesLauncher:
                 artifact_sha256=spec.build.artifact_sha256,
                 artifact_bytes=spec.build.artifact_bytes,
                 runtime_bytes=max(0, image.image_bytes - spec.build.artifact_bytes),
-                runtime_version=self._runtime_version(spec),
+                runtime_version=self._cluster_images().runtime_version(spec.implementation, spec.build),
                 kubernetes=self._around(pods, image, access, later_s),
             )
             instance = KubernetesInstance(
@@ -214,7 +214,6 @@ class KubernetesLauncher:
             cpu_boost=runtime.cpu_boost,
             scale_from=runtime.scale_from,
             memory_limit_bytes=None if runtime.memory_limit is None else bytes_of(runtime.memory_limit),
-            pull_policy=self._store_of().policy,
         )
 
     def _start_load(self, command: Command) -> JobProcess:
@@ -250,15 +249,8 @@ class KubernetesLauncher:
             image_bytes=image.image_bytes,
             image_import_s=image.import_s,
             image_from=self._store_of().words,
-            image_push_s=image.push_s,
             samples=FROM_CGROUP,
         )
-
-    def _runtime_version(self, spec: LaunchSpec) -> str | None:
-        if spec.build.form is not None:
-            return spec.build.form.tool
-        built = self._process.builder.find(spec.implementation, spec.build.source_sha256)
-        return None if built is None else built.runtime_version
 
     def _store_of(self) -> NodeImages:
         self._needed()

@@ -43,8 +43,7 @@ Resource = TypeVar("Resource")
 @dataclass(frozen=True, kw_only=True)
 class PodsSpec:
     """What pods are asked for. CPU in CPUs, memory in bytes; ``None``: not limited, nothing reserved. ``cpu_boost``:
-    the CPU limit until they are resized to ``cpu_limit``. ``scale_from``: how many are asked for at first; ``None``: all.
-    ``pull_policy``: when a node pulls the image."""
+    the CPU limit until they are resized to ``cpu_limit``. ``scale_from``: how many are asked for at first; ``None``: all."""
 
     name: str
     namespace: str
@@ -62,7 +61,6 @@ class PodsSpec:
     cpu_boost: float | None = None
     scale_from: int | None = None
     memory_limit_bytes: int | None = None
-    pull_policy: str = "Never"
 
     @property
     def at_first(self) -> int:
@@ -132,7 +130,7 @@ def _template(spec: PodsSpec, restart: str, mounted_at: str) -> dict[str, Any]:
     container = {
         "name": CONTAINER,
         "image": spec.image,
-        "imagePullPolicy": spec.pull_policy,
+        "imagePullPolicy": "Never",
         "command": words[:1],
         "args": words[1:],
         "env": environment,

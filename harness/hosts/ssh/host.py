@@ -174,8 +174,8 @@ class SshHost(RemoteWorkspace):
                 self._link.cancel(self._ways.pop(far), far)
         self.fetch_folder(local, monotonic_offset_s=self.offset.monotonic_offset_s)
 
-    def docker_address(self, named: str | None = None) -> str:
-        return named or self._docker or str(self._ask("docker_address")["address"])
+    def docker_address(self) -> str:
+        return self._docker or str(self._ask("docker_address")["address"])
 
     def docker_reach(self, address: str) -> str:
         far = local_address(address).partition("://")[2]
