@@ -10,17 +10,17 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from lightkube.resources.core_v1 import Node
 
 from harness.agent.sampler import Watched
-from harness.errors import HostError, RematchError, TrialFailure
-from harness.hosts.base import Command, now
+from harness.errors import HostError, InputError, RematchError, TrialFailure
+from harness.hosts.base import Command, Completed, Host, now
 from harness.hosts.measuring import MeasuringHost
 from harness.launchers.base import LaunchSpec, masked
-from harness.launchers.cgroup import bytes_of
 from harness.launchers.images import Image, Images, is_elf, with_runtime, words_inside
 from harness.launchers.kubernetes_cluster import (
     INSTANCE,
@@ -35,8 +35,7 @@ from harness.launchers.kubernetes_cluster import (
     port_of,
     service,
 )
-from harness.launchers.kubernetes_host import Group, Groups, JobHost, JobProcess, KubernetesHost, start_job
-from harness.launchers.kubernetes_images import NodeImages, store_for
+from harness.launchers.kubernetes_host import Groups, JobHost, JobProcess, KubernetesHost, start_job
 from harness.launchers.kubernetes_instance import KubernetesInstance
 from harness.launchers.kubernetes_pods import Prober, Processes, field_of, uid_of
 from harness.launchers.kubernetes_start import plain, unfit, wait_started
@@ -59,10 +58,8 @@ Access = Literal["cluster-ip", "node-port", "ingress"]
 
 
 class KubernetesLauncher:
-    """Brings variants up in pods; see ``Launcher``. Artifacts are those that ``process`` builds. ``file``: the
-    kubeconfig; ``None``: the one of KUBECONFIG or the usual one. ``bases``: runtime -> folder with what programs of
-    it run on; a Java program without one brings a trimmed runtime. ``store``: where nodes have images from; ``None``:
-    as ``store_for``."""
+    """Brings variants up in pods; see ``Launcher``. Artifacts are those that ``process`` builds. ``bases``: runtime ->
+    folder with what programs of it run on; a Java program without one brings a trimmed runtime."""
 
     name = "kubernetes"
 
@@ -71,16 +68,15 @@ class KubernetesLauncher:
         process: ProcessLauncher,
         root: Path,
         *,
-        file: Path | None = None,
         bases: Mapping[str, Path] | None = None,
-        store: NodeImages | None = None,
         grace_s: float = GRACE_S,
     ) -> None:
         self._process, self._root, self._grace_s = process, root, grace_s
-        self._file, self._bases, self._store = file, dict(bases or {}), store
+        self._bases = dict(bases or {})
         self._groups: Groups = {}
         self._cluster: Cluster | None = None
         self._silent: str | None = None
+        self._store: NodeImages | None = None
         self._images: Images | None = None
         self._namespace: str | None = None
         self._facts: dict[str, str | None] = {}
@@ -162,15 +158,10 @@ class KubernetesLauncher:
                 runtime_version=self._cluster_images().runtime_version(spec.implementation, spec.build),
                 kubernetes=self._around(pods, image, access, later_s),
             )
-            instance = KubernetesInstance(
-                cluster, pods, record, endpoint, prober,
-                kind="native" if runtime.form == "native" else spec.implementation.runtime,
-            )  # fmt: skip
+            kind = "native" if runtime.form == "native" else spec.implementation.runtime
+            instance = KubernetesInstance(cluster, pods, record, endpoint, prober, kind=kind, members=members)
             if members:
-                self._groups[(members[0].pid, members[0].start_ticks)] = Group(
-                    members, instance.lacking, instance.unrouted, asked_last=access != "node-port",
-                    added_s=later_s or 0.0,
-                )  # fmt: skip
+                self._groups[(members[0].pid, members[0].start_ticks)] = instance
             return instance
         except BaseException:
             prober.stop()
@@ -196,7 +187,6 @@ class KubernetesLauncher:
         runtime: RuntimeSettings,
     ) -> PodsSpec:
         name = new_name(kind)
-        limit = runtime.cpu_limit or (float(runtime.cpus) if runtime.cpus else None)
         return PodsSpec(
             name=name,
             namespace=self._own_namespace(),
@@ -208,12 +198,7 @@ class KubernetesLauncher:
             user=os.getuid(),
             group=os.getgid(),
             grace_s=self._grace_s,
-            replicas=runtime.replicas or 1,
-            cpu_request=runtime.cpu_request,
-            cpu_limit=limit,
-            cpu_boost=runtime.cpu_boost,
-            scale_from=runtime.scale_from,
-            memory_limit_bytes=None if runtime.memory_limit is None else bytes_of(runtime.memory_limit),
+            runtime=runtime,
         )
 
     def _start_load(self, command: Command) -> JobProcess:
@@ -233,6 +218,7 @@ class KubernetesLauncher:
     def _around(
         self, pods: PodsSpec, image: Image, access: Access, scaled_after_s: float | None
     ) -> KubernetesRecord:
+        store, runtime = self._store, pods.runtime
         return KubernetesRecord(
             server=self._facts.get("server") or "",
             node=self._facts.get("node") or "",
@@ -240,22 +226,17 @@ class KubernetesLauncher:
             namespace=pods.namespace,
             access=access,
             replicas=pods.replicas,
-            cpu_request=pods.cpu_limit if pods.cpu_request is None else pods.cpu_request,
+            cpu_request=pods.cpu_request,
             cpu_limit=pods.cpu_limit,
-            cpu_boost=pods.cpu_boost,
-            scale_from=pods.scale_from,
+            cpu_boost=runtime.cpu_boost,
+            scale_from=runtime.scale_from,
             scaled_after_s=scaled_after_s,
             memory_limit_bytes=pods.memory_limit_bytes,
             image_bytes=image.image_bytes,
             image_import_s=image.import_s,
-            image_from=self._store_of().words,
+            image_from=None if store is None else store.words,
             samples=FROM_CGROUP,
         )
-
-    def _store_of(self) -> NodeImages:
-        self._needed()
-        assert self._store is not None, "connected"
-        return self._store
 
     def _cluster_images(self) -> Images:
         self._needed()
@@ -288,7 +269,7 @@ class KubernetesLauncher:
         return self._cluster
 
     def _connect(self) -> Cluster:
-        file = self._file or kubeconfig()
+        file = kubeconfig()
         if file is None:
             raise HostError(
                 "no cluster: KUBECONFIG names no file and there is no ~/.kube/config; set it to the kubeconfig of a "
@@ -309,6 +290,90 @@ class KubernetesLauncher:
             "node": f"kubelet {facts.kubeletVersion}, {facts.containerRuntimeVersion}, {facts.osImage}",
             "proxy_mode": cluster.proxy_mode(),
         }
-        self._store = self._store or store_for(self._process.builds_on, cluster.context, file)
+        self._store = store_for(self._process.builds_on, cluster.context, file)
         self._images = Images(self._process, self._root, self._store, self._bases)
         return cluster
+
+
+_BROUGHT_WITHIN_S = 300.0
+#: Where programs are, and their sockets.
+_PASSED_ON = ("PATH", "XDG_RUNTIME_DIR")
+#: Names the containerd socket of the cluster's node.
+SOCKET = "REMATCH_CONTAINERD"
+#: Named a registry until 0.2.0.
+REGISTRY = "REMATCH_REGISTRY"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeImages:
+    """The images of a cluster's node, by the commands of a program; see ``ImageStore``. ``bring``: its words, with
+    ``{archive}``; ``look``: of the command that prints something where ``{image}`` is there."""
+
+    host: Host
+    bring: tuple[str, ...]
+    look: tuple[str, ...] | None = None
+    prefix: str = "docker.io/rematch/"
+
+    @property
+    def words(self) -> str:
+        """Where images come from, for the record."""
+        return f"imported by {Path(self.bring[0]).name}"
+
+    def has(self, image: str) -> bool:
+        """Return whether an image is there; where no program tells, it is not."""
+        if self.look is None:
+            return False
+        done = self._run(self.look, image=image)
+        return done.exit_code == 0 and bool(done.stdout.strip())
+
+    def add(self, archive: Path, image: str) -> None:
+        """Bring an archive there. Raises RematchError: the program is not there, or refused it."""
+        done = self._run(self.bring, archive=str(archive), image=image)
+        if done.exit_code:
+            output = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["nothing"]
+            raise RematchError(f"{' '.join(self.bring[:3])}: the image was not imported: {output[0][:300]}")
+
+    def _run(self, words: tuple[str, ...], **values: str) -> Completed:
+        argv = tuple(word.format(**values) for word in words)
+        environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+        try:
+            return self.host.run(
+                Command(argv=argv, folder=Path("/"), environment=environment), _BROUGHT_WITHIN_S
+            )
+        except HostError as problem:
+            raise RematchError(f"images cannot be brought to the cluster: {problem}") from problem
+
+
+def store_for(
+    host: Host, context: str, kubeconfig: Path, environment: Mapping[str, str] | None = None
+) -> NodeImages:
+    """Return how images get to the cluster of this context: by kind's and minikube's own command, else through
+    containerd's socket. Raises InputError: no socket is there."""
+    environment = os.environ if environment is None else environment
+    if environment.get(REGISTRY):
+        raise InputError(
+            "images are imported into the node, and no longer pushed to a registry",
+            place=REGISTRY,
+            found=environment[REGISTRY].rpartition("@")[2],
+            allowed=f"not set; {SOCKET} names a node's containerd socket",
+        )
+    if context.startswith("kind-"):
+        words = ("kind", "load", "image-archive", "{archive}", "--name", context.removeprefix("kind-"))
+        return NodeImages(host=host, bring=words)
+    if context == "minikube":
+        return NodeImages(host=host, bring=("minikube", "image", "load", "{archive}"))
+    named = environment.get(SOCKET)
+    usual = ("/run/k3s/containerd/containerd.sock", "/run/containerd/containerd.sock")
+    likely = (kubeconfig.with_name("containerd.sock"), *map(Path, usual))
+    socket = Path(named) if named else next((path for path in likely if path.is_socket()), None)
+    if socket is None or not socket.is_socket():
+        raise InputError(
+            "no way to import images into the cluster's nodes",
+            place=SOCKET,
+            found=named or "not set",
+            allowed="the path of the node's containerd socket; kind and minikube need none",
+        )
+    ctr = ("ctr", "-a", str(socket), "-n", "k8s.io", "images")
+    return NodeImages(
+        host=host, bring=(*ctr, "import", "{archive}"), look=(*ctr, "ls", "-q", "name=={image}")
+    )

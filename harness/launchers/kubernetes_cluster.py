@@ -27,8 +27,10 @@ from lightkube.resources.core_v1 import Namespace, Pod, Service
 from lightkube.types import CascadeType
 
 from harness.errors import HostError
+from harness.launchers.cgroup import bytes_of
 from harness.launchers.docker_engine import left_behind, owner
 from harness.launchers.images import project_label
+from harness.model import RuntimeSettings
 
 #: On every namespace and object that is made here; nothing without it is ever touched.
 PROJECT, OWNER, INSTANCE = "rematch.io/project", "rematch.io/owner", "rematch.io/instance"
@@ -42,8 +44,7 @@ Resource = TypeVar("Resource")
 
 @dataclass(frozen=True, kw_only=True)
 class PodsSpec:
-    """What pods are asked for. CPU in CPUs, memory in bytes; ``None``: not limited, nothing reserved. ``cpu_boost``:
-    the CPU limit until they are resized to ``cpu_limit``. ``scale_from``: how many are asked for at first; ``None``: all."""
+    """What pods are asked for, by ``runtime``: see ``docs/kubernetes.md``."""
 
     name: str
     namespace: str
@@ -55,17 +56,32 @@ class PodsSpec:
     user: int
     group: int
     grace_s: float
-    replicas: int = 1
-    cpu_request: float | None = None
-    cpu_limit: float | None = None
-    cpu_boost: float | None = None
-    scale_from: int | None = None
-    memory_limit_bytes: int | None = None
+    runtime: RuntimeSettings = RuntimeSettings()
+
+    @property
+    def replicas(self) -> int:
+        """How many pods there are in the end."""
+        return self.runtime.replicas or 1
+
+    @property
+    def cpu_limit(self) -> float | None:
+        """CPU limit of each pod, in CPUs; ``None``: not limited."""
+        return self.runtime.cpu_limit or (float(self.runtime.cpus) if self.runtime.cpus else None)
+
+    @property
+    def cpu_request(self) -> float | None:
+        """CPUs that are reserved for each pod: as many as the limit, unless it was asked for less."""
+        return self.cpu_limit if self.runtime.cpu_request is None else self.runtime.cpu_request
+
+    @property
+    def memory_limit_bytes(self) -> int | None:
+        """Memory limit of each pod, which is reserved too; ``None``: not limited."""
+        return None if self.runtime.memory_limit is None else bytes_of(self.runtime.memory_limit)
 
     @property
     def at_first(self) -> int:
         """How many pods the deployment is made with."""
-        return self.replicas if self.scale_from is None else self.scale_from
+        return self.runtime.scale_from or self.replicas
 
     @property
     def selector(self) -> dict[str, str]:
@@ -106,8 +122,8 @@ def service(spec: PodsSpec, *, node_port: bool) -> Service:
 
 def container_resources(spec: PodsSpec, *, boosted: bool) -> dict[str, dict[str, str]]:
     """Return limits and requests; of memory as much is reserved as is allowed. ``boosted``: those of the start."""
-    limit = spec.cpu_boost if boosted else spec.cpu_limit
-    request = limit if spec.cpu_request is None else spec.cpu_request
+    limit = spec.runtime.cpu_boost if boosted else spec.cpu_limit
+    request = limit if spec.runtime.cpu_request is None else spec.cpu_request
     memory = {} if spec.memory_limit_bytes is None else {"memory": str(spec.memory_limit_bytes)}
     resources = {"limits": {**_cpu(limit), **memory}, "requests": {**_cpu(request), **memory}}
     return {what: amounts for what, amounts in resources.items() if amounts}
@@ -135,7 +151,7 @@ def _template(spec: PodsSpec, restart: str, mounted_at: str) -> dict[str, Any]:
         "args": words[1:],
         "env": environment,
         "workingDir": mounted_at,
-        "resources": container_resources(spec, boosted=spec.cpu_boost is not None),
+        "resources": container_resources(spec, boosted=spec.runtime.cpu_boost is not None),
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [mount],
     }

@@ -12,7 +12,6 @@ import contextlib
 import csv
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from lightkube.resources.batch_v1 import Job
@@ -24,6 +23,7 @@ from harness.hosts.base import Command, Process, Stopped, StopSignal, now
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import Sampling, Started
 from harness.launchers.kubernetes_cluster import Cluster, PodsSpec, job
+from harness.launchers.kubernetes_instance import KubernetesInstance
 from harness.launchers.kubernetes_pods import PodProcess, Processes, ended_state, name_of, trouble, uid_of
 from harness.model import ClockReading, Outcome, ResourceReading
 from harness.model.endpoint import Endpoint
@@ -35,24 +35,11 @@ _UNKNOWN_END = 1
 SERVICE = "service"
 
 
-@dataclass(frozen=True)
-class Group:
-    """The pods of one instance. ``lacking``: waits until all serve, ``unrouted``: until the service's address leads to
-    each; both return why not by then, or ``None``. ``asked_last``: until then another program may answer at it.
-    ``added_s``: how much later than the first pods the others were asked for."""
-
-    members: tuple[Watched, ...]
-    lacking: Callable[[float], str | None]
-    unrouted: Callable[[float], str | None]
-    asked_last: bool
-    added_s: float = 0.0
+#: Instances by what names the process of their first pod: (pid, start ticks).
+Groups = dict[tuple[int, int], KubernetesInstance]
 
 
-#: The pods of instances by what names the first of them: (pid, start ticks).
-Groups = dict[tuple[int, int], Group]
-
-
-def _group(groups: Groups, watched: Watched) -> Group | None:
+def _group(groups: Groups, watched: Watched) -> KubernetesInstance | None:
     """Return the pods that this process stands for; ``None``: it is no pod."""
     return groups.get((watched.pid, watched.start_ticks))
 

@@ -18,6 +18,7 @@ from lightkube.resources.core_v1 import Event, Pod
 
 from harness.agent.http_exchange import Connection, ExchangeError, request_bytes
 from harness.agent.process_tree import TICKS_PER_S
+from harness.agent.sampler import Watched
 from harness.errors import HostError
 from harness.formats.counters import go_cpus, jvm_cpus
 from harness.hosts.local import LocalHost
@@ -77,14 +78,31 @@ class KubernetesInstance(OnHost):
         endpoint: Endpoint,
         prober: Prober,
         kind: str = "other",
+        members: tuple[Watched, ...] = (),
     ) -> None:
         super().__init__(record, spec.folder, spec.grace_s, LocalHost())
         self._cluster, self._spec, self._prober, self._kind = cluster, spec, prober, kind
         self._boost = StartBoost(cluster, spec)
-        self.endpoint = endpoint
+        self.endpoint, self.members = endpoint, members
         self._exit_code: int | None = None
         self._out_of_memory: str | None = None
         self._stopped = False
+
+    @property
+    def asked_last(self) -> bool:
+        """Whether another program may answer at its address until all pods serve: one inside the cluster leads
+        elsewhere before kube-proxy knows it."""
+        return self._around_at_first.access != "node-port"
+
+    @property
+    def added_s(self) -> float:
+        """How much later than the first pods the others were asked for."""
+        return self._around_at_first.scaled_after_s or 0.0
+
+    @property
+    def _around_at_first(self) -> KubernetesRecord:
+        assert self._record.kubernetes is not None, "every instance of this class has one"
+        return self._record.kubernetes
 
     def exited(self) -> int | None:
         if self._exit_code is None and not self._stopped and not all(self._alive() or [False]):
@@ -225,13 +243,11 @@ class KubernetesInstance(OnHost):
             time.sleep(0.02)
 
     def _around(self) -> KubernetesRecord:
-        around = self._record.kubernetes
-        assert around is not None, "every instance of this class has one"
         events: Sequence[Event] = ()
         with contextlib.suppress(HostError):  # without events there are two clocks
             events = self._cluster.objects(Event, self._spec.namespace)
         pods = sorted(self._pods(), key=lambda pod: self._number(uid_of(pod)))
-        return around.model_copy(
+        return self._around_at_first.model_copy(
             update={
                 "watched_s": self._after(self._prober.ended_s),
                 "pods": tuple(self._pod_record(pod, events) for pod in pods),

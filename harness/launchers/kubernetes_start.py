@@ -78,7 +78,7 @@ def wait_started(cluster: Cluster, pods: PodsSpec, prober: Prober) -> float | No
     """Wait until every pod has a process, or one of them has ended; return when more pods than at first were asked
     for by us, on the monotonic clock. Raises TrialFailure: one of them cannot start; says why."""
     scaled_s: float | None = None
-    if pods.scale_from is not None:
+    if pods.runtime.scale_from is not None:
         if not _wait(cluster, pods, prober, lambda: prober.n_served >= pods.at_first):
             return None
         scaled_s = time.monotonic()
@@ -108,7 +108,7 @@ def _wait(cluster: Cluster, pods: PodsSpec, prober: Prober, enough: Callable[[],
 
 def _too_few(pods: PodsSpec, prober: Prober, waited_s: float) -> str:
     """Return how many processes were seen of pods that nothing is known to be wrong with."""
-    if pods.scale_from is not None and prober.n_served < pods.at_first:
+    if pods.runtime.scale_from is not None and prober.n_served < pods.at_first:
         return f"{prober.n_served} of the first {pods.at_first} pods have served within {waited_s:.0f} s"
     n = len(prober.processes)
     seen = "no process" if n == 0 else f"{n} of {pods.replicas} processes"
@@ -148,14 +148,14 @@ class StartBoost:
     @property
     def complete(self) -> bool:
         """Whether every pod has the limit that it was to have."""
-        return self.spec.cpu_boost is None or len(self.done) >= self.spec.replicas
+        return self.spec.runtime.cpu_boost is None or len(self.done) >= self.spec.replicas
 
     def take_back(self, served: Mapping[str, PodProcess]) -> None:
         """Resize those of the pods that have served and were not asked yet; look at those that were.
 
         Raises TrialFailure: the cluster refuses, or the node cannot do it.
         """
-        if self.spec.cpu_boost is None:
+        if self.spec.runtime.cpu_boost is None:
             return
         new = [uid for uid in served if uid not in self.asked]
         try:

@@ -183,7 +183,7 @@ def assemble(
     postgres = paths.get("postgres")
 
     def launch_command(implementation: Implementation, variant: Variant) -> tuple[str, ...]:
-        command = process.starts.command(implementation, variant, folder=root, port=8080)
+        command = process.command(implementation, variant, folder=root, port=8080)
         settings = tuple(f"{name}={value}" for name, value in sorted(command.environment.items()))
         return ("env", *settings, *command.argv) if settings else command.argv
 

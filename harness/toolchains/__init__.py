@@ -28,10 +28,30 @@ from .catalogue import (
     wanted,
     which,
 )
-from .environment import build_environment, one_maven
-from .find import find_all, find_go, find_jdk, find_jdks, find_latex, find_runtimes, find_tool
-from .jmeter import MANIFEST, damage, find_jmeter, jmeter_home, jmeter_jar, list_tree, read_manifest
-from .native_sampler import GLANCES, METRONOME, NATIVE, find_native
+from .find import (
+    build_environment,
+    find_all,
+    find_go,
+    find_jdk,
+    find_jdks,
+    find_latex,
+    find_runtimes,
+    find_tool,
+    one_maven,
+)
+from .made_here import (
+    GLANCES,
+    MANIFEST,
+    METRONOME,
+    NATIVE,
+    damage,
+    find_jmeter,
+    find_native,
+    jmeter_home,
+    jmeter_jar,
+    list_tree,
+    read_manifest,
+)
 from .tool import JavaRuntime, Jdk, State, Surroundings, Tool, parse_version
 
 __all__ = [

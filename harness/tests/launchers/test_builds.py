@@ -287,7 +287,7 @@ def test_an_aot_cache_of_other_flags_is_another_cache(java: tuple[ProcessLaunche
 
     def cache_of(**settings: str) -> str:
         runtime = RuntimeSettings.model_validate({"aot_cache": True, **settings})
-        command = launcher.starts.command(
+        command = launcher.command(
             implementation, Variant(implementation="tiny", runtime=runtime), folder=Path("."), port=1
         )
         return next(word for word in command.argv if word.startswith("-XX:AOTCache="))

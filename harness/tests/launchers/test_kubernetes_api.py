@@ -19,7 +19,7 @@ from harness.hosts.local import LocalHost
 from harness.launchers.kubernetes_cluster import Cluster, deployment, job, service
 from harness.launchers.kubernetes_host import added, with_sum
 from harness.launchers.images import Images, write_archive
-from harness.launchers.kubernetes_images import NodeImages, store_for
+from harness.launchers.kubernetes import NodeImages, store_for
 from harness.launchers.kubernetes_pods import (
     PodProcess,
     connected_through,
@@ -109,7 +109,7 @@ def plain(made: Any) -> dict[str, Any]:
 
 def test_limits_and_requests_are_said_in_the_clusters_units_and_words_are_not_expanded() -> None:
     said = plain(
-        deployment(pods("one", replicas=3, cpu_limit=0.5, cpu_request=0.02, memory_limit_bytes=2**26))
+        deployment(pods("one", replicas=3, cpu_limit=0.5, cpu_request=0.02, memory_limit="64m"))
     )
     assert said["spec"]["replicas"] == 3
     (container,) = said["spec"]["template"]["spec"]["containers"]

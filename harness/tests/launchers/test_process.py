@@ -81,7 +81,7 @@ def test_an_instance_whose_port_was_taken_says_so(project: Project) -> None:
         squatter.listen()
         variant = Variant(implementation="misbehaving")
         project.launcher.build(project.implementation, variant)
-        order = project.launcher.starts.command(
+        order = project.launcher.command(
             project.implementation,
             variant,
             folder=project.root,
