@@ -15,13 +15,13 @@ import shutil
 import tarfile
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Protocol
 
 from harness.errors import RematchError
 from harness.hosts.base import Command, Host
-from harness.launchers.builds import BUILD_FILE, MADE_LATER
+from harness.launchers.builds import BUILD_FILE, MADE_LATER, Built
 from harness.launchers.process import ProcessLauncher
 from harness.model import BuildRecord, Frozen, Implementation, Variant
 
@@ -98,45 +98,48 @@ class Images:
         """
         form = "" if record.form is None else record.form.model_dump_json()
         base = str(self._bases.get(implementation.runtime, ""))
-        name = self._name(implementation.name, record.source_sha256, record.artifact_sha256, base, form)
-        built = self._process.builder.find(implementation, record.source_sha256)
-        if built is None:
-            raise RematchError(f"{implementation.name}: its build is gone from the cache; build it again")
-        made = None if record.form is None else record.form.form
+        identity = "|".join((record.source_sha256, record.artifact_sha256, base, form)).encode()
+        name = f"{self.store.prefix}{implementation.name}:{hashlib.sha256(identity).hexdigest()[:12]}"
+        if name not in self._known:
+            built = self._process.builder.find(implementation, record.source_sha256)
+            if built is None:
+                raise RematchError(f"{implementation.name}: its build is gone from the cache; build it again")
+            with tempfile.TemporaryDirectory(prefix="rematch-image-") as folder:
+                root, archive = Path(folder) / "root", Path(folder) / "image.tar"
+                self._lay_out(root, implementation, record, built)
+                image = write_archive(root, name, archive, {LABEL: self._label})
+                if not self.store.has(name):
+                    begin = time.monotonic()
+                    self.store.add(archive, name)
+                    image = image.model_copy(update={"import_s": time.monotonic() - begin})
+            self._known[name] = image
+        return name, self._known[name]
 
-        def fill(root: Path) -> None:
-            host, service = self._process.builds_on, root / SERVICE.relative_to("/")
-            (root / "tmp").mkdir(mode=0o1777)
-            if made == "native":
-                program = self._process.forms.program(implementation, "native", built.folder)
-                lay_out(root, libraries(host, [program]))
-                target = service / implementation.artifact
-                target.parent.mkdir(parents=True)
-                shutil.copy2(program, target)
-                return
-            if made == "jlink":
-                java = self._process.forms.program(implementation, "jlink", built.folder).parent.parent
-                programs = [file for file in sorted(java.rglob("*")) if file.is_file() and is_elf(file)]
-                lay_out(root, libraries(host, programs, inside=java))
-                shutil.copytree(java, root / JAVA.relative_to("/"), symlinks=True)
-            if implementation.runtime in self._bases:
-                shutil.copytree(self._bases[implementation.runtime], root, symlinks=True, dirs_exist_ok=True)
-            if implementation.runtime == "go":
-                lay_out(root, libraries(host, [built.artifact]))
-            copy_build(built.folder, service)
-
-        return name, self._image(name, fill)
-
-    def of_program(self, program: Path) -> tuple[str, Image]:
-        """Return name and image of one program of this machine with the libraries that it loads, at their own paths.
-
-        Raises RematchError: it cannot be made or brought.
-        """
-        digest = hashlib.sha256(program.read_bytes()).hexdigest()
-        name = self._name(program.name, str(program), digest)
-        return name, self._image(
-            name, lambda root: lay_out(root, [program, *libraries(self._process.builds_on, [program])])
-        )
+    def _lay_out(self, root: Path, implementation: Implementation, record: BuildRecord, built: Built) -> None:
+        host, service = self._process.builds_on, root / SERVICE.relative_to("/")
+        form = None if record.form is None else record.form.form
+        made = None if form is None else self._process.forms.program(implementation, form, built.folder)
+        lay_out(root, ())
+        if form == "native" and made is not None:
+            lay_out(root, libraries(host, [made]))
+            target = service / implementation.artifact
+            target.parent.mkdir(parents=True)
+            shutil.copy2(made, target)
+            return
+        if made is not None:
+            java = made.parent.parent
+            programs = [file for file in sorted(java.rglob("*")) if file.is_file() and is_elf(file)]
+            lay_out(root, libraries(host, programs, inside=java))
+            shutil.copytree(java, root / JAVA.relative_to("/"), symlinks=True)
+        if implementation.runtime in self._bases:
+            shutil.copytree(self._bases[implementation.runtime], root, symlinks=True, dirs_exist_ok=True)
+        if implementation.runtime == "go":
+            lay_out(root, libraries(host, [built.artifact]))
+        for file in sorted(built.folder.rglob("*")):  # without what was made of it later
+            inner = file.relative_to(built.folder)
+            if file.is_file() and not inner.parts[0].startswith((*MADE_LATER, BUILD_FILE)):
+                (service / inner).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(file, service / inner)
 
     def runtime_version(self, implementation: Implementation, build: BuildRecord) -> str | None:
         """Return which runtime such an image has, as the tool that made it names itself."""
@@ -144,24 +147,6 @@ class Images:
             return build.form.tool
         built = self._process.builder.find(implementation, build.source_sha256)
         return None if built is None else built.runtime_version
-
-    def _name(self, name: str, *identity: str) -> str:
-        tag = hashlib.sha256("|".join(identity).encode()).hexdigest()[:12]
-        return f"{self.store.prefix}{name}:{tag}"
-
-    def _image(self, name: str, fill: Callable[[Path], None]) -> Image:
-        if name not in self._known:
-            with tempfile.TemporaryDirectory(prefix="rematch-image-") as folder:
-                root, archive = Path(folder) / "root", Path(folder) / "image.tar"
-                root.mkdir()
-                fill(root)
-                image = write_archive(root, name, archive, {LABEL: self._label})
-                if not self.store.has(name):
-                    begin = time.monotonic()
-                    self.store.add(archive, name)
-                    image = image.model_copy(update={"import_s": time.monotonic() - begin})
-                self._known[name] = image
-        return self._known[name]
 
 
 def is_elf(file: Path) -> bool:
@@ -191,15 +176,6 @@ def lay_out(root: Path, files: Iterable[Path]) -> None:
         shutil.copy2(file, target)  # what a link points to, under the link's name
     (root / "tmp").mkdir(parents=True, exist_ok=True)
     (root / "tmp").chmod(0o1777)
-
-
-def copy_build(built: Path, target: Path) -> None:
-    """Copy what a build consists of, without what was made of it later: caches, runtimes, native images, notes."""
-    for file in sorted(built.rglob("*")):
-        inner = file.relative_to(built)
-        if file.is_file() and not inner.parts[0].startswith(MADE_LATER) and inner.parts[0] != BUILD_FILE:
-            (target / inner).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(file, target / inner)
 
 
 def write_archive(root: Path, name: str, archive: Path, labels: Mapping[str, str]) -> Image:

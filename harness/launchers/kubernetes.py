@@ -12,16 +12,14 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from lightkube.resources.core_v1 import Node
 
 from harness.agent.sampler import Watched
 from harness.errors import HostError, InputError, RematchError, TrialFailure
 from harness.hosts.base import Command, Completed, Host, now
-from harness.hosts.measuring import MeasuringHost
 from harness.launchers.base import LaunchSpec, masked
-from harness.launchers.images import Image, Images, is_elf, with_runtime, words_inside
+from harness.launchers.images import Images, with_runtime, words_inside
 from harness.launchers.kubernetes_cluster import (
     INSTANCE,
     PORT,
@@ -35,7 +33,7 @@ from harness.launchers.kubernetes_cluster import (
     port_of,
     service,
 )
-from harness.launchers.kubernetes_host import Groups, JobHost, JobProcess, KubernetesHost, start_job
+from harness.launchers.kubernetes_host import Groups, KubernetesHost
 from harness.launchers.kubernetes_instance import KubernetesInstance
 from harness.launchers.kubernetes_pods import Prober, Processes, field_of, uid_of
 from harness.launchers.kubernetes_start import plain, unfit, wait_started
@@ -47,14 +45,12 @@ from harness.model import (
     InstanceRecord,
     KubernetesRecord,
     Outcome,
-    RuntimeSettings,
     Variant,
 )
 from harness.model.endpoint import Endpoint
 
 FROM_CGROUP = "processes of the pods, read on their node, which is this machine"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-Access = Literal["cluster-ip", "node-port", "ingress"]
 
 
 class KubernetesLauncher:
@@ -102,12 +98,6 @@ class KubernetesLauncher:
             self._cluster_images().of_build(implementation, record)
         return record
 
-    def load_by(self, variant: Variant) -> MeasuringHost | None:
-        """Return who runs the load generators of a variant: jobs of the cluster, or ``None``: processes of this
-        machine."""
-        inside = variant.runtime.access == "cluster-ip"
-        return JobHost(self._groups, self._start_load) if inside else None
-
     def launch(self, spec: LaunchSpec) -> KubernetesInstance:
         cluster = self._needed()
         if spec.build.form is not None and spec.build.form.problem is not None:
@@ -119,7 +109,20 @@ class KubernetesLauncher:
             spec.implementation, plain(spec.variant), runtime.cpus, inside
         )
         environment = {**needed, **spec.environment}
-        pods = self._pods_spec("service", name, argv, environment, spec.folder, runtime)
+        own_name = new_name("service")
+        pods = PodsSpec(
+            name=own_name,
+            namespace=self._own_namespace(),
+            labels={**labels_here(self._root), INSTANCE: own_name},
+            image=name,
+            argv=argv,
+            environment=environment,
+            folder=spec.folder,
+            user=os.getuid(),
+            group=os.getgid(),
+            grace_s=self._grace_s,
+            runtime=runtime,
+        )
         access = runtime.access or "node-port"
         prober = Prober(
             wanted=lambda: [uid_of(pod) for pod in cluster.pods(pods)],
@@ -156,7 +159,24 @@ class KubernetesLauncher:
                 artifact_bytes=spec.build.artifact_bytes,
                 runtime_bytes=max(0, image.image_bytes - spec.build.artifact_bytes),
                 runtime_version=self._cluster_images().runtime_version(spec.implementation, spec.build),
-                kubernetes=self._around(pods, image, access, later_s),
+                kubernetes=KubernetesRecord(
+                    server=self._facts.get("server") or "",
+                    node=self._facts.get("node") or "",
+                    proxy_mode=self._facts.get("proxy_mode"),
+                    namespace=pods.namespace,
+                    access=access,
+                    replicas=pods.replicas,
+                    cpu_request=pods.cpu_request,
+                    cpu_limit=pods.cpu_limit,
+                    cpu_boost=runtime.cpu_boost,
+                    scale_from=runtime.scale_from,
+                    scaled_after_s=later_s,
+                    memory_limit_bytes=pods.memory_limit_bytes,
+                    image_bytes=image.image_bytes,
+                    image_import_s=image.import_s,
+                    image_from=None if self._store is None else self._store.words,
+                    samples=FROM_CGROUP,
+                ),
             )
             kind = "native" if runtime.form == "native" else spec.implementation.runtime
             instance = KubernetesInstance(cluster, pods, record, endpoint, prober, kind=kind, members=members)
@@ -176,67 +196,6 @@ class KubernetesLauncher:
                     self._cluster.remove_namespaces([self._namespace])
             self._cluster.close()
         self._cluster, self._namespace = None, None
-
-    def _pods_spec(
-        self,
-        kind: str,
-        image: str,
-        argv: tuple[str, ...],
-        environment: Mapping[str, str],
-        folder: Path,
-        runtime: RuntimeSettings,
-    ) -> PodsSpec:
-        name = new_name(kind)
-        return PodsSpec(
-            name=name,
-            namespace=self._own_namespace(),
-            labels={**labels_here(self._root), INSTANCE: name},
-            image=image,
-            argv=argv,
-            environment=environment,
-            folder=folder,
-            user=os.getuid(),
-            group=os.getgid(),
-            grace_s=self._grace_s,
-            runtime=runtime,
-        )
-
-    def _start_load(self, command: Command) -> JobProcess:
-        program = Path(command.argv[0])
-        if not is_elf(program) or program.name == "java":
-            raise TrialFailure(
-                Outcome.FAILED,
-                f"{program.name} cannot be run inside the cluster: choose a generator that is one program (k6, oha, "
-                "vegeta, wrk)",
-            )
-        image, _ = self._cluster_images().of_program(program)
-        spec = self._pods_spec(
-            "load", image, command.argv, command.environment, command.folder, RuntimeSettings()
-        )
-        return start_job(self._needed(), spec, command)
-
-    def _around(
-        self, pods: PodsSpec, image: Image, access: Access, scaled_after_s: float | None
-    ) -> KubernetesRecord:
-        store, runtime = self._store, pods.runtime
-        return KubernetesRecord(
-            server=self._facts.get("server") or "",
-            node=self._facts.get("node") or "",
-            proxy_mode=self._facts.get("proxy_mode"),
-            namespace=pods.namespace,
-            access=access,
-            replicas=pods.replicas,
-            cpu_request=pods.cpu_request,
-            cpu_limit=pods.cpu_limit,
-            cpu_boost=runtime.cpu_boost,
-            scale_from=runtime.scale_from,
-            scaled_after_s=scaled_after_s,
-            memory_limit_bytes=pods.memory_limit_bytes,
-            image_bytes=image.image_bytes,
-            image_import_s=image.import_s,
-            image_from=None if store is None else store.words,
-            samples=FROM_CGROUP,
-        )
 
     def _cluster_images(self) -> Images:
         self._needed()

@@ -22,7 +22,6 @@ from lightkube.core.exceptions import ConfigError
 from lightkube.models.core_v1 import ServicePort
 from lightkube.models.meta_v1 import ObjectMeta
 from lightkube.resources.apps_v1 import Deployment
-from lightkube.resources.batch_v1 import Job
 from lightkube.resources.core_v1 import Namespace, Pod, Service
 from lightkube.types import CascadeType
 
@@ -102,15 +101,9 @@ def deployment(spec: PodsSpec) -> Deployment:
         {
             "replicas": spec.at_first,
             "selector": {"matchLabels": spec.selector},
-            "template": _template(spec, "Always", TRIAL),
+            "template": _template(spec),
         },
     )
-
-
-def job(spec: PodsSpec) -> Job:
-    """Return a job that runs one pod to its end, once; its command names files by the paths that they have here."""
-    template = _template(spec, "Never", str(spec.folder))
-    return _of_pods(Job, spec, {"template": template, "backoffLimit": 0, "parallelism": 1, "completions": 1})
 
 
 def service(spec: PodsSpec, *, node_port: bool) -> Service:
@@ -133,8 +126,8 @@ def _cpu(cpus: float | None) -> dict[str, str]:
     return {} if cpus is None else {"cpu": f"{round(cpus * 1000)}m"}
 
 
-def _template(spec: PodsSpec, restart: str, mounted_at: str) -> dict[str, Any]:
-    mount: dict[str, Any] = {"name": "trial", "mountPath": mounted_at}
+def _template(spec: PodsSpec) -> dict[str, Any]:
+    mount: dict[str, Any] = {"name": "trial", "mountPath": TRIAL}
     environment: list[dict[str, Any]] = [
         {"name": name, "value": value} for name, value in spec.environment.items()
     ]
@@ -150,7 +143,7 @@ def _template(spec: PodsSpec, restart: str, mounted_at: str) -> dict[str, Any]:
         "command": words[:1],
         "args": words[1:],
         "env": environment,
-        "workingDir": mounted_at,
+        "workingDir": TRIAL,
         "resources": container_resources(spec, boosted=spec.runtime.cpu_boost is not None),
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [mount],
@@ -159,7 +152,7 @@ def _template(spec: PodsSpec, restart: str, mounted_at: str) -> dict[str, Any]:
     pod = {
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
-        "restartPolicy": restart,
+        "restartPolicy": "Always",
         "terminationGracePeriodSeconds": max(1, round(spec.grace_s)),
         "securityContext": {"runAsUser": spec.user, "runAsGroup": spec.group},
         "containers": [container],
@@ -257,7 +250,7 @@ class Cluster:
         return None
 
     def pods(self, spec: PodsSpec) -> list[Pod]:
-        """Return the pods of a job or deployment."""
+        """Return the pods of a deployment."""
         return self.objects(Pod, spec.namespace, spec.selector)
 
     def log_lines(self, namespace: str, pod: str, *, follow: bool = False) -> Iterator[str]:

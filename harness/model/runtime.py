@@ -93,7 +93,7 @@ class RuntimeSettings(Frozen):
     )
     access: Literal["cluster-ip", "node-port", "ingress"] | None = Field(
         default=None,
-        description="cluster-ip: the load comes from a job in the cluster; node-port (None: the same): from outside; "
+        description="cluster-ip: the load uses the address in the cluster; node-port (None: the same): one outside; "
         "ingress: removed in 0.2.0, node-port in its place",
     )
     heap_max: str | None = Field(

@@ -79,8 +79,6 @@ class Assembly:
     further_loads: Callable[[str], tuple[LoadSlot, ...]] = lambda _generator: ()
     backing: Mapping[BackingName, BackingSource] = field(default_factory=dict)
     launch_command: Callable[[Implementation, Variant], tuple[str, ...]] = lambda _implementation, _variant: ()
-    #: Who runs a variant's load generators in the place of the load's host; ``None``: nobody else.
-    load_by: Callable[[Variant], MeasuringHost | None] = lambda _variant: None
     closing: Callable[[], None] = lambda: None
     #: Holds loads back until the CPUs have their usual speed; ``None``: nobody asked.
     speed_gate: SpeedGate | None = None
@@ -199,7 +197,6 @@ def assemble(
             for further_load in places.further_loads
         ),
         launcher=launchers[launcher] if clustered is None else clustered,
-        load_by=(lambda _variant: None) if clustered is None else clustered.load_by,
         closing=(lambda: None) if clustered is None else clustered.close,
         backing=backing,
         launch_command=launch_command,
@@ -247,9 +244,6 @@ class _WithoutClient:
 
     def launch(self, _spec: LaunchSpec) -> Instance:
         raise self._missing
-
-    def load_by(self, _variant: Variant) -> None:
-        return None
 
     def close(self) -> None:
         pass

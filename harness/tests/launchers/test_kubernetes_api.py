@@ -14,9 +14,10 @@ from typing import Any, cast
 import httpx
 import pytest
 
+from harness.definitions import load_study
 from harness.errors import HostError, InputError
 from harness.hosts.local import LocalHost
-from harness.launchers.kubernetes_cluster import Cluster, deployment, job, service
+from harness.launchers.kubernetes_cluster import Cluster, deployment, service
 from harness.launchers.kubernetes_host import added, with_sum
 from harness.launchers.images import Images, write_archive
 from harness.launchers.kubernetes import NodeImages, store_for
@@ -27,8 +28,9 @@ from harness.launchers.kubernetes_pods import (
     lost,
 )
 from harness.launchers.process import ProcessLauncher
-from harness.model import ClockReading, ResourceReading
+from harness.model import BuildRecord, ClockReading, ResourceReading
 from harness.model.endpoint import Endpoint
+from harness.tests.support.available import PROJECT
 from harness.tests.support.recorded_cluster import KUBECONFIG, RECORDED, Replay, pods, scenario
 
 
@@ -125,10 +127,6 @@ def test_limits_and_requests_are_said_in_the_clusters_units_and_words_are_not_ex
     assert alone["resources"] == {} and "subPathExpr" not in alone["volumeMounts"][0]
     kinds = [plain(service(pods("one"), node_port=outside))["spec"]["type"] for outside in (True, False)]
     assert kinds == ["NodePort", "ClusterIP"]
-    once = plain(job(pods("load")))["spec"]  # it finds its files by the names that they have here
-    assert (once["backoffLimit"], once["template"]["spec"]["restartPolicy"]) == (0, "Never")
-    (program,) = once["template"]["spec"]["containers"]
-    assert program["volumeMounts"][0]["mountPath"] == "/tmp/rematch-recorded"
 
 
 def test_an_image_of_the_same_folder_is_the_same_image(tmp_path: Path) -> None:
@@ -144,13 +142,21 @@ def test_an_image_of_the_same_folder_is_the_same_image(tmp_path: Path) -> None:
 
 def test_an_import_is_timed_where_the_node_had_not_the_image(tmp_path: Path) -> None:
     """``true`` takes any archive, and ``echo`` says of any image that the node has it."""
-    program = Path(shutil.which("true") or "").resolve()
-    process = cast(ProcessLauncher, SimpleNamespace(builds_on=LocalHost()))
-    bring, look = (str(program),), (str(shutil.which("echo")), "{image}")
-    absent = Images(process, tmp_path, NodeImages(host=LocalHost(), bring=bring), {})
-    present = Images(process, tmp_path, NodeImages(host=LocalHost(), bring=bring, look=look), {})
-    (name, image), (same, known) = absent.of_program(program), present.of_program(program)
-    assert same == name and image.import_s is not None and known.import_s is None
+    (tmp_path / "built").mkdir()
+    (tmp_path / "built" / "service").write_text("program")
+    built = SimpleNamespace(folder=tmp_path / "built", artifact=tmp_path / "built" / "service")
+    builder = SimpleNamespace(find=lambda *_: built)
+    process = cast(ProcessLauncher, SimpleNamespace(builds_on=LocalHost(), builder=builder))
+    record = BuildRecord(
+        implementation="x", source_sha256="0" * 64, argv=(), build_s=None, artifact_bytes=7, artifact_sha256="1" * 64
+    )
+    bring, look = (str(shutil.which("true")),), (str(shutil.which("echo")), "{image}")
+    images = []
+    for store in (NodeImages(host=LocalHost(), bring=bring), NodeImages(host=LocalHost(), bring=bring, look=look)):
+        service = load_study(PROJECT, "k8s-rounds").implementations["go-nethttp"]
+        images.append(Images(process, tmp_path, store, {}).of_build(service, record))
+    assert images[0][0] == images[1][0]
+    assert images[0][1].import_s is not None and images[1][1].import_s is None
 
 
 def test_who_cannot_import_images_is_told_what_to_set_and_a_registry_is_refused(tmp_path: Path) -> None:
