@@ -2,7 +2,7 @@
 """One OpenSSH connection to a host, shared by commands, files and forwarded ports (``ControlMaster``).
 
 Keys, aliases, hosts in between and the SSH agent are as OpenSSH is configured. A host whose key is unknown, or another
-than before, is refused; no password is asked for.
+than before, is refused, whatever that says of it, and so is one in between; no password is asked for.
 """
 
 from __future__ import annotations
@@ -29,6 +29,12 @@ ENDS_WITHIN_S = 5.0
 SILENT_S = 8
 #: The exit code of OpenSSH for what went wrong with the connection itself.
 BROKEN = 255
+#: Holds for hosts in between, too; what stands first counts.
+_CONFIG = """BatchMode yes
+StrictHostKeyChecking yes
+Include "{home}/.ssh/config"
+Include /etc/ssh/ssh_config
+"""
 #: Says that the connection stands, and lasts until its stdin is closed, with us.
 _STAY = 'echo "$1"; while read -r line; do :; done'
 _FORWARDS_TRIED = 5
@@ -48,10 +54,10 @@ _UNREACHABLE = "check that it runs, that sshd listens, and that no firewall bloc
 def destination_words(name: str, settings: HostSettings) -> list[str]:
     """Return the options and the destination by which ``ssh`` reaches a host."""
     silences = max(1, min(SILENT_S, round(settings.grace_s / 3)))
-    options = {
-        "BatchMode": "yes", "StrictHostKeyChecking": "yes", "ConnectTimeout": CONNECT_WITHIN_S, "LogLevel": "INFO",
-        "ServerAliveInterval": 1, "ServerAliveCountMax": silences, "ControlPersist": "no", "RemoteCommand": "none",
-        "ClearAllForwardings": "yes", "ForwardAgent": "no", "ForwardX11": "no",
+    options: dict[str, object] = {
+        "ConnectTimeout": CONNECT_WITHIN_S, "ServerAliveInterval": 1, "ServerAliveCountMax": silences,
+        "LogLevel": "INFO", "ControlPersist": "no", "RemoteCommand": "none", "ClearAllForwardings": "yes",
+        "ForwardAgent": "no", "ForwardX11": "no",
     }  # fmt: skip
     if settings.known_hosts is not None:
         options["UserKnownHostsFile"] = f'"{Path(settings.known_hosts).expanduser()}"'
@@ -78,8 +84,9 @@ class SshConnection:
         # where the connection is gone, this fails; it makes no new one
         self._shared = [ssh, "-F", "/dev/null", "-S", control, "-o", "ProxyCommand=false", "-T"]
         self._log = Path(self._folder.name) / "log"
-        token = secrets.token_hex(8)
-        words = [ssh, "-M", "-S", control, "-T", *destination_words(name, settings)]
+        token, config = secrets.token_hex(8), Path(self._folder.name) / "config"
+        config.write_text(_CONFIG.format(home=Path.home()))
+        words = [ssh, "-F", str(config), "-M", "-S", control, "-T", *destination_words(name, settings)]
         with self._log.open("wb") as log:
             self._master = subprocess.Popen(
                 [*words, shlex.join(["sh", "-c", _STAY, "sh", token])],

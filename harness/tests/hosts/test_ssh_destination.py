@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import getpass
 import os
-import shutil
 import subprocess
 import urllib.request
 from collections.abc import Iterator
@@ -46,14 +45,10 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
 
 @pytest.fixture
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """OpenSSH's configuration of a user: a program of that name reads it, as the real one reads that of the account."""
-    file = tmp_path / "config"
-    (tmp_path / "bin").mkdir()
-    program = tmp_path / "bin" / "ssh"
-    program.write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -F {file} "$@"\n')
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-    return file
+    """OpenSSH's configuration of a user."""
+    (tmp_path / ".ssh").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path / ".ssh" / "config"
 
 
 def described(name: str, sshd: Sshd, more: str = "") -> str:
@@ -78,7 +73,7 @@ def test_a_host_behind_another_is_reached_over_it_and_both_must_be_known(
             host.run(Command(argv=("sleep", "300"), folder=tmp_path), patient(60))
     finally:
         host.close()
-    unknown = described("gate", gate).replace("known_hosts", "known_to_nobody")
+    unknown = described("gate", gate, " StrictHostKeyChecking no").replace("/known_hosts", "/known_to_nobody")
     config.write_text(unknown + described("bighost", sshd, " ProxyJump gate"))
     with pytest.raises(HostError, match="^bighost .*host key is unknown"):
         SshHost("bighost", settings)
