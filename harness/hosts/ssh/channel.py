@@ -96,7 +96,7 @@ class AgentChannel:
                     waiting = self._pending.pop(answer["id"], None)
                 if waiting is not None:
                     waiting.set_result(answer)
-        ended = self._relay.wait() == NO_AGENT
+        ended = self._relay.wait() in (0, NO_AGENT)
         why = "the agent there has ended" if ended or self._closing.is_set() else self.link.last_words()
         silent_s = time.monotonic() - self._heard
         self._give_up(
