@@ -242,7 +242,7 @@ class Databases:
         self._rested: list[int] = []
 
     def prepare(self, need: BackingNeed) -> None:
-        self._clusters.templates.of(need)
+        self._clusters.template(need)
 
     def start(self, need: BackingNeed, folder: Path) -> Lent:
         """See ``BackingSource.start``."""

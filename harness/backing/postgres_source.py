@@ -78,7 +78,7 @@ class Postgres(_Source):
 
 
 class RemotePostgres(_Source):
-    """Databases of ``host``, which make their templates anew in each session. ``open_to_others``: its service runs on
+    """Databases of ``host``. ``open_to_others``: its service runs on
     another machine, so they listen where that can reach them, and let in whoever has the password."""
 
     def __init__(self, host: SshHost, *, open_to_others: bool = False) -> None:

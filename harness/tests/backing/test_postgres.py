@@ -230,7 +230,7 @@ def test_no_room_is_said_before_anything_is_begun(tmp_path: Path) -> None:
 def test_sql_that_postgresql_refuses_names_the_file_and_leaves_no_template(
     real: RealDatabase, need: BackingNeed, root: Path
 ) -> None:
-    before = sorted((root / ".cache/backing/templates").glob("*"))
+    before = sorted((root / ".cache/backing/clusters").glob("*"))
     (need.contract / "schema.sql").write_text("CREATE TABEL entry ();\n")
     with pytest.raises(
         InputError, match=r'schema\.sql: PostgreSQL refuses it: syntax error at or near "TABEL"'
@@ -239,7 +239,7 @@ def test_sql_that_postgresql_refuses_names_the_file_and_leaves_no_template(
     (need.contract / "schema.sql").write_text("CREATE TABLE entry ();\n")
     with pytest.raises(InputError, match=r'invariants\.sql: PostgreSQL refuses it: column "amount" does not exist'):
         real.source.prepare(need)
-    assert sorted((root / ".cache/backing/templates").glob("*")) == before
+    assert sorted((root / ".cache/backing/clusters").glob("*")) == before
 
 
 def test_invariants_of_another_form_are_refused_with_what_is_wrong(
