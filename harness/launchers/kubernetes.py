@@ -33,8 +33,7 @@ from harness.launchers.kubernetes_cluster import (
     port_of,
     service,
 )
-from harness.launchers.kubernetes_host import Groups, KubernetesHost
-from harness.launchers.kubernetes_instance import KubernetesInstance
+from harness.launchers.kubernetes_instance import Groups, KubernetesHost, KubernetesInstance
 from harness.launchers.kubernetes_pods import Prober, Processes, field_of, uid_of
 from harness.launchers.kubernetes_start import plain, unfit, wait_started
 from harness.launchers.process import GRACE_S, ProcessLauncher

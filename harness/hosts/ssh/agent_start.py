@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import shlex
+import tempfile
 import time
 import zipfile
 from dataclasses import dataclass
@@ -42,7 +43,7 @@ def start_agent(link: SshConnection, settings: HostSettings, *, alone: bool = Tr
     base = _base(link, settings)
     python = _python(link, settings)
     file = base / agent_name()
-    _send(link, file, python)
+    _send(link, file)
     words = shlex.join([python, "-I", str(file), "start", str(base), "--grace-s", repr(settings.grace_s)])
     deadline = time.monotonic() + LEEWAY_S + settings.grace_s
     while True:
@@ -97,26 +98,22 @@ def _python(link: SshConnection, settings: HostSettings) -> str:
 
 
 #: Writes its stdin to a file, which gets its name when it has all bytes.
-_RECEIVE = """import hashlib, os, sys
-data = sys.stdin.buffer.read()
-if hashlib.sha256(data).hexdigest()[:16] not in sys.argv[1]: sys.exit("it arrived otherwise than it was sent")
-part = sys.argv[1] + ".part-" + str(os.getpid())
-try:
-    with open(part, "wb") as out: out.write(data)
-    os.rename(part, sys.argv[1])
-except OSError as problem:
-    if os.path.exists(part): os.remove(part)
-    sys.exit(str(problem))
-"""
+_RECEIVE = (
+    'cat > "$1.$$" && test "$(wc -c < "$1.$$")" -eq "$2" && mv "$1.$$" "$1" || { rm -f "$1.$$"; exit 1; }'
+)
 
 
-def _send(link: SshConnection, file: PurePosixPath, python: str) -> None:
+def _send(link: SshConnection, file: PurePosixPath) -> None:
     """Send the agent unless it is there: its name holds its hash, and it gets it only when it is whole."""
     if link.run(f"test -s {shlex.quote(str(file))}")[0] == 0:
         return
-    code, _, err = link.run(shlex.join([python, "-c", _RECEIVE, str(file)]), stdin=agent_file())
+    with tempfile.TemporaryFile() as stream:
+        stream.write(agent_file())
+        stream.seek(0)
+        words = ["sh", "-c", _RECEIVE, "sh", str(file), str(len(agent_file()))]
+        code, _, err = link.run(shlex.join(words), stdin=stream)
     if code != 0:
-        text = (err.strip().splitlines() or ["no output"])[-1]
+        text = (err.strip().splitlines() or ["it did not arrive whole"])[-1]
         raise HostError(f"{link.name}: cannot send the agent to {file}: {text}")
 
 

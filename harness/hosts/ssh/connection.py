@@ -15,7 +15,7 @@ import socket
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 from harness.agent.ports import free_port
 from harness.errors import HostError, MissingTool
@@ -127,18 +127,15 @@ class SshConnection:
         )  # fmt: skip
 
     def run(
-        self, words: str, *, stdin: BinaryIO | bytes | None = None, within_s: float | None = ANSWER_WITHIN_S
+        self, words: str, *, stdin: IO[bytes] | int = subprocess.DEVNULL, within_s: float | None = ANSWER_WITHIN_S
     ) -> tuple[int, str, str]:
         """Run a command by the user's shell there; return its exit code, stdout and stderr. Raises HostError: no
         answer, or the connection broke."""
-        given: dict[str, object] = {"input": stdin if isinstance(stdin, bytes) else b""}
-        if stdin is not None and not isinstance(stdin, bytes):
-            given = {"stdin": stdin}
+        argv = [*self._shared, "--", self.name, words]
         try:
             done = subprocess.run(
-                [*self._shared, "--", self.name, words],
-                capture_output=True, check=False, timeout=within_s, start_new_session=True, **given,  # type: ignore[call-overload]  # stdin or input
-            )  # fmt: skip
+                argv, stdin=stdin, capture_output=True, check=False, timeout=within_s, start_new_session=True
+            )
         except subprocess.TimeoutExpired as problem:
             raise HostError(f"{self.name}: no answer to {words[:60]!r} within {within_s:g} s") from problem
         if done.returncode == BROKEN:

@@ -18,7 +18,7 @@ from harness.definitions import load_study
 from harness.errors import HostError, InputError
 from harness.hosts.local import LocalHost
 from harness.launchers.kubernetes_cluster import Cluster, deployment, service
-from harness.launchers.kubernetes_host import added, with_sum
+from harness.launchers.kubernetes_instance import added, with_sum
 from harness.launchers.images import Images, write_archive
 from harness.launchers.kubernetes import NodeImages, store_for
 from harness.launchers.kubernetes_pods import (
