@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from harness.errors import HostError, InputError, MissingTool
-from harness.hosts.base import Command
+from harness.hosts.base import Command, run_words
 from harness.hosts.measuring import MeasuringHost
 from harness.model import BackingSettings
 from harness.toolchains import Tool
@@ -54,11 +54,6 @@ class PostgresHome:
     run_as: tuple[int, int] | None
 
 
-def output_of(host: MeasuringHost, *words: str) -> str:
-    """Return what a program prints on a host, without blanks around it."""
-    return host.run(Command(argv=words, folder=Path("/")), 60.0).stdout.strip()
-
-
 def find_account(host: MeasuringHost) -> tuple[int, int] | None:
     """Return user and group that the server runs as where we are root, or ``None`` where we are not.
 
@@ -67,7 +62,7 @@ def find_account(host: MeasuringHost) -> tuple[int, int] | None:
     if host.user.partition(":")[0] != "0":
         return None
     for name in ACCOUNTS:
-        uid, gid = output_of(host, "id", "-u", name), output_of(host, "id", "-g", name)
+        uid, gid = (run_words(host, "id", which, name).stdout.strip() for which in ("-u", "-g"))
         if uid.isdigit() and gid.isdigit():
             return int(uid), int(gid)
     raise InputError(
@@ -90,14 +85,14 @@ def find_home(host: MeasuringHost, tool: Tool, base: Path) -> PostgresHome:
 def find_remote_home(host: SshHost) -> PostgresHome:
     """Return the server of another machine. Raises MissingTool: there is none; InputError: as ``find_account``."""
     places = shlex.quote(host.postgres) if host.postgres is not None else _USUAL
-    programs = output_of(host, "sh", "-c", _FIND.format(places=places))
+    programs = run_words(host, "sh", "-c", _FIND.format(places=places)).stdout.strip()
     if not programs:
         raise MissingTool(
             f"PostgreSQL on {host.name}",
             why="as the database beside the service there",
             how_to_get=f"apt-get install -y postgresql (on {host.name}; or set postgres in hosts.toml)",
         )
-    shown = output_of(host, f"{programs}/postgres", "--version")
+    shown = run_words(host, f"{programs}/postgres", "--version").stdout.strip()
     version = re.search(r"\d+(\.\d+)*", shown)
     return PostgresHome(
         programs=Path(programs), version=version.group() if version else shown, run_as=find_account(host)
@@ -179,7 +174,8 @@ class DatabaseMachine:
     def filesystem_of(self, folder: Path) -> str | None:
         """Return the type of the file system that holds a folder, or ``None`` when it cannot be told."""
         with contextlib.suppress(HostError):  # a host without that program
-            return output_of(self.host, "findmnt", "-n", "-o", "FSTYPE", "-T", str(folder)) or None
+            words = ("findmnt", "-n", "-o", "FSTYPE", "-T", str(folder))
+            return run_words(self.host, *words).stdout.strip() or None
         return None
 
     def memory_unavailable(self) -> str | None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import HostError, RematchError, TrialFailure
-from harness.hosts.base import Command, now
+from harness.hosts.base import now, run_words
 from harness.hosts.measuring import MeasuringHost
 from harness.launchers.arguments import cpu_limit
 from harness.launchers.base import STDERR, STDOUT, LaunchSpec, OnHost, masked
@@ -286,8 +286,7 @@ class ContainerInstance(OnHost):
         except BaseException:
             with contextlib.suppress(HostError):  # the host is gone: its agent ends it
                 if self._record.process_start_ticks and self._alive():
-                    words = ("sh", "-c", f"kill -KILL {self._record.pid}")
-                    self.host.run(Command(argv=words, folder=Path("/")), 10.0)
+                    run_words(self.host, "sh", "-c", f"kill -KILL {self._record.pid}", within_s=10.0)
             raise
 
     def _note_end(self) -> None:

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from harness.agent.files import file_sha256, folder_bytes
 from harness.errors import HostError, RematchError
-from harness.hosts.base import Command, Completed, Host
+from harness.hosts.base import Command, Completed, Host, run_words
 from harness.launchers.arguments import expand
 from harness.launchers.builds import LOADED_BY_NAME, Built, copy_sources, first_complaint
 from harness.launchers.tools import Form, Tools
@@ -261,13 +261,13 @@ class Forms:
             jdk = self._tools.jdk_for(implementation.min_java)
             return f"jlink of JDK {jdk.version}" if jdk is not None else "jlink"
         if self._label is None and self._tools.native_image is not None:
-            argv = (str(self._tools.native_image), "--version")
-            command = Command(argv=argv, folder=self._root, environment=self._environment)
-            answer = self._host.run(command, ASKED_WITHIN_S)
+            tool = str(self._tools.native_image)
+            answer = run_words(
+                self._host, tool, "--version", environment=self._environment, within_s=ASKED_WITHIN_S
+            )
             if answer.exit_code != 0:
-                raise RematchError(
-                    f"{argv[0]} --version ended with {answer.exit_code}: {first_complaint(answer.stderr)}"
-                )
+                why = first_complaint(answer.stderr)
+                raise RematchError(f"{tool} --version ended with {answer.exit_code}: {why}")
             self._label = label(answer.stdout)
         return self._label or "native-image"
 

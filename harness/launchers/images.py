@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Protocol
 
 from harness.errors import RematchError
-from harness.hosts.base import Command, Host
+from harness.hosts.base import Host, run_words
 from harness.launchers.builds import BUILD_FILE, MADE_LATER, Built
 from harness.launchers.process import ProcessLauncher
 from harness.model import BuildRecord, Frozen, Implementation, Variant
@@ -161,7 +161,7 @@ def is_elf(file: Path) -> bool:
 def libraries(host: Host, files: Iterable[Path], *, inside: Path | None = None) -> tuple[Path, ...]:
     """Return the shared libraries that these programs load, the loader included, without those ``inside``. glibc's
     ``ldd`` is asked about all of them at once. Raises RematchError: there is no ``ldd`` here."""
-    completed = host.run(Command(argv=("ldd", *map(str, files)), folder=Path("/")), LISTED_WITHIN_S)
+    completed = run_words(host, "ldd", *map(str, files), within_s=LISTED_WITHIN_S)
     if completed.exit_code == 127:
         raise RematchError("ldd is missing, which lists the libraries that an image needs")
     output = {Path(path) for path in _LIBRARY.findall(completed.stdout)}

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from harness.errors import HostError
-from harness.hosts.base import Command, Host
+from harness.hosts.base import Host, run_words
 from harness.hosts.measuring import MeasuringHost
 from harness.model import BuildRecord, Implementation, RuntimeSettings, Toolchain
 from harness.toolchains import JavaRuntime, Jdk, Tool
@@ -147,9 +147,7 @@ def go_refuses(
 
 
 def _asked(host: Host, go: Path, environment: Mapping[str, str], *words: str) -> tuple[bool, str]:
-    completed = host.run(
-        Command(argv=(str(go), *words), folder=Path("/"), environment=dict(environment)), 60.0
-    )
+    completed = run_words(host, str(go), *words, environment=environment)
     output = (completed.stdout.strip() or completed.stderr.strip()).splitlines() or [""]
     return completed.exit_code == 0, output[-1]
 
@@ -175,8 +173,7 @@ def named_program(command: tuple[str, ...]) -> str | None:
 def version_of(host: Host, program: str, environment: Mapping[str, str]) -> str | None:
     """Return the first line that ``program --version`` prints on a host; ``None``: it does not answer that."""
     try:
-        asked = Command(argv=(program, "--version"), folder=Path("/"), environment=dict(environment))
-        completed = host.run(asked, 60.0)
+        completed = run_words(host, program, "--version", environment=environment)
     except HostError:
         return None
     lines = completed.stdout.strip().splitlines()
@@ -226,7 +223,7 @@ class Runtimes:
         key = (host.name, *argv)
         if key not in self._refusals:
             try:
-                completed = host.run(Command(argv=argv, folder=Path("/")), 60.0)
+                completed = run_words(host, *argv)
             except HostError as error:  # nothing is started here; a far host may answer next time
                 return str(error)
             output = (completed.stdout + completed.stderr).strip().splitlines() or ["no output"]

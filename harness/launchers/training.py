@@ -25,14 +25,13 @@ from harness.agent.files import file_sha256
 from harness.agent.http_exchange import Connection, ExchangeError, request_bytes
 from harness.agent.sampler import Watched
 from harness.errors import HostError, RematchError
-from harness.hosts.base import Command, Host, Process
+from harness.hosts.base import Command, Host, Process, run_words
 from harness.hosts.measuring import MeasuringHost
 from harness.model import CpuProfile, Frozen, Implementation, Request, Toolchain
 from harness.model.endpoint import Endpoint
 
 READY_WITHIN_S = 60.0
 STOPPED_WITHIN_S = 10.0
-FILES_WITHIN_S = 60.0
 
 #: JEP 514: the cache is made in one step since this release.
 AOT_SINCE = 25
@@ -84,7 +83,7 @@ def train_cache(
     """Start the service with ``command`` (which writes the cache to ``unfinished(file)``), send it some hundred
     requests, stop it, and give the cache its name. Raises RematchError: it did not get ready, or left no cache."""
     begin = time.monotonic()
-    _say(host, "rm", "-f", str(unfinished(file)))
+    run_words(host, "rm", "-f", str(unfinished(file)))
     process = host.spawn(command)
     try:
         if _answers(host, process, endpoint, requests[0], "the training start of an AOT cache"):
@@ -96,7 +95,7 @@ def train_cache(
     finally:
         process.stop(ASSEMBLED_WITHIN_S)
     training_s = time.monotonic() - begin
-    size = _say(host, "stat", "-c", "%s", str(unfinished(file))).strip()
+    size = run_words(host, "stat", "-c", "%s", str(unfinished(file))).stdout.strip()
     if not size.isdigit():
         text = ""
         if command.stderr is not None:
@@ -105,13 +104,13 @@ def train_cache(
         raise RematchError(
             f"the training start left no AOT cache ({text[:300] or 'nothing on stderr'}): {command.folder}"
         )
-    _say(host, "mv", str(unfinished(file)), str(file))
+    run_words(host, "mv", str(unfinished(file)), str(file))
     cache = AotCache(file=file, training_s=training_s, cache_bytes=int(size))
     note, part = file.with_suffix(".json"), file.with_suffix(".json.part")
     with tempfile.TemporaryDirectory(prefix="rematch-aot-") as local:
         (Path(local) / note.name).write_text(cache.model_dump_json())
         host.put(Path(local) / note.name, part)
-    _say(host, "mv", str(part), str(note))
+    run_words(host, "mv", str(part), str(note))
     return cache
 
 
@@ -209,7 +208,7 @@ def train_profile(
         before_s = host.resources(_watched(process), pss=False).cpu_s or 0.0
         begin = time.monotonic()
         with _load(host.reach(endpoint), requests, what) as n_answered:
-            while not _say(host, "find", str(command.folder / PROFILE), "-size", "+0"):
+            while not run_words(host, "find", str(command.folder / PROFILE), "-size", "+0").stdout:
                 if process.exited() is not None or time.monotonic() - begin > SETTLE_S + PROFILED_S + 30:
                     raise RematchError(f"{what} wrote no profile: {command.folder}")
                 time.sleep(0.5)
@@ -259,11 +258,6 @@ def _load(endpoint: Endpoint, requests: tuple[Request, ...], what: str) -> Itera
             item.result()
     except (ExchangeError, OSError) as problem:
         raise RematchError(f"no answer in {what}: {problem}") from problem
-
-
-def _say(host: Host, *words: str) -> str:
-    """Have a small program of the host's own work on its files; return what it printed."""
-    return host.run(Command(argv=words, folder=Path("/")), FILES_WITHIN_S).stdout
 
 
 def _answers(host: MeasuringHost, process: Process, endpoint: Endpoint, request: Request, what: str) -> bool:

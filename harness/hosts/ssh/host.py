@@ -16,7 +16,7 @@ from harness.agent.machine_counters import MachineReading
 from harness.agent.process_tree import TreeResources
 from harness.agent.sampler import SamplerSummary, Watched
 from harness.errors import HostError
-from harness.hosts.base import Command, Completed, Stopped, StopSignal, now
+from harness.hosts.base import Command, Completed, Stopped, StopSignal, now, run_words
 from harness.hosts.local import order_of
 from harness.hosts.measuring import Started
 from harness.hosts.ssh.agent_start import Agent, start_agent
@@ -239,7 +239,7 @@ def find_remote_jdks(host: SshHost, preferred: str | None) -> tuple[Jdk, ...]:
 
 def _read(host: SshHost, home: Path) -> Jdk | None:
     """The JDK there, links followed; ``None`` when there is none."""
-    java = host.run(Command(argv=("readlink", "-f", str(home / "bin" / "java")), folder=Path("/")), 20.0)
+    java = run_words(host, "readlink", "-f", str(home / "bin" / "java"))
     if java.exit_code != 0 or not java.stdout.strip():
         return None
     real = Path(java.stdout.strip()).parent.parent

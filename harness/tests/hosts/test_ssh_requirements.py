@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import ast
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -124,32 +122,6 @@ def test_a_user_without_any_right_is_host_enough(of_no_root: SshHost, folder: Pa
 
 #: Newer than 3.8, and used only where an AttributeError says that it is not there.
 GUARDED = {"os.pidfd_open"}
-#: Of values whose type no reader of the source knows: methods that came after 3.8. And ``list[int]`` and its like are
-#: errors before 3.9 where they are evaluated.
-NEW = re.compile(
-    r"(?<!\bos)\.(?:bit_count|hardlink_to|is_relative_to|readlink|removeprefix|removesuffix|walk|with_segments|with_stem)\b"
-    r"|\b(?:dict|frozenset|list|set|tuple|type|Callable|Iterable|Iterator|Mapping|Sequence)\["
-)
-
-
-class _Evaluated(ast.NodeTransformer):
-    """Leaves out annotations, and what stands for type checkers alone."""
-
-    def visit_arg(self, node: ast.arg) -> ast.AST:
-        return ast.arg(node.arg)
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        node.returns = None
-        return self.generic_visit(node)
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        return ast.Pass() if node.value is None else ast.Expr(self.visit(node.value))
-
-    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
-        never = isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
-        return self.generic_visit(node) if not never else node.orelse or ast.Pass()
-
-
 def too_new(folder: Path) -> list[str]:
     """What a Python 3.8 would stumble over in the sources below a folder."""
     vermin = Path(sys.executable).with_name("vermin")
@@ -162,10 +134,6 @@ def too_new(folder: Path) -> list[str]:
             name = Path(line.split()[-1]).name if line else ""
         elif not any(f"'{guarded}'" in line for guarded in GUARDED):
             found.append(f"{name}: {line.strip()}")
-    for file in sorted(folder.rglob("*.py")):
-        tree = ast.parse(file.read_text("utf-8"), filename=str(file), feature_version=(3, 8))
-        evaluated = ast.unparse(ast.fix_missing_locations(_Evaluated().visit(tree)))
-        found += [f"{file.name}: {name}" for name in NEW.findall(evaluated)]
     return found
 
 
