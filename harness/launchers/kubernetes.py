@@ -17,7 +17,7 @@ from lightkube.resources.core_v1 import Node
 
 from harness.agent.sampler import Watched
 from harness.errors import HostError, InputError, RematchError, TrialFailure
-from harness.hosts.base import Command, Completed, Host, now
+from harness.hosts.base import Completed, Host, now, run_words
 from harness.launchers.base import LaunchSpec, masked
 from harness.launchers.images import Images, with_runtime, words_inside
 from harness.launchers.kubernetes_cluster import (
@@ -71,7 +71,6 @@ class KubernetesLauncher:
         self._groups: Groups = {}
         self._cluster: Cluster | None = None
         self._silent: str | None = None
-        self._store: NodeImages | None = None
         self._images: Images | None = None
         self._namespace: str | None = None
         self._facts: dict[str, str | None] = {}
@@ -173,7 +172,7 @@ class KubernetesLauncher:
                     memory_limit_bytes=pods.memory_limit_bytes,
                     image_bytes=image.image_bytes,
                     image_import_s=image.import_s,
-                    image_from=None if self._store is None else self._store.words,
+                    image_from="imported by ctr",
                     samples=FROM_CGROUP,
                 ),
             )
@@ -231,7 +230,7 @@ class KubernetesLauncher:
         if file is None:
             raise HostError(
                 "no cluster: KUBECONFIG names no file and there is no ~/.kube/config; set it to the kubeconfig of a "
-                "cluster whose node is this machine (k3s, kind, minikube)"
+                "cluster whose node is this machine (k3s, kubeadm)"
             )
         cluster = Cluster(file)
         server, nodes = cluster.version(), cluster.objects(Node)
@@ -248,65 +247,47 @@ class KubernetesLauncher:
             "node": f"kubelet {facts.kubeletVersion}, {facts.containerRuntimeVersion}, {facts.osImage}",
             "proxy_mode": cluster.proxy_mode(),
         }
-        self._store = store_for(self._process.builds_on, cluster.context, file)
-        self._images = Images(self._process, self._root, self._store, self._bases)
+        store = store_for(self._process.builds_on, file)
+        self._images = Images(self._process, self._root, store, self._bases)
         return cluster
 
 
-_BROUGHT_WITHIN_S = 300.0
-#: Where programs are, and their sockets.
-_PASSED_ON = ("PATH", "XDG_RUNTIME_DIR")
 #: Names the containerd socket of the cluster's node.
 SOCKET = "REMATCH_CONTAINERD"
+USUAL = (Path("/run/k3s/containerd/containerd.sock"), Path("/run/containerd/containerd.sock"))
 #: Named a registry until 0.2.0.
 REGISTRY = "REMATCH_REGISTRY"
+_BROUGHT_WITHIN_S = 300.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeImages:
-    """The images of a cluster's node, by the commands of a program; see ``ImageStore``. ``bring``: its words, with
-    ``{archive}``; ``look``: of the command that prints something where ``{image}`` is there."""
+    """The images of a cluster's node, by the words of a program (``ctr images``); see ``ImageStore``."""
 
     host: Host
-    bring: tuple[str, ...]
-    look: tuple[str, ...] | None = None
+    words: tuple[str, ...]
     prefix: str = "docker.io/rematch/"
 
-    @property
-    def words(self) -> str:
-        """Where images come from, for the record."""
-        return f"imported by {Path(self.bring[0]).name}"
-
     def has(self, image: str) -> bool:
-        """Return whether an image is there; where no program tells, it is not."""
-        if self.look is None:
-            return False
-        done = self._run(self.look, image=image)
+        done = self._run("ls", "-q", f"name=={image}")
         return done.exit_code == 0 and bool(done.stdout.strip())
 
     def add(self, archive: Path, image: str) -> None:
-        """Bring an archive there. Raises RematchError: the program is not there, or refused it."""
-        done = self._run(self.bring, archive=str(archive), image=image)
+        done = self._run("import", str(archive))
         if done.exit_code:
             output = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["nothing"]
-            raise RematchError(f"{' '.join(self.bring[:3])}: the image was not imported: {output[0][:300]}")
+            raise RematchError(f"{' '.join(self.words[:3])}: {image} was not imported: {output[0][:300]}")
 
-    def _run(self, words: tuple[str, ...], **values: str) -> Completed:
-        argv = tuple(word.format(**values) for word in words)
-        environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    def _run(self, *words: str) -> Completed:
         try:
-            return self.host.run(
-                Command(argv=argv, folder=Path("/"), environment=environment), _BROUGHT_WITHIN_S
-            )
+            path = {"PATH": os.environ.get("PATH", os.defpath)}
+            return run_words(self.host, *self.words, *words, environment=path, within_s=_BROUGHT_WITHIN_S)
         except HostError as problem:
             raise RematchError(f"images cannot be brought to the cluster: {problem}") from problem
 
 
-def store_for(
-    host: Host, context: str, kubeconfig: Path, environment: Mapping[str, str] | None = None
-) -> NodeImages:
-    """Return how images get to the cluster of this context: by kind's and minikube's own command, else through
-    containerd's socket. Raises InputError: no socket is there."""
+def store_for(host: Host, kubeconfig: Path, environment: Mapping[str, str] | None = None) -> NodeImages:
+    """Return how images get to the cluster's node: through containerd's socket. Raises InputError: none is there."""
     environment = os.environ if environment is None else environment
     if environment.get(REGISTRY):
         raise InputError(
@@ -315,23 +296,14 @@ def store_for(
             found=environment[REGISTRY].rpartition("@")[2],
             allowed=f"not set; {SOCKET} names a node's containerd socket",
         )
-    if context.startswith("kind-"):
-        words = ("kind", "load", "image-archive", "{archive}", "--name", context.removeprefix("kind-"))
-        return NodeImages(host=host, bring=words)
-    if context == "minikube":
-        return NodeImages(host=host, bring=("minikube", "image", "load", "{archive}"))
     named = environment.get(SOCKET)
-    usual = ("/run/k3s/containerd/containerd.sock", "/run/containerd/containerd.sock")
-    likely = (kubeconfig.with_name("containerd.sock"), *map(Path, usual))
-    socket = Path(named) if named else next((path for path in likely if path.is_socket()), None)
-    if socket is None or not socket.is_socket():
+    likely = (Path(named),) if named else (kubeconfig.with_name("containerd.sock"), *USUAL)
+    socket = next((path for path in likely if path.is_socket()), None)
+    if socket is None:
         raise InputError(
-            "no way to import images into the cluster's nodes",
+            "no way to import images into the cluster's node",
             place=SOCKET,
             found=named or "not set",
-            allowed="the path of the node's containerd socket; kind and minikube need none",
+            allowed="the path of the node's containerd socket",
         )
-    ctr = ("ctr", "-a", str(socket), "-n", "k8s.io", "images")
-    return NodeImages(
-        host=host, bring=(*ctr, "import", "{archive}"), look=(*ctr, "ls", "-q", "name=={image}")
-    )
+    return NodeImages(host=host, words=("ctr", "-a", str(socket), "-n", "k8s.io", "images"))

@@ -198,7 +198,6 @@ class Cluster:
             if config is None:
                 raise ConfigError("no current context")
             self.address = str(config.cluster.server)
-            self.context = str(config.context_name)
             self._client: Client = Client(
                 config=config,
                 namespace="default",

@@ -150,9 +150,9 @@ def test_an_import_is_timed_where_the_node_had_not_the_image(tmp_path: Path) -> 
     record = BuildRecord(
         implementation="x", source_sha256="0" * 64, argv=(), build_s=None, artifact_bytes=7, artifact_sha256="1" * 64
     )
-    bring, look = (str(shutil.which("true")),), (str(shutil.which("echo")), "{image}")
     images = []
-    for store in (NodeImages(host=LocalHost(), bring=bring), NodeImages(host=LocalHost(), bring=bring, look=look)):
+    for program in ("true", "echo"):
+        store = NodeImages(host=LocalHost(), words=(str(shutil.which(program)),))
         service = load_study(PROJECT, "k8s-rounds").implementations["go-nethttp"]
         images.append(Images(process, tmp_path, store, {}).of_build(service, record))
     assert images[0][0] == images[1][0]
@@ -161,13 +161,10 @@ def test_an_import_is_timed_where_the_node_had_not_the_image(tmp_path: Path) -> 
 
 def test_who_cannot_import_images_is_told_what_to_set_and_a_registry_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="REMATCH_REGISTRY: .*no longer pushed") as caught:
-        store_for(LocalHost(), "mine", tmp_path / "k", {"REMATCH_REGISTRY": "me:secret@localhost:5000"})
+        store_for(LocalHost(), tmp_path / "k", {"REMATCH_REGISTRY": "me:secret@localhost:5000"})
     assert "secret" not in str(caught.value)
     with pytest.raises(InputError, match="REMATCH_CONTAINERD: no way to import images"):
-        store_for(
-            LocalHost(), "mine", tmp_path / "kubeconfig", {"REMATCH_CONTAINERD": str(tmp_path / "none")}
-        )
-    assert store_for(LocalHost(), "kind-x", tmp_path / "k", {}).bring[-2:] == ("--name", "x")
+        store_for(LocalHost(), tmp_path / "kubeconfig", {"REMATCH_CONTAINERD": str(tmp_path / "none")})
 
 
 def test_an_open_connection_is_seen_in_its_network_and_no_other() -> None:
