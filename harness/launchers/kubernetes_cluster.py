@@ -215,7 +215,7 @@ class Cluster:
 
     def version(self) -> str:
         """Return the version of the API server, which answers this to anybody."""
-        with self.asking("get", "version"):
+        with self.asking():
             return str(self._raw("/version")["gitVersion"])
 
     def proxy_mode(self, address: str = "127.0.0.1") -> str | None:
@@ -227,7 +227,7 @@ class Cluster:
 
     def apply(self, wanted: Resource) -> Resource:
         """Have an object be as it is described, by server-side apply."""
-        with self.asking("patch", _resource_of(wanted)):
+        with self.asking():
             answer: Resource = self._client.apply(wanted, force=True)  # type: ignore[call-overload]  # any resource
             return answer
 
@@ -237,13 +237,13 @@ class Cluster:
         """Return the objects of a kind with these labels."""
         where: dict[str, Any] = {} if namespace is None else {"namespace": namespace}
         where |= {} if labels is None else {"labels": dict(labels)}
-        with self.asking("list", _resource_of(kind)):
+        with self.asking():
             return list(self._client.list(kind, **where))  # type: ignore[type-var]  # any resource
 
     def get(self, kind: type[Resource], name: str, namespace: str | None = None) -> Resource | None:
         """Return an object, or ``None``: it is gone."""
         where = {} if namespace is None else {"namespace": namespace}
-        with contextlib.suppress(NotThere), self.asking("get", _resource_of(kind)):
+        with contextlib.suppress(NotThere), self.asking():
             result: Resource = self._client.get(kind, name, **where)  # type: ignore[type-var]  # any resource
             return result
         return None
@@ -254,13 +254,13 @@ class Cluster:
 
     def log_lines(self, namespace: str, pod: str, *, follow: bool = False) -> Iterator[str]:
         """Yield what a pod's container wrote, stdout and stderr together; ``follow``: until it ends."""
-        with self.asking("get", "pods/log"):
+        with self.asking():
             yield from self._client.log(pod, namespace=namespace, follow=follow)
 
     def delete(self, kind: type[Any], name: str, namespace: str | None = None) -> None:
         """Delete an object and what belongs to it; one that is gone is no error."""
         where = {} if namespace is None else {"namespace": namespace}
-        with contextlib.suppress(NotThere), self.asking("delete", _resource_of(kind)):
+        with contextlib.suppress(NotThere), self.asking():
             self._client.delete(kind, name, cascade=CascadeType.BACKGROUND, **where)  # type: ignore[call-overload]  # any resource
 
     def remove(self, spec: PodsSpec) -> None:
@@ -271,19 +271,19 @@ class Cluster:
 
     def has_core_resource(self, name: str) -> bool:
         """Tell whether the API knows a resource of its core group, such as ``pods/resize``."""
-        with self.asking("get", "api/v1"):
+        with self.asking():
             return any(item["name"] == name for item in self._raw("/api/v1")["resources"])
 
     def scale(self, spec: PodsSpec, replicas: int) -> None:
         """Have a deployment be of so many pods."""
-        with self.asking("patch", "deployments.apps/scale"):
+        with self.asking():
             wanted = {"spec": {"replicas": replicas}}
             self._client.patch(Deployment.Scale, spec.name, wanted, namespace=spec.namespace)
 
     def resize(self, namespace: str, pod: str, resources: Mapping[str, Any]) -> None:
         """Have a running pod's container have other resources, without a restart."""
         containers = [{"name": CONTAINER, "resources": dict(resources)}]
-        with self.asking("patch", "pods/resize"):
+        with self.asking():
             self._client.patch(Pod.Resize, pod, {"spec": {"containers": containers}}, namespace=namespace)
 
     def remove_namespaces(self, names: list[str]) -> None:
@@ -323,28 +323,29 @@ class Cluster:
         return document
 
     @contextlib.contextmanager
-    def asking(self, verb: str, resource: str) -> Iterator[None]:
-        """Turn a refusal of the API into one line; ``resource``: as roles name it. Raises NotThere: the object does
-        not exist; HostError: no permission, no answer, or another refusal."""
+    def asking(self) -> Iterator[None]:
+        """Turn a refusal of the API into one line. Raises NotThere: the object does not exist; HostError: no permission,
+        no answer, or another refusal."""
+        where = f"the cluster at {self.address}"
         try:
             yield
         except httpx.HTTPStatusError as problem:
-            code, message = _refusal(problem)
+            code, message = problem.response.status_code, problem.response.reason_phrase
+            with contextlib.suppress(ValueError, KeyError, TypeError, httpx.StreamError):  # a proxy has no such answer
+                message = str(problem.response.json()["message"] or message)
+            message = " ".join(message.split())
             if code == _NOT_FOUND:
-                raise NotThere(f"the cluster at {self.address}: {message}") from problem
-            where = f"the cluster at {self.address}"
+                raise NotThere(f"{where}: {message}") from problem
             text = {
-                _FORBIDDEN: f"no permission on {where}: verb {verb}, resource {resource} ({message})",
+                _FORBIDDEN: f"no permission on {where}: {message}",
                 _UNAUTHORIZED: f"{where} does not accept the credentials of the kubeconfig",
-            }.get(code, f"{where} refused to {verb} {resource}: {message}")
+            }.get(code, f"{where} refused a request: {message}")
             raise HostError(text) from problem
         except httpx.StreamError as problem:  # of a log that is refused the client has not read why
-            raise HostError(f"the cluster at {self.address} refused to {verb} {resource}") from problem
+            raise HostError(f"{where} refused to show a log") from problem
         except httpx.HTTPError as problem:
             why = str(problem) or type(problem).__name__
-            raise HostError(
-                f"no cluster answers at {self.address} ({why}): start it, or set KUBECONFIG to one that runs"
-            ) from problem
+            raise HostError(f"no cluster answers at {self.address} ({why}): start it, or set KUBECONFIG to one") from problem
 
 
 def labels_here(root: Path) -> dict[str, str]:
@@ -363,20 +364,3 @@ def port_of(service: Service) -> ServicePort:
     if not ports:
         raise HostError("the cluster made a service without a port")
     return ports[0]
-
-
-def _refusal(problem: httpx.HTTPStatusError) -> tuple[int, str]:
-    """Return the status of a refusal and its message in one line; a proxy in front of an API answers without one."""
-    answer = problem.response
-    message = answer.reason_phrase
-    with contextlib.suppress(ValueError, KeyError, TypeError, httpx.StreamError):
-        message = str(answer.json()["message"] or message)
-    return answer.status_code, " ".join(message.split())
-
-
-def _resource_of(wanted: object) -> str:
-    """Return the resource as roles name it: ``deployments.apps``."""
-    kind = wanted if isinstance(wanted, type) else type(wanted)
-    info = kind._api_info  # type: ignore[attr-defined]  # every resource of the client has it
-    group = info.resource.group
-    return f"{info.plural}.{group}" if group else str(info.plural)

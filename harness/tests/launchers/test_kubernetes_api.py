@@ -59,8 +59,8 @@ def test_the_recorded_api_server_gets_the_same_requests_and_its_answers_are_unde
     assert scheduled != int(scheduled) and abs(scheduled - found.conditions["PodScheduled"]) < 2
     assert lost(found.events) == ("Pulled", "Created", "Started")
     assert found.resizable and found.limits == ["1", "500m"], "resized without another pod"
-    assert "no permission" in found.forbidden and "verb patch, resource deployments.apps" in found.forbidden
-    assert "refused to patch deployments.apps" in found.refused and "Not-A-Name" in found.refused
+    assert "no permission" in found.forbidden and 'cannot patch resource "deployments"' in found.forbidden
+    assert "refused a request: Deployment.apps" in found.refused and "Not-A-Name" in found.refused
 
 
 def failing(status: int, message: str) -> httpx.MockTransport:
@@ -76,7 +76,7 @@ def silent(request: httpx.Request) -> httpx.Response:
     ("transport", "words"),
     [
         (failing(401, "Unauthorized"), "does not accept the credentials"),
-        (failing(500, "etcd is gone"), "refused to list pods: etcd is gone"),
+        (failing(500, "etcd is gone"), "refused a request: etcd is gone"),
         (httpx.MockTransport(silent), r"no cluster answers at http://recorded\.invalid \(timed out\)"),
     ],
 )
@@ -91,7 +91,7 @@ def test_a_log_that_is_refused_while_it_is_streamed_is_one_line(config: Path) ->
         json_type = {"content-type": "application/json"}
         return httpx.Response(404, headers=json_type, content=iter([b'{"kind": "Status", ', b'"code": 404}']))
 
-    with pytest.raises(HostError, match="get pods/log") as caught:
+    with pytest.raises(HostError, match="refused to show a log") as caught:
         list(Cluster(config, httpx.MockTransport(refused)).log_lines("any", "gone", follow=True))
     assert "\n" not in str(caught.value)
 

@@ -203,7 +203,7 @@ def test_a_boost_is_taken_back_once_from_each_pod_that_has_served(tmp_path: Path
     boost.take_back({"a": a, "b": b})
     assert boost.complete
     forbidden = StartBoost(knowing(tmp_path, {f"GET {PODS}": listed(pod("a"))}), spec)
-    with pytest.raises(TrialFailure, match="not taken back: no permission .* resource pods/resize") as caught:
+    with pytest.raises(TrialFailure, match="not taken back: no permission .*pod-a/resize") as caught:
         forbidden.take_back({"a": a})
     assert "\n" not in caught.value.reason
     assert forbidden.lacking().startswith("the CPU boost was taken back from 0 of 2 pods")
