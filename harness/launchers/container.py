@@ -9,6 +9,7 @@ directory. The daemon makes no log of collections or requests; stdout and stderr
 from __future__ import annotations
 
 import contextlib
+import math
 import secrets
 import tempfile
 import time
@@ -243,8 +244,10 @@ class ContainerInstance(OnHost):
             reading = self.host.group(self._record.pid, self._record.process_start_ticks)
             how = self._end()
             stop_s = time.monotonic() - begin
+            with asking(self.host):
+                self._container.reload()
             if around is not None:
-                killed = bool(self._state().get("OOMKilled", False))
+                killed = bool(self._container.attrs["State"].get("OOMKilled", False))
                 around = around.model_copy(update={"at_stop": reading, "out_of_memory": killed})
         finally:
             self._remove()
@@ -265,16 +268,10 @@ class ContainerInstance(OnHost):
         """End the service; return what did it."""
         if self.exited() is not None:
             return "exited"
-        how = "SIGTERM"
-        self._kill(how)
-        deadline = time.monotonic() + self._grace_s
-        while self._alive() and time.monotonic() < deadline:
-            time.sleep(0.005)
-        if self._alive():
-            how = "SIGKILL"
-            self._kill(how)
+        with asking(self.host):
+            self._container.stop(timeout=math.ceil(self._grace_s))  # SIGTERM, then SIGKILL
         self._note_end()
-        return how
+        return "SIGKILL" if self._exit_code == _KILLED else "SIGTERM"
 
     def _remove(self) -> None:
         """Have nothing of it live on: the daemon removes it, and where none answers the kernel ends it."""
@@ -305,20 +302,9 @@ class ContainerInstance(OnHost):
     def _alive(self) -> bool:
         return self.host.start_ticks(self._record.pid) == self._record.process_start_ticks
 
-    def _kill(self, signal: str) -> None:
-        with (
-            asking(self.host),
-            contextlib.suppress(docker_sdk().errors.APIError),
-        ):  # it has just ended
-            self._container.kill(signal)
 
-    def _state(self) -> Mapping[str, Any]:
-        with asking(self.host):
-            self._container.reload()
-        state: Mapping[str, Any] = self._container.attrs["State"]
-        return state
-
-
+#: The exit code of what SIGKILL ended.
+_KILLED = 137
 #: Where the trial's folder is seen inside; the service's working directory.
 TRIAL = "/trial"
 #: A daemon whose answer was not waited for may finish what it was asked for, and is asked again until then.
