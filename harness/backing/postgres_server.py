@@ -105,9 +105,9 @@ def read_invariants(connection: Connection, file: Path) -> tuple[InvariantReadin
     readings = []
     for row in _ask(connection, file, "whether its invariants hold"):
         match row:
-            case (str() as name, int() | Decimal() as number, int() | Decimal() as expected) if (
-                number == int(number) and expected == int(expected)
-            ):
+            case (str() as name, int() | Decimal() as number, int() | Decimal() as expected) if number == int(
+                number
+            ) and expected == int(expected):
                 readings.append(InvariantReading(name=name, found=int(number), expected=int(expected)))
             case _:
                 raise _wrong_row(

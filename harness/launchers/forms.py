@@ -26,7 +26,7 @@ from harness.launchers.arguments import expand
 from harness.launchers.builds import LOADED_BY_NAME, Built, copy_sources, first_complaint
 from harness.launchers.tools import Form, Tools
 from harness.model import FormBuild, Implementation, PreparedImage, RuntimeSettings
-from harness.toolchains import Jdk, Surroundings, how_to_get, wanted
+from harness.toolchains import Surroundings, how_to_get, wanted
 
 RUNTIME = "runtime"
 
@@ -220,7 +220,13 @@ class Forms:
         begin = time.monotonic()
         libraries = [str(jar) for jar in sorted(built.folder.rglob("*.jar")) if jar != built.artifact]
         path = ("--class-path", ":".join(libraries)) if libraries else ()
-        words = ("--print-module-deps", "--ignore-missing-deps", "--recursive", "--multi-release", str(jdk.major))
+        words = (
+            "--print-module-deps",
+            "--ignore-missing-deps",
+            "--recursive",
+            "--multi-release",
+            str(jdk.major),
+        )
         asked = self._run((str(jdk.home / "bin" / "jdeps"), *words, *path, str(built.artifact)), work, log)
         modules = read_modules(asked.stdout, implementation.forms.modules)
         jlink = (str(jdk.home / "bin" / "jlink"), "--add-modules", ",".join(modules or ()), *WORDS)

@@ -190,9 +190,7 @@ def write_archive(root: Path, name: str, archive: Path, labels: Mapping[str, str
         "architecture": _MACHINES.get(platform.machine(), platform.machine()),
         "os": "linux",
         "created": "1970-01-01T00:00:00Z",
-        "config": {
-            "Env": [f"PATH={JAVA}/bin:/usr/bin:/bin"], "WorkingDir": "/", "Labels": dict(labels)
-        },
+        "config": {"Env": [f"PATH={JAVA}/bin:/usr/bin:/bin"], "WorkingDir": "/", "Labels": dict(labels)},
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{diff}"]},
         "history": [{"created": "1970-01-01T00:00:00Z", "created_by": "rematch"}],
     }

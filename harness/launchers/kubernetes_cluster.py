@@ -55,7 +55,7 @@ class PodsSpec:
     user: int
     group: int
     grace_s: float
-    runtime: RuntimeSettings = RuntimeSettings()
+    runtime: RuntimeSettings
 
     @property
     def replicas(self) -> int:
@@ -324,14 +324,16 @@ class Cluster:
 
     @contextlib.contextmanager
     def asking(self) -> Iterator[None]:
-        """Turn a refusal of the API into one line. Raises NotThere: the object does not exist; HostError: no permission,
-        no answer, or another refusal."""
+        """Turn a refusal of the API into one line. Raises NotThere: the object does not exist; HostError: no
+        permission, no answer, or another refusal."""
         where = f"the cluster at {self.address}"
         try:
             yield
         except httpx.HTTPStatusError as problem:
             code, message = problem.response.status_code, problem.response.reason_phrase
-            with contextlib.suppress(ValueError, KeyError, TypeError, httpx.StreamError):  # a proxy has no such answer
+            with contextlib.suppress(
+                ValueError, KeyError, TypeError, httpx.StreamError
+            ):  # a proxy has no such answer
                 message = str(problem.response.json()["message"] or message)
             message = " ".join(message.split())
             if code == _NOT_FOUND:
@@ -345,7 +347,9 @@ class Cluster:
             raise HostError(f"{where} refused to show a log") from problem
         except httpx.HTTPError as problem:
             why = str(problem) or type(problem).__name__
-            raise HostError(f"no cluster answers at {self.address} ({why}): start it, or set KUBECONFIG to one") from problem
+            raise HostError(
+                f"no cluster answers at {self.address} ({why}): start it, or set KUBECONFIG to one"
+            ) from problem
 
 
 def labels_here(root: Path) -> dict[str, str]:

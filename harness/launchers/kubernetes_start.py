@@ -97,7 +97,9 @@ def _wait(cluster: Cluster, pods: PodsSpec, prober: Prober, enough: Callable[[],
             if ended_state(pod) is not None:
                 return False
             problem = trouble(pod)
-            unplaced = problem is not None and _UNSCHEDULABLE in problem.reason and waited_s > UNSCHEDULED_FOR_S
+            unplaced = (
+                problem is not None and _UNSCHEDULABLE in problem.reason and waited_s > UNSCHEDULED_FOR_S
+            )
             if problem is not None and (late or unplaced or not problem.passing):
                 raise TrialFailure(problem.outcome, problem.reason)
         if late:

@@ -309,7 +309,9 @@ class ProcessLauncher:
         """Return where the AOT cache of this variant lies, or would, beside its artifacts."""
         jdk = self.runtimes.jdk(implementation)
         version, major = (jdk.version, jdk.major) if jdk is not None else ("", 0)
-        return training.cache_file(artifacts, version, jvm_flags(variant.runtime, variant.runtime.cpus, major))
+        return training.cache_file(
+            artifacts, version, jvm_flags(variant.runtime, variant.runtime.cpus, major)
+        )
 
     def _aot_cache(
         self, implementation: Implementation, variant: Variant, built: Built, backing: BackingSettings | None

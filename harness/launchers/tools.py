@@ -245,7 +245,11 @@ class Runtimes:
         # of a trimmed runtime, too, it is the JDK that made it
         named = implementation.toolchain is not None and implementation.toolchain.java is not None
         another = (self._elsewhere is not None or named) and build.form is None
-        return jdk.full_version if another and implementation.runtime == "jvm" and jdk is not None else built_version
+        return (
+            jdk.full_version
+            if another and implementation.runtime == "jvm" and jdk is not None
+            else built_version
+        )
 
     def installed_bytes(self, implementation: Implementation, build: BuildRecord) -> int | None:
         """Return what must be installed beside the artifact: the whole JDK or what is left of it, nothing for Go

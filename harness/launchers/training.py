@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training runs of services: an AOT cache of a JVM, a CPU profile by which ``go build`` optimises.
 
-A cache is made once per artifact, JDK and flags, where it is used, and lies beside the artifact there. A profile is of
-the same sources, toolchain and settings; the program that is profiled has one file more, which starts Go's own profiler,
-and the program that is measured has not. ``go build`` takes a file ``default.pgo`` beside a main package by itself
+A cache is made once per artifact, JDK and flags, where it is used, and lies beside the artifact there. A profile is
+of the same sources, toolchain and settings; the program that is profiled has one file more, which starts Go's own
+profiler, and the program that is measured has not. ``go build`` takes a file ``default.pgo`` beside a main package by itself
 (https://go.dev/doc/pgo).
 """
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -26,8 +25,8 @@ LATEX_FILES = ("IEEEtran.cls", "natbib.sty", "siunitx.sty", "booktabs.sty", "pgf
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Wanted:
-    """What the project asks of a tool. ``version``: how it says its version. ``places``: where it stands beside PATH, by
-    patterns of the system (``/...``) or the project; ``variable``: names its home; ``beside``: another program that it
+    """What the project asks of a tool. ``version``: how it says its version. ``places``: where it stands beside PATH,
+    by patterns of the system (``/...``) or the project; ``variable``: names its home; ``beside``: another program that it
     needs in its folder. ``by_setup``: set-up brings it into ``.tools`` or ``.venv`` without a system package.
     ``pinned``: the version that set-up builds into ``.tools/NAME-VERSION/bin``. ``macos``: the command on macOS, where
     conda does not bring it; ``elsewhere``: where neither apt nor conda nor set-up brings it."""
@@ -51,7 +50,9 @@ class Wanted:
 
 _TABLE = tomllib.loads(Path(__file__).with_name("catalogue.toml").read_text("utf-8"))
 WANTED = tuple(
-    Wanted(name=name, **{key: tuple(value) if isinstance(value, list) else value for key, value in row.items()})
+    Wanted(
+        name=name, **{key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+    )
     for name, row in _TABLE.items()
 )
 

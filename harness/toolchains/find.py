@@ -149,7 +149,9 @@ def _places(row: Wanted, around: Surroundings) -> Iterator[Path]:
     """Yield where a program may stand: of set-up's making, named by a variable, on PATH, in its usual folders."""
     if row.pinned is not None:
         yield around.tools / f"{row.name}-{row.pinned}" / "bin" / row.programs[0]
-    named = (around.environ.get("CC", ""),) if row.name == "cc" else ()  # conda's compilers have no shorter name
+    named = (
+        (around.environ.get("CC", ""),) if row.name == "cc" else ()
+    )  # conda's compilers have no shorter name
     for program in (*filter(None, named), *row.programs):
         if (on_path := which(program, around)) is not None:
             yield on_path
@@ -158,7 +160,9 @@ def _places(row: Wanted, around: Surroundings) -> Iterator[Path]:
     for pattern in row.places:
         root = around.system if pattern.startswith("/") else around.project
         places = (place.relative_to(root) for place in root.glob(pattern.lstrip("/")))
-        newest_first = sorted(places, key=lambda place: [int(n) for n in re.findall(r"\d+", str(place))], reverse=True)
+        newest_first = sorted(
+            places, key=lambda place: [int(n) for n in re.findall(r"\d+", str(place))], reverse=True
+        )
         yield from (root / place for place in newest_first)
 
 
@@ -170,7 +174,10 @@ def find_program(row: Wanted, around: Surroundings) -> Tool:
         if not place.exists() or (row.beside and not place.resolve().with_name(row.beside).exists()):
             continue
         program = place.resolve() if row.beside else place
-        output = ask([str(program), row.version_flag], around=around, java_home=jdks[0].home if jdks else None) or ""
+        output = (
+            ask([str(program), row.version_flag], around=around, java_home=jdks[0].home if jdks else None)
+            or ""
+        )
         if row.name in {"wrk", "wrk2"} and (_RATE_OPTION.search(output) is not None) != (row.name == "wrk2"):
             continue  # both may be called ``wrk``, and only wrk2 has ``-R`` for a rate
         match = re.search(row.version, output)

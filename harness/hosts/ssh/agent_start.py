@@ -71,7 +71,7 @@ def _base(link: SshConnection, settings: HostSettings) -> PurePosixPath:
     folder = settings.folder or FOLDER
     base = PurePosixPath(folder)
     if not base.is_absolute():
-        base = PurePosixPath(link.run("printf %s \"$HOME\"")[1] or "/tmp") / folder
+        base = PurePosixPath(link.run('printf %s "$HOME"')[1] or "/tmp") / folder
     # a folder with a name that anybody can guess may be there already, and what lies in it is started
     script = 'umask 077 && mkdir -p "$1/artifacts" && test -O "$1" && test -O "$1/artifacts"'
     code, _, err = link.run(shlex.join(["sh", "-c", script, "sh", str(base)]))

@@ -45,8 +45,8 @@ _HINTS = {
     "the old key with ssh-keygen -R and accept the new one after comparing it",
     "host key is known": "its host key is unknown: compare what ssh shows on the first connection with `ssh-keygen -lf "
     "/etc/ssh/ssh_host_*_key.pub` on the host itself, and accept it only if they are the same",
-    "Permission denied": "put the public key into ~/.ssh/authorized_keys there, load the private one into the SSH agent "
-    "(ssh-add), or set user and key in hosts.toml",
+    "Permission denied": "put the public key into ~/.ssh/authorized_keys there, load the private one into the SSH "
+    "agent (ssh-add), or set user and key in hosts.toml",
 }
 _UNREACHABLE = "check that it runs, that sshd listens, and that no firewall blocks it"
 
@@ -77,7 +77,9 @@ class SshConnection:
         MissingTool: there is no ssh on PATH."""
         ssh = shutil.which("ssh")
         if ssh is None:
-            raise MissingTool("ssh", why="to reach other hosts", how_to_get="apt-get install -y openssh-client")
+            raise MissingTool(
+                "ssh", why="to reach other hosts", how_to_get="apt-get install -y openssh-client"
+            )
         self.name = name
         self._folder = tempfile.TemporaryDirectory(prefix="rematch-ssh-")
         control = str(Path(self._folder.name) / "s")
@@ -127,7 +129,11 @@ class SshConnection:
         )  # fmt: skip
 
     def run(
-        self, words: str, *, stdin: IO[bytes] | int = subprocess.DEVNULL, within_s: float | None = ANSWER_WITHIN_S
+        self,
+        words: str,
+        *,
+        stdin: IO[bytes] | int = subprocess.DEVNULL,
+        within_s: float | None = ANSWER_WITHIN_S,
     ) -> tuple[int, str, str]:
         """Run a command by the user's shell there; return its exit code, stdout and stderr. Raises HostError: no
         answer, or the connection broke."""
@@ -161,15 +167,18 @@ class SshConnection:
         """Return why sshd carries nothing to an address that nobody listens at; ``None``: it does."""
         near, before = self.forward(far), len(self._log.read_bytes())
         try:
-            with contextlib.suppress(OSError), socket.create_connection((near.host, near.port), ANSWER_WITHIN_S) as probe:
+            with (
+                contextlib.suppress(OSError),
+                socket.create_connection((near.host, near.port), ANSWER_WITHIN_S) as probe,
+            ):
                 probe.recv(1)
         finally:
             self.cancel(near, far)
         if PROHIBITED.encode() not in self._log.read_bytes()[before:]:
             return None
         return (
-            f"its sshd forwards no ports to {far.rpartition(':')[0]}, and services that listen there are asked that way: "
-            "AllowTcpForwarding yes (or local) and DisableForwarding no in its sshd_config, no restrict before the "
+            f"its sshd forwards no ports to {far.rpartition(':')[0]}, and services that listen there are asked that "
+            "way: AllowTcpForwarding yes (or local) and DisableForwarding no in its sshd_config, no restrict before the "
             "key in authorized_keys; or have services listen at service_address and the load come from elsewhere"
         )
 

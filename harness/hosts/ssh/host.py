@@ -155,7 +155,11 @@ class SshHost(RemoteWorkspace):
         """
         if endpoint.host not in LOOPBACK:
             return Endpoint(host=endpoint.host, port=endpoint.port)
-        far = f"[{endpoint.host}]:{endpoint.port}" if ":" in endpoint.host else f"{endpoint.host}:{endpoint.port}"
+        far = (
+            f"[{endpoint.host}]:{endpoint.port}"
+            if ":" in endpoint.host
+            else f"{endpoint.host}:{endpoint.port}"
+        )
         with self._lock:
             if far not in self._ways:
                 if not self._forwards and (reason := self.why_no_forwarding()) is not None:

@@ -234,4 +234,3 @@ def fetch_tree(channel: AgentChannel, source: str, folder: Path) -> None:
     finally:
         for part in parts.values():
             part.unlink(missing_ok=True)
-

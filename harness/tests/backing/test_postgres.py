@@ -237,7 +237,9 @@ def test_sql_that_postgresql_refuses_names_the_file_and_leaves_no_template(
     ):
         real.source.prepare(need)
     (need.contract / "schema.sql").write_text("CREATE TABLE entry ();\n")
-    with pytest.raises(InputError, match=r'invariants\.sql: PostgreSQL refuses it: column "amount" does not exist'):
+    with pytest.raises(
+        InputError, match=r'invariants\.sql: PostgreSQL refuses it: column "amount" does not exist'
+    ):
         real.source.prepare(need)
     assert sorted((root / ".cache/backing/clusters").glob("*")) == before
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import getpass
-import os
 import subprocess
 import urllib.request
 from collections.abc import Iterator

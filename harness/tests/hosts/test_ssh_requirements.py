@@ -122,6 +122,8 @@ def test_a_user_without_any_right_is_host_enough(of_no_root: SshHost, folder: Pa
 
 #: Newer than 3.8, and used only where an AttributeError says that it is not there.
 GUARDED = {"os.pidfd_open"}
+
+
 def too_new(folder: Path) -> list[str]:
     """What a Python 3.8 would stumble over in the sources below a folder."""
     vermin = Path(sys.executable).with_name("vermin")

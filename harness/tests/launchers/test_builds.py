@@ -88,7 +88,9 @@ def test_a_failed_build_names_its_log_and_does_not_count(builder: Builder, sourc
         builder.build(TOY)
     assert "no luck" in Path(str(caught.value).rpartition(": ")[2]).read_text()
     (source / "build.sh").write_text("true")
-    with pytest.raises(InputError, match="the build did not leave this file or folder; found 'target/service'"):
+    with pytest.raises(
+        InputError, match="the build did not leave this file or folder; found 'target/service'"
+    ):
         builder.build(TOY)
     assert builder.find(TOY) is None
 
@@ -140,7 +142,10 @@ def test_what_earlier_builds_made_beside_the_sources_is_not_source(source: Path)
             {"runtime": "go", "build": ("go", "build")},
             "go is missing: it is required to build toy; install it with: ",
         ),
-        ({"runtime": "jvm", "min_java": 21}, "^JDK 21 is missing: it is required to build toy; install it with: "),
+        (
+            {"runtime": "jvm", "min_java": 21},
+            "^JDK 21 is missing: it is required to build toy; install it with: ",
+        ),
         (
             {"build": ("no-such-compiler", "all")},
             r"^no-such-compiler is missing: .*\(no-such-compiler on PATH\)$",

@@ -11,14 +11,19 @@ from pathlib import Path
 import pytest
 
 from harness.agent.files import file_sha256
-from harness.definitions import load_study
 from harness.hosts.base import Command
 from harness.hosts.local import LocalHost
 from harness.launchers.arguments import misfit, native_start, runtime_arguments
 from harness.launchers.builds import Built, copy_artifact
 from harness.launchers.forms import Forms, label, peak_rss_bytes, write_registrations
 from harness.launchers.tools import Tools
-from harness.model import BuildRecord, Implementation, JavaForms, PreparedImage, RuntimeSettings, configurations
+from harness.model import (
+    BuildRecord,
+    Implementation,
+    JavaForms,
+    PreparedImage,
+    RuntimeSettings,
+)
 from harness.tests.support.available import not_asked_for, not_run
 from harness.tests.support.patience import patient
 from harness.tests.support.synthetic import ROOT
@@ -194,7 +199,9 @@ def _prepared(folder: Path, script: str) -> Implementation:
     return JAVA.model_copy(update={"forms": JavaForms(native_prepared=own, native_args=("-O2",))})
 
 
-def test_the_compiler_is_told_registrations_and_further_words_before_the_jar(built: Built, tmp_path: Path) -> None:
+def test_the_compiler_is_told_registrations_and_further_words_before_the_jar(
+    built: Built, tmp_path: Path
+) -> None:
     own = JavaForms(native_registers=("META-INF/services/",), native_args=("-O3",))
     tool = _compiler(tmp_path, 'while [ "$1" != -o ]; do shift; done; echo made > "$2"\n')
     (tmp_path / "services/strings/hello").mkdir(parents=True)

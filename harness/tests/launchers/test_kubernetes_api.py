@@ -17,10 +17,10 @@ import pytest
 from harness.definitions import load_study
 from harness.errors import HostError, InputError
 from harness.hosts.local import LocalHost
-from harness.launchers.kubernetes_cluster import Cluster, deployment, service
-from harness.launchers.kubernetes_instance import added, with_sum
 from harness.launchers.images import Images, write_archive
 from harness.launchers.kubernetes import NodeImages, store_for
+from harness.launchers.kubernetes_cluster import Cluster, deployment, service
+from harness.launchers.kubernetes_instance import added, with_sum
 from harness.launchers.kubernetes_pods import (
     PodProcess,
     connected_through,
@@ -110,9 +110,7 @@ def plain(made: Any) -> dict[str, Any]:
 
 
 def test_limits_and_requests_are_said_in_the_clusters_units_and_words_are_not_expanded() -> None:
-    said = plain(
-        deployment(pods("one", replicas=3, cpu_limit=0.5, cpu_request=0.02, memory_limit="64m"))
-    )
+    said = plain(deployment(pods("one", replicas=3, cpu_limit=0.5, cpu_request=0.02, memory_limit="64m")))
     assert said["spec"]["replicas"] == 3
     (container,) = said["spec"]["template"]["spec"]["containers"]
     assert container["resources"] == {
@@ -121,9 +119,7 @@ def test_limits_and_requests_are_said_in_the_clusters_units_and_words_are_not_ex
     assert container["args"] == ["--word", "$$(NOT_EXPANDED)"]
     assert container["volumeMounts"][0]["subPathExpr"] == "$(POD_NAME)"
     assert container["imagePullPolicy"] == "Never"
-    alone = plain(deployment(pods("one")))["spec"]["template"]["spec"][
-        "containers"
-    ][0]
+    alone = plain(deployment(pods("one")))["spec"]["template"]["spec"]["containers"][0]
     assert alone["resources"] == {} and "subPathExpr" not in alone["volumeMounts"][0]
     kinds = [plain(service(pods("one"), node_port=outside))["spec"]["type"] for outside in (True, False)]
     assert kinds == ["NodePort", "ClusterIP"]
@@ -148,7 +144,12 @@ def test_an_import_is_timed_where_the_node_had_not_the_image(tmp_path: Path) -> 
     builder = SimpleNamespace(find=lambda *_: built)
     process = cast(ProcessLauncher, SimpleNamespace(builds_on=LocalHost(), builder=builder))
     record = BuildRecord(
-        implementation="x", source_sha256="0" * 64, argv=(), build_s=None, artifact_bytes=7, artifact_sha256="1" * 64
+        implementation="x",
+        source_sha256="0" * 64,
+        argv=(),
+        build_s=None,
+        artifact_bytes=7,
+        artifact_sha256="1" * 64,
     )
     images = []
     for program in ("true", "echo"):

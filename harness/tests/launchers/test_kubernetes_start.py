@@ -32,6 +32,7 @@ from harness.tests.support.available import PROJECT
 from harness.tests.support.instances import eventually
 from harness.tests.support.recorded_cluster import KUBECONFIG, NAMESPACE, pods
 
+
 class _Says(Handler):
     server: Saying
 
@@ -197,7 +198,10 @@ def test_a_boost_is_taken_back_once_from_each_pod_that_has_served(tmp_path: Path
     boost.take_back({"a": a})
     boost.take_back({"a": a})
     (sent,) = [json.loads(line.split(" ", 2)[2]) for line in asked if line.startswith("PATCH")]
-    assert sent["spec"]["containers"][0]["resources"] == {"limits": {"cpu": "1000m"}, "requests": {"cpu": "50m"}}
+    assert sent["spec"]["containers"][0]["resources"] == {
+        "limits": {"cpu": "1000m"},
+        "requests": {"cpu": "50m"},
+    }
     assert boost.done == {}, "the kernel still allows two"
     quotas.update({1: 1.0, 2: 0.9999})
     boost.take_back({"a": a, "b": b})
@@ -224,7 +228,12 @@ def test_the_kernels_limit_of_a_group_is_read_in_cpus(
 
 @pytest.mark.parametrize(
     ("name", "ids", "counts"),
-    [("service", "7 1", True), ("runc:[2:INIT]", "7 1", False), ("pause", "7 1", False), ("worker", "9 3", False)],
+    [
+        ("service", "7 1", True),
+        ("runc:[2:INIT]", "7 1", False),
+        ("pause", "7 1", False),
+        ("worker", "9 3", False),
+    ],
 )
 def test_of_a_pod_the_first_process_that_runs_the_containers_own_program_counts(
     tmp_path: Path, name: str, ids: str, counts: bool
@@ -240,7 +249,11 @@ def test_a_pod_is_probed_from_its_program_on_until_it_answers() -> None:
         port = server.endpoint.port
         found = {"a": PodProcess(1, 0, server.endpoint.host)}
         made = Prober(
-            wanted=lambda: ["a"], look=lambda _: looks.pop()() if looks else found, expected=1, port=port, path="/"
+            wanted=lambda: ["a"],
+            look=lambda _: looks.pop()() if looks else found,
+            expected=1,
+            port=port,
+            path="/",
         )
         made.start()
         assert eventually(lambda: made.all_served)
@@ -275,7 +288,11 @@ def test_each_go_pod_that_served_says_its_cpus_and_the_others_have_a_reason(
         with serving(Saying(body, status)) as server:
             monkeypatch.setattr(kubernetes_instance, "PORT", server.endpoint.port)
             answers = what_pods_say(record(True, False), "go", tmp_path)
-        expected = RuntimeCpus(cpus=2, said_in="/metrics") if status == 200 else RuntimeCpus(why_not="GET /metrics: 404")
+        expected = (
+            RuntimeCpus(cpus=2, said_in="/metrics")
+            if status == 200
+            else RuntimeCpus(why_not="GET /metrics: 404")
+        )
         assert (answers[0].cpus, answers[0].why_not) == (expected.cpus, expected.why_not)
         assert answers[1].why_not == "the pod did not serve"
     (gone,) = what_pods_say(record(True), "go", tmp_path)

@@ -31,8 +31,8 @@ from harness.launchers.kubernetes_cluster import (
     port_of,
     service,
 )
-from harness.model import RuntimeSettings
 from harness.launchers.kubernetes_pods import condition_moments, event_moments, name_of, trouble, uid_of
+from harness.model import RuntimeSettings
 
 RECORDED = Path(__file__).parents[1] / "golden" / "kubernetes" / "answers.json"
 NAMESPACE = "rematch-recorded"
