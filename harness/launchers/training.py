@@ -3,8 +3,8 @@
 
 A cache is made once per artifact, JDK and flags, where it is used, and lies beside the artifact there. A profile is
 of the same sources, toolchain and settings; the program that is profiled has one file more, which starts Go's own
-profiler, and the program that is measured has not. ``go build`` takes a file ``default.pgo`` beside a main package by itself
-(https://go.dev/doc/pgo).
+profiler, and the program that is measured has not. ``go build`` takes a file ``default.pgo`` beside a main package by
+itself (https://go.dev/doc/pgo).
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ LATEX_FILES = ("IEEEtran.cls", "natbib.sty", "siunitx.sty", "booktabs.sty", "pgf
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Wanted:
     """What the project asks of a tool. ``version``: how it says its version. ``places``: where it stands beside PATH,
-    by patterns of the system (``/...``) or the project; ``variable``: names its home; ``beside``: another program that it
-    needs in its folder. ``by_setup``: set-up brings it into ``.tools`` or ``.venv`` without a system package.
+    by patterns of the system (``/...``) or the project; ``variable``: names its home; ``beside``: another program that
+    it needs in its folder. ``by_setup``: set-up brings it into ``.tools`` or ``.venv`` without a system package.
     ``pinned``: the version that set-up builds into ``.tools/NAME-VERSION/bin``. ``macos``: the command on macOS, where
     conda does not bring it; ``elsewhere``: where neither apt nor conda nor set-up brings it."""
 

@@ -178,8 +178,8 @@ class SshConnection:
             return None
         return (
             f"its sshd forwards no ports to {far.rpartition(':')[0]}, and services that listen there are asked that "
-            "way: AllowTcpForwarding yes (or local) and DisableForwarding no in its sshd_config, no restrict before the "
-            "key in authorized_keys; or have services listen at service_address and the load come from elsewhere"
+            "way: AllowTcpForwarding yes (or local) and DisableForwarding no in its sshd_config, no restrict before "
+            "the key in authorized_keys; or have services listen at service_address and the load come from elsewhere"
         )
 
     def _control(self, order: str, near: Endpoint, far: str) -> tuple[int, str]:
