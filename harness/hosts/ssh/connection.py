@@ -17,9 +17,8 @@ import tempfile
 from pathlib import Path
 from typing import IO
 
-from harness.agent.ports import free_port
-from harness.errors import HostError, MissingTool
-from harness.hosts.ssh.settings import HostSettings
+from harness.errors import HostError, InputError, MissingTool
+from harness.hosts.ssh.settings import FILE, HostSettings
 from harness.model.endpoint import Endpoint
 
 CONNECT_WITHIN_S = 15
@@ -52,7 +51,8 @@ _UNREACHABLE = "check that it runs, that sshd listens, and that no firewall bloc
 
 
 def destination_words(name: str, settings: HostSettings) -> list[str]:
-    """Return the options and the destination by which ``ssh`` reaches a host."""
+    """Return the options and the destination by which ``ssh`` reaches a host. Raises InputError: its key does not
+    exist."""
     silences = max(1, min(SILENT_S, round(settings.grace_s / 3)))
     options: dict[str, object] = {
         "ConnectTimeout": CONNECT_WITHIN_S, "ServerAliveInterval": 1, "ServerAliveCountMax": silences,
@@ -65,7 +65,14 @@ def destination_words(name: str, settings: HostSettings) -> list[str]:
     words += ["-p", str(settings.port)] if settings.port is not None else []
     words += ["-l", settings.user] if settings.user is not None else []
     if settings.key is not None:
-        words += ["-o", "IdentitiesOnly=yes", "-i", str(Path(settings.key).expanduser())]
+        key = Path(settings.key).expanduser()
+        if not key.is_file():
+            allowed = "a private key file; or no key here, for the SSH agent's and ~/.ssh/id_*"
+            place = f"hosts.{name}.key"
+            raise InputError(
+                "there is no such key", file=FILE, place=place, found=settings.key, allowed=allowed
+            )
+        words += ["-o", "IdentitiesOnly=yes", "-i", str(key)]
     return [*words, "--", settings.address or name]
 
 
@@ -153,7 +160,8 @@ class SshConnection:
         ``cancel``. Raises HostError: the connection is gone, or no port was free."""
         output = ""
         for _ in range(_FORWARDS_TRIED):  # somebody else may take the port meanwhile
-            near = Endpoint(host="127.0.0.1", port=free_port("127.0.0.1"))
+            with socket.create_server(("127.0.0.1", 0)) as free:
+                near = Endpoint(host="127.0.0.1", port=free.getsockname()[1])
             code, output = self._control("forward", near, far)
             if code == 0:
                 return near

@@ -59,8 +59,7 @@ def host_names(root: Path) -> tuple[str, ...]:
 
 
 def load_settings(root: Path, name: str) -> HostSettings:
-    """Return the settings of a host of ``hosts.toml``. Raises InputError: no such host, the file is wrong, or its key
-    does not exist."""
+    """Return the settings of a host of ``hosts.toml``. Raises InputError: no such host, or the file is wrong."""
     hosts = _read(root).hosts
     if name not in hosts and name != LOCAL:
         raise InputError(
@@ -70,16 +69,7 @@ def load_settings(root: Path, name: str) -> HostSettings:
             found=name,
             allowed=", ".join(host_names(root)),
         )
-    settings = hosts.get(name, HostSettings())
-    if settings.key is not None and not Path(settings.key).expanduser().is_file():
-        raise InputError(
-            "there is no such key",
-            file=FILE,
-            place=f"hosts.{name}.key",
-            found=settings.key,
-            allowed="a private key file; or no key here, for the SSH agent's and ~/.ssh/id_*",
-        )
-    return settings
+    return hosts.get(name, HostSettings())
 
 
 def _read(root: Path) -> _File:
