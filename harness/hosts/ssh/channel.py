@@ -15,7 +15,6 @@ import time
 from concurrent.futures import Future
 from typing import Any
 
-from harness.agent.relay import NO_AGENT
 from harness.errors import HostError
 from harness.hosts.ssh.connection import ENDS_WITHIN_S, SshConnection
 
@@ -75,19 +74,16 @@ class AgentChannel:
         self._relay.kill()
         self._relay.wait()
         with self._sending, contextlib.suppress(OSError):
-            if self._relay.stdin is not None:
-                self._relay.stdin.close()
+            self._relay.stdin.close()
         self._give_up(f"{self.link.name}: the connection was closed")
 
     def _send(self, line: bytes) -> None:
-        assert self._relay.stdin is not None
         with self._sending, contextlib.suppress(OSError, ValueError):  # gone: the reader says so
             self._relay.stdin.write(line)
             self._relay.stdin.flush()
 
     def _read(self) -> None:
         stream = self._relay.stdout
-        assert stream is not None
         with contextlib.suppress(OSError, ValueError), stream:
             for line in stream:
                 self._heard = time.monotonic()
@@ -96,7 +92,7 @@ class AgentChannel:
                     waiting = self._pending.pop(answer["id"], None)
                 if waiting is not None:
                     waiting.set_result(answer)
-        ended = self._relay.wait() in (0, NO_AGENT)
+        ended = self._relay.wait() >= 0  # by itself, and not with the connection
         why = "the agent there has ended" if ended or self._closing.is_set() else self.link.last_words()
         silent_s = time.monotonic() - self._heard
         self._give_up(

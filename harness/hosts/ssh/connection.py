@@ -1,79 +1,115 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One OpenSSH connection to a host, shared by commands, files and forwarded ports (``ControlMaster``).
+"""One paramiko connection to a host, shared by commands, files and forwarded ports.
 
-Keys, aliases, hosts in between and the SSH agent are as OpenSSH is configured. A host whose key is unknown, or another
-than before, is refused, whatever that says of it, and so is one in between; no password is asked for.
+Aliases, users, keys and hosts in between are as ``~/.ssh/config`` has them (``paramiko.SSHConfig``: Host and Match, no
+Include). A host whose key is unknown, or another than before, is refused; no password is asked for.
 """
 
 from __future__ import annotations
 
 import contextlib
-import secrets
-import shlex
-import shutil
+import logging
+import os
 import socket
-import subprocess
-import tempfile
+import threading
+from collections.abc import Callable
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
-from harness.errors import HostError, InputError, MissingTool
+import paramiko
+
+from harness.errors import HostError, InputError
 from harness.hosts.ssh.settings import FILE, HostSettings
 from harness.model.endpoint import Endpoint
 
-CONNECT_WITHIN_S = 15
+CONNECT_WITHIN_S = 15.0
 ANSWER_WITHIN_S = 30.0
 ENDS_WITHIN_S = 5.0
-#: A connection that is silent for so long is given up, but sooner where the host's time of grace is short.
-SILENT_S = 8
-#: The exit code of OpenSSH for what went wrong with the connection itself.
-BROKEN = 255
-#: Holds for hosts in between, too; what stands first counts.
-_CONFIG = """BatchMode yes
-StrictHostKeyChecking yes
-Include "{home}/.ssh/config"
-Include /etc/ssh/ssh_config
-"""
-#: Says that the connection stands, and lasts until its stdin is closed, with us.
-_STAY = 'echo "$1"; while read -r line; do :; done'
-_FORWARDS_TRIED = 5
-PROHIBITED = "administratively prohibited"
-#: What to do about OpenSSH's own words.
-_HINTS = {
-    "HAS CHANGED": "its host key has CHANGED: the connection may be intercepted; if the host was reinstalled, remove "
-    "the old key with ssh-keygen -R and accept the new one after comparing it",
-    "host key is known": "its host key is unknown: compare what ssh shows on the first connection with `ssh-keygen -lf "
-    "/etc/ssh/ssh_host_*_key.pub` on the host itself, and accept it only if they are the same",
-    "Permission denied": "put the public key into ~/.ssh/authorized_keys there, load the private one into the SSH "
-    "agent (ssh-add), or set user and key in hosts.toml",
-}
+#: How often both sides are heard of each other.
+KEEPALIVE_S = 1
+CHUNK = 65536
+CONFIG = Path("~/.ssh/config")
+KNOWN = ("~/.ssh/known_hosts", "~/.ssh/known_hosts2", "/etc/ssh/ssh_known_hosts")
+#: The code of a refusal (RFC 4254, section 5.1: administratively prohibited).
+PROHIBITED = 1
+_LOG = "harness.hosts.ssh"
+_LOOK = "compare it with `ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub` on the host itself"
 _UNREACHABLE = "check that it runs, that sshd listens, and that no firewall blocks it"
+Opener = Callable[[paramiko.Transport, tuple[str, int]], paramiko.Channel]
 
 
-def destination_words(name: str, settings: HostSettings) -> list[str]:
-    """Return the options and the destination by which ``ssh`` reaches a host. Raises InputError: its key does not
-    exist."""
-    silences = max(1, min(SILENT_S, round(settings.grace_s / 3)))
-    options: dict[str, object] = {
-        "ConnectTimeout": CONNECT_WITHIN_S, "ServerAliveInterval": 1, "ServerAliveCountMax": silences,
-        "LogLevel": "INFO", "ControlPersist": "no", "RemoteCommand": "none", "ClearAllForwardings": "yes",
-        "ForwardAgent": "no", "ForwardX11": "no",
-    }  # fmt: skip
-    if settings.known_hosts is not None:
-        options["UserKnownHostsFile"] = f'"{Path(settings.known_hosts).expanduser()}"'
-    words = [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
-    words += ["-p", str(settings.port)] if settings.port is not None else []
-    words += ["-l", settings.user] if settings.user is not None else []
-    if settings.key is not None:
-        key = Path(settings.key).expanduser()
-        if not key.is_file():
-            allowed = "a private key file; or no key here, for the SSH agent's and ~/.ssh/id_*"
-            place = f"hosts.{name}.key"
-            raise InputError(
-                "there is no such key", file=FILE, place=place, found=settings.key, allowed=allowed
-            )
-        words += ["-o", "IdentitiesOnly=yes", "-i", str(key)]
-    return [*words, "--", settings.address or name]
+class _Refuse(paramiko.MissingHostKeyPolicy):
+    """Refuses an unknown host with the key that it showed."""
+
+    def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:
+        raise HostError(
+            f"its host key is unknown: {key.get_name()} {key.fingerprint}; {_LOOK}, and only if they are the same "
+            f"connect once with ssh and accept it ({hostname})"
+        )
+
+
+class Running:
+    """A command there; ``stdin`` and ``stdout`` are its streams, what it writes to stderr is dropped."""
+
+    def __init__(self, channel: paramiko.Channel) -> None:
+        self._channel = channel
+        self.stdin: IO[bytes] = channel.makefile_stdin("wb", 0)  # type: ignore[assignment]  # a file of bytes
+        self.stdout: IO[bytes] = channel.makefile("rb")  # type: ignore[assignment]  # a file of bytes
+
+    def kill(self) -> None:
+        """End it with its channel."""
+        self._channel.close()
+
+    def wait(self) -> int:
+        """Return its exit code; -1: the channel ended before it."""
+        return self._channel.recv_exit_status()
+
+
+class Tunnel:
+    """Listens at ``endpoint`` of this machine's loopback, until ``close``."""
+
+    def __init__(self, transport: paramiko.Transport, opener: Opener) -> None:
+        self._transport, self._opener = transport, opener
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.endpoint = Endpoint(host="127.0.0.1", port=self._listener.getsockname()[1])
+        threading.Thread(target=self._serve, name=f"tunnel at {self.endpoint.port}", daemon=True).start()
+
+    def close(self) -> None:
+        """Listen no more. Idempotent."""
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                near, address = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._join, args=(near, address), daemon=True).start()
+
+    def _join(self, near: socket.socket, address: tuple[str, int]) -> None:
+        near.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with (
+            near,
+            contextlib.suppress(OSError, EOFError, paramiko.SSHException),
+            contextlib.closing(self._opener(self._transport, address)) as far,
+        ):
+            back = threading.Thread(target=_pass, args=(far.recv, near.sendall, near), daemon=True)
+            back.start()
+            _pass(near.recv, far.sendall, None)
+            far.shutdown_write()
+            back.join()
+
+
+def _pass(take: Callable[[int], bytes], give: Callable[[bytes], object], end: socket.socket | None) -> None:
+    """Pass bytes on until there are no more; then tell the other side."""
+    with contextlib.suppress(OSError, EOFError):
+        while data := take(CHUNK):
+            give(data)
+    if end is not None:
+        with contextlib.suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)
 
 
 class SshConnection:
@@ -81,116 +117,211 @@ class SshConnection:
 
     def __init__(self, name: str, settings: HostSettings) -> None:
         """Connect. Raises HostError: the host cannot be reached, is not the one that is known, or does not let us in;
-        MissingTool: there is no ssh on PATH."""
-        ssh = shutil.which("ssh")
-        if ssh is None:
-            raise MissingTool(
-                "ssh", why="to reach other hosts", how_to_get="apt-get install -y openssh-client"
-            )
+        InputError: there is no such key."""
         self.name = name
-        self._folder = tempfile.TemporaryDirectory(prefix="rematch-ssh-")
-        control = str(Path(self._folder.name) / "s")
-        # where the connection is gone, this fails; it makes no new one
-        self._shared = [ssh, "-F", "/dev/null", "-S", control, "-o", "ProxyCommand=false", "-T"]
-        self._log = Path(self._folder.name) / "log"
-        token, config = secrets.token_hex(8), Path(self._folder.name) / "config"
-        config.write_text(_CONFIG.format(home=Path.home()))
-        words = [ssh, "-F", str(config), "-M", "-S", control, "-T", *destination_words(name, settings)]
-        with self._log.open("wb") as log:
-            self._master = subprocess.Popen(
-                [*words, shlex.join(["sh", "-c", _STAY, "sh", token])],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True,
+        if settings.key is not None and not Path(settings.key).expanduser().is_file():
+            raise InputError(
+                "there is no such key", file=FILE, place=f"hosts.{name}.key", found=settings.key,
+                allowed="a private key file; or no key here, for the SSH agent's and ~/.ssh/id_*",
             )  # fmt: skip
-        assert self._master.stdout is not None
-        if not any(line.strip() == token.encode() for line in self._master.stdout):
-            reason = self.last_words()
+        log = logging.getLogger(_LOG)
+        if not log.handlers:
+            log.addHandler(logging.NullHandler())
+        file = CONFIG.expanduser()
+        try:
+            config = paramiko.SSHConfig.from_path(str(file)) if file.is_file() else paramiko.SSHConfig()
+        except (OSError, ValueError, paramiko.SSHException) as problem:
+            raise HostError(f"{name}: {file} cannot be read: {problem}") from problem
+        self._clients: list[paramiko.SSHClient] = []
+        self._carriers: list[Any] = []
+        try:
+            self._transport = self._connect(config, settings.address or name, settings)
+        except BaseException:
             self.close()
-            raise HostError(f"{name} ({words[-1]}): {reason}")
+            raise
+        self._transport.set_keepalive(KEEPALIVE_S)
 
     def close(self) -> None:
-        """End the connection. Idempotent."""
-        for stream in (self._master.stdin, self._master.stdout):
-            if stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
-        self._master.terminate()
+        """End the connection, and those that carry it. Idempotent."""
+        for client in reversed(self._clients):
+            client.close()
+        for carrier in self._carriers:
+            carrier.close()
+
+    def _connect(
+        self, config: paramiko.SSHConfig, alias: str, settings: HostSettings | None = None
+    ) -> paramiko.Transport:
+        """Return the transport to a host of the configuration; ``settings``: what goes before it."""
+        plan = config.lookup(alias)
+        settings = settings or HostSettings()
+        address, port = plan.get("hostname", alias), settings.port or int(plan.get("port", 22))
+        user = settings.user or plan.get("user")
+        keys = [settings.key] if settings.key is not None else [*plan.get("identityfile", ())]
+        keys = [str(path) for key in keys if (path := Path(key).expanduser()).is_file()]
+        known = (
+            [settings.known_hosts]
+            if settings.known_hosts is not None
+            else plan.get("userknownhostsfile", "").split()
+        )
+        client = paramiko.SSHClient()
+        self._clients.append(client)
+        client.set_log_channel(_LOG)  # else paramiko writes to stderr
+        for file in [name for name in known if name != os.devnull] or KNOWN:
+            with contextlib.suppress(OSError):  # no such file: no host is known from it
+                client.load_host_keys(str(Path(file).expanduser()))
+        client.set_missing_host_key_policy(_Refuse())
+        where = f"{self.name} ({alias})"
         try:
-            self._master.wait(ENDS_WITHIN_S)
-        except subprocess.TimeoutExpired:
-            self._master.kill()
-            self._master.wait(ENDS_WITHIN_S)
-        self._folder.cleanup()
+            carrier = self._carrier(config, plan, address, port)
+            client.connect(
+                plan.get("hostkeyalias") or (address if port == 22 else f"[{address}]:{port}"),
+                username=user, key_filename=keys or None, look_for_keys=not keys,
+                timeout=CONNECT_WITHIN_S, banner_timeout=CONNECT_WITHIN_S, auth_timeout=CONNECT_WITHIN_S, sock=carrier,
+            )  # fmt: skip
+        except HostError as problem:
+            raise HostError(
+                str(problem) if str(problem).startswith(self.name) else f"{where}: {problem}"
+            ) from None
+        except paramiko.BadHostKeyException as problem:
+            raise HostError(
+                f"{where}: its host key has CHANGED: the connection may be intercepted; known is "
+                f"{problem.expected_key.fingerprint}, shown was {problem.key.fingerprint}; if the host was "
+                f"reinstalled, remove the old key with ssh-keygen -R; {_LOOK}"
+            ) from problem
+        except (OSError, EOFError, paramiko.SSHException) as problem:
+            raise HostError(f"{where}: {self._why(client, problem, keys, user)}") from problem
+        transport = client.get_transport()
+        assert transport is not None
+        return transport
+
+    def _carrier(
+        self, config: paramiko.SSHConfig, plan: paramiko.SSHConfigDict, address: str, port: int
+    ) -> Any:
+        """Return what the bytes go through: a ProxyCommand, a host in between, or a socket of this machine."""
+        command, jump = plan.get("proxycommand", "none"), plan.get("proxyjump", "none")
+        if command.lower() != "none":
+            carrier: Any = paramiko.ProxyCommand(command)
+        elif jump.lower() != "none":
+            transport = None
+            for hop in jump.split(","):  # each is reached over the one before it
+                transport = self._connect(config, hop.strip().removeprefix("ssh://"))
+            assert transport is not None
+            carrier = transport.open_channel(
+                "direct-tcpip", (address, port), ("127.0.0.1", 0), timeout=CONNECT_WITHIN_S
+            )
+        else:
+            carrier = socket.create_connection((address, port), timeout=CONNECT_WITHIN_S)
+            carrier.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._carriers.append(carrier)
+        return carrier
+
+    def _why(
+        self, client: paramiko.SSHClient, problem: BaseException, keys: list[str], user: str | None
+    ) -> str:
+        transport = client.get_transport()
+        # it talked to us until it had seen our keys: then it is they, whatever paramiko calls the problem
+        met = transport is not None and transport.is_active() and transport.initial_kex_done
+        if isinstance(problem, paramiko.PasswordRequiredException):
+            return "the private key has a passphrase; load it into the SSH agent first: ssh-add"
+        if met or isinstance(problem, paramiko.AuthenticationException):
+            agent = (
+                "the SSH agent's keys"
+                if os.environ.get("SSH_AUTH_SOCK")
+                else "no SSH agent: SSH_AUTH_SOCK is not set"
+            )
+            return (
+                f"Permission denied for {user or 'this user'} (tried: {', '.join((agent, *keys))}); put the public key "
+                "into ~/.ssh/authorized_keys there, load the private one into the SSH agent (ssh-add), or set user and "
+                "key in hosts.toml"
+            )
+        return (
+            f"{getattr(problem, 'strerror', None) or str(problem) or 'the connection ended'}; {_UNREACHABLE}"
+        )
 
     def last_words(self) -> str:
-        """Return what OpenSSH said last of the connection, with what to do about it."""
-        text = self._log.read_text("utf-8", "replace") if self._log.is_file() else ""
-        lines = [line.strip() for line in text.splitlines() if line.strip().strip("@")]
-        hint = next((hint for words, hint in _HINTS.items() if words in text), _UNREACHABLE)
-        return f"ssh: {(lines or ['no connection'])[-1]}; {hint}"
+        """Return how the connection stands, in words."""
+        problem = self._transport.get_exception()
+        state = "the connection stands" if self._transport.is_active() else "the connection broke"
+        return f"ssh: {problem or state}; {_UNREACHABLE}"
 
-    def start(self, words: str) -> subprocess.Popen[bytes]:
-        """Start a command by the user's shell there; its stdin and stdout are pipes, stderr is dropped."""
-        return subprocess.Popen(
-            [*self._shared, "--", self.name, words],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
+    def _session(self, words: str) -> paramiko.Channel:
+        try:
+            channel = self._transport.open_session(timeout=ANSWER_WITHIN_S)
+            channel.exec_command(words)
+        except (OSError, EOFError, paramiko.SSHException) as problem:
+            raise HostError(
+                f"{self.name}: no answer to {words[:60]!r}: {problem or self.last_words()}"
+            ) from problem
+        return channel
+
+    def start(self, words: str) -> Running:
+        """Start a command by the user's shell there. Raises HostError: the connection broke."""
+        return Running(self._session(words))
 
     def run(
-        self,
-        words: str,
-        *,
-        stdin: IO[bytes] | int = subprocess.DEVNULL,
-        within_s: float | None = ANSWER_WITHIN_S,
+        self, words: str, *, stdin: IO[bytes] | None = None, within_s: float | None = ANSWER_WITHIN_S
     ) -> tuple[int, str, str]:
         """Run a command by the user's shell there; return its exit code, stdout and stderr. Raises HostError: no
         answer, or the connection broke."""
-        argv = [*self._shared, "--", self.name, words]
-        try:
-            done = subprocess.run(
-                argv, stdin=stdin, capture_output=True, check=False, timeout=within_s, start_new_session=True
+        with contextlib.closing(self._session(words)) as channel:
+            channel.settimeout(within_s)
+            errors: list[bytes] = []
+            reader = threading.Thread(
+                target=_pass, args=(channel.recv_stderr, errors.append, None), daemon=True
             )
-        except subprocess.TimeoutExpired as problem:
-            raise HostError(f"{self.name}: no answer to {words[:60]!r} within {within_s:g} s") from problem
-        if done.returncode == BROKEN:
+            reader.start()
+            try:
+                with contextlib.suppress(BrokenPipeError):  # it wants no more: its exit code says why
+                    while stdin is not None and (data := stdin.read(CHUNK)):
+                        channel.sendall(data)
+                channel.shutdown_write()
+                output = b"".join(iter(lambda: channel.recv(CHUNK), b""))
+                reader.join(within_s)
+                code = channel.recv_exit_status()
+            except TimeoutError as problem:
+                raise HostError(
+                    f"{self.name}: no answer to {words[:60]!r} within {within_s:g} s"
+                ) from problem
+            except (OSError, EOFError, paramiko.SSHException) as problem:
+                raise HostError(f"{self.name}: no answer to {words[:60]!r}: {self.last_words()}") from problem
+        if code < 0:
             raise HostError(f"{self.name}: no answer to {words[:60]!r}: {self.last_words()}")
-        return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+        return code, output.decode(errors="replace"), b"".join(errors).decode(errors="replace")
 
-    def forward(self, far: str) -> Endpoint:
-        """Return a port of this machine's loopback that leads to ``HOST:PORT`` or to a socket's path there, until
-        ``cancel``. Raises HostError: the connection is gone, or no port was free."""
-        output = ""
-        for _ in range(_FORWARDS_TRIED):  # somebody else may take the port meanwhile
-            with socket.create_server(("127.0.0.1", 0)) as free:
-                near = Endpoint(host="127.0.0.1", port=free.getsockname()[1])
-            code, output = self._control("forward", near, far)
-            if code == 0:
-                return near
-        raise HostError(f"{self.name}: nothing is forwarded to {far}: {output or self.last_words()}")
-
-    def cancel(self, near: Endpoint, far: str) -> None:
-        """End what ``forward`` returned; with the connection it has ended anyway."""
-        self._control("cancel", near, far)
-
-    def why_no_forwarding(self, far: str) -> str | None:
-        """Return why sshd carries nothing to an address that nobody listens at; ``None``: it does."""
-        near, before = self.forward(far), len(self._log.read_bytes())
-        try:
-            with (
-                contextlib.suppress(OSError),
-                socket.create_connection((near.host, near.port), ANSWER_WITHIN_S) as probe,
-            ):
-                probe.recv(1)
-        finally:
-            self.cancel(near, far)
-        if PROHIBITED.encode() not in self._log.read_bytes()[before:]:
-            return None
-        return (
-            f"its sshd forwards no ports to {far.rpartition(':')[0]}, and services that listen there are asked that "
-            "way: AllowTcpForwarding yes (or local) and DisableForwarding no in its sshd_config, no restrict before "
-            "the key in authorized_keys; or have services listen at service_address and the load come from elsewhere"
+    def forward(self, far: Endpoint) -> Tunnel:
+        """Return a way from this machine's loopback to a port there."""
+        return Tunnel(
+            self._transport,
+            lambda transport, address: transport.open_channel(
+                "direct-tcpip", (far.host, far.port), address, timeout=ANSWER_WITHIN_S
+            ),
         )
 
-    def _control(self, order: str, near: Endpoint, far: str) -> tuple[int, str]:
-        words = [*self._shared, "-O", order, "-L", f"{near.host}:{near.port}:{far}", "--", self.name]
-        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=ANSWER_WITHIN_S)
-        return done.returncode, (done.stderr.strip().splitlines() or [""])[-1]
+    def forward_to_command(self, words: str) -> Tunnel:
+        """Return a way from this machine's loopback to the stdin and stdout of a command there, one a connection."""
+
+        def opened(transport: paramiko.Transport, _address: tuple[str, int]) -> paramiko.Channel:
+            channel = transport.open_session(timeout=ANSWER_WITHIN_S)
+            channel.exec_command(words)
+            return channel
+
+        return Tunnel(self._transport, opened)
+
+    def why_no_forwarding(self, far: Endpoint) -> str | None:
+        """Return why sshd carries nothing to an address that nobody listens at; ``None``: it does."""
+        try:
+            self._transport.open_channel(
+                "direct-tcpip", (far.host, far.port), ("127.0.0.1", 0), timeout=ANSWER_WITHIN_S
+            ).close()
+        except paramiko.ChannelException as problem:
+            if problem.code != PROHIBITED:
+                return None
+        except (OSError, EOFError, paramiko.SSHException) as problem:
+            raise HostError(f"{self.name}: {problem}") from problem
+        else:
+            return None
+        return (
+            f"its sshd forwards no ports to {far.host}, and services that listen there are asked that way: "
+            "AllowTcpForwarding yes (or local) and DisableForwarding no in its sshd_config, no restrict before the "
+            "key in authorized_keys; or have services listen at service_address and the load come from elsewhere"
+        )

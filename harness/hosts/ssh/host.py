@@ -20,7 +20,7 @@ from harness.hosts.base import Command, Completed, Stopped, StopSignal, now, run
 from harness.hosts.local import order_of
 from harness.hosts.measuring import Started
 from harness.hosts.ssh.agent_start import Agent, start_agent
-from harness.hosts.ssh.connection import SshConnection
+from harness.hosts.ssh.connection import SshConnection, Tunnel
 from harness.hosts.ssh.settings import HostSettings
 from harness.hosts.ssh.workspace import MIN_FREE_BYTES, RemoteWorkspace
 from harness.model import ClockReading, CpuSpeed, GroupReading, HostClock, Machine, ResourceReading
@@ -51,8 +51,8 @@ class SshHost(RemoteWorkspace):
         self.name = name
         self.listen_address = listen_address or settings.service_address
         self._link = SshConnection(name, settings)
-        self._ways: dict[str, Endpoint] = {}
-        self._daemons: dict[str, Endpoint] = {}
+        self._ways: dict[Endpoint, Tunnel] = {}
+        self._daemons: dict[str, Tunnel] = {}
         self._docker, self.postgres = settings.docker, settings.postgres
         self._forwards = False
         try:
@@ -78,6 +78,8 @@ class SshHost(RemoteWorkspace):
     def close(self) -> None:
         """End everything over there and the connection. Never raises."""
         self.agent.channel.close()
+        for way in (*self._ways.values(), *self._daemons.values()):
+            way.close()
         self._link.close()
 
     def run(self, command: Command, timeout_s: float) -> Completed:
@@ -155,38 +157,34 @@ class SshHost(RemoteWorkspace):
         """
         if endpoint.host not in LOOPBACK:
             return Endpoint(host=endpoint.host, port=endpoint.port)
-        far = (
-            f"[{endpoint.host}]:{endpoint.port}"
-            if ":" in endpoint.host
-            else f"{endpoint.host}:{endpoint.port}"
-        )
         with self._lock:
-            if far not in self._ways:
+            if endpoint not in self._ways:
                 if not self._forwards and (reason := self.why_no_forwarding()) is not None:
                     raise HostError(f"{self.name}: {reason}")
                 self._forwards = True
-                self._ways[far] = self._link.forward(far)
-            return self._ways[far]
+                self._ways[endpoint] = self._link.forward(endpoint)
+            return self._ways[endpoint].endpoint
 
     def why_no_forwarding(self) -> str | None:
         """Return why its sshd carries nothing to its loopback; ``None``: it does."""
-        return self._link.why_no_forwarding(f"{LOOPBACK[0]}:{self.free_port(LOOPBACK[0])}")
+        address = LOOPBACK[0]
+        return self._link.why_no_forwarding(Endpoint(host=address, port=self.free_port(address)))
 
     def close_folder(self, local: Path) -> None:
         with self._lock:
             for far in list(self._ways):
-                self._link.cancel(self._ways.pop(far), far)
+                self._ways.pop(far).close()
         self.fetch_folder(local, monotonic_offset_s=self.offset.monotonic_offset_s)
 
     def docker_address(self) -> str:
         return self._docker or str(self._ask("docker_address")["address"])
 
     def docker_reach(self, address: str) -> str:
-        far = local_address(address).partition("://")[2]
+        far = local_address(address)
         with self._lock:
             if far not in self._daemons:
-                self._daemons[far] = self._link.forward(far)
-            near = self._daemons[far]
+                self._daemons[far] = self._link.forward_to_command(self.agent.channel.command("dial", far))
+            near = self._daemons[far].endpoint
         return f"tcp://{near.host}:{near.port}"
 
     def note_container(self, name: str, address: str) -> None:

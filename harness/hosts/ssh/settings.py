@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Far hosts by name: ``hosts.toml`` in the project. What it leaves out is OpenSSH's own configuration."""
+"""Far hosts by name: ``hosts.toml`` in the project. What it leaves out stands in ``~/.ssh/config``."""
 
 from __future__ import annotations
 
@@ -21,13 +21,15 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 
 
 class HostSettings(Frozen):
-    """One host. What is ``None`` is as ``ssh`` has it: its configuration, its agent, its usual files."""
+    """One host. What is ``None`` is as ``~/.ssh/config`` has it, else usual: the SSH agent, ``~/.ssh/id_*``."""
 
     address: str | None = Field(default=None, description="name or number, or a Host of ~/.ssh/config")
     port: int | None = Field(default=None, ge=1, le=65535)
     user: str | None = None
-    key: str | None = Field(default=None, description="private key file; default: as ssh has it")
-    known_hosts: str | None = Field(default=None, description="default: as ssh has it")
+    key: str | None = Field(
+        default=None, description="private key file; default: as ~/.ssh/config has it, or usual"
+    )
+    known_hosts: str | None = Field(default=None, description="default: as ~/.ssh/config has it, or usual")
     folder: str | None = Field(
         default=None, description="of ours on the host, absolute; default: .cache/rematch in the user's home"
     )

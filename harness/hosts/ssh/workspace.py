@@ -11,7 +11,6 @@ import hashlib
 import itertools
 import os
 import shutil
-import subprocess
 import tarfile
 import tempfile
 import threading
@@ -178,7 +177,6 @@ def fetch_files(channel: AgentChannel, folder: str, files: dict[str, Path]) -> N
     """Copy files of a folder there, by their names, to places here. Raises HostError: one did not arrive."""
     name, missing = channel.link.name, set(files)
     process = channel.link.start(channel.command("pack", folder))
-    assert process.stdin is not None and process.stdout is not None
     try:
         process.stdin.write("".join(f"{inner}\0" for inner in files).encode("utf-8", "surrogateescape"))
         process.stdin.close()
@@ -192,18 +190,10 @@ def fetch_files(channel: AgentChannel, folder: str, files: dict[str, Path]) -> N
     except (OSError, tarfile.TarError) as problem:
         raise HostError(f"{name}: {folder} does not arrive here: {problem}") from problem
     finally:
-        _end(process)
+        process.kill()
+        process.wait()
     if missing:
         raise HostError(f"{name}: {folder}/{min(missing)} cannot be read, or the connection broke")
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    for stream in (process.stdin, process.stdout):
-        if stream is not None:
-            with suppress(OSError):
-                stream.close()
-    process.kill()
-    process.wait()
 
 
 def refuse_outside(names: Iterable[str], host: str) -> None:

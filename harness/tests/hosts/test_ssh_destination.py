@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The way to a far host is OpenSSH's own: hosts in between, keys that an agent holds; nothing of it stays open."""
+"""The way to a far host: hosts in between, keys that an agent holds; nothing of it stays open."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from harness.errors import HostError, MissingTool
+from harness.errors import HostError
 from harness.hosts.base import Command
 from harness.hosts.ssh.host import SshHost
 from harness.hosts.ssh.settings import HostSettings
@@ -95,14 +95,6 @@ def test_a_key_that_only_the_ssh_agent_holds_opens_the_door(
         agent.wait(patient(10))
 
 
-def test_without_ssh_it_is_named_with_what_brings_it(
-    sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(MissingTool, match="ssh is missing: .*apt-get install -y openssh-client"):
-        SshHost("bighost", sshd.settings(tmp_path / "base"))
-
-
 def trial(far: SshHost, folder: Path, service: Endpoint) -> None:
     """All that a trial wants of a host: files there and back, commands, a process, samples, a forwarded port."""
     folder.mkdir()
@@ -132,5 +124,5 @@ def test_after_any_number_of_trials_no_more_is_open_than_before_and_nothing_afte
             counts.append((len(own.children(recursive=True)), own.num_fds()))
     assert eventually(lambda: own.num_fds() <= counts[0][1]) and counts[-1][0] <= counts[0][0]
     far.close()
-    assert {child.pid for child in own.children(recursive=True)} <= before[0]
+    assert eventually(lambda: {child.pid for child in own.children(recursive=True)} <= before[0])
     assert eventually(lambda: own.num_fds() <= before[1])

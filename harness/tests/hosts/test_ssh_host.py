@@ -80,7 +80,7 @@ def test_an_unknown_host_key_is_refused_with_what_to_do_and_so_is_a_changed_one(
 ) -> None:
     known = tmp_path / "known_hosts"
     with pytest.raises(
-        HostError, match=r"^bighost \(127.0.0.1\): ssh: .*host key is unknown: compare"
+        HostError, match=r"^bighost \(127.0.0.1\): its host key is unknown: .*; compare"
     ) as unknown:
         SshHost("bighost", sshd.settings(tmp_path, known_hosts=str(known)))
     kind, key, *_ = (sshd.folder / "other_key.pub").read_text().split()
