@@ -73,18 +73,18 @@ class AgentChannel:
         self._closing.set()
         self._relay.kill()
         self._relay.wait()
-        with self._sending, contextlib.suppress(OSError):
+        with self._sending, contextlib.suppress(OSError, EOFError):
             self._relay.stdin.close()
         self._give_up(f"{self.link.name}: the connection was closed")
 
     def _send(self, line: bytes) -> None:
-        with self._sending, contextlib.suppress(OSError, ValueError):  # gone: the reader says so
+        with self._sending, contextlib.suppress(OSError, ValueError, EOFError):  # gone: the reader says so
             self._relay.stdin.write(line)
             self._relay.stdin.flush()
 
     def _read(self) -> None:
         stream = self._relay.stdout
-        with contextlib.suppress(OSError, ValueError), stream:
+        with contextlib.suppress(OSError, ValueError, EOFError), stream:
             for line in stream:
                 self._heard = time.monotonic()
                 answer = json.loads(line)
