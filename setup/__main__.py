@@ -190,7 +190,7 @@ def _bring_jmeter(lacking: set[str]) -> None:
         return
     around = toolchains.Surroundings(project=PROJECT)
     _path_of(toolchains.find_jdk(around))
-    maven = _path_of(toolchains.find_maven(around))
+    maven = _path_of(toolchains.find_tool("maven", around))
     fetch = jmeter.fetch_with_maven(PROJECT, maven, toolchains.build_environment(around))
     jmeter.ensure_jmeter(PROJECT, fetch)
 

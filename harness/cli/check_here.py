@@ -15,7 +15,7 @@ from harness.agent.platforms import usable_cpus
 from harness.cli.lines import say
 from harness.cli.options import fields_of
 from harness.hosts.local import LocalHost
-from harness.launchers.docker_engine import engine_here
+from harness.launchers.docker_engine import engine_on
 from harness.model.started import SLOWED_SHARE, slowed_share
 from harness.project import find_root
 from harness.provenance import read_machine
@@ -149,7 +149,7 @@ def check_here(*, as_json: bool) -> bool:
 def _look() -> dict[str, Any]:
     around = Surroundings(project=find_root())
     tools = find_all(around)
-    engine, no_engine = engine_here(around.project)
+    engine, no_engine = engine_on(LocalHost(), around.project)
     machine = read_machine()
     quiet = _watch(machine.n_cpus)
     lacking = [tool.name for tool in tools if tool.required and not tool.usable]

@@ -129,8 +129,8 @@ class LocalHost:
     def user(self) -> str:
         return f"{os.getuid()}:{os.getgid()}"
 
-    def docker_address(self, named: str | None = None) -> str:
-        return named or usual_address()
+    def docker_address(self) -> str:
+        return usual_address()
 
     def docker_reach(self, address: str) -> str:
         return local_address(address)

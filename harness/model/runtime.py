@@ -60,7 +60,7 @@ class RuntimeSettings(Frozen):
     # one pod at first, which is kept busy; a HorizontalPodAutoscaler adds pods up to `replicas` while they
     # use more than this share of `cpu_request`; None: all pods are asked for at once
     autoscale_cpu: float | None = Field(default=None, gt=0)
-    # cluster-ip: the load comes from a job in the cluster; node-port (None: the same): from outside; ingress:
+    # cluster-ip: the load uses the address in the cluster; node-port (None: the same): one outside; ingress:
     # removed in 0.2.0, node-port in its place
     access: Literal["cluster-ip", "node-port", "ingress"] | None = None
     # -Xmx; or "2x": of the least heap the program can live in, measured before the first trial

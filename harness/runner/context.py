@@ -92,8 +92,6 @@ class TrialContext:
     backing: Mapping[BackingName, BackingSource] = field(default_factory=dict)
     other_host: MeasuringHost | None = None
     database_host: MeasuringHost | None = None
-    #: Who runs the load on the service's own machine in another way than as processes: as jobs of a cluster.
-    load_by: MeasuringHost | None = None
 
     #: Of a trial that runs beside another one; ``None``: nothing runs beside it.
     duet: DuetArm | None = None
@@ -131,7 +129,7 @@ class TrialContext:
     @property
     def load_host(self) -> MeasuringHost:
         """Where the load comes from: the service's own host unless another was named."""
-        return self.load_by or self.other_host or self.host
+        return self.other_host or self.host
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,8 +15,8 @@ from harness.errors import HostError, TrialFailure
 from harness.hosts.base import Host
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost
-from harness.launchers.aot import raw_request
 from harness.launchers.base import Instance, LaunchSpec
+from harness.launchers.training import raw_request
 from harness.model import InstanceRecord, Outcome, Request, StartUp
 from harness.runner.context import TrialContext
 

@@ -21,8 +21,8 @@ from harness.agent.http_exchange import Answer, Connection, ExchangeError
 from harness.conformance import judge
 from harness.errors import TrialFailure
 from harness.hosts.base import Command
-from harness.launchers.aot import raw_request
 from harness.launchers.base import Instance
+from harness.launchers.training import raw_request
 from harness.loadgen.base import LoadCommand, LoadGenerator, LoadSpec
 from harness.loadgen.correlation import Scalar, Values, filled
 from harness.loadgen.flow import in_order, is_flow

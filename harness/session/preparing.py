@@ -101,7 +101,6 @@ def parts_for(
         sampling_hz=assembly.sampling_hz,
         backing=assembly.backing,
         other_host=assembly.load_host,
-        load_by=None if variant is None else assembly.load_by(variant),
         database_host=assembly.database_host,
         load_words=words,
         speed_gate=assembly.speed_gate,

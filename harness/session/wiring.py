@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -58,9 +57,6 @@ LAUNCHERS = ("process", "container", "kubernetes")
 #: What else a launcher is called.
 ALSO = {"docker": "container", "k8s": "kubernetes"}
 
-#: runtime -> the variable that names a base image for its containers.
-BASE_IMAGES = {"jvm": "REMATCH_JAVA_BASE_IMAGE", "go": "REMATCH_GO_BASE_IMAGE"}
-
 
 @dataclass(frozen=True, kw_only=True)
 class Assembly:
@@ -82,8 +78,6 @@ class Assembly:
     load_words: Callable[[str], dict[str, str]] = lambda _generator: {}
     backing: Mapping[BackingName, BackingSource] = field(default_factory=dict)
     launch_command: Callable[[Implementation, Variant], tuple[str, ...]] = lambda _implementation, _variant: ()
-    #: Who runs a variant's load generators in the place of the load's host; ``None``: nobody else.
-    load_by: Callable[[Variant], MeasuringHost | None] = lambda _variant: None
     closing: Callable[[], None] = lambda: None
     #: Holds loads back until the CPUs have their usual speed; ``None``: nobody asked.
     speed_gate: SpeedGate | None = None
@@ -179,14 +173,14 @@ def assemble(
     )
     launchers: dict[str, Launcher] = {
         "process": process,
-        "container": ContainerLauncher(process, root, bases=_bases(), host=places.service),
+        "container": ContainerLauncher(process, root, host=places.service),
     }
     clustered = _pod_launcher(process, root) if launcher == "kubernetes" else None
     backing |= _backing(root, places, tools, launcher_tools, process)
     postgres = paths.get("postgres")
 
     def launch_command(implementation: Implementation, variant: Variant) -> tuple[str, ...]:
-        command = process.starts.command(implementation, variant, folder=root, port=8080)
+        command = process.command(implementation, variant, folder=root, port=8080)
         settings = tuple(f"{name}={value}" for name, value in sorted(command.environment.items()))
         return ("env", *settings, *command.argv) if settings else command.argv
 
@@ -198,7 +192,6 @@ def assemble(
         stations=places,
         load_words=lambda generator: places.words(places.load_host, generator, paths, java),
         launcher=launchers[launcher] if clustered is None else clustered,
-        load_by=(lambda _variant: None) if clustered is None else clustered.load_by,
         closing=(lambda: None) if clustered is None else clustered.close,
         backing=backing,
         launch_command=launch_command,
@@ -246,9 +239,6 @@ class _WithoutClient:
     def launch(self, _spec: LaunchSpec) -> Instance:
         raise self._missing
 
-    def load_by(self, _variant: Variant) -> None:
-        return None
-
     def close(self) -> None:
         pass
 
@@ -260,11 +250,10 @@ def stations(
 
     Raises:
         InputError, HostError: as ``remote_hosts.connected``.
-        MissingTool: what speaks SSH is not installed.
+        MissingTool: there is no ssh on PATH.
     """
     if {host, load_host or LOCAL, database_host or LOCAL} == {LOCAL}:
         return this_machine()
-    require_package("paramiko")
     from harness.session.remote_hosts import connected  # what speaks SSH takes a while to load
 
     return connected(root, host, load_host, jdks, database_host)
@@ -307,11 +296,6 @@ def launcher_name(word: str) -> str:
 def _look_for(around: Surroundings) -> tuple[Tool, ...]:
     with ThreadPoolExecutor() as asked:  # most of them are asked for their version, which takes a process
         return tuple(asked.map(lambda name: find_tool(name, around), TOOLS))
-
-
-def _bases() -> dict[str, str]:
-    """Base images that the user named; others are made of this machine's own files."""
-    return {runtime: os.environ[name] for runtime, name in BASE_IMAGES.items() if os.environ.get(name)}
 
 
 def training_of(root: Path, backing: Mapping[BackingName, BackingSource]) -> Training:

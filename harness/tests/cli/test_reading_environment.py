@@ -20,7 +20,7 @@ from harness.toolchains.catalogue import PACKAGES
 from setup.light import light_lock
 
 #: Imported beside one of ``PACKAGES``, which requires it.
-BROUGHT_ALONG = {"cryptography": "paramiko", "gevent": "locust"}
+BROUGHT_ALONG = {"gevent": "locust"}
 
 
 def without_measuring(*words: str) -> subprocess.CompletedProcess[str]:
@@ -41,7 +41,7 @@ def without_measuring(*words: str) -> subprocess.CompletedProcess[str]:
     ("words", "code", "said"),
     [
         (["list"], (0,), r"Not here: (.*, )?k8s-rounds, .*: the Python package lightkube is missing: it is required"),
-        (["check"], (0, 1), r"(?s)containers: unavailable: the Python package docker is missing.*paramiko: to measure on"),
+        (["check"], (0, 1), r"(?s)containers: unavailable: the Python package docker is missing.*psycopg: to measure services"),
         (["measure", "strings-rounds", "--dry-run"], (0,), r"90 trials in 5 blocks"),
         (["list", "strings-rounds", "--launcher", "container"], (0,), r"(?s)quick: 90 trials.*package docker is missing"),
         (["measure", "docs/examples/node-strings.toml", "--profile", "smoke", "--dry-run"], (0,), r"3 trials in 1 block"),

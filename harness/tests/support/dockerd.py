@@ -13,11 +13,12 @@ import sysconfig
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 
 from harness.hosts.local import LocalHost
-from harness.launchers.images import import_root, is_elf, lay_out, libraries
+from harness.launchers.images import is_elf, lay_out, libraries, write_archive
 from harness.tests.support.available import not_run
 from harness.tests.support.instances import eventually
 from harness.tests.support.patience import patient
@@ -146,11 +147,13 @@ def processes_in_containers(folder: Path) -> list[int]:
     return found
 
 
-def make_python_base(client: object, folder: Path) -> str:
-    """Make an image with this Python and as much of its standard library as services of tests use; return its name."""
-    root = python_root(folder / "python-root")
-    import_root(client, root, PYTHON_BASE, label="tests", settings=("ENV PATH=/bin",))  # type: ignore[arg-type]  # docker is not imported here
-    return PYTHON_BASE
+def make_python_base(client: Any, folder: Path) -> Path:
+    """Lay out this Python for services of tests, and have the daemon know it as ``PYTHON_BASE``; return its folder."""
+    root, archive = python_root(folder / "python-root"), folder / "python.tar"
+    write_archive(root, PYTHON_BASE, archive, {})
+    with archive.open("rb") as stream:
+        client.images.load(stream)
+    return root
 
 
 def python_root(folder: Path) -> Path:

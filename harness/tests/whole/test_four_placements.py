@@ -54,7 +54,7 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
 
 
 @pytest.fixture(scope="module")
-def base(daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> str:
+def base(daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_python_base(client_of(daemon), tmp_path_factory.mktemp("base"))
 
 
@@ -64,7 +64,7 @@ def remote_daemon(apart: Namespace, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.fixture(scope="module")
-def remote_base(remote_daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> str:
+def remote_base(remote_daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_python_base(client_of(remote_daemon), tmp_path_factory.mktemp("base-there"))
 
 
@@ -94,7 +94,7 @@ class TestHere(LauncherContract):
 
 class TestInAContainer(LauncherContract):
     @pytest.fixture
-    def project(self, tmp_path: Path, daemon: Daemon, base: str) -> Iterator[Contained]:
+    def project(self, tmp_path: Path, daemon: Daemon, base: Path) -> Iterator[Contained]:
         made = Contained(tmp_path, daemon, base)
         yield made
         made.close()
@@ -111,7 +111,7 @@ class TestOverSsh(LauncherContract):
 class TestInAContainerOverSsh(LauncherContract):
     @pytest.fixture
     def project(
-        self, tmp_path: Path, far: SshHost, remote_daemon: Daemon, remote_base: str
+        self, tmp_path: Path, far: SshHost, remote_daemon: Daemon, remote_base: Path
     ) -> Iterator[Contained]:
         made = Contained(tmp_path, remote_daemon, remote_base, far)
         yield made
@@ -132,7 +132,7 @@ def tiny(assembly: Assembly, host: str, launcher: str) -> SessionFolder:
 
 
 def test_one_experiment_gives_the_same_records_in_all_four_places(
-    far: SshHost, daemon: Daemon, base: str, remote_daemon: Daemon, remote_base: str, tmp_path: Path
+    far: SshHost, daemon: Daemon, base: Path, remote_daemon: Daemon, remote_base: Path, tmp_path: Path
 ) -> None:
     root = pinned(calm_alone(make_session_project(tmp_path)))
     here, there = tiny_assembly(root), remote_assembly(root, far)
@@ -195,7 +195,7 @@ def test_database_and_upstream_stand_beside_a_far_service_and_leave_nothing_ther
 ) -> None:
     root = calm_alone(make_ledger_project(tmp_path / "project", loops=10))
     with reachable_folder() as open_folder:
-        programs = find_home(postgres_tool(), open_folder).programs
+        programs = find_home(LocalHost(), postgres_tool(), open_folder).programs
         settings = sshd.settings(tmp_path / "base", postgres=str(programs), grace_s=patient(20))
         host = SshHost("bighost", settings)
         try:
@@ -221,7 +221,7 @@ def test_service_load_and_database_are_three_machines(apart: Namespace, sshd: Ss
     service = database = None
     try:
         with reachable_folder() as open_folder:
-            programs = find_home(postgres_tool(), open_folder).programs
+            programs = find_home(LocalHost(), postgres_tool(), open_folder).programs
             service = SshHost("bighost", sshd.settings(tmp_path / "base"), listen_address=apart.far)
             told = third.settings(tmp_path / "third", postgres=str(programs), service_address=apart.near)
             database = SshHost("datahost", told)
