@@ -44,9 +44,9 @@ from harness.errors import HostError
 
 #: These may take their time, so each gets a thread; the others are answered in the order they come.
 SLOW = frozenset(
-    ("spawn", "run", "wait", "stop", "resources", "sampler_stop", "speed_stop")
-    + ("first_answer", "inventory", "folder_bytes", "remove", "bye")
-)
+    ("spawn", "run", "wait", "stop", "resources", "sampler_stop", "speed_stop", "first_answer", "inventory",
+     "folder_bytes", "remove", "bye")
+)  # fmt: skip
 GAUGE_GONE = "the agent is ending, and has ended its samplers and meters"
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What set-up makes for this project alone, below ``.tools``: JMeter, and programs of this project's own C.
 
-JMeter is there when every file of the committed list is there with its size and hash. What is compiled stands in a folder
-that is named after its source, so what was built of an older one is never used.
+JMeter is there when every file of the committed list is there with its size and hash. What is compiled stands in a
+folder that is named after its source, so what was built of an older one is never used.
 """
 
 from __future__ import annotations

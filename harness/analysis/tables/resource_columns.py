@@ -290,8 +290,8 @@ def _mean(read: dict[int, float], cpus: Sequence[int]) -> float | None:
 def exclude_other_speeds(rows: Iterable[dict[str, object]]) -> list[dict[str, object]]:
     """Exclude the trials of one session that ran at another speed than its faster ones, in place, and return them.
 
-    Usual is the lower quartile under the same load (``rematch verify speed``). The generator's CPUs are judged only where
-    the service was not the limit. Where fewer than ``FEWEST_TRIALS`` have a reading, none is excluded.
+    Usual is the lower quartile under the same load (``rematch verify speed``). The generator's CPUs are judged only
+    where the service was not the limit. Where fewer than ``FEWEST_TRIALS`` have a reading, none is excluded.
     """
     results = []
     alike: dict[object, list[dict[str, object]]] = defaultdict(list)

@@ -71,7 +71,7 @@ def rhythm(rng: np.random.Generator, n: int) -> list[Span]:
 def test_stalls_with_a_rhythm_of_their_own_seldom_seem_related_and_those_that_follow_pauses_do() -> None:
     rng, n = np.random.default_rng(99), 150
     chance = real = any_match = 0
-    for i in range(n):
+    for _ in range(n):
         pauses, stalls = rhythm(rng, 40), rhythm(rng, 30)
         unrelated = coincidence_test(stalls, pauses, window=(0.0, 60.0), tolerance_s=0.005, shifts=199)
         chance += unrelated.p_value is not None and unrelated.p_value <= 0.05
