@@ -49,7 +49,8 @@ def test_ten_thousand_connections_are_borne_or_what_forbids_them_is_said(
         # nothing to exercise: the same limit keeps the load from being offered, in one line
         problems = too_large(
             configurations(load_study(REPOSITORY, "bank-original").experiment, "full"),
-            defaultdict(lambda: implementation), raised,
+            defaultdict(lambda: implementation),
+            raised,
         )
         assert f"hard limit here (RLIMIT_NOFILE) is {raised}" in str(problems["10000"])
         return
@@ -99,7 +100,9 @@ def test_a_calibrated_load_is_refused_when_it_turns_out_too_large() -> None:
     plan = make_plan(study.experiment.calibrated("quick", 300.0), "quick", 1)
     planned = [trial.configuration for trial in plan.trials]
     assert too_large(planned, study.implementations, 20_000) == {}
-    assert all("hard limit here" in str(why) for why in too_large(planned, study.implementations, 1024).values())
+    assert all(
+        "hard limit here" in str(why) for why in too_large(planned, study.implementations, 1024).values()
+    )
     assert too_large(planned, study.implementations, 1024)
 
 
