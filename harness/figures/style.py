@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One style for all figures: looks, sizes, scales, labels, the draft stamp, and files that are the same bytes every time.
+"""One style for all figures: looks, sizes, scales, labels, the draft stamp, and files of the same bytes every time.
 
 Hue is the language, the marker the implementation.
 """
