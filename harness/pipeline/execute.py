@@ -76,7 +76,7 @@ class KernelProgress:
         from IPython.display import DisplayHandle
 
         self._handle: Any = DisplayHandle()  # type: ignore[no-untyped-call]  # IPython's own is untyped
-        self._act = self._handle.display
+        self._act: Any = self._handle.display
 
     def show(self, table: StageTable, *lines: str) -> None:
         """Update the display; the first call makes it."""

@@ -112,9 +112,10 @@ def data_set(
     table = as_table(judged, sessions, root=root).reindex(columns=[column.name for column in LEDGER])
     for column in LEDGER:
         values = table[column.name]
-        if column.type in ("integer", "number"):
-            dtype = "Int64" if column.type == "integer" else "float64"
-            table[column.name] = pd.to_numeric(values).astype(dtype)
+        if column.type == "integer":
+            table[column.name] = pd.to_numeric(values).astype("Int64")
+        elif column.type == "number":
+            table[column.name] = pd.to_numeric(values).astype("float64")
         elif column.type == "boolean":
             table[column.name] = values.map({True: "true", False: "false"})
     return table
