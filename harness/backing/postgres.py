@@ -174,8 +174,8 @@ class DatabaseMachine:
     def filesystem_of(self, folder: Path) -> str | None:
         """Return the type of the file system that holds a folder, or ``None`` when it cannot be told."""
         with contextlib.suppress(HostError):  # a host without that program
-            words = ("findmnt", "-n", "-o", "FSTYPE", "-T", str(folder))
-            return run_words(self.host, *words).stdout.strip() or None
+            words = run_words(self.host, "df", "--output=fstype", str(folder)).stdout.split()
+            return words[-1] if words else None
         return None
 
     def memory_unavailable(self) -> str | None:

@@ -70,7 +70,7 @@ class DaemonImages:
     def add(self, archive: Path, image: str) -> None:
         try:
             with archive.open("rb") as stream:
-                self._client.images.load(stream)  # type: ignore[arg-type]  # sent as it is read
+                self._client.images.load(stream)  # sent as it is read
         except docker_sdk().errors.DockerException as problem:
             raise RematchError(f"image {image}: the Docker daemon could not take it: {problem}") from problem
 

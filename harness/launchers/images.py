@@ -98,7 +98,7 @@ class Images:
         """
         form = "" if record.form is None else record.form.model_dump_json()
         base = str(self._bases.get(implementation.runtime, ""))
-        identity = "|".join((record.source_sha256, record.artifact_sha256, base, form)).encode()
+        identity = "|".join((self._label, record.source_sha256, record.artifact_sha256, base, form)).encode()
         name = f"{self.store.prefix}{implementation.name}:{hashlib.sha256(identity).hexdigest()[:12]}"
         if name not in self._known:
             built = self._process.builder.find(implementation, record.source_sha256)

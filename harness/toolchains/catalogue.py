@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from .tool import State, Surroundings, Tool, parse_version
 
@@ -48,13 +49,15 @@ class Wanted:
     macos: str | None = None
 
 
+def _row(name: str, row: Mapping[str, Any]) -> Wanted:
+    values: dict[str, Any] = {
+        key: tuple(item) if isinstance(item, list) else item for key, item in row.items()
+    }
+    return Wanted(name=name, **values)
+
+
 _TABLE = tomllib.loads(Path(__file__).with_name("catalogue.toml").read_text("utf-8"))
-WANTED = tuple(
-    Wanted(
-        name=name, **{key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
-    )
-    for name, row in _TABLE.items()
-)
+WANTED = tuple(_row(name, row) for name, row in _TABLE.items())
 
 
 def wanted(name: str) -> Wanted:
