@@ -175,7 +175,8 @@ class SshConnection:
             carrier = self._carrier(config, plan, address, port)
             client.connect(
                 plan.get("hostkeyalias") or (address if port == 22 else f"[{address}]:{port}"),
-                username=user, key_filename=keys or None, look_for_keys=not keys,
+                username=user, look_for_keys=not keys,
+                key_filename=keys or None,  # type: ignore[arg-type]  # a list is tried in turn
                 timeout=CONNECT_WITHIN_S, banner_timeout=CONNECT_WITHIN_S, auth_timeout=CONNECT_WITHIN_S, sock=carrier,
             )  # fmt: skip
         except HostError as problem:

@@ -140,10 +140,8 @@ def test_a_trial_whose_jvm_compiles_longer_than_a_warm_one_is_flagged(
     aged = with_age(row, told_s)
     more = " still_compiling" if known_s == 0.4 else ""
     assert (aged["compile_s"], aged["flags"]) == (known_s, f"noisy_machine{more}")
-    for change in (
-        {"measurement_s": None},
-        {"search_load_s": 1000.0},
-    ):  # a share of the loads of a search, too
+    changes: tuple[dict[str, str | float | None], ...] = ({"measurement_s": None}, {"search_load_s": 1000.0})
+    for change in changes:  # a share of the loads of a search, too
         assert with_age(row | change, told_s)["flags"] == "noisy_machine"
 
 
