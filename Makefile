@@ -121,7 +121,10 @@ workshop-check:
 
 workshop-notebooks:
 	@$(SETUP) --for workshop --brief
-	@$(VENV)/python -m harness.questions.workshop write
+	@$(VENV)/jupyter nbconvert --to notebook --output-dir notebooks/workshop --ClearOutputPreprocessor.enabled=True \
+		--TagRemovePreprocessor.enabled=True \
+		$(foreach tag,solution teacher slide,--TagRemovePreprocessor.remove_cell_tags=$(tag)) \
+		--log-level WARN docs/workshop/*.ipynb
 
 slides:
 	@$(SETUP) --for workshop --brief
@@ -134,12 +137,13 @@ kick-tires:
 arxiv:
 	@$(SETUP) --for paper --profile sample --brief
 	@test -s paper/generated/values.tex || $(MAKE) --no-print-directory paper PROFILE=sample
-	@$(VENV)/rematch paper --bundle
+	@$(VENV)/rematch paper
+	@mkdir -p results
+	@sh setup/arxiv.sh paper results/arxiv.tar.gz
 
 diff:
 	@test -n "$(REV)" || { echo "make diff: name the commit to compare with: make diff REV=COMMIT" >&2; exit 2; }
-	@$(SETUP) --for lab --brief
-	@$(VENV)/rematch paper --diff "$(REV)"
+	@git --no-pager diff --word-diff=plain "$(REV)" -- paper
 
 data-package:
 	@$(SETUP) --for lab --brief

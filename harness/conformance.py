@@ -114,92 +114,84 @@ def answer_fault(answer: Answer, expect: Expectation) -> str | None:
 
 
 def _body_fault(body: bytes, expect: Expectation) -> str | None:
-    if expect.body is not None and body != expect.body.encode():
-        right = expect.body.encode()
-        pairs = enumerate(zip(right, body, strict=False))
-        same = next((n for n, (one, other) in pairs if one != other), min(len(right), len(body)))
-        begin = 0 if same < SHOWN else same - SHOWN // 4  # else both are cut before they differ
-        place = f"at byte {same}: " if begin else ""
-        return f"{place}expected {_shown(right[begin:])}, got {_shown(body[begin:])}"
+    if expect.body is not None:
+        return _text_fault(body, expect.body.encode())
     if expect.one_of is not None:
         return _json_fault(body, expect.one_of, f"one of {json.dumps(expect.one_of)[:SHOWN]}")
-    if expect.volatile:
-        wanted = f"JSON {json.dumps(expect.json_value)[:SHOWN]} but for {', '.join(expect.volatile)}"
-        return _volatile_fault(body, expect, wanted)
     if "json_value" in expect.model_fields_set:
-        return _json_fault(body, (expect.json_value,), f"JSON {json.dumps(expect.json_value)[:SHOWN]}")
+        but = f" but for {', '.join(expect.volatile)}" if expect.volatile else ""
+        wanted = f"JSON {json.dumps(expect.json_value)[:SHOWN]}{but}"
+        return _json_fault(body, (expect.json_value,), wanted, expect.volatile)
     return None
 
 
-def _json_fault(body: bytes, right: tuple[JsonValue, ...], wanted: str) -> str | None:
+def _text_fault(body: bytes, right: bytes) -> str | None:
+    if body == right:
+        return None
+    pairs = enumerate(zip(right, body, strict=False))
+    same = next((n for n, (wanted, got) in pairs if wanted != got), min(len(right), len(body)))
+    begin = 0 if same < SHOWN else same - SHOWN // 4  # else both are cut before they differ
+    place = f"at byte {same}: " if begin else ""
+    return f"{place}expected {_shown(right[begin:])}, got {_shown(body[begin:])}"
+
+
+def _json_fault(
+    body: bytes, right: Sequence[JsonValue], wanted: str, volatile: Sequence[str] = ()
+) -> str | None:
+    """Return how a body differs from all right values: both, or the first place where they do when they are long.
+
+    ``volatile``: places whose values are not compared.
+    """
     try:
         document = json.loads(body)
     except ValueError:
         return f"expected {wanted}, got {_shown(body)}"
-    if not any(_same_json(document, value) for value in right):
-        return _difference(document, right, wanted, body)
-    return None
-
-
-def _volatile_fault(body: bytes, expect: Expectation, wanted: str) -> str | None:
-    try:
-        document = json.loads(body)
-    except ValueError:
-        return f"expected {wanted}, got {_shown(body)}"
-    missing = [pointer for pointer in expect.volatile if not _take(document, pointer)]
+    missing = [pointer for pointer in volatile if not _take(document, pointer)]
     if missing:
         return f"expected a value at {missing[0]}, got {_shown(body)}"
-    right = json.loads(json.dumps(expect.json_value))
-    for pointer in expect.volatile:
-        _take(right, pointer)
-    return None if _same_json(document, right) else _difference(document, (right,), wanted, body)
-
-
-def _difference(found: JsonValue, right: Sequence[JsonValue], wanted: str, body: bytes) -> str:
-    """Say what differs: both values, or the first place where they do when they are too long to be shown."""
-    if len(right) > 1 or max(len(json.dumps(right[0])), len(body)) <= SHOWN:
+    values = json.loads(json.dumps(right))
+    for pointer in volatile:
+        for value in values:
+            _take(value, pointer)
+    if any(_same_json(document, value) for value in values):
+        return None
+    if len(values) > 1 or max(len(json.dumps(values[0])), len(body)) <= SHOWN:
         return f"expected {wanted}, got {_shown(body)}"
-    return _first_difference(found, right[0])
+    return _first_difference(document, values[0])
 
 
-def _first_difference(found: JsonValue, right: JsonValue, at: str = "") -> str:
+def _first_difference(got: JsonValue, right: JsonValue, at: str = "") -> str:
     inner: list[tuple[str, JsonValue, JsonValue]] = []
-    if isinstance(found, dict) and isinstance(right, dict):
-        for keys, said in (
-            (right.keys() - found.keys(), "is missing"),
-            (found.keys() - right.keys(), "is too much"),
+    if isinstance(got, dict) and isinstance(right, dict):
+        for keys, problem in (
+            (right.keys() - got.keys(), "is missing"),
+            (got.keys() - right.keys(), "is too much"),
         ):
             if keys:
-                return f"{at}/{min(keys)} {said}"
-        inner = [(key, found[key], right[key]) for key in right]
-    elif isinstance(found, list) and isinstance(right, list):
-        if len(found) != len(right):
-            return f"{at or 'the list'}: expected {len(right)} values, got {len(found)}"
-        inner = [(str(place), *pair) for place, pair in enumerate(zip(found, right, strict=True))]
-    for name, one, other in inner:
-        if not _same_json(one, other):
-            return _first_difference(one, other, f"{at}/{name}")
-    return f"{at}: expected {json.dumps(right)[:SHOWN]}, got {json.dumps(found)[:SHOWN]}"
+                return f"{at}/{min(keys)} {problem}"
+        inner = [(key, got[key], right[key]) for key in right]
+    elif isinstance(got, list) and isinstance(right, list):
+        if len(got) != len(right):
+            return f"{at or 'the list'}: expected {len(right)} values, got {len(got)}"
+        inner = [(str(place), *pair) for place, pair in enumerate(zip(got, right, strict=True))]
+    for name, value, wanted in inner:
+        if not _same_json(value, wanted):
+            return _first_difference(value, wanted, f"{at}/{name}")
+    return f"{at}: expected {json.dumps(right)[:SHOWN]}, got {json.dumps(got)[:SHOWN]}"
 
 
 def _take(document: JsonValue, pointer: str) -> bool:
     """Put ``null`` in a place of a document; return whether it is there."""
     *way, last = steps_of(pointer) or ("",)
     value: Any = document
-    for part in way:
-        if not _has(value, part):
-            return False
-        value = value[part]
-    if not _has(value, last):
+    try:
+        for part in way:
+            value = value[part]
+        if value[last] is not None:
+            value[last] = None
+    except (LookupError, TypeError):
         return False
-    value[last] = None
     return True
-
-
-def _has(value: object, part: str | int) -> bool:
-    if isinstance(value, list):
-        return isinstance(part, int) and part < len(value)
-    return isinstance(value, dict) and part in value
 
 
 def _missing(case: Case, source: Mapping[str, str], values: Values) -> str | None:
@@ -239,9 +231,9 @@ def _case_bytes(case: Case, endpoint: Endpoint, values: Values) -> bytes:
     return request_bytes(request.method, fill_text(request.path, values), headers, body, endpoint)
 
 
-def _same_json(found: object, expected: object) -> bool:
+def _same_json(value: object, expected: object) -> bool:
     """Whether two JSON values are the same; ``1``, ``1.0`` and ``true`` are three values here."""
-    return json.dumps(found, sort_keys=True) == json.dumps(expected, sort_keys=True)
+    return json.dumps(value, sort_keys=True) == json.dumps(expected, sort_keys=True)
 
 
 def _shown(body: bytes) -> str:

@@ -12,7 +12,7 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 def printable(text: str) -> str:
     r"""Return text with its control characters written out (``\x1b``): names of requests and words of services
     come from elsewhere, and a terminal that prints them must not obey them."""
-    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+    return _CONTROLS.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
 
 
 class RematchError(Exception):
@@ -25,10 +25,14 @@ class RematchError(Exception):
     exit_code = 1
 
 
-class InputError(RematchError):
-    """Bad input: names the file, the place in it, what was found and what is allowed."""
+class Unfit(RematchError):
+    """The input or the machine is not fit for what was asked."""
 
     exit_code = 2
+
+
+class InputError(Unfit):
+    """Bad input: names the file, the place in it, what was found and what is allowed."""
 
     def __init__(
         self,
@@ -54,36 +58,24 @@ class NothingRunsHere(InputError):
     """A machine lacks what an experiment cannot do without, so it can be planned here and not measured."""
 
 
-class NothingToDraw(InputError):
-    """A figure of trials none of which has what it shows."""
-
-
-class MissingTool(RematchError):
+class MissingTool(Unfit):
     """A tool is not on this machine: says which, why it is wanted, and the one command that brings it."""
-
-    exit_code = 2
 
     def __init__(self, tool: str, *, why: str, how_to_get: str) -> None:
         self.tool, self.why, self.how_to_get = tool, why, how_to_get
         super().__init__(f"{tool} is missing: it is required {why}; install it with: {how_to_get}")
 
 
-class StoreError(RematchError):
+class StoreError(Unfit):
     """data/raw cannot be read or written (read-only, full, or rewritten by somebody)."""
 
-    exit_code = 2
 
-
-class OrphanError(RematchError):
+class OrphanError(Unfit):
     """A service of an earlier session still runs; measuring beside it would be wrong."""
 
-    exit_code = 2
 
-
-class HostError(RematchError):
+class HostError(Unfit):
     """A host is gone, refuses us, or cannot do what was asked."""
-
-    exit_code = 2
 
 
 class TrialFailure(RematchError):
@@ -98,25 +90,17 @@ class CalibrationFailed(RematchError):
     """No capacity was found, so the loads that are shares of it cannot be planned."""
 
 
-class MemoryFitFailed(RematchError):
+class MemoryFitFailed(Unfit):
     """No heap works, or memory to be matched could not be read, so what is defined by them cannot be planned."""
 
-    exit_code = 2
 
-
-class UnsupportedLoad(RematchError):
+class UnsupportedLoad(Unfit):
     """A load generator cannot express a load profile, and refuses rather than turn it into another."""
 
-    exit_code = 2
 
-
-class PseudoReplicationError(RematchError, ValueError):
+class PseudoReplicationError(Unfit, ValueError):
     """Requests were handed over as if they were independent trials."""
 
-    exit_code = 2
 
-
-class UnknownKey(RematchError):
+class UnknownKey(Unfit):
     """A number, table or figure was asked for that no notebook published."""
-
-    exit_code = 2

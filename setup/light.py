@@ -8,33 +8,36 @@ from __future__ import annotations
 
 import re
 import sys
+import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 
-#: What notebooks, reports and the paper import themselves; the rest of the lock follows from these. mlrsearch is for
-#: the simulation of a capacity search, which the notebook on validity runs.
-READING = (
-    "jupyterlab", "papermill", "nbconvert", "pandas", "pyarrow", "numpy", "scipy", "matplotlib", "seaborn",
-    "jinja2", "pydantic", "typer", "rich", "psutil", "mlrsearch",
-)  # fmt: skip
 #: Left out although a kept package names them: IPython then completes from what runs, and JupyterLab has no debugger.
 SPARED = ("jedi", "debugpy")
+_PROJECT = Path(__file__).parent.parent
 _NAME = re.compile(r"([A-Za-z0-9._-]+)==")
 _VIA = re.compile(r"\s+#\s+(?:via\s+)?([A-Za-z0-9._-]+)")
 
 
-def light_lock(lock: str, roots: Iterable[str] = READING, spared: Iterable[str] = SPARED) -> str:
+def reading() -> tuple[str, ...]:
+    """Return what ``pyproject.toml`` names for reports and notebooks; the rest of the lock follows from these."""
+    table = tomllib.loads((_PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    lines = "\n".join((*table["dependencies"], *table["optional-dependencies"]["notebooks"]))
+    return tuple(re.findall(r"^[A-Za-z0-9._-]+", lines.lower(), re.MULTILINE))
+
+
+def light_lock(lock: str, roots: Iterable[str] | None = None, spared: Iterable[str] = SPARED) -> str:
     """Return the entries of a lock file that ``roots`` require, without those ``spared`` and what they alone require.
 
     ``lock``: as uv writes it: below each entry comments name the packages that require it; one without a root is a
-    ValueError.
+    ValueError. ``roots``: default, what reading needs.
     """
-    entries = _entries(lock)
-    missing = sorted(set(roots) - set(entries))
+    entries, chosen = _entries(lock), set(reading() if roots is None else roots)
+    missing = sorted(chosen - set(entries))
     if missing:
         raise ValueError(f"not in the lock file: {', '.join(missing)}")
     parents = {name: _required_by(text) for name, text in entries.items()}
-    chosen, out = set(roots), set(spared)
+    out = set(spared)
     while more := {name for name, above in parents.items() if name not in chosen | out and above & chosen}:
         chosen |= more
     return "".join(text for name, text in entries.items() if name in chosen)
@@ -57,6 +60,4 @@ def _required_by(entry: str) -> set[str]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(
-        light_lock((Path(__file__).parent.parent / "requirements.lock").read_text(encoding="utf-8"))
-    )
+    sys.stdout.write(light_lock((_PROJECT / "requirements.lock").read_text(encoding="utf-8")))

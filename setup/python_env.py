@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import hashlib
 import json
 import os
@@ -14,7 +16,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from .light import light_lock
-from .pip_settings import read_pip, uv_variables
 from .say import SetupError, run, step
 
 PINS = Path("setup/pins")
@@ -47,15 +48,16 @@ def _answers(*command: str) -> bool:
         return False
 
 
-def is_ready(project: Path, python: str, *, light: bool) -> bool:
-    """Whether ``.venv`` is there for a command; ``light``: where it only reads, a part of the packages is enough."""
-    return environment_is_current(project, python) or (light and _is_current(project, python, light=True))
+def is_ready(project: Path, python: str, *, light: bool = False) -> bool:
+    """Whether ``.venv`` is what the inputs ask for: the stamp says so, and what it lists is really there.
 
-
-def environment_is_current(project: Path, python: str) -> bool:
-    """Whether ``.venv`` is what the inputs ask for: the stamp says so, and what it lists is really there. What a user
-    installed beside it does not count."""
-    return _is_current(project, python, light=False)
+    ``light``: for a command that only reads, where a part of the packages is enough. What a user installed beside them
+    does not count.
+    """
+    stamp = _stamp(project)
+    if stamp.get("inputs") != inputs_hash(project, python) or (stamp.get("light", False) and not light):
+        return False
+    return (project / ".venv/bin/rematch").exists() and _listed(stamp) <= set(installed(project))
 
 
 def is_full(project: Path) -> bool:
@@ -69,13 +71,6 @@ def _stamp(project: Path) -> dict[str, object]:
     except (OSError, ValueError):
         return {}
     return stamp if isinstance(stamp, dict) else {}
-
-
-def _is_current(project: Path, python: str, *, light: bool) -> bool:
-    stamp = _stamp(project)
-    if stamp.get("inputs") != inputs_hash(project, python) or stamp.get("light", False) is not light:
-        return False
-    return (project / ".venv/bin/rematch").exists() and _listed(stamp) <= set(installed(project))
 
 
 def _listed(stamp: Mapping[str, object]) -> set[str]:
@@ -224,3 +219,55 @@ def _pip(project: Path, python: str) -> list[str]:
 def _writable_home(environ: Mapping[str, str]) -> bool:
     home = environ.get("HOME", "")
     return bool(home) and os.path.isdir(home) and os.access(home, os.W_OK)
+
+
+# uv reads neither pip.conf nor PIP_* variables: what the user has told pip (a company's index, a certificate, a folder
+# of wheels) is told to uv. A UV_* variable that is already set is the user's word and stays.
+
+#: pip's key -> uv's variable, for keys that hold one value.
+ONE = {"index-url": "UV_DEFAULT_INDEX", "proxy": "HTTPS_PROXY", "timeout": "UV_HTTP_TIMEOUT"}
+#: The same for keys that hold a list; pip separates by white space, uv as given here.
+MANY = {
+    "extra-index-url": ("UV_INDEX", " "),
+    "find-links": ("UV_FIND_LINKS", ","),
+    "trusted-host": ("UV_INSECURE_HOST", " "),
+}
+#: Older names of the same settings, which count as the user's word too.
+OLDER = {"UV_DEFAULT_INDEX": "UV_INDEX_URL", "UV_INDEX": "UV_EXTRA_INDEX_URL"}
+
+
+def read_pip(listing: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """pip's settings from ``pip config list``: of one key ``install`` beats ``global``, and a PIP_* variable both."""
+    sections: dict[str, dict[str, str]] = {"global": {}, "install": {}}
+    for line in listing.splitlines():
+        if match := re.fullmatch(r"(global|install)\.([a-z-]+)=(.+)", line.strip()):
+            section, key, value = match.groups()
+            with contextlib.suppress(ValueError, SyntaxError):
+                value = str(ast.literal_eval(value))
+            sections[section][key] = value
+    own = {name[4:]: value for name, value in environ.items() if name.startswith("PIP_") and value}
+    variables = {name.lower().replace("_", "-"): value for name, value in own.items()}
+    return {**sections["global"], **sections["install"], **variables}
+
+
+def uv_variables(pip: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment variables that tell uv what pip is told; never one that is set already."""
+    wanted: dict[str, str] = {}
+    for key, variable in ONE.items():
+        if pip.get(key):
+            wanted[variable] = pip[key].strip()
+    for key, (variable, separator) in MANY.items():
+        values = pip.get(key, "").split()
+        if key == "find-links":
+            values = [value for value in values if "://" in value or Path(value).exists()]
+        if values:
+            wanted[variable] = separator.join(values)
+    if pip.get("cert"):
+        wanted["SSL_CERT_FILE"] = pip["cert"].strip()
+    if pip.get("no-index", "").strip().lower() in ("1", "true", "yes", "on"):
+        wanted["UV_NO_INDEX"] = "1"
+    return {
+        name: value
+        for name, value in wanted.items()
+        if not environ.get(name) and not environ.get(OLDER.get(name, name))
+    }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is built from source into ``.tools``: k6 and vegeta with Go, oha with cargo, this project's own C
-(the sampler's library, the load generator metronome) with the C compiler.
+(the load generator metronome) with the C compiler.
 
 What is fetched for it is pinned: k6 and vegeta by the module files and hashes in ``setup/k6`` and ``setup/vegeta``,
 oha by its version and the lock file inside its package, which cargo holds every dependency against.

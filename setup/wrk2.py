@@ -9,13 +9,12 @@ timer is overdue when the loop begins to wait, it waits up to a second more (``d
 from __future__ import annotations
 
 import shutil
-import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from . import toolchains
-from .say import SetupError, step
+from .say import SetupError, run, step
 from .source_builds import fresh_folder, in_place
 
 REPOSITORY = "https://github.com/giltene/wrk2"
@@ -28,14 +27,14 @@ FAULTY = "if (tvp->tv_sec < 0) tvp->tv_sec = 0;"
 REPAIRED = "if (tvp->tv_sec < 0) tvp->tv_sec = tvp->tv_usec = 0;"
 #: What a program without the repair calls itself, in ``src/wrk.h``.
 UNREPAIRED_VERSION = "4.0.0"
-#: git gives up a connection that is silent for so long, and any single command takes less than the limit.
-SILENT_S, LIMIT_S = 20, 600.0
+#: git gives up a connection that is silent for so long.
+SILENT_S = 20
 #: What an outer make hands on to an inner one, which has nothing to do with it.
 OUTER_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES", "MAKELEVEL")
 
 
 def build_wrk2(project: Path, compiler: Path, environ: Mapping[str, str]) -> Path:
-    """Build wrk2 and return its program; a SetupError says in one line what is missing or fails."""
+    """Build wrk2 and return its program; a SetupError says what is missing or fails."""
     env = {name: value for name, value in environ.items() if name not in OUTER_MAKE}
     make = shutil.which("make", path=env.get("PATH"))
     if make is None:
@@ -47,8 +46,8 @@ def build_wrk2(project: Path, compiler: Path, environ: Mapping[str, str]) -> Pat
         source = _source(Path(folder) / "wrk2", env)
         step(f"building wrk2 {toolchains.WRK2_VERSION} (half a minute, once)")
         repair(source)
-        _quietly([make, "clean"], "its source cannot be cleaned", env, source)
-        _quietly([make], "it does not build", {**env, "CC": str(compiler)}, source)
+        run([make, "clean"], doing="cleaning its source", env=env, cwd=source)
+        run([make], doing="building it", env={**env, "CC": str(compiler)}, cwd=source)
         (fresh / "bin").mkdir(parents=True)
         shutil.copy2(source / "wrk", fresh / "bin/wrk2")
     return in_place(fresh, home) / "bin/wrk2"
@@ -87,28 +86,18 @@ def _fetched(copy: Path, env: Mapping[str, str]) -> Path:
     copy.mkdir()
     quiet = {**env, "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_NOSYSTEM": "1"}
     patience = ("-c", "http.lowSpeedLimit=1", "-c", f"http.lowSpeedTime={SILENT_S}")
-    why = f"git cannot fetch its source; {HOW}"
-    _quietly([git, "init", "--quiet"], why, quiet, copy)
-    _quietly([git, *patience, "fetch", "--quiet", "--depth", "1", REPOSITORY, COMMIT], why, quiet, copy)
-    _quietly([git, "checkout", "--quiet", "FETCH_HEAD"], why, quiet, copy)
+    for words in (
+        ("init", "--quiet"),
+        (*patience, "fetch", "--quiet", "--depth", "1", REPOSITORY, COMMIT),
+        ("checkout", "--quiet", "FETCH_HEAD"),
+    ):
+        run([git, *words], doing="fetching its source", env=quiet, cwd=copy, then=HOW)
     return copy
 
 
 def _need_openssl(compiler: Path, env: Mapping[str, str]) -> None:
-    why = "the headers of OpenSSL are missing (Debian: libssl-dev)"
-    _quietly([str(compiler), "-E", "-include", "openssl/ssl.h", "-x", "c", "/dev/null"], why, env, Path("/"))
-
-
-def _quietly(command: Sequence[str], why: str, env: Mapping[str, str], folder: Path) -> None:
-    """Run a command; where it fails or takes too long, raise a SetupError: ``why``, with its first error."""
-    try:
-        done = subprocess.run(
-            command, env=dict(env), cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            errors="replace", timeout=LIMIT_S, check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired as error:
-        raise SetupError(f"{why}: {command[0]} took more than {LIMIT_S:.0f} s") from error
-    if done.returncode:
-        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-        first = next((line for line in lines if "error" in line or "fatal" in line), "")
-        raise SetupError(f"{why}: {first}" if first else why)
+    run(
+        [compiler, "-E", "-include", "openssl/ssl.h", "-x", "c", "/dev/null"],
+        doing="looking for the headers of OpenSSL", env=env, cwd=Path("/"),
+        then="install them (Debian: libssl-dev), then call this again",
+    )  # fmt: skip

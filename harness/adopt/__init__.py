@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes what a measurement needs of a service that stands anywhere: its ``service.toml``, contract and experiment.
 
-``stacks`` guesses how it is started, ``requests`` reads what it may be asked, ``recording`` asks it and ``workspace``
-writes the files.
+``start`` guesses how it is started, ``requests`` reads what it may be asked, ``recording`` compares its answers and
+``workspace`` writes the files.
 """
 
 from harness.adopt.adopting import Adopted, Order, adopt, workspace_of

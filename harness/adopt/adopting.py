@@ -9,21 +9,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.adopt.guess import Guess, service_name
 from harness.adopt.recording import NOT_OF_THE_LOAD, Recording, record
 from harness.adopt.requests import SERVED, Asked, Listed, read_requests, usual_file
 from harness.adopt.requests import of_text as requests_of
 from harness.adopt.requests.asked import named
 from harness.adopt.running import DoesNotStart, Running, running_service
-from harness.adopt.stacks import guess_of
+from harness.adopt.start import Guess, guess_of, service_name
 from harness.adopt.workspace import Workspace
 from harness.agent.http_exchange import Answer
 from harness.errors import InputError
 from harness.model import LOAD_TOOLS, RuntimeSettings, Variant
+from harness.model.load_tools import ALWAYS_HERE
 from harness.session import Assembly
 
-#: The lean ones first; of the others those that start quickest.
-QUICK_START = ("program", "python", "java")
 JVM = "java"
 
 
@@ -205,17 +203,19 @@ def _found_out(order: Order, running: Running) -> tuple[Listed, str]:
 
 
 def _generators(assembly: Assembly) -> tuple[str, str | None]:
-    """The leanest load tool with a closed loop that is here, and the leanest that saturates a service; one that is a
-    module of this Python always is."""
+    """The leanest load tool with a closed loop that is here, and the same where it saturates a service."""
     usable = {tool.name for tool in assembly.tools if tool.usable}
     closed = [
         tool
         for tool in LOAD_TOOLS
-        if (tool.name in usable or tool.runs_as == "python")
+        if tool.name in usable
+        and tool.runs_as == "program"
         and not tool.never_sleeps  # a CPU of its own is not everywhere
         and (tool.only_loop is None or tool.only_loop[0] == "closed")
     ]
-    leanest = min(closed, key=lambda tool: (not tool.saturates, QUICK_START.index(tool.runs_as)))
+    if not closed:
+        return ALWAYS_HERE, None
+    leanest = min(closed, key=lambda tool: not tool.saturates)
     return leanest.name, leanest.name if leanest.saturates else None
 
 
@@ -240,7 +240,6 @@ def blamed(problem: DoesNotStart, file: Path) -> InputError:
     """Return the failure as one line that names the line of ``service.toml`` to change."""
     lines = enumerate(file.read_text("utf-8").splitlines(), start=1)
     line = next((number for number, text in lines if re.match(rf"\s*{problem.part}\s*=", text)), None)
-    place = f"line {line}: {problem.part}" if line is not None else f"{problem.part} is to be added"
-    return InputError(
-        f"{problem.reason}; change this line and give the same command again", file=file, place=place
-    )
+    place = problem.part if line is None else f"line {line}: {problem.part}"
+    change = "add the line" if line is None else "change this line"
+    return InputError(f"{problem.reason}; {change} and give the same command again", file=file, place=place)

@@ -47,21 +47,18 @@ class Capacity:
     def headline(self) -> str:
         """The answer, in one sentence."""
         rate = show(self.rate).interval.replace("\N{NARROW NO-BREAK SPACE}", " ")
-        is_service = next(iter(self.bound_by)) == "service"
         if not self.measures:
             text = f"{rate} in a test of whether everything works; its capacity was not measured"
         elif self.age is not None and self.age.age == YOUNG:
             text = f"{rate} while it is young; its capacity when warm was not measured"
-        elif is_service:
+        elif next(iter(self.bound_by)) == "service":
             text = f"capacity {rate}, users without a pause"
         else:
             text = f"at least {rate}; its capacity was not reached"
         noise = "" if self.noise is None else f"; against itself it differs by up to {percent(self.noise)}"
-        share = self.n_errors / self.n_requests if self.n_requests else 0.0
-        wrong = (
-            f"{percent(share)} of {self.n_requests:,}" if self.n_errors else f"none of {self.n_requests:,}"
-        )
-        return f"{self.name}: {text}; {self.bounded}{noise}; wrong or no answer: {wrong} requests"
+        wrong = percent(self.n_errors / self.n_requests) if self.n_errors else "none"
+        errors = f"wrong or no answer: {wrong} of {self.n_requests:,} requests"
+        return f"{self.name}: {text}; {self.bounded}{noise}; {errors}"
 
     @property
     def how_old(self) -> str:
@@ -69,12 +66,9 @@ class Capacity:
         began = f"{plain(self.age_s)} s after its start the load began"
         if self.age is None or self.age.age == "unknown":
             return f"unknown, as its runtime does not tell whether it still compiles; {began}"
-        text = (
-            "compiled before its start, so that it need not warm up"
-            if self.age.age == "aot-compiled"
-            else self.age.in_words
-        )
-        return f"{text}; {began}"
+        if self.age.age == "aot-compiled":
+            return f"compiled before its start, so that it need not warm up; {began}"
+        return f"{self.age.in_words}; {began}"
 
 
 def capacity_of(evidence: Evidence) -> Capacity | None:

@@ -49,8 +49,9 @@ class Recorded:
         request = {"method": self.asked.method, "path": self.asked.path, "headers": self.asked.headers}
         if self.asked.body is not None:
             request["body"] = self.asked.body
-        head = {"name": self.asked.name, "face": "matched", "request": request}
-        return _line(head, self._expected(masked=True))
+        return _line(
+            {"name": self.asked.name, "face": "matched", "request": request}, self._expected(masked=True)
+        )
 
     def request_line(self, mix: str) -> str:
         """Return the line of ``requests.jsonl``; a load generator compares whole bodies, or the status alone."""
@@ -123,7 +124,8 @@ def _recorded(asked: Asked, first: Answer | str, again: Answer | str, fresh: Ans
     bodies = [first.content, fresh.content]
     note = None
     if isinstance(again, str) or again.status != first.status:
-        note = f"{NOT_OF_THE_LOAD}asked again it is {_shown(again)}"
+        repeated = again if isinstance(again, str) else f"status {again.status}"
+        note = f"{NOT_OF_THE_LOAD}asked again it is {repeated}"
     else:
         bodies.append(again.content)
         if not 200 <= first.status < 400:
@@ -150,11 +152,8 @@ def _compared(
     if asked.method == "HEAD":
         return "status", (), None
     if text is None or len(text) > LONGEST_BODY:
-        return (
-            "status",
-            (),
-            "its body is no text" if text is None else f"its body is {len(text)} characters long",
-        )
+        size = "no text" if text is None else f"{len(text)} characters long"
+        return "status", (), f"its body is {size}"
     values = [_json(body) for body in bodies]
     if all(isinstance(value, dict | list) for value in values):
         places = sorted({place for value in values[1:] for place in differences(values[0], value)})
@@ -200,7 +199,3 @@ def _text(body: bytes) -> str | None:
         return body.decode()
     except UnicodeDecodeError:
         return None
-
-
-def _shown(answer: Answer | str) -> str:
-    return answer if isinstance(answer, str) else f"status {answer.status}"

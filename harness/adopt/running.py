@@ -17,7 +17,7 @@ from harness.agent.http_exchange import Answer, Connection, ExchangeError, reque
 from harness.agent.sampler import Watched
 from harness.backing import BackingNeed, running
 from harness.definitions import contract_of
-from harness.errors import InputError, MissingTool, RematchError, TrialFailure
+from harness.errors import InputError, RematchError, TrialFailure
 from harness.launchers.base import STDERR, STDOUT, Instance, LaunchSpec
 from harness.model import BackingSettings, Implementation, Variant
 from harness.model.endpoint import Endpoint
@@ -95,8 +95,6 @@ def running_service(
         if problem.place == "artifact":
             raise DoesNotStart("artifact", f"{problem.problem}: {problem.found}") from None
         raise DoesNotStart("source", str(problem)) from None
-    except MissingTool as problem:
-        raise DoesNotStart("build", str(problem)) from None
     except RematchError as problem:
         raise DoesNotStart("build", str(problem)) from None
     need = BackingNeed(
@@ -164,14 +162,16 @@ def _answers(
         f"[::1]:{endpoint.port}" in addresses
         and not {wanted, f"0.0.0.0:{endpoint.port}", f"[::]:{endpoint.port}"} & addresses
     ):
-        raise DoesNotStart("address", f'it listens on [::1]:{endpoint.port} alone: address = "::1"')
+        raise DoesNotStart("address", f'it listens on [::1]:{endpoint.port} alone, so address = "::1"')
     if not last:  # it may listen there later, and elsewhere before
         return False
     if addresses and not any(at.endswith(f":{endpoint.port}") for at in addresses):
+        of_ipv6 = all(at.startswith("[::1]") for at in addresses)
         raise DoesNotStart(
             "start",
             f"it listens on {', '.join(sorted(addresses))}, not on the {{host}}:{{port}} it was given ({wanted}): say "
-            'how it takes its port, for instance "--port={port}" at the end, or "env", "PORT={port}" at the beginning',
+            'how it takes its port, for instance "--port={port}" at the end, or "env", "PORT={port}" at the beginning'
+            + (', and add the line address = "::1"' if of_ipv6 else ""),
         )
     if first.answer is not None:
         raise DoesNotStart(

@@ -3,21 +3,20 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from harness.adopt.guess import Guess
 from harness.adopt.recording import Recording
-from harness.adopt.stacks.commands import as_toml
+from harness.adopt.start import Guess
 from harness.definitions import load_implementations
 from harness.errors import InputError, printable
 from harness.model import Implementation
 from harness.model.load_tools import ALWAYS_HERE
 
-#: Lines that a service.toml may have here: it is to be read and changed by hand.
-MOST_LINES = 12
 _WIDTH = 96
 
 
@@ -58,22 +57,12 @@ class Workspace:
 
     def write_service(self, guess: Guess, readiness: str) -> None:
         """Write ``service.toml``."""
-        lines = [
-            f'name = "{self.service}"',
-            f'workload = "{self.name}"',
-            f'language = "{guess.language}"',
-            f'framework = "{guess.framework}"',
-            f'runtime = "{guess.runtime}"',
-            f"source = {as_toml((str(guess.source.resolve()),))[1:-1]}",
-            *([f"build = {as_toml(guess.build)}"] if guess.build else []),
-            f"artifact = {as_toml((guess.artifact,))[1:-1]}",
-            f"start = {as_toml(guess.start)}",
-            f'readiness = "{readiness}"',
-            *([f'address = "{guess.address}"'] if guess.address else []),
-            *([f"needs = {as_toml(guess.needs)}"] if guess.needs else []),
-        ]
-        assert len(lines) <= MOST_LINES
-        _write(self.service_toml, "\n".join(lines) + "\n")
+        values = {
+            "name": self.service, "workload": self.name, "language": guess.language, "framework": guess.framework,
+            "runtime": guess.runtime, "source": str(guess.source.resolve()), "build": guess.build, "artifact": ".",
+            "start": guess.start, "readiness": readiness, "address": guess.address, "needs": guess.needs,
+        }  # fmt: skip
+        _write(self.service_toml, as_toml({name: value for name, value in values.items() if value}))
 
     def write_contract(self, recording: Recording) -> None:
         """Write cases and requests."""
@@ -121,19 +110,18 @@ blocks = 10
 generator = "{generator}"
 profile = {{ model = "closed", users = 16, duration_s = 5 }}
 """
-        _write(self.experiment, comment_block(comments) + text)
-
-
-def comment_block(sentences: Sequence[str]) -> str:
-    """Return sentences as comments of TOML, one paragraph each."""
-    lines = [
-        line
-        for sentence in sentences
-        for line in textwrap.wrap(
-            printable(sentence), _WIDTH, initial_indent="# ", subsequent_indent="#   ", break_long_words=False
-        )
-    ]
-    return "\n".join(lines) + "\n" if lines else ""
+        lines = [
+            line
+            for sentence in comments
+            for line in textwrap.wrap(
+                printable(sentence),
+                _WIDTH,
+                initial_indent="# ",
+                subsequent_indent="#   ",
+                break_long_words=False,
+            )
+        ]
+        _write(self.experiment, "\n".join([*lines, text]))
 
 
 def _write(path: Path, text: str) -> None:
@@ -142,3 +130,16 @@ def _write(path: Path, text: str) -> None:
         path.write_text(text, "utf-8")
     except OSError as problem:
         raise InputError(f"cannot be written: {problem.strerror}", file=path) from None
+
+
+def as_toml(values: Mapping[str, Any]) -> str:
+    """Return a document of TOML, a line for each of its keys; JSON's strings and numbers are TOML's as well."""
+    return "".join(f"{name} = {_inline(value)}\n" for name, value in values.items())
+
+
+def _inline(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{json.dumps(name)} = {_inline(item)}' for name, item in value.items())}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_inline, value))}]"
+    return json.dumps(value, ensure_ascii=False)

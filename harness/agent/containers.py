@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import http.client
 import os
-import socket
 import threading
 import time
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
+from harness.agent.relay import connected
 from harness.errors import HostError
 
 USUAL_SOCKET = "/var/run/docker.sock"
@@ -34,30 +34,6 @@ def usual_address() -> str:
     folder = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
     own = os.path.join(folder, "docker.sock")
     return f"unix://{own if not os.path.exists(USUAL_SOCKET) and os.path.exists(own) else USUAL_SOCKET}"
-
-
-def connected(address: str) -> socket.socket:
-    """Return a connection to what listens at ``unix://PATH`` or ``tcp://HOST:PORT`` of this machine. Raises OSError:
-    nothing listens there; HostError: it is another kind of address."""
-    parts = urlsplit(local_address(address))
-    if parts.scheme == "unix":
-        link = socket.socket(socket.AF_UNIX)
-        link.connect(f"{parts.netloc}{parts.path}")
-        return link
-    return socket.create_connection((str(parts.hostname), int(parts.port or 0)))
-
-
-def local_address(address: str) -> str:
-    """Return the address, unless it is of another kind than ``unix://PATH`` or ``tcp://HOST:PORT``.
-
-    Raises HostError: it is.
-    """
-    parts = urlsplit(address)
-    if parts.scheme == "unix" or (parts.scheme in ("tcp", "http") and parts.hostname and parts.port):
-        return address
-    raise HostError(
-        f"a Docker daemon is spoken to at unix://PATH or tcp://HOST:PORT of its own machine, not at {address}"
-    )
 
 
 def remove_container(address: str, name: str) -> bool:
@@ -88,15 +64,11 @@ def remove_containers(notes: Path) -> None:
 
 
 class ContainerHandlers:
-    """The part of the orders that is about containers. ``folder`` is the agent's; ``ended``: it is ending."""
+    """The part of the orders that is about containers. ``folder`` is the agent's."""
 
-    def __init__(self, folder: Path, ended: threading.Event) -> None:
-        self._containers, self._ended = folder / CONTAINERS, ended
+    def __init__(self, folder: Path) -> None:
+        self._containers, self._ended = folder / CONTAINERS, threading.Event()
         self._containers.mkdir()
-
-    def end_all(self) -> None:
-        """Remove every container that was made."""
-        remove_containers(self._containers)
 
     def do_docker_address(self) -> dict[str, Any]:
         return {"address": usual_address()}

@@ -26,10 +26,6 @@ class FileHandlers:
         (folder / SCRATCH).mkdir()
         (folder / "work").mkdir()
 
-    def end_all(self) -> None:
-        """Remove the folders that stand elsewhere; those below the agent's own go with it."""
-        remove_scratch(self._folder / SCRATCH)
-
     def do_folders(self, parents: list[str]) -> dict[str, Any]:
         """The folders right below each of some folders."""
         results: dict[str, Any] = {}

@@ -27,7 +27,7 @@ def usable_cpus() -> tuple[int, ...]:
 
 
 def has_proc() -> bool:
-    """Whether the kernel shows processes as files; elsewhere ``harness.sampling.portable`` reads them."""
+    """Whether the kernel shows processes as files, which measuring takes."""
     return os.path.exists(_STATM)
 
 

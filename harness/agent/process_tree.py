@@ -19,12 +19,9 @@ import struct
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from harness.agent.processes import PROC, ProcessStat, parse_stat
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 FOLDERS = "hsperfdata_*"
 MAGIC = b"\xca\xfe\xc0\xc0"
@@ -120,17 +117,18 @@ class ProcessReading(NamedTuple):
 
 
 class ProcessReader:
-    """Holds the descriptors of one process. Construct with the start time to be sure who it is. ``clock`` and
-    ``statm`` (a descriptor) are what a reading reads. Raises ProcessLookupError: it is gone, or the id has another
-    owner."""
+    """Holds the descriptors of one process. Construct with the start time to be sure who it is.
+
+    Raises ProcessLookupError: it is gone, or the id has another owner.
+    """
 
     def __init__(self, pid: int, start_ticks: int | None = None) -> None:
         self.pid = pid
-        self.clock = cpu_clock(pid)
-        self._stat = self.statm = -1
+        self._clock = cpu_clock(pid)
+        self._stat = self._statm = -1
         try:
             self._stat = os.open(f"{PROC}/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
-            self.statm = os.open(f"{PROC}/{pid}/statm", os.O_RDONLY | os.O_CLOEXEC)
+            self._statm = os.open(f"{PROC}/{pid}/statm", os.O_RDONLY | os.O_CLOEXEC)
             stat = parse_stat(os.pread(self._stat, 2048, 0))
         except OSError as problem:
             self.close()
@@ -143,18 +141,16 @@ class ProcessReader:
     def read(self) -> ProcessReading | None:
         """Return its memory and CPU time now, by two system calls, or ``None`` once it has ended (a zombie has)."""
         try:
-            cpu_ns = time.clock_gettime_ns(self.clock)
+            cpu_ns = time.clock_gettime_ns(self._clock)
             # last, because it proves that the clock was this process's
-            fields = os.pread(self.statm, 64, 0).split(
-                None, 2
-            )  # the whole address space, what of it is resident
+            fields = os.pread(self._statm, 64, 0).split(None, 2)  # the address space, what of it is resident
         except OSError:
             return None
-        return reading_of(cpu_ns, int(fields[0]), int(fields[1])) if len(fields) > 1 else None
-
-    def children(self) -> set[int]:
-        """Return the ids of its children now."""
-        return children(self.pid)
+        # what has ended and was not reaped has given its address space back; resident pages alone would not tell:
+        # newer kernels count those of a very small process as none
+        if len(fields) < 2 or int(fields[0]) <= 0:
+            return None
+        return ProcessReading(int(fields[1]) * PAGE_BYTES, cpu_ns / 1e9)
 
     def n_threads(self) -> int:
         """Return how many threads it has; 0: it is gone."""
@@ -191,18 +187,10 @@ class ProcessReader:
             return None
 
     def close(self) -> None:
-        for descriptor in (self._stat, self.statm):
+        for descriptor in (self._stat, self._statm):
             if descriptor >= 0:
                 os.close(descriptor)
-        self._stat = self.statm = -1
-
-
-def reading_of(cpu_ns: int, size_pages: int, resident_pages: int) -> ProcessReading | None:
-    """Return the reading, or ``None``: what has ended and was not reaped has given its address space back.
-
-    (Resident pages alone would not tell: newer kernels count those of a very small process as none.)
-    """
-    return ProcessReading(resident_pages * PAGE_BYTES, cpu_ns / 1e9) if size_pages > 0 else None
+        self._stat = self._statm = -1
 
 
 class TreeReader:
@@ -211,14 +199,11 @@ class TreeReader:
     to be discovered (a database's, one per connection), so the time of ended ones is what the kernel put on their
     parent's account when it waited for them."""
 
-    #: What reads one process.
-    process: type[ProcessReader] = ProcessReader
-
     def __init__(
         self, pid: int, start_ticks: int, cpu_at_launch_s: float = 0.0, *, short_lived: bool = False
     ) -> None:
         self._short_lived = short_lived
-        self._readers = {pid: self.process(pid, start_ticks)}
+        self._readers = {pid: ProcessReader(pid, start_ticks)}
         self._root = pid
         self._last_cpu_s: dict[int, float] = {}
         self._ended_cpu_s = -cpu_at_launch_s
@@ -227,44 +212,31 @@ class TreeReader:
         """Take in every child, and theirs, that there is now."""
         to_look_at = list(self._readers)
         while to_look_at:
-            for child in self._readers[to_look_at.pop()].children():
+            for child in children(to_look_at.pop()):
                 if child not in self._readers:
                     with contextlib.suppress(ProcessLookupError):
-                        self._readers[child] = self.process(child)
+                        self._readers[child] = ProcessReader(child)
                         to_look_at.append(child)
 
-    def processes(self) -> list[ProcessReader]:
-        """Return the processes of the tree; ``account`` closes those that have ended."""
-        return list(self._readers.values())
-
-    def account(
-        self, readings: Iterable[tuple[int, ProcessReading | None]], reaped_s: float = 0.0
-    ) -> ProcessReading | None:
-        """Return the sum over the tree, or ``None`` once the first process of it has ended. ``readings``: id and
-        reading of each process; ``reaped_s``: CPU time of ended children on their parents' account, where that is
-        what counts."""
+    def read(self, *, threads: bool = True) -> ProcessReading | None:
+        """Return the sum over the tree, or ``None`` once the first process has ended; ``threads``: count them too."""
+        # of the others it is not needed, and `stat` is dear
+        reaped_s = sum(reader.reaped_s() for reader in self._readers.values()) if self._short_lived else 0.0
         rss_bytes = 0
-        for pid, reading in readings:
+        for pid, reader in tuple(self._readers.items()):
+            reading = reader.read()
             if reading is not None:
                 rss_bytes += reading.rss_bytes or 0
                 self._last_cpu_s[pid] = reading.cpu_s or 0.0
             elif pid == self._root:
                 return None
-            elif pid in self._readers:  # else an earlier reading has told
+            else:
                 last_s = self._last_cpu_s.pop(pid, 0.0)
                 self._ended_cpu_s += 0.0 if self._short_lived else last_s
                 self._readers.pop(pid).close()
         cpu_s = self._ended_cpu_s + reaped_s + sum(self._last_cpu_s.values())
-        return ProcessReading(rss_bytes=rss_bytes, cpu_s=cpu_s)
-
-    def read(self) -> ProcessReading | None:
-        """Return the sum over the tree with its threads, or ``None`` once the first process has ended."""
-        # of the others it is not needed, and `stat` is dear
-        reaped_s = sum(reader.reaped_s() for reader in self._readers.values()) if self._short_lived else 0.0
-        reading = self.account([(pid, reader.read()) for pid, reader in self._readers.items()], reaped_s)
-        if reading is None:
-            return None
-        return reading._replace(n_threads=sum(reader.n_threads() for reader in self._readers.values()))
+        n_threads = sum(reader.n_threads() for reader in self._readers.values()) if threads else None
+        return ProcessReading(rss_bytes, cpu_s, n_threads)
 
     def system_s(self) -> float | None:
         """Return the CPU time in the kernel of the processes that run; ``None``: of one of them it is not told, or
@@ -325,13 +297,12 @@ def read_tree(
     cpu_at_launch_s: float = 0.0,
     pss: bool = True,
     short_lived: bool = False,
-    reader: type[TreeReader] = TreeReader,
 ) -> TreeResources:
     """Read the process and its children once, for the edge of a phase; ``short_lived``: see ``TreeReader``. PSS costs
     some 17 ms and holds the process's memory map for that long, so say ``pss=False`` where time counts."""
     wall_epoch_s, monotonic_s = time.time(), time.monotonic()
     try:
-        tree = reader(pid, start_ticks, cpu_at_launch_s, short_lived=short_lived)
+        tree = TreeReader(pid, start_ticks, cpu_at_launch_s, short_lived=short_lived)
     except ProcessLookupError:
         return TreeResources(wall_epoch_s, monotonic_s)
     try:

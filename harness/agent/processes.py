@@ -11,7 +11,6 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,31 +54,12 @@ def parse_stat(text: bytes) -> ProcessStat:
     )
 
 
-class ProcFiles:
-    """The processes of this machine as the kernel's files show them."""
-
-    def stat(self, pid: int) -> ProcessStat | None:
-        try:
-            return parse_stat((PROC / str(pid) / "stat").read_bytes())
-        except (OSError, ValueError, IndexError):  # it went while we looked
-            return None
-
-    def pids(self) -> Iterable[int]:
-        return (int(entry) for entry in os.listdir(PROC) if entry.isdigit())
-
-
-_table: ProcFiles = ProcFiles()
-
-
-def look_through(table: ProcFiles) -> None:
-    """Look at processes another way from now on, where there are no such files."""
-    global _table  # noqa: PLW0603 - one machine has one way, and whoever asks for a process need not know it
-    _table = table
-
-
 def read_stat(pid: int) -> ProcessStat | None:
-    """Return what the system says of ``pid`` now, or ``None`` when there is no such process."""
-    return _table.stat(pid)
+    """Return what the kernel says of ``pid`` now, or ``None`` when there is no such process."""
+    try:
+        return parse_stat((PROC / str(pid) / "stat").read_bytes())
+    except (OSError, ValueError, IndexError):  # it went while we looked
+        return None
 
 
 def this_process() -> tuple[int, int]:
@@ -100,7 +80,7 @@ def group_members(group: int, start_ticks: int) -> tuple[int, ...]:
     leader = read_stat(group)
     if leader is not None and leader.start_ticks != start_ticks:
         return ()  # the id has a new owner, so the old group is gone: ids in use as groups are not given out
-    stats = ((pid, read_stat(pid)) for pid in _table.pids())
+    stats = ((int(entry), read_stat(int(entry))) for entry in os.listdir(PROC) if entry.isdigit())
     return tuple(
         pid
         for pid, stat in stats

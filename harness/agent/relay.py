@@ -9,6 +9,9 @@ from __future__ import annotations
 import os
 import selectors
 import socket
+from urllib.parse import urlsplit
+
+from harness.errors import HostError
 
 SOCKET = "agent.sock"
 CHUNK = 65536
@@ -29,13 +32,35 @@ def attach(folder: str) -> None:
 
 def dial(address: str) -> None:
     """Pass bytes between stdin/stdout and what listens at ``unix://PATH`` or ``tcp://HOST:PORT`` likewise."""
-    from harness.agent.containers import connected  # an agent that is attached to needs none of it
-
     try:
         daemon = connected(address)
     except OSError:
         raise SystemExit(NO_AGENT) from None
     pass_bytes(daemon)
+
+
+def connected(address: str) -> socket.socket:
+    """Return a connection to what listens at ``unix://PATH`` or ``tcp://HOST:PORT`` of this machine. Raises OSError:
+    nothing listens there; HostError: it is another kind of address."""
+    parts = urlsplit(local_address(address))
+    if parts.scheme == "unix":
+        link = socket.socket(socket.AF_UNIX)
+        link.connect(f"{parts.netloc}{parts.path}")
+        return link
+    return socket.create_connection((str(parts.hostname), int(parts.port or 0)))
+
+
+def local_address(address: str) -> str:
+    """Return the address, unless it is of another kind than ``unix://PATH`` or ``tcp://HOST:PORT``.
+
+    Raises HostError: it is.
+    """
+    parts = urlsplit(address)
+    if parts.scheme == "unix" or (parts.scheme in ("tcp", "http") and parts.hostname and parts.port):
+        return address
+    raise HostError(
+        f"a Docker daemon is spoken to at unix://PATH or tcp://HOST:PORT of its own machine, not at {address}"
+    )
 
 
 def pass_bytes(daemon: socket.socket) -> None:

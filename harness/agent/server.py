@@ -27,9 +27,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.agent.cgroup import read_group
-from harness.agent.containers import ENDING, ContainerHandlers
+from harness.agent.containers import ENDING, ContainerHandlers, remove_containers
 from harness.agent.cpu_speed import CpuSpeedMeter
-from harness.agent.files import FileHandlers
+from harness.agent.files import SCRATCH, FileHandlers, remove_scratch
 from harness.agent.http_exchange import gone_check, poll_first_answer
 from harness.agent.machine_counters import read_machine
 from harness.agent.machine_info import machine_facts, physical_cores
@@ -44,21 +44,9 @@ from harness.errors import HostError
 
 #: These may take their time, so each gets a thread; the others are answered in the order they come.
 SLOW = frozenset(
-    [
-        "spawn",
-        "run",
-        "wait",
-        "stop",
-        "resources",
-        "sampler_stop",
-        "speed_stop",
-        "first_answer",
-        "inventory",
-        "folder_bytes",
-        "remove",
-        "bye",
-    ]
-)
+    ("spawn", "run", "wait", "stop", "resources", "sampler_stop", "speed_stop", "first_answer", "inventory",
+     "folder_bytes", "remove", "bye")
+)  # fmt: skip
 GAUGE_GONE = "the agent is ending, and has ended its samplers and meters"
 
 
@@ -67,28 +55,25 @@ class _Endpoint(NamedTuple):
     port: int
 
 
-class Handlers:
-    """Everything that was started for one controller."""
+class Handlers(FileHandlers, ContainerHandlers):
+    """Everything that was started for one controller: its orders, each a method ``do_...``."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        FileHandlers.__init__(self, folder)
+        ContainerHandlers.__init__(self, folder)
         self._running = folder / "running"
         self._running.mkdir()
         self._spawner = Spawner(folder / "spawn_stub.py", host=socket.gethostname())
         self._lock = threading.Lock()
         self._processes: dict[int, Spawned] = {}
         self._gauges: dict[int, Any] = {}  # samplers, and meters of CPU speed
-        self._ended = threading.Event()
-        self._files = FileHandlers(folder)
-        self._containers = ContainerHandlers(folder, self._ended)
 
     def carry_out(self, what: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Do one thing. Raises HostError, OSError: it cannot be done."""
-        for part in (self, self._files, self._containers):
-            order: Callable[..., dict[str, Any] | None] | None = getattr(part, f"do_{what}", None)
-            if order is not None:
-                return order(**arguments) or {}
-        raise HostError(f"the agent knows no {what!r}")
+        order: Callable[..., dict[str, Any] | None] | None = getattr(self, f"do_{what}", None)
+        if order is None:
+            raise HostError(f"the agent knows no {what!r}")
+        return order(**arguments) or {}
 
     def end_all(self) -> None:
         """End every process group, container and sampler that was started. Nothing is started after this."""
@@ -99,8 +84,8 @@ class Handlers:
             self._gauges.clear()
         for process in processes:
             self._end(process, 0.0, "SIGKILL")
-        self._containers.end_all()
-        self._files.end_all()
+        remove_containers(self._containers)
+        remove_scratch(self._folder / SCRATCH)
         for gauge in gauges:
             with contextlib.suppress(OSError):  # its files go with the folder
                 gauge.stop()

@@ -58,9 +58,6 @@ class Completed:
 class Spawned:
     """A started process, leader of a group of its own."""
 
-    #: What reads it and its children.
-    tree: type[TreeReader] = TreeReader
-
     def __init__(self, popen: subprocess.Popen[bytes], start_ticks: int, report: Mapping[str, float]) -> None:
         self._popen = popen
         self._stopped: Stopped | None = None
@@ -101,7 +98,7 @@ class Spawned:
         """Return the CPU time of it and its children; of an ended one, what the kernel last knew."""
         if self._tree is None:
             try:
-                self._tree = self.tree(self.pid, self.start_ticks, self.cpu_at_launch_s)
+                self._tree = TreeReader(self.pid, self.start_ticks, self.cpu_at_launch_s)
             except ProcessLookupError:
                 return self._cpu_s
         self._tree.discover()

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The first moments of a spawned process; standard library only, run as a file, never imported.
 
-Why a program of its own and not ``preexec_fn``: the harness samples in a thread, and Python
-code between ``fork`` and ``exec`` of a process with threads may hang on a lock nobody holds
-any more. Starting this file costs some 25 ms, so it reports the clocks as its very last act
-before it becomes the wanted program: launch is that moment, and the CPU time used up to
-it is known and taken off.
+A program of its own and not ``preexec_fn``: Python code between ``fork`` and ``exec`` of a process with threads may
+hang on a lock. Starting this file costs some 25 ms, so it reports the clocks as its very last act: launch is that
+moment, and the CPU time used up to it is known and taken off.
 
 Stdin: the order, one line of JSON (it may hold a password, which must never stand on a command line). Argument 1: the
 descriptor for the report, a JSON object a line: ``{"wall_epoch_s", "monotonic_s", "cpu_s"}``, followed by ``{"error"}``

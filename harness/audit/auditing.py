@@ -8,8 +8,7 @@ from pathlib import Path
 
 from harness.audit.figures import Audited, Plan
 from harness.audit.files import audit_file
-from harness.audit.plans import published_tables
-from harness.audit.tables import audit_table, looks_published
+from harness.audit.tables import audit_table, looks_published, published_tables
 from harness.errors import InputError
 from harness.formats.source import read_head
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -44,12 +44,7 @@ class Plan:
 
     def over(self, plan: Plan) -> Plan:
         """Return this plan, with what it does not say from another one."""
-        return Plan(
-            users=plan.users if self.users is None else self.users,
-            loops=plan.loops if self.loops is None else self.loops,
-            ramp_up_s=plan.ramp_up_s if self.ramp_up_s is None else self.ramp_up_s,
-            rate_per_s=plan.rate_per_s if self.rate_per_s is None else self.rate_per_s,
-        )
+        return replace(plan, **{name: value for name, value in vars(self).items() if value is not None})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from harness.audit.figures import Audited, Check, Figures, Plan, Printed
-from harness.audit.laws import LITTLE, TOLERANCE, UNITS, laws
-from harness.audit.sums import sums
+from harness.audit.laws import LITTLE, TOLERANCE, UNITS, judged, laws, sums
 from harness.formats.detect import open_any
 from harness.formats.run_parts import clock_jump
 from harness.formats.sides import SideColumns
@@ -21,7 +20,7 @@ from harness.formats.totals_csv import ROUNDED
 from harness.model.digits import plain
 from harness.model.load_tools import title_of
 from harness.report.checks import Checks
-from harness.report.requests import columns_beside, look_at_all, read_all
+from harness.report.requests import read_all
 
 CLOCK = "time stamps go on with the clock"
 READABLE = "every line can be read"
@@ -49,11 +48,9 @@ def audit_file(path: Path, plan: Plan) -> Audited:
     opened = open_any(path)
     if isinstance(opened, AggregateTable):
         return _totals(opened, plan)
-    sides, units = columns_beside(opened)
-    table = read_all(opened)
-    checks = [_readable(table)]
-    checks += _clock(table)
-    checks += _units(table, Checks(table, None, sides, units))
+    sides, first_rows, table = opened.sides, Checks(opened), read_all(opened)
+    checks = [_readable(table), _clock(table)]
+    checks += _units(table, first_rows)
     checks += _threads(table, sides) if sides is not None else ()
     known = plan if plan.users is not None or sides is None else replace(plan, users=_users(sides))
     checks += laws(_figures(table), known)
@@ -87,20 +84,17 @@ def _readable(table: RequestTable) -> Check:
     return Check(law=READABLE, outcome="remarkable", text=str(table.unreadable))
 
 
-def _clock(table: RequestTable) -> Iterator[Check]:
+def _clock(table: RequestTable) -> Check:
     if not table.has_start_times or table.n_requests < 2:
-        yield Check(law=CLOCK, outcome="not checked", text="the file has no time stamps")
-        return
+        return Check(law=CLOCK, outcome="not checked", text="the file has no time stamps")
     jump = clock_jump(table.start_epoch_s, table.latency_s)
-    yield Check(
-        law=CLOCK, outcome="contradiction" if jump else "holds", text=jump or "neither back nor away for long"
-    )
+    return judged(CLOCK, jump is None, jump or "neither back nor away for long")
 
 
 def _units(table: RequestTable, checks: Checks) -> Iterator[Check]:
     if not table.has_start_times:
         return
-    findings, _ = look_at_all(table, checks)
+    findings, _ = checks.look_at_all(table)
     if checks.coarse:
         yield Check(law=UNITS, outcome="not checked", text="time stamps are whole seconds")
         return
@@ -145,11 +139,7 @@ def _threads(table: RequestTable, sides: SideColumns) -> Iterator[Check]:
             n = int(np.count_nonzero(part > sides.latency_s * 1e3 + 1))
             wrong += [f"{name} is longer than elapsed in {n:,} of {sides.n_requests:,} rows{rows}"] * (n > 0)
     if sides.first_byte_ms is not None or sides.connect_ms is not None:
-        yield Check(
-            law=PARTS,
-            outcome="contradiction" if wrong else "holds",
-            text="; ".join(wrong) or f"in all of {sides.n_requests:,} rows",
-        )
+        yield judged(PARTS, not wrong, "; ".join(wrong) or f"in all of {sides.n_requests:,} rows")
 
 
 def _in_flight(sides: SideColumns, rows: str) -> Iterator[Check]:
@@ -160,8 +150,7 @@ def _in_flight(sides: SideColumns, rows: str) -> Iterator[Check]:
         return
     flight = float(sides.latency_s.sum()) / span
     text = f"{plain(flight)} requests under way on average, sent by {users:,} threads{rows}"
-    fits = flight <= users * (1 + TOLERANCE)
-    yield Check(law=LITTLE, outcome="holds" if fits else "contradiction", text=text)
+    yield judged(LITTLE, flight <= users * (1 + TOLERANCE), text)
 
 
 def _totals(table: AggregateTable, plan: Plan) -> Audited:
@@ -224,7 +213,7 @@ def _history(points: tuple[HistoryPoint, ...]) -> Iterator[Check]:
         return
     back = [after for before, after in pairwise(points) if after.epoch_s < before.epoch_s]
     text = f"{len(back)} of {len(points)} moments lie before the one above them"
-    yield Check(law=CLOCK, outcome="contradiction" if back else "holds", text=text)
+    yield judged(CLOCK, not back, text)
     less = [
         f"{name} fall from {then:,} to {now:,}"
         for name, pick in (("requests", "n_requests"), ("errors", "n_errors"))
@@ -233,6 +222,4 @@ def _history(points: tuple[HistoryPoint, ...]) -> Iterator[Check]:
         and (now := getattr(after, pick)) is not None
         and now < then
     ]
-    yield Check(
-        law=GROWS, outcome="contradiction" if less else "holds", text="; ".join(less[:3]) or "they grow"
-    )
+    yield judged(GROWS, not less, "; ".join(less[:3]) or "they grow")

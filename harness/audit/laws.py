@@ -8,7 +8,8 @@ the load generator, or a few of them much longer than the rest. That is remarkab
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 from harness.analysis.audit.closed_loop import closed_loop_per_s
 from harness.audit.figures import Check, Figures, Outcome, Plan, Printed
@@ -34,6 +35,11 @@ RAMP = "the rate follows from users, loops, ramp and response time"
 OFFERED = "no more was answered than was offered"
 MEMORY = "memory at the end is no less than at the start"
 UNITS = "latencies are in the unit that they are said to be in"
+COUNTS = "the labels add up to the total"
+MEAN = "the mean of the total is that of its labels, weighted by requests"
+ENDS = "least and greatest of the total are those of its labels"
+PERCENTILES = "a percentile of the total lies between the least and the greatest of its labels"
+RATES = "the total's rate is no more than the labels' together"
 
 
 def laws(figures: Figures, plan: Plan) -> Iterator[Check]:
@@ -54,8 +60,9 @@ def laws(figures: Figures, plan: Plan) -> Iterator[Check]:
 def near(law: str, expected: Printed, printed: Printed, what: str, tolerance: float = 0.0) -> Check:
     """Return whether two printed numbers can be the same, beyond rounding by ``tolerance`` (a share)."""
     fits = expected.low * (1 - tolerance) <= printed.high and printed.low <= expected.high * (1 + tolerance)
-    text = f"{what}: printed {_number(printed.value)}, the other numbers say {_span(expected)}"
-    return Check(law=law, outcome="holds" if fits else "contradiction", text=text)
+    return judged(
+        law, fits, f"{what}: printed {_number(printed.value)}, the other numbers say {_span(expected)}"
+    )
 
 
 def _order(figures: Figures) -> Iterator[Check]:
@@ -80,7 +87,7 @@ def _order(figures: Figures) -> Iterator[Check]:
     if mean_above is not None and figures.max_s is not None:
         wrong.append(mean_above)
     if len(steps) + (figures.mean_s is not None) > 1:
-        yield _judged(ORDER, not wrong, "; ".join(wrong) or "in order")
+        yield judged(ORDER, not wrong, "; ".join(wrong) or "in order")
     if mean_above is not None and figures.max_s is None:
         yield Check(law=ORDER, outcome="remarkable", text=f"{mean_above}: only a very slow rest explains it")
 
@@ -103,13 +110,13 @@ def _parts(figures: Figures, plan: Plan) -> Iterator[Check]:
     for name, part in (("errors", figures.errors), ("requests with a latency", figures.recorded)):
         if part is not None and whole is not None:
             text = f"{_number(part.value)} {name} of {_number(whole.value)} requests"
-            yield _judged(PARTS, part.low <= whole.high, text)
+            yield judged(PARTS, part.low <= whole.high, text)
     if figures.error_share is not None:
         share = figures.error_share
-        yield _judged(PARTS, share.low <= 1, f"{plain(100 * share.value)} % errors")
+        yield judged(PARTS, share.low <= 1, f"{plain(100 * share.value)} % errors")
     if figures.most_active is not None and plan.users is not None:
         text = f"{_number(figures.most_active.value)} users under way of {plan.users:,}"
-        yield _judged(PARTS, figures.most_active.low <= plan.users, text)
+        yield judged(PARTS, figures.most_active.low <= plan.users, text)
 
 
 def _whole(figures: Figures, plan: Plan) -> Printed | None:
@@ -246,7 +253,76 @@ def _memory(figures: Figures) -> Iterator[Check]:
     yield Check(law=MEMORY, outcome="holds" if grew else "remarkable", text=text)
 
 
-def _judged(law: str, holds: bool, text: str) -> Check:
+def sums(total: Figures, parts: Sequence[Figures]) -> Iterator[Check]:
+    """Yield every check of a total against its labels; nothing of what one of them does not say.
+
+    Rates add up only roughly: tools divide each label by its own time, which is never longer than the total's.
+    """
+    if not parts:
+        return
+    for name in ("requests", "errors"):
+        whole, each = getattr(total, name), _all(parts, name)
+        if whole is not None and each is not None:
+            added = Printed(value=sum(item.value for item in each), half=sum(item.half for item in each))
+            yield near(COUNTS, added, whole, name)
+    yield from _mean(total, parts)
+    for name, field, choose in (("least", "min_s", min), ("greatest", "max_s", max)):
+        whole, each = getattr(total, field), _all(parts, field)
+        if whole is not None and each is not None:
+            end = choose(each, key=attrgetter("value"))
+            yield near(ENDS, _in_ms(end), _in_ms(whole), f"{name} latency in ms")
+    for share, quantile in sorted(total.quantiles_s.items()):
+        each = [part.quantiles_s[share] for part in parts if share in part.quantiles_s]
+        if len(each) == len(parts):
+            yield _percentile(share, quantile, each)
+    rates = _all(parts, "rate_per_s")
+    if total.rate_per_s is not None and rates is not None:
+        together = sum(rate.high for rate in rates)
+        fits = total.rate_per_s.low <= together * (1 + SAME)
+        text = f"total {plain(total.rate_per_s.value, 5)}/s, labels {plain(together, 5)}/s"
+        yield judged(RATES, fits, text)
+
+
+def _mean(total: Figures, parts: Sequence[Figures]) -> Iterator[Check]:
+    means, counts = _all(parts, "mean_s"), _all(parts, "requests")
+    if total.mean_s is None or means is None or counts is None:
+        return
+    n = sum(count.value for count in counts)
+    if n <= 0:
+        return
+    weighted = sum(item.value * count.value for item, count in zip(means, counts, strict=True)) / n
+    half = sum(item.half * count.value for item, count in zip(means, counts, strict=True)) / n
+    yield near(
+        MEAN,
+        Printed(value=weighted * 1e3, half=half * 1e3),
+        _in_ms(total.mean_s),
+        "mean in ms",
+        tolerance=1e-6,
+    )
+
+
+def _percentile(share: float, whole: Printed, each: Sequence[Printed]) -> Check:
+    low, high = min(item.low for item in each), max(item.high for item in each)
+    fits = whole.high >= low and whole.low <= high
+    ends = f"{plain(low * 1e3)} to {plain(high * 1e3)} ms"
+    text = f"{_name(share)} of the total {plain(whole.value * 1e3)} ms, of its labels {ends}"
+    if not fits:
+        text += ": it is not that of the same requests"
+    return judged(PERCENTILES, fits, text)
+
+
+def _all(parts: Sequence[Figures], name: str) -> list[Printed] | None:
+    """One number of every part; ``None``: one of them does not say it."""
+    numbers = [getattr(part, name) for part in parts]
+    return None if None in numbers else numbers
+
+
+def _in_ms(number: Printed) -> Printed:
+    return Printed(value=number.value * 1e3, half=number.half * 1e3)
+
+
+def judged(law: str, holds: bool, text: str) -> Check:
+    """Return whether a law holds, or is contradicted."""
     return Check(law=law, outcome="holds" if holds else "contradiction", text=text)
 
 

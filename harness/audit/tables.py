@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from harness.audit.figures import Audited, Check, Figures, Plan, Printed
-from harness.audit.laws import laws
-from harness.audit.plans import KnownPlan, known_plan
-from harness.audit.sums import sums
+from harness.audit.laws import laws, sums
 from harness.errors import InputError
 from harness.formats.source import text_file
 
@@ -117,7 +116,8 @@ _TOTALS = frozenset({"total", "all", "aggregated", "aggregate"})
 #: Of columns that no law speaks of, and that name nothing either.
 _NUMBERS = tuple(f"_{unit}" for unit in (*TIMES, "percent", "mb", "kb"))
 _COUNTS = frozenset({"users", "loops", "requests", "recorded", "errors", "most_active"})
-_PLANNED = frozenset({"users", "loops", "ramp_up_s", "offered_per_s"})
+#: Columns of the plan -> field of ``Plan``.
+_PLANNED = {"users": "users", "loops": "loops", "ramp_up_s": "ramp_up_s", "offered_per_s": "rate_per_s"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,14 +134,6 @@ class Row:
     series: str
     plan: Plan
     figures: Figures
-
-
-@dataclass
-class _Cells:
-    """The numbers of one series while a line is read."""
-
-    numbers: dict[str, Printed] = field(default_factory=dict)
-    quantiles: dict[float, Printed] = field(default_factory=dict)
 
 
 def looks_published(head: str) -> bool:
@@ -202,8 +194,8 @@ def _rows(path: Path, given: Plan, known: KnownPlan | None) -> Iterator[Row]:
         words = ", ".join(cells[name] for name in texts if cells[name])
         planned, each = _numbers(cells, columns, path, line)
         base = given.over(known.plan if known is not None else Plan())
-        for series, result in each.items():
-            figures = _figures(result)
+        for series, numbers in each.items():
+            figures = Figures(**numbers)
             if figures.says_nothing_of_load:
                 continue
             plan = planned.over(base)
@@ -228,40 +220,29 @@ def _of_label(plan: Plan, label: str | None, known: KnownPlan | None) -> Plan:
 
 def _numbers(
     cells: Mapping[str, str], columns: Mapping[str, Column | None], path: Path, line: int
-) -> tuple[Plan, dict[str, _Cells]]:
-    """What a line says of the plan, and its numbers by series."""
-    planned: dict[str, float] = {}
-    each: dict[str, _Cells] = {}
+) -> tuple[Plan, dict[str, dict[str, Any]]]:
+    """What a line says of the plan, and its ``Figures`` by series."""
+    planned: dict[str, Any] = {}
+    each: dict[str, dict[str, Any]] = {}
     for name, column in columns.items():
         text = cells[name].strip()
         if column is None or not text:
             continue
-        number = _printed(text, column.factor, is_count=column.quantity in _COUNTS)
+        is_count = column.quantity in _COUNTS
+        number = _printed(text, column.factor, is_count=is_count)
         if number is None:
             raise InputError(
                 "is no number", file=path, place=f"line {line}, {name}", found=text, allowed="a number of 0 or more"
             )  # fmt: skip
         if column.quantity in _PLANNED:
-            planned[column.quantity] = number.value
+            planned[_PLANNED[column.quantity]] = int(number.value) if is_count else number.value
             continue
-        own = each.setdefault(column.series, _Cells())
+        own = each.setdefault(column.series, {"quantiles_s": {}})
         if column.share is not None:
-            own.quantiles[column.share] = number
+            own["quantiles_s"][column.share] = number
         else:
-            own.numbers[column.quantity] = number
-    users, loops = planned.get("users"), planned.get("loops")
-    plan = Plan(
-        users=None if users is None else int(users),
-        loops=None if loops is None else int(loops),
-        ramp_up_s=planned.get("ramp_up_s"),
-        rate_per_s=planned.get("offered_per_s"),
-    )
-    return plan, each
-
-
-def _figures(cells: _Cells) -> Figures:
-    numbers: dict[str, Any] = dict(cells.numbers)
-    return Figures(quantiles_s=cells.quantiles, **numbers)
+            own[column.quantity] = number
+    return Plan(**planned), each
 
 
 def _printed(text: str, factor: float, *, is_count: bool) -> Printed | None:
@@ -299,3 +280,69 @@ def _lines(path: Path) -> Iterator[tuple[int, Sequence[str]]]:
     for number, line in enumerate(file.text().splitlines(), start=file.first_line):
         if line.strip() and not line.startswith("#"):
             yield number, next(csv.reader([line]), [])
+
+
+#: Of the project's root.
+FOLDER = Path("data") / "published"
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownPlan:
+    """One table's load. ``loops_of_a_label``: how often a user sends each of the labels that a total sums up.
+
+    ``notes``: what the articles say that explains a contradiction, or keeps a law from being held against them.
+    """
+
+    plan: Plan
+    loops_of_a_label: int | None = None
+    notes: tuple[str, ...] = ()
+
+
+_STRINGS = KnownPlan(plan=Plan(users=100, loops=10_000, ramp_up_s=10.0))
+_BANK = KnownPlan(plan=Plan(loops=3, ramp_up_s=60.0))
+_CLIENTS = KnownPlan(
+    plan=Plan(rate_per_s=2000.0),
+    notes=(
+        "open loop: latencies count from when a request was due, so more of them than connections may be under way",
+    ),
+)
+_KNOWN: Mapping[str, KnownPlan] = MappingProxyType(
+    {
+        "strings-rounds": _STRINGS,
+        "strings-i9": _STRINGS,
+        "strings-round3": _STRINGS,
+        "bank-original": _BANK,
+        "bank-2019": _BANK,
+        "bank-rematch": KnownPlan(
+            plan=Plan(loops=7, ramp_up_s=60.0),
+            loops_of_a_label=1,
+            notes=(
+                "percentiles of the total are of the last 20,000 samples alone (JMeter's default), those of a label of "
+                "all its samples",
+            ),
+        ),
+        "clients-hello": _CLIENTS,
+        "clients-db": _CLIENTS,
+        "clients-wrk2": _CLIENTS,
+        "clients-k6": KnownPlan(plan=Plan(users=4)),
+    }
+)
+
+
+def known_plan(path: Path) -> KnownPlan | None:
+    """Return the load behind one of the project's own tables; ``None``: it is another file."""
+    if path.resolve().parent.parts[-2:] != FOLDER.parts:
+        return None
+    return _KNOWN.get(path.stem)
+
+
+def published_tables(root: Path) -> tuple[Path, ...]:
+    """Return the project's own tables.
+
+    Raises:
+        InputError: there are none.
+    """
+    results = tuple(sorted((root / FOLDER).glob("*.csv")))
+    if not results:
+        raise InputError("holds no published tables", file=root / FOLDER, allowed="the tables of the project")
+    return results

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PostgreSQL as a backing service of this machine, or of a host over SSH; its driver is loaded when a database is made.
+"""The machine that databases run on, this one or a host over SSH; their driver is loaded when a database is made.
 
 On another machine nothing is installed: the server of that machine is started there and asked through the connection.
 The server refuses to run as root, so root starts it as an unprivileged user, who must be able to reach the programs
@@ -8,9 +8,9 @@ and the data. Where the project's folder cannot be reached by that user, the dat
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
-import pwd
 import re
 import shlex
 import shutil
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from harness.errors import HostError, InputError, MissingTool
-from harness.hosts.base import Command
+from harness.hosts.base import Command, run_words
 from harness.hosts.measuring import MeasuringHost
 from harness.model import BackingSettings
 from harness.toolchains import Tool
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 #: Where servers listen, and whom they let in, unless others have to reach them.
 ADDRESS, NEAR = "127.0.0.1", "127.0.0.1/32"
-#: Tried in this order when we are root.
+#: Users that the server runs as when we are root, the first that there is.
 ACCOUNTS = ("postgres", "nobody")
 MEMORY = Path("/dev/shm")
 ELSEWHERE = Path("/var/tmp")
@@ -46,15 +46,6 @@ _FIND = 'for f in {places}; do if [ -x "$f/postgres" ] && [ -x "$f/initdb" ]; th
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Account:
-    """A user of this machine."""
-
-    name: str
-    uid: int
-    gid: int
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class PostgresHome:
     """The programs, and the user and group that they run as; ``None``: as we are."""
 
@@ -63,64 +54,49 @@ class PostgresHome:
     run_as: tuple[int, int] | None
 
 
-def find_account() -> Account | None:
-    """Return the user that the server runs as when we are root, or ``None`` when we are not.
+def find_account(host: MeasuringHost) -> tuple[int, int] | None:
+    """Return user and group that the server runs as where we are root, or ``None`` where we are not.
 
     Raises InputError: we are root and there is no such user.
     """
-    if os.geteuid() != 0:
+    if host.user.partition(":")[0] != "0":
         return None
     for name in ACCOUNTS:
-        try:
-            entry = pwd.getpwnam(name)
-        except KeyError:
-            continue
-        return Account(name=name, uid=entry.pw_uid, gid=entry.pw_gid)
+        uid, gid = (run_words(host, "id", which, name).stdout.strip() for which in ("-u", "-g"))
+        if uid.isdigit() and gid.isdigit():
+            return int(uid), int(gid)
     raise InputError(
-        "PostgreSQL refuses to run as root, and there is no unprivileged user it could run as",
+        f"PostgreSQL refuses to run as root, and {host.name} has no unprivileged user it could run as",
         allowed=f"one of the users {', '.join(ACCOUNTS)} (useradd --system postgres), or not being root",
     )
 
 
-def find_home(tool: Tool, base: Path) -> PostgresHome:
+def find_home(host: MeasuringHost, tool: Tool, base: Path) -> PostgresHome:
     """Return the PostgreSQL that the finder names, where its user can reach it: programs that this user cannot reach
     (an embedded copy below a closed folder) are copied below ``base`` once. Raises MissingTool: there is none;
     InputError: as ``find_account``."""
     programs = tool.require().resolve().parent
-    account = find_account()
-    if not reachable(programs, account):
+    run_as = find_account(host)
+    if not reachable(programs, run_as):
         programs = _copied(programs.parent, base) / "bin"
-    run_as = None if account is None else (account.uid, account.gid)
     return PostgresHome(programs=programs, version=tool.version or "unknown", run_as=run_as)
 
 
 def find_remote_home(host: SshHost) -> PostgresHome:
-    """Return the server of another machine. Raises MissingTool: there is none; InputError: we are root there, and
-    there is nobody it could run as."""
-
-    def output_of(*words: str) -> str:
-        return host.run(Command(argv=words, folder=Path("/")), 60.0).stdout.strip()
-
+    """Return the server of another machine. Raises MissingTool: there is none; InputError: as ``find_account``."""
     places = shlex.quote(host.postgres) if host.postgres is not None else _USUAL
-    programs = output_of("sh", "-c", _FIND.format(places=places))
+    programs = run_words(host, "sh", "-c", _FIND.format(places=places)).stdout.strip()
     if not programs:
         raise MissingTool(
             f"PostgreSQL on {host.name}",
             why="as the database beside the service there",
             how_to_get=f"apt-get install -y postgresql (on {host.name}; or set postgres in hosts.toml)",
         )
-    shown = output_of(f"{programs}/postgres", "--version")
+    shown = run_words(host, f"{programs}/postgres", "--version").stdout.strip()
     version = re.search(r"\d+(\.\d+)*", shown)
-    run_as = None
-    if host.user.partition(":")[0] == "0":
-        ids = [(output_of("id", "-u", name), output_of("id", "-g", name)) for name in ACCOUNTS]
-        run_as = next(((int(uid), int(gid)) for uid, gid in ids if uid.isdigit() and gid.isdigit()), None)
-        if run_as is None:
-            raise InputError(
-                f"PostgreSQL refuses to run as root, and {host.name} has no unprivileged user it could run as",
-                allowed=f"one of the users {', '.join(ACCOUNTS)}, or not being root there",
-            )
-    return PostgresHome(programs=Path(programs), version=version.group() if version else shown, run_as=run_as)
+    return PostgresHome(
+        programs=Path(programs), version=version.group() if version else shown, run_as=find_account(host)
+    )
 
 
 class DatabaseMachine:
@@ -161,13 +137,10 @@ class DatabaseMachine:
 
         Raises HostError: it did not end well; with the last line of its output.
         """
-        command = Command(argv=words, folder=Path("/"), environment={"LC_ALL": "C"}, run_as=self.home.run_as)
-        done = self.host.run(command, within_s)
-        if done.exit_code != 0:
-            output = (done.stderr or done.stdout).strip().splitlines() or ["nothing"]
-            raise HostError(
-                f"{self.host.name}: {words[0]} ended with {done.exit_code}; output: {output[-1][:300]}"
-            )
+        environment = {"LC_ALL": "C"}
+        self._checked(
+            Command(argv=words, folder=Path("/"), environment=environment, run_as=self.home.run_as), within_s
+        )
 
     def read(self, file: Path, last_bytes: int | None = None) -> bytes:
         """Return the content of a file, or its end; nothing of one that is not there."""
@@ -178,12 +151,8 @@ class DatabaseMachine:
 
     def make_folder(self, folder: Path) -> None:
         """Make a folder that only the server's user (and root) can look into."""
-        if not self.is_local:
-            self.run("mkdir", "-m", "700", str(folder))
-            return
-        folder.mkdir(mode=0o700)
-        if self.home.run_as is not None:
-            os.chown(folder, *self.home.run_as)
+        owner = [] if self.home.run_as is None else [f"-o{self.home.run_as[0]}", f"-g{self.home.run_as[1]}"]
+        self._run_here("install", "-d", "-m", "700", *owner, str(folder))
 
     def put(self, text: str, target: Path) -> None:
         """Write a small file that only the server's user may read."""
@@ -193,8 +162,7 @@ class DatabaseMachine:
             local.write_text(text)
             self.host.put(local, target)
         if self.home.run_as is not None:
-            owner = ":".join(map(str, self.home.run_as))
-            self.host.run(Command(argv=("chown", owner, str(target)), folder=Path("/")), 30.0)
+            self._run_here("chown", ":".join(map(str, self.home.run_as)), str(target))
 
     def let_in(self, data: Path, authentication: str) -> None:
         """Say who may come in from where, and how passwords are checked.
@@ -205,20 +173,42 @@ class DatabaseMachine:
 
     def filesystem_of(self, folder: Path) -> str | None:
         """Return the type of the file system that holds a folder, or ``None`` when it cannot be told."""
-        if self.is_local:
-            return filesystem_of(folder)
-        command = Command(argv=("stat", "-f", "-c", "%T", str(folder)), folder=Path("/"))
-        return self.host.run(command, 60.0).stdout.strip() or None
+        with contextlib.suppress(HostError):  # a host without that program
+            words = run_words(self.host, "df", "--output=fstype", str(folder)).stdout.split()
+            return words[-1] if words else None
+        return None
+
+    def memory_unavailable(self) -> str | None:
+        """Return why a database cannot lie in memory there, or ``None``."""
+        where = "here" if self.is_local else f"on {self.host.name}"
+        if self.filesystem_of(MEMORY) not in ("tmpfs", "ramfs"):
+            return f"storage = 'memory' needs a file system in memory at {MEMORY}, and there is none {where}"
+        free = shutil.disk_usage(MEMORY).free if self.is_local else MIN_FREE_BYTES
+        if free < MIN_FREE_BYTES:
+            return (
+                f"storage = 'memory' needs {MIN_FREE_BYTES >> 20} MiB free at {MEMORY}, and there are {free >> 20} "
+                "(of a container: start it with a larger --shm-size)"
+            )
+        return None
 
     def remove(self, folder: Path) -> None:
         """Remove a data folder; nobody serves it any more."""
-        if self.is_local:
-            shutil.rmtree(folder, ignore_errors=True)
-        else:
-            self.host.run(Command(argv=("rm", "-rf", str(folder)), folder=Path("/")), 60.0)
+        self._run_here("rm", "-rf", str(folder))
+
+    def _run_here(self, *words: str) -> None:
+        """Run a program as we are. Raises HostError: it did not end well."""
+        self._checked(Command(argv=words, folder=Path("/")), 60.0)
+
+    def _checked(self, command: Command, within_s: float) -> None:
+        done = self.host.run(command, within_s)
+        if done.exit_code != 0:
+            output = (done.stderr or done.stdout).strip().splitlines() or ["nothing"]
+            raise HostError(
+                f"{self.host.name}: {command.argv[0]} ended with {done.exit_code}; output: {output[-1][:300]}"
+            )
 
 
-def base_folder(root: Path, account: Account | None, elsewhere: Path = ELSEWHERE) -> Path:
+def base_folder(root: Path, account: tuple[int, int] | None, elsewhere: Path = ELSEWHERE) -> Path:
     """Return where templates and clusters on disk lie: below the project where the user can reach that.
 
     Raises InputError: somebody else has made the folder that would be used instead.
@@ -249,19 +239,6 @@ def own_folder(folder: Path) -> Path:
     return folder
 
 
-def memory_unavailable() -> str | None:
-    """Return why a database cannot lie in memory here, or ``None``."""
-    if filesystem_of(MEMORY) not in ("tmpfs", "ramfs"):
-        return f"storage = 'memory' needs a file system in memory at {MEMORY}, and there is none"
-    free = shutil.disk_usage(MEMORY).free
-    if free < MIN_FREE_BYTES:
-        return (
-            f"storage = 'memory' needs {MIN_FREE_BYTES >> 20} MiB free at {MEMORY}, and there are {free >> 20} "
-            "(of a container: start it with a larger --shm-size)"
-        )
-    return None
-
-
 def refuse_full(folder: Path, wanted: int = MIN_FREE_BYTES) -> None:
     """Refuse to begin where a database would run out of room.
 
@@ -276,32 +253,16 @@ def refuse_full(folder: Path, wanted: int = MIN_FREE_BYTES) -> None:
         )
 
 
-def filesystem_of(path: Path) -> str | None:
-    """Return the type of the file system that holds ``path``, or ``None`` when it cannot be told."""
-    try:
-        lines = Path("/proc/self/mounts").read_text(errors="replace").splitlines()
-    except OSError:
-        return None
-    real, best, kind = str(path.resolve()), "", None
-    for line in lines:
-        _, place, result, *_ = line.split(" ")
-        place = place.replace("\\040", " ")
-        inside = real == place or real.startswith(place.rstrip("/") + "/")
-        if inside and len(place) >= len(best):
-            best, kind = place, result
-    return kind
-
-
-def reachable(folder: Path, account: Account | None) -> bool:
+def reachable(folder: Path, account: tuple[int, int] | None) -> bool:
     """Whether the user may pass every folder down to this one (by its permission bits)."""
     if account is None:
         return True
     for part in (folder, *folder.parents):
         result = part.stat()
         bit = stat.S_IXOTH
-        if result.st_uid == account.uid:
+        if result.st_uid == account[0]:
             bit = stat.S_IXUSR
-        elif result.st_gid == account.gid:
+        elif result.st_gid == account[1]:
             bit = stat.S_IXGRP
         if not result.st_mode & bit:
             return False

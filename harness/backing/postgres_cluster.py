@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Databases that are initialised and filled once per contract, and copies of them for trials.
+"""Databases that are initialised and filled once per session and contract, and copies of them for trials.
 
-A template is a stopped cluster in ``templates/<key>``; the key covers the version and every file of SQL that went in.
 All trials with the same settings thus begin from the same bytes: vacuumed, frozen and analysed, so that no housekeeping
-of the load falls into the measurement. A copy in ``clusters/<owner's pid>-<its start>-<number>`` has passwords of its
-own, and is used again for the next trial after it was made equal to its template; what a killed harness left is swept
-by the next one.
+of the load falls into the measurement. A copy has passwords of its own, and is used again for the next trial after it
+was made equal to its template. Folders are named ``<owner's pid>-<its start>-<number>``; what a killed harness left is
+swept by the next one.
 
 Only what differs from the template is written again: making a thousand files anew costs seconds on a busy disk, and
 their writing back would fall into the next measurement. Whatever was written to has a new time of change, so size and
@@ -15,12 +14,9 @@ time tell what differs; the copy must have been made with its times (``cp -a``).
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import hashlib
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -37,7 +33,6 @@ from harness.backing.postgres_server import (
     apply_file,
     connect,
     end_leftovers,
-    free_shared_memory,
     new_password,
     read_invariants,
     read_sql,
@@ -49,8 +44,6 @@ from harness.backing.postgres_server import (
 from harness.errors import HostError, InputError
 from harness.model import BackingSettings
 
-#: Part of the key: to be raised when templates are made in another way.
-RECIPE = "2"
 SCHEMA, INDEX, INVARIANTS, STORED = "schema.sql", "index.sql", "invariants.sql", "stored.sql"
 INITDB_WITHIN_S = 120.0
 
@@ -61,12 +54,6 @@ def sql_files(need: BackingNeed) -> tuple[Path, ...]:
     names += [INDEX] if need.settings.index else []
     names += [f"seed-{need.settings.seed}.sql"] if need.settings.seed else []
     return tuple(need.contract / name for name in names)
-
-
-def template_key(version: str, files: tuple[Path, ...]) -> str:
-    """Return what names the template of these files, made by this version. Raises InputError: one cannot be read."""
-    text = b"\0".join(read_sql(file) for file in files)
-    return hashlib.sha256(f"{RECIPE}\0{version}\0".encode() + text).hexdigest()[:16]
 
 
 def fill(login: Login, need: BackingNeed, files: tuple[Path, ...]) -> None:
@@ -88,70 +75,6 @@ def fill(login: Login, need: BackingNeed, files: tuple[Path, ...]) -> None:
         connection.execute("VACUUM (FREEZE, ANALYZE)")
         for unused in ("template0", "postgres"):  # half of all files to be copied
             connection.execute(f"DROP DATABASE {unused}".encode())
-
-
-class Templates:
-    """The templates of a machine: on this one they stay for later sessions, elsewhere they go with the host's agent."""
-
-    def __init__(self, machine: DatabaseMachine) -> None:
-        self._machine = machine
-        self._ready: set[Path] = set()
-
-    def of(self, need: BackingNeed) -> Path:
-        """Return the folder of the template, made now if it is not there. Raises InputError: a file of the contract
-        is wrong, or there is no room; HostError, TrialFailure: PostgreSQL could not do it."""
-        files = sql_files(need)
-        key = template_key(self._machine.home.version, files)
-        if not self._machine.is_local:
-            folder = self._machine.folder_for(need.settings) / f"template-{key}"
-            if folder not in self._ready:
-                self._make(folder, need, files)
-                self._ready.add(folder)
-            return folder
-        folder = self._machine.folder_for(BackingSettings()) / "templates" / key
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(folder.parent / ".lock"):
-            if not folder.is_dir():
-                refuse_full(folder.parent)
-                for unfinished in folder.parent.glob(".making-*"):
-                    end_leftovers(unfinished / "data")
-                    self._machine.remove(unfinished)
-                making = folder.parent / f".making-{key}"
-                self._make(making, need, files)
-                making.rename(folder)
-        return folder
-
-    def _make(self, making: Path, need: BackingNeed, files: tuple[Path, ...]) -> None:
-        machine, data, password = self._machine, making / "data", new_password()
-        initdb = (str(machine.home.programs / "initdb"), "-D", str(data))
-        machine.make_folder(making)
-        try:
-            machine.put(password, making / "superuser")
-            machine.run(
-                *initdb, "--username", SUPERUSER, "--auth", "scram-sha-256", "--pwfile", str(making / "superuser"),
-                "--encoding", "UTF8", "--locale", "C", "--no-sync", within_s=INITDB_WITHIN_S,
-            )  # fmt: skip
-            machine.let_in(data, "scram-sha-256")
-            login = Login(port=0, user=SUPERUSER, password=password, database="postgres")
-            settings = {**server_settings(BackingSettings()), "fsync": "off"}
-            server, login = start_server(machine, data, settings, login, making / "server.log")
-            try:
-                fill(login, need, files)
-            finally:
-                server.stop("SIGINT")
-            if machine.is_local:  # a power cut must not leave a template with holes
-                machine.run(*initdb, "--sync-only", within_s=INITDB_WITHIN_S)
-        except BaseException:
-            machine.remove(making)
-            raise
-
-
-@contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Only one at a time makes a template; the others wait and find it."""
-    with path.open("a") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
-        yield
 
 
 def restore(original: Path, copy: Path) -> int:
@@ -222,16 +145,48 @@ class Clusters:
 
     def __init__(self, machine: DatabaseMachine) -> None:
         self._machine = machine
-        self.templates = Templates(machine)
+        self._templates: dict[tuple[bytes, ...], Path] = {}
         self._swept: set[Path] = set()
         self._spare: dict[tuple[Path, Path], Cluster] = {}
+
+    def template(self, need: BackingNeed) -> Path:
+        """Return the folder of the template, made now if it is not there. Raises InputError: a file of the contract
+        is wrong, or there is no room; HostError, TrialFailure: PostgreSQL could not do it."""
+        files = sql_files(need)
+        key = tuple(read_sql(file) for file in files)
+        if key not in self._templates:
+            folder = self._new_folder(BackingSettings())
+            try:
+                self._make(folder, need, files)
+            except BaseException:
+                self._machine.remove(folder)
+                raise
+            self._templates[key] = folder
+        return self._templates[key]
+
+    def _make(self, folder: Path, need: BackingNeed, files: tuple[Path, ...]) -> None:
+        machine, data, password = self._machine, folder / "data", new_password()
+        machine.put(password, folder / "superuser")
+        machine.run(
+            str(machine.home.programs / "initdb"), "-D", str(data), "--username", SUPERUSER,
+            "--auth", "scram-sha-256", "--pwfile", str(folder / "superuser"),
+            "--encoding", "UTF8", "--locale", "C", "--no-sync", within_s=INITDB_WITHIN_S,
+        )  # fmt: skip
+        machine.let_in(data, "scram-sha-256")
+        login = Login(port=0, user=SUPERUSER, password=password, database="postgres")
+        settings = {**server_settings(BackingSettings()), "fsync": "off"}
+        server, login = start_server(machine, data, settings, login, folder / "server.log")
+        try:
+            fill(login, need, files)
+        finally:
+            server.stop("SIGINT")
 
     def fresh(self, need: BackingNeed) -> tuple[Cluster, Server, Login]:
         """Return a running copy of the template with passwords of its own.
 
         Raises InputError: no room for it. TrialFailure: it did not come up.
         """
-        template = self.templates.of(need)
+        template = self.template(need)
         cluster = self._taken_again(template, need.settings) or self._copy(template, need.settings)
         cluster.cpus = need.cpus
         authentication = need.settings.authentication
@@ -267,9 +222,10 @@ class Clusters:
             self._spare[key] = cluster
 
     def close(self) -> None:
-        """Remove what was kept to be used again."""
-        for cluster in self._spare.values():
-            self._machine.remove(cluster.folder)
+        """Remove templates, and what was kept to be used again."""
+        for folder in (*self._templates.values(), *(cluster.folder for cluster in self._spare.values())):
+            self._machine.remove(folder)
+        self._templates.clear()
         self._spare.clear()
         for place in self._swept - {self._place(BackingSettings())}:
             with contextlib.suppress(OSError):  # another session's clusters lie in memory too
@@ -300,7 +256,7 @@ class Clusters:
         base = self._machine.folder_for(settings)
         return base / "clusters" if self._machine.is_local else base
 
-    def _copy(self, template: Path, settings: BackingSettings) -> Cluster:
+    def _new_folder(self, settings: BackingSettings) -> Path:
         place = self._place(settings)
         if self._machine.is_local:
             place.mkdir(parents=True, exist_ok=True)
@@ -309,6 +265,10 @@ class Clusters:
         pid, ticks = this_process()
         folder = place / f"{pid}-{ticks}-{secrets.token_hex(4)}"
         self._machine.make_folder(folder)
+        return folder
+
+    def _copy(self, template: Path, settings: BackingSettings) -> Cluster:
+        folder = self._new_folder(settings)
         try:
             self._machine.run(
                 "cp", "-a", str(template / "data"), str(folder / "data"), within_s=COPY_WITHIN_S
@@ -330,5 +290,4 @@ class Clusters:
             ticks = rest.partition("-")[0]
             if pid.isdigit() and ticks.isdigit() and not alive(int(pid), int(ticks)):
                 end_leftovers(folder / "data")
-                free_shared_memory(folder / "data")
                 shutil.rmtree(folder, ignore_errors=True)

@@ -114,8 +114,6 @@ class Watch:
 
 
 LOG = "database.log"
-#: What a server says to whoever comes after it was told to stop, while somebody is connected still: also our own watch.
-SHUTTING_DOWN = "shutting down"
 T = TypeVar("T")
 
 
@@ -134,7 +132,6 @@ class Lent:
     watch: Watch | None = None
     record: BackingRecord = field(init=False)
     again: Server | None = None
-    told_to_stop: str | None = None
     stopped: bool = False
 
     def __post_init__(self) -> None:
@@ -176,7 +173,7 @@ class Lent:
         return self.server.process.cpu_at_launch_s
 
     def ended(self) -> str | None:
-        return None if self.stopped else self.told_to_stop or self.server.ended()
+        return None if self.stopped else self.server.ended()
 
     def invariants(self) -> tuple[InvariantReading, ...]:
         file = self.need.contract / INVARIANTS
@@ -187,22 +184,16 @@ class Lent:
         return self._ask(lambda inside: read_stored(inside, file), over=over) if file.is_file() else {}
 
     def _ask(self, question: Callable[[Connection], T], *, over: bool) -> T:
-        """Put a question to the database. One that was killed, or that somebody told to stop, comes up again on its
-        data for that: what it had promised to keep is there, or it is lost."""
+        """Put a question to the database. One that was killed comes up again on its data for that: what it had
+        promised to keep is there, or it is lost."""
         if self.again is None and self.server.ended() is not None:
-            self._serve_again()
+            self._end_server()
+            self.again, self.login = self.clusters.serve(self.cluster, self.login)
         try:
             return self._put(question, over=over)
         except psycopg.Error as problem:
             text = f"the database rejects logins now: {words_of(problem)}"
-            if self.again is not None or SHUTTING_DOWN not in text:
-                raise TrialFailure(Outcome.FAILED, self.server.ended() or text) from problem
-            self.told_to_stop = text
-        self._serve_again()
-        try:
-            return self._put(question, over=over)
-        except psycopg.Error as problem:
-            raise TrialFailure(Outcome.FAILED, self.told_to_stop) from problem
+            raise TrialFailure(Outcome.FAILED, self.server.ended() or text) from problem
 
     def _put(self, question: Callable[[Connection], T], *, over: bool) -> T:
         login = (self.again or self.server).reached(self.login)
@@ -214,10 +205,6 @@ class Lent:
                     break
                 time.sleep(0.02)
             return question(connection)
-
-    def _serve_again(self) -> None:
-        self._end_server()
-        self.again, self.login = self.clusters.serve(self.cluster, self.login)
 
     def stop(self) -> BackingRecord:
         if self.stopped:
@@ -255,7 +242,7 @@ class Databases:
         self._rested: list[int] = []
 
     def prepare(self, need: BackingNeed) -> None:
-        self._clusters.templates.of(need)
+        self._clusters.template(need)
 
     def start(self, need: BackingNeed, folder: Path) -> Lent:
         """See ``BackingSource.start``."""

@@ -10,11 +10,7 @@ Connections obey no variable of this shell.
 
 from __future__ import annotations
 
-import base64
 import contextlib
-import ctypes
-import hashlib
-import hmac
 import os
 import re
 import secrets
@@ -79,23 +75,14 @@ def new_password() -> str:
     return secrets.token_hex(16)
 
 
-def scram_verifier(password: str, *, salt: bytes | None = None, iterations: int = 4096) -> str:
-    """Return what the server keeps of a password (RFC 5802, RFC 7677), so that it is never told the password."""
-    salt = salt if salt is not None else secrets.token_bytes(16)
-    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, iterations)
-    stored = hashlib.sha256(hmac.digest(salted, b"Client Key", "sha256")).digest()
-    server = hmac.digest(salted, b"Server Key", "sha256")
-    words = [base64.b64encode(part).decode() for part in (salt, stored, server)]
-    return f"SCRAM-SHA-256${iterations}:{words[0]}${words[1]}:{words[2]}"
-
-
 def set_password(
     connection: Connection, user: str, password: str, authentication: str = "scram-sha-256"
 ) -> None:
-    """Give one of our own two users a password. How it is checked follows from what is kept of it."""
-    verifier = scram_verifier(password)
-    if authentication == "md5":  # as passwords were checked by default before PostgreSQL 14
-        verifier = "md5" + hashlib.md5((password + user).encode(), usedforsecurity=False).hexdigest()
+    """Give one of our own two users a password, of which the server gets a verifier alone. How it is checked follows
+    from that: ``md5`` is the default of before PostgreSQL 14."""
+    verifier = connection.pgconn.encrypt_password(
+        password.encode(), user.encode(), authentication.encode()
+    ).decode()
     connection.execute(f"ALTER ROLE {user} PASSWORD '{verifier}'".encode())
 
 
@@ -115,7 +102,18 @@ def apply_file(connection: Connection, file: Path) -> None:
 def read_invariants(connection: Connection, file: Path) -> tuple[InvariantReading, ...]:
     """Ask what must hold: every statement is a SELECT of (name text, found bigint, expected bigint). All see the same
     moment of the database. Raises InputError: the file is wrong; TrialFailure: the server does not answer."""
-    return tuple(_reading(row, file) for row in _ask(connection, file, "whether its invariants hold"))
+    readings = []
+    for row in _ask(connection, file, "whether its invariants hold"):
+        match row:
+            case (str() as name, int() | Decimal() as number, int() | Decimal() as expected) if number == int(
+                number
+            ) and expected == int(expected):
+                readings.append(InvariantReading(name=name, found=int(number), expected=int(expected)))
+            case _:
+                raise _wrong_row(
+                    row, file, "name text, found bigint, expected bigint, none of them null (use coalesce)"
+                )
+    return tuple(readings)
 
 
 def read_stored(connection: Connection, file: Path) -> dict[str, int]:
@@ -127,13 +125,13 @@ def read_stored(connection: Connection, file: Path) -> dict[str, int]:
             case (str() as request, int() as n) if request not in results:
                 results[request] = n
             case _:
-                raise InputError(
-                    "a row is not of the form it must have",
-                    file=file,
-                    found=", ".join("null" if cell is None else str(cell) for cell in row)[:100],
-                    allowed="request text, traces bigint, each request once",
-                )
+                raise _wrong_row(row, file, "request text, traces bigint, each request once")
     return results
+
+
+def _wrong_row(row: tuple[Any, ...], file: Path, allowed: str) -> InputError:
+    cells = ", ".join("null" if cell is None else str(cell) for cell in row)[:100]
+    return InputError("a row is not of the form it must have", file=file, found=cells, allowed=allowed)
 
 
 def _ask(connection: Connection, file: Path, what: str) -> list[tuple[Any, ...]]:
@@ -172,20 +170,6 @@ def read_sql(file: Path) -> bytes:
         raise InputError(f"cannot be read: {problem.strerror}", file=file) from problem
 
 
-def _reading(row: tuple[Any, ...], file: Path) -> InvariantReading:
-    match row:
-        case (str() as name, int() | Decimal() as found, int() | Decimal() as expected) if found == int(
-            found
-        ) and expected == int(expected):
-            return InvariantReading(name=name, found=int(found), expected=int(expected))
-    raise InputError(
-        "a row is not of the form it must have",
-        file=file,
-        found=", ".join("null" if cell is None else str(cell) for cell in row)[:100],
-        allowed="name text, found bigint, expected bigint, none of them null (use coalesce)",
-    )
-
-
 READY_WITHIN_S = 60.0
 #: A fast stop writes what is in memory to disk first.
 GRACE_S = 30.0
@@ -193,7 +177,6 @@ GRACE_S = 30.0
 RESERVED = 3
 #: Our own connection, which watches: the server has one more than it is said to have.
 WATCHING = 1
-IPC_RMID = 0
 LOG_TAIL_BYTES = 8192
 READY = b"database system is ready to accept connections"
 
@@ -238,7 +221,8 @@ class Server:
         code = self.process.exited()
         if code is None:
             return None
-        return f"the database ended by itself ({in_words(code)}; output: {self.last_words()})"
+        how = f"signal {code - 128}" if code > 128 else f"exit code {code}"
+        return f"the database ended by itself ({how}; output: {self.last_words()})"
 
     def last_words(self) -> str:
         """Return the last line of its log that complains, else its last line; without time and process."""
@@ -253,7 +237,6 @@ class Server:
         finally:
             if self.machine.is_local:
                 end_leftovers(self.data)
-                free_shared_memory(self.data)
 
 
 def start_server(
@@ -340,20 +323,3 @@ def workers_in(data: Path) -> tuple[int, ...]:
                 if os.readlink(f"{PROC}/{entry}/cwd") == str(data):
                     results.append(int(entry))
     return tuple(results)
-
-
-def free_shared_memory(data: Path) -> None:
-    """Give back the small System V segment that a killed server leaves; its name stands in its pid file."""
-    try:
-        key, number = (int(word) for word in (data / "postmaster.pid").read_text().splitlines()[6].split())
-        rows = Path("/proc/sysvipc/shm").read_text().splitlines()[1:]
-    except (OSError, ValueError, IndexError):
-        return  # it tidied up itself, or never got so far
-    for row in rows:
-        words = row.split()
-        if (int(words[0]), int(words[1])) == (key, number) and int(words[6]) == 0:  # nobody is attached
-            ctypes.CDLL(None, use_errno=True).shmctl(number, IPC_RMID, None)
-
-
-def in_words(exit_code: int) -> str:
-    return f"signal {exit_code - 128}" if exit_code > 128 else f"exit code {exit_code}"

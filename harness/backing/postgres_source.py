@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING
 from harness.backing.base import BackingNeed
 from harness.backing.postgres import (
     ADDRESS,
-    MEMORY,
     DatabaseMachine,
     base_folder,
     find_account,
     find_home,
     find_remote_home,
-    memory_unavailable,
 )
 from harness.errors import InputError, MissingTool
 from harness.hosts.measuring import MeasuringHost
@@ -35,13 +33,26 @@ class _Source(ABC):
     name: BackingName = "postgresql"
 
     @abstractmethod
-    def _machine(self) -> DatabaseMachine: ...
+    def _machine(self) -> DatabaseMachine:
+        """Return the machine. Raises MissingTool: it has no server; InputError: nobody may run it."""
+
+    @cached_property
+    def _known_machine(self) -> DatabaseMachine:
+        return self._machine()
 
     @cached_property
     def _databases(self) -> Databases:
         from harness.backing.postgres_database import Databases
 
-        return Databases(self._machine())
+        return Databases(self._known_machine)
+
+    def unavailable(self, need: BackingNeed) -> str | None:
+        try:
+            require_package("psycopg")
+            machine = self._known_machine
+        except (MissingTool, InputError) as problem:
+            return str(problem)
+        return machine.memory_unavailable() if need.settings.storage == "memory" else None
 
     def prepare(self, need: BackingNeed) -> None:
         self._databases.prepare(need)
@@ -61,42 +72,20 @@ class Postgres(_Source):
         self._host, self._root, self._tool = host, root, tool
 
     def _machine(self) -> DatabaseMachine:
-        base = base_folder(self._root, find_account())
-        return DatabaseMachine(self._host, find_home(self._tool, base), base)
-
-    def unavailable(self, need: BackingNeed) -> str | None:
-        try:
-            self._tool.require()
-            require_package("psycopg")
-            find_account()
-        except (MissingTool, InputError) as problem:
-            return str(problem)
-        return memory_unavailable() if need.settings.storage == "memory" else None
+        self._tool.require()
+        base = base_folder(self._root, find_account(self._host))
+        return DatabaseMachine(self._host, find_home(self._host, self._tool, base), base)
 
 
 class RemotePostgres(_Source):
-    """Databases of ``host``, which make their templates anew in each session. ``open_to_others``: its service runs on
+    """Databases of ``host``. ``open_to_others``: its service runs on
     another machine, so they listen where that can reach them, and let in whoever has the password."""
 
     def __init__(self, host: SshHost, *, open_to_others: bool = False) -> None:
         self._host, self._open_to_others = host, open_to_others
 
-    @cached_property
-    def _remote(self) -> DatabaseMachine:
+    def _machine(self) -> DatabaseMachine:
         home = find_remote_home(self._host)
         if self._open_to_others:
             return DatabaseMachine(self._host, home, address=self._host.listen_address, admits="all")
         return DatabaseMachine(self._host, home, address=ADDRESS)
-
-    def _machine(self) -> DatabaseMachine:
-        return self._remote
-
-    def unavailable(self, need: BackingNeed) -> str | None:
-        try:
-            machine = self._remote
-        except (MissingTool, InputError) as problem:
-            return str(problem)
-        kind = machine.filesystem_of(MEMORY) if need.settings.storage == "memory" else "tmpfs"
-        if kind not in ("tmpfs", "ramfs"):
-            return f"storage = 'memory' needs a file system in memory at {MEMORY} on {self._host.name}"
-        return None

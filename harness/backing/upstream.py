@@ -33,10 +33,14 @@ OF_THE_INSTANCE = (
 
 
 class LentUpstream:
-    """A running upstream API, as a trial has it."""
+    """A running upstream API, as a trial has it. ``local``: its folder here, ``there``: on ``host``."""
 
-    def __init__(self, instance: Instance, need: BackingNeed, ready_s: float, place: _Place) -> None:
-        self._instance, self._need, self._ready_s, self._place = instance, need, ready_s, place
+    def __init__(
+        self, instance: Instance, need: BackingNeed, host: MeasuringHost, local: Path, there: Path
+    ) -> None:
+        self._instance, self._need, self._host = instance, need, host
+        self._local, self._there = local, there
+        self._ready_s = 0.0
         self._stopped = False
 
     @property
@@ -61,7 +65,7 @@ class LentUpstream:
         if code is None:
             return None
         how = f"signal {code - 128}" if code > 128 else f"exit code {code}"
-        return f"the upstream API ended by itself ({how}; output: {self._place.last_words()})"
+        return f"the upstream API ended by itself ({how}; output: {self._last_words()})"
 
     def invariants(self) -> tuple[InvariantReading, ...]:
         return ()  # it keeps nothing
@@ -73,8 +77,34 @@ class LentUpstream:
         if not self._stopped:
             self._stopped = True
             self._instance.stop()
-            self._place.leave()
+            self._host.close_folder(self._local)
         return self.record
+
+    def wait_until_healthy(self, path: str, began: float) -> None:
+        """Ask it until it answers rightly. Raises TrialFailure: it ended, or did not answer in time."""
+        deadline = time.monotonic() + READY_WITHIN_S
+        while True:
+            near = self._host.reach(self._instance.endpoint)
+            with contextlib.suppress(ExchangeError, OSError), Connection(near, 5.0) as connection:
+                if connection.exchange(request_bytes("GET", path, {}, None, near)).status == 200:
+                    self._ready_s = time.monotonic() - began
+                    return
+            code = self._instance.exited()
+            if code is not None:
+                words = f"exited with {code} before it was ready: {self._last_words()}"
+                raise TrialFailure(Outcome.FAILED, f"the upstream API {words}")
+            if time.monotonic() > deadline:
+                words = f"did not answer GET {path} within {READY_WITHIN_S:g} s"
+                raise TrialFailure(Outcome.FAILED, f"the upstream API {words}")
+            time.sleep(0.002 if self._host.here else 0.05)  # elsewhere every look is a channel of its own
+
+    def _last_words(self) -> str:
+        try:
+            text = self._host.read(self._there / STDERR, TAIL_BYTES)
+        except HostError:
+            return "nothing"
+        lines = text.decode(errors="replace").strip().splitlines()
+        return lines[-1][:300] if lines else "nothing"
 
 
 class Upstream:
@@ -104,27 +134,25 @@ class Upstream:
         """See ``BackingSource.start``."""
         if need.workload not in self._builds:
             self.prepare(need)
-        below = folder / FOLDER
-        below.mkdir(exist_ok=True)
-        place = _Place(self._host, below)
-        began = time.monotonic()
-        implementation, instance = self._implementation(need), None
-        try:
+        local = folder / FOLDER
+        local.mkdir(exist_ok=True)
+        with contextlib.ExitStack() as undo:
+            there = self._host.open_folder(local)
+            undo.callback(self._host.close_folder, local)
+            began, implementation = time.monotonic(), self._implementation(need)
             spec = LaunchSpec(
                 implementation=implementation,
                 variant=_variant(need),
                 build=self._builds[need.workload],
-                folder=place.there,
+                folder=there,
                 cpus=need.cpus,
             )
             instance = self._launcher.launch(spec)
-            _wait_until_healthy(instance, implementation.readiness, place)
-        except BaseException:
-            if instance is not None:
-                instance.stop()
-            place.leave()
-            raise
-        return LentUpstream(instance, need, time.monotonic() - began, place)
+            undo.callback(instance.stop)
+            lent = LentUpstream(instance, need, self._host, local, there)
+            lent.wait_until_healthy(implementation.readiness, began)
+            undo.pop_all()
+        return lent
 
     def close(self) -> tuple[int, ...]:
         return ()
@@ -138,43 +166,3 @@ class Upstream:
 
 def _variant(need: BackingNeed) -> Variant:
     return Variant(implementation=IMPLEMENTATION, settings=need.settings.upstream)
-
-
-class _Place:
-    """Where one upstream API runs: its folder there, and how it is reached from here."""
-
-    def __init__(self, host: MeasuringHost, local: Path) -> None:
-        self.host, self._local = host, local
-        self.there = host.open_folder(local)
-
-    def leave(self) -> None:
-        """Have what it wrote in our folder."""
-        self.host.close_folder(self._local)
-
-    def last_words(self) -> str:
-        try:
-            text = self.host.read(self.there / STDERR, TAIL_BYTES)
-        except HostError:
-            return "nothing"
-        lines = text.decode(errors="replace").strip().splitlines()
-        return lines[-1][:300] if lines else "nothing"
-
-
-def _wait_until_healthy(instance: Instance, path: str, place: _Place) -> None:
-    deadline = time.monotonic() + READY_WITHIN_S
-    while True:
-        near = place.host.reach(instance.endpoint)
-        with contextlib.suppress(ExchangeError, OSError), Connection(near, 5.0) as connection:
-            if connection.exchange(request_bytes("GET", path, {}, None, near)).status == 200:
-                return
-        code = instance.exited()
-        if code is not None:
-            raise TrialFailure(
-                Outcome.FAILED,
-                f"the upstream API exited with {code} before it was ready: {place.last_words()}",
-            )
-        if time.monotonic() > deadline:
-            raise TrialFailure(
-                Outcome.FAILED, f"the upstream API did not answer GET {path} within {READY_WITHIN_S:g} s"
-            )
-        time.sleep(0.002 if place.host.here else 0.05)  # elsewhere every look is a channel of its own

@@ -1,14 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``rematch adopt``: the files that a measurement of one's own service needs, written and tried."""
+"""``rematch adopt``: the files that a measurement of one's own service needs, written and tried; and its capacity."""
 
 from __future__ import annotations
 
+import contextlib
+import json
+import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from harness.project import find_root
+from harness.adopt import Adopted, Order, adopt, workspace_of
+from harness.adopt.capacity import Capacity, capacity_of
+from harness.cli.check_here import busy_warning
+from harness.cli.lines import complain, say
+from harness.cli.options import AsJson, Profile, ReadyWithin, Requests, fields_of
+from harness.cli.results import opened
+from harness.cli.results_text import print_conclusion
+from harness.errors import InputError
+from harness.project import experiment_paths, find_root
+from harness.rows.session_results import results_of
+from harness.session import Interrupted, Silent, assemble, measure, prepare, suitable_progress, with_blocks
+from harness.session.signals import interruptible
+
+#: Blocks of the first measurement; the profile itself has as many as a comparison takes.
+BLOCKS = 3
 
 
 def adopt_command(
@@ -16,13 +33,7 @@ def adopt_command(
         Path,
         typer.Argument(metavar="DIR", help="folder of the service, anywhere; nothing is written into it"),
     ],
-    requests: Annotated[
-        Path | None,
-        typer.Option(
-            help="what the service is asked: lines that begin with curl, or an OpenAPI document; default: such a file "
-            "in DIR (requests.curl, openapi.yaml), else the service's own document, else GET /"
-        ),
-    ] = None,
+    requests: Requests = None,
     start: Annotated[
         str | None,
         typer.Option(
@@ -38,25 +49,21 @@ def adopt_command(
         Path | None, typer.Option(help="folder for the files; default: NAME-rematch in this folder")
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="guess again, even if service.toml exists")] = False,
-    ready_within: Annotated[
-        float, typer.Option(help="seconds in which it has to give its first answer")
-    ] = 60.0,
-    profile: Annotated[
-        str, typer.Option(help="quick (its capacity, in three blocks) or smoke (does everything work?)")
-    ] = "quick",
+    ready_within: ReadyWithin = 60.0,
+    profile: Profile = "quick",
     no_measure: Annotated[
         bool, typer.Option("--no-measure", help="write and try the files, and measure nothing")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Write down how a service is started and what it answers, and measure its capacity.
+    """Write down how a service is started and what it answers, and measure its capacity in three blocks.
 
     How it is started follows from package.json, a Procfile, a Compose file or --start, how it is built also from the
     file of a build tool (go.mod, Cargo.toml, pom.xml, build.gradle, requirements.txt); each conclusion is shown with
     its reason, and what is not used of those files as well. These files are written: NAME.toml, the experiment, with
-    each guess as a comment; services/NAME/NAME/service.toml, of at most 12 lines, with the start command; the contract,
-    which has every request with the answer that the service gives now; and NAME.html, a page of what was measured. Each
-    request is sent twice to one process and once to another one; values that change are masked.
+    each guess as a comment; services/NAME/NAME/service.toml, of at most 12 lines, with the start command; and the
+    contract, which has every request with the answer that the service gives now. Each request is sent twice to one
+    process and once to another one; values that change are masked.
 
     A wrong guess ends in one line with the line of service.toml to change. The same command continues with the changed
     file. A JVM is loaded until it has settled before each trial (warm_up in NAME.toml). No process is left running.
@@ -70,12 +77,122 @@ def adopt_command(
         rematch adopt ../shop --requests openapi.yaml --no-measure
         rematch adopt ../shop --build "make" --start "env -C {artifact} MODE=fast ./shop --port {port}"
     """
-    from harness.adopt import Order
-    from harness.cli.adopt_work import run
-
     order = Order(
         folder=folder, out=out, name=name, start=start, build=build, requests=requests, ready_s=ready_within,
         again=again,
     )  # fmt: skip
-    if not run(find_root(), order, profile=None if no_measure else profile, as_json=as_json):
+    root, chosen = find_root(), workspace_of(order).name
+    if chosen in experiment_paths(root) or (root / "services" / chosen).is_dir():
+        raise InputError(
+            "a name of this project's own",
+            place="--name",
+            found=chosen,
+            allowed=f"another one, such as my-{chosen}",
+        )
+    session = capacity = None
+    try:
+        with contextlib.closing(assemble(root)) as assembly, interruptible():
+            adopted = adopt(order, assembly, (lambda _text: None) if as_json else say)
+        if not as_json:
+            _print(adopted)
+        if not no_measure:
+            session, capacity = _measured(root, adopted, profile, as_json=as_json)
+    except Interrupted as stop:
+        complain(f"rematch: stopped by {stop}; nothing of {chosen} runs on")
+        raise typer.Exit(stop.exit_code) from None
+    lines = _lines(adopted, capacity, session)
+    if as_json:
+        print(json.dumps(_as_plain(adopted, session, capacity, lines), indent=1))
+        return
+    if capacity is not None:
+        say(capacity.headline, hang="  ")
+    for part, text in lines.items():
+        say(f"{part}: {text}", hang="  ")
+    if session is not None and capacity is None:
         raise typer.Exit(1)
+
+
+def _measured(root: Path, adopted: Adopted, profile: str, *, as_json: bool) -> tuple[str, Capacity | None]:
+    """Measure a session anew; return its key, and what it says unless no trial was kept."""
+    if not as_json and (warning := busy_warning()) is not None:
+        say(warning, hang="  ")
+    with contextlib.closing(assemble(root)) as assembly:
+        prepared = prepare(assembly, str(adopted.workspace.experiment), profile=profile, host="local", seed=1)
+        if profile != "smoke":
+            prepared = with_blocks(prepared, BLOCKS)
+        progress = Silent() if as_json else suitable_progress()
+        folder = measure(assembly, prepared, progress=progress, new=True)
+    evidence = opened(root, folder)
+    results = results_of(evidence)
+    if not as_json and results.n_kept < results.n_made:
+        print_conclusion(results)
+    return folder.key, capacity_of(evidence)
+
+
+def _lines(adopted: Adopted, capacity: Capacity | None, session: str | None) -> dict[str, str]:
+    """The last lines: what was started, what it is asked, what bounded it, how old it was, what comes next."""
+    experiment = adopted.workspace.experiment
+    results = "" if session is None else f"rematch results {session.replace('/', ' --session ')}; "
+    why = "nothing was measured" if session is None else "no trial can be used, for the reasons above"
+    return {
+        "started": adopted.seen.started,
+        "asked": adopted.seen.asked,
+        "bounded": why if capacity is None else capacity.bounded.removeprefix("bounded "),
+        "age": why if capacity is None else capacity.how_old,
+        "next": f"{results}rematch measure {experiment} --new; rematch duel V1 V2 --as {experiment}",
+    }
+
+
+def _print(adopted: Adopted) -> None:
+    place, seen = adopted.workspace, adopted.seen
+    if adopted.guess is not None:
+        for part, why in adopted.guess.why.items():
+            value = getattr(adopted.guess, part)
+            text = shlex.join(value) if isinstance(value, tuple) else value
+            say(f"{part}: {text or 'nothing'}  ({why})", hang="  ")
+        for remark in adopted.guess.remarks:
+            say(remark, hang="  ")
+    say(f"requests of {seen.source}:", hang="  ")
+    for item in seen.recording.recorded:
+        marks = [f"masked: {', '.join(item.volatile)}"] if item.volatile else []
+        marks += ["status alone"] if item.compared == "status" else []
+        marks += [item.note] if item.note else []
+        end = f" ({'; '.join(marks)})" if marks else ""
+        say(f"{item.asked.method} {item.asked.path}: {item.status}{end}", indent="  ", hang="    ")
+    for left in (*seen.listed.left_out, *seen.recording.left_out):
+        say(f"left out: {left}", indent="  ", hang="    ")
+    for remark in seen.listed.remarks:
+        say(f"not sent: {remark}", indent="  ", hang="    ")
+    print(f"{place.service_toml}: the start command")
+    print(f"{place.experiment}: the experiment, with each guess as a comment")
+
+
+def _as_plain(
+    adopted: Adopted, session: str | None, capacity: Capacity | None, lines: dict[str, str]
+) -> dict[str, Any]:
+    place, guess, seen = adopted.workspace, adopted.guess, adopted.seen
+    return {
+        "name": place.name,
+        "experiment": str(place.experiment),
+        "service_toml": str(place.service_toml),
+        "contract": str(place.contract),
+        "guess": guess and fields_of(guess, "language", "framework", "build", "start", "why", "remarks"),
+        "requests_from": seen.source,
+        "requests": [
+            fields_of(item.asked, "name", "method", "path")
+            | fields_of(item, "status", "compared", "volatile", "note")
+            | {"in_load": item.repeatable}
+            for item in seen.recording.recorded
+        ],
+        **fields_of(seen, "left_out", "processes"),
+        "session": session,
+        "capacity": capacity
+        and fields_of(capacity.rate, "value", "low", "high")
+        | fields_of(capacity, "noise", "bound_by", "headline")
+        | {
+            "requests": capacity.n_requests,
+            "errors": capacity.n_errors,
+            "age": capacity.age and capacity.age.age,
+        },
+        "lines": lines,
+    }

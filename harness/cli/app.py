@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands, put together. Each is in a module of its own, imported when the command is asked for; what a command
-needs to do its work is imported when it is called, so that ``--help`` and completion answer at once.
+"""The commands, put together. Each is in a module of its own, imported and built when the command is asked for, so that
+``--help`` answers at once.
 What a machine has no more of (descriptors, processes, memory, disk, ports) becomes one line, wherever it was noticed.
 """
 
@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import errno
 import sys
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from typing import Any, NamedTuple
 
 import typer
+from typer.core import TyperGroup
 
 from harness.cli.lines import complain
-from harness.cli.on_demand import Entry, group_of
-from harness.errors import RematchError
+from harness.errors import InputError, RematchError
 
 #: What the system says -> what to do about it. Other errors of the system are faults of ours, with a traceback.
 _HELP = {
@@ -33,7 +37,7 @@ _NO_THREAD = "can't start new thread"
 
 
 def at_a_limit(error: BaseException) -> str | None:
-    """Return the line for an error that says that the machine has no more of something; ``None``: it says else."""
+    """Return the line for an error that says that the machine has no more of something, ``None`` for any other."""
     if isinstance(error, MemoryError):
         return _line("out of memory", errno.ENOMEM)
     if isinstance(error, RuntimeError) and _NO_THREAD in str(error):
@@ -48,15 +52,26 @@ def _line(what: str, number: int) -> str:
     return f"{what}; {_HELP[number]}, then give the same command again: finished trials are kept"
 
 
+class Entry(NamedTuple):
+    """A command: the function ``function`` of ``harness.cli.<module>``, and what the list of commands says of it.
+
+    ``kind``: class of that module for a command that parses its arguments in its own way; empty: typer's own.
+    """
+
+    name: str
+    module: str
+    function: str
+    short_help: str
+    kind: str = ""
+
+
 #: In the order of the list of commands.
 _COMMANDS = (
     Entry("check", "check", "check", "List available and missing tools; check the machine."),
-    Entry("passport", "passport", "passport_command", "Run a self-test: which ratios can be told here?"),
-    Entry("list", "list", "list_all", "List experiments, variants and profiles."),
+    Entry("list", "list", "list_command", "List experiments, variants and profiles."),
     Entry("measure", "measure", "measure_command", "Measure an experiment, or resume a session."),
     Entry("results", "results", "results_command", "Compare variants: ratio, interval, verdict."),
     Entry("claims", "claims", "claims_command", "List published claims with their verdicts."),
-    Entry("tidy", "archiving", "tidy_command", "Convert raw records to tables; list exclusions."),
     Entry("report", "report", "report_command", "Analyse result files of any load test."),
     Entry("adopt", "adopt", "adopt_command", "Set up and measure a service of your own."),
     Entry("compare", "compare", "compare_command", "Compare two arms of load-test runs.", "ArmsCommand"),
@@ -69,16 +84,89 @@ _COMMANDS = (
     Entry("pack", "archiving", "pack_command", "Write a measured session as one archive."),
     Entry("unpack", "archiving", "unpack_command", "Unpack the files of an archived session."),
     Entry("dataset", "archiving", "dataset_command", "Write bundled sessions as a data package."),
-    Entry("clean", "archiving", "clean_command", "Remove what killed sessions left in a cluster."),
     Entry("paper", "paper", "paper_command", "Build the paper from published results."),
 )
 
-#: Former commands -> what to use instead, for one release.
-_MOVED = {"bench": "make bench BENCH=ingest"}
+_BY_TESTS = (
+    "fuzz faults soak power detectable variances factors ranks rare-mode cross-check recorded tost multiplicity "
+    "agreement stalls compare repeats capacity omission warmup"
+)
+_OF_FILES = "the experiment's file, which is copied and changed"
+#: Former commands, options and names -> what to use instead, for one release.
+REMOVED: Mapping[str, str] = {
+    "bench": "make bench BENCH=ingest",
+    "clean": "the next session in the cluster, which removes what a killed one left there",
+    "passport": "rematch check --machine",
+    "tidy": "rematch results NAME, which brings the tables up to date and counts what is left out",
+    "check --for": "python3 -m setup --for lab, which installs what notebooks and reports need",
+    "compare --as-jmeter": "JMeter's own report",
+    "compare --as-locust": "Locust's own report",
+    "claims --csv": "--json, or claims.csv of rematch dataset",
+    "claims --verbose": "rematch claims NAME, or --json",
+    "dataset --check": "sha256sum -c checksums.sha256 in the package",
+    "duel --generator": _OF_FILES,
+    "duel --markdown": "its text, as it is printed, or --json",
+    "duel --repo": "--as: refs are those of the repository that the adopted sources lie in",
+    "duel --seed": "--blocks: the order within blocks is drawn with seed 1",
+    "measure --known-cell": "rematch measure known-cell before and after, and rematch results known-cell",
+    "measure --undecided": "--minutes or --blocks: whole blocks",
+    "pack --again": "rematch unpack, and rematch pack",
+    "paper --bundle": "make arxiv",
+    "paper --diff": "git diff --word-diff REV -- paper",
+    "report --samples": "pandas.read_csv: a sampler's columns say it all",
+    "results --every-speed": "--json, which has the reason of each trial that is left out",
+    "verify pooled-quantile": "rematch verify quantile",
+    **{f"verify {name}": "make test" for name in _BY_TESTS.split()},
+}
+
+
+def refuse_removed(words: Sequence[str]) -> None:
+    """Refuse a command line with a former command, option or name.
+
+    Raises:
+        InputError: says what to use instead.
+    """
+    given = {word.partition("=")[0] for word in words[1:]}
+    for name, instead in REMOVED.items():
+        command, _, part = name.partition(" ")
+        if command == words[0] and (not part or part in given):
+            raise InputError("was removed", place=name, allowed=instead)
+
+
+class _Group(TyperGroup):
+    """The commands by their names; only the one that is asked for is built."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings | {"commands": dict.fromkeys(entry.name for entry in _COMMANDS)})
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(self.commands)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return next((_build(entry) for entry in _COMMANDS if entry.name == cmd_name), None)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(entry.name, entry.short_help) for entry in _COMMANDS])
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args:
+            refuse_removed(args)
+        return super().parse_args(ctx, args)
+
+
+@cache
+def _build(entry: Entry) -> Any:
+    module = import_module(f"harness.cli.{entry.module}")
+    kind = {"cls": getattr(module, entry.kind)} if entry.kind else {}
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+    alone.command(entry.name, short_help=entry.short_help, **kind)(getattr(module, entry.function))
+    return typer.main.get_command(alone)
+
 
 app = typer.Typer(
     name="rematch",
-    cls=group_of(_COMMANDS, _MOVED),
+    cls=_Group,
     no_args_is_help=True,
     rich_markup_mode=None,  # boxes and colours of the help would cost more time than everything else of it
     pretty_exceptions_enable=False,

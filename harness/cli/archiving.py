@@ -1,56 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of the files of sessions: ``pack``, ``unpack``, ``tidy``, ``dataset`` and ``clean``."""
+"""Files of sessions: ``rematch pack``, ``unpack`` and ``dataset``."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from harness.cli import completion
+from harness.analysis.tables.schema import page
+from harness.cli.options import experiment_names
 from harness.errors import InputError
 from harness.project import find_root
-from harness.toolchains import require_package
-
-if TYPE_CHECKING:
-    from harness.store import SessionFolder, Store
+from harness.publish.dataset import FOLDER, write_package
+from harness.questions import claims
+from harness.store import SessionFolder, Store, archive_of, pack
 
 
 def pack_command(
-    session: Annotated[
-        str,
-        typer.Argument(
-            help="EXPERIMENT/SESSION, as `rematch measure` prints it; with --again also EXPERIMENT"
-        ),
-    ],
+    session: Annotated[str, typer.Argument(help="EXPERIMENT/SESSION, as `rematch measure` prints it")],
     to: Annotated[
         Path | None, typer.Option("--to", help="folder of the archive (default: among the bundled sessions)")
     ] = None,
-    again: Annotated[
-        bool,
-        typer.Option("--again", help="replace a session's archive by a smaller one with the same files"),
-    ] = False,
 ) -> None:
     """Write a measured session as one archive, with its SHA-256 beside it. The session itself is kept.
-
-    With --again, archives of an earlier version of this program are packed as archives are now; before one is
-    replaced, every file of the new one is compared with the old one's. EXPERIMENT alone means all of its archives.
 
     \b
     Examples:
         rematch pack strings-rounds/quick-local-1
-        rematch pack strings-rounds --again
     """
-    from harness.store import Store, archive_of, pack
-
-    root = find_root()
-    store = Store(root)
-    if again:
-        _pack_again(store, session, to)
-        return
-    result = _find(store, session, measured_only=True)
+    store = Store(find_root())
+    result = _session_of(store, session, bundled=False)
     base = store.bundled / result.folder.parent.name if to is None else to
     archive = pack(result.folder, archive_of(base / result.folder.name))
     print(f"{archive}: {archive.stat().st_size / 1e6:.1f} MB, {len(result.finished())} trials")
@@ -73,111 +54,43 @@ def unpack_command(
     Examples:
         rematch unpack strings-rounds
     """
-    from harness.store import SessionFolder, Store
-    from harness.store.gzipping import library
-
     root = find_root()
-    result = _find(Store(root), session)
+    result = _session_of(Store(root), session, bundled=True)
     if result.archive is None:
         raise InputError("not archived: its files can be read as they are", file=result.folder)
     target = to or root / "results" / "unpacked" / result.folder.parent.name / result.folder.name
     result.archive.unpack(target)
-    checked = SessionFolder(target).check()
+    problems = SessionFolder(target).verify()
     print(f"{target}: {len(result.finished())} trials, {len(result.archive.sizes)} files")
-    if checked.recompressed:
-        print(
-            f"  not damaged: {len(checked.recompressed)} .gz files hold what was measured, but zlib {library()} "
-            "compresses it to other bytes than their records name; recompressed.json lists them"
-        )
-    for problem in checked.problems:
+    for problem in problems:
         print(f"  {problem}")
-    if checked.problems:
+    if problems:
         raise typer.Exit(1)
 
 
-def _pack_again(store: Store, session: str, to: Path | None) -> None:
-    from harness.store import pack_again
-
-    if to is not None:
-        raise InputError(
-            "--again replaces an archive where it is", place="--to", found=str(to), allowed="without --to"
-        )
-    candidates = _candidates(store, session, bundled=None)
-    archives = [candidate.archive for candidate in candidates if candidate.archive is not None]
-    if not archives:
-        result = _only(store, session, candidates, bundled=None)
-        raise InputError("not archived", file=result.folder, allowed="`rematch pack` without --again")
-    for archive in archives:
-        done = pack_again(archive)
-        before, after = done.bytes_before / 1e6, done.bytes_after / 1e6
-        if done.replaced:
-            print(f"{archive.path}: {before:.2f} MB before, {after:.2f} MB now; the same files, byte by byte")
-        else:
-            print(f"{archive.path}: {before:.2f} MB, kept: packed again it is not smaller")
-
-
-def _find(store: Store, name: str, *, measured_only: bool = False) -> SessionFolder:
-    """Return the one session of that name; archived sessions come first when unpacking.
+def _session_of(store: Store, name: str, *, bundled: bool) -> SessionFolder:
+    """Return the one session that ``EXPERIMENT`` or ``EXPERIMENT/SESSION`` means.
 
     Raises:
         InputError: there is none, or there are several.
     """
-    bundled = False if measured_only else None
-    candidates = _candidates(store, name, bundled=bundled)
-    archived = [session for session in candidates if session.archive is not None]
-    return _only(store, name, candidates if measured_only else archived or candidates, bundled=bundled)
-
-
-def _candidates(store: Store, name: str, *, bundled: bool | None) -> list[SessionFolder]:
-    """Return the sessions that ``EXPERIMENT`` or ``EXPERIMENT/SESSION`` may mean."""
-    key = name.strip("/").removeprefix("bundled/")
-    experiment, _, session_id = key.partition("/")
-    return [
+    experiment, _, session_id = name.strip("/").removeprefix("bundled/").partition("/")
+    present = store.sessions(bundled=None if bundled else False)
+    candidates = [
         session
-        for session in store.sessions(bundled=bundled)
+        for session in present
         if session.folder.parent.name == experiment and session_id in ("", session.folder.name)
     ]
-
-
-def _only(store: Store, name: str, candidates: list[SessionFolder], *, bundled: bool | None) -> SessionFolder:
+    archived = [session for session in candidates if session.archive is not None]
+    candidates = archived or candidates if bundled else candidates
     if len(candidates) != 1:
-        present = candidates or store.sessions(bundled=bundled)
         raise InputError(
             "several sessions of that name" if candidates else "no such session",
             place=name,
             found=", ".join(session.key for session in candidates) or "nothing",
-            allowed=", ".join(session.key for session in present) or "none yet",
+            allowed=", ".join(session.key for session in candidates or present) or "none yet",
         )
     return candidates[0]
-
-
-def tidy_command(
-    experiment: Annotated[
-        str | None,
-        typer.Argument(help="experiment to convert; default: all", autocompletion=completion.experiments),
-    ] = None,
-) -> None:
-    """Convert raw records to tables in data/processed and list excluded trials.
-
-    \b
-    Examples:
-        rematch tidy
-        rematch tidy strings-rounds
-    """
-    from harness.analysis.tables.tidy import tidy
-
-    done = tidy(find_root(), None if experiment is None else [experiment])
-    print(f"{done.n_fresh} trials read, {done.n_unchanged} unchanged")
-    for item in done.experiments:
-        counts = (
-            f"{item.n_planned} planned, {item.n_made} made, {item.n_kept} kept, {item.n_excluded} excluded"
-        )
-        whose = " (bundled)" if item.source == "bundled" else ""
-        print(f"{item.experiment}{whose}: {counts}")
-        for excluded in item.excluded:
-            print(f"  {excluded.trial}: {excluded.kind}: {excluded.reason}")
-        for problem in item.problems:
-            print(f"  {problem}")
 
 
 def dataset_command(
@@ -186,11 +99,8 @@ def dataset_command(
     ] = None,
     experiment: Annotated[
         list[str] | None,
-        typer.Option(
-            help="only this one; may be repeated; default: all", autocompletion=completion.experiments
-        ),
+        typer.Option(help="only this one; may be repeated; default: all", autocompletion=experiment_names),
     ] = None,
-    check: Annotated[bool, typer.Option("--check", help="check a package instead of writing one")] = False,
     dictionary: Annotated[
         bool, typer.Option("--dictionary", help="write docs/data-dictionary.md instead")
     ] = False,
@@ -199,68 +109,19 @@ def dataset_command(
 
     datapackage.json has types, units and constraints of every column,
     ro-crate-metadata.json describes each file, checksums.sha256 is for sha256sum -c.
-    The written package is checked. Exit status 1: something in it is wrong.
 
     \b
     Examples:
         rematch dataset
         rematch dataset /tmp/package --experiment strings-warm
-        rematch dataset /tmp/package --check
     """
-    from harness.publish.dataset import FOLDER, write_package
-    from harness.publish.dataset_check import problems_of
-    from harness.questions import claims
-
     root = find_root()
     if dictionary:
-        if check or folder is not None:
-            raise InputError("takes no folder", place="--dictionary", allowed="--dictionary alone")
-        from harness.analysis.tables.schema import page
-
         path = root / "docs" / "data-dictionary.md"
         path.write_text(page(), "utf-8")
         print(f"the dictionary: {os.path.relpath(path)}")
         return
     target = root / FOLDER if folder is None else folder
-    if not check:
-        files = write_package(
-            root, target, experiment, ledger=None if experiment else claims.of_bundled(root)
-        )
-        size = sum((target / name).stat().st_size for name in files)
-        print(f"{os.path.relpath(target)}: {len(files)} files, {size / 1e6:.1f} MB")
-    problems = problems_of(target)
-    for problem in problems:
-        print(f"  {problem}")
-    print("checked: schema, metadata and checksums hold" if not problems else f"{len(problems)} problems")
-    if problems:
-        raise typer.Exit(1)
-
-
-def clean_command(
-    kubernetes: Annotated[
-        bool, typer.Option("--kubernetes", help="this project's namespaces in the cluster of KUBECONFIG")
-    ] = False,
-) -> None:
-    """Remove what sessions that were killed left behind. Nothing without this project's label is touched.
-
-    A session that ends in an orderly way, or by Ctrl-C, leaves nothing. Built
-    files, results and tools of this folder are removed by `make clean`.
-
-    \b
-    Examples:
-        rematch clean --kubernetes
-    """
-    if not kubernetes:
-        raise InputError("nothing to remove was named", allowed="--kubernetes")
-    require_package("lightkube")
-    from harness.launchers.kubernetes_cluster import Cluster, kubeconfig
-
-    file = kubeconfig()
-    if file is None:
-        raise InputError("no kubeconfig", place="KUBECONFIG", allowed="the path of a cluster's kubeconfig")
-    cluster = Cluster(file)
-    try:
-        gone = cluster.sweep(find_root(), living=True)
-    finally:
-        cluster.close()
-    print(f"removed from {cluster.address}: {', '.join(gone) or 'nothing'}")
+    files = write_package(root, target, experiment, ledger=None if experiment else claims.of_bundled(root))
+    size = sum((target / name).stat().st_size for name in files)
+    print(f"{os.path.relpath(target)}: {len(files)} files, {size / 1e6:.1f} MB")

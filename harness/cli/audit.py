@@ -6,12 +6,15 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from harness.audit.figures import Audited, Check
+from harness.audit.auditing import audit_paths, audit_published
+from harness.audit.figures import Audited, Check, Plan, n_contradictions
+from harness.cli.lines import say
+from harness.model.phrases import counted
+from harness.project import find_root
 
 
 def audit_command(
@@ -54,10 +57,6 @@ def audit_command(
         rematch audit table.csv --users 100 --loops 10000 --ramp 10
         rematch audit --published --json
     """
-    from harness.audit.auditing import audit_paths, audit_published
-    from harness.audit.figures import Plan, n_contradictions
-    from harness.project import find_root
-
     plan = Plan(users=users, loops=loops, ramp_up_s=ramp, rate_per_s=rate)
     result, left_out = audit_paths(paths or (), plan)
     if published or not paths:
@@ -77,10 +76,6 @@ def audit_command(
 
 
 def _print(audited: tuple[Audited, ...], left_out: tuple[str, ...], *, every: bool) -> None:
-    from harness.audit.figures import n_contradictions
-    from harness.cli.lines import say
-    from harness.model.phrases import counted
-
     n, checks = n_contradictions(audited), sum(len(file.checks) for file in audited)
     sentence = counted(n, "contradiction") if n else "no contradiction"
     say(f"{sentence} in {counted(len(audited), 'file')}, {counted(checks, 'check')}")

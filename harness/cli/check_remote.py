@@ -3,32 +3,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import platform
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from harness.backing.postgres import find_remote_home
-from harness.cli.lines import say
-from harness.cli.machine_fitness import (
+from harness.cli.check_here import (
     DESCRIPTORS_WANTED,
     WATCHED_S,
-    is_busy,
     jdks_as_plain,
     machine_words,
     quiet_in_words,
     remarks_on,
     watch,
 )
+from harness.cli.lines import say
 from harness.errors import HostError, InputError, MissingTool
 from harness.hosts.ssh.host import LOOPBACK, SshHost, find_remote_jdks
 from harness.hosts.ssh.settings import HostSettings, load_settings
 from harness.launchers.docker_engine import engine_on
-from harness.model import HostClock
 from harness.model.load_tools import BY_NAME, run_as
 from harness.project import find_root
 from harness.session.remote_hosts import words_there
@@ -36,7 +34,6 @@ from harness.toolchains import JAVA_MINIMUM, JAVA_REFERENCE, Jdk
 
 #: Load generators that a far machine can run; those that want a JDK come last.
 GENERATORS = run_as("program", "python", "java")
-PROGRAMS = ("go", *run_as("program"), "locust", "docker", "taskset")
 #: Artifacts, a runtime or two, and one trial's files.
 ROOM_WANTED_BYTES = 1 << 30
 
@@ -48,7 +45,9 @@ def check_remote(name: str, *, as_json: bool) -> None:
         HostError, InputError: it cannot be reached or used, with what to do.
         typer.Exit: with 1, when services cannot run there as it is described.
     """
-    result = _look(name)
+    settings = load_settings(find_root(), name)
+    with contextlib.closing(SshHost(name, settings, alone=False)) as host:
+        result = _look(host, settings)
     if as_json:
         print(json.dumps(result, indent=1))
     else:
@@ -57,29 +56,14 @@ def check_remote(name: str, *, as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Ability:
-    """``reason``: why it cannot, in one line; ``None``: it can. ``version``: with what."""
-
-    reason: str | None = None
-    version: str | None = None
-
-    @property
-    def fit(self) -> bool:
-        return self.reason is None
-
-
-def java(jdks: Sequence[Jdk]) -> Ability:
-    """Return whether a JDK there is new enough for the services."""
+def no_java(jdks: Sequence[Jdk]) -> str | None:
+    """Return why no JDK there runs the services, or ``None``."""
+    if any(jdk.major >= JAVA_MINIMUM for jdk in jdks):
+        return None
     get = f"apt-get install -y openjdk-{JAVA_REFERENCE}-jdk-headless, or any of at least {JAVA_MINIMUM}"
-    fit = [jdk for jdk in jdks if jdk.major >= JAVA_MINIMUM]
-    if fit:
-        return Ability(version=fit[0].version)
-    if not jdks:
-        return Ability(reason=f"no JDK: Java services cannot run there; {get}")
-    newest = max(jdks, key=lambda jdk: jdk.major).version
-    needed = f"its newest JDK is {newest} and Java services need {JAVA_MINIMUM}"
-    return Ability(reason=f"{needed}: they cannot run there; {get}")
+    newest = max(jdks, key=lambda jdk: jdk.major, default=None)
+    present = "no JDK" if newest is None else f"its newest JDK is {newest.version}"
+    return f"{present} and Java services need {JAVA_MINIMUM}: they cannot run there; {get}"
 
 
 def _listening(host: SshHost, address: str) -> str | None:
@@ -94,12 +78,12 @@ def _listening(host: SshHost, address: str) -> str | None:
     return None
 
 
-def _database(host: SshHost) -> Ability:
-    """Return whether there is a PostgreSQL, and a user that it may run as."""
+def _database(host: SshHost) -> tuple[str | None, str | None]:
+    """Return the version of a PostgreSQL there with a user that it may run as, and why there is none."""
     try:
-        return Ability(version=find_remote_home(host).version)
+        return find_remote_home(host).version, None
     except (MissingTool, InputError, HostError) as problem:
-        return Ability(reason=f"no database there: {problem}")
+        return None, f"no database there: {problem}"
 
 
 def _generator(host: SshHost, name: str) -> str | None:
@@ -112,21 +96,12 @@ def _generator(host: SshHost, name: str) -> str | None:
     return None
 
 
-def _look(name: str) -> dict[str, Any]:
-    settings = load_settings(find_root(), name)
-    host = SshHost(name, settings, alone=False)
-    try:
-        return _look_at(host, settings)
-    finally:
-        host.close()
-
-
-def _look_at(host: SshHost, settings: HostSettings) -> dict[str, Any]:
+def _look(host: SshHost, settings: HostSettings) -> dict[str, Any]:
     machine, clock = host.machine_facts, host.clock()
     quiet = watch(host.machine, host, host.cpus, machine.n_cpus)
     jdks = find_remote_jdks(host, None)
     engine, no_engine = engine_on(host, find_root())
-    able, database = java(jdks), _database(host)
+    without_java, (database, no_database) = no_java(jdks), _database(host)
     unheard, unforwarded = _listening(host, settings.service_address), host.why_no_forwarding()
     generators = {tool: _generator(host, tool) for tool in GENERATORS}
     same_kind = host.architecture == platform.machine()
@@ -134,81 +109,74 @@ def _look_at(host: SshHost, settings: HostSettings) -> dict[str, Any]:
     services = room and unheard is None and unforwarded is None
     load = room and None in generators.values()
     remarks = remarks_on(machine.n_cpus, machine.small, machine.descriptor_limit, quiet)
-    remarks += [why for why in (unheard, unforwarded, able.reason, database.reason) if why is not None]
-    if None not in generators.values():
-        remarks.append(
-            "no load can come from there: no load generator, no Python with Locust, no JDK for JMeter"
-        )
-    if no_engine is not None:
-        remarks.append(f"no containers there: {no_engine}")
-    remarks += _remarks_on_place(
-        host, clock, same_kind=same_kind, apart=settings.service_address not in LOOPBACK
+    remarks += [why for why in (unheard, unforwarded, without_java, no_database) if why is not None]
+    off_s = abs(clock.wall_offset_s) - clock.uncertainty_s
+    conditional = (
+        (
+            None not in generators.values(),
+            "no load from there: no load tool, Python with Locust or JDK for JMeter",
+        ),
+        (no_engine is not None, f"no containers there: {no_engine}"),
+        (
+            settings.service_address in LOOPBACK,
+            "service_address is its loopback: services and load, or services and database, are not on two machines "
+            "until it is set in hosts.toml",
+        ),
+        (
+            not same_kind,
+            f"it is {host.architecture} and this machine {platform.machine()}: Go programs, trimmed runtimes and "
+            "native images that are built here do not run there",
+        ),
+        (
+            host.free_bytes < ROOM_WANTED_BYTES,
+            f"{host.free_bytes / 2**30:.1f} GiB are left in {host.agent.base}: set another folder",
+        ),
+        (
+            off_s > 0.005,
+            f"clock offset {clock.wall_offset_s * 1e3:.1f} ms; synchronise both machines with NTP",
+        ),
     )
+    remarks += [remark for holds, remark in conditional if holds]
     return {
         "machine": machine.model_dump(),
         "python": host.agent.python_version,
         "free_bytes": host.free_bytes,
-        "free_port": host.free_port("127.0.0.1"),
         "clock": clock.model_dump(),
         "quiet": quiet,
         "jdks": jdks_as_plain(jdks),
-        "programs": host.which(*PROGRAMS),
         "architecture": host.architecture,
         "service_address": settings.service_address,
         "containers": {"engine": engine, "reason": no_engine},
-        "database": {"version": database.version, "reason": database.reason},
+        "database": {"version": database, "reason": no_database},
         "generators": generators,
         "fit_for": {
             "services": services,
-            "java": services and able.fit,
+            "java": services and without_java is None,
             "load": load,
-            "database": room and unheard is None and database.fit,
+            "database": room and unheard is None and database is not None,
             "containers": services and engine is not None and same_kind,
-            "full": services and load and not machine.small and able.fit,
+            "full": services and load and not machine.small and without_java is None,
             "remarks": remarks,
         },
     }
 
 
-def _remarks_on_place(host: SshHost, clock: HostClock, *, same_kind: bool, apart: bool) -> list[str]:
-    remarks: list[str] = []
-    if not apart:
-        remarks.append(
-            "service_address is its loopback: services and load, or services and database, are not on two machines "
-            "until it is set in hosts.toml"
-        )
-    if not same_kind:
-        remarks.append(
-            f"it is {host.architecture} and this machine {platform.machine()}: Go programs, trimmed runtimes and "
-            "native images that are built here do not run there"
-        )
-    if host.free_bytes < ROOM_WANTED_BYTES:
-        remarks.append(f"{host.free_bytes / 2**30:.1f} GiB are left in {host.agent.base}: set another folder")
-    if abs(clock.wall_offset_s) - clock.uncertainty_s > 0.005:
-        remarks.append(f"clock offset {clock.wall_offset_s * 1e3:.1f} ms; synchronise both machines with NTP")
-    return remarks
-
-
 def _print(name: str, result: dict[str, Any]) -> None:
     machine, clock = result["machine"], result["clock"]
     fit = [role for role, holds in result["fit_for"].items() if holds is True]
-    if is_busy(result["quiet"]):
-        print(f"not now: {min(result['quiet']['busy_share'], 1.0):.0%} of its CPU time is in use")
     say(f"fit for: {', '.join(fit) or 'nothing'}", hang="  ")
     for remark in result["fit_for"]["remarks"]:
         say(f"- {remark}", hang="  ")
-    present = [program for program, path in result["programs"].items() if path is not None]
     able = [item for item, reason in result["generators"].items() if reason is None]
     print()
     for line in (
-        f"{name}: {machine_words(machine)}, {machine['descriptor_limit']} open files",
+        f"{name}: {machine_words(machine)}",
         f"Python {result['python']}; {result['free_bytes'] / 2**30:.1f} GiB free; clock "
         f"{clock['wall_offset_s'] * 1e3:+.2f} ms from ours, to {clock['uncertainty_s'] * 1e3:.2f} ms",
         f"over {WATCHED_S:.0f} s: {quiet_in_words(result['quiet'])}",
         f"JDKs: {', '.join(jdk['version'] for jdk in result['jdks']) or 'none'}",
         f"containers: {result['containers']['engine'] or 'none'}",
         f"PostgreSQL: {result['database']['version'] or 'none'}",
-        f"programs: {', '.join(present) or 'none'}",
         f"load generators that can run there: {', '.join(able) or 'none'}",
     ):
         say(line, hang="  ")

@@ -1,16 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``rematch compare``."""
+"""``rematch compare``: the answer first, then the tables, then what there is to doubt."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
+from harness.cli.lines import say, table
+from harness.cli.options import end_with, limits_as_plain
+from harness.compare import words
+from harness.compare.comparing import compare_files
+from harness.compare.limits import check_limit, limit_named
+from harness.compare.result import Comparison, Row
 from harness.errors import InputError
+from harness.formats.jtl_units import decimal_named, latency_unit_named
+from harness.model import Verdict
+from harness.model.phrases import counted
+from harness.report.limits import Checked
+from harness.report.output import write_page
+from harness.report.selection import seconds_named
 
+#: Names of requests with a table; all of them stand in the JSON and on the page.
+LABELS_SHOWN = 5
+_HEADS = words.HEADS[:5]
 #: Stands for ``--`` among the paths: click would drop it, and take every option behind it for a path.
 _BETWEEN = "\0--"
 
@@ -58,20 +75,12 @@ def compare_command(
         str | None,
         typer.Option(help="decimal sign of JMeter's files that a spreadsheet has written: . or ,"),
     ] = None,
-    as_jmeter: Annotated[
-        bool, typer.Option("--as-jmeter", help="also print what JMeter's Aggregate Report says of each run")
-    ] = False,
-    as_locust: Annotated[
-        bool, typer.Option("--as-locust", help="also print what Locust's statistics say of each run")
-    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
     markdown: Annotated[
         Path | None,
         typer.Option(help="also write a Markdown page to this file, for a pull request; -: print it only"),
     ] = None,
-    html: Annotated[
-        Path | None, typer.Option(help="also write a self-contained page with plots to this file")
-    ] = None,
+    html: Annotated[Path | None, typer.Option(help="also write a self-contained page to this file")] = None,
 ) -> None:
     """Compare two arms of load-test runs, B over A: ratio, interval and verdict for each metric.
 
@@ -89,13 +98,30 @@ def compare_command(
         rematch compare a/gen1.csv+a/gen2.csv -- b/gen1.csv+b/gen2.csv --json
         rematch compare monday -- tuesday --accept order_confounded
     """
-    from harness.cli.compare_text import run
-
     a, b = _arms(paths)
-    run(
-        a, b, fail_if=fail_if or (), skip=skip, accept=accept or (), latency_unit=latency_unit, decimal=decimal,
-        as_tools={"jmeter": as_jmeter, "locust": as_locust}, as_json=as_json, markdown=markdown, html=html,
-    )  # fmt: skip
+    limits = [limit_named(text) for text in fail_if or ()]
+    result = compare_files(
+        a,
+        b,
+        skip_s=seconds_named(skip, "--skip"),
+        accept=accept or (),
+        latency_unit=latency_unit_named(latency_unit),
+        decimal=decimal_named(decimal),
+    )
+    checked = [check_limit(limit, result) for limit in limits]
+    if html is not None:
+        write_page(html, _page(result, checked), "--html")
+    printed = markdown is not None and str(markdown) == "-"
+    if printed:
+        print(words.render_markdown(result, checked), end="")
+    elif markdown is not None:
+        write_page(markdown, words.render_markdown(result, checked), "--markdown")
+    if as_json:
+        plain = result.as_json() | {"limits": limits_as_plain(checked)}
+        print(json.dumps(plain, indent=1, allow_nan=False))
+    elif not printed:
+        print_comparison(result, checked)
+    end_with(checked)
 
 
 def _arms(paths: list[str]) -> tuple[list[str], list[str]]:
@@ -105,3 +131,57 @@ def _arms(paths: list[str]) -> tuple[list[str], list[str]]:
         )
     place = paths.index(_BETWEEN)
     return paths[:place], paths[place + 1 :]
+
+
+def _page(comparison: Comparison, checked: Sequence[Checked]) -> str:
+    """A page that loads nothing from anywhere."""
+    from harness.report.html import render_page  # matplotlib: a second that no other form needs
+
+    return render_page(
+        words.PAGE,
+        verdict=words.verdict(comparison),
+        summary=words.summary(comparison),
+        traps=comparison.traps,
+        limits=[words.limit_words(item) for item in checked],
+        about=[
+            *(words.arm(comparison, place) for place in (0, 1)),
+            f"order of the runs: {words.order(comparison) or 'unknown'}",
+        ],
+        tables=words.tables(comparison),
+        warnings=comparison.warnings,
+    )
+
+
+def print_comparison(comparison: Comparison, checked: Sequence[Checked]) -> None:
+    """Print all of it."""
+    say(words.summary(comparison))
+    for limit in checked:
+        say(words.limit_words(limit))
+    for trap in comparison.traps:
+        say(f"trap {trap.name}: {trap.text}", hang="  ")
+    print()
+    for place in (0, 1):
+        say(words.arm(comparison, place), hang="  ")
+    say(f"order: {words.order(comparison) or 'unknown'}", hang="  ")
+    labels = comparison.labels[: 1 + LABELS_SHOWN]
+    for label in labels:
+        print()
+        say(f"{words.label_name(label)}: throughput in correct answers/s, times in ms")
+        print(table(_HEADS, [_cells(row) for row in comparison.rows if row.label == label], right=(1, 2, 3)))
+    more = len(comparison.labels) - len(labels)
+    if more:
+        print(f"\n{counted(more, 'name')} more with --html or --json")
+    if comparison.warnings:
+        print()
+    for warning in comparison.warnings:
+        say(f"warning: {warning}", hang="  ")
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    """Without a verdict the reason stands in its place; with one that decides nothing, beside it."""
+    *cells, verdict, why = words.cells(row, units=False)
+    if row.verdict is None:
+        verdict = why
+    elif row.verdict is Verdict.INCONCLUSIVE:
+        verdict = f"{verdict}: {why}"
+    return (*cells, verdict)

@@ -3,12 +3,54 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from harness.adopt import Order, Workspace, adopt, workspace_of
+from harness.cli.check_here import busy_warning
+from harness.cli.lines import complain, say
+from harness.cli.options import (
+    AsJson,
+    Blocks,
+    Profile,
+    ReadyWithin,
+    Requests,
+    end_with,
+    fields_of,
+    limits_as_plain,
+)
+from harness.cli.results import as_plain, read_results
+from harness.cli.results_text import print_results
+from harness.compare.limits import check_row, limit_named
+from harness.compare.result import Row
+from harness.compare.words import limit_words
+from harness.duel import Agreement, Duel, Rate, agreed_contract, replay, rows_of, set_up, sides
+from harness.duel.files import rate_tool, source_of
+from harness.errors import InputError
+from harness.evidence.metrics import METRICS
+from harness.model.phrases import counted
 from harness.project import find_root
+from harness.report.limits import Limit
+from harness.rows.session_results import Results
+from harness.session import (
+    Assembly,
+    Interrupted,
+    Silent,
+    assemble,
+    measure,
+    prepare,
+    suitable_progress,
+    with_blocks,
+)
+from harness.session.signals import interruptible
+
+Say = Callable[[str], None]
 
 
 def duel_command(
@@ -24,13 +66,7 @@ def duel_command(
             "default: V1, a folder, is adopted first",
         ),
     ] = None,
-    requests: Annotated[
-        Path | None, typer.Option(help="requests of that adoption, as of rematch adopt; only without --as")
-    ] = None,
-    repo: Annotated[
-        Path | None,
-        typer.Option(help="folder of the git repository of the refs; default: that of the service's sources"),
-    ] = None,
+    requests: Requests = None,
     allow: Annotated[
         list[str] | None,
         typer.Option(
@@ -44,14 +80,8 @@ def duel_command(
             help="limit on a ratio, V2 over V1, such as 'p99 > 1.05' or 'throughput < 0.95'; may be repeated"
         ),
     ] = None,
-    profile: Annotated[str, typer.Option(help="smoke (does it work? no verdict) or quick")] = "quick",
-    blocks: Annotated[
-        int | None,
-        typer.Option(help="how often both are measured; default: as the experiment says; a verdict takes 5"),
-    ] = None,
-    generator: Annotated[
-        str | None, typer.Option(help="load generator; default: the adopted experiment's")
-    ] = None,
+    profile: Profile = "quick",
+    blocks: Blocks = None,
     rate: Annotated[
         str,
         typer.Option(
@@ -59,25 +89,19 @@ def duel_command(
             "fifths of what the slower version reaches with the tool; none: only the load of the experiment"
         ),
     ] = "auto",
-    seed: Annotated[int, typer.Option(help="random seed of the order within blocks")] = 1,
-    ready_within: Annotated[
-        float, typer.Option(help="seconds in which each has to give its first answer")
-    ] = 60.0,
+    ready_within: ReadyWithin = 60.0,
     no_measure: Annotated[
         bool, typer.Option("--no-measure", help="check both against the contract; measure nothing")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
-    markdown: Annotated[
-        Path | None, typer.Option(help="also write a Markdown page to this file, for a pull request")
-    ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Compare two versions of one service, measured in turns, V2 over V1: ratio, interval, verdict for each metric.
 
     Before that both are asked every recorded request: a version that answers something else is shown, and the duel
     ends, unless --allow names the case. Then they are measured in blocks, each in a random order, and compared as
     `rematch results` does, under the load, warm-up and CPUs of the experiment, and then at a rate that both keep: CPU
-    time per request has a verdict there also where the load generator is slower than the service. A git ref is checked
-    out in a folder of its own, which is removed again; your checkout is not touched.
+    time per request has a verdict there also where the load generator is slower than the service. The files of a git
+    ref are written to a folder of their own, which is removed again; your checkout is not touched.
 
     Exit status 1: answers differ, or a limit of --fail-if is exceeded, that is, the whole 95 % interval lies beyond
     it. Exit status 2: a limit cannot be judged, or a version does not start.
@@ -85,14 +109,148 @@ def duel_command(
     \b
     Examples:
         rematch duel ../shop-old ../shop-new --requests calls.curl
-        rematch duel main HEAD --as shop-rematch/shop.toml --fail-if "p99 > 1.05" --markdown comment.md
+        rematch duel main HEAD --as shop-rematch/shop.toml --fail-if "p99 > 1.05"
         rematch duel java:21 java:25 --as shop-rematch/shop.toml
     """
-    from harness.cli.duel_work import Work
+    limits = [_limit(text) for text in fail_if or ()]
+    per_s, allowed = _rate(rate), set(allow or ())
+    tell: Say = (lambda _text: None) if as_json else _tell
+    results: Results | None = None
+    try:
+        with contextlib.ExitStack() as cleanup:
+            assembly = cleanup.enter_context(contextlib.closing(assemble(find_root())))
+            cleanup.enter_context(interruptible())
+            place = _adopted(first, adopted, requests, ready_within, assembly, tell)
+            pair = cleanup.enter_context(sides(first, second, source_of(place)))
+            for side in pair:
+                if side.remark:
+                    tell(f"{side.what}: {side.remark}")
+            folder = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="rematch-duel-")))
+            offered = None
+            if rate != "none" and profile != "smoke" and not no_measure:
+                offered = _offered(per_s, place, assembly, tell)
+            duel = set_up(place, pair, folder, rate=offered)
+            agreed = _replayed(duel, assembly, ready_within, tell)
+            refused = [] if "all" in allowed else [case for case in agreed.cases if case not in allowed]
+            if not no_measure and not refused:
+                agreed_contract(duel, {*agreed.cases, *allowed})
+                if not as_json and (warning := busy_warning()) is not None:
+                    tell(warning)
+                results = _measured(duel, assembly, profile, blocks, silent=as_json)
+    except Interrupted as stop:
+        complain(f"rematch: stopped by {stop}; nothing runs on")
+        raise typer.Exit(stop.exit_code) from None
+    rows = () if results is None else rows_of(results)
+    checked = [] if results is None else [check_row(limit, _row(limit, rows)) for limit in limits]
+    if as_json:
+        plain = {
+            "versions": [fields_of(side, "label", "what", "remark") for side in pair],
+            "cases": agreed.n_cases,
+            "differences": agreed.differences,
+            "results": None if results is None else as_plain(results),
+            "limits": limits_as_plain(checked),
+        }
+        print(json.dumps(plain, indent=1, allow_nan=False))
+    elif results is not None:
+        print()
+        print_results(results)
+        for item in checked:
+            say(limit_words(item), hang="  ")
+        print(f"Again: rematch results {results.session.replace('/', ' --session ')}")
+    if refused:
+        cases = f"{counted(len(refused), 'case')}, so nothing is measured: {', '.join(refused)}"
+        complain(f"rematch: answers differ in {cases}; allowed: --allow {refused[0]}, or --allow all")
+        raise typer.Exit(1)
+    if results is not None and not results.n_kept:
+        raise typer.Exit(1)
+    end_with(checked)
 
-    work = Work(
-        root=find_root(), profile=profile, blocks=blocks, generator=generator, seed=seed, ready_s=ready_within,
-        quiet=as_json, allow=tuple(allow or ()), measures=not no_measure, rate=rate, adopted=adopted,
-        requests=requests, repo=repo,
-    )  # fmt: skip
-    work.run(first, second, fail_if or (), markdown)
+
+def _tell(text: str) -> None:
+    say(text, hang="  ")
+
+
+def _limit(text: str) -> Limit:
+    limit = limit_named(text, [item.name for item in METRICS])
+    if limit.label is not None:
+        raise InputError("has no label: all requests are one metric here", place="--fail-if", found=text)
+    return limit
+
+
+def _rate(text: str) -> float | None:
+    """Return the requests per second that were asked for; ``None``: a number is not given."""
+    if text in ("auto", "none"):
+        return None
+    try:
+        result = float(text)
+    except ValueError:
+        result = 0.0
+    if not 1 <= result < float("inf"):
+        raise InputError("no rate", place="--rate", found=text, allowed="requests per second, auto, or none")
+    return result
+
+
+def _adopted(
+    first: str, adopted: Path | None, requests: Path | None, ready_s: float, assembly: Assembly, tell: Say
+) -> Workspace:
+    """Return the adopted service; without ``adopted``, adopt the first version."""
+    if adopted is not None:
+        if requests is not None:
+            raise InputError(
+                "the contract of --as is recorded already", place="--requests", found=str(requests)
+            )
+        if adopted.suffix != ".toml":
+            raise InputError(
+                "no experiment", place="--as", found=str(adopted), allowed="NAME-rematch/NAME.toml"
+            )
+        return Workspace(folder=adopted.parent, name=adopted.stem, service=adopted.stem)
+    if not Path(first).is_dir():
+        raise InputError(
+            "is no folder, so nothing says how it is started", place="V1", found=first,
+            allowed="a folder; or the experiment that rematch adopt wrote: --as NAME-rematch/NAME.toml",
+        )  # fmt: skip
+    order = Order(folder=Path(first), requests=requests, ready_s=ready_s)
+    place = workspace_of(order)
+    if requests is None and (place.contract / "requests.jsonl").is_file():
+        tell(f"adopted before: {place.experiment}")
+        return place
+    return adopt(order, assembly, tell).workspace
+
+
+def _offered(per_s: float | None, place: Workspace, assembly: Assembly, tell: Say) -> Rate | None:
+    """Return the second load; ``None``: no load tool here offers a rate, which is told."""
+    tool = rate_tool(assembly, place.contract)
+    if tool is not None:
+        return Rate(generator=tool, per_s=per_s)
+    if per_s is not None:
+        raise InputError("no load tool here offers a rate", place="--rate", allowed="after: make setup (k6)")
+    tell("no load tool here offers a rate, at which CPU time per request has a verdict: make setup (k6)")
+    return None
+
+
+def _replayed(duel: Duel, assembly: Assembly, ready_s: float, tell: Say) -> Agreement:
+    agreed = replay(duel, assembly, ready_s=ready_s, say=tell)
+    n_alike = agreed.n_cases - len(agreed.cases)
+    tell(f"answers: {n_alike} of {counted(agreed.n_cases, 'case')} as recorded, by both")
+    for label, faults in agreed.differences.items():
+        for case, text in faults.items():
+            tell(f"  {label}: {case}: {text}")
+    return agreed
+
+
+def _measured(duel: Duel, assembly: Assembly, profile: str, blocks: int | None, *, silent: bool) -> Results:
+    prepared = prepare(assembly, str(duel.experiment), profile=profile, host="local", seed=1)
+    for gone in prepared.unavailable:
+        raise InputError(f"cannot run here: {gone.reason}", place=gone.variant)
+    if blocks is not None:
+        prepared = with_blocks(prepared, blocks)
+    progress = Silent() if silent else suitable_progress()
+    return read_results(assembly.root, measure(assembly, prepared, progress=progress, new=True))
+
+
+def _row(limit: Limit, rows: Sequence[Row]) -> Row:
+    """Return the row that a limit is about, of several loads the first with a verdict; one without a verdict where no
+    trial has the metric."""
+    missing = Row(metric=limit.metric, label=None, a=None, b=None, why="no trial has this metric")
+    own = [row for row in rows if row.metric == limit.metric]
+    return next((row for row in own if row.verdict is not None), own[0] if own else missing)

@@ -75,13 +75,6 @@ def table(
     return "\n".join(lines)
 
 
-def counted(n: int, thing: str) -> str:
-    """As ``harness.model.phrases.counted``: the model is loaded when something is counted, and not for the help."""
-    from harness.model.phrases import counted as said
-
-    return said(n, thing)
-
-
 def tally(counts: Mapping[str, int]) -> str:
     """``2 failed, 13 ok``, by name."""
     return ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in sorted(counts.items()))

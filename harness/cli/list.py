@@ -3,24 +3,38 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+from typing import Annotated, Any
 
 import typer
 
-from harness.cli import completion
-from harness.cli.options import Launcher
+from harness import session
+from harness.cli.lines import say, table
+from harness.cli.options import AsJson, Launcher, experiment_names
+from harness.definitions import experiment_files, load_study, usual_launcher
+from harness.errors import RematchError
+from harness.model.phrases import counted
+from harness.project import find_root
+from harness.session.availability import variant_reasons
+from harness.session.dry_run import session_s
+from harness.session.planning import prepare
+from harness.session.progress import in_words
+
+#: The default of ``measure``, and so the subject of the overview.
+DEFAULT_PROFILE = "quick"
+#: The session that ``rematch --help`` begins with.
+FIRST = "smoke"
 
 
-def list_all(
+def list_command(
     experiment: Annotated[
         str | None,
         typer.Argument(
-            help="experiment to show in detail; default: all, one row each",
-            autocompletion=completion.experiments,
+            help="experiment to show in detail; default: all, one row each", autocompletion=experiment_names
         ),
     ] = None,
     launcher: Launcher = None,
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List experiments, variants and profiles, with the reason why any of them cannot run here.
 
@@ -30,6 +44,137 @@ def list_all(
         rematch list strings-rounds
         rematch list strings-rounds --json
     """
-    from harness.cli.list_text import show
+    root = find_root()
+    names = [experiment] if experiment else sorted(experiment_files(root), key=lambda name: name != FIRST)
+    parts: dict[str, session.Assembly] = {}
+    rows = []
+    for name in names:
+        word = launcher or usual_launcher(root, name)
+        if word not in parts:  # tools are looked for once: it takes longer than all else
+            tools = next(iter(parts.values())).tools if parts else None
+            parts[word] = session.assemble(root, launcher=word, tools=tools)
+        rows.append(row_of(parts[word], name, strict=experiment is not None))
+    for assembly in parts.values():
+        assembly.close()
+    if as_json:
+        print(json.dumps(rows, indent=1))
+    elif experiment is None:
+        print_overview(rows)
+    else:
+        _print_details(rows[0])
 
-    show(experiment, launcher, as_json=as_json)
+
+def row_of(assembly: session.Assembly, name: str, *, strict: bool) -> dict[str, Any]:
+    """Return what is listed of an experiment: its variants and profiles, and why some of them cannot run here.
+
+    Args:
+        strict: raise what is wrong with its definition, in place of returning it as its ``problem``.
+    """
+    try:
+        study = load_study(assembly.root, name)
+    except RematchError as problem:
+        if strict:
+            raise
+        return {"name": name, "problem": str(problem)}
+    reasons = variant_reasons(assembly, study)
+    profiles: dict[str, Any] = {}
+    levels: dict[str, str] = {}
+    for profile in study.experiment.profiles:
+        try:
+            prepared = prepare(
+                assembly, study, profile=profile, host="local", seed=1, reasons=reasons, anywhere=True
+            )
+        except RematchError as problem:
+            profiles[profile] = {"problem": str(problem)}
+            continue
+        levels |= {gone.variant: gone.reason for gone in prepared.unavailable if "=" in gone.variant}
+        profiles[profile] = {
+            "trials": len(prepared.plan.trials),
+            "blocks": prepared.plan.n_blocks,
+            "expected_s": session_s(assembly, prepared),
+            "large_host": study.experiment.profiles[profile].large_host,
+            **({} if prepared.refused is None else {"problem": prepared.refused}),
+        }
+    return {
+        "name": study.experiment.name,
+        "title": study.experiment.title,
+        "question": study.experiment.question,
+        "reference": study.experiment.reference,
+        "files": [str(file) for file in study.files],
+        "factors": {factor: list(levels) for factor, levels in study.experiment.factors.items()},
+        "variants": reasons,
+        "remarks": session.remarks(assembly, study.experiment.variants),
+        "levels_unavailable": levels,
+        "profiles": profiles,
+    }
+
+
+def print_overview(rows: list[dict[str, Any]]) -> None:
+    """Print a row for each experiment, and the reasons of those that cannot run here."""
+    shown: list[tuple[str, ...]] = []
+    refused: dict[str, list[str]] = {}
+    for row in rows:
+        if "problem" in row:
+            shown.append((row["name"], "-", "-", "no", row["problem"]))
+            continue
+        name = DEFAULT_PROFILE if DEFAULT_PROFILE in row["profiles"] else next(iter(row["profiles"]))
+        profile = row["profiles"][name]
+        runs = "yes"
+        if "problem" in profile:
+            runs = "no"
+            cause = row["variants"][row["reference"]] or profile["problem"]
+            refused.setdefault(cause, []).append(row["name"])
+        elif row["levels_unavailable"] or any(reason is not None for reason in row["variants"].values()):
+            runs = "in part"
+        shown.append(
+            (
+                row["name"] if name == DEFAULT_PROFILE else f"{row['name']} ({name})",
+                str(profile.get("trials", "-")),
+                _about(profile["expected_s"]) if "expected_s" in profile else "-",
+                runs,
+                row["title"],
+            )
+        )
+    print(table(("experiment", "trials", "time", "here", "title"), shown, right=(1, 2)))
+    for cause, names in refused.items():
+        print()
+        say(f"Not here: {', '.join(names)}: {cause}", hang="  ")
+    print()
+    say(
+        f'Trials and time: profile {DEFAULT_PROFILE}, or the one in brackets. here: "in part" means that '
+        "some variants or levels cannot run on this machine. Details and reasons: rematch list NAME"
+    )
+
+
+def _about(seconds: float) -> str:
+    """Whole minutes, or hours with one decimal: an overview needs no more."""
+    if seconds < 60:
+        return "1 min"
+    return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
+
+
+def _print_details(row: dict[str, Any]) -> None:
+    say(f"{row['name']}: {row['question']}")
+    print()
+    for name, profile in row["profiles"].items():
+        if "trials" in profile:
+            large = ", for a large host" if profile["large_host"] else ""
+            print(
+                f"  {name}: {counted(profile['trials'], 'trial')} in {counted(profile['blocks'], 'block')}, "
+                f"about {in_words(profile['expected_s'])}{large}"
+            )
+        if "problem" in profile:
+            say(f"not here: {name}: {profile['problem']}", indent="  ", hang="    ")
+    *bases, own = row["files"]
+    on_top = f", on top of {', '.join(bases)}" if bases else ""
+    say(f"defined in {own}{on_top}", indent="  ", hang="    ")
+    for factor, levels in row["factors"].items():
+        say(f"factor {factor}: {', '.join(levels)}", indent="  ", hang="    ")
+    print()
+    shown = []
+    for name, reason in row["variants"].items():
+        mark = " (reference)" if name == row["reference"] else ""
+        remark = f", but {row['remarks'][name]}" if name in row["remarks"] else ""
+        shown.append((f"{name}{mark}", f"yes{remark}" if reason is None else f"no: {reason}"))
+    shown += [(name, f"no: {reason}") for name, reason in row["levels_unavailable"].items()]
+    print(table(("variant", "runs here"), shown))

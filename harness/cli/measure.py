@@ -9,63 +9,43 @@ import json
 import shlex
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from harness.cli import completion
-from harness.cli.lines import complain, counted, say, width
-from harness.cli.options import Launcher
+from harness import session
+from harness.cli.lines import complain, say
+from harness.cli.options import AsJson, Blocks, Experiment, Host, Launcher, Profile, Seed
+from harness.definitions import usual_launcher
 from harness.errors import InputError, RematchError
+from harness.model.phrases import counted
 from harness.project import find_root
-
-if TYPE_CHECKING:
-    from harness.session import Assembly, Prepared
-    from harness.store import SessionFolder
+from harness.runner.speed_gate import SpeedGate
+from harness.session import Assembly, Interrupted, Prepared
+from harness.session.dry_run import commands_of, memory_asked, session_s
+from harness.session.progress import in_words
+from harness.store import SessionFolder, Store
 
 
 def measure_command(
-    experiment: Annotated[
-        str,
-        typer.Argument(
-            help="name of an experiment, or path of its TOML file", autocompletion=completion.experiments
-        ),
-    ],
-    profile: Annotated[
-        str,
-        typer.Option(help="how much is measured: smoke, quick or full", autocompletion=completion.profiles),
-    ] = "quick",
-    host: Annotated[
-        str,
-        typer.Option(
-            help="host that runs the services: local, or a name of hosts.toml",
-            autocompletion=completion.hosts,
-        ),
-    ] = "local",
+    experiment: Experiment,
+    profile: Profile = "quick",
+    host: Host = "local",
     load_host: Annotated[
         str | None,
-        typer.Option(
-            help="host that runs the load generator, or several joined by commas; default: the services' host",
-            autocompletion=completion.hosts,
-        ),
+        typer.Option(help="host of the load generator; default: the services' host"),
     ] = None,
     database_host: Annotated[
         str | None,
-        typer.Option(
-            help="host that runs the database and the upstream API; default: the services' host",
-            autocompletion=completion.hosts,
-        ),
+        typer.Option(help="host of the database and the upstream API; default: the services' host"),
     ] = None,
     launcher: Launcher = None,
-    seed: Annotated[int, typer.Option(help="random seed of the trial order")] = 1,
-    blocks: Annotated[
-        int | None, typer.Option(help="how many blocks, in place of the profile's number")
-    ] = None,
+    seed: Seed = 1,
+    blocks: Blocks = None,
     minutes: Annotated[
         float | None,
         typer.Option(help="as many whole blocks as fit into so many minutes by the estimate, at least one"),
     ] = None,
-    undecided: Annotated[bool, typer.Option("--undecided", hidden=True)] = False,
     wait_for_speed: Annotated[
         float,
         typer.Option(
@@ -75,11 +55,10 @@ def measure_command(
         ),
     ] = 0.0,
     new: Annotated[bool, typer.Option("--new", help="begin a new session, with the next free seed")] = False,
-    known_cell: Annotated[bool, typer.Option("--known-cell", hidden=True)] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="print the plan, every command and the time; start nothing")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Run a session, or resume it with the same command.
 
@@ -93,65 +72,46 @@ def measure_command(
         rematch measure strings-rounds --profile quick --blocks 10
         rematch measure strings-rounds --minutes 30
     """
-    if undecided:
-        raise InputError("no such option", place="--undecided", allowed="--minutes or --blocks: whole blocks")
-    if known_cell:
-        cell = "rematch measure known-cell before and after, and rematch results known-cell"
-        raise InputError("no such option", place="--known-cell", allowed=cell)
     if blocks is not None and minutes is not None:
         raise InputError("--blocks and --minutes both say how much is measured", allowed="one of them")
-    from harness.definitions import usual_launcher
-    from harness.runner.speed_gate import SpeedGate
-    from harness.session import (
-        Interrupted,
-        Silent,
-        assemble,
-        launcher_name,
-        measure,
-        prepare,
-        remarks,
-        suitable_progress,
-        with_free_seed,
-    )
-    from harness.store import Store
-
     root = find_root()
-    launcher = launcher_name(launcher or usual_launcher(root, experiment))
-    names = (load_host or host).replace(" ", "").replace(",", "-and-")
-    label = host if names == host else f"{host}-from-{names}"
+    launcher = session.launcher_name(launcher or usual_launcher(root, experiment))
+    label = host if load_host in (None, host) else f"{host}-from-{load_host}"
     if database_host not in (None, host):
         label = f"{label}-with-{database_host}"
-    assembly = assemble(root, host=host, load_host=load_host, database_host=database_host, launcher=launcher)
+    assembly = session.assemble(
+        root, host=host, load_host=load_host, database_host=database_host, launcher=launcher
+    )
     with contextlib.closing(assembly):
-        prepared = prepare(
+        prepared = session.prepare(
             assembly, experiment, profile=profile, host=label, seed=seed, launcher=launcher, anywhere=dry_run
         )
         if wait_for_speed:
             assembly = dataclasses.replace(assembly, speed_gate=SpeedGate(wait_s=wait_for_speed))
         prepared = _sized(assembly, prepared, blocks, minutes)
         if new:
-            prepared = with_free_seed(prepared, Store(root))
-        again = f"rematch measure {experiment} --profile {profile} --host {host}"
-        again += f" --load-host {load_host}" if load_host else ""
-        again += f" --database-host {database_host}" if database_host else ""
-        again += f" --seed {prepared.plan.seed}"
-        again += "" if launcher == "process" else f" --launcher {launcher}"
-        again += f" --wait-for-speed {wait_for_speed:g}" if wait_for_speed else ""
-        again += "" if prepared.blocks_asked is None else f" --blocks {prepared.blocks_asked}"
+            prepared = session.with_free_seed(prepared, Store(root))
+        asked = {
+            "profile": profile, "host": host, "load-host": load_host, "database-host": database_host,
+            "seed": prepared.plan.seed, "launcher": None if launcher == "process" else launcher,
+            "wait-for-speed": f"{wait_for_speed:g}" if wait_for_speed else None, "blocks": prepared.blocks_asked,
+        }  # fmt: skip
+        options = (f"--{name} {value}" for name, value in asked.items() if value is not None)
+        again = " ".join(("rematch measure", experiment, *options))
         if prepared.refused is not None:
             complain(f"cannot be measured here: {prepared.refused}")
         for gone in prepared.unavailable:
             complain(f"not measured: {gone.variant}: {gone.reason}")
         planned = {trial.configuration.variant_name for trial in prepared.plan.trials}
-        for variant, remark in remarks(assembly, prepared.experiment.variants).items():
+        for variant, remark in session.remarks(assembly, prepared.experiment.variants).items():
             if variant in planned:
                 complain(f"{variant}: {remark}")
         if dry_run:
             _print_plan(assembly, prepared, as_json=as_json)
             return
         try:
-            progress = Silent() if as_json else suitable_progress()
-            folder = measure(assembly, prepared, progress=progress)
+            progress = session.Silent() if as_json else session.suitable_progress()
+            folder = session.measure(assembly, prepared, progress=progress)
         except Interrupted as stop:
             complain(f"rematch: stopped by {stop}; finished trials are kept; resume with: {again}")
             raise typer.Exit(stop.exit_code) from None
@@ -160,25 +120,16 @@ def measure_command(
 
 def _sized(assembly: Assembly, prepared: Prepared, blocks: int | None, minutes: float | None) -> Prepared:
     """Return the plan with as many blocks as were asked for, or as fit into the time."""
-    from harness.session import with_blocks, within_minutes
-
     if blocks is not None:
-        return with_blocks(prepared, blocks)
+        return session.with_blocks(prepared, blocks)
     if minutes is None:
         return prepared
-    sized = within_minutes(assembly, prepared, minutes)
-    complain(_within(assembly, sized, minutes))
+    sized = session.within_minutes(assembly, prepared, minutes)
+    expected_s = session_s(assembly, sized)
+    least = "" if expected_s <= minutes * 60.0 else ", and one block is the least"
+    n_blocks = counted(sized.plan.n_blocks, "block")
+    complain(f"{n_blocks} in about {in_words(expected_s)}; asked for: {minutes:g} min{least}")
     return sized
-
-
-def _within(assembly: Assembly, prepared: Prepared, minutes: float) -> str:
-    """Say how many blocks fit, or that not even the one does."""
-    from harness.session.dry_run import session_s
-    from harness.session.progress import in_words
-
-    n, expected_s = prepared.plan.n_blocks, session_s(assembly, prepared)
-    text = f"{counted(n, 'block')} in about {in_words(expected_s)}; asked for: {minutes:g} min"
-    return text if expected_s <= minutes * 60.0 else f"{text}, and one block is the least"
 
 
 def summarise(folder: SessionFolder, *, as_json: bool) -> None:
@@ -190,21 +141,17 @@ def summarise(folder: SessionFolder, *, as_json: bool) -> None:
         text = {"session": folder.key, "complete": folder.complete, "outcomes": outcomes, "flags": flags}
         print(json.dumps(text, indent=1))
         return
-    from harness.cli.results_session import read_results
+    from harness.cli.results import read_results  # pandas, which no dry run needs
     from harness.cli.results_text import print_conclusion
 
     try:
         print_conclusion(read_results(find_root(), folder))
     except RematchError as problem:  # what was measured is kept, whatever keeps it from being analysed now
         complain(f"rematch: {folder.key} is measured, but cannot be analysed: {problem}")
-    name, session = folder.key.split("/")
-    print(f"All metrics and verdicts: rematch results {name} --session {session}")
+    print(f"All metrics and verdicts: rematch results {folder.key.replace('/', ' --session ')}")
 
 
 def _print_plan(assembly: Assembly, prepared: Prepared, *, as_json: bool) -> None:
-    from harness.session.dry_run import commands_of, memory_asked, session_s
-    from harness.session.progress import in_words
-
     total_s = session_s(assembly, prepared)
     commands = commands_of(assembly, prepared)
     plan, asked = prepared.plan, memory_asked(prepared)
@@ -253,7 +200,7 @@ def _print_plan(assembly: Assembly, prepared: Prepared, *, as_json: bool) -> Non
 
 
 def _print_commands(commands: Mapping[str, tuple[str, ...]]) -> None:
-    """Print every command once, with all that it is for; a long one goes on after a backslash."""
+    """Print every command once, in a line of its own, with all that it is for."""
     alike: dict[tuple[str, ...], list[str]] = {}
     for key, argv in commands.items():
         alike.setdefault(argv, []).append(key)
@@ -265,18 +212,7 @@ def _print_commands(commands: Mapping[str, tuple[str, ...]]) -> None:
         say(f"{kinds[0]} {', '.join(names)}:", indent="  ", hang="    ")
         if not argv:
             print("    no command: nothing is started")
-            continue
-        if argv[0] == "#":  # it cannot be told, and why
+        elif argv[0] == "#":  # it cannot be told, and why
             say(f"# {argv[1]}", indent="    ", hang="    # ")
-            continue
-        print(" \\\n".join(_shell_lines(argv)))
-
-
-def _shell_lines(argv: tuple[str, ...]) -> list[str]:
-    """Break a command line between its words, never within a quoted one."""
-    lines = ["   "]
-    for word in map(shlex.quote, argv):
-        if lines[-1].strip() and len(lines[-1]) + 1 + len(word) > width() - 2:
-            lines.append("     ")
-        lines[-1] += f" {word}"
-    return lines
+        else:
+            print(f"    {shlex.join(argv)}")

@@ -28,10 +28,6 @@ def report_command(
         float | None,
         typer.Option(help="Unix time of the service's start, for a GC log that counts from there"),
     ] = None,
-    samples: Annotated[
-        Path | None,
-        typer.Option(help="resource samples of the same period: a CSV file like a trial's samples.csv"),
-    ] = None,
     latency_unit: Annotated[
         str | None,
         typer.Option(help="unit of the column `elapsed` of a JMeter file: s, ms, us or ns; default: ms"),
@@ -76,7 +72,6 @@ def report_command(
         rematch report results.jtl
         rematch report results.jtl --gc gc.log --json
         rematch report results.jtl --gc gc.log --html peaks.html
-        rematch report results.jtl --samples samples.csv
         rematch report converted.csv --latency-unit us
         rematch report spreadsheet.csv --decimal , --latency-unit ms
         rematch report results.jtl --label "GET /orders" --skip 10s
@@ -85,22 +80,19 @@ def report_command(
         rematch report results.jtl --fail-if "p99 > 250ms" --fail-if "errors > 1%"
     """
     from harness.formats.jtl_units import decimal_named, latency_unit_named
-    from harness.report.limits import file_limit, quantiles_named
-    from harness.report.output import main
-    from harness.report.selection import selection_named
+    from harness.report import limits, output, selection
 
-    limits = [file_limit(text) for text in fail_if or ()]
-    checked = main(
+    watched = [limits.file_limit(text) for text in fail_if or ()]
+    checked = output.main(
         paths,
         gc=gc or (),
         process_start_epoch_s=process_start,
-        samples=samples,
         latency_unit=latency_unit_named(latency_unit),
         decimal=decimal_named(decimal),
         as_json=as_json,
         html=html,
-        selection=selection_named(label=label, skip=skip, begin=begin, end=end),
-        limits=limits,
-        quantiles=quantiles_named(percentiles, limits),
+        selection=selection.selection_named(label=label, skip=skip, begin=begin, end=end),
+        limits=watched,
+        quantiles=limits.quantiles_named(percentiles, watched),
     )
     end_with(checked)

@@ -6,15 +6,16 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from harness.cli.lines import counted
+from harness.model.digits import fixed
+from harness.model.phrases import counted
+from harness.pipeline.execute import StageFailed, publish_bundled
 from harness.project import find_root
-
-if TYPE_CHECKING:
-    from harness.publish.generated import Values
+from harness.publish.generated import Values, read_values
+from harness.site import build_site
 
 #: Where the page is written, below the project.
 FOLDER = Path("results") / "site"
@@ -37,11 +38,6 @@ def site_command(
         rematch site
         rematch site --folder /tmp/site
     """
-    from harness.model.digits import fixed
-    from harness.pipeline.execute import StageFailed, publish_bundled
-    from harness.publish.generated import read_values
-    from harness.site import build_site
-
     root = find_root()
     failure: StageFailed | None = None
     if _of_bundled_sessions(read_values(root)):
@@ -59,8 +55,6 @@ def site_command(
         f"the page: {os.path.relpath(built.page)} ({fixed(built.n_bytes / 1e6, 2)} MB): {text}, "
         f"{counted(built.n_notebooks, 'notebook')} beside it"
     )
-    if built.beside:
-        print(f"too large for the page, files beside it: {', '.join(built.beside)}")
     if failure is not None:
         print(f"not all of its results are up to date: {failure}", file=sys.stderr)
         raise typer.Exit(1)

@@ -12,26 +12,26 @@ from typing import Annotated, Any
 
 import typer
 
-from harness.cli import completion
-from harness.cli.lines import counted, say
+from harness.cli.lines import say
+from harness.cli.options import AsJson
 from harness.errors import InputError, UnknownKey
+from harness.model.phrases import counted
 from harness.project import find_root
+from harness.publish.build import keys_on
 from harness.publish.generated import GENERATED, read_values
+from harness.store import Store
 
 
 def trace(
     key: Annotated[
         str | None,
-        typer.Argument(
-            help="key of the number, or the number as it is printed; default: list all keys",
-            autocompletion=completion.keys,
-        ),
+        typer.Argument(help="key of the number, or the number as it is printed; default: list all keys"),
     ] = None,
     page: Annotated[
         int | None,
         typer.Option("--page", help="list the numbers in the text of this page of paper/main.pdf", min=1),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+    as_json: AsJson = False,
     check: Annotated[
         bool,
         typer.Option(
@@ -49,8 +49,6 @@ def trace(
         rematch trace --page 5
         rematch trace --check
     """
-    from harness.store import Store
-
     root = find_root()
     values = read_values(root)
     if not values:
@@ -64,24 +62,22 @@ def trace(
         _print_page(root, values, page, as_json=as_json)
         return
     if key is None:
-        lines = [
-            "keys of the published numbers (rematch trace KEY):",
-            *(f"  {name}" for name in sorted(values)),
-        ]
-        print(json.dumps(sorted(values), indent=1) if as_json else "\n".join(lines))
+        print(json.dumps(sorted(values), indent=1) if as_json else "\n".join(sorted(values)))
         return
     key, value = _value(values, key)
-    store = Store(root)
-    trials = [_trial(store, root, name) for name in value.get("inputs", [])]
+    trials = [_trial(Store(root), root, name) for name in value.get("inputs", [])]
     if as_json:
         print(json.dumps({"key": key, **value, "trials": trials}, indent=1))
-        return
-    _print(key, value, trials)
+    else:
+        _print(key, value, trials)
 
 
 def _value(values: dict[str, Any], asked: str) -> tuple[str, dict[str, Any]]:
     """Return the key and the entry that are asked for: by key, or by what only one number is printed as."""
-    keys = [asked] if asked in values else [key for key in values if _is_printed_as(values[key], asked)]
+    keys = [asked] if asked in values else []
+    for key, value in values.items() if not keys else ():
+        printed = (f"{value.get(name) or ''} " for name in ("text", "interval_text"))
+        keys += [key] if any(text.startswith(f"{asked} ") for text in printed) else []
     if not keys:
         near = difflib.get_close_matches(asked, values, n=5, cutoff=0.4)
         raise UnknownKey(
@@ -94,36 +90,26 @@ def _value(values: dict[str, Any], asked: str) -> tuple[str, dict[str, Any]]:
     return keys[0], values[keys[0]]
 
 
-def _is_printed_as(value: dict[str, Any], text: str) -> bool:
-    """Whether a number is printed as this text, with or without its unit and its interval."""
-    return any(f"{value.get(name) or ''} ".startswith(f"{text} ") for name in ("text", "interval_text"))
-
-
-def _check(store: Any, values: dict[str, Any]) -> None:
+def _check(store: Store, values: dict[str, Any]) -> None:
     """Print how many numbers and trials there are; name each number of which a trial is missing, with the trial."""
     trials = {name for value in values.values() for name in value["inputs"]}
-    missing = {name for name in trials if not _is_stored(store, name)}
+    missing = set()
+    for name in trials:
+        try:
+            store.find_trial(name)
+        except InputError:
+            missing.add(name)
     for key, value in sorted(values.items()):
         absent = [name for name in value["inputs"] if name in missing]
         if absent:
-            say(
-                f"{key}: {len(absent)} of {counted(len(value['inputs']), 'trial')} missing: {absent[0]}",
-                hang="  ",
-            )
+            n_trials = counted(len(value["inputs"]), "trial")
+            say(f"{key}: {len(absent)} of {n_trials} missing: {absent[0]}", hang="  ")
     print(f"{counted(len(values), 'number')}, {counted(len(trials), 'trial')}: {len(missing)} missing")
     if missing:
         raise typer.Exit(1)
 
 
-def _is_stored(store: Any, name: str) -> bool:
-    try:
-        store.find_trial(name)
-    except InputError:
-        return False
-    return True
-
-
-def _trial(store: Any, root: Path, name: str) -> dict[str, Any]:
+def _trial(store: Store, root: Path, name: str) -> dict[str, Any]:
     folder, trial_id = store.find_trial(name)
     record = folder.record(trial_id)
     return {
@@ -165,9 +151,10 @@ def _print(key: str, value: dict[str, Any], trials: list[dict[str, Any]]) -> Non
 
 
 def _print_page(root: Path, values: dict[str, Any], page: int, *, as_json: bool) -> None:
-    from harness.publish.build import keys_on
-
-    results = {key: _printed(values.get(key)) for key in keys_on(root, page)}
+    results = dict.fromkeys(keys_on(root, page), "not published any more; build the paper again")
+    for key in results.keys() & values.keys():
+        value = values[key]
+        results[key] = str(value.get("interval_text") or value.get("text") or value.get("value"))
     if as_json:
         print(
             json.dumps([{"key": key, "text": text, "page": page} for key, text in results.items()], indent=1)
@@ -176,10 +163,3 @@ def _print_page(root: Path, values: dict[str, Any], page: int, *, as_json: bool)
     print(f"{counted(len(results), 'key')} on page {page} of paper/main.pdf, in the order of the text:")
     for key, text in results.items():
         say(f"{key} = {text}", indent="  ", hang="    ")
-
-
-def _printed(value: dict[str, Any] | None) -> str:
-    """What the paper prints of a number, with its interval."""
-    if value is None:
-        return "not published any more; build the paper again"
-    return str(value.get("interval_text") or value.get("text") or value.get("value"))

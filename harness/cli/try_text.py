@@ -95,12 +95,6 @@ def _summary(tried: Tried) -> str:
         parts.append("no rate was kept without long waits")
     if tried.kept_why is not None:
         parts.append(tried.kept_why)
-    if tried.knee_per_s is not None:
-        parts.append(
-            f"waiting begins to grow at about {plain(tried.knee_per_s)}/s (one load a rate: no interval)"
-        )
-    else:
-        parts.append(f"no knee was seen ({tried.knee_why})")
     return gone + "; ".join(parts) + "."
 
 

@@ -4,46 +4,25 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from harness.cli import completion
 from harness.cli.lines import complain, say
-from harness.errors import InputError, RematchError
+from harness.cli.options import AsJson, Seed
+from harness.errors import RematchError
 from harness.project import find_root
-
-if TYPE_CHECKING:
-    from harness.verify.page import VerifiedRow
+from harness.provenance import describe_place
+from harness.verify import page
+from harness.verify.page import ROWS, VerifiedRow, cells, write_page
 
 ALL = "all"
-#: Names that this command ran before, as tests of estimators do now.
-MOVED = frozenset(
-    (
-        "fuzz",
-        "faults",
-        "soak",
-        "power",
-        "detectable",
-        "variances",
-        "factors",
-        "ranks",
-        "rare-mode",
-        "cross-check",
-        "recorded",
-        "tost",
-        "multiplicity",
-        "agreement",
-        "pooled-quantile",
-        "stalls",
-    )
-)
 
 
 def verify_command(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="simulations to run; default: all", autocompletion=completion.verifications),
+        typer.Argument(help="simulations to run; default: all"),
     ] = None,
     sims: Annotated[
         int | None,
@@ -51,14 +30,13 @@ def verify_command(
             help="simulated experiments per cell; default: the number for which the limit is defined"
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="random seed")] = 1,
+    seed: Seed = 1,
     write: Annotated[bool, typer.Option("--write", help="write the results to docs/")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Run the simulations that validate the statistics, each with a negative control that must fail.
 
-    Without --sims a row is simulated in up to four rounds, until no limit lies
-    inside the interval of a cell. A cell that is still undecided is marked.
+    A cell whose limit lies inside its interval is marked as undecided.
 
     Exit status 1: a limit does not hold.
 
@@ -68,14 +46,6 @@ def verify_command(
         rematch verify aa speed --sims 500 --seed 7
         rematch verify all --write
     """
-    from harness.provenance import describe_place
-    from harness.verify.page import ROWS, verify_row, write_page
-
-    moved = sorted(MOVED & set(names or ()))
-    if moved:
-        is_row = moved[0] == "pooled-quantile"
-        part, now = ("quantile", "rematch verify quantile") if is_row else ("the tests", "make test")
-        raise InputError(f"is a part of {part} now", place="NAMES", found=moved[0], allowed=now)
     root = find_root()
     every = not names or ALL in names
     wanted = list(ROWS) if every else list(names or ())
@@ -83,7 +53,7 @@ def verify_command(
     rows: list[VerifiedRow] = []
     for name in wanted:
         try:
-            rows.append(verify_row(name, place, sims=sims, seed=seed))
+            rows.append(page.verify_row(name, place, sims=sims, seed=seed))
         except RematchError as problem:
             if not every:
                 raise
@@ -104,8 +74,6 @@ def verify_command(
 
 def _show(row: VerifiedRow) -> None:
     """Print one row: its bar, its control, and every cell with its interval and limits."""
-    from harness.verify.page import cells
-
     result = row.result
     say(f"{result.name}: {result.bar}")
     say(f"control: {result.control}")
@@ -113,11 +81,8 @@ def _show(row: VerifiedRow) -> None:
         name, value, interval, limit, held = cells(cell)
         text = f"{name}: {value}" + (f", 95 % interval {interval}" if interval else "")
         say(text + (f"; limit {limit}: {held}" if limit else f"; {held}"), indent="  ", hang="    ")
-    if result.open_problem:
-        say(f"open problem: {result.open_problem}")
     say(
         f"{result.name}: {'holds' if result.holds else 'does not hold'}"
-        f"{f', {len(result.undecided)} undecided' if result.undecided else ''}, {result.sims} simulations"
-        f"{f' in each of {result.rounds} rounds' if result.rounds > 1 else ''}, "
+        f"{f', {len(result.undecided)} undecided' if result.undecided else ''}, {result.sims} simulations, "
         f"seed {result.seed}, {row.wall_s:.1f} s"
     )

@@ -5,12 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from harness.compare.arguments import runs_named
 from harness.compare.judge import judge
-from harness.compare.other_tools import ToolName
-from harness.compare.reading import read_run
+from harness.compare.reading import read_run, runs_named
 from harness.compare.result import Comparison
-from harness.compare.traps import ACCEPTABLE, NAMES, TRAP_NAMES, Arms, find_traps
+from harness.compare.traps import ACCEPTABLE, NAMES, TRAPS, Arms, find_traps
 from harness.errors import InputError
 from harness.formats.jtl_units import Decimal, LatencyUnit
 
@@ -21,31 +19,31 @@ def compare_files(
     *,
     skip_s: float = 0.0,
     accept: Collection[str] = (),
-    as_tools: Sequence[ToolName] = (),
     latency_unit: LatencyUnit | None = None,
     decimal: Decimal | None = None,
 ) -> Comparison:
     """Compare two arms of runs, B over A.
 
     Args:
-        a, b: words that name runs (:mod:`harness.compare.arguments`).
+        a, b: words that name runs (:mod:`harness.compare.reading`).
         skip_s: what to leave out at the beginning of each run. accept: traps that withhold nothing.
-        as_tools: load tools whose own numbers are wanted beside ours.
 
     Raises:
         InputError: a word names nothing, a file cannot be read, or there is no such trap.
     """
-    _check(skip_s, accept)
+    for name in accept:
+        if name not in ACCEPTABLE:
+            raise InputError(
+                "leaves nothing to say" if name in TRAPS else "no such trap",
+                place="--accept", found=name, allowed=", ".join(ACCEPTABLE),
+            )  # fmt: skip
     left_out: list[str] = []
     arms = []
     for name, words in zip(NAMES, (a, b), strict=True):
         files, rest = runs_named(words, name)
         left_out += rest
         arms.append(
-            tuple(
-                read_run(file, skip_s=skip_s, as_tools=as_tools, latency_unit=latency_unit, decimal=decimal)
-                for file in files
-            )
+            tuple(read_run(file, skip_s=skip_s, latency_unit=latency_unit, decimal=decimal) for file in files)
         )
     return compare_runs((arms[0], arms[1]), accept=accept, remarks=left_out)
 
@@ -82,17 +80,3 @@ def _about(arms: Arms) -> list[str]:
     if any(run.start_epoch_s is None for run in runs):
         remarks.append("not every run says when it began, so their order is unknown")
     return remarks
-
-
-def _check(skip_s: float, accept: Collection[str]) -> None:
-    if not 0 <= skip_s < float("inf"):
-        raise InputError(
-            "is no time to leave out", place="--skip", found=skip_s, allowed="seconds, 0 or more"
-        )
-    for name in accept:
-        if name not in ACCEPTABLE:
-            known = name in TRAP_NAMES
-            raise InputError(
-                "leaves nothing to say" if known else "no such trap",
-                place="--accept", found=name, allowed=", ".join(ACCEPTABLE),
-            )  # fmt: skip

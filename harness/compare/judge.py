@@ -77,7 +77,7 @@ def _draft(arms: Arms, label: str | None, metric: str) -> _Draft:
         n = sum(map(len, arms))
         why = without[0].reasons.get((label, metric), "not in the file")
         more = f" (missing in {len(without)} of {n} runs)" if len(without) < n else ""
-        seen = frozenset(symptom.trap for run in without for symptom in run.symptoms)
+        seen = frozenset(name for run in without for name in run.symptoms)
         return _Draft(row=row.model_copy(update={"why": why + more}), seen=seen)
     a, b = (np.array(arm, dtype=np.float64) for arm in values)
     if metric == "errors":
@@ -128,7 +128,7 @@ def _errors(row: Row, a: Floats, b: Floats) -> _Draft:
 
 def _shifted(a: Floats, b: Floats, level: float) -> Estimate:
     """1 + the difference of shares, so that the rule of ratios reads it: near 1 both have the same margins."""
-    bounds = intervals.two_sample(b, a, level, welch=True)
+    bounds = intervals.two_sample(b, a, level)
     return Estimate(
         value=1 + float(bounds.centre), low=1 + float(bounds.low), high=1 + float(bounds.high), level=level,
         unit="", method="Welch t over runs", estimand="1 + difference of shares of errors", n_trials=a.size + b.size,
@@ -139,7 +139,7 @@ def _p(x: Floats, y: Floats) -> float | None:
     """Welch's two-sided p; ``None``: fewer runs than a p-value needs."""
     if min(len(x), len(y)) < FEWEST_FOR_P:
         return None
-    error, degrees = intervals.two_sample_error(x, y, welch=True)
+    error, degrees = intervals.two_sample_error(x, y)
     return float(intervals.t_two_sided_p((x.mean() - y.mean()) / error, degrees))
 
 

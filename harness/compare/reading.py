@@ -1,161 +1,245 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read one run from its files. Requests of several generators are merged exactly; percentiles of summaries are not.
+"""From the words of a command line to runs: each as one number a metric and label, with what is to be known of it.
 
-A quantile of requests taken together lies between the least and the greatest quantile of the parts, whatever the
-parts are: that is all that summaries can say of it.
+A file is a run. ``FILE+FILE`` is one run that several generators wrote. A folder stands for its runs: each result
+file in it is one, and each folder in it is one whose files several generators wrote.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from harness.compare.arguments import RunFiles
-from harness.compare.other_tools import ToolName, numbers_as
-from harness.compare.run import (
-    LATENCIES,
-    NO_VERDICTS,
-    Key,
-    Run,
-    Symptom,
-    percentile_curve,
-    request_values,
-)
-from harness.compare.totals import run_of_totals
+from harness.compare.run import LATENCIES, QUANTILES, Key, Run, request_values
 from harness.errors import InputError
 from harness.formats.collect import RequestStream
-from harness.formats.detect import open_any
+from harness.formats.detect import JOIN, files_of_run, open_any
 from harness.formats.jtl_units import Decimal, LatencyUnit
 from harness.formats.run_parts import RunParts, clock_jump
 from harness.formats.sides import SideColumns
 from harness.formats.source import SourceNotes, read_text_pieces
-from harness.formats.table import AggregateTable, RequestTable, together
+from harness.formats.table import AggregateRow, AggregateTable, RequestTable
+from harness.report.analyse import open_run, report_totals
 from harness.report.checks import Checks
-from harness.report.loop import Kind, Loop, by_design
+from harness.report.loop import Kind, by_design
 from harness.report.ramp import ramp_of
-from harness.report.requests import columns_beside, look_at_all, read_all
-from harness.report.result import impossible
-from harness.report.selection import Selection, select, select_rows
+from harness.report.requests import SHORTEST_COARSE_S, read_all
+from harness.report.selection import Selection, select
 
+#: What Locust writes beside ``_stats.csv`` about the same run.
+_BESIDE_STATS = ("_stats_history.csv", "_failures.csv", "_exceptions.csv")
 #: Names with rows of their own, those with the most requests first.
 MOST_LABELS = 20
-#: Traps that one file shows by itself.
-RAMP, CLOCK, CUT = "ramp_included", "clock_jump", "truncated_file"
+#: Of a file without verdicts.
+NO_VERDICTS = "the file does not say which requests failed: all are taken as successful"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
-    """One file of a run."""
+class RunFiles:
+    """One run: its name, as it is printed, and its files."""
 
-    table: RequestTable | AggregateTable
-    fingerprint: str
-    loop: Loop | None
-    hosts: dict[str, frozenset[str]]
-    symptoms: tuple[Symptom, ...] = ()
+    name: str
+    paths: tuple[Path, ...]
+
+
+def runs_named(words: Sequence[str], arm: str) -> tuple[tuple[RunFiles, ...], tuple[str, ...]]:
+    """Return the runs that the words of one arm name, and what was left out of folders.
+
+    Args:
+        words: files, ``FILE+FILE`` and folders. arm: its name, for messages.
+
+    Raises:
+        InputError: nothing was named, a file is missing, or a folder holds no result.
+    """
+    runs: list[RunFiles] = []
+    left_out: list[str] = []
+    for word in words:
+        paths = files_of_run(word)
+        if len(paths) == 1 and paths[0].is_dir():
+            runs += _of_folder(paths[0], left_out)
+            continue
+        for path in paths:
+            if not path.is_file():
+                raise InputError(
+                    "does not exist",
+                    file=path,
+                    allowed=f"files, FILE{JOIN}FILE for the files of one run, or folders",
+                )
+        runs.append(RunFiles(name=JOIN.join(map(str, paths)), paths=paths))
+    if not runs:
+        raise InputError("has no run", place=f"arm {arm}", allowed="files or folders: A... -- B...")
+    return tuple(runs), tuple(left_out)
+
+
+def _of_folder(folder: Path, left_out: list[str]) -> list[RunFiles]:
+    runs = [RunFiles(name=str(path), paths=(path,)) for path in _results_in(folder, left_out)]
+    for inner in sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")):
+        paths = _results_in(inner, left_out)
+        if paths:
+            runs.append(RunFiles(name=str(inner), paths=tuple(paths)))
+    if not runs:
+        raise InputError(
+            "holds no result of a load tool",
+            file=folder,
+            allowed="result files, one a run, or folders of them, one folder a run",
+        )
+    return runs
+
+
+def _results_in(folder: Path, left_out: list[str]) -> list[Path]:
+    """Result files directly in a folder; what belongs to another file, or to no load tool, is left out."""
+    results = []
+    files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    names = {path.name for path in files}
+    for path in files:
+        stem = next((path.name.removesuffix(end) for end in _BESIDE_STATS if path.name.endswith(end)), None)
+        if stem is not None and f"{stem}_stats.csv" in names:
+            continue
+        try:
+            open_any(path)
+        except InputError as problem:
+            left_out.append(f"{path} was left out: {problem.problem}")
+            continue
+        results.append(path)
+    return results
 
 
 def read_run(
     files: RunFiles,
     *,
     skip_s: float = 0.0,
-    as_tools: Sequence[ToolName] = (),
     latency_unit: LatencyUnit | None = None,
     decimal: Decimal | None = None,
 ) -> Run:
     """Read the files of one run.
 
     Args:
-        skip_s: what to leave out at the beginning of each file, such as a ramp.
-        as_tools: load tools whose own numbers are wanted, too.
+        skip_s: what to leave out at the beginning, such as a ramp.
         latency_unit, decimal: of a JMeter file's ``elapsed``, where it is not whole milliseconds.
 
     Raises:
-        InputError: a file cannot be read, holds no request, or is a summary of which nothing can be left out.
+        InputError: a file cannot be read, holds no request, or is a summary of which nothing can be left out; or one
+            of several is a summary, which cannot be merged.
     """
-    parts = [_read_part(path, skip_s, latency_unit, decimal) for path in files.paths]
-    tables = [part.table for part in parts]
-    if any(isinstance(table, AggregateTable) for table in tables):
-        run = run_of_totals(files.name, tables)
-    else:
-        run = _run_of_requests(
-            files.name, [table for table in tables if isinstance(table, RequestTable)], as_tools
-        )
-    _check(run, files.paths[0])
-    kinds: set[Kind] = {part.loop.kind if part.loop is not None else "cannot say" for part in parts}
-    users = [part.loop.users if part.loop is not None else None for part in parts]
-    hosts = {
-        what: frozenset[str]().union(*(part.hosts.get(what, ()) for part in parts))
-        for what in ("load generator", "service")
-    }
-    return replace(
-        run,
-        loop=kinds.pop() if len(kinds) == 1 else "cannot say",
-        users=None if None in users else sum(n for n in users if n is not None),
-        hosts={what: names for what, names in hosts.items() if names},
-        fingerprints=tuple(part.fingerprint for part in parts),
-        symptoms=tuple(dict.fromkeys(symptom for part in parts for symptom in part.symptoms)),
+    opened = select(open_run(files.paths, latency_unit, decimal), Selection(skip_s=skip_s))
+    if isinstance(opened, AggregateTable):
+        return _run_of_totals(files, opened)
+    return _run_of_requests(files, opened, is_whole=not skip_s)
+
+
+def _run_of_totals(files: RunFiles, table: AggregateTable) -> Run:
+    report, total = report_totals(table), table.of_requests
+    assert total is not None  # a report of totals has them
+    named = list(zip([row.label for row in report.labels], table.rows, strict=True))
+    rows: dict[str | None, AggregateRow] = {None: total}
+    rows.update(named if len(named) > 1 else ())
+    values: dict[Key, float] = {}
+    reasons: dict[Key, str] = {}
+    for label, row in rows.items():
+        numbers = {"errors": row.n_errors / row.n_requests} if row.n_requests else {}
+        numbers |= {"throughput": row.correct_per_s} if row.correct_per_s is not None else {}
+        numbers |= {"mean": row.latency_mean_s} if row.latency_mean_s is not None else {}
+        numbers |= {
+            name: row.latency_quantiles_s[name] for name in QUANTILES if name in row.latency_quantiles_s
+        }
+        values |= {(label, metric): value for metric, value in numbers.items()}
+        reasons |= {
+            (label, name): f"the summary has no {'rate' if name == 'throughput' else name}"
+            for name in ("throughput", *LATENCIES)
+            if name not in numbers
+        }
+    unknown = () if table.errors_known else (NO_VERDICTS,)
+    bounded = () if table.bounds is None else (table.bounds.reason,)
+    return Run(
+        name=files.name,
+        sources=(table.source,),
+        n_requests=report.requests,
+        n_errors=report.errors,
+        resolution_s=table.resolution_s,
+        values=values,
+        reasons=reasons,
+        start_epoch_s=table.start_epoch_s,
+        duration_s=table.duration_s,
+        rate_per_s=total.answers_per_s,
+        loop="cannot say" if report.loop is None else report.loop.kind,
+        users=None if report.loop is None else report.loop.users,
+        labels={label: row.n_requests for label, row in named} if len(named) > 1 else {},
+        fingerprints=(_of_bytes(table.path),),
+        symptoms={"truncated_file": "has lines that cannot be read"} if table.unreadable_lines else {},
+        warnings=tuple(dict.fromkeys((*unknown, *bounded, *table.notes))),
     )
 
 
-def _check(run: Run, path: Path) -> None:
-    """Refuse a run whose numbers cannot be.
-
-    Raises:
-        InputError: one of them cannot; names the file.
-    """
-    by_label: dict[str | None, dict[str, float | None]] = {}
-    for (label, metric), value in run.values.items():
-        if metric in LATENCIES:
-            by_label.setdefault(label, {})[metric] = value * 1e3
-    wrong = impossible(run.n_requests, run.n_errors, run.rate_per_s, run.duration_s, list(by_label.values()))
-    if wrong is not None:
-        raise InputError("contradicts itself, so it is not compared", file=path, found=wrong)
-
-
-def _read_part(path: Path, skip_s: float, latency_unit: LatencyUnit | None, decimal: Decimal | None) -> Part:
-    opened, selection = open_any(path, latency_unit, decimal), Selection(skip_s=skip_s)
-    if isinstance(opened, AggregateTable):
-        select(opened, selection)
-        cut = (Symptom(trap=CUT, text="has lines that cannot be read"),) if opened.unreadable_lines else ()
-        return Part(
-            table=opened,
-            fingerprint=_of_bytes(path),
-            loop=by_design(opened.source, opened.users),
-            hosts={},
-            symptoms=cut,
-        )
-    sides, units = columns_beside(opened)
-    hosts = _hosts(opened)
-    table = read_all(opened)
-    loop: Loop | None = None
-    symptoms: list[Symptom] = []
-    checks = Checks(table, None, sides, units)
+def _run_of_requests(files: RunFiles, opened: RequestStream | RequestTable, *, is_whole: bool) -> Run:
+    checks, table, sides = Checks(opened), read_all(opened), opened.sides
+    loop = by_design(table.source)
+    symptoms: dict[str, str] = {}
     if table.has_start_times:
-        result, answered = look_at_all(table, checks)
-        symptoms += [Symptom(trap="mixed_units", text=item.text) for item in result]
-        loop = checks.loop(answered)
+        findings, answered = checks.look_at_all(table)
+        symptoms |= {"mixed_units": findings[0].text} if findings else {}
+        loop = checks.loop(answered) or loop
         if loop is not None and (sides is None or (sides.thread is None and sides.all_threads is None)):
             loop = loop.model_copy(update={"users": None})  # estimated from the rhythm: too rough to compare
-    table = select_rows(table, selection)
-    symptoms += symptoms_of(table, sides=None if skip_s else sides, loop=loop.kind if loop else "cannot say")
-    return Part(
-        table=table, fingerprint=_of_requests(table), loop=loop or by_design(table.source), hosts=hosts,
-        symptoms=tuple(symptoms),
-    )  # fmt: skip
-
-
-def _hosts(opened: RequestStream | RequestTable) -> dict[str, frozenset[str]]:
-    """Machines that the file names, by what they do."""
-    sides = opened.sides
-    if sides is None:
-        return {}
-    hosts = {"load generator": frozenset(sides.hosts), "service": sides.services}
-    return {what: names for what, names in hosts.items() if names}
+    kind: Kind = "cannot say" if loop is None else loop.kind
+    symptoms |= _symptoms_of(table, sides=sides if is_whole else None, loop=kind)
+    warnings = list(dict.fromkeys(table.notes))
+    if table.unreadable.n > table.unreadable.n_cut:
+        warnings.append(f"left out: {table.unreadable}")
+    if not table.ok_known:
+        warnings.append(NO_VERDICTS)
+    counts = np.bincount(table.label_codes, minlength=len(table.labels))
+    names = [i for i in np.argsort(-counts, kind="stable").tolist() if counts[i]]
+    if len(names) > MOST_LABELS:
+        warnings.append(
+            f"more than {MOST_LABELS} names of requests: the most frequent have rows of their own"
+        )
+    runs = RunParts(from_zero=table.from_zero)
+    if table.has_start_times:
+        runs.take(table.start_epoch_s, table.latency_s, table.ok)
+    n_runs = len(runs.runs())
+    duration_s = table.duration_s if n_runs <= 1 else None
+    if duration_s is not None and bool((table.start_epoch_s == np.floor(table.start_epoch_s)).all()):
+        duration_s = duration_s if duration_s >= SHORTEST_COARSE_S else None
+    span_s = float(np.ptp(table.start_epoch_s)) if table.has_start_times else 0.0
+    values: dict[Key, float] = {}
+    reasons: dict[Key, str] = {}
+    ok = table.ok
+    for code in [None, *(names[:MOST_LABELS] if len(names) > 1 else [])]:
+        own = np.ones(len(ok), dtype=np.bool_) if code is None else table.label_codes == code
+        label = None if code is None else table.labels[code]
+        result, missing = request_values(
+            table.latency_s[own & ok], int(np.count_nonzero(own & ~ok)), duration_s
+        )
+        values |= {(label, metric): value for metric, value in result.items()}
+        reasons |= {(label, metric): why for metric, why in missing.items()}
+        if n_runs > 1:
+            reasons[label, "throughput"] = f"its file holds {n_runs} runs"
+    failed = table.latency_s[~ok]
+    hosts = {} if sides is None else {"load generator": frozenset(sides.hosts), "service": sides.services}
+    return Run(
+        name=files.name,
+        sources=(table.source,),
+        n_requests=table.n_requests,
+        n_errors=table.n_errors,
+        resolution_s=table.resolution_s,
+        values=values,
+        reasons=reasons,
+        start_epoch_s=None if table.from_zero else table.first_start_epoch_s,
+        duration_s=duration_s,
+        rate_per_s=(table.n_requests - 1) / span_s if span_s > 0 and n_runs == 1 else None,
+        loop=kind,
+        users=None if loop is None else loop.users,
+        labels={table.labels[i]: int(counts[i]) for i in names},
+        fingerprints=(_of_requests(table),),
+        hosts={what: machines for what, machines in hosts.items() if machines},
+        symptoms=symptoms,
+        failed_median_s=float(np.median(failed)) if len(failed) else None,
+        warnings=tuple(warnings),
+    )
 
 
 def _of_requests(table: RequestTable) -> str:
@@ -173,100 +257,19 @@ def _of_bytes(path: Path) -> str:
     return made.hexdigest()
 
 
-def _run_of_requests(name: str, tables: Sequence[RequestTable], as_tools: Sequence[ToolName]) -> Run:
-    table = tables[0] if len(tables) == 1 else together(tables, [0.0] * len(tables))
-    warnings = list(dict.fromkeys(table.notes))
-    if len(tables) > 1:
-        warnings += _not_at_once(tables)
-    if table.unreadable.n > table.unreadable.n_cut:
-        warnings.append(f"left out: {table.unreadable}")
-    if not table.ok_known:
-        warnings.append(NO_VERDICTS)
-    ok = table.ok
-    duration_s = table.duration_s
-    if duration_s is not None and bool((table.start_epoch_s == np.floor(table.start_epoch_s)).all()):
-        duration_s = duration_s if duration_s >= 10 else None  # whole seconds: a few steps say no rate
-    runs = RunParts(from_zero=table.from_zero)
-    if table.has_start_times:
-        runs.take(table.start_epoch_s, table.latency_s, ok)
-    n_runs = len(runs.runs())
-    if n_runs > 1:
-        duration_s = None
-    values: dict[Key, float] = {}
-    reasons: dict[Key, str] = {}
-    counts = np.bincount(table.label_codes, minlength=len(table.labels))
-    names = [i for i in np.argsort(-counts, kind="stable").tolist() if counts[i]]
-    shown = names[:MOST_LABELS] if len(names) > 1 else []
-    if len(names) > MOST_LABELS:
-        warnings.append(
-            f"more than {MOST_LABELS} names of requests: the most frequent have rows of their own"
-        )
-    for code in [None, *shown]:
-        own = np.ones(len(ok), dtype=np.bool_) if code is None else table.label_codes == code
-        result, missing = request_values(
-            table.latency_s[own & ok], int(np.count_nonzero(own & ~ok)), duration_s
-        )
-        label = None if code is None else table.labels[code]
-        values |= {(label, metric): value for metric, value in result.items()}
-        reasons |= {(label, metric): why for metric, why in missing.items()}
-        if n_runs > 1:
-            reasons[label, "throughput"] = f"its file holds {n_runs} runs"
-    start = None
-    rate_per_s = None
-    if table.has_start_times:
-        start = None if table.from_zero else float(table.start_epoch_s.min())
-        span_s = float(np.ptp(table.start_epoch_s))
-        rate_per_s = (table.n_requests - 1) / span_s if span_s > 0 and n_runs == 1 else None
-    failed = table.latency_s[~ok]
-    return Run(
-        name=name,
-        sources=tuple(dict.fromkeys(item.source for item in tables)),
-        n_requests=table.n_requests,
-        n_errors=table.n_errors,
-        resolution_s=table.resolution_s,
-        values=values,
-        reasons=reasons,
-        start_epoch_s=start,
-        duration_s=duration_s,
-        rate_per_s=rate_per_s,
-        labels={table.labels[i]: int(counts[i]) for i in names},
-        curve=percentile_curve(table.latency_s[ok]),
-        failed_median_s=float(np.median(failed)) if len(failed) else None,
-        as_tools={tool: numbers_as(tool, table) for tool in as_tools},
-        warnings=tuple(warnings),
-    )
-
-
-def _not_at_once(tables: Sequence[RequestTable]) -> list[str]:
-    """Files of one run overlap in time: else they are several runs, or the clocks of their machines differ."""
-    if not all(table.has_start_times for table in tables):
-        return ["its files have no start times: they are taken as written at the same time"]
-    spans = sorted(
-        (float(table.start_epoch_s.min()), float((table.start_epoch_s + table.latency_s).max()))
-        for table in tables
-    )
-    if any(after[0] >= before[1] for before, after in pairwise(spans)):
-        return [
-            "its files do not overlap in time: several runs, or clocks that differ? Its rate is too low then"
-        ]
-    return []
-
-
-def symptoms_of(table: RequestTable, *, sides: SideColumns | None, loop: Kind) -> list[Symptom]:
-    """Return what one file shows; nothing of time where it has no time stamps.
+def _symptoms_of(table: RequestTable, *, sides: SideColumns | None, loop: Kind) -> dict[str, str]:
+    """Traps that one file shows by itself; none of time where it has no time stamps.
 
     Args:
         sides: threads and users of its first rows; None: it does not name them.
     """
-    results = []
+    results: dict[str, str] = {}
     if table.unreadable.n_cut or any("ends early" in note or "is damaged" in note for note in table.notes):
-        results.append(
-            Symptom(trap=CUT, text="ends in the middle of a row: the tool was stopped, or the disk was full")
-        )
+        results["truncated_file"] = "ends in the middle of a row: the tool was stopped, or the disk was full"
     if not table.has_start_times or table.n_requests < 2:
         return results
     if (jump := clock_jump(table.start_epoch_s, table.latency_s)) is not None:
-        results.append(Symptom(trap=CLOCK, text=jump))
+        results["clock_jump"] = jump
     elif (ramp := ramp_of(table, sides=sides, loop=loop)) is not None:
-        results.append(Symptom(trap=RAMP, text=f"{ramp.text}; {ramp.command} leaves it out"))
+        results["ramp_included"] = f"{ramp.text}; {ramp.command} leaves it out"
     return results

@@ -93,6 +93,5 @@ def _run_as_json(run: Run) -> dict[str, Any]:
         "loop": run.loop,
         "users": run.users,
         "values": {metric: run.values.get((None, metric)) for metric in METRICS},
-        "as_tools": {tool: dict(numbers) for tool, numbers in run.as_tools.items()},
         "warnings": list(run.warnings),
     }

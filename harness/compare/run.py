@@ -20,29 +20,9 @@ from harness.report.loop import Kind
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 #: In the order of tables. Times are of correct answers; errors are a share of all requests.
 METRICS = ("throughput", "mean", *QUANTILES, "errors")
-#: Of a file without verdicts.
-NO_VERDICTS = "the file does not say which requests failed: all are taken as successful"
 LATENCIES = ("mean", *QUANTILES)
 #: Label (``None``: all requests) and metric.
 Key = tuple[str | None, str]
-#: Places of a percentile curve on its axis of nines.
-CURVE_POINTS = 200
-
-
-@dataclass(frozen=True, kw_only=True)
-class Symptom:
-    """Something in the files of one run that makes a comparison doubtful: the trap's name, and what was seen."""
-
-    trap: str
-    text: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Curve:
-    """Latency in seconds at places on an axis of nines (10 is p90, 100 is p99), shapes (k,)."""
-
-    nines: FloatArray
-    latency_s: FloatArray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +32,7 @@ class Run:
     ``values``: correct answers per second, seconds, share of errors. ``reasons``: why a value is missing.
     ``rate_per_s``: of starts, failed requests too. ``fingerprints``: of the content of each file.
     ``labels``: name of request -> requests. ``hosts``: machines that the files name.
-    ``failed_median_s``: of requests that failed. ``as_tools``: load tool -> its own numbers (:mod:`.other_tools`).
+    ``failed_median_s``: of requests that failed. ``symptoms``: name of a trap -> what the files show of it.
     """
 
     name: str
@@ -68,12 +48,10 @@ class Run:
     loop: Kind = "cannot say"
     users: int | None = None
     labels: Mapping[str, int] = field(default_factory=dict)
-    curve: Curve | None = None
     fingerprints: tuple[str, ...] = ()
     hosts: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    symptoms: tuple[Symptom, ...] = ()
+    symptoms: Mapping[str, str] = field(default_factory=dict)
     failed_median_s: float | None = None
-    as_tools: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
 
@@ -103,21 +81,6 @@ def request_values(
     values |= {name: float(ordered[place]) for name, place in places.items()}
     reasons |= {name: _needs(q) for name, q in QUANTILES.items() if name not in wanted}
     return values, reasons
-
-
-def percentile_curve(latency_s: FloatArray) -> Curve | None:
-    """Return latency by percentile, as far out as ten requests lie beyond; ``None``: too few requests.
-
-    Args:
-        latency_s: of the correct answers, shape (n,).
-    """
-    n = len(latency_s)
-    if n < 20:
-        return None
-    nines = np.geomspace(1.0, n / 10, CURVE_POINTS)
-    ordered = np.sort(latency_s)
-    at = np.minimum((n * (1 - 1 / nines)).astype(np.int64), n - 1)
-    return Curve(nines=nines, latency_s=ordered[at])
 
 
 def _needs(q: float) -> str:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sentences and cells that text, Markdown and page of a comparison share, and its Markdown."""
+"""The sentences and tables that text, Markdown and page of a comparison share, and its Markdown."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from harness.compare.result import Comparison, Row
 from harness.compare.traps import NAMES
@@ -12,7 +13,9 @@ from harness.model.digits import percent, plain, spoken
 from harness.model.phrases import counted
 from harness.report.limits import Checked
 from harness.report.numbers import NOT_SAID
+from harness.report.words import Table
 
+PAGE = Path(__file__).with_name("templates") / "compare.html.jinja"
 #: What stands above the columns of :func:`cells`.
 HEADS = ("metric", "A", "B", "B over A (95 %)", "verdict", "why")
 _UNITS = {"throughput": "throughput, 1/s", "errors": "errors"}
@@ -132,6 +135,19 @@ def limit_words(checked: Checked) -> str:
 _SPECIAL = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_{}[]<>#|~"} | {"\n": " ", "\r": " "})
 
 
+def tables(comparison: Comparison) -> list[Table]:
+    """Return the table of all requests, and one of each name."""
+    return [
+        Table(
+            label_name(label),
+            HEADS,
+            [cells(row) for row in comparison.rows if row.label == label],
+            texts=(0, 4, 5),
+        )
+        for label in comparison.labels
+    ]
+
+
 def render_markdown(comparison: Comparison, checked: Sequence[Checked] = ()) -> str:
     """Return the comparison: its summary, limits and traps, then a table; those of labels are folded."""
     lines = [f"**{escaped(summary(comparison))}**", ""]
@@ -139,13 +155,12 @@ def render_markdown(comparison: Comparison, checked: Sequence[Checked] = ()) -> 
     lines += [f"- trap `{trap.name}`: {escaped(trap.text)}" for trap in comparison.traps]
     if checked or comparison.traps:
         lines.append("")
-    lines += _table([row for row in comparison.rows if row.label is None])
-    labels = [label for label in comparison.labels if label is not None]
+    overall, *labels = tables(comparison)
+    lines += _markdown(overall)
     if labels:
         lines += ["", "<details><summary>By request</summary>", ""]
-        for label in labels:
-            lines += [f"**{escaped(label_name(label))}**", ""]
-            lines += [*_table([row for row in comparison.rows if row.label == label]), ""]
+        for shown in labels:
+            lines += [f"**{escaped(shown.title)}**", "", *_markdown(shown), ""]
         lines.append("</details>")
     in_order = order(comparison)
     lines += ["", *(f"- {escaped(arm(comparison, place))}" for place in (0, 1))]
@@ -159,11 +174,10 @@ def escaped(text: str) -> str:
     return text.replace("&", "&amp;").translate(_SPECIAL).replace("@", "@\u200b")
 
 
-def _table(rows: Sequence[Row]) -> list[str]:
-    heads = HEADS
-    aligned = ["---", "--:", "--:", "--:", "---", "---"]
+def _markdown(table: Table) -> list[str]:
+    aligned = ["---" if place in table.texts else "--:" for place in range(len(table.heads))]
     return [
-        "| " + " | ".join(heads) + " |",
+        "| " + " | ".join(table.heads) + " |",
         "|" + "|".join(aligned) + "|",
-        *("| " + " | ".join(map(escaped, cells(row))) + " |" for row in rows),
+        *("| " + " | ".join(map(escaped, row)) + " |" for row in table.rows),
     ]

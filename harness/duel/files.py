@@ -4,7 +4,6 @@ caller removes."""
 
 from __future__ import annotations
 
-import json
 import shutil
 import tomllib
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.adopt import Workspace
+from harness.adopt.workspace import as_toml
 from harness.duel.sides import Side
 from harness.errors import InputError
 from harness.model import LOAD_TOOLS, ClosedLoad, Implementation, OpenLoad, RuntimeSettings, Variant
@@ -67,38 +67,31 @@ def source_of(place: Workspace) -> Path:
     Raises:
         InputError: its ``service.toml`` names none.
     """
-    source = _described(place).get("source")
+    source = _read(place.service_toml).get("source")
     folder = place.service_toml.parent
     return folder.resolve() if source is None else (folder / str(source)).resolve()
 
 
-def set_up(
-    place: Workspace,
-    sides: tuple[Side, Side],
-    folder: Path,
-    generator: str | None = None,
-    *,
-    rate: Rate | None = None,
-) -> Duel:
+def set_up(place: Workspace, sides: tuple[Side, Side], folder: Path, *, rate: Rate | None = None) -> Duel:
     """Write the files of a duel: the adopted experiment with both sides as its variants.
 
     Args:
         place: the adopted service; start command, contract, loads, warm-up and CPUs are those of both sides.
         sides: the sides, the reference first.
         folder: an empty one.
-        generator: of the loads; default: those of the adopted experiment.
         rate: what else is offered to each process once its load is over; only where the experiment has no factors.
 
     Raises:
         InputError: what was adopted is not there, or a JDK is named for a service without one.
     """
-    described, data = _described(place), _read(place.experiment)
+    described, data = _read(place.service_toml), _read(place.experiment)
+    variant = data.get("variants", {}).get(data.get("reference"), {})
+    runtime = {name: value for name, value in variant.get("runtime", {}).items() if name != "java"}
     duel = Duel(
-        name=f"{place.name}{SUFFIX}", folder=folder, workload=place.name, sides=sides, runtime=_runtime(data)
+        name=f"{place.name}{SUFFIX}", folder=folder, workload=place.name, sides=sides, runtime=runtime
     )
-    if described.get("runtime") != "jvm" and (
-        named := [side.what for side in sides if side.java is not None]
-    ):
+    named = [side.what for side in sides if side.java is not None]
+    if named and described.get("runtime") != "jvm":
         raise InputError(
             "a JDK runs no such service", file=place.service_toml, place="runtime", found=described.get("runtime"),
             allowed=f'"jvm", for {named[0]}',
@@ -107,16 +100,16 @@ def set_up(
         words = {**described, "name": side.label, "workload": place.name, "source": str(side.source)}
         file = folder / "services" / place.name / side.label / "service.toml"
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(_as_toml(words), "utf-8")
+        file.write_text(as_toml(words), "utf-8")
     if not (place.contract / "requests.jsonl").is_file():
         raise InputError("no contract", file=place.contract, allowed="one that rematch adopt recorded")
     shutil.copytree(place.contract, duel.contract)
-    of_one = data.get("variants", {}).get(data.get("reference"), {})
+    variant.pop("label", None)
     variants = {
-        side.label: {
-            **{name: value for name, value in of_one.items() if name != "label"},
+        side.label: variant
+        | {
             "implementation": side.label,
-            "runtime": {**duel.runtime, **({} if side.java is None else {"java": side.java})},
+            "runtime": runtime | ({} if side.java is None else {"java": side.java}),
         }
         for side in sides
     }
@@ -129,11 +122,9 @@ def set_up(
     }
     for profile in data.get("profiles", {}).values():
         profile.pop("variants", None)
-        for load in profile.get("loads", {}).values() if generator else ():
-            load["generator"] = generator
     if rate is not None and not data.get("factors") and data.get("load"):
         _add_rate(data, rate)
-    duel.experiment.write_text(_as_toml(data), "utf-8")
+    duel.experiment.write_text(as_toml(data), "utf-8")
     return duel
 
 
@@ -175,15 +166,6 @@ def rate_tool(assembly: Assembly, contract: Path) -> str | None:
     return None
 
 
-def _runtime(data: dict[str, Any]) -> dict[str, Any]:
-    result = data.get("variants", {}).get(data.get("reference"), {}).get("runtime", {})
-    return {name: value for name, value in result.items() if name != "java"}
-
-
-def _described(place: Workspace) -> dict[str, Any]:
-    return _read(place.service_toml)
-
-
 def _read(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text("utf-8"))
@@ -193,16 +175,3 @@ def _read(file: Path) -> dict[str, Any]:
         ) from None
     except tomllib.TOMLDecodeError as problem:
         raise InputError(f"broken TOML: {problem}", file=file) from None
-
-
-def _as_toml(values: dict[str, Any]) -> str:
-    """Return a document of TOML, a line for each of its keys; JSON's strings and numbers are TOML's as well."""
-    return "".join(f"{name} = {_inline(value)}\n" for name, value in values.items())
-
-
-def _inline(value: Any) -> str:
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{json.dumps(name)} = {_inline(item)}' for name, item in value.items())}}}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(_inline, value))}]"
-    return json.dumps(value, ensure_ascii=False)

@@ -14,7 +14,6 @@ import pandas as pd
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.analysis.stats.pairing import with_plain_texts
 from harness.analysis.tables.layout import Source, TrialTable, load_table, load_trials
-from harness.analysis.tables.resource_columns import with_every_speed
 from harness.analysis.tables.schema import factor_column
 from harness.analysis.tables.trial_row import settled_requests
 from harness.errors import InputError
@@ -29,14 +28,12 @@ T = TypeVar("T")
 class Evidence:
     """One experiment's trials with their requests and samples. Tables as in ``docs/data.md``.
 
-    ``every_speed``: trials that were left out for the speed of their CPUs count, to see what leaving them out does.
     ``against``: the reference in place of the definition's; see :meth:`over`.
     """
 
     root: Path
     experiment: str
     sessions: tuple[SessionFolder, ...]
-    every_speed: bool = False
     against: str | None = None
 
     def __repr__(self) -> str:
@@ -55,8 +52,6 @@ class Evidence:
         chosen = frame[of_sessions & (frame["source"] == self._source)]
         if chosen.empty:
             raise InputError("not tidied yet; run notebooks/20-tidy.ipynb", place=self.sessions[0].key)
-        if self.every_speed:
-            chosen = with_every_speed(chosen)
         places = [chosen[factor].map(self._rank(factor)) for factor in self.factors]
         rank = {name: place for place, name in enumerate(self.variants)}
         places += [chosen["variant"].map(rank), chosen["position"]]
@@ -164,7 +159,7 @@ class Evidence:
         )
 
     @cached_property
-    def others(self) -> tuple[Evidence, ...]:
+    def other_sessions(self) -> tuple[Evidence, ...]:
         """The other complete sessions of the experiment with the same profile and host, the newest first.
 
         Sessions that come with the project are compared with each other, and measured ones with measured ones.

@@ -12,7 +12,7 @@ from harness.definitions import experiment_files
 from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.evidence.parameters import ALL, StageParameters
-from harness.evidence.sessions import is_chosen, is_measured, sessions_read
+from harness.evidence.sessions import is_chosen, sessions_read
 from harness.model.formatting import NOT_MEASURED
 from harness.project import find_root
 from harness.store import SessionFolder, Store
@@ -57,20 +57,19 @@ def find_evidence(settings: StageParameters, experiment: str, *, root: Path | No
         InputError: an experiment that was named does not exist.
     """
     project = root or find_root()
-    _refuse_unknown(project, settings)
-    if not is_measured(project, settings, experiment):
-        why = NOT_MEASURED if is_chosen(settings, experiment) else "not among the experiments that were named"
-        print(f"{experiment}: {why}", flush=True)
-        return None
-    return open_evidence(settings, experiment, root=project)
-
-
-def _refuse_unknown(root: Path, settings: StageParameters) -> None:
-    """Refuse names that neither a definition nor a session has."""
-    defined = experiment_files(root)
+    defined = experiment_files(project)
     if settings.experiments != ALL and not set(settings.names) <= set(defined):
-        recorded = {session.folder.parent.name for session in Store(root).sessions()}
-        settings.chosen(tuple(dict.fromkeys((*defined, *sorted(recorded)))))
+        recorded = {session.folder.parent.name for session in Store(project).sessions()}
+        settings.chosen(
+            tuple(dict.fromkeys((*defined, *sorted(recorded))))
+        )  # refuses what neither of them has
+    if not is_chosen(settings, experiment):
+        print(f"{experiment}: not among the experiments that were named", flush=True)
+    elif not sessions_read(project, settings, experiment):
+        print(f"{experiment}: {NOT_MEASURED}", flush=True)
+    else:
+        return open_evidence(settings, experiment, root=project)
+    return None
 
 
 def _origin(evidence: Evidence) -> str:

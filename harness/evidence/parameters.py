@@ -23,15 +23,16 @@ ALL = "all"
 DEFAULT_SEED = 1
 _TRUTH_WORDS = frozenset(("true", "false", "none", "null", "yes", "no"))
 
-M = TypeVar("M", bound="Parameters")
+M = TypeVar("M", bound="StageParameters")
 
 
-class Parameters(Frozen):
-    """What every notebook takes: which measurement it is about."""
+class StageParameters(Frozen):
+    """What every notebook takes: which measurement it is about, and which experiments (joined by commas, or all)."""
 
     profile: Literal["auto", "smoke", "quick", "full", "sample", "newest"] = "quick"
     host: str = Field(default="local", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     seed: int = Field(default=DEFAULT_SEED, ge=0)
+    experiments: str = Field(default=ALL, pattern=r"^[A-Za-z0-9_-]+(\s*,\s*[A-Za-z0-9_-]+)*$")
 
     @field_validator("*", mode="before")
     @classmethod
@@ -50,12 +51,6 @@ class Parameters(Frozen):
         """The profile is ``newest``: of each experiment the newest complete session made here, else the sample."""
         return self.profile == "newest"
 
-
-class StageParameters(Parameters):
-    """Parameters of a notebook that works on one or several experiments (names joined by commas, or all)."""
-
-    experiments: str = Field(default=ALL, pattern=r"^[A-Za-z0-9_-]+(\s*,\s*[A-Za-z0-9_-]+)*$")
-
     @property
     def names(self) -> tuple[str, ...]:
         """The experiments as they are named; ``all`` among them stands for every one."""
@@ -71,9 +66,8 @@ class StageParameters(Parameters):
             return known
         for name in self.names:
             if name not in known:
-                raise InputError(
-                    "no such experiment", place="experiments", found=name, allowed=", ".join(known)
-                )
+                allowed = ", ".join(known)
+                raise InputError("no such experiment", place="experiments", found=name, allowed=allowed)
         return tuple(name for name in known if name in self.names)
 
 
@@ -101,72 +95,58 @@ def check_parameters(model: type[M], namespace: Mapping[str, Any], *, any_experi
         InputError: an unknown name, a value that is not allowed, or an experiment that the notebook does not read.
     """
     _show_own_errors_in_one_line()
-    allowed = tuple(model.model_fields)
     rows = _parameter_cells(namespace.get("In", ()))
-    for name in _assigned(rows[-1] if rows else []):
+    _refuse_names(list(_assigned(rows[-1] if rows else [])), tuple(model.model_fields))
+    try:
+        checked = model.model_validate(
+            {name: namespace[name] for name in model.model_fields if name in namespace}
+        )
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = ".".join(str(part) for part in first["loc"])
+        allowed, place = _allowed(model, name), f"parameter {name}"
+        raise InputError("not an allowed value", place=place, found=first["input"], allowed=allowed) from None
+    if rows and checked.experiments != ALL and not any_experiment:
+        known = str(_assigned(rows[0][:1]).get("experiments") or ALL).split(",")
+        strange = [] if known == [ALL] else [name for name in checked.names if name not in known]
+        if strange:
+            problem = "this notebook reads no such experiment"
+            raise InputError(problem, place="experiments", found=strange[0], allowed=", ".join(known))
+    return checked
+
+
+def _refuse_names(names: Sequence[str], allowed: Sequence[str]) -> None:
+    for name in names:
         if name not in allowed:
             near = difflib.get_close_matches(name, allowed, n=1)
             hint = f" (did you mean {near[0]}?)" if near else ""
             raise InputError(
                 "unknown parameter" + hint, place="parameters", found=name, allowed=", ".join(allowed)
             )
-    values = {name: namespace[name] for name in allowed if name in namespace}
-    try:
-        checked = model.model_validate(values)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        name = ".".join(str(part) for part in first["loc"])
-        raise InputError(
-            "not an allowed value",
-            place=f"parameter {name}",
-            found=first["input"],
-            allowed=_allowed(model, name),
-        ) from None
-    if rows and isinstance(checked, StageParameters) and checked.experiments != ALL and not any_experiment:
-        _refuse_others(checked.names, rows[0][0])
-    return checked
-
-
-def _refuse_others(names: Sequence[str], committed: str) -> None:
-    """Refuse experiments that the notebook's own parameters cell does not name."""
-    read = [
-        str(node.value.value)
-        for node in ast.parse(committed).body
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
-        if "experiments" in {ast.unparse(target) for target in node.targets}
-    ]
-    known = read[0].split(",") if read else [ALL]
-    for name in names:
-        if known != [ALL] and name not in known:
-            raise InputError(
-                "this notebook reads no such experiment",
-                place="experiments",
-                found=name,
-                allowed=", ".join(known),
-            )
 
 
 def _parameter_cells(history: object) -> list[list[str]]:
     """Return the unbroken rows of parameters cells (committed, then injected), the oldest row first."""
-    cells = [str(cell) for cell in history] if isinstance(history, (list, tuple)) else []
     rows: list[list[str]] = []
     within = False
-    for source in cells:
+    for source in map(str, history if isinstance(history, (list, tuple)) else ()):
         if source.lstrip().startswith(MARK):
-            rows = [*rows[:-1], [*rows[-1], source]] if within else [*rows, [source]]
-            within = True
-        elif source.strip():
-            within = False
+            if not within:
+                rows.append([])
+            rows[-1].append(source)
+        within = source.lstrip().startswith(MARK) or (within and not source.strip())
     return rows
 
 
-def _assigned(cells: Sequence[str]) -> list[str]:
-    return [
-        node.id
-        for source in cells
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    ]
+def _assigned(cells: Sequence[str]) -> dict[str, object]:
+    """Return the names that cells give values to; ``None``: the value is computed."""
+    values: dict[str, object] = {}
+    for node in (node for source in cells for node in ast.walk(ast.parse(source))):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            values.setdefault(node.id, None)
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+            values |= dict.fromkeys(map(ast.unparse, node.targets), node.value.value)
+    return values
 
 
 def _show_own_errors_in_one_line() -> None:
@@ -185,12 +165,11 @@ def _show_line(
     return line
 
 
-def _allowed(model: type[Parameters], name: str) -> str:
+def _allowed(model: type[StageParameters], name: str) -> str:
     words = {
         "profile": ", ".join(get_args(model.model_fields["profile"].annotation)),
         "host": "a name of hosts.toml, or local",
         "seed": "a whole number from 0 on",
         "experiments": "names of experiments joined by commas, or all",
-        "experiment": "the name of one experiment",
     }
     return words.get(name, str(model.model_fields[name].annotation))

@@ -28,17 +28,15 @@ def sessions_read(root: Path, settings: StageParameters, experiment: str) -> tup
     Of the bundled ones a disturbed one is read only where no other is complete (:func:`is_disturbed`).
     With the profile ``newest``: the newest complete session measured here, else the newest that comes with the
     project. Sessions are not pooled: what differs between them is no scatter of blocks. Others are read for their
-    agreement (``Evidence.others``).
+    agreement (``Evidence.other_sessions``).
     """
+    if not settings.newest and not settings.bundled:
+        session = session_of(root, settings, experiment)
+        return (session,) if session.exists else ()
     newest = newest_session(root, experiment) if settings.newest else None
-    if newest is None and (settings.bundled or settings.newest):
-        newest = newest_session(root, experiment, bundled=True)
-    if newest is not None:
-        return (newest,)
-    if settings.bundled or settings.newest:
-        return Store(root).sessions(experiment, bundled=True)  # none of them is complete
-    session = session_of(root, settings, experiment)
-    return (session,) if session.exists else ()
+    newest = newest or newest_session(root, experiment, bundled=True)
+    # where none of the bundled ones is complete, all of them
+    return Store(root).sessions(experiment, bundled=True) if newest is None else (newest,)
 
 
 def newest_session(
@@ -47,7 +45,7 @@ def newest_session(
     """Return the complete session of any profile, host and seed that was begun last; ``None``: there is none.
 
     Of those that come with the project, the newest undisturbed one (:func:`is_disturbed`) where there is one: the
-    others are compared with it, and listed (``Evidence.others``).
+    others are compared with it, and listed (``Evidence.other_sessions``).
 
     Args:
         bundled: of those that come with the project, not of those measured here.
@@ -85,11 +83,6 @@ def is_disturbed(session: SessionFolder) -> bool:
     return 2 * len(session.disturbed_trials()) > len(session.finished())
 
 
-def is_measured(root: Path, settings: StageParameters, experiment: str) -> bool:
-    """Whether an experiment is among the chosen ones, and has a session under these parameters."""
-    return is_chosen(settings, experiment) and bool(sessions_read(root, settings, experiment))
-
-
 def is_chosen(settings: StageParameters, experiment: str) -> bool:
     """Whether an experiment is among those that were named, or all were."""
     return settings.experiments == ALL or experiment in settings.names
@@ -98,7 +91,8 @@ def is_chosen(settings: StageParameters, experiment: str) -> bool:
 def measured_experiments(root: Path, settings: StageParameters) -> tuple[str, ...]:
     """Return those of the chosen experiments that have a session under these parameters, by name."""
     recorded = _experiments(root, None if settings.newest else settings.bundled)
-    return tuple(sorted(name for name in recorded if is_measured(root, settings, name)))
+    chosen = (name for name in recorded if is_chosen(settings, name))
+    return tuple(sorted(name for name in chosen if sessions_read(root, settings, name)))
 
 
 def chosen_experiments(root: Path, settings: StageParameters) -> tuple[str, ...]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,30 +18,18 @@ from matplotlib.lines import Line2D
 _POINTS_PER_INCH = 72
 #: Significant digits of a coordinate: finer than a pixel of any screen.
 _DIGITS = 6
+#: A line or a row of dots -> its name and its notes.
+_named: weakref.WeakKeyDictionary[Line2D, tuple[str, tuple[str, ...]]] = weakref.WeakKeyDictionary()
 
 
-@dataclass(frozen=True)
-class _Name:
-    text: str
-    notes: tuple[str, ...]
-
-
-_named: weakref.WeakKeyDictionary[Line2D, _Name] = weakref.WeakKeyDictionary()
-
-
-def name_series(line: Line2D, name: str, notes: Sequence[str] = ()) -> None:
-    """Name a line or a row of dots.
+def name_last(axes: Axes, name: str, notes: Sequence[str] = ()) -> None:
+    """Name the line or the row of dots that was drawn last.
 
     Args:
         notes: what is said of each point in place of its coordinates; as many as points, or none.
     """
-    _named[line] = _Name(name, tuple(notes))
-
-
-def name_last(axes: Axes, name: str, notes: Sequence[str] = ()) -> None:
-    """Name what was drawn last."""
     if axes.lines:
-        name_series(axes.lines[-1], name, notes)
+        _named[axes.lines[-1]] = (name, tuple(notes))
 
 
 def marks_of(figure: Figure) -> dict[str, Any] | None:
@@ -55,8 +42,8 @@ def marks_of(figure: Figure) -> dict[str, Any] | None:
     width, height = (float(inches) * _POINTS_PER_INCH for inches in figure.get_size_inches())
     content: dict[str, Any] = {"width": width, "height": height, "axes": [], "series": []}
     for axes in figure.axes:
-        named = [(line, _named[line]) for line in axes.lines if line in _named]
-        drawn = [series for line, name in named if (series := _series(line, name)) is not None]
+        named = [_series(line, *_named[line]) for line in axes.lines if line in _named]
+        drawn = [series for series in named if series is not None]
         if not drawn:
             continue
         place = axes.get_position()
@@ -71,20 +58,19 @@ def marks_of(figure: Figure) -> dict[str, Any] | None:
     return content if content["series"] else None
 
 
-def _series(line: Line2D, name: _Name) -> dict[str, Any] | None:
+def _series(line: Line2D, name: str, notes: tuple[str, ...]) -> dict[str, Any] | None:
     x, y = (np.asarray(values, dtype=np.float64) for values in (line.get_xdata(), line.get_ydata()))
     finite = np.isfinite(x) & np.isfinite(y)
     if not finite.any():
         return None
-    notes = [note for note, keep in zip(name.notes, finite, strict=True) if keep] if name.notes else []
     drawn = str(line.get_linestyle()).strip().lower() not in ("none", "")
     return {
-        "name": name.text,
+        "name": name,
         "colour": str(line.get_color() if drawn else line.get_markeredgecolor()),
         "line": drawn,
         "x": [_short(value) for value in x[finite]],
         "y": [_short(value) for value in y[finite]],
-        "notes": notes,
+        "notes": [note for note, keep in zip(notes, finite, strict=True) if keep] if notes else [],
     }
 
 

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One style for all figures: sizes, scales, labels, the draft stamp, and files that are the same bytes every time."""
+"""One style for all figures: looks, sizes, scales, labels, the draft stamp, and byte-stable files.
+
+Hue is the language, the marker the implementation.
+"""
 
 from __future__ import annotations
 
 import io
+import zlib
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,12 +23,33 @@ from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from harness.analysis.stats.ages import young_arms
-from harness.figures.fonts import families
 from harness.model.age import YOUNG
 from harness.model.digits import fixed, plain
 from harness.model.formatting import NOT_MEASURED
 from harness.model.phrases import capital, listed
 
+#: Okabe and Ito (2008). Go and Java differ in lightness too, so they stay apart in grey.
+COLOURS = {"go": "#0072B2", "java": "#E69F00"}
+OTHER_COLOUR = "#CC79A7"
+
+#: Implementation -> marker; one not listed here takes a spare, always the same one.
+_MARKERS = {
+    "go-kit": "o",
+    "go-kit-2020": "o",
+    "go-nethttp": "^",
+    "java-helidon": "s",
+    "java-helidon2-published": "X",
+    "java-jaxrs": "D",
+    "java-jaxrs-2020": "D",
+    "java-jaxrs-published": "D",
+    "java-jdkhttp": "v",
+    "go-gorilla": "o",
+    "go-pgx": "P",
+    "java-spring": "s",
+    "java-quarkus": "s",
+    "java-vertx": "X",
+}
+_SPARE = ("P", "X", "<", ">", "p")
 INK, FAINT, BAND = "#222222", "#999999", "#E5E5E5"
 COLUMN_INCHES, PAGE_INCHES = 3.5, 7.16  # IEEE column and page
 #: Points of every text. The paper prints figures a hundredth smaller than they are drawn (``rematch.sty``), so 8 pt.
@@ -36,6 +62,7 @@ _SIZES = (
 )
 _RC = {
     **dict.fromkeys(_SIZES.split(), TEXT_POINTS),
+    "font.family": ["DejaVu Sans"],
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.edgecolor": INK,
@@ -58,7 +85,7 @@ _RC = {
 
 def settings() -> dict[Any, Any]:
     """Return the parameters of matplotlib that all figures are drawn with."""
-    return dict(mpl.rcParamsDefault) | _RC | {"font.family": families(), "backend": mpl.rcParams["backend"]}
+    return dict(mpl.rcParamsDefault) | _RC | {"backend": mpl.rcParams["backend"]}
 
 
 def canvas(
@@ -117,6 +144,61 @@ def _coding_words(trials: pd.DataFrame) -> str:
     return f"coding: {rule}" + (f" ({exceptions})" if exceptions else "")
 
 
+@dataclass(frozen=True, kw_only=True)
+class VariantStyle:
+    """How one variant is drawn."""
+
+    label: str
+    colour: str
+    marker: str
+    face: str
+
+    @property
+    def dots(self) -> dict[str, Any]:
+        """Keywords of a scatter of trials."""
+        return {
+            "marker": self.marker,
+            "linestyle": "none",
+            "markerfacecolor": self.face,
+            "markeredgecolor": self.colour,
+            "markeredgewidth": 0.9,
+            "alpha": 0.85,
+        }
+
+
+def variant_styles(trials: pd.DataFrame) -> dict[str, VariantStyle]:
+    """Return variant -> look. The implementation decides the marker; a variant of it that is not
+    the plain one (its name differs from the implementation's) is hollow."""
+    rows = trials.drop_duplicates("variant").sort_values("variant")
+    return {str(row["variant"]): _look(row) for _, row in rows.iterrows()}
+
+
+def _look(row: pd.Series) -> VariantStyle:
+    implementation, variant = str(row["implementation"]), str(row["variant"])
+    spare = _SPARE[zlib.crc32(implementation.encode()) % len(_SPARE)]
+    colour = COLOURS.get(str(row["language"]).lower(), OTHER_COLOUR)
+    label = row.get("label")
+    return VariantStyle(
+        label=variant if label is None or pd.isna(label) else str(label),
+        colour=colour,
+        marker=_MARKERS.get(implementation, spare),
+        face=colour if variant == implementation else "white",
+    )
+
+
+#: What may be written of each decade, from the most to the least; and for each ratio of its ends up to which an axis
+#: begins with one of these.
+_DECADES: tuple[tuple[float, ...], ...] = (
+    tuple(range(1, 10)), (1, 2, 3, 4, 5, 7), (1, 2, 3, 5), (1, 2, 5), (1, 3), (1,),
+)  # fmt: skip
+_FIRST = ((3.0, 0), (8.0, 1), (200.0, 3))
+#: Below this ratio of its ends an axis has the ticks of a linear one; with room for so many numbers it has them all.
+_NO_DECADE, _ROOMY = 3, 6
+#: With one number an axis has no scale; then it has the first and the last of these.
+_LEAST_TICKS = 2
+_OFTEN = (1.0, 2.0, 5.0)
+
+
 def log_scale(axes: Axes, *names: Literal["x", "y"]) -> None:
     """Give axes a log scale with plain numbers, as many of each decade as have room: 1, 2 and 5 as a rule."""
     for name in names:
@@ -124,17 +206,32 @@ def log_scale(axes: Axes, *names: Literal["x", "y"]) -> None:
         axis = axes.xaxis if name == "x" else axes.yaxis
         low, high = axis.get_view_interval()
         ratio = high / max(low, 1e-12)
-        steps = _steps(ratio) if name == "y" else _steps_with_room(axes, ratio, high)
+        room = _room(axes, high) if name == "x" else np.inf
+        steps = _steps(ratio, room)
         axis.set_major_locator(LogLocator(subs=steps))
-        if name == "x" and ratio < _NO_DECADE and (room := _room(axes, high)) < _ROOMY:
-            axis.set_major_locator(
-                FixedLocator(MaxNLocator(room, steps=[1, 2, 5, 10]).tick_values(low, high))
-            )
+        if ratio < _NO_DECADE and room < _ROOMY:
+            ticks = MaxNLocator(max(2, int(room)), steps=[1, 2, 5, 10]).tick_values(low, high)
+            axis.set_major_locator(FixedLocator(ticks))
         elif name == "x" and len(_in_view(steps, low, high)) < _LEAST_TICKS:
             widest = _in_view(_OFTEN, low, high)
             axis.set_major_locator(FixedLocator([*widest[:1], *widest[1:][-1:]]))
         axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
         axis.set_minor_formatter(NullFormatter())
+
+
+def _room(axes: Axes, high: float) -> float:
+    """How many numbers of a horizontal axis have room beside each other: its width, of which labels and legends take
+    some later, over that of the longest number with a gap to the next."""
+    inches = 0.6 * axes.bbox.width / axes.figure.dpi
+    return float(inches / ((len(plain(high)) + 1.5) * 0.62 * TEXT_POINTS / 72))
+
+
+def _steps(ratio: float, room: float) -> tuple[float, ...]:
+    """What is written of each decade: the most of which nothing is written over its neighbour."""
+    first = next((place for below, place in _FIRST if ratio < below), len(_DECADES) - 1)
+    per_decade = room / max(float(np.log10(max(ratio, 1.0))), 1e-9)
+    apart = ((steps, float(np.diff(np.log10([*steps, 10.0])).min())) for steps in _DECADES[first:])
+    return next((steps for steps, distance in apart if per_decade * distance >= 1), (1,))
 
 
 def _in_view(steps: Sequence[float], low: float, high: float) -> list[float]:
@@ -149,54 +246,6 @@ def short(value: float) -> str:
         if value >= least:
             return f"{value / size:g} {name}"
     return fixed(value, 0) if value >= 1000 else f"{value:g}"
-
-
-#: Below this ratio of its ends an axis has the ticks of a linear one; with room for so many numbers it has them all.
-_NO_DECADE, _ROOMY = 3, 6
-#: With one number an axis has no scale; then it has the first and the last of these.
-_LEAST_TICKS = 2
-_OFTEN = (1.0, 2.0, 5.0)
-
-
-def _room(axes: Axes, high: float) -> int:
-    """How many numbers an axis has room for."""
-    return max(2, int(_width_inches(axes) / _each_inches(high)))
-
-
-def _width_inches(axes: Axes) -> float:
-    """About how wide the axes will be, as labels and legends take some of their width later."""
-    return float(0.6 * axes.bbox.width / axes.figure.dpi)
-
-
-def _each_inches(high: float) -> float:
-    """The width of the longest number of an axis, with a gap to the next."""
-    return (len(plain(high)) + 1.5) * 0.62 * TEXT_POINTS / 72
-
-
-#: What may be written of each decade, from the most to the least.
-_DECADES: tuple[tuple[float, ...], ...] = (
-    tuple(range(1, 10)), (1, 2, 3, 4, 5, 7), (1, 2, 3, 5), (1, 2, 5), (1, 3), (1,),
-)  # fmt: skip
-
-
-def _steps_with_room(axes: Axes, ratio: float, high: float) -> tuple[float, ...]:
-    """Of a horizontal axis: the most numbers of each decade, none of which is written over its neighbour."""
-    inches = _width_inches(axes) / max(float(np.log10(max(ratio, 1.0))), 1e-9)
-    fits = [
-        steps
-        for steps in _DECADES[_DECADES.index(_steps(ratio)) :]
-        if inches * float(np.diff(np.log10([*steps, 10.0])).min()) >= _each_inches(high)
-    ]
-    return fits[0] if fits else (1,)
-
-
-def _steps(ratio: float) -> tuple[float, ...]:
-    """What is written of each decade, by how far the axis reaches: nothing may be written over its neighbour."""
-    if ratio < 3:
-        return tuple(range(1, 10))
-    if ratio < 8:
-        return (1, 2, 3, 4, 5, 7)
-    return (1, 2, 5) if ratio < 200 else (1,)
 
 
 def stamp(figure: Figure, words: str) -> None:

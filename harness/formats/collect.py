@@ -12,7 +12,7 @@ import numpy as np
 from harness.errors import InputError
 from harness.formats.arrays import CodeArray
 from harness.formats.row_layout import Layout, Row
-from harness.formats.rows import read_chunks, read_lines
+from harness.formats.rows import read_block, read_lines
 from harness.formats.sides import SideColumns
 from harness.formats.source import SourceNotes, TextFile, read_blocks, without_lines
 from harness.formats.table import RequestChunk, RequestTable, Unreadable, repeats_left_out
@@ -102,9 +102,9 @@ def row_stream(
     pieces = without_lines(file.pieces(notes), n_heads)
     blocks = read_blocks(pieces, begins_record=layout.begins_a_row, first_line=file.first_line + n_heads)
     return RequestStream(
-        path=file.path, source=source, resolution_s=resolution_s, layout=layout, chunks=read_chunks(blocks, layout),
-        remarks=(*remarks, *file.remarks), notes=notes, sides=sides, from_zero=from_zero and layout.start is not None,
-        most_rows=most_rows, metric=metric,
+        path=file.path, source=source, resolution_s=resolution_s, layout=layout,
+        chunks=(read_block(block, layout)[0] for block in blocks), remarks=(*remarks, *file.remarks), notes=notes,
+        sides=sides, from_zero=from_zero and layout.start is not None, most_rows=most_rows, metric=metric,
     )  # fmt: skip
 
 
@@ -161,51 +161,46 @@ class _Joiner:
         """Join the first chunks that together have ``n_rows`` rows; ``None``: all that wait."""
         if n_rows is None and not self._some_read:
             self._refuse_when_nothing_was_read()
-        parts = self._take(n_rows)
-        keep, n_left_out = self._without_sums(parts)
+        parts: list[RequestChunk] = []
+        while self._parts and (n_rows is None or sum(len(part.latency_s) for part in parts) < n_rows):
+            parts.append(self._parts.pop(0))
+        self.n_waiting -= sum(len(part.latency_s) for part in parts)
+        # A transaction's row repeats the time of the rows it sums up.
+        n_sums = sum(int(np.count_nonzero(part.transaction)) for part in parts) if self._some_plain else 0
+        if n_sums:
+            parts = [part.rows(~part.transaction) for part in parts]
         connects = [part.connect_s for part in parts if part.connect_s is not None]
+        kinds: dict[str, int] = {}
+        for part in parts:
+            n_each = np.bincount(part.error_codes, minlength=len(part.error_kinds)).tolist()
+            for kind, n in zip(part.error_kinds, n_each, strict=True):
+                add_kinds(kinds, {kind: n} if n else {})
         stream, layout, unreadable = self._stream, self._stream.layout, self._unreadable
         self._unreadable = Unreadable()
         return RequestTable(
             path=stream.path,
             source=stream.source,
-            start_epoch_s=_join([part.start_epoch_s for part in parts], keep, np.float64),
-            latency_s=_join([part.latency_s for part in parts], keep, np.float64),
-            ok=_join([part.ok for part in parts], keep, np.bool_),
-            label_codes=_join([self._codes(part) for part in parts], keep, np.int32),
+            start_epoch_s=_join([part.start_epoch_s for part in parts], np.float64),
+            latency_s=_join([part.latency_s for part in parts], np.float64),
+            ok=_join([part.ok for part in parts], np.bool_),
+            label_codes=_join([self._codes(part) for part in parts], np.int32),
             labels=tuple(self._labels),
             resolution_s=stream.resolution_s,
             unreadable=unreadable,
-            n_transactions_left_out=n_left_out,
+            n_transactions_left_out=n_sums,
             repeats=layout.repeats,
             has_start_times=layout.start is not None,
             ok_known=layout.tells_failures,
-            connect_s=_join(connects, keep, np.float64) if layout.connect is not None else None,
+            connect_s=_join(connects, np.float64) if layout.connect is not None else None,
             from_zero=stream.from_zero,
             sides=stream.sides,
-            notes=(repeats_left_out(n_left_out, layout.repeats),) if n_left_out else (),
-            errors_by_kind=_count_kinds(parts, leave_out_sums=keep is not None),
+            notes=(repeats_left_out(n_sums, layout.repeats),) if n_sums else (),
+            errors_by_kind=kinds,
         )
-
-    def _take(self, n_rows: int | None) -> list[RequestChunk]:
-        taken: list[RequestChunk] = []
-        n = 0
-        while self._parts and (n_rows is None or n < n_rows):
-            taken.append(self._parts.pop(0))
-            n += len(taken[-1].latency_s)
-        self.n_waiting -= n
-        return taken
 
     def _codes(self, part: RequestChunk) -> CodeArray:
         known = [self._labels.setdefault(label, len(self._labels)) for label in part.labels]
         return np.asarray(known, dtype=np.int32)[part.label_codes]
-
-    def _without_sums(self, parts: list[RequestChunk]) -> tuple[np.ndarray | None, int]:
-        """Which rows to keep (None: all): a transaction's row repeats the time of the rows it sums up."""
-        n_sums = sum(int(np.count_nonzero(part.transaction)) for part in parts)
-        if n_sums == 0 or not self._some_plain:
-            return None, 0
-        return ~np.concatenate([part.transaction for part in parts]), n_sums
 
     def _refuse_when_nothing_was_read(self) -> None:
         bad, layout = self._unreadable, self._stream.layout
@@ -226,17 +221,5 @@ class _Joiner:
             )
 
 
-def _count_kinds(parts: list[RequestChunk], *, leave_out_sums: bool) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for part in parts:
-        codes = part.error_codes[~part.transaction[~part.ok]] if leave_out_sums else part.error_codes
-        n_each = np.bincount(codes, minlength=len(part.error_kinds)).tolist()
-        add_kinds(counts, {kind: n for kind, n in zip(part.error_kinds, n_each, strict=True) if n})
-    return counts
-
-
-def _join(arrays: list[np.ndarray], keep: np.ndarray | None, kind: type[np.generic]) -> np.ndarray:
-    if not arrays:
-        return np.zeros(0, dtype=kind)
-    joined = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
-    return joined if keep is None else joined[keep]
+def _join(arrays: list[np.ndarray], kind: type[np.generic]) -> np.ndarray:
+    return np.concatenate(arrays) if arrays else np.zeros(0, dtype=kind)

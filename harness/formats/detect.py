@@ -13,18 +13,24 @@ from pathlib import Path
 
 from harness.errors import InputError
 from harness.formats.collect import RequestStream
-from harness.formats.gatling_log import looks_like_gatling, open_gatling, refuse_binary
 from harness.formats.json_summaries import looks_like_json, read_json
 from harness.formats.jtl import header_of, looks_like_xml, open_jtl
 from harness.formats.jtl_units import Decimal, LatencyUnit
-from harness.formats.k6_rows import lines_of, looks_like_k6_csv, open_json_lines, open_k6_csv
+from harness.formats.line_files import (
+    lines_of,
+    looks_like_gatling,
+    looks_like_k6_csv,
+    open_gatling,
+    open_json_lines,
+    open_k6_csv,
+    refuse_binary,
+)
 from harness.formats.oha_db import looks_like_sqlite, read_oha_db
 from harness.formats.row_files import ROW_FORMATS
 from harness.formats.source import TextFile, another_file, text_file
 from harness.formats.table import AggregateTable, RequestTable
 from harness.formats.totals_csv import kind_of, read_totals
-from harness.formats.wrk2_text import looks_like_wrk2, read_wrk2
-from harness.formats.wrk_text import looks_like_wrk, read_wrk
+from harness.formats.wrk_text import looks_like_wrk, open_wrk
 from harness.model.load_tools import written_by
 
 Opened = RequestStream | RequestTable | AggregateTable
@@ -36,14 +42,10 @@ _NO_TEXT, _FIRST_BYTES = re.compile("[\x01-\x08\x0e-\x1a]"), 200
 _MOST_LINES_BEFORE = 1000
 
 
-def _open_wrk(file: TextFile) -> AggregateTable:
-    return read_wrk2(file) if looks_like_wrk2(file.head) else read_wrk(file)
-
-
 #: Of each format what its first line is, and how a file of it is opened; the first line of vegeta's csv would do for
 #: JMeter, which comes behind all of them.
 _FORMATS: tuple[tuple[Callable[[str], object], Callable[[TextFile], Opened]], ...] = (
-    (looks_like_wrk, _open_wrk),
+    (looks_like_wrk, open_wrk),
     (looks_like_gatling, open_gatling),
     (looks_like_k6_csv, open_k6_csv),
     (lines_of, open_json_lines),

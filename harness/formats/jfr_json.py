@@ -74,26 +74,22 @@ def parse_jfr_json(text: str, *, file: Path | None = None) -> FlightRecording:
     Raises:
         InputError: it is not JSON, or holds no recording.
     """
+    printed = "the output of jfr print --json"
     try:
-        result = json.loads(text)
-        events = result["recording"]["events"]
-        if not isinstance(events, list):
-            raise TypeError("events")
-    except json.JSONDecodeError as error:
+        events = json.loads(text)["recording"]["events"]
+    except (KeyError, TypeError):
+        events = None
+    except (RecursionError, ValueError) as error:  # cut, too deep, or a number of thousands of digits
+        place = f"line {error.lineno}" if isinstance(error, json.JSONDecodeError) else None
         raise InputError(
-            "not whole JSON: was it cut short?", file=file, place=f"line {error.lineno}", found=error.msg,
-            allowed="the output of jfr print --json",
-        ) from error  # fmt: skip
-    except (RecursionError, ValueError) as error:  # too deep, or a number of thousands of digits
-        raise InputError(
-            f"not JSON that can be read: {str(error)[:80]}",
+            "not whole JSON: was it cut short?",
             file=file,
-            allowed="the output of jfr print --json",
+            place=place,
+            found=str(error)[:80],
+            allowed=printed,
         ) from error
-    except (KeyError, TypeError) as error:
-        raise InputError(
-            "JSON without recording.events", file=file, allowed="the output of jfr print --json"
-        ) from error
+    if not isinstance(events, list):
+        raise InputError("JSON without recording.events", file=file, allowed=printed)
     return _recording(events)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import InputError
-from harness.formats.k6_rows import METRIC, WITHOUT_CONNECTING
+from harness.formats.line_files import METRIC, WITHOUT_CONNECTING
 from harness.formats.row_layout import is_good_code
 from harness.formats.source import TextFile, text_file
 from harness.formats.table import AggregateRow, AggregateTable, is_percentile

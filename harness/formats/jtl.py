@@ -29,10 +29,6 @@ from harness.formats.jtl_units import (
     time_format,
 )
 from harness.formats.row_layout import (
-    EPOCH_MS,
-    EPOCH_NS,
-    EPOCH_S,
-    EPOCH_US,
     PER_S,
     Layout,
     parse_latency,
@@ -79,29 +75,18 @@ _USUAL = DELIMITERS[:4]
 _PROBE_ROWS = 1000
 
 #: Names of columns in other programs' files, in small letters with ``_`` for anything else, and JMeter's names.
-_SPELLINGS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (
-        re.compile(
-            r"(?:latency|duration|elapsed|elapsed_time|response_?time|resp_time|rtt|took|time_taken|request_time)"
-        ),
-        "elapsed",
-    ),
-    (
-        re.compile(
-            r"(?:time_?stamp|start|start_?time|started_at|start_epoch|time|epoch|date|datetime|ts|at)"
-        ),
-        "timeStamp",
-    ),
-    (re.compile(r"(?:success|ok|passed|successful)"), "success"),
-    (re.compile(r"(?:status|status_?code|code|http_status|http_code|response_?code)"), "responseCode"),
-    (re.compile(r"(?:label|name|request|request_name|endpoint|path|url|uri|operation)"), "label"),
-    (re.compile(r"(?:error|error_message|failure|failure_message|exception)"), "failureMessage"),
-)
+_SPELLINGS = {
+    "elapsed": "latency|duration|elapsed|elapsed_time|response_?time|resp_time|rtt|took|time_taken|request_time",
+    "timeStamp": "time_?stamp|start|start_?time|started_at|start_epoch|time|epoch|date|datetime|ts|at",
+    "success": "success|ok|passed|successful",
+    "responseCode": "status|status_?code|code|http_status|http_code|response_?code",
+    "label": "label|name|request|request_name|endpoint|path|url|uri|operation",
+    "failureMessage": "error|error_message|failure|failure_message|exception",
+}
 _UNIT_WORDS: dict[str, LatencyUnit] = {
     "ns": "ns", "nanos": "ns", "nanoseconds": "ns", "us": "us", "micros": "us", "microseconds": "us", "ms": "ms",
     "millis": "ms", "msec": "ms", "milliseconds": "ms", "s": "s", "sec": "s", "secs": "s", "seconds": "s",
 }  # fmt: skip
-_TIMES: dict[LatencyUnit, str] = {"s": EPOCH_S, "ms": EPOCH_MS, "us": EPOCH_US, "ns": EPOCH_NS}
 #: The name of a part of another row.
 _NUMBERED = re.compile(r"(.+)-\d+")
 
@@ -128,21 +113,32 @@ def open_jtl(
         decimal: how its fractions are written; None: with a point.
 
     Raises:
-        InputError: empty, XML, not from JMeter, or without ``elapsed``.
+        InputError: empty, XML, not from JMeter, without ``elapsed``, or its unit must be said.
     """
     file = text_file(path)
     if not file.head.strip():
         raise InputError("is empty", file=file.path, allowed="a JMeter result file in csv")
-    layout, text = detect_layout(file, latency_unit, decimal)
-    sides, layout = read_sides(file, layout)
+    if looks_like_xml(file.head):
+        raise InputError(
+            "is a JMeter result file in XML",
+            file=file.path,
+            place="line 1",
+            found=file.head[:30],
+            allowed="csv: run JMeter with -Jjmeter.save.saveservice.output_format=csv",
+        )
     header = header_of(file.first)
+    if header is None:
+        layout, notes = _headerless(file, How(unit=latency_unit, decimal=decimal))
+    else:
+        layout, notes = _with_header(file, header, latency_unit, decimal)
+    sides, layout = read_sides(file, layout)
     is_jmeters = header is None or header.is_jmeters
     return row_stream(
         file,
         layout,
         source="jmeter" if is_jmeters else "csv",
         resolution_s=layout.latency_step_s,
-        remarks=(*text, *_unclear_parts(file, layout)),
+        remarks=(*notes, *_unclear_parts(file, layout)),
         sides=sides if is_jmeters else None,
         from_zero=not is_jmeters and layout.era_s is None and layout.time in PER_S,
     )
@@ -208,7 +204,7 @@ def _other_header(names: tuple[str, ...], delimiter: str) -> Header | None:
         stem, _, last = words.rpartition("_")
         unit = _UNIT_WORDS.get(last) if stem else None
         spelled = stem if unit is not None else words
-        meaning = next((meaning for form, meaning in _SPELLINGS if form.fullmatch(spelled)), "")
+        meaning = next((meaning for meaning, form in _SPELLINGS.items() if re.fullmatch(form, spelled)), "")
         columns.append(meaning if meaning not in columns else "")
         if columns[-1] and unit is not None:
             units[meaning] = unit
@@ -218,29 +214,9 @@ def _other_header(names: tuple[str, ...], delimiter: str) -> Header | None:
     return Header(delimiter=delimiter, names=names, columns=tuple(columns), units=units, is_jmeters=False)
 
 
-def detect_layout(
-    file: TextFile, latency_unit: LatencyUnit | None = None, decimal: Decimal | None = None
+def _with_header(
+    file: TextFile, header: Header, latency_unit: LatencyUnit | None, decimal: Decimal | None
 ) -> tuple[Layout, tuple[str, ...]]:
-    """Return the layout and what a reader should know about how it was found.
-
-    Args:
-        latency_unit: of ``elapsed``; None: whole milliseconds, as JMeter writes them.
-        decimal: of numbers with fractions; None: a point.
-
-    Raises:
-        InputError: it is XML, or no JMeter file, or has no ``elapsed``, or its unit must be said.
-    """
-    if looks_like_xml(file.head):
-        raise InputError(
-            "is a JMeter result file in XML",
-            file=file.path,
-            place="line 1",
-            found=file.head[:30],
-            allowed="csv: run JMeter with -Jjmeter.save.saveservice.output_format=csv",
-        )
-    header = header_of(file.first)
-    if header is None:
-        return _headerless(file, How(unit=latency_unit, decimal=decimal))
     rows = _probe(file.head, header.delimiter, skip_first=True)
     unit = latency_unit or header.units.get("elapsed")
     if not header.is_jmeters and unit is None:
@@ -288,13 +264,13 @@ def _layout(
                 found=max(counts), allowed="a row a sample: run JMeter with -Jmode=StrippedBatch, not Statistical",
             )  # fmt: skip
     written = latency_columns([row[latency] for row in whole_rows], how, path, (names or columns)[latency])
-    time, era_s = EPOCH_MS, None
+    time, era_s = "ms", None
     if start is None:
         notes += ("no timeStamp column: rates and stalls cannot be told",)
     else:
         stamps = [how.plain(row[start]) for row in whole_rows]
-        if stamps_in is not None and n_read(stamps, _TIMES[stamps_in]):
-            time = _TIMES[stamps_in]
+        if stamps_in is not None and n_read(stamps, stamps_in):
+            time = stamps_in
         else:
             time, text = time_format(stamps, path)
             notes += text
@@ -364,7 +340,7 @@ def _headerless(file: TextFile, how: How) -> tuple[Layout, tuple[str, ...]]:
 
 def _columns_by_content(rows: list[list[str]], width: int) -> list[str] | None:
     rows = rows[:50]
-    if not any(n_read([row[0] for row in rows], time) == len(rows) for time in (EPOCH_MS, *TIME_FORMATS)):
+    if not any(n_read([row[0] for row in rows], time) == len(rows) for time in ("ms", *TIME_FORMATS)):
         return None
     if any(parse_latency(row[1], whole_ms=True) is None for row in rows):
         return None

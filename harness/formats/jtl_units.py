@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
-from typing import Literal
+from typing import Literal, cast
 
 from harness.errors import InputError
-from harness.formats.row_layout import EPOCH_MS, EPOCH_NS, EPOCH_S, EPOCH_US, PER_S, parse_start
+from harness.formats.row_layout import PER_S, parse_start
 
 LatencyUnit = Literal["s", "ms", "us", "ns"]
 Decimal = Literal[".", ","]
 UNITS_PER_S: dict[LatencyUnit, float] = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
-NAMES = {EPOCH_S: "seconds", EPOCH_MS: "milliseconds", EPOCH_US: "microseconds", EPOCH_NS: "nanoseconds"}
+NAMES = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 #: First and last moment that a load test of ours or anybody's can have been at, epoch seconds.
 ERA_S = (datetime(2000, 1, 1, tzinfo=UTC).timestamp(), datetime(2100, 1, 1, tzinfo=UTC).timestamp())
 #: A time stamp farther than this from those of the first rows is none: a clock or a writer was not set.
@@ -87,10 +87,9 @@ def decimal_named(text: str | None) -> Decimal | None:
     Raises:
         InputError: it is no such sign.
     """
-    signs: dict[str | None, Decimal | None] = {None: None, ".": ".", ",": ","}
-    if text in signs:
-        return signs[text]
-    raise InputError("no such sign before a fraction", place="--decimal", found=text, allowed=". or ,")
+    if text not in {None, ".", ","}:
+        raise InputError("no such sign before a fraction", place="--decimal", found=text, allowed=". or ,")
+    return cast("Decimal | None", text)
 
 
 def latency_unit_named(text: str | None) -> LatencyUnit | None:
@@ -99,12 +98,9 @@ def latency_unit_named(text: str | None) -> LatencyUnit | None:
     Raises:
         InputError: there is none.
     """
-    for unit in UNITS_PER_S:
-        if unit == text:
-            return unit
-    if text is not None:
+    if text not in {None, *UNITS_PER_S}:
         raise InputError("no such unit", place="--latency-unit", found=text, allowed=", ".join(UNITS_PER_S))
-    return None
+    return text
 
 
 def in_era(seconds: float) -> bool:
@@ -125,11 +121,11 @@ def time_format(stamps: Sequence[str], path: Path) -> tuple[str, tuple[str, ...]
     """
     given = [stamp for stamp in stamps if stamp]
     if not given:
-        return EPOCH_MS, ()
+        return "ms", ()
     unit = _epoch_unit(given, path)
     if unit is not None and n_read(given, unit[0]):
         return unit
-    scores = {time: n_read(given, time) for time in (EPOCH_MS, *TIME_FORMATS)}
+    scores = {time: n_read(given, time) for time in ("ms", *TIME_FORMATS)}
     best = max(scores, key=lambda time: scores[time])
     if scores[best] == 0:
         raise InputError(
@@ -140,10 +136,11 @@ def time_format(stamps: Sequence[str], path: Path) -> tuple[str, tuple[str, ...]
             allowed="milliseconds since 1970, or dates like 2026/11/21 10:33:00.123; "
             "run JMeter with -Jjmeter.save.saveservice.timestamp_format=ms",
         )
-    if best == EPOCH_MS or best.endswith("%z"):
+    if best == "ms" or best.endswith("%z"):
         return best, ()
     alike = [time for time in TIME_FORMATS if scores[time] == scores[best]]
-    spans = {time: _span_s(given, time) for time in alike}
+    times = {time: _times_s(given, time) for time in alike}
+    spans = {time: max(each) - min(each) for time, each in times.items()}
     shortest = min(alike, key=lambda time: spans[time])
     notes = ("the time stamps are dates without a time zone: read as UTC",)
     if len(alike) == 1:
@@ -159,19 +156,17 @@ def time_format(stamps: Sequence[str], path: Path) -> tuple[str, tuple[str, ...]
 
 def n_read(stamps: Sequence[str], time: str) -> int:
     """Return how many of these texts are time stamps of that form."""
-    return sum(parse_start(stamp, time) is not None for stamp in stamps)
+    return len(_times_s(stamps, time))
+
+
+def _times_s(stamps: Sequence[str], time: str) -> list[float]:
+    return [at for at in (parse_start(stamp, time) for stamp in stamps) if at is not None]
 
 
 def era_around(stamps: Sequence[str], time: str) -> tuple[float, float] | None:
     """Return the first and last moment that is near these stamps, epoch seconds; ``None``: they are no real times."""
-    known = [at for at in (parse_start(stamp, time) for stamp in stamps) if at is not None]
-    middle = median(known) if known else 0.0
+    middle = median(_times_s(stamps, time) or [0.0])
     return (middle - FAR_S, middle + FAR_S) if in_era(middle) else None
-
-
-def _span_s(stamps: Sequence[str], time: str) -> float:
-    known = [at for at in (parse_start(stamp, time) for stamp in stamps) if at is not None]
-    return max(known) - min(known)
 
 
 def _epoch_unit(stamps: Sequence[str], path: Path) -> tuple[str, tuple[str, ...]] | None:
@@ -186,7 +181,7 @@ def _epoch_unit(stamps: Sequence[str], path: Path) -> tuple[str, tuple[str, ...]
     typical = median(map(float, numbers))
     shown = numbers[0]
     unit = era_unit(typical)
-    if unit == EPOCH_MS:
+    if unit == "ms":
         return unit, ()
     if unit is not None:
         return unit, (
@@ -201,7 +196,7 @@ def _epoch_unit(stamps: Sequence[str], path: Path) -> tuple[str, tuple[str, ...]
             found=shown,
             allowed="milliseconds since 1970, such as 1795261972662",
         )
-    return EPOCH_MS, (
+    return "ms", (
         f"column timeStamp: {shown} is {_when(typical / 1e3)} in milliseconds, and no time between 2000 and 2100 in "
         "any unit: it counts from another moment, so no runtime's log can be laid beside it",
     )

@@ -14,9 +14,8 @@ import re
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from harness.formats.gc_events import Cause, Cycle, GcLog, PauseEvent
+from harness.formats.gc_events import Cause, Cycle, GcLog, PauseEvent, ProcessLog, Stamped
 from harness.formats.log_lines import DATE, NUMBER
-from harness.formats.process_log import ProcessLog, Stamped
 from harness.formats.values import epoch_s as epoch_of
 
 #: What writes a log that can be read best.
@@ -27,7 +26,7 @@ _STAMPS = (
     rf"(?:\[ *({DATE}) *\])?(?:\[ *{DATE} *\])?(?:\[ *({NUMBER})s *\])?"
     rf"(?:\[ *({NUMBER})ms *\])?(?:\[ *({NUMBER})ms *\])?(?:\[ *({NUMBER})ns *\])?(?:\[ *({NUMBER})ns *\])?"
 )
-_LINE, _MOMENT = re.compile(_STAMPS + r"((?:\[[^\]]*\])*)\s?(.*)", re.ASCII), re.compile(_STAMPS, re.ASCII)
+_LINE = re.compile(_STAMPS + r"((?:\[[^\]]*\])*)\s?(.*)", re.ASCII)
 _GC_ID = re.compile(r"GC\((\d{1,12})\)")
 #: What a JVM writes once, when it starts.
 USING = re.compile(r"Using (?!\d)(?:The )?(Serial|Parallel|G1|Z|Shenandoah|Concurrent Mark Sweep|Epsilon)")
@@ -77,13 +76,6 @@ def parse_line(text: str) -> Line | None:
         begins=sentence.startswith("Using ") and USING.match(sentence) is not None, exact=exact,
         tags=words[words.rfind("[") + 1 : -1].strip(), text=sentence,
     )  # fmt: skip
-
-
-def start_of(text: str) -> float | None:
-    """Return when the process of a line began, by the two clocks of its stamps; ``None``: it has one of them."""
-    match = _MOMENT.match(text)
-    epoch, uptime, _ = _moment(*match.groups()) if match else (None, None, False)
-    return None if epoch is None or uptime is None else epoch - uptime
 
 
 def _moment(*stamps: str | None) -> tuple[float | None, float | None, bool]:
@@ -141,15 +133,11 @@ class JvmLog(ProcessLog):
             self._safepoint(now, self.operation, _number(match[1]))
             self.operation = "safepoint"
         elif _STALL in text and (stalled := _stalled_ms(text)):
-            self.events.append(_event("Allocation Stall", "allocation_stall", now, _number(stalled) / 1e3))
+            length_s = _number(stalled) / 1e3
+            self.events.append(_event("Allocation Stall", "allocation_stall", now, length_s))
         elif "Pause " in text and "start" not in line.tags and (match := _PAUSE.match(text)):
-            gc_id, name, before, before_unit, after, after_unit, _, _, ms = match.groups()
-            pause = _event(
-                name, "gc_pause", now, _number(ms) / 1e3,
-                gc_id=int(gc_id) if gc_id else None,
-                heap_before_bytes=int(before) * _UNITS[before_unit] if before else None,
-                heap_after_bytes=int(after) * _UNITS[after_unit] if after else None,
-            )  # fmt: skip
+            gc_id = int(match[1]) if match[1] else None
+            pause = _event(match[2], "gc_pause", now, _number(match[3]) / 1e3, gc_id=gc_id)
             self._note_end(pause)
             if self.pending and self._is_part(self.pending[-1], pause):
                 self.pending.pop()
@@ -212,9 +200,8 @@ class JvmLog(ProcessLog):
         pause = max(inside, key=lambda item: item.duration_s, default=None)
         cause: Cause = "gc_pause" if pause or _GC_OPERATION.match(operation) else "other_safepoint"
         name = operation if pause is None else f"{operation}: {pause.name}"
-        retained = ("gc_id", "heap_before_bytes", "heap_after_bytes")
-        of_pause = {key: getattr(pause, key) for key in retained} if pause else {}
-        self.events.append(_event(name, cause, end_s, total_s, whole_stop=True, **of_pause))
+        gc_id = None if pause is None else pause.gc_id
+        self.events.append(_event(name, cause, end_s, total_s, gc_id=gc_id, whole_stop=True))
 
 
 #: The parts of a line that are apart from each other are sought one after the other: an expression with both would
@@ -228,7 +215,7 @@ _OLD_SAFEPOINT = re.compile(
 )
 _PAUSE = re.compile(
     r"(?:GC\((\d{1,12})\) )?(?:[YyO]: )?(Pause .*?)"
-    r"(?: (\d{1,12})([KMG])->(\d{1,12})([KMG])\((\d{1,12})([KMG])\))? (\d{1,12}[.,]\d+)ms$"
+    r"(?: \d{1,12}[KMG]->\d{1,12}[KMG]\(\d{1,12}[KMG]\))? (\d{1,12}[.,]\d+)ms$"
 )
 #: Pauses of which a collection has one, and the stamps of one line, written twice, differ by less.
 _WHOLE, _OF_ONE_LINE_S = ("Pause Young", "Pause Full"), 1.0
@@ -239,9 +226,6 @@ _CYCLE = re.compile(
     r"GC\((\d{1,12})\) (?:[YyO]: )?(?:Concurrent|Major Collection|Minor Collection|Garbage Collection)\b.* "
     r"(\d{1,12}[.,]\d+)(m?s)$"
 )
-#: What stands behind the number of a collection in a line that ``JvmLog.take`` makes something of.
-TELLS = re.compile(r"(?:[YyO]: )?(?:Pause |Concurrent|(?:Major|Minor|Garbage) Collection)")
-_UNITS = {"K": 1024, "M": 1024**2, "G": 1024**3}
 
 
 def pause_of(line: Line) -> str | None:
@@ -256,10 +240,16 @@ def _number(text: str) -> float:
 
 
 def _event(
-    name: str, cause: Cause, end_s: float, length_s: float, *, whole_stop: bool = False, **more: int | None
+    name: str,
+    cause: Cause,
+    end_s: float,
+    length_s: float,
+    *,
+    gc_id: int | None = None,
+    whole_stop: bool = False,
 ) -> PauseEvent:
     return PauseEvent(
-        start_s=end_s - length_s, end_s=end_s, cause=cause, name=name, whole_stop=whole_stop, **more
+        start_s=end_s - length_s, end_s=end_s, cause=cause, name=name, gc_id=gc_id, whole_stop=whole_stop
     )
 
 

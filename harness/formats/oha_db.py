@@ -5,19 +5,15 @@ its rows begin when they should have begun. Its csv (:mod:`harness.formats.row_f
 
 from __future__ import annotations
 
-import gzip
 import sqlite3
-import zlib
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 
 from harness.errors import InputError
-from harness.formats.arrays import FloatArray
 from harness.formats.row_files import OHA_CSV
-from harness.formats.source import PIECE_BYTES
+from harness.formats.source import SourceNotes, raw_pieces
 from harness.formats.table import RequestTable
 from harness.formats.values import error_kind
 
@@ -29,9 +25,8 @@ _ROWS = (
 
 
 def looks_like_sqlite(path: Path) -> bool:
-    """A SQLite file, gzipped or not."""
-    # Only its first bytes: a gzip stream that ends early is an error to who reads further.
-    return next(_raw(path, len(SQLITE_MAGIC)), b"").startswith(SQLITE_MAGIC)
+    """Tell whether it is a SQLite file, gzipped or not."""
+    return next(raw_pieces(path, SourceNotes()), b"").startswith(SQLITE_MAGIC)
 
 
 def read_oha_db(path: Path) -> RequestTable:
@@ -46,7 +41,7 @@ def read_oha_db(path: Path) -> RequestTable:
         raise InputError("not a SQLite file", file=path, allowed="what oha writes with --db-url")
     try:
         with closing(sqlite3.connect(":memory:")) as connection:
-            connection.deserialize(b"".join(_raw(path)))
+            connection.deserialize(b"".join(raw_pieces(path, SourceNotes())))
             columns_of = {name for _, name, *_ in connection.execute("PRAGMA table_info(oha)")}
             rows = connection.execute(_ROWS.format(run="run, " if "run" in columns_of else "")).fetchall()
     except (sqlite3.Error, UnicodeDecodeError) as problem:  # words of the file stand in SQLite's own messages
@@ -66,35 +61,22 @@ def read_oha_db(path: Path) -> RequestTable:
             place="table oha",
             allowed="what oha writes",
         ) from problem
+    status = columns[:, 2]
+    ok = (status >= 200) & (status < 400)
+    failed, n_each = np.unique(status[~ok], return_counts=True)
+    codes = [f"{code:.0f}" for code in failed.tolist()]
     return RequestTable(
         path=path,
         source="oha",
         start_epoch_s=columns[:, 0].copy(),
         latency_s=columns[:, 1].copy(),
-        ok=(columns[:, 2] >= 200) & (columns[:, 2] < 400),
+        ok=ok,
         label_codes=np.zeros(len(columns), dtype=np.int32),
         labels=("",),
         resolution_s=OHA_CSV.resolution_s,
-        errors_by_kind=_kinds(columns[:, 2]),
+        errors_by_kind={
+            error_kind(code, "", "", ""): n for code, n in zip(codes, n_each.tolist(), strict=True)
+        },
         from_zero=True,
         notes=OHA_CSV.remarks,
     )
-
-
-def _kinds(status: FloatArray) -> dict[str, int]:
-    failed, n_each = np.unique(status[(status < 200) | (status >= 400)], return_counts=True)
-    return {
-        error_kind(f"{code:.0f}", "", "", ""): n
-        for code, n in zip(failed.tolist(), n_each.tolist(), strict=True)
-    }
-
-
-def _raw(path: Path, piece_bytes: int = PIECE_BYTES) -> Iterator[bytes]:
-    """The file's bytes in pieces, unpacked when it is gzipped."""
-    try:
-        with path.open("rb") as stream:
-            packed = stream.read(2) == b"\x1f\x8b"
-        with gzip.open(path, "rb") if packed else path.open("rb") as stream:
-            yield from iter(lambda: stream.read(piece_bytes), b"")
-    except (OSError, EOFError, zlib.error) as problem:
-        raise InputError(f"cannot be read ({problem})", file=path) from problem

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.formats.collect import RequestStream, row_stream
-from harness.formats.row_layout import EPOCH_NS, EPOCH_S, Layout, split_row
+from harness.formats.row_layout import Layout, split_row
 from harness.formats.source import TextFile, another_file, text_file
 from harness.formats.table import RequestTable
 from harness.model.load_tools import FileSource
@@ -88,7 +88,7 @@ class RowFormat:
         meanings = {**self.more, **self.columns}
         places: dict[str, Any] = {meanings[name]: i for i, name in enumerate(names) if meanings.get(name)}
         header = None if self.first_row is not None else names
-        usual: dict[str, Any] = {"time": EPOCH_S, "whole_ms": False}
+        usual: dict[str, Any] = {"time": "s", "whole_ms": False}
         return Layout(
             delimiter=",", n_columns=len(names), header=header, **(usual | dict(self.written) | places)
         )
@@ -171,6 +171,6 @@ VEGETA_CSV = RowFormat(
     first_row=_VEGETA_ROW,
     widths=(6, 7, 9, VEGETA_COLUMNS),
     resolution_s=1e-9,
-    written={"time": EPOCH_NS, "whole_ms": True, "latency_units_per_s": 1e9},
+    written={"time": "ns", "whole_ms": True, "latency_units_per_s": 1e9},
 )
 ROW_FORMATS = (K6_SAMPLES, HEY_CSV, OHA_CSV, VEGETA_CSV, LOCUST_SAMPLES, METRONOME_SAMPLES)

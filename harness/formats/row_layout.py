@@ -10,18 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from harness.formats.values import epoch_s, error_kind
+from harness.formats.values import epoch_s
 
-EPOCH_MS = "epoch_ms"
-EPOCH_S = "epoch_s"
-EPOCH_US = "epoch_us"
-EPOCH_NS = "epoch_ns"
 #: Written dates of nine decimals.
 RFC3339 = "rfc3339"
 #: Units of a time stamp in one second.
-PER_S = {EPOCH_MS: 1e3, EPOCH_S: 1.0, EPOCH_US: 1e6, EPOCH_NS: 1e9}
+PER_S = {"ms": 1e3, "s": 1.0, "us": 1e6, "ns": 1e9}
 #: Longest whole number of each; more digits are no time.
-_DIGITS = {EPOCH_MS: 15, EPOCH_US: 18, EPOCH_NS: 19}
+_DIGITS = {"ms": 15, "us": 18, "ns": 19}
 #: No request takes longer: a row that says so has a stamp for its end, or none for its start.
 LONGEST_S = 366 * 86400.0
 #: What JMeter writes as the message of a transaction controller's row, which sums up other rows.
@@ -40,7 +36,7 @@ _GOOD_CODE = re.compile(r"[23]\d\d(?:\.0+| .*)?")
 class Layout:
     """Which column holds what. Indexes count from 0; ``None``: the file does not have it.
 
-    ``time``: ``EPOCH_MS``, ``EPOCH_S``, ``EPOCH_US``, ``EPOCH_NS``, ``RFC3339`` or a strptime format (read as UTC
+    ``time``: a unit of ``PER_S`` since 1970, ``RFC3339`` or a strptime format (read as UTC
     when it has no zone). ``stamp_is_end``: time stamps are of the answer, not of the start.
     ``whole_ms``: latencies are integers (a fraction makes the row unreadable).
     ``latency_units_per_s``: 1000 when latencies are in ms, 1e9 when in ns; ``latency_decimals``: digits behind
@@ -74,7 +70,7 @@ class Layout:
     first_byte: int | None = None
     url: int | None = None
     connect: int | None = None
-    time: str = EPOCH_MS
+    time: str = "ms"
     whole_ms: bool = True
     latency_units_per_s: float = 1000.0
     latency_decimals: int = 0
@@ -111,8 +107,10 @@ class Layout:
         fields = text.split(self.delimiter)
         if len(fields) <= max(self.start, self.latency):
             return False
-        good_start = self.start_s(fields) is not None
-        return good_start and self.latency_s(fields) is not None
+        return (
+            self.start_of(fields[self.start]) is not None
+            and self.latency_of(fields[self.latency]) is not None
+        )
 
     def names_columns(self, fields: Sequence[str]) -> bool:
         """Tell whether fields are a header: they have the latencies' name and another name of this one."""
@@ -120,29 +118,16 @@ class Layout:
         shared = {*header} & {*fields} - {""}
         return len(shared) > 1 and header[self.latency] in shared
 
-    def latency_s(self, fields: Sequence[str]) -> float | None:
-        """The latency of a row's fields, or None when it cannot be read."""
-        return parse_latency(
-            self._plain(fields[self.latency]), whole_ms=self.whole_ms, units_per_s=self.latency_units_per_s
-        )
+    def latency_of(self, text: str) -> float | None:
+        """Return a response time in seconds; ``None``: it cannot be read."""
+        return parse_latency(self._plain(text), whole_ms=self.whole_ms, units_per_s=self.latency_units_per_s)
 
-    def start_s(self, fields: Sequence[str]) -> float | None:
-        """The time stamp of a row's fields, NaN without such a column, or None when it cannot be read."""
-        if self.start is None:
-            return math.nan
-        start_s = parse_start(self._plain(fields[self.start]), self.time)
+    def start_of(self, text: str) -> float | None:
+        """Return a time stamp in epoch seconds; ``None``: it cannot be read, or is far from those of other rows."""
+        start_s = parse_start(self._plain(text), self.time)
         if start_s is None or self.era_s is None or self.era_s[0] <= start_s <= self.era_s[1]:
             return start_s
         return None
-
-    def verdict(self, fields: Sequence[str]) -> bool | None:
-        """Tell whether a row's request succeeded, or ``None`` where the row does not say what it should.
-
-        The first of these that a row has decides: the tool's own verdict, its count of errors, the message of a
-        failed assertion, the status. Without any of these columns every request is a success.
-        """
-        columns = (self.ok, self.error_count, self.failure, self.code)
-        return verdict_of(*(None if i is None else fields[i].strip() for i in columns))
 
     def whole(self, fields: list[str]) -> list[str] | None:
         """Return a row's fields, of one with too many those of one text put together; ``None``: it is no row.
@@ -160,9 +145,11 @@ class Layout:
                 return results
         return None
 
-    def error_kind(self, fields: Sequence[str]) -> str:
-        """The kind of a failed row's error, in words."""
-        return error_kind(*("" if i is None else fields[i] for i in self.kind_columns))
+    @property
+    def columns_read(self) -> set[int]:
+        """The columns that a row's request is made of."""
+        columns = (self.latency, self.start, self.connect, self.label, self.ok, self.error_count)
+        return {column for column in (*columns, *self.kind_columns) if column is not None}
 
     @property
     def kind_columns(self) -> tuple[int | None, int | None, int | None, int | None]:
@@ -177,56 +164,26 @@ class Layout:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One request."""
+    """One request of a line that is no delimited row; ``error_kind``: of one that failed, in words."""
 
     start_epoch_s: float
     latency_s: float
     ok: bool
     label: str
-    transaction: bool
-    connect_s: float = math.nan
     error_kind: str = ""
-
-
-def parse_row(fields: list[str], layout: Layout) -> Row | None:
-    """Return the request of one row, with all its fields, or None when it cannot be read."""
-    latency_s = layout.latency_s(fields)
-    start = layout.start_s(fields)
-    ok = layout.verdict(fields)
-    if latency_s is None or start is None or ok is None:
-        return None
-    if layout.stamp_is_end:
-        start -= latency_s
-    label = "" if layout.label is None else fields[layout.label]
-    return Row(
-        start_epoch_s=start,
-        latency_s=latency_s,
-        ok=ok,
-        label=label,
-        transaction=label in layout.repeats
-        or (layout.message is not None and is_transaction(fields[layout.message])),
-        connect_s=_connect_s(fields, layout),
-        error_kind="" if ok else layout.error_kind(fields),
-    )
-
-
-def _connect_s(fields: list[str], layout: Layout) -> float:
-    """Time to connect, part of the latency; NaN where the row does not tell, which costs it nothing else."""
-    if layout.connect is None:
-        return math.nan
-    result = parse_latency(
-        fields[layout.connect], whole_ms=layout.whole_ms, units_per_s=layout.latency_units_per_s
-    )
-    return math.nan if result is None else result
 
 
 def verdict_of(
     success: str | None, n_errors: str | None = None, failure: str | None = None, code: str | None = None
 ) -> bool | None:
-    """Return whether a request succeeded, by the first of these texts that is not empty; ``None``: it is damaged.
+    """Return whether a request succeeded; ``None``: the row does not say what it should.
+
+    The first of these texts that is not empty decides; where the file has none of the columns, every request is a
+    success.
 
     Args:
-        success, n_errors, failure, code: without blanks around them; ``None``: the file has no such column.
+        success: the tool's own verdict. n_errors: its count of errors. failure: the message of a failed assertion.
+        code: the status. All without blanks around them; ``None``: the file has no such column.
     """
     if success:
         return _VERDICTS.get(success.lower())
@@ -258,7 +215,7 @@ def parse_latency(text: str, *, whole_ms: bool, units_per_s: float = 1000.0) -> 
 def parse_start(text: str, time: str) -> float | None:
     """A time stamp to seconds since the epoch; None when it is not one."""
     if time in PER_S:
-        number = _number(text) if time == EPOCH_S or "." in text else _whole(text, digits=_DIGITS[time])
+        number = _number(text) if time == "s" or "." in text else _whole(text, digits=_DIGITS[time])
         return None if number is None else number / PER_S[time]
     try:
         if time == RFC3339:

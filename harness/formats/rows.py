@@ -1,53 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of delimited text, one per request, to columns: quickly when a block is clean, patiently when not.
+"""Rows of text, one per request, to columns.
 
-A clean block has one record per line and every value of its type; it goes through Arrow.
-Any other block is read again line by line, so that one odd row costs that row and no other.
+A block of delimited text is split into fields by Arrow where each record is one line, else line by line, so that one
+odd row costs that row and no other. What a field says is decided in one place for both, once for each different text.
 """
 
 from __future__ import annotations
 
 import math
 import sys
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import chain, islice
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
-from harness.formats.arrays import Texts
-from harness.formats.row_layout import LONGEST_S, Layout, Row, parse_row, split_row
+from harness.formats.arrays import BoolArray, FloatArray, Texts
+from harness.formats.row_layout import LONGEST_S, Layout, Row, is_transaction, split_row, verdict_of
 from harness.formats.source import Block
 from harness.formats.table import RequestChunk, Unreadable
+from harness.formats.values import error_kind
 
 _EXCERPT = 100
 #: Arrow takes a tenth of a second to load, in which 10,000 rows are read without it.
 ARROWS_BYTES = 1 << 18
-#: Blocks that are read beside each other, and those that wait for one of them; each is there with its text.
-_READERS, _WAITING = 2, 3
-
-
-def read_chunks(blocks: Iterable[Block], layout: Layout) -> Iterator[RequestChunk]:
-    """Turn blocks of whole records into columns, in their order.
-
-    Several blocks at a time: most of the work is Arrow's, which needs no interpreter.
-    """
-    blocks = iter(blocks)
-    first = list(islice(blocks, 2))
-    if len(first) < 2 or layout.row_prefix:
-        yield from (read_block(block, layout)[0] for block in chain(first, blocks))
-        return
-    from concurrent.futures import Future, ThreadPoolExecutor  # a short file is read before it is loaded
-
-    under_way: deque[Future[RequestChunk]] = deque()
-    with ThreadPoolExecutor(_READERS) as readers:
-        for block in chain(first, blocks):
-            under_way.append(readers.submit(lambda block: read_block(block, layout)[0], block))
-            if len(under_way) > _WAITING:
-                yield under_way.popleft().result()
-        while under_way:
-            yield under_way.popleft().result()
 
 
 def read_block(
@@ -58,77 +34,193 @@ def read_block(
     Args:
         columns: those of which the texts of every row that can be read are wanted, too.
     """
-    return _quickly(block, layout, columns) or _Patience(block=block, layout=layout, columns=columns).read()
+    wanted = sorted({*layout.columns_read, *columns})
+    texts = _quickly(block, layout, wanted)
+    if texts is not None:
+        chunk, good = _chunk(texts, layout, block.n_lines)
+        if good.all():
+            return chunk, tuple(texts[column] for column in columns)
+    records = _Records(block, layout)
+    texts = records.texts(wanted)
+    chunk, good = _chunk(texts, layout, len(records.fields))
+    if not good.all():
+        records.leave_out(~good)
+        texts = records.texts(wanted)
+        chunk, _ = _chunk(texts, layout, len(records.fields))
+    return records.noted(chunk), tuple(texts[column] for column in columns)
 
 
-def _quickly(
-    block: Block, layout: Layout, columns: Sequence[int]
-) -> tuple[RequestChunk, tuple[Texts, ...]] | None:
-    """Read a block through Arrow; ``None``: it is not clean, or too small to load Arrow for it."""
+def _quickly(block: Block, layout: Layout, wanted: Sequence[int]) -> dict[int, Texts] | None:
+    """Split a block by Arrow; ``None``: a record is not one line, or it is too small to load Arrow for it."""
     small = len(block.data) < ARROWS_BYTES and "pyarrow" not in sys.modules
-    if layout.row_prefix or small:
+    if layout.row_prefix or small or not block.data.endswith(b"\n"):
         return None
-    from harness.formats.arrow_rows import read_clean, read_clean_texts
+    import pyarrow as pa  # type: ignore[import-untyped]  # pyarrow ships no types
+    from pyarrow import csv as arrow_csv
 
-    chunk = read_clean(block, layout)
-    texts = read_clean_texts(block, layout, columns) if chunk is not None and columns else ()
-    return None if chunk is None or texts is None else (chunk, tuple(texts))
+    # A copy in memory that is Arrow's. Its threads let go of a block some time after its table is here; to let go of
+    # the interpreter's memory they ask for its lock, and a thread that asks while the interpreter ends takes the whole
+    # process with it (apache/arrow#34314).
+    data = pa.allocate_buffer(len(block.data))
+    memoryview(data).cast("B")[:] = block.data
+    names = [f"c{index}" for index in range(layout.n_columns)]
+    types = {names[index]: pa.dictionary(pa.int32(), pa.string()) for index in wanted}
+    try:
+        table = arrow_csv.read_csv(
+            pa.BufferReader(data),
+            read_options=arrow_csv.ReadOptions(column_names=names, block_size=len(block.data) + 1),
+            parse_options=arrow_csv.ParseOptions(delimiter=layout.delimiter, ignore_empty_lines=False),
+            convert_options=arrow_csv.ConvertOptions(
+                include_columns=list(types), column_types=types, null_values=[], strings_can_be_null=False
+            ),
+        )
+    except pa.ArrowInvalid:
+        return None
+    if table.num_rows != block.n_lines:  # a record over several lines, or one that swallowed its successors
+        return None
+    results: dict[int, Texts] = {}
+    for index in wanted:
+        column = table.column(names[index]).unify_dictionaries().combine_chunks()
+        codes = np.array(np.from_dlpack(column.indices), dtype=np.int32)
+        results[index] = codes, tuple(column.dictionary.to_pylist())
+    return results
 
 
-@dataclass
-class _Patience:
-    """The line-by-line reading of one block."""
+class _Records:
+    """The records of a block, split line by line: ``fields`` of each that has all, and those that are damaged."""
 
-    block: Block
-    layout: Layout
-    columns: Sequence[int] = ()
-    rows: list[Row] = field(default_factory=list)
-    texts: list[list[str]] = field(default_factory=list)
-    bad: Unreadable = field(default_factory=Unreadable)
-
-    def read(self) -> tuple[RequestChunk, tuple[Texts, ...]]:
-        text = self.block.data.decode(errors="replace")
-        complete = text.endswith("\n")
-        lines = text.removesuffix("\n").split("\n")
+    def __init__(self, block: Block, layout: Layout) -> None:
+        self._layout = layout
+        self._first_line = block.first_line
+        text = block.data.decode(errors="replace")
+        self._is_cut = not text.endswith("\n")
+        self._lines = text.removesuffix("\n").split("\n")
+        #: Of each record the index of its first line, and of the line behind it.
+        self._spans: list[tuple[int, int]] = []
+        self._bad: list[tuple[int, int]] = []
+        self.fields: list[list[str]] = []
         index = 0
-        while index < len(lines):
-            index = self._record(lines, index, complete=complete)
-        chunk = to_chunk(self.rows, self.bad, has_connect=self.layout.connect is not None)
-        return chunk, tuple(_coded([texts[at] for texts in self.texts]) for at in range(len(self.columns)))
+        while index < len(self._lines):
+            index = self._record(self._lines, index)
 
-    def _record(self, lines: list[str], index: int, *, complete: bool) -> int:
-        """Read the record that begins at ``index``; return where the next one begins."""
-        text = lines[index]
-        heads = (self.layout.row_prefix, (self.layout.header or (self.layout.row_prefix,))[0])
-        if not text.strip("\r \0") or not text.startswith(heads):
-            return index + 1
+    def _record(self, lines: list[str], index: int) -> int:
+        """Split the record that begins at ``index``; return where the next one begins."""
+        text, layout = lines[index], self._layout
+        heads = (layout.row_prefix, (layout.header or (layout.row_prefix,))[0])
         after = index + 1
+        if not text.strip("\r \0") or not text.startswith(heads):
+            return after
         is_open = text.count('"') % 2 == 1
-        while is_open and after < len(lines) and not self.layout.begins_a_row(lines[after]):
+        while is_open and after < len(lines) and not layout.begins_a_row(lines[after]):
             is_open = lines[after].count('"') % 2 == 0  # of this line alone: it may go on for megabytes
             after += 1
-        text = "\n".join(lines[index:after])
-        last = after == len(lines) and not complete
-        cut = last and (is_open or self.layout.end_may_be_cut)
-        fields = split_row(text.rstrip("\r"), self.layout.delimiter)
-        whole = None if cut else self.layout.whole(fields)
-        row = None if whole is None else parse_row(whole, self.layout)
-        if whole is not None and row is not None:
-            if last and self.layout.connect == self.layout.n_columns - 1:
-                row = replace(row, connect_s=math.nan)  # its digits may be cut
-            self.rows.append(row)
-            if self.columns:
-                self.texts.append([whole[column] for column in self.columns])
-        elif (names := tuple(field.strip(" \t\0\ufeff") for field in fields)) != self.layout.header:
-            # else a header in the middle: another run was appended
-            number = self.block.first_line + index
-            self.bad = self.bad.plus(
-                Unreadable(
-                    n=1, first_line=number, first_text=text[:_EXCERPT], n_cut=int(last),
-                    other_header=number if self.layout.names_columns(names) else None,
-                )
-            )  # fmt: skip
+        last = after == len(lines) and self._is_cut
+        whole = layout.whole(split_row("\n".join(lines[index:after]).rstrip("\r"), layout.delimiter))
+        if whole is None or (last and (is_open or layout.end_may_be_cut)):
+            self._bad.append((index, after))
+            return after
+        if last and layout.connect == layout.n_columns - 1:
+            whole[-1] = ""  # its digits may be cut
+        self._spans.append((index, after))
+        self.fields.append(whole)
         return after
+
+    def texts(self, wanted: Sequence[int]) -> dict[int, Texts]:
+        """Return the texts of these columns."""
+        return {index: _coded([fields[index] for fields in self.fields]) for index in wanted}
+
+    def leave_out(self, damaged: BoolArray) -> None:
+        """Take these records for damaged ones."""
+        self._bad += [span for span, is_bad in zip(self._spans, damaged.tolist(), strict=True) if is_bad]
+        self.fields = [
+            fields for fields, is_bad in zip(self.fields, damaged.tolist(), strict=True) if not is_bad
+        ]
+
+    def noted(self, chunk: RequestChunk) -> RequestChunk:
+        """Return a chunk with a note on the damaged records; a header that comes again belongs to another run."""
+        bad, layout = Unreadable(), self._layout
+        for index, after in sorted(self._bad):
+            text, number = "\n".join(self._lines[index:after]), self._first_line + index
+            fields = split_row(text.rstrip("\r"), layout.delimiter)
+            names = tuple(field.strip(" \t\0\ufeff") for field in fields)
+            if names != layout.header:
+                bad = bad.plus(
+                    Unreadable(
+                        n=1, first_line=number, first_text=text[:_EXCERPT],
+                        n_cut=int(self._is_cut and after == len(self._lines)),
+                        other_header=number if layout.names_columns(names) else None,
+                    )
+                )  # fmt: skip
+        return replace(chunk, unreadable=bad)
+
+
+def _chunk(texts: Mapping[int, Texts], layout: Layout, n: int) -> tuple[RequestChunk, BoolArray]:
+    """Return the requests of rows by the texts of their columns, and which of the rows can be read, shape (n,)."""
+
+    def of(*columns: int | None) -> list[Texts | None]:
+        return [None if column is None else texts[column] for column in columns]
+
+    latency_s = _numbers(texts[layout.latency], layout.latency_of)
+    good = np.isfinite(latency_s)
+    start = np.full(n, np.nan)
+    if layout.start is not None:
+        start = _numbers(texts[layout.start], layout.start_of)
+        good &= np.isfinite(start)
+    evidence = of(layout.ok, layout.error_count, layout.failure, layout.code)
+    if evidence[0] is not None and all(map(str.strip, evidence[0][1])):
+        evidence[1:] = [None, None, None]  # the tool's own verdict decides, and combinations take time
+    codes, combinations = _combined(evidence, n)
+    verdicts = [verdict_of(*(item and item.strip() for item in each)) for each in combinations]
+    good &= np.array([verdict is not None for verdict in verdicts], dtype=np.bool_)[codes]
+    ok = np.array([bool(verdict) for verdict in verdicts], dtype=np.bool_)[codes]
+    failed = np.flatnonzero(~ok)
+    reasons = [item and (item[0][failed], item[1]) for item in of(*layout.kind_columns)]
+    codes, combinations = _combined(reasons, len(failed))
+    kind_codes, kinds = _coded([error_kind(*(item or "" for item in each)) for each in combinations])
+    label: Texts = (np.zeros(n, dtype=np.int32), ("",)) if layout.label is None else texts[layout.label]
+    transaction = np.array([name in layout.repeats for name in label[1]], dtype=np.bool_)[label[0]]
+    if layout.message is not None:
+        messages = texts[layout.message]
+        transaction |= np.array(list(map(is_transaction, messages[1])), dtype=np.bool_)[messages[0]]
+    return RequestChunk(
+        start_epoch_s=start - latency_s if layout.stamp_is_end else start,
+        latency_s=latency_s,
+        ok=ok,
+        label_codes=label[0],
+        labels=label[1],
+        transaction=transaction,
+        unreadable=Unreadable(),
+        connect_s=None if layout.connect is None else _numbers(texts[layout.connect], layout.latency_of),
+        error_codes=kind_codes[codes],
+        error_kinds=kinds,
+    ), good
+
+
+def _numbers(texts: Texts, parse: Callable[[str], float | None]) -> FloatArray:
+    """Return the numbers that texts stand for; NaN: it is none."""
+    numbers = [math.nan if (number := parse(text)) is None else number for text in texts[1]]
+    return np.array(numbers, dtype=np.float64)[texts[0]]
+
+
+def _combined(
+    columns: Sequence[Texts | None], n: int
+) -> tuple[npt.NDArray[np.intp], list[tuple[str | None, ...]]]:
+    """Return which combination of texts each of ``n`` rows has, and the combinations; ``None``: no such column."""
+    codes = np.zeros(n, dtype=np.intp)
+    results: list[tuple[str | None, ...]] = [()] if n else []
+    for column in columns:
+        if column is None:
+            results = [(*result, None) for result in results]
+            continue
+        width = len(column[1])
+        pairs, codes = np.unique(codes * width + column[0], return_inverse=True)
+        results = [(*results[pair // width], column[1][pair % width]) for pair in pairs.tolist()]
+    return codes, results
+
+
+def _coded(texts: Sequence[str]) -> Texts:
+    codes: dict[str, int] = {}
+    return np.array([codes.setdefault(text, len(codes)) for text in texts], dtype=np.int32), tuple(codes)
 
 
 def read_lines(
@@ -156,11 +248,6 @@ def read_lines(
             )
         else:
             rows += [] if row is None else [row]
-    return to_chunk(rows, bad)
-
-
-def to_chunk(rows: list[Row], bad: Unreadable, *, has_connect: bool = False) -> RequestChunk:
-    """Return rows that were read one by one as columns."""
     label_codes, labels = _coded([row.label for row in rows])
     error_codes, error_kinds = _coded([row.error_kind for row in rows if not row.ok])
     return RequestChunk(
@@ -169,14 +256,8 @@ def to_chunk(rows: list[Row], bad: Unreadable, *, has_connect: bool = False) -> 
         ok=np.array([row.ok for row in rows], dtype=np.bool_),
         label_codes=label_codes,
         labels=labels,
-        transaction=np.array([row.transaction for row in rows], dtype=np.bool_),
+        transaction=np.zeros(len(rows), dtype=np.bool_),
         unreadable=bad,
-        connect_s=np.array([row.connect_s for row in rows], dtype=np.float64) if has_connect else None,
         error_codes=error_codes,
         error_kinds=error_kinds,
     )
-
-
-def _coded(texts: Sequence[str]) -> Texts:
-    codes: dict[str, int] = {}
-    return np.array([codes.setdefault(text, len(codes)) for text in texts], dtype=np.int32), tuple(codes)

@@ -14,12 +14,10 @@ from pathlib import Path
 from typing import NoReturn
 
 from harness.errors import InputError
-from harness.formats.gc_events import GcLog, joined
-from harness.formats.gctrace import GoLog, Trace, parse_trace
+from harness.formats.gc_events import GcLog, GoLog, Stamped, Trace, joined, parse_trace
 from harness.formats.jfr_json import read_jfr_json
-from harness.formats.jvm_log import TELLS, WRITES, JvmLog, Line, parse_line, pause_of, start_of
+from harness.formats.jvm_log import WRITES, JvmLog, Line, parse_line, pause_of
 from harness.formats.log_lines import LogLine, OtherLines, read_lines
-from harness.formats.process_log import Stamped
 from harness.formats.source import SourceNotes, read_head
 from harness.model.phrases import counted, listed
 
@@ -109,35 +107,16 @@ class _Reader:
         Raises:
             InputError: it cannot be opened.
         """
-        taken: JvmLog | GoLog | None = None
-        collection, waiting = "", None
-        for place in enumerate(read_lines(path, self._notes, self._others)):
-            line = place[1]
-            at = -1 if taken is None or line.before else line.text.find(collection)
-            if at >= 0 and taken is not None and not TELLS.match(line.text, at + len(collection)):
-                waiting = place  # of the lines of one collection that tell nothing only the last one counts
-                if taken.starts_s is not None:
-                    taken.note_start(start_of(line.text))
-                continue
-            if waiting is not None and at < 0:
-                self._take(*waiting, path, first)
-            waiting = None
-            taken, number = self._take(*place, path, first)
-            taken = None if number is None or line.before else taken
-            collection = f"GC({number}) "
-        if waiting is not None:
-            self._take(*waiting, path, first)
+        for number, line in enumerate(read_lines(path, self._notes, self._others)):
+            self._take(number, line, path, first)
 
-    def _take(
-        self, number: int, line: LogLine, path: Path, first: Pause | None
-    ) -> tuple[JvmLog | GoLog | None, int | None]:
-        """Take one line; return the process that wrote it and the number of its collection, as far as it has one."""
+    def _take(self, number: int, line: LogLine, path: Path, first: Pause | None) -> None:
         of_go, stamped = line.text.startswith("gc "), _parsed(line.text)
         if stamped is None:
             (self._garbled if of_go else self._others).pass_over(line.text)
             self._garbled.cut |= of_go and not line.complete
         if stamped is None or (isinstance(stamped, Line) and not stamped.of_collector):
-            return None, None
+            return
         known = self._by_source.setdefault((of_go, line.source), [])
         log = self._process(known, stamped, path, first)
         if log is None:
@@ -150,7 +129,6 @@ class _Reader:
             log.note(stamped, now)
         if now is None or not (log.take(stamped, now) or line.complete):  # type: ignore[arg-type]
             self._others.pass_over(line.text)
-        return log, stamped.gc_id
 
     def _process(
         self, known: Sequence[JvmLog | GoLog], line: Stamped, path: Path, first: Pause | None
@@ -198,11 +176,7 @@ class _Reader:
         notes = [*self._notes.notes, *_about_processes(used, every), *_about_pauses(log, is_empty=not every)]
         if unknown.cut:
             notes.append("the last line is half-written; it was left out")
-        update = {
-            "n_unknown": unknown.n,
-            "unknown_examples": tuple(unknown.examples),
-            "truncated": unknown.cut,
-        }
+        update = {"n_unknown": unknown.n, "unknown_examples": tuple(unknown.examples)}
         return log.model_copy(update={**update, "warnings": (*notes, *log.warnings)})
 
     def _refuse(self, path: Path) -> NoReturn:

@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,8 @@ LONGEST_RECORD_BYTES = 32 << 20
 _LINES_LOOKED_AT = 200
 
 _LINE_END = ord("\n")
+#: Bytes to which Windows-1252 gives no character.
+_UNDEFINED = frozenset(b"\x81\x8d\x8f\x90\x9d")
 _GZIP = b"\x1f\x8b"
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 #: How other packed files begin; gzip was unpacked already where its mark comes again.
@@ -93,9 +96,9 @@ class TextFile:
         """Yield the text from its first line on, as :func:`read_text_pieces`."""
         return without_lines(read_text_pieces(self.path, notes), self.first_line - 1)
 
-    def text(self) -> str:
+    def text(self, notes: SourceNotes | None = None) -> str:
         """Return the whole text from its first line on."""
-        return b"".join(self.pieces(SourceNotes())).decode(errors="replace")
+        return b"".join(self.pieces(notes or SourceNotes())).decode(errors="replace")
 
     def from_line(self, n_lines: int) -> TextFile:
         """Return the file without so many more lines at its beginning."""
@@ -124,7 +127,7 @@ def read_text_pieces(path: Path, notes: SourceNotes) -> Iterator[bytes]:
         InputError: the file cannot be opened or read.
     """
     held = b""
-    for piece in _decoded_pieces(path, notes):
+    for piece in _utf8_pieces(path, notes):
         data = held + piece
         held = data[-1:] if data.endswith(b"\r") else b""
         if held:
@@ -134,13 +137,11 @@ def read_text_pieces(path: Path, notes: SourceNotes) -> Iterator[bytes]:
         yield held
 
 
-def _decoded_pieces(path: Path, notes: SourceNotes) -> Iterator[bytes]:
-    raw = _raw_pieces(path, notes)
+def _utf8_pieces(path: Path, notes: SourceNotes) -> Iterator[bytes]:
+    raw = raw_pieces(path, notes)
     first = b""
-    for piece in raw:
-        first += piece
-        if len(first) >= 4:
-            break
+    while len(first) < 4 and (more := next(raw, b"")):
+        first += more
     packed = next((name for mark, name in _PACKED.items() if first.startswith(mark)), None)
     packed = "tar" if first[257:262] == b"ustar" else packed
     if packed is not None:
@@ -148,14 +149,33 @@ def _decoded_pieces(path: Path, notes: SourceNotes) -> Iterator[bytes]:
             f"is packed as {packed}", file=path, allowed="text, or text in gzip: unpack it first"
         )
     codec, skip = _guess_codec(first)
-    if codec is None:
-        yield from _utf8(_chain(first[skip:], raw), notes)
-        return
-    notes.say(f"the text is {codec}")
-    decoder = codecs.getincrementaldecoder(codec)(errors="replace")
-    for piece in _chain(first[skip:], raw):
-        yield decoder.decode(piece).encode()
-    yield decoder.decode(b"", final=True).encode()
+    if codec != "utf-8":
+        notes.say(f"the text is {codec}")
+    decoder = codecs.getincrementaldecoder(codec)("strict" if codec == "utf-8" else "replace")
+    pieces: Iterator[bytes | None] = chain([first[skip:]], raw, [None])
+    for piece in pieces:
+        if piece is not None and codec == "utf-8" and piece.isascii() and not decoder.getstate()[0]:
+            yield piece
+            continue
+        data, final = piece or b"", piece is None
+        try:
+            text = decoder.decode(data, final)
+        except UnicodeDecodeError:
+            notes.say("some lines are not UTF-8: they were read as Windows-1252")
+            decoder.errors = "as windows-1252"
+            text = decoder.decode(data, final)
+        yield text.encode()
+
+
+def _as_windows_1252(problem: UnicodeError) -> tuple[str, int]:
+    """Read bytes that are not UTF-8 as Windows-1252; those it leaves undefined as the character of their number."""
+    assert isinstance(problem, UnicodeDecodeError)
+    data = problem.object[problem.start : problem.end]
+    text = "".join(chr(byte) if byte in _UNDEFINED else bytes([byte]).decode("cp1252") for byte in data)
+    return text, problem.end
+
+
+codecs.register_error("as windows-1252", _as_windows_1252)
 
 
 def read_head(path: Path, size: int = 65536) -> str:
@@ -252,7 +272,12 @@ def _last_record_end(data: bytes) -> int:
     return end + 1
 
 
-def _raw_pieces(path: Path, notes: SourceNotes) -> Iterator[bytes]:
+def raw_pieces(path: Path, notes: SourceNotes) -> Iterator[bytes]:
+    """Yield the bytes of a file, unpacked where it is gzipped.
+
+    Raises:
+        InputError: the file cannot be opened or read.
+    """
     try:
         with path.open("rb") as stream:
             head = stream.read(2)
@@ -299,9 +324,11 @@ def _gunzip(pieces: Iterator[bytes], notes: SourceNotes) -> Iterator[bytes]:
         notes.say("the gzip stream ends early; what it holds was read")
 
 
-def _guess_codec(head: bytes) -> tuple[str | None, int]:
-    """The codec when it is not UTF-8, and how many bytes of mark to skip."""
-    marks = ((codecs.BOM_UTF8, None), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+def _guess_codec(head: bytes) -> tuple[str, int]:
+    """Return the codec, and how many bytes of mark to skip."""
+    marks = (
+        (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"),
+    )  # fmt: skip
     for mark, codec in marks:
         if head.startswith(mark):
             return codec, len(mark)
@@ -309,54 +336,4 @@ def _guess_codec(head: bytes) -> tuple[str | None, int]:
         return "utf-16-le", 0
     if len(head) >= 4 and head[0] == head[2] == 0 != head[1]:
         return "utf-16-be", 0
-    return None, 0
-
-
-def _chain(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-    if first:
-        yield first
-    yield from rest
-
-
-def _utf8(pieces: Iterator[bytes], notes: SourceNotes) -> Iterator[bytes]:
-    """Pass UTF-8 through; lines that are not UTF-8 are read as Windows-1252."""
-    retained = b""
-    for piece in pieces:
-        if not retained and piece.isascii():
-            yield piece
-            continue
-        data = retained + piece
-        cut = data.rfind(b"\n") + 1  # a character may be cut at the end of a piece, never at a line end
-        if not cut and len(data) > LONGEST_RECORD_BYTES:
-            cut = len(data)
-        retained = data[cut:]
-        if cut:
-            yield _lines_as_utf8(data[:cut], notes)
-    if retained:
-        yield _lines_as_utf8(retained, notes)
-
-
-def _lines_as_utf8(data: bytes, notes: SourceNotes) -> bytes:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        notes.say("some lines are not UTF-8: they were read as Windows-1252")
-    else:
-        return data
-    lines = []
-    for line in data.split(b"\n"):
-        try:
-            line.decode()
-            lines.append(line)
-        except UnicodeDecodeError:
-            lines.append(line.decode("cp1252", errors="by number").encode())
-    return b"\n".join(lines)
-
-
-def _by_number(problem: UnicodeError) -> tuple[str, int]:
-    """Stand for a byte that Windows-1252 leaves undefined: the character of its number, so names stay apart."""
-    assert isinstance(problem, UnicodeDecodeError)
-    return problem.object[problem.start : problem.end].decode("latin-1"), problem.end
-
-
-codecs.register_error("by number", _by_number)
+    return "utf-8", 0

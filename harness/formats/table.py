@@ -184,26 +184,21 @@ def together(tables: Sequence[RequestTable], shifts_s: Sequence[float]) -> Reque
     """
     labels = tuple(dict.fromkeys(label for table in tables for label in table.labels))
     codes = [np.asarray([labels.index(label) for label in table.labels], dtype=np.int32) for table in tables]
-    starts = np.concatenate(
-        [table.start_epoch_s + shift_s for table, shift_s in zip(tables, shifts_s, strict=True)]
-    )
-    order = np.argsort(starts, kind="stable")
-    unreadable = Unreadable()
+    starts = [table.start_epoch_s + shift_s for table, shift_s in zip(tables, shifts_s, strict=True)]
+    order = np.argsort(np.concatenate(starts), kind="stable")
+    unreadable, kinds = Unreadable(), dict[str, int]()
     for table in tables:
         unreadable = unreadable.plus(table.unreadable)
-    kinds: dict[str, int] = {}
-    for table in tables:
         add_kinds(kinds, table.errors_by_kind)
     connects = [table.connect_s for table in tables if table.connect_s is not None]
     sides = [table.sides for table in tables if table.sides is not None]
+    label_codes = [code[table.label_codes] for code, table in zip(codes, tables, strict=True)]
     return replace(
         tables[0],
-        start_epoch_s=starts[order],
+        start_epoch_s=np.concatenate(starts)[order],
         latency_s=np.concatenate([table.latency_s for table in tables])[order],
         ok=np.concatenate([table.ok for table in tables])[order],
-        label_codes=np.concatenate(
-            [code[table.label_codes] for code, table in zip(codes, tables, strict=True)]
-        )[order],
+        label_codes=np.concatenate(label_codes)[order],
         labels=labels,
         resolution_s=max(table.resolution_s for table in tables),
         unreadable=unreadable,
@@ -296,7 +291,7 @@ class AggregateTable(Frozen):
 
     path: Path
     source: FileSource
-    kind: Literal["stats", "history", "failures", "exceptions", "summary"]
+    kind: Literal["stats", "history", "summary"]
     rows: tuple[AggregateRow, ...] = ()
     total: AggregateRow | None = None
     n_latencies: int | None = Field(

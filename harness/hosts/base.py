@@ -8,6 +8,7 @@ carry out the very same one. What else a trial asks of a machine is in ``harness
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -97,9 +98,16 @@ class Host(Protocol):
         """Return a file's content, or no more than its last bytes. Raises HostError: it cannot be read."""
 
 
+def run_words(
+    host: Host, *words: str, environment: Mapping[str, str] | None = None, within_s: float = 60.0
+) -> Completed:
+    """Run a program that needs no folder of its own to its end; raises as ``Host.run``."""
+    return host.run(Command(argv=words, folder=Path("/"), environment=dict(environment or {})), within_s)
+
+
 def now() -> ClockReading:
     """Read both clocks together."""
     return ClockReading(wall_epoch_s=time.time(), monotonic_s=time.monotonic())
 
 
-__all__ = ["Command", "Completed", "Host", "Process", "StopSignal", "Stopped", "now"]
+__all__ = ["Command", "Completed", "Host", "Process", "StopSignal", "Stopped", "now", "run_words"]

@@ -10,14 +10,15 @@ from dataclasses import asdict
 from pathlib import Path
 
 from harness.agent.cgroup import read_group
-from harness.agent.containers import local_address, usual_address
+from harness.agent.containers import usual_address
 from harness.agent.cpu_speed import READINGS_PER_S, CpuSpeedMeter
 from harness.agent.files import folder_bytes
 from harness.agent.http_exchange import gone_check, poll_first_answer
-from harness.agent.machine_counters import MachineReading
+from harness.agent.machine_counters import MachineReading, read_machine
 from harness.agent.ports import free_port
 from harness.agent.process_tree import read_tree
 from harness.agent.processes import read_stat
+from harness.agent.relay import local_address
 from harness.agent.sampler import Sampler, Watched
 from harness.agent.spawn import Spawned, Spawner
 from harness.errors import HostError
@@ -25,7 +26,7 @@ from harness.hosts.base import Command, Completed, Stopped, StopSignal
 from harness.hosts.measuring import Sampling, Started
 from harness.model import ClockReading, CpuSpeed, GroupReading, HostClock, ResourceReading
 from harness.model.endpoint import Endpoint
-from harness.sampling import as_reading, readers_here, tick_source_here, tree_here
+from harness.sampling import as_reading
 
 STUB = Path(__file__).resolve().parents[1] / "agent" / "spawn_stub.py"
 
@@ -68,14 +69,13 @@ class LocalHost:
             raise HostError(f"{path} on {self.name}: cannot be read: {problem.strerror}") from problem
 
     def resources(self, watched: Watched, *, pss: bool = True) -> ResourceReading:
-        return as_reading(read_tree(**asdict(watched), pss=pss, reader=tree_here()))
+        return as_reading(read_tree(**asdict(watched), pss=pss))
 
     def machine(self) -> MachineReading:
-        return readers_here().machine().read()
+        return read_machine()
 
     def sampler(self, samples: Path, machine: Path, hz: float) -> Sampling:
-        glancer, _ = tick_source_here()
-        sampler = Sampler({}, samples=samples, machine=machine, hz=hz, glancer=glancer)
+        sampler = Sampler({}, samples=samples, machine=machine, hz=hz)
         sampler.start()
         return sampler
 
@@ -99,7 +99,7 @@ class LocalHost:
             gone=gone_check(watched.pid, watched.start_ticks),
             from_outside=self.translates,
         )
-        return Started(first, read_tree(**asdict(watched), pss=False, reader=tree_here()))
+        return Started(first, read_tree(**asdict(watched), pss=False))
 
     def clock(self) -> HostClock | None:
         return None
@@ -129,8 +129,8 @@ class LocalHost:
     def user(self) -> str:
         return f"{os.getuid()}:{os.getgid()}"
 
-    def docker_address(self, named: str | None = None) -> str:
-        return named or usual_address()
+    def docker_address(self) -> str:
+        return usual_address()
 
     def docker_reach(self, address: str) -> str:
         return local_address(address)
@@ -163,8 +163,6 @@ class LocalSpeedMeter:
 
 class LocalProcess(Spawned):
     """A process on this machine; see ``Process``."""
-
-    tree = tree_here()
 
     @property
     def launched(self) -> ClockReading:

@@ -118,8 +118,8 @@ class MeasuringHost(Host, Protocol):
     def user(self) -> str:
         """Who we are there, as ``uid:gid``."""
 
-    def docker_address(self, named: str | None = None) -> str:
-        """Return where the daemon listens there; ``named``: an address to be used, ``None``: the host's usual one."""
+    def docker_address(self) -> str:
+        """Return where the daemon listens there."""
 
     def docker_reach(self, address: str) -> str:
         """Return the address by which the Docker SDK reaches, from this machine, what listens at an address there."""

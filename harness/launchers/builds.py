@@ -12,9 +12,10 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import shutil
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from harness.agent.files import file_sha256
@@ -22,7 +23,7 @@ from harness.agent.processes import alive, this_process
 from harness.definitions import service_folder, source_folder
 from harness.errors import InputError, MissingTool, RematchError
 from harness.hosts.base import Command, Host
-from harness.launchers import pgo
+from harness.launchers import training
 from harness.launchers.arguments import expand
 from harness.launchers.tools import (
     Tools,
@@ -177,6 +178,13 @@ class Built(Frozen):
     runtime_version: str | None
 
 
+def first_complaint(output: str) -> str:
+    """Return the first line of a build's output that tells of an error, else its last one."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    errors = [line for line in lines if re.search(r"(?i)error|^fatal|^caused by", line)]
+    return (errors or lines[-1:] or ["no output"])[0][:200]
+
+
 class Builder:
     """Builds implementations of the project at ``root`` on ``host``, or finds what was built before. ``environment``
     is what build tools may need beyond the base (proxies, registries, caches); a service never sees it."""
@@ -187,9 +195,7 @@ class Builder:
         self._host, self._root, self._tools = host, root, tools
         self._environment = dict(os.environ if environment is None else environment)
         self._cache = root / ".cache" / "builds"
-        self._go_versions: dict[str, str] = {}
-        self._go_refusals: dict[str, str | None] = {}
-        self._versions: dict[str, str | None] = {}
+        self._answers: dict[str, str | None] = {}
 
     def source_folder(self, implementation: Implementation) -> Path:
         return source_folder(self._root, implementation)
@@ -199,36 +205,27 @@ class Builder:
 
     def missing_tool(self, implementation: Implementation) -> MissingTool | None:
         """Return what the build lacks here, or ``None``."""
-        words = " ".join(implementation.build[:1])
-        why = f"to build {implementation.name}"
-        if implementation.runtime == "jvm" and self._tools.jdk_for(implementation.min_java) is None:
-            tool = f"JDK {implementation.min_java or ''}".strip()
-            return MissingTool(tool, why=why, how_to_get=self._how_to_get("jdk"))
-        if words in ("go", "{go}") and self._tools.go is None:
-            return MissingTool("go", why=why, how_to_get=self._how_to_get("go"))
-        if words in ("mvn", "{mvn}") and self._tools.maven is None:
-            return MissingTool("maven", why=why, how_to_get=self._how_to_get("maven"))
-        program = named_program(implementation.build)
-        if program is not None and program not in ("go", "mvn") and self._on_path(program) is None:
-            return self._missing_program(program, why)
-        return None
+        why, tools = f"to build {implementation.name}", self._tools
+        if implementation.runtime == "jvm" and tools.jdk_for(implementation.min_java) is None:
+            jdk = f"JDK {implementation.min_java or ''}".strip()
+            return MissingTool(jdk, why=why, how_to_get=self._how_to_get("jdk"))
+        first = "".join(implementation.build[:1]).strip("{}")
+        if first in ("go", "mvn"):
+            name, path = ("go", tools.go) if first == "go" else ("maven", tools.maven)
+            return None if path is not None else MissingTool(name, why=why, how_to_get=self._how_to_get(name))
+        return self._missing_program(implementation.build, why)
 
     def missing_program(self, implementation: Implementation) -> MissingTool | None:
         """Return the program of PATH that starts the service and is not here, or ``None``."""
-        program = named_program(implementation.start)
-        if program is None or self._on_path(program) is not None:
+        return self._missing_program(implementation.start, f"to start {implementation.name}")
+
+    def _missing_program(self, command: tuple[str, ...], why: str) -> MissingTool | None:
+        program = named_program(command)
+        if program is None or shutil.which(program, path=self._environment.get("PATH", os.defpath)):
             return None
-        return self._missing_program(program, f"to start {implementation.name}")
-
-    def _on_path(self, program: str) -> str | None:
-        return shutil.which(program, path=self._environment.get("PATH", os.defpath))
-
-    def _missing_program(self, program: str, why: str) -> MissingTool:
         known = any(row.name == program for row in WANTED)
-        how = (
-            self._how_to_get(program) if known else f"the package manager of this system ({program} on PATH)"
-        )
-        return MissingTool(program, why=why, how_to_get=how)
+        usual = f"the package manager of this system ({program} on PATH)"
+        return MissingTool(program, why=why, how_to_get=self._how_to_get(program) if known else usual)
 
     def folder(self, implementation: Implementation, source: str | None = None) -> Path:
         """Where the build of this source (its hash; default: as it stands now) is or would be kept."""
@@ -236,13 +233,13 @@ class Builder:
         identity = [source, implementation.artifact, *implementation.build, self._toolchain(implementation)]
         identity += build_words(implementation, self.source_folder(implementation))
         identity += [f"{name}={value}" for name, value in build_environment(implementation).items()]
-        identity += pgo.identity(implementation)
+        identity += training.identity(implementation)
         key = hashlib.sha256("\0".join(identity).encode()).hexdigest()[:12]
         return self._cache / f"{implementation.name}-{key}"
 
     def profile_file(self, implementation: Implementation, source: str | None = None) -> Path:
         """Where the CPU profile that this program is compiled with is or would be kept: beside the one it is of."""
-        return pgo.file_in(self.folder(pgo.profiled(implementation), source), implementation)
+        return training.profile_in(self.folder(training.profiled(implementation), source), implementation)
 
     def find(self, implementation: Implementation, source: str | None = None) -> Built | None:
         """Return the finished build of exactly this source with this toolchain, or ``None``."""
@@ -291,7 +288,7 @@ class Builder:
         sha256 = source_sha256(sources)
         folder = self.folder(implementation, sha256)
         argv = self._argv(implementation)
-        profile = pgo.add_to(sources, argv, implementation, self.profile_file(implementation, sha256))
+        profile = training.add_to(sources, argv, implementation, self.profile_file(implementation, sha256))
         build_s = self._run(implementation, argv, sources, folder.with_suffix(".log")) if argv else None
         size = copy_artifact(sources, implementation.artifact, finished)
         record = BuildRecord(
@@ -315,15 +312,12 @@ class Builder:
     def _run(self, implementation: Implementation, argv: tuple[str, ...], sources: Path, log: Path) -> float:
         command = Command(argv=argv, folder=sources, environment=self._build_environment(implementation))
         completed = self._host.run(command, BUILD_WITHIN_S)
-        log.write_text(f"$ {' '.join(argv)}\n{completed.stdout}{completed.stderr}")
+        output = completed.stdout + completed.stderr
+        log.write_text(f"$ {' '.join(argv)}\n{output}")
         if completed.exit_code != 0:
-            lines = [
-                line.strip() for line in (completed.stdout + completed.stderr).splitlines() if line.strip()
-            ]
-            errors = [line for line in lines if "error" in line.lower()]
             raise RematchError(
-                f"{implementation.name}: its build ended with {completed.exit_code}"
-                f" ({(errors or lines or ['no output'])[0][:200]}); all of it: {log}"
+                f"{implementation.name}: its build ended with {completed.exit_code} "
+                f"({first_complaint(output)}); all of it: {log}"
             )
         return completed.duration_s
 
@@ -350,54 +344,46 @@ class Builder:
 
     def refused(self, implementation: Implementation) -> str | None:
         """Return why the Go release or experiment that a variant names cannot be had here, or ``None``."""
-        key = str(build_environment(implementation))
-        if self._tools.go is None or implementation.runtime != "go":
+        go = self._tools.go
+        if go is None or implementation.runtime != "go":
             return None
-        if key not in self._go_refusals:
-            self._go_refusals[key] = go_refuses(implementation, self._tools.go, self._host, self._environment)
-        return self._go_refusals[key]
+        key = f"refused {build_environment(implementation)}"
+        return self._once(key, lambda: go_refuses(implementation, go, self._host, self._environment))
 
     def _toolchain(self, implementation: Implementation) -> str:
         if implementation.runtime == "jvm":
             jdk = self._tools.jdk_for(implementation.min_java)
             return f"jdk {jdk.version}" if jdk is not None else "jdk"
+        settings = build_environment(implementation)
         if implementation.runtime == "go" and self._tools.go is not None:
-            settings = build_environment(implementation)
-            if str(settings) not in self._go_versions:
-                command = Command(
-                    argv=(str(self._tools.go), "version"),
-                    folder=self._root,
-                    environment=self._environment | settings,
-                )
-                self._go_versions[str(settings)] = self._host.run(command, 60.0).stdout.strip()
-            return self._go_versions[str(settings)]
+            return self._once(f"go {settings}", lambda: self._go_version(self._root, settings)) or ""
         return self._program_version(implementation) or ""
+
+    def _go_version(self, folder: Path, settings: Mapping[str, str], *words: str) -> str:
+        argv, environment = (str(self._tools.go), "version", *words), {**self._environment, **settings}
+        return self._host.run(Command(argv=argv, folder=folder, environment=environment), 60.0).stdout.strip()
 
     def _runtime_version(self, implementation: Implementation, artifact: Path) -> str | None:
         """What the artifact contains or needs: the JDK's version, the Go release it was built with, or the version
         of the program that starts it."""
         if implementation.runtime == "jvm":
             jdk = self._tools.jdk_for(implementation.min_java)
-            if jdk is None:
-                return None
-            return f"{jdk.version} ({jdk.vendor})" if jdk.vendor else jdk.version
+            return None if jdk is None else jdk.full_version
         if implementation.runtime == "go" and self._tools.go is not None:
-            command = Command(
-                argv=(str(self._tools.go), "version", str(artifact)),
-                folder=artifact.parent,
-                environment=self._environment,
-            )
-            return self._host.run(command, 60.0).stdout.rpartition(": ")[2].strip() or None
+            return self._go_version(artifact.parent, {}, str(artifact)).rpartition(": ")[2] or None
         return self._program_version(implementation)
 
     def _program_version(self, implementation: Implementation) -> str | None:
         """What the program of PATH that starts a service of another language says of its version."""
         program = named_program(implementation.start)
-        if implementation.runtime != "other" or program is None or self._on_path(program) is None:
+        if implementation.runtime != "other" or program is None or self.missing_program(implementation):
             return None
-        if program not in self._versions:
-            self._versions[program] = version_of(self._host, program, self._environment)
-        return self._versions[program]
+        return self._once(program, lambda: version_of(self._host, program, self._environment))
+
+    def _once(self, key: str, ask: Callable[[], str | None]) -> str | None:
+        if key not in self._answers:
+            self._answers[key] = ask()
+        return self._answers[key]
 
     def _how_to_get(self, tool: str) -> str:
         return how_to_get(wanted(tool), Surroundings(project=self._root))

@@ -48,11 +48,6 @@ class ControlGroup:
     def doors(self) -> tuple[Path, ...]:
         return tuple(sorted({folder / "cgroup.procs" for folder in self.folders.values()}))
 
-    def read(self) -> GroupReading:
-        """Return what the group was charged so far, also after its last process has ended."""
-        result = read_folders(self.folders, rss_bytes=None, process_cpu_s=None)
-        return GroupReading.model_validate(asdict(result))
-
     def out_of_memory(self) -> bool:
         """Whether the kernel killed in it because its memory was used up."""
         memory = self.folders.get("memory")
@@ -181,17 +176,13 @@ def _removed(folder: Path) -> bool:
     return True
 
 
-NOT_ENFORCED = (
-    "no control group enforces the limits ({}): pinned to {} CPU(s), of memory the heap alone is limited"
-)
-
-
 @dataclass(kw_only=True)
 class Enclosure:
-    """What stands around one process. ``cpus``: what it is pinned to; ``None``: not pinned."""
+    """What stands around one process: nothing without ``record``. ``cpus``: what it is pinned to; ``None``: not
+    pinned."""
 
-    group: ControlGroup | None
-    record: LimitsRecord
+    group: ControlGroup | None = None
+    record: LimitsRecord | None = None
     cpus: tuple[int, ...] | None
 
     @property
@@ -200,32 +191,34 @@ class Enclosure:
 
     def note(self, pid: int, start_ticks: int) -> None:
         """Read what the group was charged; call it before the process is stopped."""
-        if self.group is not None and self.record.at_stop is None:
-            result = read_group(pid, start_ticks)
-            reading = self.group.read() if result is None else GroupReading.model_validate(asdict(result))
-            self.record = self.record.model_copy(update={"at_stop": reading})
+        if self.group is None or self.record is None or self.record.at_stop is not None:
+            return
+        result = read_group(pid, start_ticks) or read_folders(
+            self.group.folders, rss_bytes=None, process_cpu_s=None
+        )
+        reading = GroupReading.model_validate(asdict(result))
+        self.record = self.record.model_copy(update={"at_stop": reading})
 
     def release(self) -> None:
         """Look whether memory ran out, and remove the group. Idempotent.
 
         Raises HostError: something in it does not end.
         """
-        if self.group is None:
+        if self.group is None or self.record is None:
             return
         if self.record.out_of_memory is None:
             self.record = self.record.model_copy(update={"out_of_memory": self.group.out_of_memory()})
         self.group.remove()
 
 
-def enclose(
-    runtime: RuntimeSettings, cpus: tuple[int, ...] | None, root: Path = Path("/")
-) -> Enclosure | None:
-    """Return what is to stand around a process with these settings; ``None``: no memory limit is wanted. ``cpus``:
-    what it is pinned to anyway; ``root``: where ``proc`` and ``sys`` are (tests bring their own)."""
+def enclose(runtime: RuntimeSettings, cpus: tuple[int, ...] | None, root: Path = Path("/")) -> Enclosure:
+    """Return what is to stand around a process with these settings. ``cpus``: what it is pinned to anyway; ``root``:
+    where ``proc`` and ``sys`` are (tests bring their own)."""
     if runtime.memory_limit is None:
-        return None
+        return Enclosure(cpus=cpus)
     memory_bytes = bytes_of(runtime.memory_limit)
     quota = runtime.cpu_limit or (float(runtime.cpus) if runtime.cpus else None)
+    limits = LimitsRecord(cpu_quota=quota, memory_limit_bytes=memory_bytes)
     parents = find_parents(root)
     why = parents if isinstance(parents, str) else None
     if not isinstance(parents, str):
@@ -234,18 +227,10 @@ def enclose(
         except OSError as problem:
             why = f"{problem.strerror}: {problem.filename}" if problem.filename else str(problem)
         else:
-            return Enclosure(
-                group=group,
-                record=LimitsRecord(
-                    enforced_by="cgroup v1" if group.version == "v1" else "cgroup v2",
-                    cpu_quota=quota,
-                    memory_limit_bytes=memory_bytes,
-                ),
-                cpus=cpus,
-            )
+            enforced = limits.model_copy(update={"enforced_by": f"cgroup {group.version}"})
+            return Enclosure(group=group, record=enforced, cpus=cpus)
     return Enclosure(
-        group=None,
-        record=LimitsRecord(why_not=why, cpu_quota=quota, memory_limit_bytes=memory_bytes),
+        record=limits.model_copy(update={"why_not": why}),
         cpus=cpus if runtime.cpus is None else tuple(sorted(cpus or usable_cpus()))[: runtime.cpus],
     )
 
@@ -254,9 +239,10 @@ def remark_on_limits(runtime: RuntimeSettings, root: Path = Path("/")) -> str | 
     """Return what must be said before a process with these settings is measured here, or ``None``. A group is made
     and removed again: whether it may be is not told by looking."""
     around = enclose(runtime, None, root)
-    if around is None:
-        return None
     around.release()
-    if around.group is not None:
+    if around.record is None or around.group is not None:
         return None
-    return NOT_ENFORCED.format(around.record.why_not, runtime.cpus or "all")
+    return (
+        f"no control group enforces the limits ({around.record.why_not}): pinned to {runtime.cpus or 'all'} CPU(s), of "
+        "memory the heap alone is limited"
+    )

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Services in containers of a host's Docker daemon: the same builds and flags as plain processes.
 
-The image is the service's own ``Dockerfile`` (its stage ``prebuilt``) around what was built here; the host's
-own daemon makes it of what is sent there, so nothing is installed or pulled on another machine. Where no
-base image was named, a Java service stands on a trimmed runtime with the libraries it loads, from scratch.
+An image is made here of the build and the files that it loads, so nothing is installed or pulled on another machine.
 Measured on the host's network (a proxy or bridge would be measured too), with the trial's folder as working
 directory. The daemon makes no log of collections or requests; stdout and stderr go through its own log.
 """
@@ -11,41 +9,31 @@ directory. The daemon makes no log of collections or requests; stdout and stderr
 from __future__ import annotations
 
 import contextlib
-import platform
+import math
 import secrets
 import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from harness.errors import HostError, InputError, RematchError, TrialFailure
-from harness.hosts.base import Command, now
+from harness.errors import HostError, RematchError, TrialFailure
+from harness.hosts.base import now, run_words
 from harness.hosts.measuring import MeasuringHost
 from harness.launchers.arguments import cpu_limit
 from harness.launchers.base import STDERR, STDOUT, LaunchSpec, OnHost, masked
 from harness.launchers.cgroup import bytes_of
-from harness.launchers.docker_engine import asking, connect, engine_of, owner, sweep
-from harness.launchers.images import (
-    LABEL,
-    OWNER,
-    BuildImages,
-    Image,
-    docker_errors,
-    find_image,
-    project_label,
-)
+from harness.launchers.docker_engine import DaemonImages, asking, connect, docker_sdk, engine_of, owner, sweep
+from harness.launchers.images import LABEL, OWNER, Image, Images, project_label, with_runtime, words_inside
 from harness.launchers.process import GRACE_S, ProcessLauncher
-from harness.launchers.tools import lacks_runtime
+from harness.launchers.tools import foreign_machine, lacks_runtime
 from harness.model import (
     BackingSettings,
     BuildRecord,
-    ClockReading,
     ContainerRecord,
     Implementation,
     InstanceRecord,
     Outcome,
-    RuntimeSettings,
     Variant,
 )
 
@@ -55,8 +43,8 @@ if TYPE_CHECKING:
 
 class ContainerLauncher:
     """Brings variants up in containers; see ``Launcher``. Artifacts are those that ``process`` builds. ``bases`` is
-    runtime -> the base image to build on; one that is not named stands on its own files. ``host`` is where containers
-    run; default: where ``process`` builds. ``socket``: the daemon's address there."""
+    runtime -> folder with what its programs run on. ``host`` is where containers run; default: where ``process``
+    builds."""
 
     name = "container"
 
@@ -65,64 +53,57 @@ class ContainerLauncher:
         process: ProcessLauncher,
         root: Path,
         *,
-        bases: Mapping[str, str] | None = None,
+        bases: Mapping[str, Path] | None = None,
         host: MeasuringHost | None = None,
-        socket: str | None = None,
         grace_s: float = GRACE_S,
     ) -> None:
-        self._process, self._root, self._socket, self._grace_s = process, root, socket, grace_s
+        self._process, self._root, self._grace_s = process, root, grace_s
         self._host = host or process.host
         self._bases = dict(bases or {})
-        self._made = BuildImages(process, root, self._bases)
         self._client: DockerClient | None = None
         self._silent: str | None = None
-        self._images: dict[str, Image] = {}
-        self._engine: str | None = None
+        self._images: Images | None = None
+        self._engine = ""
 
     def unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
         if self._connected() is None:
             return self._silent
-        dockerfile = self._process.builder.source_folder(implementation) / "Dockerfile"
-        if not dockerfile.is_file():
-            return f"{implementation.name} has no Dockerfile"
-        if (foreign := self._foreign_machine()) is not None:
+        if (foreign := foreign_machine(self._host, getattr(self._host, "architecture", None))) is not None:
             return foreign
         if (lacking := lacks_runtime(implementation, variant.runtime, "container")) is not None:
             return lacking
+        if implementation.runtime == "other" and "other" not in self._bases:
+            return f"no image is made for programs of this kind: {implementation.name} needs an interpreter"
         return self._process.unfit(implementation, _without_limit(variant))
 
     def build(
         self, implementation: Implementation, variant: Variant, backing: BackingSettings | None = None
     ) -> BuildRecord:
-        client = self._needed()
-        sweep(client, self._root)
-        record = self._process.build(implementation, self._inside(implementation, variant), backing)
+        sweep(self._needed(), self._root)
+        inside = with_runtime(implementation, _without_limit(variant))
+        record = self._process.build(implementation, inside, backing)
         if record.form is None or record.form.problem is None:
-            tag = self._made.tag(implementation, variant, record)
-            self._images[tag] = find_image(client, tag) or self._made.make(
-                client, implementation, record, tag
-            )
+            self._made().of_build(implementation, record)
         return record
 
     def launch(self, spec: LaunchSpec) -> ContainerInstance:
         client = self._needed()
         if spec.build.form is not None and spec.build.form.problem is not None:
             raise TrialFailure(Outcome.FAILED, spec.build.form.problem)
-        tag = self._made.tag(spec.implementation, spec.variant, spec.build)
-        image = self._images.get(tag) or find_image(client, tag)
-        if image is None:
-            raise TrialFailure(
-                Outcome.FAILED, f"{spec.implementation.name}: its image {tag} is gone; build again"
-            )
+        image_name, image = self._made().of_build(spec.implementation, spec.build)
         port = self._host.free_port(self._host.listen_address)
-        argv, needed = self._argv(spec, image, port)
+        argv, needed = self._process.start_in_image(
+            spec.implementation,
+            _without_limit(spec.variant),
+            cpu_limit(spec.variant, spec.cpus),
+            words_inside(spec.implementation, self._host.listen_address, port),
+        )
         environment = {**needed, **spec.environment}
         name = f"rematch-{secrets.token_hex(8)}"  # by which it can be removed before anybody knows its id
         try:
-            made = self._start(spec, image, argv, environment, name)
-            record = self._record(spec, image, argv, environment, port, made)
-            container = client.containers.prepare_model(made.state)
-            return ContainerInstance(container, record, spec.folder, self._grace_s, self._host, self._socket)
+            state, record = self._start(spec, image, image_name, argv, environment, name, port)
+            container = client.containers.prepare_model(state)
+            return ContainerInstance(container, record, spec.folder, self._grace_s, self._host)
         except BaseException:  # also a signal: the daemon may have made one whose id did not arrive
             remove_named(self._host, client, name)
             raise
@@ -131,28 +112,32 @@ class ContainerLauncher:
         self,
         spec: LaunchSpec,
         image: Image,
+        image_name: str,
         argv: tuple[str, ...],
         environment: Mapping[str, str],
         name: str,
-    ) -> Made:
-        """Make, start and look at a container. However it ends but well, something of that name may be left. Raises
-        TrialFailure: the daemon did not start it; HostError: none answers any more."""
+        port: int,
+    ) -> tuple[dict[str, Any], InstanceRecord]:
+        """Make, start and look at a container; return its state as the daemon has it, and the record. However it ends
+        but well, something of that name may be left. Raises TrialFailure: the daemon did not start it; HostError: none
+        answers any more."""
         api, host, runtime = self._needed().api, self._host, spec.variant.runtime
-        memory = memory_bytes(runtime)
-        host.note_container(name, host.docker_address(self._socket))
-        with asking(host, self._socket):
+        memory = None if runtime.memory_limit is None else bytes_of(runtime.memory_limit)
+        cpuset = ",".join(map(str, spec.cpus)) if spec.cpus else None
+        host.note_container(name, host.docker_address())
+        with asking(host):
             config = api.create_host_config(
                 network_mode="host",
                 binds=[f"{spec.folder}:{TRIAL}:rw"],
                 mem_limit=memory,
                 memswap_limit=memory,
                 nano_cpus=runtime.cpus * 10**9 if runtime.cpus else None,
-                cpuset_cpus=",".join(map(str, spec.cpus)) if spec.cpus else None,
+                cpuset_cpus=cpuset,
             )
             launched = now()
             try:
                 container = api.create_container(
-                    image.id,
+                    image_name,
                     list(argv[1:]),
                     entrypoint=[argv[0]],
                     environment=dict(environment),
@@ -166,77 +151,44 @@ class ContainerLauncher:
                 made_s = time.monotonic()
                 api.start(container)
                 started_s = time.monotonic()
-            except docker_errors().APIError as problem:
+            except docker_sdk().errors.APIError as problem:
                 text = " ".join(str(problem.explanation or problem).split())
                 raise TrialFailure(Outcome.FAILED, f"the Docker daemon did not start it: {text}") from problem
             state = api.inspect_container(container)
-        return Made(state, launched, made_s - launched.monotonic_s, started_s - made_s)
-
-    def _record(
-        self,
-        spec: LaunchSpec,
-        image: Image,
-        argv: tuple[str, ...],
-        environment: Mapping[str, str],
-        port: int,
-        made: Made,
-    ) -> InstanceRecord:
-        pid = int(made.state["State"]["Pid"])
-        form, runtime = spec.build.form, spec.variant.runtime
-        version = None if form is None else form.tool
-        if form is None and spec.implementation.runtime == "go":  # that of a base image is not known
-            built = self._process.builder.find(spec.implementation, spec.build.source_sha256)
-            version = built.runtime_version if built is not None else None
-        return InstanceRecord(
+        pid = int(state["State"]["Pid"])
+        return state, InstanceRecord(
             argv=argv,
             environment=masked(environment),
             pid=pid,
-            process_start_ticks=(self._host.start_ticks(pid) if pid else None) or 0,
+            process_start_ticks=(host.start_ticks(pid) if pid else None) or 0,
             port=port,
-            launched=made.launched,
+            launched=launched,
             cpu_affinity=spec.cpus or (),
             cpu_limit=cpu_limit(spec.variant, spec.cpus),
             artifact_sha256=spec.build.artifact_sha256,
             artifact_bytes=spec.build.artifact_bytes,
             runtime_bytes=max(0, image.image_bytes - spec.build.artifact_bytes),
-            runtime_version=version,
+            runtime_version=self._made().runtime_version(spec.implementation, spec.build),
             container=ContainerRecord(
-                engine=self._engine or engine_of(self._needed()),
+                engine=self._engine,
                 image_id=image.id,
                 image_bytes=image.image_bytes,
                 layer_bytes=image.layer_bytes,
                 network="host",
-                user=self._host.user,
-                cpuset=",".join(map(str, spec.cpus)) if spec.cpus else None,
+                user=host.user,
+                cpuset=cpuset,
                 cpu_quota=float(runtime.cpus) if runtime.cpus else None,
-                memory_limit_bytes=memory_bytes(runtime),
-                create_s=made.create_s,
-                start_s=made.start_s,
+                memory_limit_bytes=memory,
+                create_s=made_s - launched.monotonic_s,
+                start_s=started_s - made_s,
             ),
         )
 
-    def _argv(self, spec: LaunchSpec, image: Image, port: int) -> tuple[tuple[str, ...], dict[str, str]]:
-        """Return the start of ``service.toml``, with the program and artifact that the image's ENTRYPOINT names."""
-        if not image.entrypoint:
-            file = self._process.builder.service_toml(spec.implementation).with_name("Dockerfile")
-            raise InputError("the image has no ENTRYPOINT", file=file, place="ENTRYPOINT")
-        inside = {
-            "artifact": image.entrypoint[-1],
-            "java": image.entrypoint[0],
-            "python": image.entrypoint[0],
-            "host": self._host.listen_address,
-            "port": str(port),
-        }
-        limit = cpu_limit(spec.variant, spec.cpus)
-        return self._process.start_in_image(spec.implementation, _without_limit(spec.variant), limit, inside)
-
-    def _inside(self, implementation: Implementation, variant: Variant) -> Variant:
-        """The variant as it is built: a Java program without a base image brings a trimmed runtime."""
-        variant = _without_limit(variant)
-        runtime = variant.runtime
-        if implementation.runtime == "jvm" and "jvm" not in self._bases and runtime.form in (None, "jvm"):
-            return variant.model_copy(update={"runtime": runtime.model_copy(update={"form": "jlink"})})
-        return variant
+    def _made(self) -> Images:
+        if self._images is None:
+            store = DaemonImages(self._needed())
+            self._images = Images(self._process, self._root, store, self._bases)
+        return self._images
 
     def _needed(self) -> DockerClient:
         client = self._connected()
@@ -244,16 +196,10 @@ class ContainerLauncher:
             raise RematchError(self._silent or "no Docker daemon answers")
         return client
 
-    def _foreign_machine(self) -> str | None:
-        """Why what is built here cannot run there: it is another kind of processor."""
-        built_on, machine = platform.machine(), getattr(self._host, "architecture", platform.machine())
-        same = built_on == machine
-        return None if same else f"what is built here is for {built_on}, and {self._host.name} is {machine}"
-
     def _connected(self) -> DockerClient | None:
         if self._client is None and self._silent is None:
             try:
-                self._client = connect(self._host, self._root, self._socket)
+                self._client = connect(self._host, self._root)
                 self._engine = engine_of(self._client)
             except RematchError as problem:
                 self._silent = str(problem)
@@ -262,15 +208,6 @@ class ContainerLauncher:
 
 def _without_limit(variant: Variant) -> Variant:
     return variant.model_copy(update={"runtime": variant.runtime.model_copy(update={"memory_limit": None})})
-
-
-class Made(NamedTuple):
-    """A container that was made and started. ``state``: as the daemon has it; durations on this machine's clock."""
-
-    state: dict[str, Any]
-    launched: ClockReading
-    create_s: float
-    start_s: float
 
 
 class ContainerInstance(OnHost):
@@ -287,10 +224,9 @@ class ContainerInstance(OnHost):
         folder: Path,
         grace_s: float,
         host: MeasuringHost,
-        socket: str | None = None,
     ) -> None:
         super().__init__(record, folder, grace_s, host)
-        self._container, self._socket = container, socket
+        self._container = container
         self._exit_code: int | None = None
         self._removed = False
 
@@ -308,8 +244,10 @@ class ContainerInstance(OnHost):
             reading = self.host.group(self._record.pid, self._record.process_start_ticks)
             how = self._end()
             stop_s = time.monotonic() - begin
+            with asking(self.host):
+                self._container.reload()
             if around is not None:
-                killed = bool(self._state().get("OOMKilled", False))
+                killed = bool(self._container.attrs["State"].get("OOMKilled", False))
                 around = around.model_copy(update={"at_stop": reading, "out_of_memory": killed})
         finally:
             self._remove()
@@ -330,34 +268,27 @@ class ContainerInstance(OnHost):
         """End the service; return what did it."""
         if self.exited() is not None:
             return "exited"
-        how = "SIGTERM"
-        self._kill(how)
-        deadline = time.monotonic() + self._grace_s
-        while self._alive() and time.monotonic() < deadline:
-            time.sleep(0.005)
-        if self._alive():
-            how = "SIGKILL"
-            self._kill(how)
+        with asking(self.host):
+            self._container.stop(timeout=math.ceil(self._grace_s))  # SIGTERM, then SIGKILL
         self._note_end()
-        return how
+        return "SIGKILL" if self._exit_code == _KILLED else "SIGTERM"
 
     def _remove(self) -> None:
         """Have nothing of it live on: the daemon removes it, and where none answers the kernel ends it."""
         try:
-            with asking(self.host, self._socket), contextlib.suppress(docker_errors().NotFound):
+            with asking(self.host), contextlib.suppress(docker_sdk().errors.NotFound):
                 self._container.remove(force=True, v=True)
             self._removed = True
             self.host.forget_container(self._container.name)
         except BaseException:
             with contextlib.suppress(HostError):  # the host is gone: its agent ends it
                 if self._record.process_start_ticks and self._alive():
-                    words = ("sh", "-c", f"kill -KILL {self._record.pid}")
-                    self.host.run(Command(argv=words, folder=Path("/")), 10.0)
+                    run_words(self.host, "sh", "-c", f"kill -KILL {self._record.pid}", within_s=10.0)
             raise
 
     def _note_end(self) -> None:
         """Wait for the daemon to have seen the end, and fetch what the service said."""
-        with asking(self.host, self._socket):
+        with asking(self.host):
             self._exit_code = int(self._container.wait(timeout=30)["StatusCode"])
             outputs = {
                 STDOUT: self._container.logs(stdout=True, stderr=False),
@@ -371,20 +302,9 @@ class ContainerInstance(OnHost):
     def _alive(self) -> bool:
         return self.host.start_ticks(self._record.pid) == self._record.process_start_ticks
 
-    def _kill(self, signal: str) -> None:
-        with (
-            asking(self.host, self._socket),
-            contextlib.suppress(docker_errors().APIError),
-        ):  # it has just ended
-            self._container.kill(signal)
 
-    def _state(self) -> Mapping[str, Any]:
-        with asking(self.host, self._socket):
-            self._container.reload()
-        state: Mapping[str, Any] = self._container.attrs["State"]
-        return state
-
-
+#: The exit code of what SIGKILL ended.
+_KILLED = 137
 #: Where the trial's folder is seen inside; the service's working directory.
 TRIAL = "/trial"
 #: A daemon whose answer was not waited for may finish what it was asked for, and is asked again until then.
@@ -395,7 +315,7 @@ def remove_named(host: MeasuringHost, client: DockerClient, name: str) -> None:
     """Remove what has come to be of a container, and what the daemon is still making of it. Raises nothing where no
     daemon answers: the host's agent, or the next session, removes it then."""
     until = time.monotonic() + SETTLED_WITHIN_S
-    unreachable = (docker_errors().DockerException, OSError, HostError)
+    unreachable = (docker_sdk().errors.DockerException, OSError, HostError)
     while True:
         with contextlib.suppress(*unreachable):
             client.api.remove_container(name, force=True, v=True)
@@ -404,8 +324,3 @@ def remove_named(host: MeasuringHost, client: DockerClient, name: str) -> None:
         if time.monotonic() > until:
             return
         time.sleep(0.1)
-
-
-def memory_bytes(runtime: RuntimeSettings) -> int | None:
-    """Return the limit of its memory, or ``None``."""
-    return None if runtime.memory_limit is None else bytes_of(runtime.memory_limit)

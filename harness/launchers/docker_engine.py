@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Docker daemon of a host by the Docker SDK: connecting, errors in one line, what earlier sessions left in it."""
+"""The Docker daemon of a host by the Docker SDK: connecting, its images, errors in one line, what earlier sessions
+left in it."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.agent.machine_info import hostname_hash
 from harness.agent.processes import alive, this_process
 from harness.errors import HostError, RematchError, TrialFailure
-from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost
-from harness.launchers.images import LABEL, OWNER, docker_errors, project_label
+from harness.launchers.images import LABEL, OWNER, project_label
 from harness.model import Outcome
-from harness.toolchains import Surroundings, how_to_get, wanted
+from harness.toolchains import Surroundings, how_to_get, require_package, wanted
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -24,17 +25,24 @@ if TYPE_CHECKING:
 SILENT = "no Docker daemon answers"
 
 
-def connect(host: MeasuringHost, root: Path, socket: str | None = None) -> DockerClient:
-    """Return a client of the host's daemon; ``socket``: its address there, ``None``: where it usually listens. Raises
-    RematchError: none answers; says what to do."""
-    errors = docker_errors()
-    import docker
+@cache
+def docker_sdk() -> Any:
+    """Return the Docker SDK, which is loaded when a daemon is first asked. Raises MissingTool."""
+    require_package("docker")
+    import docker.errors
 
+    return docker
+
+
+def connect(host: MeasuringHost, root: Path) -> DockerClient:
+    """Return a client of the host's daemon. Raises RematchError: none answers; says what to do."""
+    docker = docker_sdk()
     address = None
     try:
-        address = host.docker_address(socket)
-        return docker.DockerClient(base_url=host.docker_reach(address))  # asks for its version
-    except (errors.DockerException, OSError, HostError) as problem:
+        address = host.docker_address()
+        client: DockerClient = docker.DockerClient(base_url=host.docker_reach(address))
+        return client
+    except (docker.errors.DockerException, OSError, HostError) as problem:
         get = how_to_get(wanted("docker"), Surroundings(project=root))
         where = "" if host.here else f" on {host.name}"
         why = str(problem) if isinstance(problem, HostError) else f"at {address}: {_innermost(problem)}"
@@ -45,17 +53,40 @@ def connect(host: MeasuringHost, root: Path, socket: str | None = None) -> Docke
         ) from problem
 
 
+class DaemonImages:
+    """The images of a daemon; see ``ImageStore``."""
+
+    prefix = "rematch/"
+
+    def __init__(self, client: DockerClient) -> None:
+        self._client = client
+
+    def has(self, image: str) -> bool:
+        with contextlib.suppress(docker_sdk().errors.ImageNotFound):
+            self._client.images.get(image)
+            return True
+        return False
+
+    def add(self, archive: Path, image: str) -> None:
+        try:
+            with archive.open("rb") as stream:
+                self._client.images.load(stream)  # sent as it is read
+        except docker_sdk().errors.DockerException as problem:
+            raise RematchError(f"image {image}: the Docker daemon could not take it: {problem}") from problem
+
+
 @contextlib.contextmanager
-def asking(host: MeasuringHost, socket: str | None = None) -> Iterator[None]:
+def asking(host: MeasuringHost) -> Iterator[None]:
     """Turn what goes wrong with the daemon while a trial is under way into one line. Raises TrialFailure: the daemon
     refuses; HostError: none answers any more, which says nothing about the service."""
+    errors = docker_sdk().errors
     try:
         yield
-    except docker_errors().APIError as problem:
+    except errors.APIError as problem:
         text = " ".join(str(problem.explanation or problem).split())
         raise TrialFailure(Outcome.FAILED, f"the Docker daemon: {text}") from problem
-    except (docker_errors().DockerException, OSError) as problem:
-        address = host.docker_address(socket)  # of a far host that is gone, that is the error
+    except (errors.DockerException, OSError) as problem:
+        address = host.docker_address()  # of a far host that is gone, that is the error
         where = "" if host.here else f" on {host.name}"
         raise HostError(
             f"{SILENT} at {address}: {_innermost(problem)}; start the daemon{where} again: finished trials are kept, "
@@ -76,10 +107,10 @@ def engine_of(client: DockerClient) -> str:
     return f"{version.get('Version')} (API {version.get('ApiVersion')})"
 
 
-def engine_on(host: MeasuringHost, root: Path, socket: str | None = None) -> tuple[str | None, str | None]:
+def engine_on(host: MeasuringHost, root: Path) -> tuple[str | None, str | None]:
     """Return the Docker daemon that answers on a host, or ``None`` and why none does."""
     try:
-        client = connect(host, root, socket)
+        client = connect(host, root)
     except RematchError as problem:
         return None, str(problem)
     try:
@@ -88,15 +119,17 @@ def engine_on(host: MeasuringHost, root: Path, socket: str | None = None) -> tup
         client.close()
 
 
-def engine_here(root: Path, socket: str | None = None) -> tuple[str | None, str | None]:
-    """Return the Docker daemon that answers on this machine, or ``None`` and why none does."""
-    return engine_on(LocalHost(), root, socket)
-
-
 def owner() -> str:
     """Return what names this very process on the containers it makes: id, start time, machine."""
     pid, ticks = this_process()
     return f"{pid}:{ticks}:{hostname_hash()}"
+
+
+def left_behind(label: str) -> bool:
+    """Tell whether a process of this machine that ``owner`` named is gone; of another machine nobody knows here."""
+    pid, ticks, machine = (*label.split(":"), "", "", "")[:3]
+    known = machine in ("", hostname_hash()) and pid.isdigit() and ticks.isdigit()
+    return known and not alive(int(pid), int(ticks))
 
 
 def sweep(client: DockerClient, root: Path) -> None:
@@ -105,9 +138,6 @@ def sweep(client: DockerClient, root: Path) -> None:
     labelled: dict[str, str | list[str] | bool] = {"label": f"{LABEL}={project_label(root)}"}
     for container in client.containers.list(all=True, filters=labelled, ignore_removed=True):
         label = container.labels.get(OWNER, "0:0")
-        pid, _, rest = label.partition(":")
-        ticks, _, machine = rest.partition(":")
-        left = label == owner() and container.status in ("exited", "dead")
-        if left or (machine in ("", hostname_hash()) and not alive(int(pid), int(ticks))):
-            with contextlib.suppress(docker_errors().APIError):  # another session removes it
+        if left_behind(label) or (label == owner() and container.status in ("exited", "dead")):
+            with contextlib.suppress(docker_sdk().errors.APIError):  # another session removes it
                 container.remove(force=True, v=True)

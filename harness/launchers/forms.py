@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Other forms of a built Java program: a trimmed runtime (jlink), a native image. Kept beside the build.
 
-A form that cannot be made is remembered with the reason: its variants are then unavailable, and
-the rest of an experiment goes on.
-A trimmed runtime has the modules of the JDK that a program needs, and no others.
+A form that cannot be made is remembered with the reason: its variants are then unavailable, and the rest of an
+experiment goes on. A trimmed runtime has the modules of the JDK that a program needs, and no others.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from pathlib import Path
 
 from harness.agent.files import file_sha256, folder_bytes
 from harness.errors import HostError, RematchError
-from harness.hosts.base import Command, Completed, Host
+from harness.hosts.base import Command, Completed, Host, run_words
 from harness.launchers.arguments import expand
-from harness.launchers.builds import LOADED_BY_NAME, Built, copy_sources
+from harness.launchers.builds import LOADED_BY_NAME, Built, copy_sources, first_complaint
 from harness.launchers.tools import Form, Tools
 from harness.model import FormBuild, Implementation, PreparedImage, RuntimeSettings
-from harness.toolchains import Jdk, Surroundings, how_to_get, wanted
+from harness.toolchains import Surroundings, how_to_get, wanted
 
 RUNTIME = "runtime"
 
@@ -44,14 +43,6 @@ WORDS = (
 )
 
 _MODULE = re.compile(r"^[a-z][\w.]*(,[a-z][\w.]*)*$")
-
-
-def modules_argv(jdk: Jdk, jar: Path, libraries: tuple[Path, ...]) -> tuple[str, ...]:
-    """Return the command that prints which modules the program uses."""
-    path = ("--class-path", ":".join(map(str, libraries))) if libraries else ()
-    release = ("--multi-release", str(jdk.major))
-    words = ("--print-module-deps", "--ignore-missing-deps", "--recursive")
-    return (str(jdk.home / "bin" / "jdeps"), *words, *release, *path, str(jar))
 
 
 def read_modules(output: str, further: tuple[str, ...]) -> tuple[str, ...] | None:
@@ -101,8 +92,7 @@ class Forms:
         if made is None or made.problem is None or built is None:
             return None
         note = self.folder(implementation, form, built.folder) / "form.json"
-        short = note.relative_to(self._root) if note.is_relative_to(self._root) else note
-        return f"{made.problem}; to try again remove {short}"
+        return f"{made.problem}; to try again remove {self._short(note)}"
 
     def _missing(self, tool: str) -> str:
         row = wanted(tool)
@@ -208,14 +198,13 @@ class Forms:
         if needs.native_prepared is not None:
             words = sources / needs.native_prepared.words
             return (str(tool), *further, *words.read_text().split()), words.parent
-        configuration = None
+        registered: tuple[str, ...] = ()
         if needs.native_registers:
-            configuration = work / "registered"
+            registered = (f"-H:ConfigurationFileDirectories={work / 'registered'}",)
             jars = [jar for jar in sorted(built.folder.rglob("*.jar")) if jar.parent.name != LOADED_BY_NAME]
-            write_registrations(jars, needs.native_registers, configuration)
-        image = work / IMAGE
-        argv = image_argv(tool, built.artifact, image, configuration=configuration, further=further)
-        return argv, work
+            write_registrations(jars, needs.native_registers, work / "registered")
+        jar = ("-jar", str(built.artifact), "-o", str(work / IMAGE))
+        return (str(tool), "--no-fallback", *registered, *further, *jar), work
 
     def _source(self, implementation: Implementation) -> Path:
         return self._root / "services" / implementation.workload / implementation.name
@@ -229,11 +218,19 @@ class Forms:
         jdk = self._tools.jdk_for(implementation.min_java)
         assert jdk is not None  # unavailable() said so before
         begin = time.monotonic()
-        libraries = tuple(jar for jar in sorted(built.folder.rglob("*.jar")) if jar != built.artifact)
-        asked = self._run(modules_argv(jdk, built.artifact, libraries), work, log)
+        libraries = [str(jar) for jar in sorted(built.folder.rglob("*.jar")) if jar != built.artifact]
+        path = ("--class-path", ":".join(libraries)) if libraries else ()
+        words = (
+            "--print-module-deps",
+            "--ignore-missing-deps",
+            "--recursive",
+            "--multi-release",
+            str(jdk.major),
+        )
+        asked = self._run((str(jdk.home / "bin" / "jdeps"), *words, *path, str(built.artifact)), work, log)
         modules = read_modules(asked.stdout, implementation.forms.modules)
-        words = (str(jdk.home / "bin" / "jlink"), "--add-modules", ",".join(modules or ()), *WORDS)
-        argv = (*words, "--output", str(work / RUNTIME))
+        jlink = (str(jdk.home / "bin" / "jlink"), "--add-modules", ",".join(modules or ()), *WORDS)
+        argv = (*jlink, "--output", str(work / RUNTIME))
         linked = self._run(argv, work, log) if modules else asked
         made = modules is not None and linked.exit_code == 0
         why = None if made else self._words(linked.stdout + linked.stderr, log)
@@ -248,8 +245,10 @@ class Forms:
         )
 
     def _words(self, output: str, log: Path) -> str:
-        file = log.relative_to(self._root) if log.is_relative_to(self._root) else log
-        return f"({_why(output)}); all of it: {file}"
+        return f"({first_complaint(output)}); all of it: {self._short(log)}"
+
+    def _short(self, path: Path) -> Path:
+        return path.relative_to(self._root) if path.is_relative_to(self._root) else path
 
     def _run(
         self, argv: tuple[str, ...], folder: Path, log: Path, environment: Mapping[str, str] | None = None
@@ -268,13 +267,13 @@ class Forms:
             jdk = self._tools.jdk_for(implementation.min_java)
             return f"jlink of JDK {jdk.version}" if jdk is not None else "jlink"
         if self._label is None and self._tools.native_image is not None:
-            argv = (str(self._tools.native_image), "--version")
-            command = Command(argv=argv, folder=self._root, environment=self._environment)
-            answer = self._host.run(command, ASKED_WITHIN_S)
+            tool = str(self._tools.native_image)
+            answer = run_words(
+                self._host, tool, "--version", environment=self._environment, within_s=ASKED_WITHIN_S
+            )
             if answer.exit_code != 0:
-                raise RematchError(
-                    f"{argv[0]} --version ended with {answer.exit_code}: {_why(answer.stderr)}"
-                )
+                why = first_complaint(answer.stderr)
+                raise RematchError(f"{tool} --version ended with {answer.exit_code}: {why}")
             self._label = label(answer.stdout)
         return self._label or "native-image"
 
@@ -282,12 +281,6 @@ class Forms:
 def program_in(folder: Path, form: Form) -> Path:
     """Return the native image in the folder of a form, or the trimmed runtime's ``java``."""
     return folder / IMAGE if form == "native" else folder / RUNTIME / "bin" / "java"
-
-
-def _why(output: str) -> str:
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    errors = [line for line in lines if line.lower().startswith(("error", "fatal", "caused by"))]
-    return (errors or lines[-1:] or ["no output"])[0][:200]
 
 
 IMAGE = "service"
@@ -299,11 +292,7 @@ _EVERYTHING = {"allDeclaredConstructors": True, "allDeclaredMethods": True, "all
 
 
 def label(output: str) -> str:
-    """Return what ``--version`` printed, on one line: it tells whose compiler this is.
-
-    >>> label("native-image 25.0.1 2025-10-21\\nGraalVM Runtime Environment X\\n")
-    'native-image 25.0.1 2025-10-21; GraalVM Runtime Environment X'
-    """
+    """Return what ``--version`` printed, on one line: it tells whose compiler this is."""
     return "; ".join(line.strip() for line in output.splitlines() if line.strip())
 
 
@@ -311,14 +300,6 @@ def peak_rss_bytes(output: str) -> int | None:
     """Return the highest memory that the compiler says it had; ``None``: it does not say."""
     result = _PEAK.findall(output)
     return round(float(result[-1][0]) * _UNITS[result[-1][1]]) if result else None
-
-
-def image_argv(
-    tool: Path, jar: Path, image: Path, *, configuration: Path | None, further: tuple[str, ...]
-) -> tuple[str, ...]:
-    """Return the command that compiles ``jar`` and what its manifest names into ``image``."""
-    registered = (f"-H:ConfigurationFileDirectories={configuration}",) if configuration is not None else ()
-    return (str(tool), "--no-fallback", *registered, *further, "-jar", str(jar), "-o", str(image))
 
 
 def write_registrations(jars: Iterable[Path], folders: tuple[str, ...], target: Path) -> None:

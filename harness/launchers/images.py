@@ -1,34 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Container images: built by the Docker daemon from a folder, once per content, found again by their tag.
+"""Images of builds and programs for containers and pods, made of files of this machine without a container engine.
 
-A root of this machine's own files serves machines that can pull no base image: a runtime, and the libraries it loads.
+An image has one layer: what a program needs, at the paths where it stands here. The same files give the same bytes.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
+import json
+import platform
 import re
 import shutil
 import tarfile
 import tempfile
+import time
 from collections.abc import Iterable, Mapping
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Protocol
 
 from harness.errors import RematchError
-from harness.hosts.base import Command, Host
-from harness.launchers.builds import BUILD_FILE, MADE_LATER
+from harness.hosts.base import Host, run_words
+from harness.launchers.builds import BUILD_FILE, MADE_LATER, Built
 from harness.launchers.process import ProcessLauncher
 from harness.model import BuildRecord, Frozen, Implementation, Variant
-from harness.toolchains import require_package
-
-if TYPE_CHECKING:
-    from docker import DockerClient
 
 #: On every image and container that is made here; nothing without it is ever touched.
 LABEL = "rematch.project"
 OWNER = "rematch.owner"
+#: Where a build and a Java runtime stand inside.
+SERVICE, JAVA = Path("/service"), Path("/opt/java")
+_MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 _LIBRARY = re.compile(r"(?:=>\s+)?(/\S+) \(0x[0-9a-f]+\)")
 _ELF = b"\x7fELF"
 #: Of all programs of a runtime, on a busy machine.
@@ -36,30 +38,25 @@ LISTED_WITHIN_S = 120.0
 
 
 class Image(Frozen):
-    """An image as the daemon has it."""
+    """An image. ``import_s``: how long it took into its store; ``None``: it was there."""
 
     id: str
-    entrypoint: tuple[str, ...]
     image_bytes: int
     layer_bytes: tuple[int, ...]
-    #: Into the store of a cluster's node; ``None``: it was there, or is no cluster's.
     import_s: float | None = None
-    #: To a registry; ``None``: it was there, or is not pushed.
-    push_s: float | None = None
 
 
-@cache
-def docker_errors() -> Any:
-    """Return the errors of the Docker SDK, which is loaded when a daemon is first asked. Raises MissingTool."""
-    require_package("docker")
-    import docker.errors
+class ImageStore(Protocol):
+    """Where images are started from. ``prefix`` stands before ``NAME:TAG``."""
 
-    return docker.errors
+    @property
+    def prefix(self) -> str: ...
 
+    def has(self, image: str) -> bool:
+        """Return whether an image is there by its whole name."""
 
-def tag_of(name: str, *identity: str) -> str:
-    """Return the tag of an image of exactly this content."""
-    return f"rematch/{name}:{hashlib.sha256('|'.join(identity).encode()).hexdigest()[:12]}"
+    def add(self, archive: Path, image: str) -> None:
+        """Bring an archive there, as ``docker save`` writes it. Raises RematchError: it cannot be brought."""
 
 
 def project_label(root: Path) -> str:
@@ -67,69 +64,89 @@ def project_label(root: Path) -> str:
     return hashlib.sha256(str(root.resolve()).encode()).hexdigest()[:16]
 
 
-def find_image(client: DockerClient, tag: str) -> Image | None:
-    """Return an image, or ``None`` when the daemon has none of that name."""
-    try:
-        result = client.images.get(tag)
-    except docker_errors().ImageNotFound:
-        return None
-    layers = [int(step["Size"]) for step in result.history() if int(step["Size"]) > 0]
-    return Image(
-        id=str(result.id),
-        entrypoint=tuple(result.attrs["Config"].get("Entrypoint") or ()),
-        image_bytes=int(result.attrs["Size"]),
-        layer_bytes=tuple(reversed(layers)),
-    )
+def words_inside(implementation: Implementation, address: str, port: int) -> dict[str, str]:
+    """Return what the words of ``service.toml``'s start are in an image."""
+    return {
+        "artifact": str(SERVICE / implementation.artifact),
+        "java": str(JAVA / "bin" / "java"),
+        "python": "/bin/python3",
+        "host": address,
+        "port": str(port),
+    }
 
 
-def build_image(
-    client: DockerClient,
-    folder: Path,
-    tag: str,
-    *,
-    label: str,
-    target: str | None = None,
-    arguments: Mapping[str, str] | None = None,
-) -> Image:
-    """Have the image built from a folder with a ``Dockerfile``; no base image is pulled that is here. Raises
-    RematchError: the build failed; says the daemon's last words."""
-    try:
-        client.images.build(
-            path=str(folder),
-            tag=tag,
-            target=target,
-            buildargs=dict(arguments or {}),
-            labels={LABEL: label},
-            rm=True,
-            forcerm=True,
-        )
-    except (docker_errors().BuildError, docker_errors().APIError) as problem:
-        raise RematchError(f"image {tag}: the Docker daemon could not build it: {problem}") from problem
-    image = find_image(client, tag)
-    if image is None:
-        raise RematchError(f"image {tag}: was built and has been removed since")
-    return image
+def with_runtime(implementation: Implementation, variant: Variant) -> Variant:
+    """Return the variant as it is built for an image: a Java program brings a trimmed runtime."""
+    if implementation.runtime == "jvm" and variant.runtime.form in (None, "jvm"):
+        return variant.model_copy(update={"runtime": variant.runtime.model_copy(update={"form": "jlink"})})
+    return variant
 
 
-def import_root(client: DockerClient, root: Path, tag: str, *, label: str, settings: tuple[str, ...]) -> None:
-    """Make a base image of a folder: one layer; ``settings`` are words of a Dockerfile. Raises RematchError: the
-    build failed."""
-    context = root.with_name(f"{root.name}.context")
-    context.mkdir()
-    try:
-        with tarfile.open(context / "root.tar", "w") as archive:
-            archive.add(root, arcname=".", filter=_as_root)
-        lines = ["FROM scratch", "ADD root.tar /", *settings]
-        (context / "Dockerfile").write_text("\n".join(lines) + "\n")
-        build_image(client, context, tag, label=label)
-    finally:
-        shutil.rmtree(context, ignore_errors=True)
+class Images:
+    """Images of what ``process`` builds, in ``store``. ``bases``: runtime -> folder with what its programs run on."""
 
+    def __init__(
+        self, process: ProcessLauncher, root: Path, store: ImageStore, bases: Mapping[str, Path]
+    ) -> None:
+        self._process, self._label, self.store, self._bases = process, project_label(root), store, dict(bases)
+        self._known: dict[str, Image] = {}
 
-def _as_root(entry: tarfile.TarInfo) -> tarfile.TarInfo:
-    entry.uid = entry.gid = 0
-    entry.uname = entry.gname = "root"
-    return entry
+    def of_build(self, implementation: Implementation, record: BuildRecord) -> tuple[str, Image]:
+        """Return name and image of exactly this build, brought to the store unless it is there.
+
+        Raises RematchError: the build is gone, or the image cannot be made or brought.
+        """
+        form = "" if record.form is None else record.form.model_dump_json()
+        base = str(self._bases.get(implementation.runtime, ""))
+        identity = "|".join((self._label, record.source_sha256, record.artifact_sha256, base, form)).encode()
+        name = f"{self.store.prefix}{implementation.name}:{hashlib.sha256(identity).hexdigest()[:12]}"
+        if name not in self._known:
+            built = self._process.builder.find(implementation, record.source_sha256)
+            if built is None:
+                raise RematchError(f"{implementation.name}: its build is gone from the cache; build it again")
+            with tempfile.TemporaryDirectory(prefix="rematch-image-") as folder:
+                root, archive = Path(folder) / "root", Path(folder) / "image.tar"
+                self._lay_out(root, implementation, record, built)
+                image = write_archive(root, name, archive, {LABEL: self._label})
+                if not self.store.has(name):
+                    begin = time.monotonic()
+                    self.store.add(archive, name)
+                    image = image.model_copy(update={"import_s": time.monotonic() - begin})
+            self._known[name] = image
+        return name, self._known[name]
+
+    def _lay_out(self, root: Path, implementation: Implementation, record: BuildRecord, built: Built) -> None:
+        host, service = self._process.builds_on, root / SERVICE.relative_to("/")
+        form = None if record.form is None else record.form.form
+        made = None if form is None else self._process.forms.program(implementation, form, built.folder)
+        lay_out(root, ())
+        if form == "native" and made is not None:
+            lay_out(root, libraries(host, [made]))
+            target = service / implementation.artifact
+            target.parent.mkdir(parents=True)
+            shutil.copy2(made, target)
+            return
+        if made is not None:
+            java = made.parent.parent
+            programs = [file for file in sorted(java.rglob("*")) if file.is_file() and is_elf(file)]
+            lay_out(root, libraries(host, programs, inside=java))
+            shutil.copytree(java, root / JAVA.relative_to("/"), symlinks=True)
+        if implementation.runtime in self._bases:
+            shutil.copytree(self._bases[implementation.runtime], root, symlinks=True, dirs_exist_ok=True)
+        if implementation.runtime == "go":
+            lay_out(root, libraries(host, [built.artifact]))
+        for file in sorted(built.folder.rglob("*")):  # without what was made of it later
+            inner = file.relative_to(built.folder)
+            if file.is_file() and not inner.parts[0].startswith((*MADE_LATER, BUILD_FILE)):
+                (service / inner).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(file, service / inner)
+
+    def runtime_version(self, implementation: Implementation, build: BuildRecord) -> str | None:
+        """Return which runtime such an image has, as the tool that made it names itself."""
+        if build.form is not None:
+            return build.form.tool
+        built = self._process.builder.find(implementation, build.source_sha256)
+        return None if built is None else built.runtime_version
 
 
 def is_elf(file: Path) -> bool:
@@ -144,7 +161,7 @@ def is_elf(file: Path) -> bool:
 def libraries(host: Host, files: Iterable[Path], *, inside: Path | None = None) -> tuple[Path, ...]:
     """Return the shared libraries that these programs load, the loader included, without those ``inside``. glibc's
     ``ldd`` is asked about all of them at once. Raises RematchError: there is no ``ldd`` here."""
-    completed = host.run(Command(argv=("ldd", *map(str, files)), folder=Path("/")), LISTED_WITHIN_S)
+    completed = run_words(host, "ldd", *map(str, files), within_s=LISTED_WITHIN_S)
     if completed.exit_code == 127:
         raise RematchError("ldd is missing, which lists the libraries that an image needs")
     output = {Path(path) for path in _LIBRARY.findall(completed.stdout)}
@@ -161,83 +178,38 @@ def lay_out(root: Path, files: Iterable[Path]) -> None:
     (root / "tmp").chmod(0o1777)
 
 
-def runtime_root(host: Host, runtime: Path, root: Path) -> None:
-    """Lay out a Java runtime at ``/opt/java`` with its libraries."""
-    programs = [file for file in sorted(runtime.rglob("*")) if file.is_file() and is_elf(file)]
-    lay_out(root, libraries(host, programs, inside=runtime))
-    shutil.copytree(runtime, root / "opt" / "java", symlinks=True)
+def write_archive(root: Path, name: str, archive: Path, labels: Mapping[str, str]) -> Image:
+    """Write an image of one layer, a folder's content, as ``docker save`` does; ``name`` with its tag."""
+    layer = archive.with_suffix(".layer")
+    with tarfile.open(layer, "w", format=tarfile.PAX_FORMAT) as tar:
+        for path in sorted(root.rglob("*")):
+            tar.add(path, arcname=str(path.relative_to(root)), recursive=False, filter=_timeless)
+    with layer.open("rb") as stream:
+        diff = hashlib.file_digest(stream, "sha256").hexdigest()
+    config = {
+        "architecture": _MACHINES.get(platform.machine(), platform.machine()),
+        "os": "linux",
+        "created": "1970-01-01T00:00:00Z",
+        "config": {"Env": [f"PATH={JAVA}/bin:/usr/bin:/bin"], "WorkingDir": "/", "Labels": dict(labels)},
+        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{diff}"]},
+        "history": [{"created": "1970-01-01T00:00:00Z", "created_by": "rematch"}],
+    }
+    text = json.dumps(config, sort_keys=True).encode()
+    image_id = hashlib.sha256(text).hexdigest()
+    manifest = [{"Config": f"{image_id}.json", "RepoTags": [name], "Layers": [f"{diff}/layer.tar"]}]
+    with tarfile.open(archive, "w", format=tarfile.PAX_FORMAT) as tar:
+        for inner, content in ((f"{image_id}.json", text), ("manifest.json", json.dumps(manifest).encode())):
+            info = tarfile.TarInfo(inner)
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+        tar.add(layer, arcname=f"{diff}/layer.tar", filter=_timeless)
+    size = layer.stat().st_size
+    layer.unlink()
+    return Image(id=f"sha256:{image_id}", image_bytes=size, layer_bytes=(size,))
 
 
-def copy_build(built: Path, target: Path) -> None:
-    """Copy what a build consists of, without what was made of it later: caches, runtimes, native images, notes."""
-    for file in sorted(built.rglob("*")):
-        inner = file.relative_to(built)
-        if file.is_file() and not inner.parts[0].startswith(MADE_LATER) and inner.parts[0] != BUILD_FILE:
-            (target / inner).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(file, target / inner)
-
-
-NATIVE_DOCKERFILE = (
-    'ARG BASE_IMAGE=scratch\nFROM ${BASE_IMAGE}\nCOPY service /service\nENTRYPOINT ["/service"]\n'
-)
-
-
-class BuildImages:
-    """``process`` has the builds; ``bases`` is runtime -> the base image to build on."""
-
-    def __init__(self, process: ProcessLauncher, root: Path, bases: Mapping[str, str]) -> None:
-        self._process, self._root, self._bases = process, root, bases
-
-    def tag(self, implementation: Implementation, variant: Variant, record: BuildRecord) -> str:
-        """Return the tag of the image of exactly this build on exactly this base."""
-        native = variant.runtime.form == "native"
-        base = "" if native else self._bases.get(implementation.runtime, "")
-        form = (
-            record.form.model_dump_json(include={"form", "tool", "modules", "image_sha256"})
-            if record.form
-            else ""
-        )
-        return tag_of(implementation.name, record.source_sha256, record.artifact_sha256, base, form)
-
-    def make(
-        self,
-        client: DockerClient,
-        implementation: Implementation,
-        record: BuildRecord,
-        tag: str,
-    ) -> Image:
-        """Have the image built. Raises RematchError: the daemon could not build it, or the build is gone."""
-        label = project_label(self._root)
-        builder = self._process.builder
-        built = builder.find(implementation, record.source_sha256)
-        if built is None:
-            raise RematchError(f"{implementation.name}: its build is gone from the cache; build it again")
-        with tempfile.TemporaryDirectory(prefix="rematch-image-") as name:
-            work = Path(name)
-            context = work / "context"
-            context.mkdir()
-            form = record.form.form if record.form is not None else None
-            made = (
-                self._process.forms.program(implementation, form, built.folder) if form is not None else None
-            )
-            base = self._bases.get(implementation.runtime, "scratch")
-            if form == "native" and made is not None:
-                shutil.copy2(made, context / "service")
-                (context / "Dockerfile").write_text(NATIVE_DOCKERFILE)
-                lay_out(work / "root", libraries(self._process.builds_on, [made]))
-                base = self._base(client, work / "root", tag, ())
-                return build_image(client, context, tag, label=label, arguments={"BASE_IMAGE": base})
-            if form == "jlink" and made is not None:
-                (work / "root").mkdir()
-                runtime_root(self._process.builds_on, made.parent.parent, work / "root")
-                base = self._base(client, work / "root", tag, ("ENV PATH=/opt/java/bin",))
-            copy_build(built.folder, context)
-            shutil.copy2(builder.source_folder(implementation) / "Dockerfile", context / "Dockerfile")
-            arguments = {"BASE_IMAGE": base}
-            return build_image(client, context, tag, label=label, target="prebuilt", arguments=arguments)
-
-    def _base(self, client: DockerClient, root: Path, tag: str, settings: tuple[str, ...]) -> str:
-        name, _, version = tag.partition(":")
-        base = f"{name}-base:{version}"
-        import_root(client, root, base, label=project_label(self._root), settings=settings)
-        return base
+def _timeless(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    entry.uid = entry.gid = 0
+    entry.uname = entry.gname = ""
+    entry.mtime = 0
+    return entry

@@ -10,24 +10,21 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from lightkube.resources.core_v1 import Node
 
 from harness.agent.sampler import Watched
-from harness.errors import HostError, RematchError, TrialFailure
-from harness.hosts.base import Command, now
-from harness.hosts.measuring import MeasuringHost
+from harness.errors import HostError, InputError, RematchError, TrialFailure
+from harness.hosts.base import Completed, Host, now, run_words
 from harness.launchers.base import LaunchSpec, masked
-from harness.launchers.cgroup import bytes_of
-from harness.launchers.images import Image, is_elf
+from harness.launchers.images import Images, with_runtime, words_inside
 from harness.launchers.kubernetes_cluster import (
     INSTANCE,
     PORT,
     Cluster,
     PodsSpec,
-    autoscaler,
     deployment,
     kubeconfig,
     labels_here,
@@ -36,17 +33,9 @@ from harness.launchers.kubernetes_cluster import (
     port_of,
     service,
 )
-from harness.launchers.kubernetes_host import Group, Groups, JobHost, JobProcess, KubernetesHost, start_job
-from harness.launchers.kubernetes_images import JAVA, SERVICE, ClusterImages, ImageStore, store_for
-from harness.launchers.kubernetes_instance import KubernetesInstance
+from harness.launchers.kubernetes_instance import Groups, KubernetesHost, KubernetesInstance
 from harness.launchers.kubernetes_pods import Prober, Processes, field_of, uid_of
-from harness.launchers.kubernetes_start import (
-    AUTOSCALED_WITHIN_S,
-    StartBoost,
-    plain,
-    unfit,
-    wait_started,
-)
+from harness.launchers.kubernetes_start import plain, unfit, wait_started
 from harness.launchers.process import GRACE_S, ProcessLauncher
 from harness.model import (
     BackingSettings,
@@ -55,21 +44,17 @@ from harness.model import (
     InstanceRecord,
     KubernetesRecord,
     Outcome,
-    RuntimeSettings,
     Variant,
 )
 from harness.model.endpoint import Endpoint
 
 FROM_CGROUP = "processes of the pods, read on their node, which is this machine"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-Access = Literal["cluster-ip", "node-port", "ingress"]
 
 
 class KubernetesLauncher:
-    """Brings variants up in pods; see ``Launcher``. Artifacts are those that ``process`` builds. ``file``: the
-    kubeconfig; ``None``: the one of KUBECONFIG or the usual one. ``bases``: runtime -> folder with what programs of
-    it run on; a Java program without one brings a trimmed runtime. ``store``: where nodes have images from; ``None``:
-    as ``store_for``."""
+    """Brings variants up in pods; see ``Launcher``. Artifacts are those that ``process`` builds. ``bases``: runtime ->
+    folder with what programs of it run on; a Java program without one brings a trimmed runtime."""
 
     name = "kubernetes"
 
@@ -78,17 +63,15 @@ class KubernetesLauncher:
         process: ProcessLauncher,
         root: Path,
         *,
-        file: Path | None = None,
         bases: Mapping[str, Path] | None = None,
-        store: ImageStore | None = None,
         grace_s: float = GRACE_S,
     ) -> None:
         self._process, self._root, self._grace_s = process, root, grace_s
-        self._file, self._bases, self._store = file, dict(bases or {}), store
+        self._bases = dict(bases or {})
         self._groups: Groups = {}
         self._cluster: Cluster | None = None
         self._silent: str | None = None
-        self._images: ClusterImages | None = None
+        self._images: Images | None = None
         self._namespace: str | None = None
         self._facts: dict[str, str | None] = {}
         self.host = KubernetesHost(self._groups)
@@ -102,41 +85,42 @@ class KubernetesLauncher:
             return lacking
         if implementation.runtime == "other" and "other" not in self._bases:
             return f"no image is made for programs of this kind: {implementation.name} needs an interpreter"
-        return self._process.unfit(implementation, self._inside(implementation, variant))
+        return self._process.unfit(implementation, with_runtime(implementation, plain(variant)))
 
     def build(
         self, implementation: Implementation, variant: Variant, backing: BackingSettings | None = None
     ) -> BuildRecord:
         self._needed()
-        record = self._process.build(implementation, self._inside(implementation, variant), backing)
+        record = self._process.build(implementation, with_runtime(implementation, plain(variant)), backing)
         if record.form is None or record.form.problem is None:
             self._cluster_images().of_build(implementation, record)
         return record
-
-    def load_by(self, variant: Variant) -> MeasuringHost | None:
-        """Return who runs the load generators of a variant: jobs of the cluster, or ``None``: processes of this
-        machine."""
-        inside = variant.runtime.access == "cluster-ip"
-        return JobHost(self._groups, self._start_load) if inside else None
 
     def launch(self, spec: LaunchSpec) -> KubernetesInstance:
         cluster = self._needed()
         if spec.build.form is not None and spec.build.form.problem is not None:
             raise TrialFailure(Outcome.FAILED, spec.build.form.problem)
         name, image = self._cluster_images().of_build(spec.implementation, spec.build)
-        inside = {
-            "artifact": str(SERVICE / spec.implementation.artifact),
-            "java": str(JAVA / "bin" / "java"),
-            "python": "/bin/python3",
-            "host": "0.0.0.0",
-            "port": str(PORT),
-        }
+        inside = words_inside(spec.implementation, "0.0.0.0", PORT)
         runtime = spec.variant.runtime
         argv, needed = self._process.start_in_image(
             spec.implementation, plain(spec.variant), runtime.cpus, inside
         )
         environment = {**needed, **spec.environment}
-        pods = self._pods_spec("service", name, argv, environment, spec.folder, runtime)
+        own_name = new_name("service")
+        pods = PodsSpec(
+            name=own_name,
+            namespace=self._own_namespace(),
+            labels={**labels_here(self._root), INSTANCE: own_name},
+            image=name,
+            argv=argv,
+            environment=environment,
+            folder=spec.folder,
+            user=os.getuid(),
+            group=os.getgid(),
+            grace_s=self._grace_s,
+            runtime=runtime,
+        )
         access = runtime.access or "node-port"
         prober = Prober(
             wanted=lambda: [uid_of(pod) for pod in cluster.pods(pods)],
@@ -154,8 +138,6 @@ class KubernetesLauncher:
             )
             launched = now()
             cluster.apply(deployment(pods))
-            if pods.autoscale_cpu is not None:
-                cluster.apply(autoscaler(pods))
             prober.start()
             scaled_s = wait_started(cluster, pods, prober)
             later_s = None if scaled_s is None else scaled_s - launched.monotonic_s
@@ -174,18 +156,30 @@ class KubernetesLauncher:
                 artifact_sha256=spec.build.artifact_sha256,
                 artifact_bytes=spec.build.artifact_bytes,
                 runtime_bytes=max(0, image.image_bytes - spec.build.artifact_bytes),
-                runtime_version=self._runtime_version(spec),
-                kubernetes=self._around(pods, image, access, later_s),
+                runtime_version=self._cluster_images().runtime_version(spec.implementation, spec.build),
+                kubernetes=KubernetesRecord(
+                    server=self._facts.get("server") or "",
+                    node=self._facts.get("node") or "",
+                    proxy_mode=self._facts.get("proxy_mode"),
+                    namespace=pods.namespace,
+                    access=access,
+                    replicas=pods.replicas,
+                    cpu_request=pods.cpu_request,
+                    cpu_limit=pods.cpu_limit,
+                    cpu_boost=runtime.cpu_boost,
+                    scale_from=runtime.scale_from,
+                    scaled_after_s=later_s,
+                    memory_limit_bytes=pods.memory_limit_bytes,
+                    image_bytes=image.image_bytes,
+                    image_import_s=image.import_s,
+                    image_from="imported by ctr",
+                    samples=FROM_CGROUP,
+                ),
             )
-            instance = KubernetesInstance(
-                cluster, pods, record, endpoint, prober, StartBoost(cluster, pods),
-                kind="native" if runtime.form == "native" else spec.implementation.runtime,
-            )  # fmt: skip
+            kind = "native" if runtime.form == "native" else spec.implementation.runtime
+            instance = KubernetesInstance(cluster, pods, record, endpoint, prober, kind=kind, members=members)
             if members:
-                self._groups[(members[0].pid, members[0].start_ticks)] = Group(
-                    members, instance.lacking, instance.unrouted, asked_last=access != "node-port",
-                    added_s=(later_s or 0.0) if pods.autoscale_cpu is None else AUTOSCALED_WITHIN_S,
-                )  # fmt: skip
+                self._groups[(members[0].pid, members[0].start_ticks)] = instance
             return instance
         except BaseException:
             prober.stop()
@@ -201,91 +195,7 @@ class KubernetesLauncher:
             self._cluster.close()
         self._cluster, self._namespace = None, None
 
-    def _pods_spec(
-        self,
-        kind: str,
-        image: str,
-        argv: tuple[str, ...],
-        environment: Mapping[str, str],
-        folder: Path,
-        runtime: RuntimeSettings,
-    ) -> PodsSpec:
-        name = new_name(kind)
-        limit = runtime.cpu_limit or (float(runtime.cpus) if runtime.cpus else None)
-        return PodsSpec(
-            name=name,
-            namespace=self._own_namespace(),
-            labels={**labels_here(self._root), INSTANCE: name},
-            image=image,
-            argv=argv,
-            environment=environment,
-            folder=folder,
-            user=os.getuid(),
-            group=os.getgid(),
-            grace_s=self._grace_s,
-            replicas=runtime.replicas or 1,
-            cpu_request=runtime.cpu_request,
-            cpu_limit=limit,
-            cpu_boost=runtime.cpu_boost,
-            autoscale_cpu=runtime.autoscale_cpu,
-            scale_from=runtime.scale_from,
-            memory_limit_bytes=None if runtime.memory_limit is None else bytes_of(runtime.memory_limit),
-            pull_policy="Never" if self._images is None else self._images.store.policy,
-        )
-
-    def _start_load(self, command: Command) -> JobProcess:
-        program = Path(command.argv[0])
-        if not is_elf(program) or program.name == "java":
-            raise TrialFailure(
-                Outcome.FAILED,
-                f"{program.name} cannot be run inside the cluster: choose a generator that is one program (k6, oha, "
-                "vegeta, wrk)",
-            )
-        image, _ = self._cluster_images().of_program(program)
-        spec = self._pods_spec(
-            "load", image, command.argv, command.environment, command.folder, RuntimeSettings()
-        )
-        return start_job(self._needed(), spec, command)
-
-    def _around(
-        self, pods: PodsSpec, image: Image, access: Access, scaled_after_s: float | None
-    ) -> KubernetesRecord:
-        return KubernetesRecord(
-            server=self._facts.get("server") or "",
-            node=self._facts.get("node") or "",
-            proxy_mode=self._facts.get("proxy_mode"),
-            namespace=pods.namespace,
-            access=access,
-            replicas=pods.replicas,
-            cpu_request=pods.cpu_limit if pods.cpu_request is None else pods.cpu_request,
-            cpu_limit=pods.cpu_limit,
-            cpu_boost=pods.cpu_boost,
-            autoscale_cpu=pods.autoscale_cpu,
-            scale_from=pods.scale_from,
-            scaled_after_s=scaled_after_s,
-            memory_limit_bytes=pods.memory_limit_bytes,
-            image_bytes=image.image_bytes,
-            image_import_s=image.import_s,
-            image_from=None if self._images is None else self._images.store.words,
-            image_push_s=image.push_s,
-            samples=FROM_CGROUP,
-        )
-
-    def _runtime_version(self, spec: LaunchSpec) -> str | None:
-        if spec.build.form is not None:
-            return spec.build.form.tool
-        built = self._process.builder.find(spec.implementation, spec.build.source_sha256)
-        return None if built is None else built.runtime_version
-
-    def _inside(self, implementation: Implementation, variant: Variant) -> Variant:
-        """The variant as it is built: a Java program brings a trimmed runtime."""
-        variant = plain(variant)
-        if implementation.runtime == "jvm" and variant.runtime.form in (None, "jvm"):
-            changed = variant.runtime.model_copy(update={"form": "jlink"})
-            return variant.model_copy(update={"runtime": changed})
-        return variant
-
-    def _cluster_images(self) -> ClusterImages:
+    def _cluster_images(self) -> Images:
         self._needed()
         assert self._images is not None, "connected"
         return self._images
@@ -316,11 +226,11 @@ class KubernetesLauncher:
         return self._cluster
 
     def _connect(self) -> Cluster:
-        file = self._file or kubeconfig()
+        file = kubeconfig()
         if file is None:
             raise HostError(
                 "no cluster: KUBECONFIG names no file and there is no ~/.kube/config; set it to the kubeconfig of a "
-                "cluster whose node is this machine (k3s, kind, minikube)"
+                "cluster whose node is this machine (k3s, kubeadm)"
             )
         cluster = Cluster(file)
         server, nodes = cluster.version(), cluster.objects(Node)
@@ -337,6 +247,63 @@ class KubernetesLauncher:
             "node": f"kubelet {facts.kubeletVersion}, {facts.containerRuntimeVersion}, {facts.osImage}",
             "proxy_mode": cluster.proxy_mode(),
         }
-        store = self._store or store_for(self._process.builds_on, cluster.context, file)
-        self._images = ClusterImages(self._process, store, self._bases)
+        store = store_for(self._process.builds_on, file)
+        self._images = Images(self._process, self._root, store, self._bases)
         return cluster
+
+
+#: Names the containerd socket of the cluster's node.
+SOCKET = "REMATCH_CONTAINERD"
+USUAL = (Path("/run/k3s/containerd/containerd.sock"), Path("/run/containerd/containerd.sock"))
+#: Named a registry until 0.2.0.
+REGISTRY = "REMATCH_REGISTRY"
+_BROUGHT_WITHIN_S = 300.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeImages:
+    """The images of a cluster's node, by the words of a program (``ctr images``); see ``ImageStore``."""
+
+    host: Host
+    words: tuple[str, ...]
+    prefix: str = "docker.io/rematch/"
+
+    def has(self, image: str) -> bool:
+        done = self._run("ls", "-q", f"name=={image}")
+        return done.exit_code == 0 and bool(done.stdout.strip())
+
+    def add(self, archive: Path, image: str) -> None:
+        done = self._run("import", str(archive))
+        if done.exit_code:
+            output = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["nothing"]
+            raise RematchError(f"{' '.join(self.words[:3])}: {image} was not imported: {output[0][:300]}")
+
+    def _run(self, *words: str) -> Completed:
+        try:
+            path = {"PATH": os.environ.get("PATH", os.defpath)}
+            return run_words(self.host, *self.words, *words, environment=path, within_s=_BROUGHT_WITHIN_S)
+        except HostError as problem:
+            raise RematchError(f"images cannot be brought to the cluster: {problem}") from problem
+
+
+def store_for(host: Host, kubeconfig: Path, environment: Mapping[str, str] | None = None) -> NodeImages:
+    """Return how images get to the cluster's node: through containerd's socket. Raises InputError: none is there."""
+    environment = os.environ if environment is None else environment
+    if environment.get(REGISTRY):
+        raise InputError(
+            "images are imported into the node, and no longer pushed to a registry",
+            place=REGISTRY,
+            found=environment[REGISTRY].rpartition("@")[2],
+            allowed=f"not set; {SOCKET} names a node's containerd socket",
+        )
+    named = environment.get(SOCKET)
+    likely = (Path(named),) if named else (kubeconfig.with_name("containerd.sock"), *USUAL)
+    socket = next((path for path in likely if path.is_socket()), None)
+    if socket is None:
+        raise InputError(
+            "no way to import images into the cluster's node",
+            place=SOCKET,
+            found=named or "not set",
+            allowed="the path of the node's containerd socket",
+        )
+    return NodeImages(host=host, words=("ctr", "-a", str(socket), "-n", "k8s.io", "images"))

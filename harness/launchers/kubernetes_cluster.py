@@ -22,16 +22,14 @@ from lightkube.core.exceptions import ConfigError
 from lightkube.models.core_v1 import ServicePort
 from lightkube.models.meta_v1 import ObjectMeta
 from lightkube.resources.apps_v1 import Deployment
-from lightkube.resources.autoscaling_v2 import HorizontalPodAutoscaler
-from lightkube.resources.batch_v1 import Job
 from lightkube.resources.core_v1 import Namespace, Pod, Service
 from lightkube.types import CascadeType
 
-from harness.agent.machine_info import hostname_hash
-from harness.agent.processes import alive
 from harness.errors import HostError
-from harness.launchers.docker_engine import owner
+from harness.launchers.cgroup import bytes_of
+from harness.launchers.docker_engine import left_behind, owner
 from harness.launchers.images import project_label
+from harness.model import RuntimeSettings
 
 #: On every namespace and object that is made here; nothing without it is ever touched.
 PROJECT, OWNER, INSTANCE = "rematch.io/project", "rematch.io/owner", "rematch.io/instance"
@@ -45,10 +43,7 @@ Resource = TypeVar("Resource")
 
 @dataclass(frozen=True, kw_only=True)
 class PodsSpec:
-    """What pods are asked for. CPU in CPUs, memory in bytes; ``None``: not limited, nothing reserved. ``cpu_boost``:
-    the CPU limit until they are resized to ``cpu_limit``. ``autoscale_cpu``: share of ``cpu_request`` above which an
-    autoscaler adds pods, up to ``replicas``. ``scale_from``: how many are asked for at first; ``None``: all, or one
-    for an autoscaler to add to. ``pull_policy``: when a node pulls the image."""
+    """What pods are asked for, by ``runtime``: see ``docs/kubernetes.md``."""
 
     name: str
     namespace: str
@@ -60,21 +55,32 @@ class PodsSpec:
     user: int
     group: int
     grace_s: float
-    replicas: int = 1
-    cpu_request: float | None = None
-    cpu_limit: float | None = None
-    cpu_boost: float | None = None
-    autoscale_cpu: float | None = None
-    scale_from: int | None = None
-    memory_limit_bytes: int | None = None
-    pull_policy: str = "Never"
+    runtime: RuntimeSettings
+
+    @property
+    def replicas(self) -> int:
+        """How many pods there are in the end."""
+        return self.runtime.replicas or 1
+
+    @property
+    def cpu_limit(self) -> float | None:
+        """CPU limit of each pod, in CPUs; ``None``: not limited."""
+        return self.runtime.cpu_limit or (float(self.runtime.cpus) if self.runtime.cpus else None)
+
+    @property
+    def cpu_request(self) -> float | None:
+        """CPUs that are reserved for each pod: as many as the limit, unless it was asked for less."""
+        return self.cpu_limit if self.runtime.cpu_request is None else self.runtime.cpu_request
+
+    @property
+    def memory_limit_bytes(self) -> int | None:
+        """Memory limit of each pod, which is reserved too; ``None``: not limited."""
+        return None if self.runtime.memory_limit is None else bytes_of(self.runtime.memory_limit)
 
     @property
     def at_first(self) -> int:
         """How many pods the deployment is made with."""
-        if self.autoscale_cpu is not None:
-            return 1
-        return self.replicas if self.scale_from is None else self.scale_from
+        return self.runtime.scale_from or self.replicas
 
     @property
     def selector(self) -> dict[str, str]:
@@ -95,28 +101,7 @@ def deployment(spec: PodsSpec) -> Deployment:
         {
             "replicas": spec.at_first,
             "selector": {"matchLabels": spec.selector},
-            "template": _template(spec, "Always", TRIAL),
-        },
-    )
-
-
-def job(spec: PodsSpec) -> Job:
-    """Return a job that runs one pod to its end, once; its command names files by the paths that they have here."""
-    template = _template(spec, "Never", str(spec.folder))
-    return _of_pods(Job, spec, {"template": template, "backoffLimit": 0, "parallelism": 1, "completions": 1})
-
-
-def autoscaler(spec: PodsSpec) -> HorizontalPodAutoscaler:
-    """Return what adds pods to this deployment by the CPU time that they use, with the cluster's own pace."""
-    target = {"type": "Utilization", "averageUtilization": round(100 * (spec.autoscale_cpu or 0.0))}
-    return _of_pods(
-        HorizontalPodAutoscaler,
-        spec,
-        {
-            "minReplicas": 1,
-            "maxReplicas": spec.replicas,
-            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": spec.name},
-            "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": target}}],
+            "template": _template(spec),
         },
     )
 
@@ -130,8 +115,8 @@ def service(spec: PodsSpec, *, node_port: bool) -> Service:
 
 def container_resources(spec: PodsSpec, *, boosted: bool) -> dict[str, dict[str, str]]:
     """Return limits and requests; of memory as much is reserved as is allowed. ``boosted``: those of the start."""
-    limit = spec.cpu_boost if boosted else spec.cpu_limit
-    request = limit if spec.cpu_request is None else spec.cpu_request
+    limit = spec.runtime.cpu_boost if boosted else spec.cpu_limit
+    request = limit if spec.runtime.cpu_request is None else spec.cpu_request
     memory = {} if spec.memory_limit_bytes is None else {"memory": str(spec.memory_limit_bytes)}
     resources = {"limits": {**_cpu(limit), **memory}, "requests": {**_cpu(request), **memory}}
     return {what: amounts for what, amounts in resources.items() if amounts}
@@ -141,8 +126,8 @@ def _cpu(cpus: float | None) -> dict[str, str]:
     return {} if cpus is None else {"cpu": f"{round(cpus * 1000)}m"}
 
 
-def _template(spec: PodsSpec, restart: str, mounted_at: str) -> dict[str, Any]:
-    mount: dict[str, Any] = {"name": "trial", "mountPath": mounted_at}
+def _template(spec: PodsSpec) -> dict[str, Any]:
+    mount: dict[str, Any] = {"name": "trial", "mountPath": TRIAL}
     environment: list[dict[str, Any]] = [
         {"name": name, "value": value} for name, value in spec.environment.items()
     ]
@@ -154,12 +139,12 @@ def _template(spec: PodsSpec, restart: str, mounted_at: str) -> dict[str, Any]:
     container = {
         "name": CONTAINER,
         "image": spec.image,
-        "imagePullPolicy": spec.pull_policy,
+        "imagePullPolicy": "Never",
         "command": words[:1],
         "args": words[1:],
         "env": environment,
-        "workingDir": mounted_at,
-        "resources": container_resources(spec, boosted=spec.cpu_boost is not None),
+        "workingDir": TRIAL,
+        "resources": container_resources(spec, boosted=spec.runtime.cpu_boost is not None),
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [mount],
     }
@@ -167,7 +152,7 @@ def _template(spec: PodsSpec, restart: str, mounted_at: str) -> dict[str, Any]:
     pod = {
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
-        "restartPolicy": restart,
+        "restartPolicy": "Always",
         "terminationGracePeriodSeconds": max(1, round(spec.grace_s)),
         "securityContext": {"runAsUser": spec.user, "runAsGroup": spec.group},
         "containers": [container],
@@ -187,9 +172,7 @@ MANAGER = "rematch"
 REQUEST_S = 10.0
 #: A namespace goes when everything in it has gone; pods have their grace period first.
 REMOVED_WITHIN_S = 90.0
-_FORBIDDEN, _UNAUTHORIZED, _NOT_FOUND, _UNAVAILABLE = 403, 401, 404, 503
-#: Of a namespace that is being removed: an API of the cluster does not answer; something is left inside.
-_AWAY, _CONTENT = "NamespaceDeletionDiscoveryFailure", "NamespaceContentRemaining"
+_FORBIDDEN, _UNAUTHORIZED, _NOT_FOUND = 403, 401, 404
 
 
 class NotThere(HostError):
@@ -215,7 +198,6 @@ class Cluster:
             if config is None:
                 raise ConfigError("no current context")
             self.address = str(config.cluster.server)
-            self.context = str(config.context_name)
             self._client: Client = Client(
                 config=config,
                 namespace="default",
@@ -233,7 +215,7 @@ class Cluster:
 
     def version(self) -> str:
         """Return the version of the API server, which answers this to anybody."""
-        with self.asking("get", "version"):
+        with self.asking():
             return str(self._raw("/version")["gitVersion"])
 
     def proxy_mode(self, address: str = "127.0.0.1") -> str | None:
@@ -245,7 +227,7 @@ class Cluster:
 
     def apply(self, wanted: Resource) -> Resource:
         """Have an object be as it is described, by server-side apply."""
-        with self.asking("patch", _resource_of(wanted)):
+        with self.asking():
             answer: Resource = self._client.apply(wanted, force=True)  # type: ignore[call-overload]  # any resource
             return answer
 
@@ -255,76 +237,64 @@ class Cluster:
         """Return the objects of a kind with these labels."""
         where: dict[str, Any] = {} if namespace is None else {"namespace": namespace}
         where |= {} if labels is None else {"labels": dict(labels)}
-        with self.asking("list", _resource_of(kind)):
+        with self.asking():
             return list(self._client.list(kind, **where))  # type: ignore[type-var]  # any resource
 
     def get(self, kind: type[Resource], name: str, namespace: str | None = None) -> Resource | None:
         """Return an object, or ``None``: it is gone."""
         where = {} if namespace is None else {"namespace": namespace}
-        with contextlib.suppress(NotThere), self.asking("get", _resource_of(kind)):
+        with contextlib.suppress(NotThere), self.asking():
             result: Resource = self._client.get(kind, name, **where)  # type: ignore[type-var]  # any resource
             return result
         return None
 
     def pods(self, spec: PodsSpec) -> list[Pod]:
-        """Return the pods of a job or deployment."""
+        """Return the pods of a deployment."""
         return self.objects(Pod, spec.namespace, spec.selector)
 
     def log_lines(self, namespace: str, pod: str, *, follow: bool = False) -> Iterator[str]:
         """Yield what a pod's container wrote, stdout and stderr together; ``follow``: until it ends."""
-        with self.asking("get", "pods/log"):
+        with self.asking():
             yield from self._client.log(pod, namespace=namespace, follow=follow)
 
     def delete(self, kind: type[Any], name: str, namespace: str | None = None) -> None:
         """Delete an object and what belongs to it; one that is gone is no error."""
         where = {} if namespace is None else {"namespace": namespace}
-        with contextlib.suppress(NotThere), self.asking("delete", _resource_of(kind)):
+        with contextlib.suppress(NotThere), self.asking():
             self._client.delete(kind, name, cascade=CascadeType.BACKGROUND, **where)  # type: ignore[call-overload]  # any resource
 
     def remove(self, spec: PodsSpec) -> None:
-        """Delete an instance's objects as far as the cluster answers; what adds pods goes first."""
-        for kind in (*kinds_that_make_pods(spec), Service):
+        """Delete an instance's objects as far as the cluster answers."""
+        for kind in (Deployment, Service):
             with contextlib.suppress(HostError):
                 self.delete(kind, spec.name, spec.namespace)
 
     def has_core_resource(self, name: str) -> bool:
         """Tell whether the API knows a resource of its core group, such as ``pods/resize``."""
-        with self.asking("get", "api/v1"):
+        with self.asking():
             return any(item["name"] == name for item in self._raw("/api/v1")["resources"])
-
-    def has_metrics(self) -> bool:
-        """Tell whether the cluster serves what its pods use (``metrics.k8s.io``)."""
-        with contextlib.suppress(NotThere), self.asking("get", "apis/metrics.k8s.io"):
-            # 404: no server is registered; 503: the registered one does not answer
-            result = self._raw("/apis/metrics.k8s.io/v1beta1", absent=(_NOT_FOUND, _UNAVAILABLE))
-            return any(item["name"] == "pods" for item in result["resources"])
-        return False
 
     def scale(self, spec: PodsSpec, replicas: int) -> None:
         """Have a deployment be of so many pods."""
-        with self.asking("patch", "deployments.apps/scale"):
+        with self.asking():
             wanted = {"spec": {"replicas": replicas}}
             self._client.patch(Deployment.Scale, spec.name, wanted, namespace=spec.namespace)
 
     def resize(self, namespace: str, pod: str, resources: Mapping[str, Any]) -> None:
         """Have a running pod's container have other resources, without a restart."""
         containers = [{"name": CONTAINER, "resources": dict(resources)}]
-        with self.asking("patch", "pods/resize"):
+        with self.asking():
             self._client.patch(Pod.Resize, pod, {"spec": {"containers": containers}}, namespace=namespace)
 
     def remove_namespaces(self, names: list[str]) -> None:
-        """Delete namespaces and wait until they are gone, or empty where the cluster cannot end them yet.
-
-        Raises HostError: one of them does not go.
-        """
+        """Delete namespaces and wait until they are gone. Raises HostError: one of them does not go."""
         for name in names:
             self.delete(Namespace, name)
         deadline = time.monotonic() + REMOVED_WITHIN_S
-        while left := {name: why for name in names if (why := self._remains(name)) is not None}:
+        while left := [name for name in names if self.get(Namespace, name) is not None]:
             if time.monotonic() > deadline:
-                name, why = next(iter(left.items()))
                 raise HostError(
-                    f"the cluster does not remove namespace {name}: {why or f'kubectl get all -n {name}'}"
+                    f"the cluster does not remove namespace {left[0]}: kubectl describe namespace {left[0]}"
                 )
             time.sleep(0.1)
 
@@ -336,19 +306,15 @@ class Cluster:
         gone = []
         for item in self.objects(Namespace, labels={PROJECT: project_label(root)}):
             label = ((item.metadata.labels if item.metadata is not None else None) or {}).get(OWNER, "")
-            pid, ticks, machine = (*label.split("."), "", "", "")[:3]
-            known = machine in ("", hostname_hash()) and pid.isdigit() and ticks.isdigit()
-            if item.metadata is not None and (living or (known and not alive(int(pid), int(ticks)))):
+            if item.metadata is not None and (living or left_behind(label.replace(".", ":"))):
                 gone.append(str(item.metadata.name))
         self.remove_namespaces(gone)
         return gone
 
-    def _raw(self, path: str, absent: tuple[int, ...] = (_NOT_FOUND,)) -> dict[str, Any]:
-        """Return what the API says at a path that is no object's. ``absent``: statuses that mean it is not served."""
+    def _raw(self, path: str) -> dict[str, Any]:
+        """Return what the API says at a path that is no object's."""
         http: httpx.Client = self._client._client._client
         answer = http.get(path)
-        if answer.status_code in absent:
-            raise NotThere(f"the cluster at {self.address} does not serve {path}")
         answer.raise_for_status()
         try:
             document: dict[str, Any] = answer.json()
@@ -356,55 +322,39 @@ class Cluster:
             raise HostError(f"what answers at {self.address}{path} is no Kubernetes API") from problem
         return document
 
-    def _remains(self, name: str) -> str | None:
-        """Return what the cluster says of a namespace that it is to remove; ``None``: it is gone, or empty.
-
-        While an API that is registered is away, such as that of metrics, a cluster empties namespaces and ends none.
-        """
-        result = self.get(Namespace, name)
-        if result is None:
-            return None
-        conditions = (result.status.conditions if result.status is not None else None) or ()
-        true = {
-            item.type: " ".join((item.message or "").split()) for item in conditions if item.status == "True"
-        }
-        if _AWAY in true and _CONTENT in {item.type for item in conditions} - {*true}:
-            return None
-        return "; ".join(true.values())
-
     @contextlib.contextmanager
-    def asking(self, verb: str, resource: str) -> Iterator[None]:
-        """Turn a refusal of the API into one line; ``resource``: as roles name it. Raises NotThere: the object does
-        not exist; HostError: no permission, no answer, or another refusal."""
+    def asking(self) -> Iterator[None]:
+        """Turn a refusal of the API into one line. Raises NotThere: the object does not exist; HostError: no
+        permission, no answer, or another refusal."""
+        where = f"the cluster at {self.address}"
         try:
             yield
         except httpx.HTTPStatusError as problem:
-            code, message = _refusal(problem)
+            code, message = problem.response.status_code, problem.response.reason_phrase
+            with contextlib.suppress(
+                ValueError, KeyError, TypeError, httpx.StreamError
+            ):  # a proxy has no such answer
+                message = str(problem.response.json()["message"] or message)
+            message = " ".join(message.split())
             if code == _NOT_FOUND:
-                raise NotThere(f"the cluster at {self.address}: {message}") from problem
-            where = f"the cluster at {self.address}"
+                raise NotThere(f"{where}: {message}") from problem
             text = {
-                _FORBIDDEN: f"no permission on {where}: verb {verb}, resource {resource} ({message})",
+                _FORBIDDEN: f"no permission on {where}: {message}",
                 _UNAUTHORIZED: f"{where} does not accept the credentials of the kubeconfig",
-            }.get(code, f"{where} refused to {verb} {resource}: {message}")
+            }.get(code, f"{where} refused a request: {message}")
             raise HostError(text) from problem
         except httpx.StreamError as problem:  # of a log that is refused the client has not read why
-            raise HostError(f"the cluster at {self.address} refused to {verb} {resource}") from problem
+            raise HostError(f"{where} refused to show a log") from problem
         except httpx.HTTPError as problem:
             why = str(problem) or type(problem).__name__
             raise HostError(
-                f"no cluster answers at {self.address} ({why}): start it, or set KUBECONFIG to one that runs"
+                f"no cluster answers at {self.address} ({why}): start it, or set KUBECONFIG to one"
             ) from problem
 
 
 def labels_here(root: Path) -> dict[str, str]:
     """Return what names this project and this very process on all that is made in a cluster."""
     return {PROJECT: project_label(root), OWNER: owner().replace(":", ".")}
-
-
-def kinds_that_make_pods(spec: PodsSpec) -> tuple[type[Any], ...]:
-    """Return the kinds of objects without which an instance's pods end: an autoscaler, then the deployment."""
-    return (Deployment,) if spec.autoscale_cpu is None else (HorizontalPodAutoscaler, Deployment)
 
 
 def new_name(kind: str) -> str:
@@ -418,20 +368,3 @@ def port_of(service: Service) -> ServicePort:
     if not ports:
         raise HostError("the cluster made a service without a port")
     return ports[0]
-
-
-def _refusal(problem: httpx.HTTPStatusError) -> tuple[int, str]:
-    """Return the status of a refusal and its message in one line; a proxy in front of an API answers without one."""
-    answer = problem.response
-    message = answer.reason_phrase
-    with contextlib.suppress(ValueError, KeyError, TypeError, httpx.StreamError):
-        message = str(answer.json()["message"] or message)
-    return answer.status_code, " ".join(message.split())
-
-
-def _resource_of(wanted: object) -> str:
-    """Return the resource as roles name it: ``deployments.apps``."""
-    kind = wanted if isinstance(wanted, type) else type(wanted)
-    info = kind._api_info  # type: ignore[attr-defined]  # every resource of the client has it
-    group = info.resource.group
-    return f"{info.plural}.{group}" if group else str(info.plural)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A service that runs in pods of a cluster: watched by its processes on this machine, stopped through the API.
 
+Pods' processes are processes of this machine, which is the cluster's node, so the same sampler reads them. Of several
+pods the role ``service`` is their sum, and ``pod-1``, ``pod-2`` ... are each of them.
 When the pods are about to be stopped, each runtime is asked how many CPUs it goes by. What Go says is of that moment:
 since Go 1.25 it follows its limit. What a JVM says is of its start.
 """
@@ -8,21 +10,25 @@ since Go 1.25 it follows its limit. What a JVM says is of its start.
 from __future__ import annotations
 
 import contextlib
+import csv
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from lightkube.resources.apps_v1 import Deployment
 from lightkube.resources.core_v1 import Event, Pod
 
 from harness.agent.http_exchange import Connection, ExchangeError, request_bytes
 from harness.agent.process_tree import TICKS_PER_S
-from harness.errors import HostError
+from harness.agent.sampler import SamplerSummary, Watched
+from harness.errors import HostError, TrialFailure
 from harness.formats.counters import go_cpus, jvm_cpus
 from harness.hosts.local import LocalHost
+from harness.hosts.measuring import Sampling, Started
 from harness.launchers.arguments import GC_LOG
 from harness.launchers.base import STDERR, OnHost
-from harness.launchers.kubernetes_cluster import PORT, Cluster, PodsSpec, kinds_that_make_pods
+from harness.launchers.kubernetes_cluster import PORT, Cluster, PodsSpec
 from harness.launchers.kubernetes_pods import (
     Probed,
     Prober,
@@ -40,10 +46,12 @@ from harness.launchers.kubernetes_pods import (
 )
 from harness.launchers.kubernetes_start import LOOK_EVERY_S, StartBoost
 from harness.model import (
+    ClockReading,
     InstanceRecord,
     KubernetesRecord,
     Outcome,
     PodRecord,
+    ResourceReading,
     RuntimeCpus,
 )
 from harness.model.endpoint import Endpoint
@@ -75,16 +83,32 @@ class KubernetesInstance(OnHost):
         record: InstanceRecord,
         endpoint: Endpoint,
         prober: Prober,
-        boost: StartBoost | None = None,
         kind: str = "other",
+        members: tuple[Watched, ...] = (),
     ) -> None:
         super().__init__(record, spec.folder, spec.grace_s, LocalHost())
         self._cluster, self._spec, self._prober, self._kind = cluster, spec, prober, kind
-        self._boost = boost or StartBoost(cluster, spec)
-        self.endpoint = endpoint
+        self._boost = StartBoost(cluster, spec)
+        self.endpoint, self.members = endpoint, members
         self._exit_code: int | None = None
         self._out_of_memory: str | None = None
         self._stopped = False
+
+    @property
+    def asked_last(self) -> bool:
+        """Whether another program may answer at its address until all pods serve: one inside the cluster leads
+        elsewhere before kube-proxy knows it."""
+        return self._around_at_first.access != "node-port"
+
+    @property
+    def added_s(self) -> float:
+        """How much later than the first pods the others were asked for."""
+        return self._around_at_first.scaled_after_s or 0.0
+
+    @property
+    def _around_at_first(self) -> KubernetesRecord:
+        assert self._record.kubernetes is not None, "every instance of this class has one"
+        return self._record.kubernetes
 
     def exited(self) -> int | None:
         if self._exit_code is None and not self._stopped and not all(self._alive() or [False]):
@@ -160,8 +184,7 @@ class KubernetesInstance(OnHost):
     def _end(self, ended_before: bool, begin: float) -> tuple[str, float]:
         pods = self._pods()
         readers = [self._log_reader(pod) for pod in pods]
-        for kind in kinds_that_make_pods(self._spec):
-            self._cluster.delete(kind, self._spec.name, self._spec.namespace)
+        self._cluster.delete(Deployment, self._spec.name, self._spec.namespace)
         deadline = begin + self._spec.grace_s + GONE_WITHIN_S
         stop_s: float | None = None
         left: Sequence[Pod] = pods
@@ -226,13 +249,11 @@ class KubernetesInstance(OnHost):
             time.sleep(0.02)
 
     def _around(self) -> KubernetesRecord:
-        around = self._record.kubernetes
-        assert around is not None, "every instance of this class has one"
         events: Sequence[Event] = ()
         with contextlib.suppress(HostError):  # without events there are two clocks
             events = self._cluster.objects(Event, self._spec.namespace)
         pods = sorted(self._pods(), key=lambda pod: self._number(uid_of(pod)))
-        return around.model_copy(
+        return self._around_at_first.model_copy(
             update={
                 "watched_s": self._after(self._prober.ended_s),
                 "pods": tuple(self._pod_record(pod, events) for pod in pods),
@@ -339,3 +360,134 @@ def _logged(log: Path) -> RuntimeCpus:
             return jvm_cpus(stream.read(LOG_BYTES).decode("utf-8", "replace"))
     except OSError:
         return RuntimeCpus(why_not="no GC log")
+
+
+SERVICE = "service"
+#: Instances by what names the process of their first pod: (pid, start ticks).
+Groups = dict[tuple[int, int], KubernetesInstance]
+
+
+def _group(groups: Groups, watched: Watched) -> KubernetesInstance | None:
+    """Return the pods that this process stands for; ``None``: it is no pod."""
+    return groups.get((watched.pid, watched.start_ticks))
+
+
+class KubernetesHost(LocalHost):
+    """A ``MeasuringHost``: this machine, which is the node of the cluster."""
+
+    translates = True
+
+    def __init__(self, groups: Groups) -> None:
+        super().__init__()
+        self._groups = groups
+
+    def resources(self, watched: Watched, *, pss: bool = True) -> ResourceReading:
+        group = _group(self._groups, watched)
+        if group is None or len(group.members) < 2:
+            return super().resources(watched, pss=pss)
+        return added([super(KubernetesHost, self).resources(member, pss=pss) for member in group.members])
+
+    def sampler(self, samples: Path, machine: Path, hz: float) -> Sampling:
+        return _PodSampling(super().sampler(samples, machine, hz), samples, self._groups)
+
+    def first_answer(
+        self,
+        endpoint: Endpoint,
+        request: bytes,
+        watched: Watched,
+        *,
+        launched: ClockReading,
+        deadline_s: float,
+    ) -> Started:
+        """Poll through the service's address, and wait until every pod serves and is reached through it. An address
+        inside the cluster is asked after that alone: before kube-proxy knows it, another program may answer. Raises
+        TrialFailure: not all did before the deadline."""
+        group = _group(self._groups, watched)
+        deadline_s += 0.0 if group is None else group.added_s
+
+        def ask() -> Started:
+            return super(KubernetesHost, self).first_answer(
+                endpoint, request, watched, launched=launched, deadline_s=deadline_s
+            )
+
+        if group is None:
+            return ask()
+        started = None if group.asked_last else ask()
+        if started is None or started.first.answer is not None:
+            until = launched.monotonic_s + deadline_s
+            why = group.lacking(until) or group.unrouted(until)
+            if why is not None:
+                raise TrialFailure(Outcome.TIMED_OUT, why)
+        return started or ask()
+
+
+class _PodSampling:
+    """A sampler that watches each pod, and lays their sum beside them when it stops."""
+
+    def __init__(self, inner: Sampling, samples: Path, groups: Groups) -> None:
+        self._inner, self._samples, self._groups = inner, samples, groups
+        self._several = 0
+        self._stopped = False
+
+    def add(self, role: str, watched: Watched) -> None:
+        group = _group(self._groups, watched) if role == SERVICE else None
+        if group is None or len(group.members) < 2:
+            self._inner.add(role, watched)
+            return
+        self._several = len(group.members)
+        for number, member in enumerate(group.members, start=1):
+            self._inner.add(f"pod-{number}", member)
+
+    def pace(self, hz: float) -> None:
+        self._inner.pace(hz)
+
+    def stop(self) -> SamplerSummary:
+        summary = self._inner.stop()
+        if self._several and not self._stopped:
+            self._stopped = True
+            with_sum(self._samples, self._several)
+        return summary
+
+
+def with_sum(samples: Path, pods: int) -> None:
+    """Add rows of role ``service`` to a file of samples: at each reading of the last pod the sum of all.
+
+    What a pod was last read as is its part of a sum; before all have been read there is none.
+    """
+    with samples.open(newline="") as stream:
+        reader = csv.DictReader(stream)
+        columns = list(reader.fieldnames or ())
+        rows = list(reader)
+    last: dict[str, Mapping[str, str]] = {}
+    written: list[Mapping[str, str]] = []
+    for row in rows:
+        written.append(row)
+        if not row["role"].startswith("pod-"):
+            continue
+        last[row["role"]] = row
+        if row["role"] == f"pod-{pods}" and len(last) == pods:
+            of = list(last.values())
+            counted = {name: _sum([item[name] for item in of]) for name in columns[2:]}
+            written.append({"monotonic_s": row["monotonic_s"], "role": SERVICE, **counted})
+    with samples.open("w", newline="") as out:
+        writer = csv.DictWriter(out, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(written)
+
+
+def _sum(cells: Sequence[str]) -> str:
+    if "" in cells:
+        return ""
+    total = sum(float(cell) for cell in cells)
+    return f"{total:.6f}" if any("." in cell for cell in cells) else str(int(total))
+
+
+def added(readings: Sequence[ResourceReading]) -> ResourceReading:
+    """Return the sum of readings; what one of them lacks, the sum lacks. Its moment is the last one's."""
+
+    def of(name: str) -> float | int | None:
+        values = [getattr(reading, name) for reading in readings]
+        return None if None in values else sum(values)
+
+    names = type(readings[-1]).model_fields.keys() - {"at"}
+    return readings[-1].model_copy(update={name: of(name) for name in names})

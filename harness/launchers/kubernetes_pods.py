@@ -17,7 +17,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,6 @@ from lightkube.models.core_v1 import (
     ContainerStatus,
     PodCondition,
 )
-from lightkube.resources.apps_v1 import Deployment
 from lightkube.resources.core_v1 import Event, Pod
 
 from harness.agent.http_exchange import Connection, request_bytes
@@ -39,16 +38,18 @@ from harness.model.endpoint import Endpoint
 
 #: The events of every start of a pod; one that is not there was lost, or dropped by a limit of the cluster.
 EVENTS_OF_A_START = ("Scheduled", "Pulled", "Created", "Started")
-_NO_IMAGE = ("ErrImageNeverPull", "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ImageInspectError")
-_NOT_MADE = ("CreateContainerConfigError", "CreateContainerError", "RunContainerError", "StartError")
+#: Why a container waits that will not run by waiting.
+_NOT_MADE = (
+    "ErrImageNeverPull", "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ImageInspectError",
+    "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "StartError",
+)  # fmt: skip
 _OWN_ADDRESS = re.compile(r"\|-- (\d+\.\d+\.\d+\.\d+)\s*\n\s*/32 host LOCAL")
 #: The name of an event ends in the moment of its making, in nanoseconds; its fields have whole seconds.
 _MOMENT = re.compile(r"\.([0-9a-f]{15,16})$")
 _LAST_LINES, _LONGEST = 3, 300
-#: Programs that set up a container and then become its own program, by the beginning of their names.
-_RUNTIMES = ("runc", "crun", "youki")
-#: What keeps a pod's namespaces while its containers come and go.
-_HOLDER = "pause"
+#: What is no service in a pod, by the beginning of its name: programs that set up a container and then become its own
+#: program, and what keeps a pod's namespaces.
+_SURROUNDINGS = ("runc", "crun", "youki", "pause")
 #: A container's process is moved into its control group at once.
 _MOVED_WITHIN_S = 1.0
 #: As the kernel writes it in /proc/net/tcp.
@@ -62,8 +63,6 @@ ROUTED_WITHIN_S = 0.2
 LOOKS_PER_S = 100.0
 #: How often the API is asked for pods that do not exist yet.
 ASKED_FOR_PODS_PER_S = 25.0
-#: How often a process that was seen is asked whether it runs the container's own program by now.
-ASKED_PER_S = 250.0
 
 
 @dataclass(frozen=True)
@@ -77,13 +76,11 @@ class Trouble:
 
 @dataclass(frozen=True)
 class PodProcess:
-    """The first process of a pod's container on this machine, and its address in the cluster. ``entered``: it runs
-    the container's own program, and no longer the container runtime's, which sets up its surroundings."""
+    """The first process of a pod's container on this machine, and its address in the cluster."""
 
     pid: int
     start_ticks: int
     address: str | None
-    entered: bool = True
 
 
 def trouble(pod: Pod) -> Trouble | None:
@@ -108,11 +105,8 @@ def _ended(pod: Pod, ended: ContainerStateTerminated) -> Trouble:
 def _waiting(pod: Pod) -> Trouble | None:
     name, status, waiting = name_of(pod), status_of(pod), _waiting_state(pod)
     reason, message = field_of(waiting, "reason"), field_of(waiting, "message") or ""
-    if reason in _NO_IMAGE:
-        image = field_of(status, "image") or ""
-        return Trouble(Outcome.FAILED, f"pod {name}: image not found: {image} ({reason}: {message})")
     if reason in _NOT_MADE:
-        return Trouble(Outcome.FAILED, f"pod {name}: {reason}: {message}")
+        return Trouble(Outcome.FAILED, f"pod {name}: {field_of(status, 'image') or ''} ({reason}: {message})")
     for condition in _conditions(pod):
         if condition.type == "PodScheduled" and condition.status != "True":
             text = f"pod {name} is pending: {condition.reason}: {condition.message}"
@@ -123,24 +117,6 @@ def _waiting(pod: Pod) -> Trouble | None:
     if status is None or waiting is not None:
         return Trouble(Outcome.FAILED, f"pod {name} is pending: {reason or 'no container yet'}", passing=True)
     return None
-
-
-def not_made(deployment: Deployment | None) -> str | None:
-    """Return why the cluster makes no pods of a deployment, or ``None``: it does not say."""
-    for condition in field_of(deployment, "status.conditions") or ():
-        if condition.type == "ReplicaFailure" and condition.status == "True":
-            return f"the cluster makes no more pods: {condition.reason}: {_one_line(condition.message)}"
-    return None
-
-
-def last_warning(events: Iterable[Event], uid: str) -> str | None:
-    """Return the newest warning about a pod, such as a volume that is not mounted; ``None``: there is none."""
-    warnings = [
-        (event_moment(event) or 0.0, f"{event.reason}: {_one_line(event.message)}")
-        for event in events
-        if event.involvedObject.uid == uid and event.type == "Warning"
-    ]
-    return max(warnings)[1] if warnings else None
 
 
 def field_of(thing: object, path: str) -> Any:
@@ -168,19 +144,20 @@ def ended_state(pod: Pod) -> ContainerStateTerminated | None:
 
 class Processes:
     """Finds the processes of pods, as often as it is asked to. The kernel names a process's control groups, and the
-    path of a pod's has its uid. Of each container the first process has id 1 of its own; the pod's holder (``pause``)
-    is none of them. Whoever has lived outside of pods for a while is not looked at again."""
+    path of a pod's has its uid. Of each container the first process has id 1 of its own. Whoever has lived outside of
+    pods for a while is not looked at again."""
 
     def __init__(self) -> None:
-        self._others: set[int] = set()
+        self._outside: set[int] = set()
 
     def __call__(self, uids: Collection[str]) -> dict[str, PodProcess]:
-        """Return pod uid -> its container's first process on this machine; pods without one are left out."""
+        """Return pod uid -> its container's first process on this machine, once that runs the container's own program;
+        pods without one are left out."""
         wanted = {form: uid for uid in uids for form in (uid, uid.replace("-", "_"))}
         pids = {int(name) for name in os.listdir("/proc") if name.isdigit()} if wanted else set()
-        self._others &= pids
+        self._outside &= pids
         results: dict[str, PodProcess] = {}
-        for pid in pids - self._others:
+        for pid in pids - self._outside:
             with contextlib.suppress(OSError):  # it has just ended
                 results.update(self._of(pid, wanted))
         return results
@@ -193,35 +170,19 @@ class Processes:
             return {}
         if "pod" not in groups:
             if time.monotonic() - stat.start_ticks / os.sysconf("SC_CLK_TCK") > _MOVED_WITHIN_S:
-                self._others.add(pid)
+                self._outside.add(pid)
             return {}
         uid = next((uid for form, uid in wanted.items() if f"pod{form}" in groups), None)
-        if uid is None or not _is_first(entry):
+        if uid is None or not is_program(entry):
             return {}
-        return {uid: PodProcess(pid, stat.start_ticks, _address_of(entry), entered=has_entered(pid))}
+        return {uid: PodProcess(pid, stat.start_ticks, _address_of(entry))}
 
 
-def processes_of(uids: Collection[str]) -> dict[str, PodProcess]:
-    """Return what ``Processes`` finds at once, without those that are the container runtime's still."""
-    return {uid: process for uid, process in Processes()(uids).items() if process.entered}
-
-
-def has_entered(pid: int) -> bool:
-    """Whether a container's first process runs the container's own program by now.
-
-    Raises OSError: it has ended, or it is the pod's own holder, of which nobody can tell before it says so.
-    """
-    name = Path(f"/proc/{pid}/comm").read_text().strip()
-    if name == _HOLDER:
-        raise ProcessLookupError
-    return not name.startswith(_RUNTIMES)
-
-
-def _is_first(entry: Path) -> bool:
-    if (entry / "comm").read_text().strip() == _HOLDER:
-        return False
+def is_program(entry: Path) -> bool:
+    """Tell whether a process, by its folder in ``/proc``, is a container's first and runs its own program by now."""
     ids = re.search(r"^NSpid:\s*(.+)$", (entry / "status").read_text(), flags=re.MULTILINE)
-    return ids is not None and ids.group(1).split()[-1] == "1"
+    first = ids is not None and ids.group(1).split()[-1] == "1"
+    return first and not (entry / "comm").read_text().startswith(_SURROUNDINGS)
 
 
 def _address_of(entry: Path) -> str | None:
@@ -307,9 +268,8 @@ def _one_line(text: str | None) -> str:
 
 @dataclass
 class Probed:
-    """What is known of one pod so far. Moments are on the monotonic clock. ``process``: its own, from when it runs
-    the service's program on; ``program_s``: that moment, known to within ``program_gap_s`` before it; ``None``: it
-    ran the program already when it was first seen."""
+    """What is known of one pod so far. Moments are on the monotonic clock. ``program_s``: when its process was first
+    seen with the service's program, known to within ``program_gap_s`` before it."""
 
     process: PodProcess | None = None
     program_s: float | None = None
@@ -336,8 +296,7 @@ class Prober:
 
     def __post_init__(self) -> None:
         self._stop = threading.Event()
-        self._entering: dict[str, PodProcess] = {}
-        self._asked_s = -math.inf
+        self._asked_s, self._looked_s = -math.inf, time.monotonic()
         self._thread = threading.Thread(target=self._work, name="prober", daemon=True)
 
     def start(self) -> None:
@@ -384,36 +343,15 @@ class Prober:
             if sum(item.address is not None for item in self.processes.values()) < self.expected:
                 self._find()
             for uid, pod in self.pods.items():
-                if pod.served_s is not None or (uid in threads and threads[uid].is_alive()):
-                    continue
-                seen = pod.process or self._entering.get(uid)
-                if seen is not None and seen.address is not None:
-                    self._entering.pop(uid, None)
-                    threads[uid] = threading.Thread(
-                        target=self._follow, args=(pod, seen, seen.address), daemon=True
-                    )
-                    threads[uid].start()
+                process = pod.process
+                if uid not in threads and process is not None and process.address is not None:
+                    work = threading.Thread(target=self._probe, args=(pod, process.address), daemon=True)
+                    threads[uid] = work
+                    work.start()
             self._stop.wait(1.0 / LOOKS_PER_S)
         for thread in threads.values():
             thread.join()
         self.ended_s = time.monotonic()
-
-    def _follow(self, pod: Probed, seen: PodProcess, address: str) -> None:
-        """Wait until a process runs the service's program, then probe it."""
-        if not seen.entered:
-            try:
-                asked = last = time.monotonic()
-                while not has_entered(seen.pid):
-                    last = asked
-                    if self._stop.wait(1.0 / ASKED_PER_S):
-                        return
-                    asked = time.monotonic()
-            except OSError:  # it is not the service's, or has ended; the pod may get another one
-                return
-            pod.program_s = time.monotonic()
-            pod.program_gap_s = pod.program_s - last
-            pod.process = replace(seen, entered=True)
-        self._probe(pod, address)
 
     def _probe(self, pod: Probed, address: str) -> None:
         """Ask one pod until it answers; each has a thread, so that a slow one does not delay the others."""
@@ -439,11 +377,13 @@ class Prober:
                 for uid in self.wanted():
                     self.pods.setdefault(uid, Probed())
         left = [uid for uid, pod in self.pods.items() if pod.process is None or pod.process.address is None]
-        for uid, result in self.look(left).items():
-            if result.entered:
-                self.pods[uid].process = result
-            else:
-                self._entering[uid] = result
+        seen = self.look(left)
+        before_s, self._looked_s = self._looked_s, time.monotonic()
+        for uid, process in seen.items():
+            pod = self.pods[uid]
+            if pod.process is None:
+                pod.program_s, pod.program_gap_s = self._looked_s, self._looked_s - before_s
+            pod.process = process
 
 
 def answers(address: str, port: int, path: str) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 from harness.errors import HostError, TrialFailure
 from harness.hosts.base import Command, Host, Process
 from harness.hosts.measuring import MeasuringHost
-from harness.launchers import aot, pgo
+from harness.launchers import training
 from harness.launchers.arguments import (
     cpu_limit,
     expand,
@@ -26,7 +26,7 @@ from harness.launchers.base import STDERR, STDOUT, LaunchSpec, OnHost, masked
 from harness.launchers.builds import MADE_LATER, Builder, Built
 from harness.launchers.cgroup import Enclosure, enclose
 from harness.launchers.forms import Forms, form_of, program_in
-from harness.launchers.tools import Elsewhere, Runtimes, Tools, oldest_java, with_toolchain
+from harness.launchers.tools import Elsewhere, Runtimes, Tools, foreign_machine, with_toolchain
 from harness.model import (
     BackingSettings,
     BuildRecord,
@@ -77,7 +77,6 @@ class ProcessLauncher:
         self.builder = Builder(self.builds_on, root, tools, build_environment)
         self.forms = Forms(self.builds_on, root, tools, build_environment)
         self.runtimes = Runtimes(host, tools, elsewhere)
-        self.starts = StartCommands(host, self.builder, self.forms, self.runtimes)
 
     def unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
         missing = self.builder.missing_program(implementation) if self._elsewhere is None else None
@@ -103,7 +102,9 @@ class ProcessLauncher:
             lacking.tool.startswith("JDK") or self.builder.find(implementation) is None
         ):
             return str(lacking)
-        problem = self._foreign_machine(implementation, variant)
+        compiled = implementation.runtime in ("go", "native") or form_of(variant.runtime) is not None
+        if compiled and self._elsewhere is not None:
+            problem = foreign_machine(self.host, self._elsewhere.architecture)
         if problem is None and implementation.runtime == "jvm":
             return self._jvm_unavailable(implementation, variant)
         return problem
@@ -113,7 +114,7 @@ class ProcessLauncher:
         named = implementation.toolchain
         if named is None:
             return None
-        oldest = oldest_java(implementation)
+        oldest = implementation.oldest_java or implementation.min_java
         if named.java is not None and named.java < (oldest or 0):
             return f"its sources and libraries need Java {oldest} or newer, not {named.java}"
         if named.java is not None and self.runtimes.jdk(implementation) is None:
@@ -123,22 +124,14 @@ class ProcessLauncher:
             return f"GOAMD64={named.goamd64} is of processors of the family x86-64, and this one is none"
         return self.builder.refused(implementation)
 
-    def _foreign_machine(self, implementation: Implementation, variant: Variant) -> str | None:
-        """Why what is built here cannot run there: it is another kind of processor."""
-        built_on, machine = platform.machine(), self._elsewhere.architecture if self._elsewhere else None
-        compiled = implementation.runtime in ("go", "native") or form_of(variant.runtime) is not None
-        if not compiled or machine in (None, built_on):
-            return None
-        return f"what is built here is for {built_on}, and {self.host.name} is {machine}"
-
     def _jvm_unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
         form = form_of(variant.runtime)
         jdk = self.runtimes.jdk(implementation, form)
         if jdk is None:
             where = "" if self._elsewhere is None else f" on {self.host.name}"
             return f"no JDK {implementation.min_java or ''} or newer{where}"
-        if variant.runtime.aot_cache and jdk.major < aot.AOT_SINCE:
-            return f"an AOT cache needs JDK {aot.AOT_SINCE} or newer; the one used here is {jdk.version}"
+        if variant.runtime.aot_cache and jdk.major < training.AOT_SINCE:
+            return f"an AOT cache needs JDK {training.AOT_SINCE} or newer; the one used here is {jdk.version}"
         if form is not None:
             reason = self.forms.unavailable(implementation, form, self.builder.find(implementation))
             if reason is not None or form == "native":
@@ -175,14 +168,25 @@ class ProcessLauncher:
     ) -> tuple[tuple[str, ...], dict[str, str]]:
         """Return command and environment of a variant in an image; ``values``: program, address and port inside.
         Raises InputError: the variant does not fit the implementation, or ``service.toml`` is wrong."""
-        file = self.builder.service_toml(implementation)
         java_major = self.runtimes.java_major(implementation)
         arguments = runtime_arguments(implementation, variant.runtime, cpu_limit=limit, java_major=java_major)
+        return self._words(implementation, variant, arguments.argv, values), arguments.environment
+
+    def _words(
+        self,
+        implementation: Implementation,
+        variant: Variant,
+        runtime_args: tuple[str, ...],
+        values: Mapping[str, str],
+    ) -> tuple[str, ...]:
+        """Fill in the start of ``service.toml``."""
+        file = self.builder.service_toml(implementation)
         native = variant.runtime.form == "native"
         start = native_start(implementation.start) if native else implementation.start
-        whole: dict[str, str | tuple[str, ...]] = {**values, "runtime_args": arguments.argv}
-        whole["settings"] = setting_flags(implementation, variant, file)
-        return expand(start, whole, file=file, place="start"), arguments.environment
+        flags = setting_flags(implementation, variant, file)
+        return expand(
+            start, {**values, "runtime_args": runtime_args, "settings": flags}, file=file, place="start"
+        )
 
     def launch(self, spec: LaunchSpec) -> ProcessInstance:
         variant, source = spec.variant, spec.build.source_sha256
@@ -200,22 +204,20 @@ class ProcessLauncher:
         address = implementation.address or self.host.listen_address
         port = self.host.free_port(address)
         around = enclose(variant.runtime, spec.cpus)
-        cpus = spec.cpus if around is None else around.cpus
         try:
-            command = self.starts.command(
+            command = self.command(
                 implementation,
                 variant,
                 folder=spec.folder,
                 port=port,
-                cpus=cpus,
+                cpus=around.cpus,
                 environment=spec.environment,
                 source_sha256=source,
-                groups=() if around is None else around.doors,
+                groups=around.doors,
             )
             process = self.host.spawn(command)
         except BaseException as problem:
-            if around is not None:
-                around.release()
+            around.release()
             if isinstance(problem, HostError):
                 raise TrialFailure(Outcome.FAILED, str(problem)) from problem
             raise
@@ -226,37 +228,109 @@ class ProcessLauncher:
             process_start_ticks=process.start_ticks,
             port=port,
             launched=process.launched,
-            cpu_affinity=cpus or (),
-            cpu_limit=cpu_limit(variant, cpus),
+            cpu_affinity=around.cpus or (),
+            cpu_limit=cpu_limit(variant, around.cpus),
             artifact_sha256=spec.build.artifact_sha256,
             artifact_bytes=spec.build.artifact_bytes,
             runtime_bytes=self.runtimes.installed_bytes(implementation, spec.build),
             runtime_version=self.runtimes.version(implementation, built.runtime_version, spec.build),
-            limits=None if around is None else around.record,
+            limits=around.record,
         )
         instance = ProcessInstance(process, record, spec.folder, self._grace_s, self.host, around)
         tls = variant.settings.get("tls") == "on"
         instance.endpoint = Endpoint(host=address, port=port, scheme="https" if tls else "http")
         return instance
 
+    def command(
+        self,
+        implementation: Implementation,
+        variant: Variant,
+        *,
+        folder: Path,
+        port: int,
+        cpus: tuple[int, ...] | None = None,
+        environment: Mapping[str, str] | None = None,
+        source_sha256: str | None = None,
+        groups: tuple[Path, ...] = (),
+    ) -> Command:
+        """Return the command that starts a variant; nothing is built or started. Raises InputError: the variant does
+        not fit the implementation, or ``service.toml`` is wrong."""
+        implementation = with_toolchain(implementation, variant.runtime, variant.trained)
+        built = self.builder.folder(implementation, source_sha256)
+        artifacts = self.host.install(built, without=MADE_LATER) if built.is_dir() else built
+        form, program = form_of(variant.runtime), None
+        if form is not None:
+            made = self.forms.folder(implementation, form, built)
+            program = program_in(self.host.install(made) if made.is_dir() else made, form)
+        cache = self._cache_file(implementation, variant, artifacts) if variant.runtime.aot_cache else None
+        arguments = runtime_arguments(
+            implementation,
+            variant.runtime,
+            cpu_limit=cpu_limit(variant, cpus),
+            java_major=self.runtimes.java_major(implementation, form),
+            aot_cache=cache,
+        )
+        merged = arguments.environment | dict(environment or {})
+        if "GODEBUG" in arguments.environment and "GODEBUG" in (environment or {}):  # a list: both hold
+            merged["GODEBUG"] = f"{arguments.environment['GODEBUG']},{merged['GODEBUG']}"
+        return Command(
+            argv=self._argv(implementation, variant, artifacts, arguments.argv, port, program),
+            folder=folder,
+            environment=merged,
+            cpus=cpus,
+            stdout=Path(STDOUT),
+            stderr=Path(STDERR),
+            groups=groups,
+        )
+
+    def _argv(
+        self,
+        implementation: Implementation,
+        variant: Variant,
+        artifacts: Path,
+        runtime_args: tuple[str, ...],
+        port: int,
+        program: Path | None = None,
+    ) -> tuple[str, ...]:
+        """Return the whole command line; ``program`` is that of the variant's form, where it has one."""
+        form = form_of(variant.runtime)
+        jdk = self.runtimes.jdk(implementation, form)
+        values = {
+            "artifact": str(program if form == "native" else artifacts / implementation.artifact),
+            "host": implementation.address or self.host.listen_address,
+            "port": str(port),
+            "python": self.runtimes.python,
+        }
+        if jdk is not None:
+            values["java"] = str(program if form == "jlink" else jdk.java)
+        return self._words(implementation, variant, runtime_args, values)
+
+    def _cache_file(self, implementation: Implementation, variant: Variant, artifacts: Path) -> Path:
+        """Return where the AOT cache of this variant lies, or would, beside its artifacts."""
+        jdk = self.runtimes.jdk(implementation)
+        version, major = (jdk.version, jdk.major) if jdk is not None else ("", 0)
+        return training.cache_file(
+            artifacts, version, jvm_flags(variant.runtime, variant.runtime.cpus, major)
+        )
+
     def _aot_cache(
         self, implementation: Implementation, variant: Variant, built: Built, backing: BackingSettings | None
-    ) -> aot.AotCache:
+    ) -> training.AotCache:
         """The cache, made where it is used and by the JDK that uses it, unless it is there."""
         artifacts = self.host.install(built.folder, without=MADE_LATER)
-        file = self.starts.cache_file(implementation, variant, artifacts)
-        result = aot.find_cache(self.host, file)
+        file = self._cache_file(implementation, variant, artifacts)
+        result = training.find_cache(self.host, file)
         if result is not None:
             return result
         flags = jvm_flags(variant.runtime, variant.runtime.cpus, self.runtimes.java_major(implementation))
-        runtime_args = (*flags, f"-XX:AOTCacheOutput={aot.unfinished(file)}")
+        runtime_args = (*flags, f"-XX:AOTCacheOutput={training.unfinished(file)}")
         with (
             tempfile.TemporaryDirectory(prefix="rematch-aot-") as local,
             self._training_start(
                 implementation, variant, artifacts, backing, Path(local), runtime_args
             ) as start,
         ):
-            return aot.train(self.host, *start, file)
+            return training.train_cache(self.host, *start, file)
 
     def _take_profile(
         self, implementation: Implementation, variant: Variant, backing: BackingSettings | None
@@ -265,12 +339,12 @@ class ProcessLauncher:
         file = self.builder.profile_file(implementation)
         if file.with_suffix(".json").is_file():
             return
-        trained = self.builder.build(pgo.profiled(implementation))
+        trained = self.builder.build(training.profiled(implementation))
         artifacts = self.host.install(trained.folder, without=MADE_LATER)
         with tempfile.TemporaryDirectory(prefix="rematch-pgo-") as local:
             with self._training_start(implementation, variant, artifacts, backing, Path(local)) as start:
-                cpu_s, n_requests = pgo.train(self.host, *start)
-            pgo.keep(Path(local) / pgo.PROFILE, file, cpu_s=cpu_s, n_requests=n_requests)
+                cpu_s, n_requests = training.train_profile(self.host, *start)
+            training.keep_profile(Path(local) / training.PROFILE, file, cpu_s=cpu_s, n_requests=n_requests)
 
     @contextmanager
     def _training_start(
@@ -291,7 +365,7 @@ class ProcessLauncher:
         port = self.host.free_port(self.host.listen_address)
         with self._training(implementation, backing) as environment:
             command = Command(
-                argv=self.starts.argv(implementation, variant, artifacts, runtime_args, port),
+                argv=self._argv(implementation, variant, artifacts, runtime_args, port),
                 folder=self.host.open_folder(local),
                 environment=dict(environment),
                 stdout=Path(STDOUT),
@@ -313,7 +387,7 @@ class ProcessInstance(OnHost):
         folder: Path,
         grace_s: float,
         host: MeasuringHost,
-        around: Enclosure | None = None,
+        around: Enclosure,
     ) -> None:
         super().__init__(record, folder, grace_s, host)
         self.process, self._around = process, around
@@ -327,16 +401,13 @@ class ProcessInstance(OnHost):
         return self.process.exited()
 
     def stop(self) -> InstanceRecord:
-        around = self._around
-        if around is not None:
-            around.note(self._record.pid, self._record.process_start_ticks)
+        self._around.note(self._record.pid, self._record.process_start_ticks)
         stopped = self.process.stop(self._grace_s)
-        if around is not None:
-            around.release()
+        self._around.release()
         self._record = self._record.model_copy(
             update={
                 "stop_signal": stopped.signal, "exit_code": stopped.exit_code, "stop_s": stopped.stop_s,
-                "limits": None if around is None else around.record,
+                "limits": self._around.record,
             }
         )  # fmt: skip
         return self._record
@@ -347,84 +418,3 @@ class ProcessInstance(OnHost):
         if limits is not None and limits.out_of_memory:
             return "killed by the kernel: the memory limit of its control group was reached"
         return self._memory_complaint()
-
-
-class StartCommands:
-    """How variants are started on ``host``, with what was built and what runs it there."""
-
-    def __init__(self, host: MeasuringHost, builder: Builder, forms: Forms, runtimes: Runtimes) -> None:
-        self._host, self._builder, self._forms, self._runtimes = host, builder, forms, runtimes
-
-    def command(
-        self,
-        implementation: Implementation,
-        variant: Variant,
-        *,
-        folder: Path,
-        port: int,
-        cpus: tuple[int, ...] | None = None,
-        environment: Mapping[str, str] | None = None,
-        source_sha256: str | None = None,
-        groups: tuple[Path, ...] = (),
-    ) -> Command:
-        """Return the command that starts a variant; nothing is built or started. Raises InputError: the variant does
-        not fit the implementation, or ``service.toml`` is wrong."""
-        implementation = with_toolchain(implementation, variant.runtime, variant.trained)
-        built = self._builder.folder(implementation, source_sha256)
-        artifacts = self._host.install(built, without=MADE_LATER) if built.is_dir() else built
-        form, program = form_of(variant.runtime), None
-        if form is not None:
-            made = self._forms.folder(implementation, form, built)
-            program = program_in(self._host.install(made) if made.is_dir() else made, form)
-        cache = self.cache_file(implementation, variant, artifacts) if variant.runtime.aot_cache else None
-        arguments = runtime_arguments(
-            implementation,
-            variant.runtime,
-            cpu_limit=cpu_limit(variant, cpus),
-            java_major=self._runtimes.java_major(implementation, form),
-            aot_cache=cache,
-        )
-        merged = arguments.environment | dict(environment or {})
-        if "GODEBUG" in arguments.environment and "GODEBUG" in (environment or {}):  # a list: both hold
-            merged["GODEBUG"] = f"{arguments.environment['GODEBUG']},{merged['GODEBUG']}"
-        return Command(
-            argv=self.argv(implementation, variant, artifacts, arguments.argv, port, program),
-            folder=folder,
-            environment=merged,
-            cpus=cpus,
-            stdout=Path(STDOUT),
-            stderr=Path(STDERR),
-            groups=groups,
-        )
-
-    def argv(
-        self,
-        implementation: Implementation,
-        variant: Variant,
-        artifacts: Path,
-        runtime_args: tuple[str, ...],
-        port: int,
-        program: Path | None = None,
-    ) -> tuple[str, ...]:
-        """Return the whole command line; ``program`` is that of the variant's form, where it has one."""
-        file = self._builder.service_toml(implementation)
-        form = form_of(variant.runtime)
-        jdk = self._runtimes.jdk(implementation, form)
-        start = native_start(implementation.start) if form == "native" else implementation.start
-        values: dict[str, str | tuple[str, ...]] = {
-            "artifact": str(program if form == "native" else artifacts / implementation.artifact),
-            "host": implementation.address or self._host.listen_address,
-            "port": str(port),
-            "settings": setting_flags(implementation, variant, file),
-            "runtime_args": runtime_args,
-            "python": self._runtimes.python,
-        }
-        if jdk is not None:
-            values["java"] = str(program if form == "jlink" else jdk.java)
-        return expand(start, values, file=file, place="start")
-
-    def cache_file(self, implementation: Implementation, variant: Variant, artifacts: Path) -> Path:
-        """Return where the AOT cache of this variant lies, or would, beside its artifacts."""
-        jdk = self._runtimes.jdk(implementation)
-        version, major = (jdk.version, jdk.major) if jdk is not None else ("", 0)
-        return aot.cache_file(artifacts, version, jvm_flags(variant.runtime, variant.runtime.cpus, major))

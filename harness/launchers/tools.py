@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from harness.errors import HostError
-from harness.hosts.base import Command, Host
+from harness.hosts.base import Host, run_words
 from harness.hosts.measuring import MeasuringHost
 from harness.model import BuildRecord, Implementation, RuntimeSettings, Toolchain
 from harness.toolchains import JavaRuntime, Jdk, Tool
@@ -87,6 +87,13 @@ def with_toolchain(
     return implementation.model_copy(update={"toolchain": named})
 
 
+def foreign_machine(host: MeasuringHost, architecture: str | None) -> str | None:
+    """Return why what is compiled here cannot run on a host of that kind of processor, or ``None``."""
+    built_on = platform.machine()
+    same = architecture in (None, built_on)
+    return None if same else f"what is built here is for {built_on}, and {host.name} is {architecture}"
+
+
 def lacks_runtime(implementation: Implementation, runtime: RuntimeSettings, place: str) -> str | None:
     """Return which runtime of this machine a variant needs that no container or pod (``place``) has, or ``None``."""
     if runtime.aot_cache:
@@ -96,17 +103,12 @@ def lacks_runtime(implementation: Implementation, runtime: RuntimeSettings, plac
     return None
 
 
-def oldest_java(implementation: Implementation) -> int | None:
-    """Return the oldest release that can run it when it is compiled for that."""
-    return implementation.oldest_java or implementation.min_java
-
-
 def build_words(implementation: Implementation, source: Path) -> tuple[str, ...]:
     """Return what the build is told beside its words of ``service.toml``. ``source``: where its sources are."""
     named = implementation.toolchain
     if named is None:
         return ()
-    release = oldest_java(implementation)
+    release = implementation.oldest_java or implementation.min_java
     if named.java is not None and release is not None:
         return (f"{RELEASE_OPTION}{release}", WITHOUT_TESTS)
     return (f"-modfile={OLDER_MOD}",) if named.go is not None and (source / OLDER_MOD).is_file() else ()
@@ -145,9 +147,7 @@ def go_refuses(
 
 
 def _asked(host: Host, go: Path, environment: Mapping[str, str], *words: str) -> tuple[bool, str]:
-    completed = host.run(
-        Command(argv=(str(go), *words), folder=Path("/"), environment=dict(environment)), 60.0
-    )
+    completed = run_words(host, str(go), *words, environment=environment)
     output = (completed.stdout.strip() or completed.stderr.strip()).splitlines() or [""]
     return completed.exit_code == 0, output[-1]
 
@@ -158,17 +158,9 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 def named_program(command: tuple[str, ...]) -> str | None:
     """Return the first word of a command of ``service.toml`` where it names a program of PATH; what ``env`` is told
-    before it is passed over.
-
-    >>> named_program(("node", "{artifact}")), named_program(("{java}", "-jar")), named_program(())
-    ('node', None, None)
-    >>> named_program(("sh", "-c", 'exec env A=$B "$@"', "sh", "env", "-C", "{artifact}", "PORT={port}", "node"))
-    'node'
-    """
+    before it, and a shell that fills in variables and becomes the program, are passed over."""
     words = list(command)
-    if (
-        words[:2] == ["sh", "-c"] and len(words) > 4
-    ):  # a shell that fills in variables, and becomes the program
+    if words[:2] == ["sh", "-c"] and len(words) > 4:
         words = words[4:]
     if words[:1] == ["env"]:
         words = words[3:] if words[1:2] == ["-C"] else words[1:]
@@ -181,8 +173,7 @@ def named_program(command: tuple[str, ...]) -> str | None:
 def version_of(host: Host, program: str, environment: Mapping[str, str]) -> str | None:
     """Return the first line that ``program --version`` prints on a host; ``None``: it does not answer that."""
     try:
-        asked = Command(argv=(program, "--version"), folder=Path("/"), environment=dict(environment))
-        completed = host.run(asked, 60.0)
+        completed = run_words(host, program, "--version", environment=environment)
     except HostError:
         return None
     lines = completed.stdout.strip().splitlines()
@@ -232,13 +223,12 @@ class Runtimes:
         key = (host.name, *argv)
         if key not in self._refusals:
             try:
-                completed = host.run(Command(argv=argv, folder=Path("/")), 60.0)
+                completed = run_words(host, *argv)
             except HostError as error:  # nothing is started here; a far host may answer next time
                 return str(error)
             output = (completed.stdout + completed.stderr).strip().splitlines() or ["no output"]
-            self._refusals[key] = (
-                None if completed.exit_code == 0 else f"the JVM refuses {' '.join(flags)}: {output[0]}"
-            )
+            why = f"the JVM refuses {' '.join(flags)}: {output[0]}"
+            self._refusals[key] = None if completed.exit_code == 0 else why
         return self._refusals[key]
 
     def version(
@@ -255,9 +245,11 @@ class Runtimes:
         # of a trimmed runtime, too, it is the JDK that made it
         named = implementation.toolchain is not None and implementation.toolchain.java is not None
         another = (self._elsewhere is not None or named) and build.form is None
-        if not another or implementation.runtime != "jvm" or jdk is None:
-            return built_version
-        return f"{jdk.version} ({jdk.vendor})" if jdk.vendor else jdk.version
+        return (
+            jdk.full_version
+            if another and implementation.runtime == "jvm" and jdk is not None
+            else built_version
+        )
 
     def installed_bytes(self, implementation: Implementation, build: BuildRecord) -> int | None:
         """Return what must be installed beside the artifact: the whole JDK or what is left of it, nothing for Go

@@ -6,17 +6,23 @@ Only the runner owns processes. An adapter that cannot express a load profile re
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Protocol, Self
+from types import MappingProxyType
+from typing import ClassVar, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from harness.errors import MissingTool, UnsupportedLoad
-from harness.loadgen.flow import flow_fault
-from harness.model import Frozen, LoadProfile, LoadSummary, OpenLoad, Request
+from harness.loadgen.flow import closed_s
+from harness.model import ClosedLoad, Frozen, LoadProfile, LoadSummary, OpenLoad, Request
 from harness.model.endpoint import Endpoint
+
+#: Every adapter leaves its order here, so that the folder explains itself later.
+ORDER_FILE = "order.json"
 
 
 class LoadSpec(Frozen):
@@ -29,13 +35,6 @@ class LoadSpec(Frozen):
     endpoint: Endpoint
     folder: Path = Field(description="absolute; exists and is empty before the command starts")
     seed: int = 0
-
-    @model_validator(mode="after")
-    def _a_sound_flow(self) -> Self:
-        fault = flow_fault(self.requests)
-        if fault is not None:
-            raise ValueError(f"{self.requests[fault.index].name}: {fault.problem}: {fault.value}")
-        return self
 
 
 class LoadCommand(Frozen):
@@ -67,24 +66,66 @@ class Installed:
     n_cpus: int = 2
 
 
-class LoadGenerator(Protocol):
-    """A load generator's adapter. Holds no state and starts nothing."""
+@dataclass(frozen=True, kw_only=True)
+class LoadGenerator(ABC):
+    """A load generator's adapter. Starts nothing. ``program``: where the tool is; ``None``: not on this machine.
 
-    @property
-    def name(self) -> str:
-        """The tool's name as in ``GeneratorName``."""
-        ...
+    ``name``: as in ``GeneratorName``.
+    """
 
+    program: Path | None = None
+    name: str = ""
+    how_to_get: ClassVar[str] = "make setup"
+    #: For planning only: seconds to start and stop, requests a second of a quick service on a small machine, and rows
+    #: that it writes in a second when the load is over.
+    start_and_stop_s: ClassVar[float] = 2.0
+    assumed_per_s: ClassVar[float] = 4000.0
+    written_per_s: ClassVar[float] = math.inf
+    #: Files that it leaves beside its order.
+    outputs: ClassVar[tuple[str, ...]] = ()
+    stdout: ClassVar[str] = "generator.stdout.txt"
+    environment: ClassVar[Mapping[str, str]] = MappingProxyType({})
+
+    @classmethod
+    def of(cls, installed: Installed) -> Self:
+        """Return the adapter of what is installed."""
+        return cls(program=installed.programs.get(cls.name))
+
+    @abstractmethod
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
         """Return why the tool cannot offer this load as it is meant, or ``None`` when it can."""
-        ...
+
+    @abstractmethod
+    def argv(self, spec: LoadSpec) -> tuple[str, ...]:
+        """Return the command line of a load that it supports."""
+
+    @abstractmethod
+    def read(self, folder: Path) -> LoadSummary:
+        """Read what the tool left in ``folder``. Half-written last lines are counted, not fatal.
+
+        Raises:
+            TrialFailure: there is nothing to read (outcome ``failed``).
+        """
+
+    def files(self, spec: LoadSpec) -> dict[str, str]:
+        """Return name -> content of what stands in the folder before the command starts, the order apart."""
+        return {}
+
+    def after(self, spec: LoadSpec) -> tuple[tuple[str, ...], ...]:
+        """Return the command lines to run when the load is over."""
+        return ()
 
     def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
         """Return how long a load that it supports should take, start to end, in seconds.
 
         Needs neither the tool nor a command: plans ask it for every trial.
         """
-        ...
+        per_s = profile.rate_per_s if isinstance(profile, OpenLoad) else self.assumed_per_s
+        offering_s = profile.whole_s
+        if offering_s is None:
+            assert isinstance(profile, ClosedLoad)  # an open loop has a duration
+            offering_s = closed_s(profile, requests, per_s)
+        return self.start_and_stop_s + offering_s * (1 + per_s / self.written_per_s)
 
     def require(self) -> None:
         """Refuse where the tool is not on this machine.
@@ -92,7 +133,8 @@ class LoadGenerator(Protocol):
         Raises:
             MissingTool: with how to get it.
         """
-        ...
+        if self.program is None or not self.program.exists():
+            raise MissingTool(self.name, why="to offer the load", how_to_get=self.how_to_get)
 
     def command(self, spec: LoadSpec) -> LoadCommand:
         """Return the command for ``spec``.
@@ -101,15 +143,21 @@ class LoadGenerator(Protocol):
             UnsupportedLoad: ``supports`` gives a reason.
             MissingTool: the tool is not on this machine.
         """
-        ...
+        refuse(self, spec.profile, spec.requests)
+        return LoadCommand(
+            argv=self.argv(spec),
+            after=self.after(spec),
+            environment=dict(self.environment),
+            files={**self.files(spec), ORDER_FILE: order_text(spec)},
+            outputs=(*self.outputs, ORDER_FILE),
+            stdout=self.stdout,
+            expected_s=self.expected_s(spec.profile, spec.requests),
+        )
 
-    def read(self, folder: Path) -> LoadSummary:
-        """Read what the tool left in ``folder``. Half-written last lines are counted, not fatal.
 
-        Raises:
-            TrialFailure: there is nothing to read (outcome ``failed``).
-        """
-        ...
+def order_text(spec: LoadSpec) -> str:
+    """Return the order as it stands in the folder."""
+    return spec.model_dump_json(by_alias=True, indent=1) + "\n"
 
 
 def refuse(generator: LoadGenerator, profile: LoadProfile, requests: tuple[Request, ...]) -> None:
@@ -123,25 +171,6 @@ def refuse(generator: LoadGenerator, profile: LoadProfile, requests: tuple[Reque
     if reason is not None:
         raise UnsupportedLoad(reason)
     generator.require()
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProgramTool:
-    """What adapters share of tools that are one program. ``program``: where it is; ``None``: not on this machine."""
-
-    program: Path | None
-    name: str = ""
-    how_to_get: ClassVar[str] = "make setup"
-
-    @classmethod
-    def of(cls, installed: Installed) -> Self:
-        """Return the adapter of what is installed."""
-        return cls(program=installed.programs.get(cls.name))
-
-    def require(self) -> None:
-        """See ``LoadGenerator.require``."""
-        if self.program is None or not self.program.exists():
-            raise MissingTool(self.name, why="to offer the load", how_to_get=self.how_to_get)
 
 
 #: Who can do most with users.

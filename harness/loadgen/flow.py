@@ -9,12 +9,11 @@ capture the way to it. Nothing here sends anything.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from harness.loadgen.correlation import CARRIED, expects, needs, steps_of
-from harness.loadgen.renderings import Pieces, pieces, renderings
+from harness.loadgen.correlation import CARRIED, Pieces, expects, needs, pieces, renderings, steps_of
 from harness.model import ClosedLoad, Expectation, Request
 
 #: Tools that choose by repeating a request get no more entries than this.
@@ -61,12 +60,6 @@ def readiness_request(requests: Sequence[Request]) -> Request:
     return (*marked, *reading, *ordered)[0]
 
 
-def _leans_on(request: Request) -> tuple[str, ...]:
-    """The names that a step, or the judgement of its answer, needs of the steps before it."""
-    expected = (name for name in expects(request.expect) if name not in request.capture)
-    return (*needs(request), *expected)
-
-
 def no_flow(tool: str, requests: Sequence[Request]) -> str | None:
     """Why a tool that sends the same bytes whatever was answered refuses these requests, or None."""
     if not is_flow(requests):
@@ -79,58 +72,46 @@ def no_flow(tool: str, requests: Sequence[Request]) -> str | None:
 
 def flow_fault(requests: Sequence[Request]) -> FlowFault | None:
     """What is wrong with the requests of one mix as a flow, or None. A plain mix captures nothing."""
+    return next(_faults(requests), None)
+
+
+def _faults(requests: Sequence[Request]) -> Iterator[FlowFault]:
     marked = [index for index, request in enumerate(requests) if request.readiness]
-    if len(marked) > 1:
-        return FlowFault(
-            marked[1], "a second request for readiness", requests[marked[1]].name, "one in a mix"
-        )
-    stepless = [index for index, request in enumerate(requests) if request.step is None]
-    if not is_flow(requests):
-        taking = [index for index, request in enumerate(requests) if request.capture]
-        if not taking:
-            return None
-        names = ", ".join(requests[taking[0]].capture)
-        return FlowFault(
-            taking[0], "capture in a mix without steps", names, "step in every request of the mix"
-        )
-    if stepless:
-        name = requests[stepless[0]].name
-        allowed = "step in all requests of a mix, or in none"
-        return FlowFault(stepless[0], "a request without step in a flow", name, allowed)
-    return _order_fault(requests) or _name_fault(requests)
-
-
-def _order_fault(requests: Sequence[Request]) -> FlowFault | None:
-    seen: set[int] = set()
+    for index in marked[1:]:
+        yield FlowFault(index, "a second request for readiness", requests[index].name, "one in a mix")
+    flow, seen, known = is_flow(requests), set[int](), set[str]()
+    for index, request in enumerate(requests):
+        if request.capture and not flow:
+            names, allowed = ", ".join(request.capture), "step in every request of the mix"
+            yield FlowFault(index, "capture in a mix without steps", names, allowed)
+        if request.step is None and flow:
+            allowed = "step in all requests of a mix, or in none"
+            yield FlowFault(index, "a request without step in a flow", request.name, allowed)
+    if not flow:
+        return
     for index, request in enumerate(requests):
         step = request.step or 0
         if step in seen:
-            return FlowFault(index, "two requests of one step", str(step), "each step once")
+            yield FlowFault(index, "two requests of one step", str(step), "each step once")
         seen.add(step)
         if step > len(requests):
             allowed = f"1 to {len(requests)} without gaps"
-            return FlowFault(index, "a step is missing before this one", str(step), allowed)
+            yield FlowFault(index, "a step is missing before this one", str(step), allowed)
         if request.weight != 1:
-            return FlowFault(
-                index, "a step is taken once in each pass", f"weight {request.weight}", "weight 1"
-            )
-    return None
-
-
-def _name_fault(requests: Sequence[Request]) -> FlowFault | None:
+            weight = f"weight {request.weight}"
+            yield FlowFault(index, "a step is taken once in each pass", weight, "weight 1")
     places = {request.step: index for index, request in enumerate(requests)}
-    known: set[str] = set()
     for request in in_order(requests):
-        fault = name_fault(
-            places[request.step], needs(request), request.capture, expects(request.expect), known
-        )
+        index, expected = places[request.step], expects(request.expect)
+        fault = name_fault(index, needs(request), request.capture, expected, known)
         if fault is not None:
-            return fault
-        if request.readiness and (needed := _leans_on(request)):
+            yield fault
+        # of the steps before it, for itself or the judgement of its answer
+        needed = (*needs(request), *(name for name in expected if name not in request.capture))
+        if request.readiness and needed:
             problem = "a request for readiness needs a capture"
-            return FlowFault(places[request.step], problem, needed[0], "one that needs none")
+            yield FlowFault(index, problem, needed[0], "one that needs none")
         known |= set(request.capture)
-    return None
 
 
 def name_fault(

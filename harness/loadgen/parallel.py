@@ -53,19 +53,12 @@ def seed_of(seed: int, number: int, n: int) -> int:
     return seed if n == 1 else seed * _SEEDS_APART + number
 
 
-def merge_summaries(parts: Sequence[LoadSummary], shifts_s: Sequence[float]) -> LoadSummary:
+def merge_summaries(parts: Sequence[LoadSummary]) -> LoadSummary:
     """Return one report of all generators: counts are sums, and the time is from the first start to the last end.
-
-    Args:
-        shifts_s: what to add to each one's wall times to have them on the first one's clock.
 
     A printed quantile cannot be merged and is left out: where there are rows, they tell.
     """
-    starts = [
-        None if part.start_epoch_s is None else part.start_epoch_s + shift_s
-        for part, shift_s in zip(parts, shifts_s, strict=True)
-    ]
-    known = [start for start in starts if start is not None]
+    known = [part.start_epoch_s for part in parts if part.start_epoch_s is not None]
     start = min(known) if len(known) == len(parts) else None
     duration_s = max(part.duration_s for part in parts)
     if start is not None:

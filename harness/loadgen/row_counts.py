@@ -23,6 +23,19 @@ _LEAST_STEP_S = 1e-6
 _QUANTILES = (0.5, 0.9, 0.95, 0.99, 0.999)
 
 
+def rows_of(folder: Path) -> RequestTable | None:
+    """Return the single requests that a tool left in its folder; ``None``: it left none.
+
+    Raises:
+        InputError: they cannot be read.
+    """
+    for path in sorted(folder.glob("samples.*")):
+        table = read_any(path) if path.suffix in (".jtl", ".csv", ".db") else None
+        if isinstance(table, RequestTable):
+            return table
+    return None
+
+
 def count_rows(folder: Path, summary: LoadSummary) -> LoadSummary:
     """Replace the rows in a generator's folder by their counts, and return the summary with quantiles.
 
@@ -31,17 +44,17 @@ def count_rows(folder: Path, summary: LoadSummary) -> LoadSummary:
     Raises:
         TrialFailure: the folder has no file of rows, or no row was answered rightly.
     """
-    rows = sorted(folder.glob("samples.*"))
     try:
-        table = read_any(rows[0]) if len(rows) == 1 else None
+        table = rows_of(folder)
     except InputError as problem:
         raise TrialFailure("failed", f"rows that were to be counted cannot be read: {problem}") from problem
-    if not isinstance(table, RequestTable) or not table.ok.any() or not table.has_start_times:
+    if table is None or not table.ok.any() or not table.has_start_times:
         raise TrialFailure("failed", f"{folder.name} has no rows to be counted")
     _write_seconds(table, folder / SECONDS)
     right = np.sort(table.latency_s[table.ok])
     _write_latencies(right, max(table.resolution_s, _LEAST_STEP_S), folder / LATENCIES)
-    rows[0].unlink()
+    for path in folder.glob("samples.*"):
+        path.unlink()
     named = {f"p{q * 100:g}": _order_statistic(right, q) for q in _QUANTILES}
     return summary.model_copy(
         update={

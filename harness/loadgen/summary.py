@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
+from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from pydantic import ValidationError
@@ -17,53 +15,58 @@ from pydantic import ValidationError
 from harness.errors import InputError, TrialFailure
 from harness.formats.arrays import BoolArray
 from harness.formats.table import RequestTable
-from harness.loadgen.base import LoadSpec
+from harness.loadgen.base import ORDER_FILE, LoadGenerator, LoadSpec
 from harness.loadgen.flow import in_order, is_flow
 from harness.model import AnswerCount, LoadSummary, OpenLoad
 
-#: Every adapter leaves its order here, so that the folder explains itself later.
-ORDER_FILE = "order.json"
+Totals = TypeVar("Totals")
 
 
-def order_text(spec: LoadSpec) -> str:
-    """The order as it stands in the folder."""
-    return spec.model_dump_json(by_alias=True, indent=1) + "\n"
+class RowTool(LoadGenerator):
+    """A tool that writes a row for each request, the names of whose errors may be made better."""
+
+    title: ClassVar[str]
+    samples: ClassVar[str] = "samples.csv"
+    #: Files in which it says what went wrong.
+    logs: ClassVar[tuple[str, ...]] = ()
+    bodies_checked: ClassVar[bool] = True
+
+    @abstractmethod
+    def rows(self, path: Path) -> RequestTable:
+        """Read the rows. Raises InputError: there are none."""
+
+    def errors_by_kind(self, table: RequestTable, path: Path) -> Mapping[str, int]:
+        """Return the rows' errors by name."""
+        return table.errors_by_kind
+
+    def read(self, folder: Path) -> LoadSummary:
+        """Totals of the rows. ``n_dropped``: arrivals of the schedule that left none."""
+        order, path = read_order(folder), folder / self.samples
+        table = read_rows(self.rows, path, self.title, *self.logs)
+        kinds = self.errors_by_kind(table, path) if table.n_errors else {}
+        dropped = None
+        if isinstance(order.profile, OpenLoad):
+            dropped = n_dropped(table, order, order.profile.parts * order.profile.n_arrivals)
+        return summarise(
+            table, order, errors_by_kind=kinds, n_dropped=dropped, bodies_checked=self.bodies_checked
+        )
 
 
 def read_order(folder: Path) -> LoadSpec:
-    """Read the order back; that of long bodies is packed once its trial is over.
+    """Read the order back.
 
     Raises:
         TrialFailure: it is not there or damaged.
     """
-    path = existing(folder, ORDER_FILE)
+    path = folder / ORDER_FILE
     try:
-        data = path.read_bytes()
-        return LoadSpec.model_validate_json(gzip.decompress(data) if path.suffix == ".gz" else data)
-    except (OSError, EOFError, zlib.error, ValidationError) as problem:
-        raise TrialFailure("failed", f"{folder / ORDER_FILE} cannot be read: {problem}") from problem
-
-
-def existing(folder: Path, name: str) -> Path:
-    """The file, or its gzipped form when only that stands there."""
-    plain = folder / name
-    packed = folder / f"{name}.gz"
-    return packed if packed.exists() and not plain.exists() else plain
-
-
-@contextmanager
-def open_text(path: Path) -> Iterator[TextIO]:
-    """Open a file or its gzipped form; what is no UTF-8 in it does not matter here."""
-    with (
-        gzip.open(path, "rt", encoding="utf-8", errors="replace")
-        if path.suffix == ".gz"
-        else path.open(encoding="utf-8", errors="replace")
-    ) as stream:
-        yield stream
+        return LoadSpec.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError) as problem:
+        raise TrialFailure("failed", f"{path} cannot be read: {problem}") from problem
 
 
 def last_words(folder: Path, *names: str, limit: int = 300) -> str:
-    """The end of what the tool said, for a failure's reason."""
+    """Return the end of what the tool said in the first of these files that is not empty."""
     for name in names:
         try:
             text = (folder / name).read_text(encoding="utf-8", errors="replace").strip()
@@ -75,8 +78,22 @@ def last_words(folder: Path, *names: str, limit: int = 300) -> str:
 
 
 def last_output(folder: Path, *logs: str) -> str:
-    """What the tool said last, in its logs or on its streams."""
+    """Return what the tool said last, in its logs or on its streams."""
     return f"output: {last_words(folder, *logs, 'generator.stderr.txt', 'generator.stdout.txt')}"
+
+
+def read_totals(read: Callable[[Path], Totals], path: Path, tool: str, *logs: str) -> Totals:
+    """Read the totals that a tool writes at its end.
+
+    Raises:
+        TrialFailure: there are none; with its last words.
+    """
+    try:
+        return read(path)
+    except (OSError, InputError, ValidationError) as problem:
+        words = last_output(path.parent, *logs)
+        reason = f"{tool} ended before it wrote its totals ({path.name}); {words}"
+        raise TrialFailure("failed", reason) from problem
 
 
 def read_rows(read: Callable[[Path], RequestTable], path: Path, tool: str, *logs: str) -> RequestTable:
@@ -120,7 +137,7 @@ def _rows_of(table: RequestTable, name: str) -> BoolArray:
 
 
 def n_dropped(table: RequestTable, spec: LoadSpec, n_arrivals: int) -> int:
-    """Arrivals that left no row; of a flow, no row of its first step."""
+    """Return how many arrivals left no row; of a flow, no row of its first step."""
     counted = passes(table, spec)
     return max(0, n_arrivals - (table.n_requests if counted is None else counted.begun))
 
@@ -133,7 +150,7 @@ def summarise(
     n_dropped: int | None = None,
     bodies_checked: bool = True,
 ) -> LoadSummary:
-    """Totals of a table with at least one row; ``errors_by_kind``: default: those of the table."""
+    """Return the totals of a table with at least one row; ``errors_by_kind``: default: those of the table."""
     kinds = Counter(table.errors_by_kind if errors_by_kind is None else errors_by_kind)
     duration_s = table.duration_s or 0.0
     counted = passes(table, spec)

@@ -6,14 +6,12 @@ from __future__ import annotations
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from jinja2 import Environment, StrictUndefined, Template
 
 from harness.formats.wrk_histogram import HEADER
 from harness.loadgen.base import LoadSpec
 from harness.loadgen.flow import one_round
-
-if TYPE_CHECKING:
-    from jinja2 import Template
 
 QUANTILES = ("50", "75", "90", "95", "99", "99.9", "99.99")
 
@@ -25,8 +23,6 @@ def template(name: str, *, xml: bool = False, keep_end: bool = True) -> Template
     Args:
         xml: what is filled in is escaped. keep_end: the template's last line end is the file's.
     """
-    from jinja2 import Environment, StrictUndefined  # not before a command is made: plans of many need none
-
     environment = Environment(
         autoescape=xml, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=keep_end
     )

@@ -2,5 +2,5 @@
 """What memory a variant gets where that is measured before the first trial (docs/memory.md).
 
 ``fit`` searches the heaps that an experiment asks for, and matches limits with what others hold.
-``probe`` asks one instance from within the harness; a trial that is thrown away asks it with the load's own generator.
+``probe`` loads one instance in a trial that is thrown away.
 """

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
-
 from harness.model.base import Frozen
 
 TrialAge = Literal["warm", "young", "aot-compiled"]
@@ -51,12 +49,10 @@ class ArmAge(Frozen):
     """
 
     age: TrialAge | Literal["unknown"]
-    n: int = Field(description="trials of the arm whose block has the other arm too")
+    n: int  # trials of the arm whose block has the other arm too
     n_young: int
-    n_unknown: int = Field(default=0, description="trials whose records do not say")
-    n_left_out: int = Field(
-        default=0, description="of them, for their age: the comparison is made without them"
-    )
+    n_unknown: int = 0  # trials whose records do not say
+    n_left_out: int = 0  # of them, for their age: the comparison is made without them
 
     @property
     def warm(self) -> bool:

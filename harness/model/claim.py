@@ -94,7 +94,7 @@ class PublishedNumber(Frozen):
     over_column: str | None = None
     pick: Pick = "only"
     by: tuple[str, ...] = ()
-    factor: float = Field(default=1.0, gt=0, description="from the table's unit to the predicate's")
+    factor: float = Field(default=1.0, gt=0)  # from the table's unit to the predicate's
 
     @property
     def is_ratio(self) -> bool:
@@ -116,11 +116,9 @@ class RowFilter(Frozen):
     """
 
     experiment: str
-    metric: str = Field(description="a column of trials.parquet, or error_share")
+    metric: str  # a column of trials.parquet, or error_share
     variant: str
-    reference: str | None = Field(
-        default=None, description="denominator: a variant, or a level of along; None: a value"
-    )
+    reference: str | None = None  # denominator: a variant, or a level of along; None: a value
     along: str | None = None
     where: dict[str, str] = Field(default_factory=dict)
 
@@ -141,29 +139,18 @@ class RowFilter(Frozen):
 class ClaimTest(Frozen):
     """One number that the claim is about, with its predicate; a claim holds where each of its tests does."""
 
-    what: str = Field(min_length=1, description="the number in words")
+    what: str = Field(min_length=1)  # the number in words
     predicate: Predicate
     published: PublishedNumber | None = None
-    rows: tuple[RowFilter, ...] = Field(
-        default=(), description="all that could judge it; the best evidence of them does"
-    )
-    then: tuple[RowFilter, ...] = Field(
-        default=(), description="the same of the source's programs and runtimes, by its method"
-    )
-    then_ours: tuple[RowFilter, ...] = Field(
-        default=(), description="the same of the source's programs and runtimes, by ours"
-    )
-    missing: str | None = Field(default=None, description="why nothing here measures it")
-    age: Literal["warm"] | None = Field(
-        default=None, description="warm: it speaks of warm services, and no young process judges it"
-    )
-    subject: Literal["services", "system"] = Field(
-        default="services", description="system: with its database and load, whatever bounds the trials"
-    )
-    needs_cpus: int | None = Field(default=None, ge=1, description="CPUs of the machine that it speaks of")
-    needs_connections: int | None = Field(
-        default=None, ge=1, description="connections at once that the load has to have"
-    )
+    rows: tuple[RowFilter, ...] = ()  # all that could judge it; the best evidence of them does
+    then: tuple[RowFilter, ...] = ()  # the same of the source's programs and runtimes, by its method
+    then_ours: tuple[RowFilter, ...] = ()  # the same of the source's programs and runtimes, by ours
+    missing: str | None = None  # why nothing here measures it
+    age: Literal["warm"] | None = None  # warm: it speaks of warm services, and no young process judges it
+    # system: with its database and load, whatever bounds the trials
+    subject: Literal["services", "system"] = "services"
+    needs_cpus: int | None = Field(default=None, ge=1)  # CPUs of the machine that it speaks of
+    needs_connections: int | None = Field(default=None, ge=1)  # connections at once that the load has to have
 
     @property
     def is_ratio(self) -> bool:
@@ -194,21 +181,19 @@ class PublishedFact(Frozen):
 class Claim(Frozen):
     """One row of the ledger. ``family``: its p-values are adjusted together (Holm)."""
 
-    source: str = Field(description="key of paper/references.bib")
+    source: str  # key of paper/references.bib
     origin: Literal["article", "repository", "vendor"] = "article"
-    statement: str = Field(min_length=1, description="in our own words")
+    statement: str = Field(min_length=1)  # in our own words
     workload: str
     condition: str = Field(min_length=1)
     metric: str = Field(min_length=1)
-    printed: str | None = Field(default=None, description="the published value; None: no number was printed")
-    quote: str | None = Field(default=None, description="a sentence of a vendor, word by word")
-    page: str | None = Field(default=None, description="where the quoted sentence stands")
+    printed: str | None = None  # the published value; None: no number was printed
+    quote: str | None = None  # a sentence of a vendor, word by word
+    page: str | None = None  # where the quoted sentence stands
     family: str
     tests: tuple[ClaimTest, ...] = Field(min_length=1)
     facts: tuple[PublishedFact, ...] = ()
-    opposes: tuple[str, ...] = Field(
-        default=(), description="claims of the ledger that cannot hold beside it"
-    )
+    opposes: tuple[str, ...] = ()  # claims of the ledger that cannot hold beside it
     remark: str | None = None
 
 

@@ -6,9 +6,6 @@ place, ``67.188 (67.104 to 67.273)``. Where the half-width is larger than the va
 stands for it, or a skew interval would leave no digit of the value: ``0.87 (0.02 to 36.40)``. A number without an
 interval has three significant digits, a count all of them. An interval is written ``low to high``, in a sentence and
 in a table.
-
-A sentence that answers a question is rounded further, to the digits that the interval supports: the half-width has one
-significant digit unless it begins with 1 to 3, ``1.37 (1.28 to 1.47)``, as the Particle Data Group rounds.
 """
 
 from __future__ import annotations
@@ -67,14 +64,8 @@ def whole_percent(share: float) -> str:
     return f"{fixed(100 * share, 0)} %"
 
 
-def decimals(
-    value: float, low: float | None = None, high: float | None = None, *, rounded: bool = False
-) -> int:
-    """Return how many decimals the rule leaves; negative: tens, hundreds...
-
-    Args:
-        rounded: by the rule of sentences that answer a question.
-    """
+def decimals(value: float, low: float | None = None, high: float | None = None) -> int:
+    """Return how many decimals the rule leaves; negative: tens, hundreds..."""
     if low is None and high is None:
         return _place(value, WITHOUT_INTERVAL)
     sides = [abs(value - bound) for bound in (low, high) if bound is not None]
@@ -85,7 +76,7 @@ def decimals(
             half = min(sides)
     if not half:
         return _place(value, WITHOUT_INTERVAL)
-    return _place(half, _supported(half) if rounded else _OF_HALF_WIDTH)
+    return _place(half, _OF_HALF_WIDTH)
 
 
 def fixed(value: float, places: int) -> str:
@@ -95,12 +86,6 @@ def fixed(value: float, places: int) -> str:
     rounded = round(value, places) + 0.0
     text = f"{rounded:,.{max(places, 0)}f}"
     return text.replace("-", "−")
-
-
-def _supported(half: float) -> int:
-    """Return how many digits a half-width has in a sentence: from 3.55 on one, from 9.5 on two, as it rounds to 10."""
-    leading = half / 10.0 ** floor(log10(half))
-    return 1 if 3.55 <= leading < 9.5 else _OF_HALF_WIDTH
 
 
 def _place(value: float, digits: int) -> int:
@@ -122,7 +107,7 @@ def runs_of(numbers: Iterable[int], between: str = ",", to: str = "-") -> str:
     return between.join(str(run[0]) if len(run) == 1 else f"{run[0]}{to}{run[-1]}" for run in runs)
 
 
-_SAID: Mapping[tuple[str, str], str] = {
+_LEVEL_TEXTS: Mapping[tuple[str, str], str] = {
     ("logging", "off"): "no log line",
     ("logging", "on"): "a log line",
     ("warm-up", "none"): "no warm-up",
@@ -143,8 +128,8 @@ _COUNTED: Mapping[str, tuple[re.Pattern[str], Callable[[int], str]]] = {
 def level_words(factor: str, level: object) -> str:
     """Return a level in words: ``1,000 warm-up calls`` for ``warm_up``, ``calls-1000``; else factor and level."""
     name, text = factor.replace("_", "-"), str(level)
-    if (name, text) in _SAID:
-        return _SAID[name, text]
+    if (name, text) in _LEVEL_TEXTS:
+        return _LEVEL_TEXTS[name, text]
     pattern, words = _COUNTED.get(name, (None, None))
     result = pattern.fullmatch(text) if pattern is not None else None
     return words(int(result[1])) if result is not None and words is not None else f"{name} {text}"

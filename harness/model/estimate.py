@@ -70,16 +70,14 @@ class Estimate(Frozen):
     low: float | None = None
     high: float | None = None
     level: float = 0.95
-    unit: str = Field(description="s, B, 1/s, ratio, share, relative, cores, ...; values are kept unrounded")
-    support: Support = Field(default=Support.REAL, description="absent: by the unit, see support_of")
+    unit: str  # s, B, 1/s, ratio, share, relative, cores, ...; values are kept unrounded
+    support: Support = Support.REAL  # absent: by the unit, see support_of
     method: str
-    estimand: str = Field(description="what is estimated: geometric mean over trials of ..., ...")
+    estimand: str  # what is estimated: geometric mean over trials of ..., ...
     n_trials: int = Field(ge=0)
     n_requests: int | None = None
     seed: int | None = None
-    inputs: tuple[str, ...] = Field(
-        default=(), repr=False, description="trials it came from: experiment/session/trial"
-    )
+    inputs: tuple[str, ...] = Field(default=(), repr=False)  # trials it came from: experiment/session/trial
     warnings: tuple[str, ...] = ()
 
     @model_validator(mode="before")

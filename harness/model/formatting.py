@@ -9,10 +9,8 @@ from __future__ import annotations
 from math import isfinite
 from typing import Protocol
 
-from pydantic import Field
-
 from harness.model import Estimate, Verdict
-from harness.model.age import YOUNG, with_age
+from harness.model.age import YOUNG
 from harness.model.base import Frozen
 from harness.model.digits import decimals, fixed, interval, whole_percent
 
@@ -40,12 +38,6 @@ _SCALES: dict[str, tuple[tuple[float, float, str], ...]] = {
 }
 
 
-#: Of a ratio whose interval leaves out 1, before the words for one that does not.
-OF_FEW = "by so few blocks "
-#: What the words of a difference begin with.
-HIGHER, LOWER = "higher than", "lower than"
-
-
 class Judged(Protocol):
     """A ratio with what is said of it, such as a ``Comparison``."""
 
@@ -64,12 +56,12 @@ class Judged(Protocol):
 class Shown(Frozen):
     """A number in words fit for print; plain Unicode, to be escaped for LaTeX."""
 
-    text: str = Field(description="12.3 ms; a dash when absent")
-    interval: str = Field(description="12.3 ms (11.9 to 12.7); the same dash when absent")
-    bare: str = Field(description="12.3 (11.9 to 12.7) without unit: a table's column heads carry it")
-    bounds: str = Field(default="", description="11.9 to 12.7; empty when there is no interval")
+    text: str  # 12.3 ms; a dash when absent
+    interval: str  # 12.3 ms (11.9 to 12.7); the same dash when absent
+    bare: str  # 12.3 (11.9 to 12.7) without unit: a table's column heads carry it
+    bounds: str = ""  # 11.9 to 12.7; empty when there is no interval
     unit: str
-    reason: str | None = Field(default=None, description="why there is nothing to show")
+    reason: str | None = None  # why there is nothing to show
 
 
 def scale_of(unit: str, magnitude: float) -> tuple[float, str]:
@@ -81,12 +73,11 @@ def scale_of(unit: str, magnitude: float) -> tuple[float, str]:
     return fitting[-1][1], fitting[-1][2]
 
 
-def show(estimate: Estimate, *, like: float | None = None, rounded: bool = False) -> Shown:
+def show(estimate: Estimate, *, like: float | None = None) -> Shown:
     """Return the estimate as text.
 
     Args:
         like: magnitude that chooses the unit (in the estimate's own unit), so that a column is in one unit.
-        rounded: with the digits of a sentence that answers a question, fewer than those of a table.
     """
     if estimate.value is None or not isfinite(estimate.value):
         reason = "; ".join(estimate.warnings) or "not measured"
@@ -95,7 +86,7 @@ def show(estimate: Estimate, *, like: float | None = None, rounded: bool = False
     value = float(estimate.value * factor)
     low, high = (None if bound is None else bound * factor for bound in (estimate.low, estimate.high))
     counted = low is None and high is None and estimate.unit in ("1", "") and value.is_integer()
-    places = 0 if counted else decimals(value, low, high, rounded=rounded)
+    places = 0 if counted else decimals(value, low, high)
     text = fixed(value, places)
     unit = joined(name)
     inside = interval(low, high, places)
@@ -118,31 +109,21 @@ def joined(unit: str) -> str:
     return unit if unit.startswith("/") else f"\N{NARROW NO-BREAK SPACE}{unit}"
 
 
-def too_few(verdict: Verdict, ratio: Estimate) -> bool:
-    """Tell whether an interval leaves out 1 and is of too few blocks, among so many comparisons, for a verdict."""
-    if verdict is not Verdict.INCONCLUSIVE or ratio.low is None or ratio.high is None:
-        return False
-    return not ratio.low <= 1 <= ratio.high
-
-
 def verdict_words(comparison: Judged) -> str:
     """Return words that fit in "X's throughput is ... Y's"; no margin: nothing is said to be equivalent.
 
     Of young processes they say so: ``in young processes higher than``.
     """
-    side = HIGHER if comparison.ratio.value is not None and comparison.ratio.value > 1 else LOWER
+    ratio = comparison.ratio
+    side = "higher than" if ratio.value is not None and ratio.value > 1 else "lower than"
     why = f": {comparison.not_about}" if comparison.not_about else ""
-    few = OF_FEW if too_few(comparison.verdict, comparison.ratio) else ""
+    # the interval leaves out 1, and is of too few blocks among so many comparisons
+    few = ratio.low is not None and ratio.high is not None and not ratio.low <= 1 <= ratio.high
     words = {
         Verdict.DIFFERENT: side,
         Verdict.DIFFERENT_BUT_NEGLIGIBLE: f"negligibly {side}",
         Verdict.EQUIVALENT: f"equivalent (within {whole_percent(comparison.margin or 0)}) to",
-        Verdict.INCONCLUSIVE: f"{few}not shown to differ from",
+        Verdict.INCONCLUSIVE: f"{'by so few blocks ' if few else ''}not shown to differ from",
         Verdict.NOT_ABOUT_SERVICES: f"{NOT_ABOUT}{why}, and not compared with",
     }[comparison.verdict]
     return f"in {YOUNG} processes {words}" if comparison.young else words
-
-
-def verdict_name(comparison: Judged) -> str:
-    """Return a verdict in the cell of a table: ``not about the services``, of young processes ``different, young``."""
-    return with_age(comparison.verdict.words, comparison.young)

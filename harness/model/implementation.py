@@ -18,37 +18,23 @@ class PreparedImage(Frozen):
     Paths are relative to a copy of the service's folder, in which ``build`` is run.
     """
 
-    build: tuple[str, ...] = Field(
-        min_length=1, description="leaves what native-image takes; words as in build"
-    )
-    words: str = Field(
-        description="file that this build leaves: what native-image is told, in that file's folder"
-    )
-    image: str = Field(description="the native image that those words make")
+    build: tuple[str, ...] = Field(min_length=1)  # leaves what native-image takes; words as in build
+    words: str  # file that this build leaves: what native-image is told, in that file's folder
+    image: str  # the native image that those words make
 
 
 class JavaForms(Frozen):
     """What the other forms of a Java program need: ``[forms]`` of its ``service.toml``."""
 
-    modules: tuple[str, ...] = Field(
-        default=(), description="modules of a trimmed runtime beside those that jdeps finds"
-    )
-    native_args: tuple[str, ...] = Field(
-        default=(), description="further words for native-image; {source} is a copy of the service's folder"
-    )
-    native_registers: tuple[str, ...] = Field(
-        default=(),
-        description="folders in the program's jars, as META-INF/services: classes named there are found by reflection",
-    )
-    native_prepared: PreparedImage | None = Field(
-        default=None, description="None: the jar and what its manifest names are compiled"
-    )
-    native_packages: tuple[str, ...] = Field(
-        default=(), max_length=0, exclude=True, description="of early sessions, which name it, always empty"
-    )
-    native_refused: str | None = Field(
-        default=None, description="why no native image of it is made: what was tried and what came of it"
-    )
+    modules: tuple[str, ...] = ()  # modules of a trimmed runtime beside those that jdeps finds
+    # further words for native-image; {source} is a copy of the service's folder
+    native_args: tuple[str, ...] = ()
+    # folders in the program's jars, as META-INF/services: classes named there are found by reflection
+    native_registers: tuple[str, ...] = ()
+    native_prepared: PreparedImage | None = None  # None: the jar and what its manifest names are compiled
+    # of early sessions, which name it, always empty
+    native_packages: tuple[str, ...] = Field(default=(), max_length=0, exclude=True)
+    native_refused: str | None = None  # why no native image of it is made: what was tried and what came of it
 
 
 class Toolchain(Frozen):
@@ -58,12 +44,8 @@ class Toolchain(Frozen):
     goexperiment: str | None = None
     goamd64: str | None = None
     java: int | None = None
-    pgo: tuple[str, ...] | None = Field(
-        default=None, description="compiled with a profile of itself with these settings, as name=value"
-    )
-    profiled: bool = Field(
-        default=False, description="never of a variant: the program that writes such a profile"
-    )
+    pgo: tuple[str, ...] | None = None  # compiled with a profile of itself with these settings, as name=value
+    profiled: bool = False  # never of a variant: the program that writes such a profile
 
 
 class Implementation(Frozen):
@@ -79,31 +61,17 @@ class Implementation(Frozen):
     artifact: str
     start: tuple[str, ...] = Field(min_length=1)
     readiness: str = "/health"
-    address: str | None = Field(
-        default=None,
-        exclude=True,
-        description="that it listens on whatever it is told, such as ::1; None: {host}",
-    )
+    # that it listens on whatever it is told, such as ::1; None: {host}
+    address: str | None = Field(default=None, exclude=True)
     min_java: int | None = None
-    oldest_java: int | None = Field(
-        default=None,
-        description="the oldest release that its sources compile for, where that is older than min_java",
-    )
-    settings: dict[str, str] = Field(default_factory=dict, description="variant setting -> flag")
+    # the oldest release that its sources compile for, where that is older than min_java
+    oldest_java: int | None = None
+    settings: dict[str, str] = Field(default_factory=dict)  # variant setting -> flag
     forms: JavaForms = Field(default_factory=JavaForms)
-    needs: tuple[BackingName, ...] = Field(default=(), description="backing services, told of by environment")
-    source: str | None = Field(
-        default=None,
-        exclude=True,
-        description="folder with its sources, from that of its service.toml; None: they are in that one",
-    )
-    folder: Path | None = Field(
-        default=None,
-        exclude=True,
-        description="never of a file: that of its service.toml; None: where the project has it",
-    )
-    toolchain: Toolchain | None = Field(
-        default=None,
-        exclude=True,
-        description="never of a file: what the variant that is built or started names",
-    )
+    needs: tuple[BackingName, ...] = ()  # backing services, told of by environment
+    # folder with its sources, from that of its service.toml; None: they are in that one
+    source: str | None = Field(default=None, exclude=True)
+    # never of a file: that of its service.toml; None: where the project has it
+    folder: Path | None = Field(default=None, exclude=True)
+    # never of a file: what the variant that is built or started names
+    toolchain: Toolchain | None = Field(default=None, exclude=True)

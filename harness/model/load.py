@@ -134,14 +134,11 @@ class Load(Frozen):
 
     generator: GeneratorName
     profile: LoadProfile
-    processes: int = Field(
-        default=1, ge=1, le=MOST_PROCESSES, description="generators on each load host that divide the load"
-    )
-    coordination: Coordination = Field(default="independent", description="of several generators: none")
-    rows: Rows = Field(
-        default="kept",
-        description="of a tool that writes a row for each request: kept, or counted and dropped when the load is over",
-    )
+    # generators on each load host that divide the load
+    processes: int = Field(default=1, ge=1, le=MOST_PROCESSES)
+    coordination: Coordination = "independent"  # of several generators: none
+    # of a tool that writes a row for each request: kept, or counted and dropped when the load is over
+    rows: Rows = "kept"
 
     @model_validator(mode="after")
     def _rows_to_count(self) -> Self:
@@ -158,32 +155,24 @@ class CapacityGoals(Frozen):
     the bad trials make up no more than ``exceed_ratio`` of ``trials_s`` seconds of load.
     """
 
-    generator: GeneratorName | None = Field(
-        default=None,
-        description="the tool of the trials: an open loop, a row per request; None: the calibration's",
-    )
+    # the tool of the trials: an open loop, a row per request; None: the calibration's
+    generator: GeneratorName | None = None
     arrivals: Spacing = "constant"
     connections: int = Field(default=100, ge=1)
-    loss_ratio: float = Field(
-        default=0.005,
-        gt=0,
-        lt=1,
-        description="most of the arrivals that may be answered wrongly or not at all",
-    )
-    late_after_s: float = Field(default=0.1, gt=0, description="an answer that took longer is late")
-    late_ratio: float = Field(default=0.01, gt=0, lt=1, description="most of the requests that may be late")
-    exceed_ratio: float = Field(
-        default=0.5, ge=0, lt=1, description="most of the load time at a rate that may be of bad trials"
-    )
-    first_trial_s: float = Field(default=1.0, gt=0, description="length of the first, coarse trials")
-    trial_s: float = Field(default=4.0, gt=0, description="length of the trials that decide")
-    trials_s: float = Field(default=28.0, gt=0, description="load time that decides on a rate")
-    width: float = Field(default=0.01, gt=0, lt=1, description="the capacity is known to within this share")
-    from_share: float = Field(
-        default=0.4, gt=0, description="lowest rate, as a share of what users without a pause reached"
-    )
-    to_share: float = Field(default=1.2, gt=0, le=10, description="highest rate, as such a share")
-    at_most_s: float = Field(default=1800.0, gt=0, description="the search fails when it takes longer")
+    # most of the arrivals that may be answered wrongly or not at all
+    loss_ratio: float = Field(default=0.005, gt=0, lt=1)
+    late_after_s: float = Field(default=0.1, gt=0)  # an answer that took longer is late
+    late_ratio: float = Field(default=0.01, gt=0, lt=1)  # most of the requests that may be late
+    # most of the load time at a rate that may be of bad trials
+    exceed_ratio: float = Field(default=0.5, ge=0, lt=1)
+    first_trial_s: float = Field(default=1.0, gt=0)  # length of the first, coarse trials
+    trial_s: float = Field(default=4.0, gt=0)  # length of the trials that decide
+    trials_s: float = Field(default=28.0, gt=0)  # load time that decides on a rate
+    width: float = Field(default=0.01, gt=0, lt=1)  # the capacity is known to within this share
+    # lowest rate, as a share of what users without a pause reached
+    from_share: float = Field(default=0.4, gt=0)
+    to_share: float = Field(default=1.2, gt=0, le=10)  # highest rate, as such a share
+    at_most_s: float = Field(default=1800.0, gt=0)  # the search fails when it takes longer
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -216,13 +205,13 @@ def refuse_tool(name: GeneratorName) -> None:
 class SearchTrial(Frozen):
     """One trial of a search: a rate, offered for so long, and what became of it."""
 
-    rate_per_s: float = Field(gt=0, description="passes per second; of a plain mix requests")
+    rate_per_s: float = Field(gt=0)  # passes per second; of a plain mix requests
     duration_s: float = Field(gt=0)
     n_arrivals: int = Field(ge=0)
-    right_per_s: float = Field(ge=0, description="right answers per second until the last one, in passes")
-    lost_share: float = Field(ge=0, le=1, description="of arrivals: wrong, unanswered, or never sent")
-    late_share: float = Field(ge=0, le=1, description="of requests: answered, and later than the goal allows")
-    good: bool = Field(description="both shares are kept")
+    right_per_s: float = Field(ge=0)  # right answers per second until the last one, in passes
+    lost_share: float = Field(ge=0, le=1)  # of arrivals: wrong, unanswered, or never sent
+    late_share: float = Field(ge=0, le=1)  # of requests: answered, and later than the goal allows
+    good: bool  # both shares are kept
 
 
 class CapacitySearch(Frozen):
@@ -230,12 +219,9 @@ class CapacitySearch(Frozen):
 
     goals: CapacityGoals
     trials: tuple[SearchTrial, ...]
-    lower_per_s: float = Field(
-        gt=0, description="highest rate below all that are too high that keeps the goals"
-    )
-    upper_per_s: float | None = Field(
-        description="lowest rate that is too high; None: the highest rate that was asked for keeps the goals"
-    )
+    lower_per_s: float = Field(gt=0)  # highest rate below all that are too high that keeps the goals
+    # lowest rate that is too high; None: the highest rate that was asked for keeps the goals
+    upper_per_s: float | None
 
     @property
     def load_s(self) -> float:
@@ -262,9 +248,7 @@ class Expectation(Frozen):
     json_value: JsonValue = Field(default=None, alias="json")
     one_of: tuple[JsonValue, ...] | None = Field(default=None, min_length=1)
     headers: dict[str, str] = Field(default_factory=dict)
-    volatile: tuple[Pointer, ...] = Field(
-        default=(), description="of a case: places in its JSON that must be there, with any value"
-    )
+    volatile: tuple[Pointer, ...] = ()  # of a case: places in its JSON that must be there, with any value
 
     @property
     def is_json(self) -> bool:
@@ -291,12 +275,12 @@ class Request(Frozen):
     name: str
     weight: int = Field(default=1, ge=1)
     step: int | None = Field(default=None, ge=1)
-    readiness: bool = Field(default=False, description="the one to ask until the service is up")
+    readiness: bool = False  # the one to ask until the service is up
     method: str
     path: str
     headers: dict[str, str] = Field(default_factory=dict)
     body: str | None = None
-    capture: Captures = Field(default_factory=dict, description="name -> JSON pointer into the answer")
+    capture: Captures = Field(default_factory=dict)  # name -> JSON pointer into the answer
     expect: Expectation
 
     @model_validator(mode="after")

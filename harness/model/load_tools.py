@@ -22,33 +22,25 @@ RunsAs = Literal["program", "python", "java"]
 
 @dataclass(frozen=True, kw_only=True)
 class LoadTool:
-    """One tool.
-
-    ``title``: its name as it writes it. ``has_rows``: one row per request, not totals alone. ``checks_bodies``:
-    it compares answers' bodies under load. ``saturates``: lean enough to saturate a service from as many CPUs as the
-    service has, in a closed loop. ``whole_rates``: it offers whole numbers of requests per second only.
-    ``resolution_s``: the smallest step of its latencies, in seconds. ``latencies_after_s``: how much of a longer load
-    its latencies leave out, from the start on. ``sends_late_s``: of a tool that counts latencies from when a request
-    was due, how late at most its own waiting sends it; 0: its latencies have no such part.
-    ``never_sleeps``: it looks for answers without a pause, so it needs a CPU of its own, uses all of it whatever it
-    offers, and knows how late it sent each request.
-    ``only_loop``: the loop of a tool that has one only, and how it shows; ``None``: it has both.
-    ``threads_option``: the word of its command that is followed by its number of threads; ``None``: it has none.
-    """
+    """One tool."""
 
     name: GeneratorName
-    title: str
+    title: str  # its name as it writes it
     runs_as: RunsAs = "program"
-    has_rows: bool = True
-    checks_bodies: bool = False
+    has_rows: bool = True  # one row per request, not totals alone
+    checks_bodies: bool = False  # it compares answers' bodies under load
+    # lean enough to saturate a service from as many CPUs as the service has, in a closed loop
     saturates: bool = False
-    whole_rates: bool = False
-    resolution_s: float
-    latencies_after_s: float = 0.0
+    whole_rates: bool = False  # it offers whole numbers of requests per second only
+    resolution_s: float  # the smallest step of its latencies
+    latencies_after_s: float = 0.0  # how much of a longer load its latencies leave out, from the start on
+    # of a tool that counts latencies from when a request was due: how late at most its own waiting sends it
     sends_late_s: float = 0.0
+    # it looks for answers without a pause: it uses a CPU of its own whatever it offers, and knows what it sent late
     never_sleeps: bool = False
+    # the loop of a tool that has one only, and how it shows; None: it has both
     only_loop: tuple[Literal["closed", "open"], str] | None = None
-    threads_option: str | None = None
+    threads_option: str | None = None  # the word of its command before its number of threads
 
 
 LOAD_TOOLS: tuple[LoadTool, ...] = (

@@ -33,27 +33,22 @@ class Configuration(Frozen):
 
     workload: str
     variant_name: str
-    variant: Variant = Field(description="settings of all factor levels already applied")
-    levels: dict[str, str] = Field(description="factor -> level")
+    variant: Variant  # settings of all factor levels already applied
+    levels: dict[str, str]  # factor -> level
     mix: str
     load_name: str | None
     load: Load | None
     warm_up_requests: int
-    warm_up_users: int = Field(
-        default=1, ge=1, description="who send them, each over a connection of their own"
-    )
-    warm_up_mix: str | None = Field(default=None, description="of these requests; None: the load's own")
+    warm_up_users: int = Field(default=1, ge=1)  # who send them, each over a connection of their own
+    warm_up_mix: str | None = None  # of these requests; None: the load's own
     warm_up_connections: Connections = "kept"
-    warm_up: WarmUpSpec | None = Field(default=None, description="windows of load until it is settled")
-    search: CapacityGoals | None = Field(
-        default=None, description="after the load; None: no capacity is searched for"
-    )
-    system_calls: bool = Field(default=False, description="counted in a load of its own, after this one")
+    warm_up: WarmUpSpec | None = None  # windows of load until it is settled
+    search: CapacityGoals | None = None  # after the load; None: no capacity is searched for
+    system_calls: bool = False  # counted in a load of its own, after this one
     kind: str
     idle_s: float = 0.0
-    backing: BackingSettings | None = Field(
-        default=None, description="changes of all factor levels already applied; None: nothing is needed"
-    )
+    # changes of all factor levels already applied; None: nothing is needed
+    backing: BackingSettings | None = None
 
     @property
     def key(self) -> str:
@@ -64,10 +59,10 @@ class Configuration(Frozen):
 class DuetSeat(Frozen):
     """The place of a trial in a duet: who runs at the same time, and where either begins."""
 
-    partner: str = Field(description="trial id of who runs at the same time")
-    leads: bool = Field(description="the earlier one of the two in the plan, which stands for the pair")
-    side: Literal[0, 1] = Field(description="of the two sets of CPUs the one where it begins")
-    interval_s: float = Field(gt=0, description="about how long until the sets are exchanged")
+    partner: str  # trial id of who runs at the same time
+    leads: bool  # the earlier one of the two in the plan, which stands for the pair
+    side: Literal[0, 1]  # of the two sets of CPUs the one where it begins
+    interval_s: float = Field(gt=0)  # about how long until the sets are exchanged
 
 
 class PlannedTrial(Frozen):
@@ -76,12 +71,10 @@ class PlannedTrial(Frozen):
     # a folder's name: one that leads elsewhere would be written there by whoever reads a session of others
     trial_id: str = Field(pattern=r"^[^./\\\x00-\x1f][^/\\\x00-\x1f]*$")
     block: int = Field(ge=1)
-    position: int = Field(ge=1, description="running number within the session, from 1")
-    duplicate: bool = Field(description="the second trial of the reference in its block and cell (A/A pair)")
-    process_of: str | None = Field(
-        default=None, description="the trial whose process this one goes on with; None: it has a fresh one"
-    )
-    duet: DuetSeat | None = Field(default=None, description="None: nothing runs beside it")
+    position: int = Field(ge=1)  # running number within the session, from 1
+    duplicate: bool  # the second trial of the reference in its block and cell (A/A pair)
+    process_of: str | None = None  # the trial whose process this one goes on with; None: it has a fresh one
+    duet: DuetSeat | None = None  # None: nothing runs beside it
     configuration: Configuration
 
     @property
@@ -104,10 +97,8 @@ class Plan(Frozen):
     host: str
     launcher: str
     trials: tuple[PlannedTrial, ...]
-    pairs: Pairs = Field(
-        default="first cell",
-        description="cells with an A/A pair; sessions recorded before this was noted have it in the first cell",
-    )
+    # cells with an A/A pair; sessions recorded before this was noted have it in the first cell
+    pairs: Pairs = "first cell"
 
     @property
     def n_blocks(self) -> int:

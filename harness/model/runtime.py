@@ -16,105 +16,64 @@ _HELD_BY = "rss of "
 OLDEST_JAVA = 11
 
 
+def _multiple(size: str | None) -> float | None:
+    """Return how many times the least memory a size such as ``2x`` is; ``None``: it is something else."""
+    return float(size[:-1]) if size is not None and re.fullmatch(r"\d+(\.\d+)?x", size) else None
+
+
 class RuntimeSettings(Frozen):
     """Settings of the language runtime. ``None`` leaves the runtime's own default, and the record says so."""
 
-    cpus: int | None = Field(
-        default=None, ge=1, description="CPU limit: GOMAXPROCS = ActiveProcessorCount = this"
-    )
+    cpus: int | None = Field(default=None, ge=1)  # CPU limit: GOMAXPROCS = ActiveProcessorCount = this
     gogc: int | Literal["off"] | None = None
-    gomemlimit: str | None = Field(
-        default=None,
-        description='GOMEMLIMIT; or "rss of NAME": what that Java variant holds; or "2x": of the least limit that the '
-        "program keeps to; both measured before the first trial",
-    )
-    goexperiment: str | None = Field(
-        default=None,
-        pattern=r"^[a-z0-9]+(,[a-z0-9]+)*$",
-        description="GOEXPERIMENT when a Go program is built; None: the release's own choice",
-    )
-    go: str | None = Field(
-        default=None,
-        pattern=r"^1\.\d+\.\d+$",
-        description="the Go release that builds a Go program; None: the one that is found",
-    )
-    goamd64: Literal["v1", "v2", "v3", "v4"] | None = Field(
-        default=None,
-        description="GOAMD64 when a Go program is built: the instructions that it may use; None: v1, those of all",
-    )
-    pgo: bool = Field(
-        default=False,
-        description="a Go program is compiled with a CPU profile of itself, from a training run under load",
-    )
-    java: int | None = Field(
-        default=None,
-        ge=OLDEST_JAVA,
-        description="the release of the JDK that runs a Java program, compiled for the oldest one that its sources "
-        "allow; None: the preferred one",
-    )
+    # GOMEMLIMIT; or "rss of NAME": what that Java variant holds; or "2x": of the least limit that the program
+    # keeps to; both measured before the first trial
+    gomemlimit: str | None = None
+    # GOEXPERIMENT when a Go program is built; None: the release's own choice
+    goexperiment: str | None = Field(default=None, pattern=r"^[a-z0-9]+(,[a-z0-9]+)*$")
+    # the Go release that builds a Go program; None: the one that is found
+    go: str | None = Field(default=None, pattern=r"^1\.\d+\.\d+$")
+    # GOAMD64 when a Go program is built: the instructions that it may use; None: v1, those of all
+    goamd64: Literal["v1", "v2", "v3", "v4"] | None = None
+    pgo: bool = False  # a Go program is compiled with a CPU profile of itself, from a training run under load
+    # the release of the JDK that runs a Java program, compiled for the oldest one that its sources allow;
+    # None: the preferred one
+    java: int | None = Field(default=None, ge=OLDEST_JAVA)
     gc: Literal["serial", "parallel", "g1", "z", "shenandoah"] | None = None
-    pin: Literal["limit", "same", "none"] | None = Field(
-        default=None,
-        description="limit: to as many CPUs as `cpus` says; same: generator and service on the same `cpus` CPUs; "
-        "none: to none; None: as the machine has room",
-    )
-    memory_limit: str | None = Field(
-        default=None,
-        pattern=r"^\d+[kmgKMG]$",
-        description="of the container, or of a control group around a plain process, with cpus as its quota",
-    )
-    cpu_limit: float | None = Field(
-        default=None,
-        gt=0,
-        description="CPU time of each pod, or of the control group around a process with memory_limit, in CPUs: the "
-        "kernel enforces it, and no runtime is told; None: `cpus`",
-    )
-    cpu_request: float | None = Field(
-        default=None, gt=0, description="CPUs that each pod reserves on its node; None: as many as its limit"
-    )
-    cpu_boost: float | None = Field(
-        default=None,
-        gt=0,
-        description="CPU time of each pod, in CPUs, until it has served its first request: then it is resized in "
-        "place to its limit; no runtime is told; None: the limit holds from the start",
-    )
-    replicas: int | None = Field(default=None, ge=1, description="how many pods; None: one")
-    scale_from: int | None = Field(
-        default=None,
-        ge=1,
-        description="how many pods at first; once they have served, the deployment is scaled to `replicas`, and "
-        "moments of the last pod count from then; None: all pods are asked for at once",
-    )
-    autoscale_cpu: float | None = Field(
-        default=None,
-        gt=0,
-        description="one pod at first, which is kept busy; a HorizontalPodAutoscaler adds pods up to `replicas` while "
-        "they use more than this share of `cpu_request`; None: all pods are asked for at once",
-    )
-    access: Literal["cluster-ip", "node-port", "ingress"] | None = Field(
-        default=None,
-        description="cluster-ip: the load comes from a job in the cluster; node-port (None: the same): from outside; "
-        "ingress: removed in 0.2.0, node-port in its place",
-    )
-    heap_max: str | None = Field(
-        default=None,
-        description='-Xmx; or "2x": of the least heap the program can live in, measured before the first trial',
-    )
+    # limit: to as many CPUs as `cpus` says; same: generator and service on the same `cpus` CPUs; none: to
+    # none; None: as the machine has room
+    pin: Literal["limit", "same", "none"] | None = None
+    # of the container, or of a control group around a plain process, with cpus as its quota
+    memory_limit: str | None = Field(default=None, pattern=r"^\d+[kmgKMG]$")
+    # CPU time of each pod, or of the control group around a process with memory_limit, in CPUs: the kernel
+    # enforces it, and no runtime is told; None: `cpus`
+    cpu_limit: float | None = Field(default=None, gt=0)
+    # CPUs that each pod reserves on its node; None: as many as its limit
+    cpu_request: float | None = Field(default=None, gt=0)
+    # CPU time of each pod, in CPUs, until it has served its first request: then it is resized in place to its
+    # limit; no runtime is told; None: the limit holds from the start
+    cpu_boost: float | None = Field(default=None, gt=0)
+    replicas: int | None = Field(default=None, ge=1)  # how many pods; None: one
+    # how many pods at first; once they have served, the deployment is scaled to `replicas`, and moments of
+    # the last pod count from then; None: all pods are asked for at once
+    scale_from: int | None = Field(default=None, ge=1)
+    # one pod at first, which is kept busy; a HorizontalPodAutoscaler adds pods up to `replicas` while they
+    # use more than this share of `cpu_request`; None: all pods are asked for at once
+    autoscale_cpu: float | None = Field(default=None, gt=0)
+    # cluster-ip: the load uses the address in the cluster; node-port (None: the same): one outside; ingress:
+    # removed in 0.2.0, node-port in its place
+    access: Literal["cluster-ip", "node-port", "ingress"] | None = None
+    # -Xmx; or "2x": of the least heap the program can live in, measured before the first trial
+    heap_max: str | None = None
     heap_min: str | None = Field(default=None, pattern=r"^\d+[kmgKMG]$")
     aot_cache: bool = False
-    form: Literal["jvm", "jlink", "native"] | None = Field(
-        default=None,
-        description="of a Java program: on a whole JDK (None: the same), on a trimmed one, or compiled ahead",
-    )
-    nmt: bool = Field(default=False, description="JVM native memory tracking; costs throughput")
-    flight_recording: bool = Field(
-        default=False,
-        description="a JVM's own recording of compilations and deoptimisations, kept as recording.json",
-    )
-    lock_recording: bool = Field(
-        default=False,
-        description="a JVM's own recording of threads that waited for a monitor, kept as contention.txt",
-    )
+    # of a Java program: on a whole JDK (None: the same), on a trimmed one, or compiled ahead
+    form: Literal["jvm", "jlink", "native"] | None = None
+    nmt: bool = False  # JVM native memory tracking; costs throughput
+    # a JVM's own recording of compilations and deoptimisations, kept as recording.json
+    flight_recording: bool = False
+    # a JVM's own recording of threads that waited for a monitor, kept as contention.txt
+    lock_recording: bool = False
     gc_log: bool = True
     jvm_flags: tuple[str, ...] = ()
 
@@ -123,7 +82,8 @@ class RuntimeSettings(Frozen):
     def _a_size_or_a_multiple(cls, size: str | None) -> str | None:
         if size is not None and not re.fullmatch(r"\d+[kmgKMG]|\d+(\.\d+)?x", size):
             raise ValueError('must be a size such as "512m", or a multiple of the least heap such as "1.3x"')
-        if size is not None and size.endswith("x") and float(size[:-1]) < 1:
+        multiple = _multiple(size)
+        if multiple is not None and multiple < 1:
             raise ValueError('must be at least "1x": in less than the least heap nothing runs')
         return size
 
@@ -135,12 +95,8 @@ class RuntimeSettings(Frozen):
                 'must be a size such as "64MiB", a multiple of the least limit such as "2x", or what another variant '
                 'holds: "rss of NAME"'
             )
-        if (
-            limit is not None
-            and limit.endswith("x")
-            and not limit.startswith(_HELD_BY)
-            and float(limit[:-1]) < 1
-        ):
+        multiple = _multiple(limit)
+        if multiple is not None and multiple < 1:
             raise ValueError('must be at least "1x": no program keeps to less than its least limit')
         return limit
 
@@ -162,13 +118,12 @@ class RuntimeSettings(Frozen):
     @property
     def heap_multiple(self) -> float | None:
         """How many times the least heap ``heap_max`` is; ``None``: it is a size, or none is said."""
-        return float(self.heap_max[:-1]) if self.heap_max is not None and self.heap_max[-1] == "x" else None
+        return _multiple(self.heap_max)
 
     @property
     def limit_multiple(self) -> float | None:
         """How many times the least limit ``gomemlimit`` is; ``None``: it is something else, or none is said."""
-        text = self.gomemlimit or ""
-        return float(text[:-1]) if re.fullmatch(r"\d+(\.\d+)?x", text) else None
+        return _multiple(self.gomemlimit)
 
     @property
     def memory_multiple(self) -> float | None:

@@ -65,13 +65,11 @@ class ScaledLoad(Frozen):
 
     generator: GeneratorName
     profile: Annotated[OpenShare | ClosedShare, Field(discriminator="model")]
-    processes: int = Field(default=1, ge=1, le=MOST_PROCESSES, description="as of ``Load``")
-    coordination: Coordination = Field(default="independent", description="as of ``Load``")
-    rows: Rows = Field(default="kept", description="as of ``Load``")
-    of: Literal["session", "variant"] = Field(
-        default="session",
-        description="whose capacity it is a share of: the session's, or that of the variant which takes the load",
-    )
+    processes: int = Field(default=1, ge=1, le=MOST_PROCESSES)  # as of ``Load``
+    coordination: Coordination = "independent"  # as of ``Load``
+    rows: Rows = "kept"  # as of ``Load``
+    # whose capacity it is a share of: the session's, or that of the variant which takes the load
+    of: Literal["session", "variant"] = "session"
 
     def at(self, capacity_per_s: float) -> Load:
         """Return the load for a capacity in passes per second (of a plain mix a request is a pass)."""
@@ -113,19 +111,14 @@ class CalibrationSpec(Frozen):
     """
 
     generator: GeneratorName
-    of: Literal["reference", "slowest"] = Field(
-        default="reference", description="whose capacity: the reference's, or the least of all variants"
-    )
-    among: tuple[str, ...] = Field(
-        default=(), description="of = slowest: only these variants are asked; empty: all are"
-    )
+    # whose capacity: the reference's, or the least of all variants
+    of: Literal["reference", "slowest"] = "reference"
+    among: tuple[str, ...] = ()  # of = slowest: only these variants are asked; empty: all are
     users: int = Field(default=16, ge=1, le=MOST_USERS)
     duration_s: float = Field(default=4.0, gt=0)
     warm_up_requests: int = Field(default=500, ge=0)
-    capacity: Literal["saturation", "search"] = Field(
-        default="saturation",
-        description="what those users reach; or the highest rate of arrivals that keeps the goals, in the same process",
-    )
+    # what those users reach; or the highest rate of arrivals that keeps the goals, in the same process
+    capacity: Literal["saturation", "search"] = "saturation"
     #: A search has goals, and those that are left out stand in the definition's hash with their values.
     goals: CapacityGoals | None = Field(
         default_factory=lambda given: CapacityGoals() if given.get("capacity") == "search" else None,
@@ -152,18 +145,15 @@ class Calibration(Frozen):
 
     order: CalibrationSpec
     variant: str
-    configuration: str = Field(description="key of the configuration that was saturated")
+    configuration: str  # key of the configuration that was saturated
     mix: str
-    n_steps: int = Field(ge=1, description="requests of one pass")
-    capacity_per_s: float = Field(gt=0, description="right passes per second; of a plain mix right requests")
+    n_steps: int = Field(ge=1)  # requests of one pass
+    capacity_per_s: float = Field(gt=0)  # right passes per second; of a plain mix right requests
     n_requests: int
     n_errors: int
     duration_s: float
     measured_epoch_s: float
-    capacities_per_s: dict[str, float] = Field(
-        default_factory=dict, description="variant -> its capacity, where all were measured"
-    )
-    searches: dict[str, CapacitySearch] = Field(
-        default_factory=dict,
-        description="variant -> the search for its capacity with all trials, where one was made",
-    )
+    # variant -> its capacity, where all were measured
+    capacities_per_s: dict[str, float] = Field(default_factory=dict)
+    # variant -> the search for its capacity with all trials, where one was made
+    searches: dict[str, CapacitySearch] = Field(default_factory=dict)

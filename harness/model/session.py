@@ -23,7 +23,7 @@ from harness.model.study import Experiment, Variant
 class Machine(Frozen):
     """The machine in the terms a reader needs."""
 
-    hostname_hash: str = Field(description="tells two machines apart without naming them")
+    hostname_hash: str  # tells two machines apart without naming them
     cpu_model: str
     n_cpus: int
     memory_bytes: int
@@ -32,12 +32,10 @@ class Machine(Frozen):
     cgroup: str
     virtualisation: str | None
     descriptor_limit: int
-    small: bool = Field(description="fewer cores than service and generator need for themselves")
-    settings: dict[str, str] = Field(
-        default_factory=dict,
-        description="of the kernel, that change what a request costs: who shares a CPU with whom, large pages, clock "
-        "rates; one that the kernel does not have is left out",
-    )
+    small: bool  # fewer cores than service and generator need for themselves
+    # of the kernel, that change what a request costs: who shares a CPU with whom, large pages, clock rates;
+    # one that the kernel does not have is left out
+    settings: dict[str, str] = Field(default_factory=dict)
 
     @property
     def identity(self) -> str:
@@ -52,11 +50,10 @@ class Provenance(Frozen):
     dirty: bool | None
     definition_sha256: str
     lock_sha256: str
-    machine: Machine = Field(description="the service's")
-    machines: dict[str, Machine] = Field(
-        default_factory=dict, description="role -> machine, where not everything ran on one"
-    )
-    tools: dict[str, str] = Field(description="tool -> version as it prints itself")
+    machine: Machine  # the service's
+    # role -> machine, where not everything ran on one
+    machines: dict[str, Machine] = Field(default_factory=dict)
+    tools: dict[str, str]  # tool -> version as it prints itself
     python_packages: dict[str, str]
     started_epoch_s: float
     clock_source: str | None
@@ -66,16 +63,14 @@ class FormBuild(Frozen):
     """How another form of a built Java program came to be: its trimmed runtime, or its native image."""
 
     form: Literal["jlink", "native"]
-    tool: str = Field(description="what the tool that made it says of itself")
+    tool: str  # what the tool that made it says of itself
     argv: tuple[str, ...]
-    build_s: float = Field(description="for the form alone; the program's own build comes before it")
-    image_bytes: int | None = Field(
-        description="the trimmed runtime, or the native image; None: there is none"
-    )
-    image_sha256: str | None = Field(default=None, description="of a native image")
-    peak_rss_bytes: int | None = Field(default=None, description="of the build, where its tool tells")
+    build_s: float  # for the form alone; the program's own build comes before it
+    image_bytes: int | None  # the trimmed runtime, or the native image; None: there is none
+    image_sha256: str | None = None  # of a native image
+    peak_rss_bytes: int | None = None  # of the build, where its tool tells
     modules: tuple[str, ...] = ()
-    problem: str | None = Field(default=None, description="why there is no image")
+    problem: str | None = None  # why there is no image
 
     @property
     def unofficial(self) -> bool:
@@ -86,10 +81,8 @@ class FormBuild(Frozen):
 class CpuProfile(Frozen):
     """The profile that a Go program was compiled with, and the training run that it is of."""
 
-    cpu_s: float = Field(
-        description="CPU time of the service under the load of that run; Go takes 100 samples a second of it"
-    )
-    n_requests: int = Field(description="answered in the training run")
+    cpu_s: float  # CPU time of the service under the load of that run; Go takes 100 samples a second of it
+    n_requests: int  # answered in the training run
     profile_bytes: int
     profile_sha256: str
 
@@ -100,15 +93,14 @@ class BuildRecord(Frozen):
     implementation: str
     source_sha256: str
     argv: tuple[str, ...]
-    build_s: float | None = Field(
-        description="measured here when this source was really built, maybe earlier; None: nothing to build"
-    )
-    artifact_bytes: int = Field(description="the artifact with the libraries it needs beside it")
+    # measured here when this source was really built, maybe earlier; None: nothing to build
+    build_s: float | None
+    artifact_bytes: int  # the artifact with the libraries it needs beside it
     artifact_sha256: str
     aot_training_s: float | None = None
     aot_cache_bytes: int | None = None
-    cpu_profile: CpuProfile | None = Field(default=None, description="None: compiled without one")
-    form: FormBuild | None = Field(default=None, description="None: the program as it was built")
+    cpu_profile: CpuProfile | None = None  # None: compiled without one
+    form: FormBuild | None = None  # None: the program as it was built
 
 
 class EchoReading(Frozen):
@@ -119,12 +111,10 @@ class EchoReading(Frozen):
     achieved_per_s: float
     n_requests: int
     duration_s: float
-    latency_mean_s: float | None = Field(
-        default=None, description="as the tool reports it; None: not told, or read before latencies were kept"
-    )
-    latency_quantiles_s: dict[str, float] = Field(
-        default_factory=dict, description="those that so many requests can tell, keys like p99"
-    )
+    # as the tool reports it; None: not told, or read before latencies were kept
+    latency_mean_s: float | None = None
+    # those that so many requests can tell, keys like p99
+    latency_quantiles_s: dict[str, float] = Field(default_factory=dict)
 
 
 class Unavailable(Frozen):
@@ -139,8 +129,8 @@ class Registration(Frozen):
 
     n_blocks: int
     stopping: str
-    rules: dict[str, float] = Field(description="name of a rule of the verdicts -> its value then")
-    sha256: str = Field(description="of these, the plan and the definition, as canonical JSON")
+    rules: dict[str, float]  # name of a rule of the verdicts -> its value then
+    sha256: str  # of these, the plan and the definition, as canonical JSON
 
 
 class SessionHeader(Frozen):
@@ -153,9 +143,7 @@ class SessionHeader(Frozen):
     plan: Plan
     provenance: Provenance
     unavailable: tuple[Unavailable, ...] = ()
-    registration: Registration | None = Field(
-        default=None, description="None: measured before plans were registered"
-    )
+    registration: Registration | None = None  # None: measured before plans were registered
     notes: dict[str, JsonValue] = Field(default_factory=dict)
 
     @property
@@ -214,12 +202,10 @@ class HeapProbe(Frozen):
     in sessions in which no generator took part in the search.
     """
 
-    heap_mib: int = Field(ge=1, description="-Xmx, or GOMEMLIMIT")
+    heap_mib: int = Field(ge=1)  # -Xmx, or GOMEMLIMIT
     worked: bool
-    reason: str | None = Field(default=None, description="why not")
-    fell_behind: bool = Field(
-        default=False, description="its memory did not end, it was too slow: which the machine may have been"
-    )
+    reason: str | None = None  # why not
+    fell_behind: bool = False  # its memory did not end, it was too slow: which the machine may have been
     took_s: float
     asked_by: GeneratorName | None = None
 
@@ -231,27 +217,27 @@ class LeastHeap(Frozen):
     """
 
     implementation: str
-    collector: str | None = Field(description="as in runtime.gc; None: the runtime's own choice")
+    collector: str | None  # as in runtime.gc; None: the runtime's own choice
     setting: Literal["heap_max", "gomemlimit"] = "heap_max"
-    variants: tuple[str, ...] = Field(description="whose heaps or limits are multiples of it")
+    variants: tuple[str, ...]  # whose heaps or limits are multiples of it
     least_mib: int = Field(ge=1)
-    step_mib: int = Field(ge=1, description="the next smaller heap that was tried is not farther below")
-    steady: bool = Field(description="of who asks: no smaller heap worked, and no larger one failed")
-    probes: tuple[HeapProbe, ...] = Field(description="in the order they were made")
+    step_mib: int = Field(ge=1)  # the next smaller heap that was tried is not farther below
+    steady: bool  # of who asks: no smaller heap worked, and no larger one failed
+    probes: tuple[HeapProbe, ...]  # in the order they were made
 
 
 class HeldMemory(Frozen):
     """What a Java variant holds, resident, at the end of a load."""
 
     variant: str
-    heap_max: str | None = Field(description="as it ran")
+    heap_max: str | None  # as it ran
     rss_bytes: int = Field(gt=0)
 
 
 class LimitProbe(Frozen):
     """One fresh Go process with one limit: what it held at the end of the same load."""
 
-    limit_mib: int = Field(ge=1, description="GOMEMLIMIT")
+    limit_mib: int = Field(ge=1)  # GOMEMLIMIT
     rss_bytes: int = Field(gt=0)
 
 
@@ -272,22 +258,21 @@ class MemoryFit(Frozen):
     """
 
     asked: dict[str, str]
-    resolved: dict[str, dict[str, str]] = Field(description="variant -> runtime settings in their place")
+    resolved: dict[str, dict[str, str]]  # variant -> runtime settings in their place
     mix: str
-    rate_per_s: float = Field(gt=0, description="of the requests that probes were asked")
-    n_requests: int = Field(ge=1, description="a heap probe had to answer, each over a connection of its own")
-    cold_requests: int = Field(ge=0, description="before these, with more time")
-    at_once: int = Field(ge=0, description="came at one moment, several times, between the two")
-    most_late_s: float = Field(gt=0, description="a probe that falls behind its rate by more did not work")
-    hold_s: float = Field(gt=0, description="how long a program is asked before its memory is read")
-    warm_up_requests: int = Field(ge=0, description="before that")
-    tried: Load | None = Field(
-        default=None,
-        description="the load under which least heaps had to hold in the end; None: they were not tried under any",
-    )
+    # of requests from within the harness; None: none were sent
+    rate_per_s: float | None = Field(default=None, gt=0)
+    n_requests: int | None = Field(default=None, ge=1)  # a heap had to answer of these
+    cold_requests: int | None = Field(default=None, ge=0)  # before these, with more time
+    at_once: int | None = Field(default=None, ge=0)  # came at one moment, several times, between the two
+    most_late_s: float | None = Field(default=None, gt=0)  # so far a probe might fall behind its rate
+    hold_s: float | None = Field(default=None, gt=0)  # how long they were sent before memory was read
+    warm_up_requests: int = Field(ge=0)  # before each load
+    # the load under which heaps had to hold; None: they were asked from within the harness alone
+    tried: Load | None = None
     least: tuple[LeastHeap, ...] = ()
     held: tuple[HeldMemory, ...] = ()
     limits: tuple[MatchedLimit, ...] = ()
-    sources: dict[str, str] = Field(description="as in builds.json -> sha256 of the source that was built")
+    sources: dict[str, str]  # as in builds.json -> sha256 of the source that was built
     measured_epoch_s: float
     took_s: float

@@ -30,19 +30,13 @@ class ResourceReading(Frozen):
     at: ClockReading
     rss_bytes: int | None
     pss_bytes: int | None
-    cpu_s: float | None = Field(description="user + system CPU time since the process started")
+    cpu_s: float | None  # user + system CPU time since the process started
     n_threads: int | None
     n_descriptors: int | None
-    compile_s: float | None = Field(
-        default=None, description="time its JIT compilers spent since it started; None: it is no JVM"
-    )
-    system_s: float | None = Field(
-        default=None, description="the part of cpu_s that the kernel spent for it; None: it was not read"
-    )
-    wait_s: float | None = Field(
-        default=None,
-        description="for how long its threads could have run and had no CPU, all together; None: it was not read",
-    )
+    compile_s: float | None = None  # time its JIT compilers spent since it started; None: it is no JVM
+    system_s: float | None = None  # the part of cpu_s that the kernel spent for it; None: it was not read
+    # for how long its threads could have run and had no CPU, all together; None: it was not read
+    wait_s: float | None = None
 
 
 class GroupReading(Frozen):
@@ -50,12 +44,12 @@ class GroupReading(Frozen):
     file pages by whoever touched them first, and resident memory counts shared pages once per process."""
 
     version: Literal["v1", "v2"]
-    memory_bytes: int | None = Field(description="charged to the group, file pages included")
-    memory_max_bytes: int | None = Field(description="the highest so far, where the kernel keeps it")
+    memory_bytes: int | None  # charged to the group, file pages included
+    memory_max_bytes: int | None  # the highest so far, where the kernel keeps it
     cpu_s: float | None
     n_throttled: int | None
     throttled_s: float | None
-    rss_bytes: int | None = Field(description="of the process, as samples have it")
+    rss_bytes: int | None  # of the process, as samples have it
     process_cpu_s: float | None
 
 
@@ -70,7 +64,7 @@ class MachineWindow(Frozen):
     throttled_s: float | None
     n_throttled: int | None
     load_average_1m: float | None
-    other_cpu_s: float | None = Field(description="CPU time used by no part of the trial")
+    other_cpu_s: float | None  # CPU time used by no part of the trial
 
     def is_noisy(self, window_s: float) -> bool:
         """Tell whether the hypervisor or other processes took so much of ``window_s`` that the trial is flagged."""
@@ -83,9 +77,7 @@ class CpuSpeed(Frozen):
 
     cpu: int
     n_readings: int
-    step_ns_p05: float = Field(
-        description="of all readings; near the CPU's full speed unless it never had it"
-    )
+    step_ns_p05: float  # of all readings; near the CPU's full speed unless it never had it
     step_ns_p50: float
     step_ns_mean: float
 
@@ -109,7 +101,7 @@ class HostClock(Frozen):
 
     role: Literal["service", "load", "further load", "database"] = "service"
     host: str
-    at: ClockReading = Field(description="when they were compared, here")
+    at: ClockReading  # when they were compared, here
     wall_offset_s: float
     monotonic_offset_s: float
     uncertainty_s: float
@@ -124,26 +116,18 @@ SettingValue = str | int | float | bool
 class BackingSettings(Frozen):
     """How the backing services of a trial are set up: ``[backing]`` of an experiment, or of a factor's level."""
 
-    max_connections: int = Field(
-        default=100, ge=5, le=20_000,
-        description="as a stock server with this number: three of them are kept for the superuser",
-    )  # fmt: skip
+    # as a stock server with this number: three of them are kept for the superuser
+    max_connections: int = Field(default=100, ge=5, le=20_000)
     storage: Literal["disk", "memory"] = "disk"
-    index: bool = Field(default=False, description="contract/index.sql is applied after contract/schema.sql")
-    seed: str | None = Field(
-        default=None, pattern=r"^[a-z0-9][a-z0-9-]*$", description="contract/seed-<name>.sql is applied last"
-    )
-    wiped: bool = Field(
-        default=True, description="fresh for each trial; else it lives on through the session"
-    )
-    fsync: bool = Field(default=True, description="off: a commit does not wait for the disk")
-    authentication: Literal["scram-sha-256", "md5"] = Field(
-        default="scram-sha-256",
-        description="what a new connection costs its client: 4,096 rounds of hashing, or two",
-    )
-    upstream: dict[str, SettingValue] = Field(
-        default_factory=dict, description="settings of the upstream API, as its service.toml names them"
-    )
+    index: bool = False  # contract/index.sql is applied after contract/schema.sql
+    # contract/seed-<name>.sql is applied last
+    seed: str | None = Field(default=None, pattern=r"^[a-z0-9][a-z0-9-]*$")
+    wiped: bool = True  # fresh for each trial; else it lives on through the session
+    fsync: bool = True  # off: a commit does not wait for the disk
+    # what a new connection costs its client: 4,096 rounds of hashing, or two
+    authentication: Literal["scram-sha-256", "md5"] = "scram-sha-256"
+    # settings of the upstream API, as its service.toml names them
+    upstream: dict[str, SettingValue] = Field(default_factory=dict)
 
 
 class ContainerRecord(Frozen):
@@ -152,41 +136,37 @@ class ContainerRecord(Frozen):
     engine: str
     image_id: str
     image_bytes: int
-    layer_bytes: tuple[int, ...] = Field(description="of each layer that holds files, the base first")
+    layer_bytes: tuple[int, ...]  # of each layer that holds files, the base first
     network: str
     user: str
     cpuset: str | None
-    cpu_quota: float | None = Field(description="CPUs' worth of time; None: not limited")
+    cpu_quota: float | None  # CPUs' worth of time; None: not limited
     memory_limit_bytes: int | None
     create_s: float
     start_s: float
     at_stop: GroupReading | None = None
-    out_of_memory: bool | None = Field(default=None, description="as the daemon saw it")
+    out_of_memory: bool | None = None  # as the daemon saw it
 
 
 class LimitsRecord(Frozen):
     """The limits that a plain process was to keep to, and who enforced them."""
 
-    enforced_by: Literal["cgroup v1", "cgroup v2"] | None = Field(
-        default=None, description="None: nobody; then it was pinned, and its runtime was told"
-    )
-    why_not: str | None = Field(default=None, description="why no control group was made")
-    cpu_quota: float | None = Field(description="CPUs' worth of time; None: not limited")
+    # None: nobody; then it was pinned, and its runtime was told
+    enforced_by: Literal["cgroup v1", "cgroup v2"] | None = None
+    why_not: str | None = None  # why no control group was made
+    cpu_quota: float | None  # CPUs' worth of time; None: not limited
     memory_limit_bytes: int
     at_stop: GroupReading | None = None
-    out_of_memory: bool | None = Field(default=None, description="whether the kernel killed for memory in it")
+    out_of_memory: bool | None = None  # whether the kernel killed for memory in it
 
 
 class RuntimeCpus(Frozen):
     """How many CPUs a runtime goes by, as it says itself: of its own finding, or as it was told."""
 
-    cpus: int | None = Field(
-        default=None,
-        description="GOMAXPROCS, or the processors that a JVM takes as available; None: `why_not`",
-    )
-    collector: str | None = Field(default=None, description="of a JVM: the one that it uses, in its own word")
-    said_in: str | None = Field(default=None, description="where it says so")
-    why_not: str | None = Field(default=None, description="why it is not known")
+    cpus: int | None = None  # GOMAXPROCS, or the processors that a JVM takes as available; None: `why_not`
+    collector: str | None = None  # of a JVM: the one that it uses, in its own word
+    said_in: str | None = None  # where it says so
+    why_not: str | None = None  # why it is not known
 
 
 class PodRecord(Frozen):
@@ -199,97 +179,64 @@ class PodRecord(Frozen):
     uid: str
     node: str | None
     address: str | None
-    pid: int | None = Field(description="of its service on this machine; None: it was never seen")
+    pid: int | None  # of its service on this machine; None: it was never seen
     process_start_ticks: int | None = None
-    created_epoch_s: float | None = Field(default=None, description="whole seconds, as the API has it")
-    conditions_epoch_s: dict[str, float] = Field(
-        default_factory=dict, description="condition -> when it became true, in whole seconds"
-    )
-    events_epoch_s: dict[str, float] = Field(
-        default_factory=dict, description="reason -> its first event, to the microsecond"
-    )
-    events_lost: tuple[str, ...] = Field(default=(), description="events of every start that were not found")
-    process_after_s: float | None = Field(
-        default=None,
-        description="when its process was made, in hundredths of a second; None: it was never seen",
-    )
-    program_after_s: float | None = Field(
-        default=None,
-        description="when that process was first seen to run the service's program, and no longer the container "
-        "runtime's; None: not seen, or it ran the program when it was first seen",
-    )
-    program_gap_s: float | None = Field(
-        default=None, description="at most so much earlier it ran it: since it was last seen not to"
-    )
-    first_served_after_s: float | None = Field(
-        default=None, description="the prober's first right answer from it; None: none came (censored)"
-    )
-    probes: int | None = Field(default=None, description="how often the prober asked it until then")
-    longest_probe_gap_s: float | None = Field(
-        default=None, description="between two questions of the prober: the resolution of its answer"
-    )
-    routed_after_s: float | None = Field(
-        default=None,
-        description="the first connection to the service's address that reached it; looked for when all have served",
-    )
-    boost_ended_after_s: float | None = Field(
-        default=None, description="when the kernel enforced the limit after a boost; None: there was none"
-    )
+    created_epoch_s: float | None = None  # whole seconds, as the API has it
+    # condition -> when it became true, in whole seconds
+    conditions_epoch_s: dict[str, float] = Field(default_factory=dict)
+    # reason -> its first event, to the microsecond
+    events_epoch_s: dict[str, float] = Field(default_factory=dict)
+    events_lost: tuple[str, ...] = ()  # events of every start that were not found
+    # when its process was made, in hundredths of a second; None: it was never seen
+    process_after_s: float | None = None
+    # when that process was first seen to run the service's program, and no longer the container runtime's;
+    # None: not seen, or it ran the program when it was first seen
+    program_after_s: float | None = None
+    program_gap_s: float | None = None  # at most so much earlier it ran it: since it was last seen not to
+    # the prober's first right answer from it; None: none came (censored)
+    first_served_after_s: float | None = None
+    probes: int | None = None  # how often the prober asked it until then
+    # between two questions of the prober: the resolution of its answer
+    longest_probe_gap_s: float | None = None
+    # the first connection to the service's address that reached it; looked for when all have served
+    routed_after_s: float | None = None
+    # when the kernel enforced the limit after a boost; None: there was none
+    boost_ended_after_s: float | None = None
     restarts: int | None = None
     at_stop: GroupReading | None = None
-    runtime_cpus: RuntimeCpus | None = Field(
-        default=None, description="as its service says when it is about to be stopped; None: not recorded"
-    )
+    # as its service says when it is about to be stopped; None: not recorded
+    runtime_cpus: RuntimeCpus | None = None
 
 
 class KubernetesRecord(Frozen):
     """The cluster around an instance, and its pods."""
 
-    server: str = Field(description="version of the API server")
-    node: str = Field(description="kubelet and container runtime of the node, with versions")
-    proxy_mode: str | None = Field(description="kube-proxy's; None: it does not say")
+    server: str  # version of the API server
+    node: str  # kubelet and container runtime of the node, with versions
+    proxy_mode: str | None  # kube-proxy's; None: it does not say
     namespace: str
     access: Literal["cluster-ip", "node-port", "ingress"]
-    ingress: str | None = Field(
-        default=None,
-        description="class of the ingress and its controller; None: the load does not go through one",
-    )
+    # class of the ingress and its controller; None: the load does not go through one
+    ingress: str | None = None
     replicas: int
     cpu_request: float | None
-    cpu_limit: float | None = Field(description="of each pod, in CPUs; None: not limited")
-    cpu_boost: float | None = Field(
-        default=None, description="of each pod until it served, in CPUs; None: the limit held from the start"
-    )
-    scale_from: int | None = Field(
-        default=None, description="pods at first, until they served; None: all were asked for at once"
-    )
-    scaled_after_s: float | None = Field(
-        default=None,
-        description="from the request for the first pods to that for `replicas`; None: there was one request, or an "
-        "autoscaler's",
-    )
-    autoscale_cpu: float | None = Field(
-        default=None,
-        description="share of its request above which an autoscaler added pods, from one to `replicas`; None: there "
-        "was none",
-    )
-    memory_limit_bytes: int | None = Field(description="of each pod; None: not limited")
-    image_bytes: int | None = Field(default=None, description="of its one layer; None: not written down")
-    image_import_s: float | None = Field(
-        default=None,
-        description="until the node had the image; None: it had it before the session",
-    )
-    image_from: str | None = Field(
-        default=None, description="whether it was imported or pushed, and by or to what; None: not recorded"
-    )
-    image_push_s: float | None = Field(
-        default=None,
-        description="until the registry had the image; None: it had it before the session, or none was used",
-    )
-    samples: str = Field(description="where samples come from, or why there are none")
-    watched_s: float | None = Field(
-        default=None, description="how long the prober asked: a pod without an answer is censored there"
-    )
+    cpu_limit: float | None  # of each pod, in CPUs; None: not limited
+    # of each pod until it served, in CPUs; None: the limit held from the start
+    cpu_boost: float | None = None
+    scale_from: int | None = None  # pods at first, until they served; None: all were asked for at once
+    # from the request for the first pods to that for `replicas`; None: there was one request, or an
+    # autoscaler's
+    scaled_after_s: float | None = None
+    # share of its request above which an autoscaler added pods, from one to `replicas`; None: there was none
+    autoscale_cpu: float | None = None
+    memory_limit_bytes: int | None  # of each pod; None: not limited
+    image_bytes: int | None = None  # of its one layer; None: not written down
+    image_import_s: float | None = None  # until the node had the image; None: it had it before the session
+    image_from: str | None = None  # whether it was imported or pushed, and by or to what; None: not recorded
+    # until the registry had the image; None: it had it before the session, or none was used
+    image_push_s: float | None = None
+    samples: str  # where samples come from, or why there are none
+    watched_s: float | None = None  # how long the prober asked: a pod without an answer is censored there
     pods: tuple[PodRecord, ...] = ()
 
 
@@ -297,28 +244,25 @@ class InstanceRecord(Frozen):
     """The running variant: what was started, where, with which limits."""
 
     argv: tuple[str, ...]
-    environment: dict[str, str] = Field(description="only what the harness set")
+    environment: dict[str, str]  # only what the harness set
     pid: int
-    process_start_ticks: int = Field(description="field 22 of /proc/PID/stat: tells a recycled pid apart")
+    process_start_ticks: int  # field 22 of /proc/PID/stat: tells a recycled pid apart
     port: int
     launched: ClockReading
     cpu_affinity: tuple[int, ...]
     cpu_limit: int | None
-    cpus_allowed: tuple[int, ...] | None = Field(
-        default=None, description="what the kernel said, once it answered; None: it was not asked"
-    )
+    # what the kernel said, once it answered; None: it was not asked
+    cpus_allowed: tuple[int, ...] | None = None
     artifact_sha256: str
     artifact_bytes: int
-    runtime_bytes: int | None = Field(description="size of what must be installed beside the artifact")
+    runtime_bytes: int | None  # size of what must be installed beside the artifact
     runtime_version: str | None
     stop_signal: Literal["SIGTERM", "SIGKILL", "exited"] | None = None
     exit_code: int | None = None
     stop_s: float | None = None
-    container: ContainerRecord | None = Field(default=None, description="None: a plain process")
-    limits: LimitsRecord | None = Field(
-        default=None, description="of a plain process; None: no memory limit was wanted"
-    )
-    kubernetes: KubernetesRecord | None = Field(default=None, description="None: not in a cluster")
+    container: ContainerRecord | None = None  # None: a plain process
+    limits: LimitsRecord | None = None  # of a plain process; None: no memory limit was wanted
+    kubernetes: KubernetesRecord | None = None  # None: not in a cluster
 
 
 class BackingRecord(Frozen):
@@ -326,20 +270,17 @@ class BackingRecord(Frozen):
 
     name: BackingName
     version: str | None
-    settings: BackingSettings | None = Field(default=None, description="None: it has none")
+    settings: BackingSettings | None = None  # None: it has none
     argv: tuple[str, ...]
     pid: int
     process_start_ticks: int
     port: int
     launched: ClockReading
     cpu_affinity: tuple[int, ...] = ()
-    ready_s: float = Field(
-        description="from the order (the copy of a fresh database included) until it answered"
-    )
-    service_connections: int | None = Field(
-        default=None, description="how many connections the service can have at once; None: no such limit"
-    )
-    filesystem: str | None = Field(default=None, description="type of the one its data lay on")
-    n_trials_before: int = Field(default=0, description="trials that used the very same database earlier")
-    exit_code: int | None = Field(default=None, description="None: it lives on for the next trial")
+    ready_s: float  # from the order (the copy of a fresh database included) until it answered
+    # how many connections the service can have at once; None: no such limit
+    service_connections: int | None = None
+    filesystem: str | None = None  # type of the one its data lay on
+    n_trials_before: int = 0  # trials that used the very same database earlier
+    exit_code: int | None = None  # None: it lives on for the next trial
     stop_signal: str | None = None

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -23,23 +23,16 @@ class DeclaredComparison(Frozen):
     Every variant over a reference, variants in pairs, or the levels of a factor over one of them.
     """
 
-    metrics: dict[str, str] = Field(min_length=1, description="name of the result -> column of the trials")
-    where: dict[str, str] = Field(default_factory=dict, description="factor -> level: only trials of these")
-    by: tuple[str, ...] = Field(default=(), description="factors; each combination is compared on its own")
-    against: str | None = Field(default=None, description="variant in the denominator; None: the reference")
-    pairs: dict[str, str] = Field(
-        default_factory=dict, description="variant -> the variant that it is compared with, in place of all"
-    )
-    along: str | None = Field(
-        default=None, description="factor whose levels are compared within each variant"
-    )
-    base: str | None = Field(default=None, description="of ``along``: the level in the denominator")
-    margin: float | None = Field(
-        default=None, gt=0, description="share that is negligible; None: the metric's"
-    )
-    bounded: bool = Field(
-        default=True, description="no verdict where something else than the services bounded the trials"
-    )
+    metrics: dict[str, str] = Field(min_length=1)  # name of the result -> column of the trials
+    where: dict[str, str] = Field(default_factory=dict)  # factor -> level: only trials of these
+    by: tuple[str, ...] = ()  # factors; each combination is compared on its own
+    against: str | None = None  # variant in the denominator; None: the reference
+    # variant -> the variant that it is compared with, in place of all
+    pairs: dict[str, str] = Field(default_factory=dict)
+    along: str | None = None  # factor whose levels are compared within each variant
+    base: str | None = None  # of ``along``: the level in the denominator
+    margin: float | None = Field(default=None, gt=0)  # share that is negligible; None: the metric's
+    bounded: bool = True  # no verdict where something else than the services bounded the trials
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
@@ -58,17 +51,19 @@ class DeclaredComparison(Frozen):
         Raises:
             ValueError: an unknown variant, factor or level.
         """
-        for variant in filter(None, (self.against, *self.pairs, *self.pairs.values())):
-            if variant not in variants:
-                raise ValueError(f"{place}: unknown variant {variant!r}; allowed: {sorted(variants)}")
-        for factor in filter(None, (self.along, *self.by, *self.where)):
-            if factor not in factors:
-                raise ValueError(f"{place}: unknown factor {factor!r}; allowed: {sorted(factors)}")
+        asked = filter(None, (self.against, *self.pairs, *self.pairs.values()))
+        _refuse_unknown(place, "variant ", asked, variants)
+        _refuse_unknown(place, "factor ", filter(None, (self.along, *self.by, *self.where)), factors)
         for factor, level in (*self.where.items(), *([(self.along, self.base)] if self.along else ())):
-            if level not in factors[factor]:
-                raise ValueError(
-                    f"{place}: unknown level {level!r} of {factor}; allowed: {sorted(factors[factor])}"
-                )
+            _refuse_unknown(place, "level ", (level or "",), factors[factor], of=f" of {factor}")
+
+
+def _refuse_unknown(
+    place: str, what: str, names: Iterable[str], allowed: Collection[str], of: str = ""
+) -> None:
+    for name in names:
+        if name not in allowed:
+            raise ValueError(f"{place}: unknown {what}{name!r}{of}; allowed: {sorted(allowed)}")
 
 
 #: Stands for a capacity nobody has measured yet: a plan's order and length do not depend on it.
@@ -86,10 +81,10 @@ class Variant(Frozen):
     """An implementation plus its settings: the thing compared."""
 
     implementation: Name
-    label: str | None = Field(default=None, description="how figures name it; default: its name")
+    label: str | None = None  # how figures name it; default: its name
     settings: dict[str, SettingValue] = Field(default_factory=dict)
     runtime: RuntimeSettings = Field(default_factory=RuntimeSettings)
-    lean: bool = Field(default=False, description="bench baseline: the leanest handler")
+    lean: bool = False  # bench baseline: the leanest handler
 
     @model_validator(mode="after")
     def _what_is_trained_is_the_program(self) -> Self:
@@ -126,19 +121,14 @@ class Level(Frozen):
     settings: dict[str, SettingValue] = Field(default_factory=dict)
     runtime: dict[str, Any] = Field(default_factory=dict)
     mix: str | None = None
-    load: str | None = Field(default=None, description="name of one of the profile's loads")
+    load: str | None = None  # name of one of the profile's loads
     warm_up_requests: int | None = Field(default=None, ge=0)
-    warm_up_mix: str | None = Field(
-        default=None, description="of the warm-up's requests; None: the load's own"
-    )
-    warm_up_connections: Connections | None = Field(
-        default=None, description="fresh: each request of the warm-up on a connection of its own; None: kept"
-    )
-    warm_up_windows: bool = Field(
-        default=True,
-        description="false: without the profile's warm-up in windows, so that the process is cold",
-    )
-    backing: dict[str, Any] = Field(default_factory=dict, description="changes to the experiment's [backing]")
+    warm_up_mix: str | None = None  # of the warm-up's requests; None: the load's own
+    # fresh: each request of the warm-up on a connection of its own; None: kept
+    warm_up_connections: Connections | None = None
+    # false: without the profile's warm-up in windows, so that the process is cold
+    warm_up_windows: bool = True
+    backing: dict[str, Any] = Field(default_factory=dict)  # changes to the experiment's [backing]
 
 
 class ProfileDefinition(Frozen):
@@ -146,38 +136,26 @@ class ProfileDefinition(Frozen):
 
     blocks: int = Field(ge=1)
     loads: dict[str, Load] = Field(default_factory=dict)
-    scaled_loads: dict[str, ScaledLoad] = Field(
-        default_factory=dict, description="shares of the capacity that `calibration` finds"
-    )
+    # shares of the capacity that `calibration` finds
+    scaled_loads: dict[str, ScaledLoad] = Field(default_factory=dict)
     calibration: CalibrationSpec | None = None
-    variants: tuple[Name, ...] | None = Field(default=None, description="None: all")
-    levels: dict[str, tuple[str, ...]] = Field(
-        default_factory=dict, description="factor -> the levels used; absent: all"
-    )
-    cells: tuple[dict[str, str], ...] | None = Field(
-        default=None, description="explicit combinations of levels; None: every combination"
-    )
-    design: Design | None = Field(default=None, description="None: the experiment's")
-    idle_s: float = Field(default=0.0, ge=0, description="start-up trials: how long to stay idle")
-    settle_s: float = Field(
-        default=0.0,
-        ge=0,
-        description="head of each load in which generator and service still warm up: kept in the data, and no part "
-        "of any metric",
-    )
-    warm_up: WarmUpSpec | None = Field(
-        default=None, description="load in windows until the service is settled, before anything is measured"
-    )
-    search: CapacityGoals | None = Field(
-        default=None,
-        description="the highest rate that keeps these goals is searched for in each trial, on its process, once its "
-        "load is over; the search begins at what that load reached",
-    )
-    system_calls: bool = Field(
-        default=False,
-        description="after each load offer a short one, in which the kernel counts the service's system calls",
-    )
-    large_host: bool = Field(default=False, description="planned for a large host")
+    variants: tuple[Name, ...] | None = None  # None: all
+    levels: dict[str, tuple[str, ...]] = Field(default_factory=dict)  # factor -> the levels used; absent: all
+    # explicit combinations of levels; None: every combination
+    cells: tuple[dict[str, str], ...] | None = None
+    design: Design | None = None  # None: the experiment's
+    idle_s: float = Field(default=0.0, ge=0)  # start-up trials: how long to stay idle
+    # head of each load in which generator and service still warm up: kept in the data, and no part of any
+    # metric
+    settle_s: float = Field(default=0.0, ge=0)
+    # load in windows until the service is settled, before anything is measured
+    warm_up: WarmUpSpec | None = None
+    # the highest rate that keeps these goals is searched for in each trial, on its process, once its load is
+    # over; the search begins at what that load reached
+    search: CapacityGoals | None = None
+    # after each load offer a short one, in which the kernel counts the service's system calls
+    system_calls: bool = False
+    large_host: bool = False  # planned for a large host
 
     @model_validator(mode="after")
     def _searched_from_what_users_reach(self) -> Self:
@@ -273,45 +251,29 @@ class Experiment(Frozen):
     workload: Name
     kind: Literal["load", "startup"] = "load"
     reference: Name
-    in_paper: bool | tuple[ProfileName, ...] = Field(
-        default=True, description="part of what is measured when all is asked for; or under which profiles"
-    )
+    # part of what is measured when all is asked for; or under which profiles
+    in_paper: bool | tuple[ProfileName, ...] = True
     mix: str = "hello"
-    load: str | None = Field(default=None, description="default load name, when no factor names one")
+    load: str | None = None  # default load name, when no factor names one
     warm_up_requests: int = Field(default=0, ge=0)
-    warm_up_users: int = Field(
-        default=1, ge=1, le=1000, description="how many at once send the warm-up requests, which they divide"
-    )
-    same_process: Name | None = Field(
-        default=None,
-        description="factor whose levels follow each other on one process, in the file's order; None: each trial "
-        "has a fresh one",
-    )
-    same_process_order: Literal["file", "random"] = Field(
-        default="file", description="of these levels: the file's, or one that is drawn for each process"
-    )
-    design: Design = Field(
-        default="alternating", description="whether trials of a block run one by one or in pairs"
-    )
-    exchange_s: float = Field(
-        default=0.5,
-        ge=0.1,
-        le=10,
-        description="of a duet: about how long until the sets of CPUs are exchanged",
-    )
-    launcher: Literal["process", "container", "kubernetes"] | None = Field(
-        default=None,
-        description="how its services are started unless --launcher says otherwise; None: process",
-    )
-    backing: BackingSettings | None = Field(
-        default=None, description="None: the defaults where a variant needs any, else nothing"
-    )
+    # how many at once send the warm-up requests, which they divide
+    warm_up_users: int = Field(default=1, ge=1, le=1000)
+    # factor whose levels follow each other on one process, in the file's order; None: each trial has a fresh
+    # one
+    same_process: Name | None = None
+    # of these levels: the file's, or one that is drawn for each process
+    same_process_order: Literal["file", "random"] = "file"
+    design: Design = "alternating"  # whether trials of a block run one by one or in pairs
+    # of a duet: about how long until the sets of CPUs are exchanged
+    exchange_s: float = Field(default=0.5, ge=0.1, le=10)
+    # how its services are started unless --launcher says otherwise; None: process
+    launcher: Literal["process", "container", "kubernetes"] | None = None
+    backing: BackingSettings | None = None  # None: the defaults where a variant needs any, else nothing
     variants: dict[Name, Variant] = Field(min_length=1)
     factors: dict[Name, dict[str, Level]] = Field(default_factory=dict)
     profiles: dict[ProfileName, ProfileDefinition] = Field(min_length=1)
-    compare: tuple[DeclaredComparison, ...] = Field(
-        default=(), description="comparisons that the experiment is for; no part of what is measured"
-    )
+    # comparisons that the experiment is for; no part of what is measured
+    compare: tuple[DeclaredComparison, ...] = ()
 
     def measured_unasked(self, profile: str) -> bool:
         """Tell whether it is measured when all is asked for under this profile."""
@@ -408,11 +370,10 @@ class Experiment(Frozen):
                 why = _not_for_duets(load)
                 if why is not None:
                     raise ValueError(f"profiles.{name}.loads.{load_name}: {why} in a duet")
-            pinned = [*(variant.runtime.pin for variant in self.variants.values())]
-            pinned += [
-                level.runtime.get("pin") for levels in self.factors.values() for level in levels.values()
-            ]
-            if any(pin is not None for pin in pinned):
+            levels = (level for levels in self.factors.values() for level in levels.values())
+            if any(variant.runtime.pin for variant in self.variants.values()) or any(
+                level.runtime.get("pin") for level in levels
+            ):
                 raise ValueError(
                     "design = 'duet' and runtime.pin exclude each other: each arm has a set of CPUs"
                 )
@@ -423,15 +384,9 @@ class Experiment(Frozen):
             if self.same_process_order != "file":
                 raise ValueError("same_process_order = 'random' requires same_process")
             return
-        if self.same_process not in self.factors:
-            raise ValueError(
-                f"same_process: unknown factor {self.same_process!r}; allowed: {sorted(self.factors)}"
-            )
+        _refuse_unknown("same_process", "factor ", (self.same_process,), self.factors)
         for name, level in self.factors[self.same_process].items():
-            unset = Level(load=level.load, mix=level.mix)
-            changed = [
-                field for field in Level.model_fields if getattr(level, field) != getattr(unset, field)
-            ]
+            changed = sorted(level.model_dump(exclude_defaults=True).keys() - {"load", "mix"})
             if changed:
                 raise ValueError(
                     f"factors.{self.same_process}.{name}: {changed} cannot change on a process that runs; "
@@ -440,9 +395,7 @@ class Experiment(Frozen):
 
     def _check_profile(self, profile_name: str, profile: ProfileDefinition) -> None:
         where = f"profiles.{profile_name}"
-        for variant in profile.variants or ():
-            if variant not in self.variants:
-                raise ValueError(f"{where}.variants: unknown {variant!r}; allowed: {sorted(self.variants)}")
+        _refuse_unknown(f"{where}.variants", "", profile.variants or (), self.variants)
         if profile.variants is not None and self.reference not in profile.variants:
             raise ValueError(f"{where}.variants: must contain the reference {self.reference!r}")
         for factor, levels in profile.levels.items():
@@ -484,10 +437,5 @@ class Experiment(Frozen):
         }
 
     def _check_levels(self, where: str, factor: str, levels: tuple[str, ...]) -> None:
-        if factor not in self.factors:
-            raise ValueError(f"{where}: unknown factor {factor!r}; allowed: {sorted(self.factors)}")
-        for level in levels:
-            if level not in self.factors[factor]:
-                raise ValueError(
-                    f"{where}: unknown level {level!r} of {factor}; allowed: {sorted(self.factors[factor])}"
-                )
+        _refuse_unknown(where, "factor ", (factor,), self.factors)
+        _refuse_unknown(where, "level ", levels, self.factors[factor], of=f" of {factor}")

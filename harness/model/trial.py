@@ -53,47 +53,32 @@ class LoadSummary(Frozen):
     n_errors: int = Field(ge=0)
     start_epoch_s: float | None
     duration_s: float = Field(ge=0)
-    offered_per_s: float | None = Field(
-        description="requests per second (of a flow: arrivals per second times steps); None in a closed loop"
-    )
-    achieved_per_s: float = Field(
-        ge=0, description="answers per second, errors included; pauses between parts are left out"
-    )
+    # requests per second (of a flow: arrivals per second times steps); None in a closed loop
+    offered_per_s: float | None
+    # answers per second, errors included; pauses between parts are left out
+    achieved_per_s: float = Field(ge=0)
     latency_mean_s: float | None
-    latency_quantiles_s: dict[str, float] = Field(
-        default_factory=dict,
-        description="what the tool printed itself, or its rows came to where they were counted; "
-        "keys like p99",
-    )
-    n_latencies: int | None = Field(
-        default=None,
-        ge=0,
-        description="how many requests mean and quantiles are of; None: all, or the rows tell",
-    )
-    latency_method: str | None = Field(
-        default=None,
-        description="of a tool that reports others than its requests': where these come from; None: rows, or print",
-    )
-    resolution_s: float = Field(gt=0, description="the tool's smallest step of latency")
-    has_requests: bool = Field(description="one row per request can be read from the tool's output")
-    n_dropped: int | None = Field(default=None, description="arrivals the generator never sent")
-    n_flows: int | None = Field(default=None, ge=0, description="passes begun; None: not a flow")
-    n_flows_right: int | None = Field(
-        default=None, ge=0, description="passes whose last step was answered rightly; None: not a flow"
-    )
-    late_share: float | None = Field(
-        default=None,
-        description="of the requests, those that the generator itself held up for longer than 50 us once they were due "
-        "and their connection free; None: it does not know",
-    )
-    bodies_checked: bool | None = Field(
-        default=None, description="the tool held every answer's body against the right one; None: not noted"
-    )
+    # what the tool printed itself, or its rows came to where they were counted; keys like p99
+    latency_quantiles_s: dict[str, float] = Field(default_factory=dict)
+    # how many requests mean and quantiles are of; None: all, or the rows tell
+    n_latencies: int | None = Field(default=None, ge=0)
+    # of a tool that reports others than its requests': where these come from; None: rows, or print
+    latency_method: str | None = None
+    resolution_s: float = Field(gt=0)  # the tool's smallest step of latency
+    has_requests: bool  # one row per request can be read from the tool's output
+    n_dropped: int | None = None  # arrivals the generator never sent
+    n_flows: int | None = Field(default=None, ge=0)  # passes begun; None: not a flow
+    # passes whose last step was answered rightly; None: not a flow
+    n_flows_right: int | None = Field(default=None, ge=0)
+    # of the requests, those that the generator itself held up for longer than 50 us once they were due and
+    # their connection free; None: it does not know
+    late_share: float | None = None
+    # the tool held every answer's body against the right one; None: not noted
+    bodies_checked: bool | None = None
     unreadable_lines: int = 0
     errors_by_kind: dict[str, int] = Field(default_factory=dict)
-    answers: dict[str, AnswerCount] = Field(
-        default_factory=dict, description="by the request's name in the mix; empty: the tool does not tell"
-    )
+    # by the request's name in the mix; empty: the tool does not tell
+    answers: dict[str, AnswerCount] = Field(default_factory=dict)
 
     def quantile_s(self, q: float) -> float | None:
         """Return the quantile that the tool printed, ``q`` from 0 to 1; ``None``: it printed no such one."""
@@ -104,16 +89,13 @@ class RequestLogRecord(Frozen):
     """What reached the sink of a service's request log, over the whole life of its process."""
 
     sink: Literal["file", "pipe"]
-    requests: int | None = Field(
-        description="that the service had counted when it was about to be stopped; None: it could not be asked"
-    )
-    lines: int | None = Field(default=None, description="that reached the sink; None: not known")
+    # that the service had counted when it was about to be stopped; None: it could not be asked
+    requests: int | None
+    lines: int | None = None  # that reached the sink; None: not known
     bytes: int | None = None
-    reader_cpu_s: float | None = Field(
-        default=None,
-        description="CPU time of the pipe's reader while the load ran, not in other_cpu_s; None: not read",
-    )
-    reader_ended: bool = Field(default=False, description="the pipe's reader was gone before the service")
+    # CPU time of the pipe's reader while the load ran, not in other_cpu_s; None: not read
+    reader_cpu_s: float | None = None
+    reader_ended: bool = False  # the pipe's reader was gone before the service
 
     @property
     def lost(self) -> int | None:
@@ -158,13 +140,11 @@ class Boundary(Frozen):
 
     name: Literal["first-response", "before-load", "after-load", "idle"]
     reading: ResourceReading
-    runtime_metrics_file: str | None = Field(default=None, description="GET /metrics, kept raw")
-    nmt_file: str | None = Field(default=None, description="jcmd VM.native_memory summary, kept raw")
-    answered_by_pod: dict[str, int] | None = Field(
-        default=None,
-        description="pod -> requests answered since its start, as its own /metrics has them, those of /metrics "
-        "left out; None: no pods, or not all of them said so",
-    )
+    runtime_metrics_file: str | None = None  # GET /metrics, kept raw
+    nmt_file: str | None = None  # jcmd VM.native_memory summary, kept raw
+    # pod -> requests answered since its start, as its own /metrics has them, those of /metrics left out;
+    # None: no pods, or not all of them said so
+    answered_by_pod: dict[str, int] | None = None
 
 
 class InvariantReading(Frozen):
@@ -173,10 +153,8 @@ class InvariantReading(Frozen):
     name: str
     found: int
     expected: int
-    already_off: int = Field(
-        default=0,
-        description="found less expected when the trial began: what an earlier one left in a database that is kept",
-    )
+    # found less expected when the trial began: what an earlier one left in a database that is kept
+    already_off: int = 0
 
     @property
     def holds(self) -> bool:
@@ -194,9 +172,7 @@ class StoredReading(Frozen):
     request: str
     n_stored: int
     n_right: int = Field(ge=0)
-    n_sent: int | None = Field(
-        default=None, description="None: the load was cut short, or may have been; some of it left no row"
-    )
+    n_sent: int | None = None  # None: the load was cut short, or may have been; some of it left no row
 
     @property
     def holds(self) -> bool:
@@ -229,18 +205,14 @@ class GeneratorRecord(Frozen):
     cpu_affinity: tuple[int, ...]
     cpu_s: float | None
     exit_code: int | None
-    echo_achieved_per_s: float | None = Field(
-        description="what the same generator reached against the echo service in this session"
-    )
-    headroom_ratio: float | None = Field(
-        description="echo_achieved_per_s / achieved_per_s; near 1 means the generator was the limit"
-    )
-    host: str | None = Field(default=None, description="one of several: where it ran")
-    folder: str = Field(default="load", description="where its files lie, below the trial's")
-    load: LoadSummary | None = Field(default=None, description="one of several: what it reported itself")
-    clock_shift_s: float = Field(
-        default=0.0, description="one of several: added to its wall times, they are on the first one's clock"
-    )
+    # what the same generator reached against the echo service in this session
+    echo_achieved_per_s: float | None
+    # echo_achieved_per_s / achieved_per_s; near 1 means the generator was the limit
+    headroom_ratio: float | None
+    host: str | None = None  # one of several: where it ran
+    folder: str = "load"  # where its files lie, below the trial's
+    load: LoadSummary | None = None  # one of several: what it reported itself
+    clock_shift_s: float = 0.0  # one of several: added to its wall times, they are on the first one's clock
 
 
 class StoredFile(Frozen):
@@ -273,15 +245,14 @@ Flag = Literal[
 class DuetRecord(Frozen):
     """Who ran beside a trial, and how the two exchanged their sets of CPUs."""
 
-    partner: str = Field(description="its trial id")
-    cpus: tuple[int, ...] = Field(description="where service and generator of this trial began")
-    partner_cpus: tuple[int, ...] = Field(description="where the partner's began")
-    interval_s: float = Field(description="about how long until the sets were exchanged")
-    n_exchanges: int = Field(ge=0, description="from both services up until both loads were over")
-    partner_cpu_s: float | None = Field(
-        default=None, description="of the partner's service and generator while the load ran; None: not known"
-    )
-    file: str = Field(description="each exchange with its moment, and the CPUs of either arm from then on")
+    partner: str  # its trial id
+    cpus: tuple[int, ...]  # where service and generator of this trial began
+    partner_cpus: tuple[int, ...]  # where the partner's began
+    interval_s: float  # about how long until the sets were exchanged
+    n_exchanges: int = Field(ge=0)  # from both services up until both loads were over
+    # of the partner's service and generator while the load ran; None: not known
+    partner_cpu_s: float | None = None
+    file: str  # each exchange with its moment, and the CPUs of either arm from then on
 
 
 class TrialRecord(Frozen):
@@ -302,36 +273,26 @@ class TrialRecord(Frozen):
     instance: InstanceRecord | None = None
     start_up: StartUp | None = None
     conformance: ConformanceResult | None = None
-    warm_up: WarmUpRecord | None = Field(default=None, description="of its process; None: not in windows")
+    warm_up: WarmUpRecord | None = None  # of its process; None: not in windows
     load: LoadSummary | None = None
-    earlier_loads: tuple[EarlierLoad, ...] = Field(
-        default=(), description="that the process took before this one and that do not count"
-    )
-    search: CapacitySearch | None = Field(
-        default=None, description="for the capacity of its process, after the load; None: none was made"
-    )
-    request_log: RequestLogRecord | None = Field(
-        default=None,
-        description="of its process; None: it logs no requests, or its lines go where nobody counts them",
-    )
-    generator: GeneratorRecord | None = Field(default=None, description="of several: all together")
-    generators: tuple[GeneratorRecord, ...] = Field(
-        default=(), description="each of several, in order; empty where one offered the whole load"
-    )
-    coordinator: None = Field(default=None, description="stored by release 0.1.0; always null")
+    earlier_loads: tuple[EarlierLoad, ...] = ()  # that the process took before this one and that do not count
+    # for the capacity of its process, after the load; None: none was made
+    search: CapacitySearch | None = None
+    # of its process; None: it logs no requests, or its lines go where nobody counts them
+    request_log: RequestLogRecord | None = None
+    generator: GeneratorRecord | None = None  # of several: all together
+    # each of several, in order; empty where one offered the whole load
+    generators: tuple[GeneratorRecord, ...] = ()
+    coordinator: None = None  # stored by release 0.1.0; always null
     boundaries: tuple[Boundary, ...] = ()
     invariants: tuple[InvariantReading, ...] = ()
     stored: tuple[StoredReading, ...] = ()
     machine: MachineWindow | None = None
-    cpu_speeds: tuple[CpuSpeed, ...] = Field(
-        default=(),
-        description="of the CPUs of service and generator on the service's machine; empty: not read",
-    )
-    duet: DuetRecord | None = Field(default=None, description="None: nothing ran beside it")
-    placement: str = Field(default="", description="in words: what was pinned where, or why not")
-    clocks: tuple[HostClock, ...] = Field(
-        default=(), description="of hosts that are not this machine, before and after the load"
-    )
+    # of the CPUs of service and generator on the service's machine; empty: not read
+    cpu_speeds: tuple[CpuSpeed, ...] = ()
+    duet: DuetRecord | None = None  # None: nothing ran beside it
+    placement: str = ""  # in words: what was pinned where, or why not
+    clocks: tuple[HostClock, ...] = ()  # of hosts that are not this machine, before and after the load
     files: dict[str, StoredFile] = Field(default_factory=dict)
     extra: dict[str, JsonValue] = Field(default_factory=dict)
 
@@ -355,10 +316,9 @@ class Bound(Frozen):
     """What bounded one trial, with the shares that it rests on. ``None``: not known, or there is no such part."""
 
     by: BoundBy
-    why: str = Field(description="in words, with the numbers that decided")
-    service_share: float | None = Field(description="CPU time over what the CPUs it may use can give")
-    generator_share: float | None = Field(description="likewise, of all generators together")
-    backing_share: float | None = Field(description="likewise, of database and upstream together")
-    machine_share: float | None = Field(
-        description="of the service's machine: CPU time that other processes or the hypervisor took"
-    )
+    why: str  # in words, with the numbers that decided
+    service_share: float | None  # CPU time over what the CPUs it may use can give
+    generator_share: float | None  # likewise, of all generators together
+    backing_share: float | None  # likewise, of database and upstream together
+    # of the service's machine: CPU time that other processes or the hypervisor took
+    machine_share: float | None

@@ -21,25 +21,19 @@ WarmClass = Literal["settled", "not settled", "ended"]
 class WarmUpSpec(Frozen):
     """Load in windows, one after another, until throughput, CPU time per request and JIT compilation are settled."""
 
-    generator: GeneratorName = Field(description="a tool that saturates a service")
+    generator: GeneratorName  # a tool that saturates a service
     users: int = Field(default=16, ge=1, le=1000)
     window_s: int = Field(default=1, ge=1, le=60)
-    n_windows: int = Field(
-        default=5, ge=2, le=60, description="so many windows are compared with as many before them"
-    )
-    tolerance: float = Field(default=0.03, gt=0, lt=1, description="between the medians of the two groups")
-    tolerance_noisy: float = Field(
-        default=0.10, gt=0, lt=1, description="the same where the windows themselves scatter more than that"
-    )
-    compile_share: float = Field(
-        default=0.05, gt=0, le=1, description="of the time, spent by the JIT compilers in the later group"
-    )
+    n_windows: int = Field(default=5, ge=2, le=60)  # so many windows are compared with as many before them
+    tolerance: float = Field(default=0.03, gt=0, lt=1)  # between the medians of the two groups
+    # the same where the windows themselves scatter more than that
+    tolerance_noisy: float = Field(default=0.10, gt=0, lt=1)
+    # of the time, spent by the JIT compilers in the later group
+    compile_share: float = Field(default=0.05, gt=0, le=1)
     at_most_s: int = Field(default=90, ge=1, le=3600)
-    repeats: int = Field(
-        default=0, ge=0, le=5,
-        description="how often at most a load is offered again to the same process, when the JIT compilers worked for "
-        "more than compile_share of it, or the generator itself sent too much of it late",
-    )  # fmt: skip
+    # how often at most a load is offered again to the same process, when the JIT compilers worked for more
+    # than compile_share of it, or the generator itself sent too much of it late
+    repeats: int = Field(default=0, ge=0, le=5)
 
     @model_validator(mode="after")
     def _can_be_done(self) -> Self:
@@ -60,12 +54,12 @@ class WarmUpSpec(Frozen):
 class WarmUpWindow(Frozen):
     """One window. CPU and compile time are those since the end of the window before it."""
 
-    start_s: float = Field(ge=0, description="since the first window began")
-    duration_s: float = Field(ge=0, description="of the load, as the tool says")
+    start_s: float = Field(ge=0)  # since the first window began
+    duration_s: float = Field(ge=0)  # of the load, as the tool says
     n_requests: int = Field(ge=0)
     n_errors: int = Field(ge=0)
-    cpu_s: float | None = Field(description="of the service")
-    compile_s: float | None = Field(description="of its JIT compilers; None: it has none")
+    cpu_s: float | None  # of the service
+    compile_s: float | None  # of its JIT compilers; None: it has none
 
     @property
     def end_s(self) -> float:
@@ -92,13 +86,13 @@ class EarlierLoad(Frozen):
     It was offered again.
     """
 
-    folder: str = Field(description="of the trial's folder: what its generator wrote")
-    duration_s: float = Field(ge=0, description="as the tool says")
+    folder: str  # of the trial's folder: what its generator wrote
+    duration_s: float = Field(ge=0)  # as the tool says
     n_requests: int = Field(ge=0)
     n_errors: int = Field(ge=0)
-    cpu_s: float | None = Field(description="of the service")
-    compile_s: float | None = Field(description="of its JIT compilers, all threads together")
-    late_share: float | None = Field(default=None, description="of the requests, as of the load that counts")
+    cpu_s: float | None  # of the service
+    compile_s: float | None  # of its JIT compilers, all threads together
+    late_share: float | None = None  # of the requests, as of the load that counts
     cpu_speeds: tuple[CpuSpeed, ...] = ()
 
 
@@ -108,10 +102,8 @@ class WarmUpRecord(Frozen):
     spec: WarmUpSpec
     windows: tuple[WarmUpWindow, ...]
     end: WarmClass
-    unsettled: tuple[str, ...] = Field(default=(), description="what had not settled at the end")
-    n_requests_before: int | None = Field(
-        default=None, description="that were answered before: polls until it was ready"
-    )
+    unsettled: tuple[str, ...] = ()  # what had not settled at the end
+    n_requests_before: int | None = None  # that were answered before: polls until it was ready
 
 
 def unsettled(windows: Sequence[WarmUpWindow], spec: WarmUpSpec) -> tuple[str, ...]:

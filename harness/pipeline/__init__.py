@@ -6,16 +6,15 @@ shows one table while it works, and stops at the first failure with the command 
 before and after the analyses do is imported from here.
 """
 
-from harness.evidence.parameters import Parameters, RunAllParameters, StageParameters, check_parameters
+from harness.evidence.parameters import RunAllParameters, StageParameters, check_parameters
 from harness.pipeline.execute import StageFailed, run
 from harness.pipeline.plan import make_plan
-from harness.pipeline.stage import NotebookFile, PlannedStage, StagePlan, analysis_notebooks
+from harness.pipeline.stage import analysis_notebooks
 from harness.pipeline.steps import check_machine, chosen_profile, measure_all, tidy_all
-from harness.publish.session_facts import describe_session, paper_values
-from harness.publish.setup_tables import setup_tables
+from harness.publish.session_facts import describe_session, paper_values, setup_tables
 
 __all__ = [
-    "NotebookFile", "Parameters", "PlannedStage", "RunAllParameters", "StageFailed", "StageParameters",
-    "StagePlan", "analysis_notebooks", "check_machine", "check_parameters", "chosen_profile",
+    "RunAllParameters", "StageFailed", "StageParameters",
+    "analysis_notebooks", "check_machine", "check_parameters", "chosen_profile",
     "describe_session", "make_plan", "measure_all", "paper_values", "run", "setup_tables", "tidy_all",
 ]  # fmt: skip

@@ -1,35 +1,96 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Execute what the plan says is to do, in its order: analyses beside each other, everything else alone."""
+"""Execute what the plan says is to do, in its order: analyses beside each other, everything else alone.
+
+Each notebook has a papermill and a kernel of its own.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Protocol
 
+from harness.agent.platforms import die_with_parent
 from harness.errors import RematchError
 from harness.evidence.parameters import RunAllParameters
 from harness.evidence.sessions import session_of
-from harness.pipeline.notebook_process import UnderWay, begin, explain, published_by, resume_command, stop
+from harness.papermill_engine import ENGINE, UNDER_PAPERMILL
 from harness.pipeline.plan import make_plan
-from harness.pipeline.stage import PlannedStage, StagePlan, may_begin, places_here, table_of
+from harness.pipeline.stage import PlannedStage, StagePlan, StageTable, duration, places_here
 from harness.pipeline.staleness import judge, remember
-from harness.pipeline.status import Progress, StageTable, duration, progress_here
 from harness.publish.build import build_paper
-from harness.publish.generated import clear, replace
+from harness.publish.generated import PUBLISHING, clear, replace
 from harness.store import SessionFolder
 
 #: How often stages under way are looked at, and how often a long one is worth a line on a terminal.
 _LOOK_EVERY_S, _LINE_EVERY_S = 0.5, 30.0
-#: Kernels begin this far apart: each looks for free ports a moment before it takes them.
-_APART_S = 3.0
+#: A notebook that was asked to stop gets this long: a trial under way must stop its service.
+_STOP_WITHIN_S = 30.0
+#: ``python -m papermill`` without a grammar of IRIs that jsonschema would make first: no notebook has one, and
+#: making it takes two thirds of papermill's start.
+_PAPERMILL = (
+    "import sys; sys.modules['rfc3987_syntax'] = None; from papermill.__main__ import papermill; papermill()"
+)
+#: In the environment: the command that a user gave, where it is not papermill's own.
+COMMAND = "REMATCH_COMMAND"
+#: Where a traceback of IPython names the line of a cell, and what colours it.
+_IN_CELL, _COLOUR = re.compile(r"Cell In\[\d+\], line (\d+)"), re.compile(r"\x1b\[[0-9;]*m")
 
 
 class StageFailed(RematchError):
     """A stage did not end well: names the notebook, the cell, what it said, and the command that resumes."""
+
+
+class Progress(Protocol):
+    """Shows the table."""
+
+    def show(self, table: StageTable, *lines: str) -> None:
+        """Show the table as it stands now; ``lines`` are the news, for readers of a terminal."""
+        ...
+
+
+class LineProgress:
+    """The news as lines on stderr."""
+
+    def show(self, table: StageTable, *lines: str) -> None:
+        """Print the news, nothing else."""
+        for line in lines:
+            print(line, file=sys.stderr, flush=True)
+
+
+class KernelProgress:
+    """One display that is updated in place. Under papermill the news are printed too: ``--log-output`` shows them."""
+
+    def __init__(self) -> None:
+        from IPython.display import DisplayHandle
+
+        self._handle: Any = DisplayHandle()  # type: ignore[no-untyped-call]  # IPython's own is untyped
+        self._act: Any = self._handle.display
+
+    def show(self, table: StageTable, *lines: str) -> None:
+        """Update the display; the first call makes it."""
+        if os.environ.get(UNDER_PAPERMILL) == "1":
+            LineProgress().show(table, *lines)
+        self._act({"text/html": table.html(), "text/plain": "\n".join(table.lines())}, raw=True)
+        self._act = self._handle.update
+
+
+def _progress_here() -> Progress:
+    """Return what fits the place: a Jupyter kernel can show and update a display, nothing else can."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return KernelProgress() if shell is not None and hasattr(shell, "kernel") else LineProgress()
 
 
 def run(plan: StagePlan, *, progress: Progress | None = None, places: int | None = None) -> StageTable:
@@ -47,18 +108,15 @@ def run(plan: StagePlan, *, progress: Progress | None = None, places: int | None
             are executed all the same; after any other stage that failed none is begun, and those under way are let
             finish.
     """
-    shown = progress or progress_here()
-    table = table_of(plan.stages)
     plan.results.mkdir(parents=True, exist_ok=True)
-    shown.show(table, *table.lines(), f"expected: {duration(plan.expected_s)}")
-    room = places or places_here()
-    work = _Work(plan, table, shown)
+    work = _Work(plan, progress or _progress_here())
+    places = places or places_here()
     waiting = deque(stage for stage in plan.stages if stage.state == "to do")
     try:
         while waiting or work.busy:
             if work.failures:
                 waiting = deque(stage for stage in waiting if work.may_follow(stage))
-            if waiting and may_begin(waiting[0], work.busy, room) and work.apart:
+            if waiting and may_begin(waiting[0], [process.stage for process in work.busy], places):
                 work.begin(waiting.popleft())
             elif not work.look():
                 time.sleep(_LOOK_EVERY_S)
@@ -68,33 +126,65 @@ def run(plan: StagePlan, *, progress: Progress | None = None, places: int | None
     if work.failures:
         raise work.failure()
     _drop_outsiders(plan)
-    return table
+    return work.table
 
 
-@dataclass
+def publish_bundled(root: Path, *, command: str) -> StageTable:
+    """Run the stages of profile ``sample`` that are not up to date, all but the paper; return how they ended.
+
+    Args:
+        command: named in a failure as what goes on where it stopped.
+
+    Raises:
+        StageFailed: a notebook did not end well.
+    """
+    plan = make_plan(RunAllParameters(profile="sample"), root=root)
+    stages = tuple(stage for stage in plan.stages if stage.kind != "paper")
+    return run(dataclasses.replace(plan, command=command, stages=stages))
+
+
+def may_begin(stage: PlannedStage, at_work: Sequence[PlannedStage], places: int) -> bool:
+    """Tell whether a stage may begin beside those at work.
+
+    Analyses read tables that stand still and write each its own contribution. Everything else is alone:
+    what runs beside a measurement is measured too, and tidying and the paper need all that comes before.
+    """
+    analyses = all(item.kind == "analysis" for item in (stage, *at_work))
+    return not at_work or (analyses and len(at_work) < places)
+
+
+@dataclass(kw_only=True)
+class UnderWay:
+    """A notebook at work: where its executed copy and papermill's words go, since when, and what it measures."""
+
+    stage: PlannedStage
+    child: subprocess.Popen[bytes]
+    output: Path
+    log: Path
+    started_s: float = dataclasses.field(default_factory=time.monotonic)
+    session: SessionFolder | None = None
+
+    @property
+    def took_s(self) -> float:
+        """Seconds since it was begun."""
+        return time.monotonic() - self.started_s
+
+
 class _Work:
     """What is under way, and what became of what was."""
 
-    plan: StagePlan
-    table: StageTable
-    shown: Progress
-    failures: dict[str, RematchError] = field(default_factory=dict)
-    _under_way: list[_Watched] = field(default_factory=list)
-
-    @property
-    def busy(self) -> Sequence[PlannedStage]:
-        """The stages at work now."""
-        return [watched.one.stage for watched in self._under_way]
-
-    @property
-    def apart(self) -> bool:
-        """Whether the last one was begun long enough ago."""
-        return not self._under_way or time.monotonic() - self._under_way[-1].started_s >= _APART_S
+    def __init__(self, plan: StagePlan, progress: Progress) -> None:
+        self.plan, self.progress = plan, progress
+        self.table = StageTable(plan.stages)
+        self.failures: dict[str, RematchError] = {}
+        self.busy: list[UnderWay] = []
+        self._line_s = time.monotonic()
+        progress.show(self.table, *self.table.lines(), f"expected: {duration(plan.expected_s)}")
 
     def may_follow(self, stage: PlannedStage) -> bool:
         """Tell whether a stage can still be executed although another one failed: analyses need no other analysis."""
-        failed = [item.kind for item in self.plan.stages if item.name in self.failures]
-        return stage.kind == "analysis" and set(failed) == {"analysis"}
+        kinds = {item.kind for item in self.plan.stages if item.name in self.failures}
+        return stage.kind == "analysis" and kinds == {"analysis"}
 
     def failure(self) -> RematchError:
         """Return the first failure in the order of the plan; its text names the other stages that failed."""
@@ -105,146 +195,170 @@ class _Work:
 
     def begin(self, stage: PlannedStage) -> None:
         """Begin a stage, unless nothing it depends on has changed. The paper is made at once."""
+        plan = self.plan
         if stage.kind == "paper":
-            _drop_outsiders(self.plan)
-        row = self.table.rows[stage.name]
-        now = judge(self.plan.root, self.plan.settings, stage)
+            _drop_outsiders(plan)
+        now = judge(plan.root, plan.settings, stage)
         if now.state == "done":
-            row.state, row.why = "unchanged", "everything it depends on is unchanged"
-            self._show(stage)
+            self._show(stage, state="unchanged", why="everything it depends on is unchanged")
             return
-        row.state, row.why = "running", now.why
-        self._show(stage)
+        self._show(stage, state="running", why=now.why)
+        if stage.kind != "paper":
+            process = begin(plan, now)
+            if stage.kind == "measure":
+                process.session = session_of(plan.root, plan.settings, stage.experiments[0])
+            self.busy.append(process)
+            return
         started_s = time.monotonic()
         try:
-            if now.kind == "paper":
-                self._build_paper()
-                self._done(now, time.monotonic() - started_s)
-                return
+            build_paper(plan.root)
         except RematchError as error:
-            self._failed(now, time.monotonic() - started_s, error)
-            return
-        self._under_way.append(_Watched(begin(self.plan, now), started_s, self._session(now)))
+            text = f"paper: {error}; resume: {resume_command(plan)}"
+            self._failed(now, time.monotonic() - started_s, text)
+        else:
+            self._done(now, time.monotonic() - started_s)
 
     def look(self) -> bool:
         """Show how far those under way are; return whether one has ended."""
-        ended = [watched for watched in self._under_way if watched.one.child.poll() is not None]
-        for watched in self._under_way:
-            if watched not in ended:
-                self._tell(watched)
-        for watched in ended:
-            self._under_way.remove(watched)
-            self._ended(watched)
+        ended = [process for process in self.busy if process.child.poll() is not None]
+        self.busy = [process for process in self.busy if process not in ended]
+        news = time.monotonic() - self._line_s >= _LINE_EVERY_S
+        for process in self.busy:
+            changes: dict[str, Any] = {"took_s": float(int(process.took_s))}
+            if process.session is not None and process.session.exists:
+                n = len(process.session.finished())
+                changes["why"] = f"{n} of {len(process.session.header.plan.trials)} trials"
+            if news or self.table.rows[process.stage.name].took_s != changes["took_s"]:
+                self._show(process.stage, line=news, **changes)
+        self._line_s = time.monotonic() if news else self._line_s
+        for process in ended:
+            self._ended(process)
         return bool(ended)
 
     def stop(self) -> None:
-        """Stop what is under way, and say that it was."""
-        stop([watched.one for watched in self._under_way])
-        for watched in self._under_way:
-            row = self.table.rows[watched.one.stage.name]
-            row.state, row.took_s, row.why = "stopped", time.monotonic() - watched.started_s, "interrupted"
-        self.shown.show(self.table, *(self.table.line(stage.name) for stage in self.busy))
+        """Stop what is under way in a way that it can tidy up after, and kill what does not end; say that it was."""
+        for process in self.busy:
+            process.child.send_signal(signal.SIGINT)
+        until_s = time.monotonic() + _STOP_WITHIN_S
+        for process in self.busy:
+            try:
+                process.child.wait(max(0.0, until_s - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.child.kill()
+                process.child.wait()
+            self._show(process.stage, state="stopped", took_s=process.took_s, why="interrupted")
 
-    def _build_paper(self) -> None:
-        try:
-            build_paper(self.plan.root)
-        except RematchError as error:
-            raise StageFailed(f"paper: {error}; resume: {resume_command(self.plan)}") from error
-
-    def _ended(self, watched: _Watched) -> None:
-        stage, took_s = watched.one.stage, time.monotonic() - watched.started_s
-        if watched.one.child.returncode:
-            self._failed(stage, took_s, StageFailed(explain(self.plan, watched.one)))
-            return
-        session = watched.session
-        if session is not None and not (session.exists and session.complete):
-            text = f"{stage.name}: trials are missing from {session.key}; resume: {resume_command(self.plan)}"
-            self._failed(stage, took_s, StageFailed(text))
-            return
-        if stage.notebook is not None and stage.kind in ("tidy", "analysis"):
+    def _ended(self, process: UnderWay) -> None:
+        stage, session = process.stage, process.session
+        problem = ""
+        if process.child.returncode:
+            problem = explain(self.plan, process)
+        elif session is not None and not (session.exists and session.complete):
+            problem = (
+                f"{stage.name}: trials are missing from {session.key}; resume: {resume_command(self.plan)}"
+            )
+        elif stage.notebook is not None and stage.kind in ("tidy", "analysis"):
             try:
                 replace(self.plan.root, stage.notebook.name, published_by(self.plan, stage))
             except RematchError as error:
-                self._failed(stage, took_s, StageFailed(f"{stage.name}: {error}"))
-                return
-        self._done(stage, took_s)
+                problem = f"{stage.name}: {error}"
+        if problem:
+            self._failed(stage, process.took_s, problem)
+        else:
+            self._done(stage, process.took_s)
 
     def _done(self, stage: PlannedStage, took_s: float) -> None:
-        row = self.table.rows[stage.name]
-        row.state, row.took_s = "done", took_s
-        row.why = row.why if stage.kind == "measure" else f"was: {stage.why}"
         remember(self.plan.root, self.plan.settings, stage, took_s)
-        self._show(stage)
+        why = self.table.rows[stage.name].why if stage.kind == "measure" else f"was: {stage.why}"
+        self._show(stage, state="done", took_s=took_s, why=why)
 
-    def _failed(self, stage: PlannedStage, took_s: float, error: RematchError) -> None:
-        row = self.table.rows[stage.name]
-        row.state, row.took_s, row.why = "failed", took_s, str(error)
-        self.failures[stage.name] = error
-        self._show(stage)
+    def _failed(self, stage: PlannedStage, took_s: float, problem: str) -> None:
+        self.failures[stage.name] = StageFailed(problem)
+        self._show(stage, state="failed", took_s=took_s, why=problem)
 
-    def _tell(self, watched: _Watched) -> None:
-        """Update the time a stage has taken, and the trials made; a long one is worth a line now and then."""
-        stage, row = watched.one.stage, self.table.rows[watched.one.stage.name]
-        now_s = time.monotonic()
-        whole_s = int(now_s - watched.started_s)
-        if row.took_s == whole_s:
-            return
-        row.took_s = whole_s
-        if watched.session is not None and watched.session.exists:
-            row.why = _trials_made(watched.session)
-        news: tuple[str, ...] = ()
-        if now_s - watched.told_s >= _LINE_EVERY_S:
-            watched.told_s = now_s
-            news = (self.table.line(stage.name),)
-        self.shown.show(self.table, *news)
-
-    def _session(self, stage: PlannedStage) -> SessionFolder | None:
-        if stage.kind != "measure":
-            return None
-        return session_of(self.plan.root, self.plan.settings, stage.experiments[0])
-
-    def _show(self, stage: PlannedStage) -> None:
-        self.shown.show(self.table, self.table.line(stage.name))
-
-
-@dataclass
-class _Watched:
-    """A notebook under way, since when, the session it measures, and when a line was last given to it."""
-
-    one: UnderWay
-    started_s: float
-    session: SessionFolder | None
-    told_s: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.told_s = self.started_s
-
-
-def _trials_made(session: SessionFolder) -> str:
-    return f"{len(session.finished())} of {len(session.header.plan.trials)} trials"
+    def _show(self, stage: PlannedStage, *, line: bool = True, **changes: Any) -> None:
+        self.table.change(stage.name, **changes)
+        self.progress.show(self.table, *([self.table.line(stage.name)] if line else []))
 
 
 def _drop_outsiders(plan: StagePlan) -> None:
     """Numbers of a notebook that is not part of this plan belong to another measurement."""
-    inside = {stage.name for stage in plan.stages if stage.kind == "analysis" and stage.state != "skipped"}
     for stage in plan.stages:
-        if stage.kind == "analysis" and stage.name not in inside:
+        if stage.kind == "analysis" and stage.state == "skipped":
             clear(plan.root, stage.name)
 
 
-def publish_bundled(root: Path, *, command: str) -> StageTable:
-    """Run the stages of profile ``sample`` that are not up to date, all but the paper; return how they ended.
+def begin(plan: StagePlan, stage: PlannedStage) -> UnderWay:
+    """Start papermill on a stage's notebook."""
+    assert stage.notebook is not None  # only the paper has none
+    name = stage.notebook.name + (f"-{stage.experiments[0]}" if stage.kind == "measure" else "")
+    output = plan.results / f"{name}.ipynb"
+    log = output.with_suffix(".log")
+    command = [
+        sys.executable, "-c", _PAPERMILL, str(stage.notebook.path), str(output), "--engine", ENGINE,
+        "--no-progress-bar", "--log-level", "ERROR", "--cwd", str(plan.root / "notebooks"),
+        "-y", json.dumps(stage.parameters),
+    ]  # fmt: skip
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, (str(plan.root), os.environ.get("PYTHONPATH")))),
+        "REMATCH_ROOT": str(plan.root),
+        PUBLISHING: str(published_by(plan, stage)),
+        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+    }
+    output.unlink(missing_ok=True)  # a copy of an earlier time must not pass for this one's
+    shutil.rmtree(published_by(plan, stage), ignore_errors=True)
+    with log.open("wb") as stream:
+        child = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT, env=environment,
+            preexec_fn=die_with_parent,  # a child of a kernel that died must not go on measuring unseen
+        )  # fmt: skip
+    return UnderWay(stage=stage, child=child, output=output, log=log)
 
-    Args:
-        root: the project.
-        command: named in a failure as what goes on where it stopped.
 
-    Raises:
-        StageFailed: a notebook did not end well.
-    """
-    plan = make_plan(RunAllParameters(profile="sample"), root=root)
-    return run(
-        dataclasses.replace(
-            plan, command=command, stages=tuple(stage for stage in plan.stages if stage.kind != "paper")
-        )
+def published_by(plan: StagePlan, stage: PlannedStage) -> Path:
+    """Return the folder into which a stage's notebook publishes until it has ended well."""
+    return plan.results / "published" / stage.name
+
+
+def explain(plan: StagePlan, process: UnderWay) -> str:
+    """Return the failure in one line: notebook, cell, what it said, where to look, and how to go on."""
+    assert process.stage.notebook is not None
+    where = process.stage.notebook.path.name
+    if (failed := _failed_cell(process.output)) is not None:
+        number, line, what = failed
+        where = f"{where}, cell {number} ({line})"
+    else:
+        words = process.log.read_text("utf-8", errors="replace").split("\n")
+        ended = f"papermill ended with {process.child.returncode}"
+        what = next((line.strip() for line in reversed(words) if line.strip()), ended)
+    shown = os.path.relpath(process.output if process.output.exists() else process.log, plan.root)
+    return f"{where}: {what}; see {shown}; resume: {resume_command(plan)}"
+
+
+def resume_command(plan: StagePlan) -> str:
+    """Return the command that goes on from where it stopped: what the user gave, where make or the plan say so."""
+    if given := os.environ.get(COMMAND) or plan.command:
+        return given
+    changed = plan.settings.model_dump(exclude_defaults=True)
+    return " ".join(
+        ["papermill notebooks/run_all.ipynb", *(f"-p {name} {value}" for name, value in changed.items())]
     )
+
+
+def _failed_cell(output: Path) -> tuple[int, str, str] | None:
+    """Return number (from 1, as papermill counts), failing line and message of the cell that failed."""
+    try:
+        cells = json.loads(output.read_text("utf-8"))["cells"]
+    except (OSError, ValueError, KeyError):
+        return None
+    remark = "papermill-error-cell-tag"  # papermill puts its own remarks into the copy
+    own = [cell for cell in cells if remark not in cell.get("metadata", {}).get("tags", ())]
+    for number, cell in enumerate(own, start=1):
+        for result in cell.get("outputs", ()):
+            if result.get("output_type") == "error":
+                lines = "".join(cell["source"]).splitlines() or [""]
+                at = _IN_CELL.search(_COLOUR.sub("", "\n".join(result.get("traceback", ()))))
+                line = lines[min(int(at[1]), len(lines)) - 1] if at else lines[0]
+                return number, line.strip(), f"{result['ename']}: {result['evalue']}".replace("\n", " ")
+    return None

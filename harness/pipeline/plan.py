@@ -10,15 +10,7 @@ from harness.definitions import experiment_files, load_study
 from harness.evidence.parameters import ALL, StageParameters
 from harness.evidence.sessions import chosen_experiments, session_of
 from harness.model import make_plan as plan_trials
-from harness.pipeline.stage import (
-    FOLDER,
-    Kind,
-    NotebookFile,
-    PlannedStage,
-    StagePlan,
-    State,
-    analysis_notebooks,
-)
+from harness.pipeline.stage import FOLDER, Kind, NotebookFile, PlannedStage, StagePlan, analysis_notebooks
 from harness.pipeline.staleness import expected_s, judge, memory_path, read_memory, remaining_s
 from harness.project import find_root
 
@@ -31,99 +23,79 @@ def make_plan(settings: StageParameters, *, root: Path | None = None) -> StagePl
     """
     project = root or find_root()
     chosen = chosen_experiments(project, settings)
-    stages = [
-        *_measuring(project, settings, chosen),
-        _stage("tidy", "tidy", project, settings, chosen, "20-tidy"),
-    ]
-    stages += [_analysis(project, settings, chosen, notebook) for notebook in analysis_notebooks(project)]
+    unasked = not settings.bundled and settings.experiments == ALL
+    left_out = sorted(set(experiment_files(project)) - set(chosen)) if unasked else ()
+    plan = StagePlan(root=project, settings=settings, stages=(), left_out=tuple(left_out))
+    stages = [*_measuring(plan, chosen), _stage(plan, "tidy", "20-tidy", chosen)]
+    stages += [_analysis(plan, chosen, notebook) for notebook in analysis_notebooks(project)]
     stages.append(PlannedStage(name="paper", kind="paper", state="to do", why="", expected_s=None))
-    return StagePlan(
-        root=project,
-        settings=settings,
-        stages=_judged(project, settings, stages),
-        left_out=_left_out(project, settings, chosen),
-    )
+    return replace(plan, stages=_judged(plan, stages))
 
 
-def _left_out(root: Path, settings: StageParameters, chosen: tuple[str, ...]) -> tuple[str, ...]:
-    """The experiments that this profile measures only when they are named."""
-    if settings.bundled or settings.experiments != ALL:
-        return ()
-    return tuple(sorted(set(experiment_files(root)) - set(chosen)))
+def _stage(
+    plan: StagePlan, kind: Kind, notebook: str, experiments: tuple[str, ...], name: str = ""
+) -> PlannedStage:
+    """Return a stage that is to do, with what its notebook is given."""
+    parameters = plan.settings.model_dump() | {"experiments": ",".join(experiments) or ALL}
+    return PlannedStage(
+        name=name or kind, kind=kind, state="to do", why="", expected_s=None, experiments=experiments,
+        notebook=NotebookFile(plan.root / FOLDER / f"{notebook}.ipynb"), parameters=parameters,
+    )  # fmt: skip
 
 
-def _measuring(root: Path, settings: StageParameters, chosen: tuple[str, ...]) -> list[PlannedStage]:
-    if settings.bundled:
+def _measuring(plan: StagePlan, chosen: tuple[str, ...]) -> list[PlannedStage]:
+    if plan.settings.bundled:
         why = "nothing is measured: the data come with the project"
         kinds: tuple[Kind, ...] = ("check", "measure")
         return [
             PlannedStage(name=kind, kind=kind, state="bundled", why=why, expected_s=0.0) for kind in kinds
         ]
-    stages = [_measure(root, settings, name) for name in chosen]
-    todo = any(stage.state == "to do" for stage in stages)
-    why = "before anything is measured" if todo else "nothing is to be measured"
-    expected = expected_s(read_memory(memory_path(root, settings, "check")), "check")
-    check = _stage("check", "check", root, settings, chosen, "00-check-this-machine")
-    return [replace(check, state="to do" if todo else "done", why=why, expected_s=expected), *stages]
+    stages = [_measure(plan, name) for name in chosen]
+    check = _stage(plan, "check", "00-check-this-machine", chosen)
+    memory = read_memory(memory_path(plan.root, plan.settings, check.name))
+    check = replace(check, why="before anything is measured", expected_s=expected_s(memory, "check"))
+    if not any(stage.state == "to do" for stage in stages):
+        check = replace(check, state="done", why="nothing is to be measured")
+    return [check, *stages]
 
 
-def _stage(
-    name: str, kind: Kind, root: Path, settings: StageParameters, experiments: tuple[str, ...], notebook: str
-) -> PlannedStage:
-    """Return a stage that is to do, with what its notebook is given."""
-    parameters = {
-        "profile": settings.profile,
-        "experiments": ",".join(experiments) or ALL,
-        "host": settings.host,
-        "seed": settings.seed,
-    }
-    file = NotebookFile(root / FOLDER / f"{notebook}.ipynb")
-    return PlannedStage(
-        name=name, kind=kind, state="to do", why="", expected_s=None, notebook=file, parameters=parameters,
-        experiments=experiments,
-    )  # fmt: skip
-
-
-def _measure(root: Path, settings: StageParameters, name: str) -> PlannedStage:
-    study, session = load_study(root, name), session_of(root, settings, name)
-    if session.exists:
-        plan = session.header.plan
-    else:
-        profile = study.profile_name(settings.profile)
-        plan = plan_trials(study.experiment, profile, settings.seed, host=settings.host)
-    n, expected = len(plan.trials), remaining_s(session, plan.trials)
-    state: State = "to do"
-    changed = session.exists and session.header.provenance.definition_sha256 != study.definition_sha256
+def _measure(plan: StagePlan, name: str) -> PlannedStage:
+    study, session = load_study(plan.root, name), session_of(plan.root, plan.settings, name)
+    stage = _stage(plan, "measure", "10-measure", (name,), f"measure {name}")
     if not session.exists:
-        why = f"{n} trials to make"
-    elif session.complete:
-        state, why = "done", f"all {n} trials are in data/raw"
-        why += " (of an earlier definition: choose another seed to measure the new one)" * changed
-    elif changed:
-        why = "its definition changed since it was begun"
+        profile = study.profile_name(plan.settings.profile)
+        planned = plan_trials(study.experiment, profile, plan.settings.seed, host=plan.settings.host)
+        trials, why = planned.trials, f"{len(planned.trials)} trials to make"
     else:
-        why = f"{len(session.finished())} of {n} trials made; the rest follows"
-    stage = _stage(f"measure {name}", "measure", root, settings, (name,), "10-measure")
-    return replace(stage, state=state, why=why, expected_s=expected)
+        trials = session.header.plan.trials
+        changed = session.header.provenance.definition_sha256 != study.definition_sha256
+        why = f"{len(session.finished())} of {len(trials)} trials made; the rest follows"
+        if session.complete:
+            of_then = " (of an earlier definition: choose another seed to measure the new one)" * changed
+            stage = replace(stage, state="done")
+            why = f"all {len(trials)} trials are in data/raw{of_then}"
+        elif changed:
+            why = "its definition changed since it was begun"
+    return replace(stage, why=why, expected_s=remaining_s(session, trials))
 
 
-def _analysis(
-    root: Path, settings: StageParameters, chosen: tuple[str, ...], notebook: NotebookFile
-) -> PlannedStage:
+def _analysis(plan: StagePlan, chosen: tuple[str, ...], notebook: NotebookFile) -> PlannedStage:
     missing = [name for name in notebook.experiments if name not in chosen]
-    skipped = f"{', '.join(missing)} not among the experiments" if missing else ""
     wanted = (*notebook.experiments, *(name for name in notebook.optional if name in chosen))
+    stage = _stage(plan, "analysis", notebook.name, wanted or chosen, notebook.name)
+    stage = replace(stage, notebook=notebook)
+    if missing:
+        return replace(stage, state="skipped", why=f"{', '.join(missing)} not among the experiments")
     if notebook.optional and not wanted and not notebook.needs_none:
-        missing, skipped = list(notebook.optional), f"none of {', '.join(notebook.optional)} was chosen"
-    stage = _stage(notebook.name, "analysis", root, settings, wanted or chosen, notebook.name)
-    return replace(stage, state="skipped" if missing else "to do", why=skipped, notebook=notebook)
+        return replace(stage, state="skipped", why=f"none of {', '.join(notebook.optional)} was chosen")
+    return stage
 
 
-def _judged(root: Path, settings: StageParameters, stages: list[PlannedStage]) -> tuple[PlannedStage, ...]:
+def _judged(plan: StagePlan, stages: list[PlannedStage]) -> tuple[PlannedStage, ...]:
     """Judge each stage, and count one as to do when something it builds on is still to be made."""
     judged: list[PlannedStage] = []
     for stage in stages:
-        now = judge(root, settings, stage)
+        now = judge(plan.root, plan.settings, stage)
         blocking = [s.name for s in judged if s.state == "to do" and _feeds(s, now)]
         if now.state == "done" and blocking and now.kind not in ("check", "measure"):
             now = replace(now, state="to do", why=f"if {blocking[-1]} brings something new")
@@ -132,6 +104,5 @@ def _judged(root: Path, settings: StageParameters, stages: list[PlannedStage]) -
 
 
 def _feeds(earlier: PlannedStage, later: PlannedStage) -> bool:
-    if earlier.kind == "check":
-        return False
-    return later.kind == "paper" or bool(set(earlier.experiments) & set(later.experiments))
+    shared = later.kind == "paper" or set(earlier.experiments) & set(later.experiments)
+    return earlier.kind != "check" and bool(shared)

@@ -1,30 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stage of ``run_all``, all of them in order, and which may be at work beside each other."""
+"""A stage of ``run_all``, the plan of all of them in order, and the one table that shows how they stand."""
 
 from __future__ import annotations
 
 import hashlib
+import html
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+import pandas as pd
+
 from harness.agent.platforms import usable_cpus
 from harness.errors import InputError
 from harness.evidence.parameters import StageParameters
-from harness.import_closure import behind, closure, imports
-from harness.pipeline.status import Row, StageTable
+from harness.import_closure import closure, imports
+from harness.publish.display import html_table
 
 FOLDER = Path("notebooks")
 #: Notebooks from this number on analyse; the ones before check, measure and tidy.
 FIRST_ANALYSIS = 29
+Kind = Literal["check", "measure", "tidy", "analysis", "paper"]
+State = Literal["done", "to do", "skipped", "bundled", "running", "failed", "stopped", "unchanged"]
+_MARKS = {
+    "done": "✓", "unchanged": "✓", "to do": "·", "skipped": "–", "bundled": "–", "running": "▶", "failed": "✗",
+    "stopped": "✗",
+}  # fmt: skip
+#: Each analysis is a kernel with tables of its own in memory, so a large machine has no more than this.
+_MOST_AT_ONCE = 4
 
 
 @dataclass(frozen=True)
 class NotebookFile:
-    """One notebook of the project. ``metadata.rematch`` may declare ``experiments``, ``optional``, ``title``."""
+    """One notebook of the project. ``metadata.rematch`` may declare ``experiments`` and ``optional``."""
 
     path: Path
 
@@ -42,10 +53,9 @@ class NotebookFile:
         """
         try:
             content = json.loads(self.path.read_text("utf-8"))
-            cells = content["cells"]
+            return {**content, "cells": content["cells"]}
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(f"not a notebook ({error})", file=self.path) from None
-        return {**content, "cells": cells}
 
     @property
     def code_cells(self) -> tuple[str, ...]:
@@ -79,8 +89,7 @@ class NotebookFile:
 
     def imported(self, root: Path) -> tuple[str, ...]:
         """Return the modules of this project that the cells import, and all that those import in turn."""
-        imported = [pair for source in self.code_cells for pair in imports(source)]
-        return closure(root, {name for module, names in imported for name in behind(root, module, names)})
+        return closure(root, {name for source in self.code_cells for name in imports(source)})
 
 
 def analysis_notebooks(root: Path) -> tuple[NotebookFile, ...]:
@@ -89,15 +98,9 @@ def analysis_notebooks(root: Path) -> tuple[NotebookFile, ...]:
     return tuple(NotebookFile(path) for path in paths if int(path.name[:2]) >= FIRST_ANALYSIS)
 
 
-State = Literal["done", "to do", "skipped", "bundled"]
-Kind = Literal["check", "measure", "tidy", "analysis", "paper"]
-#: Each analysis is a kernel with tables of its own in memory, so a large machine has no more than this.
-_MOST_AT_ONCE = 4
-
-
 @dataclass(frozen=True, kw_only=True)
 class PlannedStage:
-    """One stage. ``why``: the reason to run, or to leave it."""
+    """One stage. ``why``: the reason to run, or to leave it. ``took_s``: ``None`` before it has begun."""
 
     name: str
     kind: Kind
@@ -107,17 +110,68 @@ class PlannedStage:
     notebook: NotebookFile | None = None
     parameters: dict[str, object] = field(default_factory=dict)
     experiments: tuple[str, ...] = ()
+    took_s: float | None = None
+
+
+class StageTable:
+    """The stages as they stand now, by name, with a note below them."""
+
+    def __init__(self, stages: Sequence[PlannedStage] = (), note: str = "") -> None:
+        self.rows = {stage.name: stage for stage in stages}
+        self.note = note
+
+    def change(self, name: str, **changes: Any) -> None:
+        """Put new values into the row of a stage."""
+        self.rows[name] = replace(self.rows[name], **changes)
+
+    def html(self) -> str:
+        """Return the table for a notebook."""
+        heads = ["", "stage", "state", "why", "time expected", "time taken"]
+        cells = [
+            (_MARKS[row.state], row.name, row.state, row.why, _expected(row), duration(row.took_s))
+            for row in self.rows.values()
+        ]
+        note = f"<p>{html.escape(self.note)}</p>" if self.note else ""
+        return html_table(pd.DataFrame(cells, columns=heads)) + note
+
+    def lines(self) -> list[str]:
+        """Return the table for a terminal, one line a stage."""
+        width = max(map(len, self.rows), default=0)
+        return [*(self.line(name, width) for name in self.rows), *([self.note] if self.note else [])]
+
+    def line(self, name: str, width: int = 26) -> str:
+        """Return one stage for a terminal."""
+        row = self.rows[name]
+        time = duration(row.took_s) or _expected(row)
+        return f"{_MARKS[row.state]} {name:<{width}}  {row.state:<9} {time:>9}  {row.why}".rstrip()
+
+
+def duration(seconds: float | None) -> str:
+    """Return a span in seconds, minutes or hours; ``None``: empty."""
+    if seconds is None:
+        return ""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _expected(row: PlannedStage) -> str:
+    known = row.state in ("to do", "running") and row.expected_s is not None
+    return f"~{duration(row.expected_s)}" if known else ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StagePlan:
-    """What ``run_all`` is about to do. Shows itself as a table."""
+    """What ``run_all`` is about to do; shows itself as a table.
+
+    ``left_out``: experiments that are measured only when they are named. ``command``: what goes on where the plan
+    stopped, when it is not papermill with these settings.
+    """
 
     root: Path
     settings: StageParameters
     stages: tuple[PlannedStage, ...]
     left_out: tuple[str, ...] = ()
-    #: What goes on where this plan stopped, when it is not papermill with these settings.
     command: str = ""
 
     @property
@@ -142,28 +196,12 @@ class StagePlan:
         return alone + max([sum(beside) / places_here(), *beside])
 
     def _repr_html_(self) -> str:
-        return table_of(self.stages, self.note).html()
+        return StageTable(self.stages, self.note).html()
 
     def __repr__(self) -> str:
-        return "\n".join(table_of(self.stages, self.note).lines())
-
-
-def table_of(stages: Iterable[PlannedStage], note: str = "") -> StageTable:
-    """Return the table of stages of which none has begun, with a note below it."""
-    return StageTable({s.name: Row(s.name, s.state, s.why, s.expected_s) for s in stages}, note)
+        return "\n".join(StageTable(self.stages, self.note).lines())
 
 
 def places_here() -> int:
     """Return how many analyses may be at work at once on this machine: one for each core that is ours."""
     return min(len(usable_cpus()), _MOST_AT_ONCE)
-
-
-def may_begin(stage: PlannedStage, at_work: Sequence[PlannedStage], places: int) -> bool:
-    """Tell whether a stage may begin beside those at work.
-
-    Analyses read tables that stand still and write each its own contribution. Everything else is alone:
-    what runs beside a measurement is measured too, and tidying and the paper need all that comes before.
-    """
-    if not at_work:
-        return True
-    return all(item.kind == "analysis" for item in (stage, *at_work)) and len(at_work) < places

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
+from harness.agent.files import file_sha256
 from harness.analysis.tables.layout import Source, tables_folder
 from harness.definitions import read_definition
 from harness.evidence.parameters import StageParameters
@@ -25,8 +25,14 @@ from harness.publish.generated import DOCUMENTS, GENERATED, paper_sources
 from harness.store import SessionFolder, Store
 
 LOCK = "requirements.lock"
+#: Who imports it reads the ledgers of claims, which name experiments of their own.
+LEDGER_READER = "harness.definitions.claims"
 #: So many reasons of a stage are printed.
 _SHOWN = 2
+#: Seconds, until a stage has ended well here once and is known better.
+_FIRST_GUESS_S: dict[str, float] = {"check": 20, "tidy": 20, "analysis": 30, "paper": 20}
+#: Starting, checking, stopping and writing of one trial, and requests per second of a closed loop and of a warm-up.
+_TRIAL_OVERHEAD_S, _CLOSED_PER_S, _WARM_UP_PER_S = 6.0, 5_000.0, 1_000.0
 
 
 class Remembered(Frozen):
@@ -37,6 +43,11 @@ class Remembered(Frozen):
     took_s: float
 
 
+def memory_path(root: Path, settings: StageParameters, name: str) -> Path:
+    """Return where a stage's memory lies."""
+    return root / "results" / settings.profile / "stages" / f"{name.replace(' ', '-')}.json"
+
+
 def read_memory(path: Path) -> Remembered | None:
     """Return what is remembered; ``None`` when there is nothing, or nothing readable."""
     try:
@@ -45,8 +56,10 @@ def read_memory(path: Path) -> Remembered | None:
         return None
 
 
-def write_memory(path: Path, memory: Remembered) -> None:
-    """Replace a stage's memory atomically."""
+def remember(root: Path, settings: StageParameters, stage: PlannedStage, took_s: float) -> None:
+    """Store, at once or not at all, what a stage that ended well depended on and left behind."""
+    memory = Remembered(depends=depends(root, stage), outputs=outputs(root, stage), took_s=took_s)
+    path = memory_path(root, settings, stage.name)
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f".{path.name}.new")
     fresh.write_text(memory.model_dump_json(indent=1), "utf-8")
@@ -57,19 +70,11 @@ def of_files(root: Path, paths: Iterable[Path]) -> dict[str, str]:
     """Return path -> content hash of files; a folder stands for all files below it, hidden ones left out."""
     results: dict[str, str] = {}
     for path in paths:
-        files = sorted(path.rglob("*")) if path.is_dir() else [path]
-        for file in files:
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
             relative = file.relative_to(root)
-            hidden = any(part.startswith(".") for part in relative.parts)
-            if file.is_file() and not hidden:
-                results[relative.as_posix()] = file_hash(file)
+            if file.is_file() and not any(part.startswith(".") for part in relative.parts):
+                results[relative.as_posix()] = file_sha256(file)
     return results
-
-
-def file_hash(path: Path) -> str:
-    """Return the SHA-256 of a file's content."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def why_stale(
@@ -84,58 +89,9 @@ def why_stale(
     reasons += [f"{name} is new" for name in now if name not in before.depends]
     reasons += [f"{name} is gone" for name in before.depends if name not in now]
     for name, digest in before.outputs.items():
-        if name not in outputs:
-            reasons.append(f"its output {name} is missing")
-        elif outputs[name] != digest:
-            reasons.append(f"its output {name} was replaced")
+        if outputs.get(name) != digest:
+            reasons.append(f"its output {name} {'was replaced' if name in outputs else 'is missing'}")
     return tuple(reasons)
-
-
-#: Seconds, until a stage has ended well here once and is known better.
-_FIRST_GUESS_S: dict[str, float] = {"check": 20, "tidy": 20, "analysis": 30, "paper": 20}
-#: Starting, checking, stopping and writing of one trial, and requests per second of a closed loop.
-_TRIAL_OVERHEAD_S, _CLOSED_PER_S = 6.0, 5_000.0
-
-
-def expected_s(memory: Remembered | None, kind: Kind) -> float:
-    """Return how long a stage will take: as long as last time, or a first guess."""
-    return memory.took_s if memory else _FIRST_GUESS_S[kind]
-
-
-def remaining_s(session: SessionFolder, trials: tuple[PlannedTrial, ...]) -> float:
-    """Return the time the unfinished trials will take: as long as the finished ones, or by their load."""
-    finished = session.finished() if session.exists else frozenset()
-    todo = [trial for trial in trials if trial.trial_id not in finished]
-    if len(finished) >= 3:
-        took = [record.ended.monotonic_s - record.started.monotonic_s for record in session.records()]
-        return len(todo) * sum(took) / len(took)
-    return sum(_trial_s(trial) for trial in todo)
-
-
-def _trial_s(trial: PlannedTrial) -> float:
-    configuration = trial.configuration
-    return (
-        _TRIAL_OVERHEAD_S
-        + configuration.idle_s
-        + _load_s(configuration.load)
-        + (configuration.warm_up_requests / 1000)
-    )
-
-
-def _load_s(load: Load | None) -> float:
-    profile = load.profile if load else None
-    if isinstance(profile, OpenLoad):
-        return profile.whole_s
-    if isinstance(profile, ClosedLoad):
-        requests = profile.users * (profile.loops or 0)
-        return profile.whole_s or profile.ramp_up_s + requests / _CLOSED_PER_S
-    return 0.0
-
-
-#: Who imports it reads the ledgers of claims.
-LEDGER_READER = "harness.definitions.claims"
-#: Who imports it reads the comparisons that definitions declare.
-DECLARATIONS_READER = "harness.rows.session"
 
 
 def judge(root: Path, settings: StageParameters, stage: PlannedStage) -> PlannedStage:
@@ -153,40 +109,29 @@ def judge(root: Path, settings: StageParameters, stage: PlannedStage) -> Planned
 
 def depends(root: Path, stage: PlannedStage) -> dict[str, str]:
     """Return content hashes of everything a stage depends on: code, data, parameters, environment."""
-    result = {
+    results = {
         f"parameter {name}": json.dumps(value, sort_keys=True) for name, value in stage.parameters.items()
-    } | of_files(root, [root / LOCK])
-    files: list[Path] = []
+    }
+    files, modules = [root / LOCK], tuple[str, ...]()
     if stage.notebook is not None:
-        result[f"the code cells of {stage.notebook.path.name}"] = stage.notebook.code_sha256
-        files += _paths(root, stage.notebook.imported(root))
+        results[f"the code cells of {stage.notebook.path.name}"] = stage.notebook.code_sha256
+        modules = stage.notebook.imported(root)
     if stage.kind == "tidy":
         files += _raw_files(root, stage)
     elif stage.kind == "analysis":
-        published = root / "data" / "published"
-        files += [*_tables(root, stage), published, *_ledgers(root, stage), *_declarations(root, stage)]
+        files += [*_tables(root, stage), root / "data" / "published", *_definitions(root, stage, modules)]
     elif stage.kind == "paper":
+        modules = closure(root, {"harness.publish.build"})
         paper = root / PAPER
-        files += [*_paths(root, closure(root, {"harness.publish.build"})), *paper_sources(paper)]
-        files += [*sorted(paper.glob("*.sty")), *sorted(paper.glob("*.bib")), root / GENERATED]
-    return result | of_files(root, files)
+        files += [*paper_sources(paper), *paper.glob("*.sty"), *paper.glob("*.bib"), root / GENERATED]
+    files += [path for module in modules if (path := module_path(root, module)) is not None]
+    return results | of_files(root, files)
 
 
-def _paths(root: Path, modules: Iterable[str]) -> list[Path]:
-    return [path for module in modules if (path := module_path(root, module)) is not None]
-
-
-def _ledgers(root: Path, stage: PlannedStage) -> list[Path]:
-    """The ledgers of claims with the definitions that they name, where the stage's notebook reads them."""
-    if stage.notebook is None or LEDGER_READER not in stage.notebook.imported(root):
-        return []
-    return [root / EXPERIMENTS]
-
-
-def _declarations(root: Path, stage: PlannedStage) -> list[Path]:
-    """The definitions of the stage's experiments with their bases, where its notebook compares what they declare."""
-    if stage.notebook is None or DECLARATIONS_READER not in stage.notebook.imported(root):
-        return []
+def _definitions(root: Path, stage: PlannedStage, modules: tuple[str, ...]) -> list[Path]:
+    """Return the definitions of the stage's experiments with their bases; all where it reads the ledgers."""
+    if LEDGER_READER in modules:
+        return [root / EXPERIMENTS]
     known = experiment_paths(root)
     named = [known[name] for name in stage.experiments if name in known]
     return [file for path in named for file in read_definition(root, path).files]
@@ -198,20 +143,8 @@ def outputs(root: Path, stage: PlannedStage) -> dict[str, str]:
         return of_files(root, _tables(root, stage))
     if stage.kind == "analysis":
         return of_files(root, [root / GENERATED / f"{stage.name}.json"])
-    return (
-        of_files(root, [root / PAPER / f"{name}.pdf" for name in DOCUMENTS]) if stage.kind == "paper" else {}
-    )
-
-
-def remember(root: Path, settings: StageParameters, stage: PlannedStage, took_s: float) -> None:
-    """Keep what a stage that ended well depended on and left behind."""
-    memory = Remembered(depends=depends(root, stage), outputs=outputs(root, stage), took_s=took_s)
-    write_memory(memory_path(root, settings, stage.name), memory)
-
-
-def memory_path(root: Path, settings: StageParameters, name: str) -> Path:
-    """Return where a stage's memory lies."""
-    return root / "results" / settings.profile / "stages" / f"{name.replace(' ', '-')}.json"
+    documents = DOCUMENTS if stage.kind == "paper" else ()
+    return of_files(root, [root / PAPER / f"{name}.pdf" for name in documents])
 
 
 def _bundled(stage: PlannedStage) -> bool:
@@ -233,3 +166,30 @@ def _raw_files(root: Path, stage: PlannedStage) -> list[Path]:
         for session in store.sessions(name, bundled=_bundled(stage))
         for file in session.sources()
     ]
+
+
+def expected_s(memory: Remembered | None, kind: Kind) -> float:
+    """Return how long a stage will take: as long as last time, or a first guess."""
+    return memory.took_s if memory else _FIRST_GUESS_S[kind]
+
+
+def remaining_s(session: SessionFolder, trials: tuple[PlannedTrial, ...]) -> float:
+    """Return the time the unfinished trials will take: as long as the finished ones, or by their load."""
+    finished = session.finished() if session.exists else frozenset()
+    todo = [trial for trial in trials if trial.trial_id not in finished]
+    if len(finished) >= 3:
+        took = [record.ended.monotonic_s - record.started.monotonic_s for record in session.records()]
+        return len(todo) * sum(took) / len(took)
+    cells = [trial.configuration for trial in todo]
+    around_s = (_TRIAL_OVERHEAD_S + cell.idle_s + cell.warm_up_requests / _WARM_UP_PER_S for cell in cells)
+    return sum(around_s) + sum(_load_s(cell.load) for cell in cells)
+
+
+def _load_s(load: Load | None) -> float:
+    profile = load.profile if load else None
+    if isinstance(profile, OpenLoad):
+        return profile.whole_s
+    if isinstance(profile, ClosedLoad):
+        requests = profile.users * (profile.loops or 0)
+        return profile.whole_s or profile.ramp_up_s + requests / _CLOSED_PER_S
+    return 0.0

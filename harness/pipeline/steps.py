@@ -15,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 
 from harness.agent.platforms import die_with_parent
-from harness.analysis.tables.layout import ExperimentTidied, Source
+from harness.analysis.tables.layout import Source
 from harness.analysis.tables.tidy import tidy
 from harness.errors import InputError, RematchError
 from harness.evidence.parameters import RunAllParameters, StageParameters
@@ -56,11 +56,9 @@ def measure_all(settings: StageParameters, *, root: Path | None = None) -> pd.Da
     """
     project = root or find_root()
     if settings.newest:
+        allowed = "smoke, quick, full, sample"
         raise InputError(
-            "does not say what to measure",
-            place="parameter profile",
-            found="newest",
-            allowed="smoke, quick, full, sample",
+            "does not say what to measure", place="parameter profile", found="newest", allowed=allowed
         )
     experiments = chosen_experiments(project, settings)
     for name in () if settings.bundled else experiments:
@@ -81,45 +79,34 @@ def tidy_all(settings: StageParameters, *, root: Path | None = None) -> pd.DataF
     project = root or find_root()
     chosen = chosen_experiments(project, settings)
     sources = {name: _source(project, settings, name) for name in chosen}
-    present = [  # what was never measured has nothing to tidy
-        name for name in chosen if Store(project).sessions(name, bundled=sources[name] == "bundled")
-    ]
-    asked = present or chosen
-    results: dict[str, ExperimentTidied] = {}
-    for source in dict.fromkeys(sources[name] for name in asked):
-        own = [name for name in asked if sources[name] == source]
-        results |= {item.experiment: item for item in tidy(project, own, sources=[source]).experiments}
-    return pd.DataFrame([
-        {
-            "experiment": name, "planned": results[name].n_planned, "made": results[name].n_made,
-            "kept": results[name].n_kept,
-            "left out": "; ".join(f"{n} {why}" for why, n in results[name].by_reason.items()) or "none",
-            "unreadable sessions": len(results[name].problems),
-        }
-        for name in asked
-    ])  # fmt: skip
+    stored = Store(project)
+    present = [name for name in chosen if stored.sessions(name, bundled=sources[name] == "bundled")]
+    # in the order of the definitions
+    rows: dict[str, dict[str, object]] = {name: {} for name in present or chosen}
+    for source in dict.fromkeys(sources[name] for name in rows):
+        of_source = [name for name in rows if sources[name] == source]
+        for item in tidy(project, of_source, sources=[source]).experiments:
+            rows[item.experiment] = {
+                "experiment": item.experiment, "planned": item.n_planned, "made": item.n_made, "kept": item.n_kept,
+                "left out": "; ".join(f"{n} {why}" for why, n in item.by_reason.items()) or "none",
+                "unreadable sessions": len(item.problems),
+            }  # fmt: skip
+    return pd.DataFrame(list(rows.values()))
 
 
 def _source(root: Path, settings: StageParameters, experiment: str) -> Source:
-    if settings.newest:
-        return "bundled" if newest_session(root, experiment) is None else "measured"
-    return "bundled" if settings.bundled else "measured"
+    own = newest_session(root, experiment) is not None if settings.newest else not settings.bundled
+    return "measured" if own else "bundled"
 
 
 def _harness(arguments: list[str], root: Path) -> tuple[int, str]:
     """Run the command line, its words shown as they come; return status and last line."""
     path = os.pathsep.join(part for part in (str(root), os.environ.get("PYTHONPATH", "")) if part)
     child = subprocess.Popen(
-        [sys.executable, "-u", "-m", "harness", *arguments],
-        cwd=root,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        errors="replace",
-        preexec_fn=die_with_parent,
+        [sys.executable, "-u", "-m", "harness", *arguments], cwd=root, text=True, errors="replace",
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=die_with_parent,
         env={**os.environ, "PYTHONPATH": path, "NO_COLOR": "1", "COLUMNS": "110"},
-    )
+    )  # fmt: skip
     last = ""
     assert child.stdout is not None  # asked for above
     with child.stdout as lines:
@@ -137,16 +124,13 @@ def chosen_profile(settings: RunAllParameters, *, root: Path | None = None) -> R
     """
     if settings.profile != "auto":
         return settings
-    measure = "to measure, set the parameter profile to smoke, quick or full"
+    profile, why = "quick", "the measuring tools are installed; -p profile sample measures nothing"
     if os.environ.get(UNDER_PAPERMILL) != "1":
+        measure = "to measure, set the parameter profile to smoke, quick or full"
         profile, why = "sample", f"the notebook was opened to be read; {measure}"
     elif missing := missing_tools(root or find_root()):
-        profile, why = (
-            "sample",
-            f"measuring needs {', '.join(missing)}, not installed here; make setup installs it",
-        )
-    else:
-        profile, why = "quick", "the measuring tools are installed; -p profile sample measures nothing"
+        names = ", ".join(missing)
+        profile, why = "sample", f"measuring needs {names}, not installed here; make setup installs it"
     print(f"profile: {profile}, because {why}", flush=True)
     return settings.model_copy(update={"profile": profile})
 

@@ -9,7 +9,7 @@ from statistics import median
 
 from pydantic import Field
 
-from harness.agent.http_exchange import Answer, Connection, ExchangeError, request_bytes
+from harness.agent.http_exchange import Answer, Connection, ExchangeError
 from harness.errors import InputError
 from harness.model import Frozen
 from harness.model.digits import plain
@@ -48,13 +48,6 @@ def ask(target: Target) -> Fitness:
     Raises:
         InputError: nobody answers there, or not with HTTP/1.1.
     """
-    request = request_bytes(
-        target.method,
-        target.path,
-        target.headers,
-        None if target.body is None else target.body.encode(),
-        target.endpoint,
-    )
     answers: list[Answer] = []
     took: list[float] = []
     began = time.monotonic()
@@ -62,7 +55,7 @@ def ask(target: Target) -> Fitness:
         while len(answers) < N_ASKED and (not answers or time.monotonic() - began < LONGEST_S):
             sent = time.monotonic()
             try:
-                answers.append(connection.exchange(request, head_only=target.method == "HEAD"))
+                answers.append(connection.exchange(target.request, head_only=target.method == "HEAD"))
             except (ExchangeError, OSError) as problem:
                 raise InputError(
                     f"gives no answer to request {len(answers) + 1} ({problem or type(problem).__name__})",
@@ -77,7 +70,8 @@ def ask(target: Target) -> Fitness:
     result = Fitness(
         n_asked=len(answers),
         statuses=dict(statuses),
-        keeps_alive=n_opened == 1 and _stay_open(answers),
+        keeps_alive=n_opened == 1
+        and all(answer.headers.get("connection", "").lower() != "close" for answer in answers),
         n_connections=n_opened,
         body_bytes=len(answers[-1].body),
         same_body=len({answer.body for answer in answers}) == 1,
@@ -85,10 +79,6 @@ def ask(target: Target) -> Fitness:
         later_s=later,
     )
     return result.model_copy(update={"faults": _faults(result), "warnings": _warnings(result)})
-
-
-def _stay_open(answers: list[Answer]) -> bool:
-    return all(answer.headers.get("connection", "").lower() != "close" for answer in answers)
 
 
 def _faults(fitness: Fitness) -> tuple[str, ...]:

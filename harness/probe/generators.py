@@ -5,28 +5,25 @@ from __future__ import annotations
 
 import os
 import resource
-import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from pydantic import Field
 
-from harness.agent.http_exchange import request_bytes
 from harness.agent.platforms import usable_cpus
 from harness.errors import InputError, RematchError, UnsupportedLoad
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable
 from harness.loadgen.base import Installed, LoadCommand, LoadGenerator, LoadSpec
 from harness.loadgen.tools import adapter_of
-from harness.model import ClosedLoad, Frozen, LoadProfile, OpenLoad
+from harness.model import ClosedLoad, Frozen, OpenLoad
 from harness.model.load import Expectation, Request
 from harness.model.load_tools import LOAD_TOOLS
-from harness.probe import own_client
+from harness.probe.own_client import send
 from harness.probe.target import Target
 from harness.toolchains import Surroundings, find_tool
 
@@ -34,8 +31,6 @@ from harness.toolchains import Surroundings, find_tool
 OWN = "threads of rematch"
 #: From here on the generator's own CPU time is what limits the load.
 BUSY = 0.85
-#: A higher rate is more than threads of Python can send on time.
-OWN_MOST_PER_S = 1500.0
 _PERCENTILES = (0.5, 0.99)
 
 
@@ -61,20 +56,19 @@ class Generators:
         wanted = None if tools is None else set(tools)
         around = Surroundings(project=root)
         programs: dict[str, Path | None] = {}
-        for tool in (row for row in LOAD_TOOLS if not row.never_sleeps):
-            if tool.runs_as == "program" and (wanted is None or tool.name in wanted):
+        # a tool that never sleeps needs a CPU of its own; one that leaves out the beginning of a load has nothing to
+        # say of some seconds
+        for tool in LOAD_TOOLS:
+            is_fit = tool.runs_as == "program" and not tool.never_sleeps and not tool.latencies_after_s
+            if is_fit and (wanted is None or tool.name in wanted):
                 result = find_tool(tool.name, around)
                 if result.usable:
                     programs[tool.name] = result.path
         self._cpus = len(usable_cpus())
         installed = Installed(programs=programs, n_cpus=self._cpus)
-        lean_first = sorted(
-            (tool for tool in LOAD_TOOLS if tool.name in programs), key=lambda item: not item.saturates
-        )
-        # what leaves out the beginning of a load has nothing to say of one of some seconds
-        self._adapters = [
-            adapter_of(tool.name, installed) for tool in lean_first if not tool.latencies_after_s
-        ]
+        present = [tool for tool in LOAD_TOOLS if tool.name in programs]
+        lean_first = sorted(present, key=lambda item: not item.saturates)
+        self._adapters = [adapter_of(tool.name, installed) for tool in lean_first]
         self._request = Request(
             mix="try",
             name="try",
@@ -85,74 +79,29 @@ class Generators:
             expect=Expectation(status=status),
         )
 
-    def closed(self, users: int, duration_s: int) -> Point:
-        """Offer a load of users who wait.
+    def offer(self, profile: ClosedLoad | OpenLoad) -> Point:
+        """Offer a load by the leanest tool that can, else by threads.
 
         Raises:
             RematchError: the tool failed.
         """
-        profile = ClosedLoad(users=users, duration_s=float(duration_s))
-        adapter = self._for(profile)
-        if adapter is not None:
-            return self._by_tool(adapter, profile, users=users)
-        return self._by_threads(
-            lambda request: own_client.closed(
-                self._target.endpoint, request, users=users, duration_s=duration_s
-            ),
-            users=users,
-        )
+        for adapter in self._adapters:
+            if adapter.supports(profile, (self._request,)) is None:
+                return self._by_tool(adapter, profile)
+        return self._by_threads(profile)
 
-    def open_loop(self, rate_per_s: float, duration_s: int) -> Point:
-        """Offer a rate, whether or not earlier requests were answered.
-
-        Raises:
-            RematchError: the tool failed.
-        """
-        whole = float(max(1, round(rate_per_s)))
-        profile = OpenLoad(rate_per_s=whole, duration_s=float(duration_s), arrivals="constant")
-        adapter = self._for(profile) if whole > OWN_MOST_PER_S or self._lean(profile) else None
-        if adapter is not None:
-            return self._by_tool(adapter, profile, offered_per_s=whole)
-        return self._by_threads(
-            lambda request: own_client.open_loop(
-                self._target.endpoint, request, rate_per_s=whole, duration_s=duration_s
-            ),
-            offered_per_s=whole,
-        )
-
-    def _lean(self, profile: LoadProfile) -> bool:
-        """The tool that would be taken costs less than threads of Python."""
-        adapter = self._for(profile)
-        return adapter is not None and any(
-            tool.name == adapter.name and tool.saturates for tool in LOAD_TOOLS
-        )
-
-    def _for(self, profile: LoadProfile) -> LoadGenerator | None:
-        return next(
-            (adapter for adapter in self._adapters if adapter.supports(profile, (self._request,)) is None),
-            None,
-        )
-
-    def _by_threads(self, send: Callable[[bytes], own_client.Sent], **asked: Any) -> Point:
+    def _by_threads(self, profile: ClosedLoad | OpenLoad) -> Point:
         target = self._target
-        body = None if target.body is None else target.body.encode()
-        sent = send(request_bytes(target.method, target.path, target.headers, body, target.endpoint))
-        n = len(sent.latency_s)
-        n_all = max(n + sent.n_failed, sent.n_due or 0)
-        lasted_s = max(sent.lasted_s, 1e-3)
-        p50_s, p99_s = _percentiles(sent.latencies)
-        return Point(
-            **asked,
-            answered_per_s=n / lasted_s,
-            error_share=sent.n_failed / n_all if n_all else 1.0,
-            p50_s=p50_s,
-            p99_s=p99_s,
-            tool=OWN,
-            generator_cores=sent.cpu_s / lasted_s,
-            generator_bound=sent.cpu_s / lasted_s >= BUSY,  # Python runs one thread at a time
-        )
+        sent = send(target.endpoint, target.request, profile)
+        n, lasted_s = len(sent.latency_s), max(sent.lasted_s, 1e-3)
+        n_all = max(n + sent.n_failed, sent.n_due)
+        cores = sent.cpu_s / lasted_s
+        return _point(
+            profile, OWN, n / lasted_s, (sent.n_failed, n_all), _percentiles(np.array(sent.latency_s)), cores,
+            limit_cores=1,  # Python runs one thread at a time
+        )  # fmt: skip
 
-    def _by_tool(self, adapter: LoadGenerator, profile: LoadProfile, **asked: Any) -> Point:
+    def _by_tool(self, adapter: LoadGenerator, profile: ClosedLoad | OpenLoad) -> Point:
         with tempfile.TemporaryDirectory(prefix="rematch-try-") as name:
             folder = Path(name)
             spec = LoadSpec(
@@ -164,24 +113,34 @@ class Generators:
                 raise RematchError(f"{adapter.name}: {problem}") from problem
             cpu_s, took_s = _run(command, folder)
             result = adapter.read(folder)
-            p50_s, p99_s = (
+            percentiles = (
                 _of_files(folder / output for output in command.outputs)
                 if result.has_requests
                 else (result.latency_quantiles_s.get("p50"), result.latency_quantiles_s.get("p99"))
             )
-        lasted_s = result.duration_s or took_s
-        n_good = result.n_requests - result.n_errors
-        cores = cpu_s / max(took_s, 1e-3)
-        return Point(
-            **asked,
-            answered_per_s=n_good / max(lasted_s, 1e-3),
-            error_share=result.n_errors / result.n_requests if result.n_requests else 1.0,
-            p50_s=p50_s,
-            p99_s=p99_s,
-            tool=adapter.name,
-            generator_cores=cores,
-            generator_bound=cores >= BUSY * max(1, self._cpus // 2),
-        )
+        answered_per_s = (result.n_requests - result.n_errors) / max(result.duration_s or took_s, 1e-3)
+        return _point(
+            profile, adapter.name, answered_per_s, (result.n_errors, result.n_requests), percentiles,
+            cpu_s / max(took_s, 1e-3), limit_cores=max(1, self._cpus // 2),
+        )  # fmt: skip
+
+
+def _point(
+    profile: ClosedLoad | OpenLoad, tool: str, answered_per_s: float, errors: tuple[int, int],
+    percentiles: tuple[float | None, float | None], cores: float, *, limit_cores: int,
+) -> Point:  # fmt: skip
+    """Return what one load showed. ``errors``: wrong answers, and requests."""
+    return Point(
+        users=profile.users if isinstance(profile, ClosedLoad) else None,
+        offered_per_s=profile.rate_per_s if isinstance(profile, OpenLoad) else None,
+        answered_per_s=answered_per_s,
+        error_share=errors[0] / errors[1] if errors[1] else 1.0,
+        p50_s=percentiles[0],
+        p99_s=percentiles[1],
+        tool=tool,
+        generator_cores=cores,
+        generator_bound=cores >= BUSY * limit_cores,
+    )
 
 
 def _run(command: LoadCommand, folder: Path) -> tuple[float, float]:
@@ -192,28 +151,16 @@ def _run(command: LoadCommand, folder: Path) -> tuple[float, float]:
     """
     for name, text in command.files.items():
         (folder / name).write_text(text, encoding="utf-8")
-    before = _children_cpu_s()
-    began = time.monotonic()
-    took_s = 0.0
+    before, began, took_s = _children_cpu_s(), time.monotonic(), 0.0
     for argv in (command.argv, *command.after):
         with (folder / command.stdout).open("ab") as out, (folder / command.stderr).open("ab") as err:
-            process = subprocess.Popen(
-                argv,
-                cwd=folder,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                env={**os.environ, **command.environment},
-                start_new_session=True,
-            )
             try:
-                process.wait(timeout=3 * command.expected_s + 20)
+                subprocess.run(
+                    argv, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=err, check=False,
+                    env={**os.environ, **command.environment}, timeout=3 * command.expected_s + 20,
+                )  # fmt: skip
             except subprocess.TimeoutExpired:
                 raise RematchError(f"{Path(argv[0]).name} did not end") from None
-            finally:
-                if process.poll() is None:
-                    os.killpg(process.pid, signal.SIGKILL)
-                    process.wait()
         took_s = took_s or time.monotonic() - began
     return _children_cpu_s() - before, took_s
 

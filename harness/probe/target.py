@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from harness.agent.http_exchange import request_bytes
 from harness.errors import InputError
 from harness.model.endpoint import Endpoint
 
@@ -26,6 +27,12 @@ class Target:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: str | None = None
     is_here: bool
+
+    @property
+    def request(self) -> bytes:
+        """The request as it is sent."""
+        body = None if self.body is None else self.body.encode()
+        return request_bytes(self.method, self.path, self.headers, body, self.endpoint)
 
 
 def target_of(

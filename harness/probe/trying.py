@@ -8,9 +8,8 @@ from pathlib import Path
 
 from pydantic import Field
 
-from harness.analysis.stats.scaling import knee
 from harness.errors import InputError, RematchError
-from harness.model import Frozen
+from harness.model import ClosedLoad, Frozen, OpenLoad
 from harness.model.digits import plain
 from harness.probe.fitness import Fitness, ask
 from harness.probe.generators import Generators, Point
@@ -40,7 +39,7 @@ COLD = "how a warm service does: a JVM may need more than this minute"
 
 
 class Tried(Frozen):
-    """What one minute showed. ``knee_per_s``: offered rate at which latency begins to rise faster; None: not shown."""
+    """What one minute showed."""
 
     url: str
     cannot_tell: tuple[str, ...]
@@ -53,8 +52,6 @@ class Tried(Frozen):
         default=None, description="why a higher rate is not judged: the load generator could not offer it"
     )
     answers_after: bool = Field(default=True, description="it still answers when all loads are over")
-    knee_per_s: float | None = None
-    knee_why: str | None = Field(default=None, description="why there is no knee")
     warnings: tuple[str, ...] = ()
 
 
@@ -96,7 +93,6 @@ def try_target(
         if _answers(target):
             raise
     most = max((point.answered_per_s for point in closed), default=0.0)
-    at, why = _knee(opened)
     retained, kept_why = _kept_rate(opened, most)
     progress("asking once more")
     return Tried(
@@ -109,8 +105,6 @@ def try_target(
         kept_up_to_per_s=retained,
         kept_why=kept_why,
         answers_after=_answers(target),
-        knee_per_s=at,
-        knee_why=why,
         warnings=(*fitness.warnings, *_warnings([*closed, *opened])),
     )
 
@@ -125,14 +119,14 @@ def _load(
     """Offer the loads one after the other; what was measured is there also where a tool fails."""
     for users in USERS:
         reported(f"closed loop, {users} users")
-        closed.append(generators.closed(users, each_s))
+        closed.append(generators.offer(ClosedLoad(users=users, duration_s=float(each_s))))
         if len(closed) > 2 and closed[-1].answered_per_s < _ENOUGH * closed[-3].answered_per_s:
             break
     most = max(point.answered_per_s for point in closed)
     for share in SHARES if most > 0 else ():
-        rate = max(1.0, share * most)
+        rate, open_s = float(max(1, round(share * most))), float(max(1, round(1.5 * each_s)))
         reported(f"open loop, {plain(rate)} requests/s")
-        opened.append(generators.open_loop(rate, max(1, round(1.5 * each_s))))
+        opened.append(generators.offer(OpenLoad(rate_per_s=rate, duration_s=open_s, arrivals="constant")))
 
 
 def _answers(target: Target) -> bool:
@@ -162,14 +156,6 @@ def _kept_rate(points: list[Point], most_per_s: float = 0.0) -> tuple[float | No
             return retained, None if whose is None else limit
         retained = offered
     return retained, None
-
-
-def _knee(points: list[Point]) -> tuple[float | None, str | None]:
-    known = [(p.offered_per_s, p.p99_s) for p in points if p.offered_per_s and p.p99_s and p.p99_s > 0]
-    if not known:
-        return None, "no latency is known"
-    result = knee([float(rate) for rate, _ in known], [float(p99) for _, p99 in known], n_resamples=20)
-    return result.value, None if result.value is not None else result.warnings[0]
 
 
 def _warnings(points: list[Point]) -> list[str]:

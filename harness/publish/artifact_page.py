@@ -8,14 +8,14 @@ of measurements those of the bundled sessions, from the first line of a session'
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field
 
+from harness.definitions.strict_files import text_of, to_model, toml_of
 from harness.errors import InputError
 from harness.model import Frozen
 from harness.model.digits import plain
@@ -29,7 +29,7 @@ FROM_BUNDLED = "make paper PROFILE=sample"
 COMMANDS = (
     "make kick-tires", FROM_BUNDLED, "make paper PROFILE=smoke", "make paper", "make test", "make arxiv",
 )  # fmt: skip
-NO_READING = "not measured"
+_UNKNOWN = ("not measured", "not measured")
 
 
 class ArtifactClaim(Frozen):
@@ -60,16 +60,7 @@ def read_claims(root: Path) -> tuple[ArtifactClaim, ...]:
         InputError: the file is missing, no TOML, or a row is incomplete: which.
     """
     file = root / DEFINITION
-    try:
-        content = tomllib.loads(file.read_text("utf-8"))
-        return TypeAdapter(_Page).validate_json(json.dumps(content)).claim
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", file=file) from None
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise InputError(first["msg"], file=file, place=".".join(map(str, first["loc"]))) from None
-    except ValueError as error:
-        raise InputError(f"is no TOML: {error}", file=file) from None
+    return to_model(_Page, toml_of(text_of(file), file), file).claim
 
 
 def write_page(root: Path) -> Path:
@@ -91,12 +82,10 @@ def tables(root: Path) -> str:
     """Return both tables as Markdown, from the definition and the readings of this clone."""
     file = root / COSTS
     costs = json.loads(file.read_text("utf-8")) if file.is_file() else {}
-    readings = {str(reading["command"]): reading for reading in costs.get("readings", ())}
-    logs = [(session.events(), session) for session in Store(root).sessions(bundled=True)]
-    begun = [((events[0]["at_epoch_s"], session.key), session) for events, session in logs if events]
-    newest = {session.folder.parent.name: session for _, session in sorted(begun, key=lambda row: row[0])}
+    commands = {str(reading["command"]): _cost(reading) for reading in costs.get("readings", ())}
+    sessions = _session_costs(Store(root).sessions(bundled=True))
     lines = ["| command | time | disk it adds |", "|---|--:|--:|"]
-    lines += [f"| `{name}` | {' | '.join(_cost(readings.get(name)))} |" for name in COMMANDS]
+    lines += [f"| `{name}` | {' | '.join(commands.get(name, _UNKNOWN))} |" for name in COMMANDS]
     if machine := costs.get("machine"):
         lines += [
             "",
@@ -110,12 +99,12 @@ def tables(root: Path) -> str:
         "|---|---|---|---|---|---|",
     ]
     for claim in read_claims(root):
-        cells = [claim.claim, "<br>".join(f"`{key}`" for key in claim.keys)]
-        commands, costs = [f"`{claim.again}`"], [", ".join(_cost(readings.get(claim.again)))]
+        runs = {claim.again: commands.get(claim.again, _UNKNOWN)}
         if claim.measure is not None and claim.experiment is not None:
-            commands.append(f"`{claim.measure}`")
-            costs.append(", ".join(_session_cost(newest.get(claim.experiment))))
-        cells += ["<br>".join(commands), "<br>".join(costs), claim.tolerance, claim.may_change]
+            runs[claim.measure] = sessions.get(claim.experiment, _UNKNOWN)
+        keys, names = ([f"`{text}`" for text in texts] for texts in (claim.keys, runs))
+        parts = map("<br>".join, (keys, names, map(", ".join, runs.values())))
+        cells = [claim.claim, *parts, claim.tolerance, claim.may_change]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines)
 
@@ -124,29 +113,26 @@ def working_s(events: Sequence[Mapping[str, Any]]) -> float | None:
     """Return the seconds that a session's log spans, without those between an interruption and the next start."""
     if not events:
         return None
-    total = 0.0
-    for before, after in pairwise(events):
-        if before["event"] != "interrupted":
-            total += float(after["at_epoch_s"]) - float(before["at_epoch_s"])
-    return total + float(events[0].get("took_s") or 0.0)
+    spans = (
+        float(after["at_epoch_s"]) - float(before["at_epoch_s"])
+        for before, after in pairwise(events)
+        if before["event"] != "interrupted"
+    )
+    return sum(spans) + float(events[0].get("took_s") or 0.0)
 
 
-def _session_cost(session: SessionFolder | None) -> tuple[str, str]:
-    seconds = None if session is None else working_s(session.events())
-    if session is None or seconds is None or session.archive is None:
-        return NO_READING, NO_READING
-    return _minutes(seconds), _megabytes(session.archive.path.stat().st_size)
+def _session_costs(sessions: Sequence[SessionFolder]) -> dict[str, tuple[str, str]]:
+    """Return experiment -> time and disk of its newest session."""
+    logs = [(session.events(), session) for session in sessions]
+    begun = [(events[0]["at_epoch_s"], session.key, events, session) for events, session in logs if events]
+    costs = {}
+    for _, _, events, session in sorted(begun, key=lambda row: row[:2]):
+        if (seconds := working_s(events)) is not None and session.archive is not None:
+            cost = {"wall_s": seconds, "added_bytes": session.archive.path.stat().st_size}
+            costs[session.folder.parent.name] = _cost(cost)
+    return costs
 
 
-def _cost(reading: Mapping[str, Any] | None) -> tuple[str, str]:
-    if reading is None:
-        return NO_READING, NO_READING
-    return _minutes(float(reading["wall_s"])), _megabytes(float(reading["added_bytes"]))
-
-
-def _minutes(seconds: float) -> str:
-    return "{} min {:02d} s".format(*divmod(round(seconds), 60))
-
-
-def _megabytes(size: float) -> str:
-    return f"{plain(size / 1e6)} MB"
+def _cost(reading: Mapping[str, Any]) -> tuple[str, str]:
+    minutes = "{} min {:02d} s".format(*divmod(round(float(reading["wall_s"])), 60))
+    return minutes, f"{plain(float(reading['added_bytes']) / 1e6)} MB"

@@ -8,10 +8,8 @@ sessions all text files have the same bytes.
 
 from __future__ import annotations
 
-import csv
 import datetime
 import json
-import os
 import shutil
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -66,31 +64,22 @@ def write_package(
         StoreError: it cannot be written.
     """
     _refuse_other(folder)
-    sessions = [
-        session
-        for session in Store(root).sessions(bundled=True)
-        if experiments is None or session.folder.parent.name in experiments
-    ]
-    names = sorted({session.folder.parent.name for session in sessions})
-    if experiments is not None and set(experiments) - set(names):
-        raise InputError(
-            "no bundled session", place=", ".join(sorted(set(experiments) - set(names))),
-            allowed=", ".join(sorted({each.folder.parent.name for each in Store(root).sessions(bundled=True)})),
-        )  # fmt: skip
+    stored = [(session.folder.parent.name, session) for session in Store(root).sessions(bundled=True)]
+    known = sorted({name for name, _ in stored})
+    names = known if experiments is None else sorted(experiments)
+    if lacking := [name for name in names if name not in known]:
+        raise InputError("no bundled session", place=", ".join(lacking), allowed=", ".join(known))
     if not names:
         raise InputError("no bundled session", file=root / "data" / "raw" / "bundled")
     tidy(root, names, sources=["bundled"])
+    sessions = [(name, session) for name, session in stored if name in names]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / SCHEMA).write_text(
-            "{}\n", "utf-8"
-        )  # an interrupted package is known as one by the next run
-        for session in sessions:
+        _json(folder / SCHEMA, {})  # an interrupted package is known as one by the next run
+        for name, session in sessions:
             if session.archive is not None:
-                _copy(
-                    session.archive.path,
-                    folder / "sessions" / session.folder.parent.name / session.archive.path.name,
-                )
+                archive = session.archive.path
+                _copy(archive, folder / "sessions" / name / archive.name)
         for path in sorted((root / "data" / "published").glob("*.csv")):
             _copy(path, folder / "published" / path.name)
         if experiments is None:
@@ -99,10 +88,13 @@ def write_package(
         resources += [_published(path, folder) for path in sorted((folder / "published").glob("*.csv"))]
         resources += [] if ledger is None else [_ledger(ledger, folder)]
         (folder / "data-dictionary.md").write_text(page(), "utf-8")
-        _json(folder / SCHEMA, _schema(resources))
-        newest = max(session.events()[-1]["at_epoch_s"] for session in sessions)
+        _json(folder / SCHEMA, {
+            "profile": "tabular-data-package", "name": "rematch", "title": TITLE, "description": DESCRIPTION,
+            "licenses": [{"name": "CC-BY-4.0", "path": LICENCE}], "resources": resources,
+        })  # fmt: skip
+        newest = max(session.events()[-1]["at_epoch_s"] for _, session in sessions)
         files = [name for name in _files(folder) if name not in (CRATE, CHECKSUMS)]
-        _json(folder / CRATE, crate(folder, files, columns(), newest))
+        _json(folder / CRATE, crate(folder, files, newest))
         lines = [f"{file_sha256(folder / name)}  {name}\n" for name in _files(folder) if name != CHECKSUMS]
         (folder / CHECKSUMS).write_text("".join(lines), "utf-8")
     except OSError as error:
@@ -124,10 +116,7 @@ def _refuse_other(folder: Path) -> None:
 
 def _copy(path: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        os.link(path, target)  # a clone and its package are on one disk as a rule; the archives never change
-    except OSError:
-        shutil.copyfile(path, target)
+    shutil.copyfile(path, target)
 
 
 def _copy_rows(root: Path, folder: Path) -> None:
@@ -143,8 +132,8 @@ def _files(folder: Path) -> list[str]:
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
 
-def _json(path: Path, made: object) -> None:
-    path.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n", "utf-8")
+def _json(path: Path, content: object) -> None:
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
 def _trials(root: Path, folder: Path, experiment: str) -> dict[str, Any]:
@@ -154,96 +143,73 @@ def _trials(root: Path, folder: Path, experiment: str) -> dict[str, Any]:
     base = folder / "tables" / experiment
     base.mkdir(parents=True, exist_ok=True)
     frame.to_parquet(base / "trials.parquet", index=False, compression="zstd")
-    plain = frame.copy()
-    for name in schema.SWITCHES:
-        plain[name] = plain[name].map({True: "true", False: "false"})
-    plain.to_csv(base / "trials.csv", index=False, lineterminator="\n")
+    words = {name: frame[name].map({True: "true", False: "false"}) for name in schema.SWITCHES}
+    frame.assign(**words).to_csv(base / "trials.csv", index=False, lineterminator="\n")
+    title = f"one row per trial of {experiment}; the same table as trials.parquet"
     fields = [_field(column) for column in columns(factors)]
-    made: dict[str, Any] = {
-        "name": f"trials-{experiment}",
-        "path": f"tables/{experiment}/trials.csv",
-        "title": f"one row per trial of {experiment}; the same table as trials.parquet",
-    }
-    return made | _tabular(fields, {"primaryKey": _KEY})
+    return _resource(
+        f"trials-{experiment}", f"tables/{experiment}/trials.csv", title, fields, primaryKey=_KEY
+    )
 
 
 def _ledger(frame: pd.DataFrame, folder: Path) -> dict[str, Any]:
     """Write the ledger of claims; return its resource."""
     frame.to_csv(folder / CLAIMS, index=False, lineterminator="\n")
-    resource = {
-        "name": "claims",
-        "path": CLAIMS,
-        "title": "published claims, a row a number, with verdicts then and now",
+    title = "published claims, a row a number, with verdicts then and now"
+    return _resource("claims", CLAIMS, title, [_field(column) for column in LEDGER])
+
+
+def _published(path: Path, folder: Path) -> dict[str, Any]:
+    """Return the resource of a table of an article: numbers where every cell that is filled is one."""
+    lines = path.read_text("utf-8").splitlines()
+    comments = [line[1:].strip() for line in lines if line.startswith("#")]
+    frame = pd.read_csv(path, comment="#", dtype=str, keep_default_na=False)
+    fields = []
+    for name in frame.columns:
+        cells = frame[name][frame[name] != ""]
+        numeric = len(cells) > 0 and bool(pd.to_numeric(cells, errors="coerce").notna().all())
+        unit = {"unit": unit_of(name)} if numeric else {}
+        fields.append({"name": name, "type": "number" if numeric else "string", **unit})
+    place, title = path.relative_to(folder).as_posix(), f"numbers of articles: {path.stem}"
+    return _resource(f"published-{path.stem}", place, title, fields) | {
+        "description": " ".join(line for line in comments if not line.startswith("SPDX")),
+        "dialect": {"commentChar": "#"},
     }
-    return resource | _tabular([_field(column) for column in LEDGER], {})
 
 
-def _tabular(fields: list[dict[str, Any]], more: Mapping[str, Any]) -> dict[str, Any]:
+def _resource(
+    name: str, path: str, title: str, fields: Sequence[Mapping[str, Any]], **more: Any
+) -> dict[str, Any]:
     return {
-        "profile": "tabular-data-resource", "format": "csv", "mediatype": "text/csv", "encoding": "utf-8",
-        "schema": {"fields": fields, "missingValues": [""], **more},
+        "name": name, "path": path, "title": title, "profile": "tabular-data-resource", "format": "csv",
+        "mediatype": "text/csv", "encoding": "utf-8",
+        "schema": {"fields": list(fields), "missingValues": [""], **more},
     }  # fmt: skip
 
 
 def _field(column: Column) -> dict[str, Any]:
-    made: dict[str, Any] = {"name": column.name, "type": column.type, "description": column.meaning}
-    if column.unit:
-        made["unit"] = column.unit
     rules: dict[str, Any] = {"required": column.required}
     if column.minimum is not None:
         rules["minimum"] = column.minimum
     if column.allowed:
         rules["enum"] = list(column.allowed)
-    return made | {"constraints": rules}
+    unit = {"unit": column.unit} if column.unit else {}
+    about = {"name": column.name, "type": column.type, "description": column.meaning}
+    return about | unit | {"constraints": rules}
 
 
-def _published(path: Path, folder: Path) -> dict[str, Any]:
-    """Return the resource of a table of an article: numbers where every cell that is filled is one."""
-    lines = [line for line in path.read_text("utf-8").splitlines() if not line.startswith("#")]
-    comments = [line[1:].strip() for line in path.read_text("utf-8").splitlines() if line.startswith("#")]
-    head, *rows = list(csv.reader(lines))
-    fields = []
-    for at, name in enumerate(head):
-        cells = [row[at] for row in rows if row[at]]
-        numeric = bool(cells) and bool(pd.to_numeric(pd.Series(cells), errors="coerce").notna().all())
-        field: dict[str, Any] = {"name": name, "type": "number" if numeric else "string"}
-        fields.append(field | ({"unit": unit_of(name)} if numeric else {}))
-    made = {
-        "name": f"published-{path.stem}",
-        "path": path.relative_to(folder).as_posix(),
-        "title": f"numbers of articles: {path.stem}",
-        "description": " ".join(line for line in comments if not line.startswith("SPDX")),
-        "dialect": {"commentChar": "#"},
-    }
-    return made | _tabular(fields, {})
-
-
-def _schema(resources: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    return {
-        "profile": "tabular-data-package",
-        "name": "rematch",
-        "title": TITLE,
-        "description": DESCRIPTION,
-        "licenses": [{"name": "CC-BY-4.0", "path": LICENCE}],
-        "resources": list(resources),
-    }
-
-
-def crate(
-    folder: Path, files: Iterable[str], every: Iterable[Column], newest_epoch_s: float
-) -> dict[str, Any]:
-    """Return the RO-Crate of a folder's files. ``newest_epoch_s``: when the newest session ended."""
+def crate(folder: Path, files: Iterable[str], newest_epoch_s: float) -> dict[str, Any]:
+    """Return the RO-Crate of a folder's files; their columns stand in the schema. ``newest_epoch_s``: when the newest
+    session ended."""
     day = datetime.datetime.fromtimestamp(newest_epoch_s, datetime.UTC).date().isoformat()
-    names = list(files)
-    measured = [
+    parts = [
         {
-            "@id": f"#column-{column.name}", "@type": "PropertyValue", "name": column.name,
-            "description": column.meaning,
-            **({"unitText": column.unit} if column.unit else {}),
+            "@id": name, "@type": "File", "name": path.name, "sha256": file_sha256(path),
+            "encodingFormat": _FORMATS.get(path.suffix, "text/plain"), "contentSize": str(path.stat().st_size),
         }
-        for column in every
+        for name, path in ((name, folder / name) for name in files)
     ]  # fmt: skip
-    entities: list[dict[str, Any]] = [
+    about = [
         {
             "@id": CRATE, "@type": "CreativeWork", "about": {"@id": "./"},
             "conformsTo": {"@id": "https://w3id.org/ro/crate/1.1"},
@@ -251,8 +217,7 @@ def crate(
         {
             "@id": "./", "@type": "Dataset", "name": TITLE, "description": DESCRIPTION, "datePublished": day,
             "license": {"@id": LICENCE}, "author": {"@id": "#authors"},
-            "hasPart": [{"@id": name} for name in names],
-            "variableMeasured": [{"@id": column["@id"]} for column in measured],
+            "hasPart": [{"@id": part["@id"]} for part in parts],
         },
         {"@id": "#authors", "@type": "Organization", "name": "The Rematch authors"},
         {
@@ -260,13 +225,4 @@ def crate(
             "description": "Creative Commons Attribution 4.0 International",
         },
     ]  # fmt: skip
-    for name in names:
-        path = folder / name
-        entities.append(
-            {
-                "@id": name, "@type": "File", "name": path.name,
-                "encodingFormat": _FORMATS.get(path.suffix, "text/plain"),
-                "contentSize": str(path.stat().st_size), "sha256": file_sha256(path),
-            }
-        )  # fmt: skip
-    return {"@context": "https://w3id.org/ro/crate/1.1/context", "@graph": [*entities, *measured]}
+    return {"@context": "https://w3id.org/ro/crate/1.1/context", "@graph": [*about, *parts]}

@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a publishing call shows of itself in a notebook: a text, or a table or figure as a page."""
+"""The cells of a table as texts, and what a publishing call shows of itself in a notebook."""
 
 from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+import pandas as pd
+
+from harness.model import Estimate
+from harness.model.formatting import DASH, show
+
+Cell = Estimate | str | int | None
+Line = Mapping[str, Cell]
 #: A table in a notebook shows so many rows unasked.
 MOST_ROWS = 12
 
@@ -26,9 +33,7 @@ class Published:
         return self.text
 
     def _repr_html_(self) -> str:
-        if self._page is not None:
-            return self._page
-        return "".join(f"<p>{html.escape(line)}</p>" for line in self.text.splitlines())
+        return _paragraphs(self.text.splitlines()) if self._page is None else self._page
 
 
 def joined_pages(parts: Sequence[Published]) -> Published:
@@ -36,35 +41,24 @@ def joined_pages(parts: Sequence[Published]) -> Published:
     return Published("\n\n".join(map(repr, parts)), page="".join(part._repr_html_() for part in parts))
 
 
-def plain_table(heads: Sequence[str], body: Sequence[Sequence[str]]) -> str:
-    """Return a table as lines of text."""
-    return "\n".join(" | ".join(row) for row in [heads, *body])
+def shown_table(
+    heads: Sequence[str], body: Sequence[Sequence[str]], caption: str, notes: Sequence[str]
+) -> Published:
+    """Return a table with caption and notes, its rows beyond ``MOST_ROWS`` folded."""
+    frame = pd.DataFrame(body, columns=list(heads))
+    first, rest = map(html_table, (frame[:MOST_ROWS], frame[MOST_ROWS:]))
+    page = _paragraphs([caption] if caption else []) + first
+    if len(frame) > MOST_ROWS:
+        more = f"{len(frame) - MOST_ROWS} more of {len(frame)} rows"
+        page += f"<details><summary>{more}</summary>{rest}</details>"
+    text = "\n".join(" | ".join(row) for row in [heads, *body])
+    return Published(text, page=page + _paragraphs(notes))
 
 
-def table_page(
-    heads: Sequence[str],
-    body: Sequence[Sequence[str]],
-    caption: str,
-    notes: Sequence[str],
-    numeric: Sequence[bool],
-) -> str:
-    """Return a table with caption and notes, its rows beyond ``MOST_ROWS`` folded; ``numeric`` columns flush right."""
-
-    def line(row: Sequence[str], tag: str) -> str:
-        cells = (
-            f'<{tag} style="text-align:{"right" if right else "left"}">{html.escape(cell)}</{tag}>'
-            for cell, right in zip(row, numeric, strict=True)
-        )
-        return f"<tr>{''.join(cells)}</tr>"
-
-    rows = [line(row, "td") for row in body]
-    head = f"<caption>{html.escape(caption)}</caption>" if caption else ""
-    below = "".join(f"<p><small>{html.escape(note)}</small></p>" for note in notes)
-    first, rest = rows[:MOST_ROWS], rows[MOST_ROWS:]
-    if rest:
-        more = f"<table>{line(heads, 'th')}{''.join(rest)}</table>"
-        below = f"<details><summary>{len(rest)} more of {len(rows)} rows</summary>{more}</details>{below}"
-    return f"<table>{head}{line(heads, 'th')}{''.join(first)}</table>{below}"
+def html_table(frame: pd.DataFrame) -> str:
+    """Return a frame of texts as a table, no text cut off."""
+    with pd.option_context("display.max_colwidth", None):
+        return str(frame.to_html(index=False, border=0))
 
 
 def figure_page(png: bytes, alt: str, caption: str, inches: float) -> str:
@@ -74,3 +68,68 @@ def figure_page(png: bytes, alt: str, caption: str, inches: float) -> str:
         f'<figure style="margin:0"><img style="width:{inches * 150:.0f}px;max-width:100%" alt="{html.escape(alt)}" '
         f'src="data:image/png;base64,{data}"><figcaption>{html.escape(caption)}</figcaption></figure>'
     )
+
+
+def _paragraphs(lines: Sequence[str]) -> str:
+    return "".join(f"<p>{html.escape(line)}</p>" for line in lines)
+
+
+def cell_texts(
+    columns: Mapping[str, str], rows: Sequence[Line]
+) -> tuple[list[str], list[list[str]], list[str]]:
+    """Return the heads of columns with their units, the rows, and the reasons to print below them.
+
+    A reason says why a cell is empty, or why a number has no interval.
+    """
+    heads, like = [], {}
+    for name, head in columns.items():
+        cells = [cell for row in rows if isinstance(cell := row.get(name), Estimate) and cell.value]
+        like[name] = _middle([abs(cell.value) for cell in cells if cell.value])
+        unit = show(cells[0], like=like[name]).unit if cells else ""
+        heads.append(f"{head} ({unit})" if unit else head)
+    reasons: dict[str, None] = {}
+    body = []
+    for row in rows:
+        texts = []
+        for name in columns:
+            cell = row.get(name)
+            if isinstance(cell, Estimate):
+                shown = show(cell, like=like[name])
+                texts.append(shown.bare)
+                if shown.reason:
+                    reasons[f"{DASH}: {shown.reason}."] = None
+                reasons |= {f"A number alone: {why}.": None for why in _alone(cell)}
+            else:
+                texts.append(DASH if cell is None else f"{cell:,}" if isinstance(cell, int) else cell)
+        body.append(texts)
+    return heads, body, list(reasons)
+
+
+def _alone(cell: Estimate) -> list[str]:
+    """Say why a number that should have an interval has none."""
+    if cell.value is None or cell.low is not None or cell.high is not None:
+        return []
+    return [warning for warning in cell.warnings if "no interval" in warning]
+
+
+def _middle(sizes: Sequence[float]) -> float | None:
+    """The magnitude in whose unit a column reads best: one small value must not make microseconds of seconds."""
+    return sorted(sizes)[(len(sizes) - 1) // 2] if sizes else None
+
+
+def inputs_of(rows: Sequence[Line]) -> list[str]:
+    """Return the trials behind all estimates of a table, sorted."""
+    cells = [cell for row in rows for cell in row.values()]
+    return sorted({key for cell in cells if isinstance(cell, Estimate) for key in cell.inputs})
+
+
+def estimates_of(rows: Sequence[Line], columns: Mapping[str, str]) -> list[dict[str, object]]:
+    """Return each printed estimate with a value: its ``row`` and ``column``, and the places of its trials (``inputs``)
+    in ``inputs_of``."""
+    place = {key: index for index, key in enumerate(inputs_of(rows))}
+    return [
+        {"row": number, "column": name, "inputs": [place[key] for key in cell.inputs]}
+        for number, row in enumerate(rows)
+        for name in columns
+        if isinstance(cell := row.get(name), Estimate) and cell.value is not None
+    ]

@@ -7,12 +7,10 @@ only pages read. The build of the paper writes ``values.tex`` and ``values.json`
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,14 +49,15 @@ def update(generated: Path, notebook: str, entries: Sequence[tuple[str, str, dic
         InputError: another notebook has published one of the keys; nothing is put then.
     """
     path = generated / f"{notebook}.json"
-    with _locked(generated):
-        content = _read(path) or {"notebook": notebook, **{kind: {} for kind in KINDS}}
-        new = [(kind, key) for kind, key, _ in entries if key not in content[kind]]
-        _refuse_foreign(generated, notebook, new)
-        for kind, key, entry in entries:
-            place = content[kind].get(key, {}).get("place", sum(len(content[shown]) for shown in _SHOWN))
-            content[kind][key] = {**entry, "place": place} if kind in _SHOWN else entry
-        write_json(path, content)
+    content = _read(path) or {"notebook": notebook, **{kind: {} for kind in KINDS}}
+    _refuse_foreign(
+        generated, notebook, [(kind, key) for kind, key, _ in entries if key not in content[kind]]
+    )
+    for kind, key, entry in entries:
+        place = content[kind].get(key, {}).get("place", sum(len(content[shown]) for shown in _SHOWN))
+        content[kind][key] = {**entry, "place": place} if kind in _SHOWN else entry
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_json(path, content)
 
 
 def write_json(path: Path, content: object) -> None:
@@ -89,43 +88,28 @@ def replace(root: Path, notebook: str, fresh: Path) -> None:
     Raises:
         InputError: another notebook has published one of the keys; the earlier contribution stays then.
     """
-    generated = root / GENERATED
-    name = f"{notebook}.json"
-    content = _read(fresh / name)
-    with _locked(generated):
-        if content is not None:
-            _refuse_foreign(generated, notebook, [(kind, key) for kind in KINDS for key in content[kind]])
-        _remove(generated, notebook)
-        for path in sorted(fresh.rglob("*")):
-            within = path.relative_to(fresh)
-            if path.is_file() and (len(within.parts) > 1 or path.name == name):
-                (generated / within).parent.mkdir(parents=True, exist_ok=True)
-                os.replace(path, generated / within)
+    generated, name = root / GENERATED, f"{notebook}.json"
+    if (content := _read(fresh / name)) is not None:
+        _refuse_foreign(generated, notebook, [(kind, key) for kind in KINDS for key in content[kind]])
+    clear(root, notebook)
+    for path in sorted(fresh.rglob("*")):
+        within = path.relative_to(fresh)
+        if path.is_file() and (len(within.parts) > 1 or path.name == name):
+            (generated / within).parent.mkdir(parents=True, exist_ok=True)
+            os.replace(path, generated / within)
     shutil.rmtree(fresh, ignore_errors=True)
 
 
 def clear(root: Path, notebook: str) -> None:
     """Remove what a notebook contributed."""
-    with _locked(root / GENERATED):
-        _remove(root / GENERATED, notebook)
-
-
-def _remove(generated: Path, notebook: str) -> None:
+    generated = root / GENERATED
     content = _read(generated / f"{notebook}.json")
     if content is None:
         return
-    for entry in [*content["figures"].values(), *content["tables"].values()]:
-        for name in entry["files"]:
-            (generated / name).unlink(missing_ok=True)
-    for folder in ("rows", "data"):
-        for path in (generated / folder).glob(f"{notebook}.*"):
-            path.unlink()
-    (generated / f"{notebook}.json").unlink()
-
-
-def rows_file(generated: Path, notebook: str, question: str) -> Path:
-    """Return the file of the rows of a notebook's question; most notebooks have one."""
-    return generated / "rows" / f"{notebook}.{question}.parquet"
+    shown = [name for kind in _SHOWN for entry in content[kind].values() for name in entry["files"]]
+    beside = [path for folder in ("rows", "data") for path in (generated / folder).glob(f"{notebook}.*")]
+    for path in (*(generated / name for name in shown), *beside, generated / f"{notebook}.json"):
+        path.unlink(missing_ok=True)
 
 
 def read_values(root: Path) -> dict[str, dict[str, Any]]:
@@ -135,17 +119,14 @@ def read_values(root: Path) -> dict[str, dict[str, Any]]:
 
 def contributions(generated: Path) -> tuple[Contribution, ...]:
     """Return all contributions, by name of the notebook."""
-    return tuple(content for path in _files(generated) if (content := _read(path)) is not None)
+    paths = sorted(path for path in generated.glob("*.json") if path.name != VALUES)
+    return tuple(content for path in paths if (content := _read(path)) is not None)
 
 
 def in_order(part: Contribution) -> list[tuple[str, str, dict[str, Any]]]:
     """Return tables and figures of a contribution (kind, key, entry) in the order in which they were published."""
     shown = [(kind, key, entry) for kind in _SHOWN for key, entry in part[kind].items()]
     return sorted(shown, key=lambda item: (item[2]["place"], item[1]))
-
-
-def _files(generated: Path) -> list[Path]:
-    return sorted(path for path in generated.glob("*.json") if path.name != VALUES)
 
 
 def _refuse_foreign(generated: Path, notebook: str, keys: Iterable[tuple[str, str]]) -> None:
@@ -171,12 +152,3 @@ def _read(path: Path) -> Contribution | None:
     except (OSError, ValueError) as error:
         raise InputError(f"damaged ({error}); delete it and run its notebook again", file=path) from None
     return content
-
-
-@contextmanager
-def _locked(generated: Path) -> Iterator[None]:
-    """Two notebooks open at once must not lose each other's numbers."""
-    generated.mkdir(parents=True, exist_ok=True)
-    with (generated / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

@@ -20,8 +20,15 @@ from harness.model.formatting import NOT_MEASURED
 from harness.model.session import UNOFFICIAL, UNOFFICIAL_NOTE
 from harness.project import find_root
 from harness.publish import generated
-from harness.publish.cells import Cell, cell_texts, estimates_of, inputs_of
-from harness.publish.display import Published, figure_page, plain_table, table_page
+from harness.publish.display import (
+    Cell,
+    Published,
+    cell_texts,
+    estimates_of,
+    figure_page,
+    inputs_of,
+    shown_table,
+)
 from harness.publish.latex import render_table
 
 _KEY = re.compile(r"[a-z0-9]+([._-][a-z0-9]+)*")
@@ -69,7 +76,7 @@ class Publisher:
         """
         self.values(entries)
         if self._publish:
-            path = generated.rows_file(self._generated, self.notebook, question)
+            path = self._generated / "rows" / f"{self.notebook}.{question}.parquet"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(table)
 
@@ -116,7 +123,7 @@ class Publisher:
         }  # fmt: skip
         self._put("tables", {key: entry})
         self._write(file, source)
-        return Published(plain_table(heads, body), page=table_page(heads, body, caption, below, numeric))
+        return shown_table(heads, body, caption, below)
 
     def figure(self, key: str, figure: Figure, *, alt: str, caption: str) -> Published:
         """Publish a figure as ``figures/<key>.pdf`` (byte-stable), with PNG and SVG for other readers.

@@ -126,7 +126,7 @@ def agreement(session: Session) -> pd.DataFrame:
 def _agreement(session: Session) -> Iterator[dict[str, Any]]:
     if (evidence := session.evidence) is None:
         return
-    for again in evidence.others:
+    for again in evidence.other_sessions:
         pairs = session_agreement(evidence, again)
         for changed, program in ((False, "same"), (True, "changed")):
             for kind, number in pairs.counts(changed=changed).items():

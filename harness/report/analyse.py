@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Analyse a file of requests that did not come from here: JMeter's, Locust's, anybody's.
+"""Open and analyse a file of requests of any tool: single requests, or the tool's own totals.
 
 Everything said is about this one file, that is one process under one load: its intervals
 do not carry over to a second trial, and the report says so.
@@ -7,19 +7,22 @@ do not carry over to a second trial, and the report says so.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 from harness.errors import InputError
-from harness.formats.detect import open_any
+from harness.formats.collect import RequestStream
+from harness.formats.detect import JOIN, files_of_run, open_any
 from harness.formats.gc_events import GcLog
 from harness.formats.jtl_units import Decimal, LatencyUnit
-from harness.formats.table import AggregateRow, AggregateTable, RequestTable
+from harness.formats.table import AggregateRow, AggregateTable, RequestTable, together
 from harness.model.phrases import counted
-from harness.report.labels import of_aggregate
+from harness.report.latencies import of_aggregate
 from harness.report.loop import by_design
 from harness.report.numbers import length
-from harness.report.requests import gather, gather_file
+from harness.report.requests import gather, read_all
 from harness.report.result import QUANTILES, Report, in_ms
 
 TOTALS_ONLY = "totals only: no interval, stall or attribution can come from them; keep single requests"
@@ -41,35 +44,59 @@ def report_file(
     Raises:
         InputError: the file is not one that can be read, or holds no request at all.
     """
-    opened = open_any(path, latency_unit, decimal)
+    opened = open_run(files_of_run(path), latency_unit, decimal)
     if isinstance(opened, AggregateTable):
-        return _of_totals(opened, gc_log, quantiles)
-    return gather_file(opened, gc_log, quantiles=quantiles).report()
+        return report_totals(opened, gc_log, quantiles)
+    return gather(opened, gc_log, quantiles=quantiles).report()
 
 
-def report_table(
-    table: RequestTable | AggregateTable,
-    gc_log: GcLog | None = None,
-    *,
-    quantiles: Mapping[str, float] = QUANTILES,
-) -> Report:
-    """Analyse what has been read already.
+def open_run(
+    paths: Sequence[Path], latency_unit: LatencyUnit | None = None, decimal: Decimal | None = None
+) -> RequestStream | RequestTable | AggregateTable:
+    """Open the files of one run: one, or those of several load generators.
 
     Raises:
-        InputError: it holds no request at all.
+        InputError: one cannot be read; or one of several is a summary, whose percentiles cannot be merged.
     """
-    if isinstance(table, AggregateTable):
-        return _of_totals(table, gc_log, quantiles)
-    return gather([table], gc_log, quantiles=quantiles).report()
+    if len(paths) == 1:
+        return open_any(paths[0], latency_unit, decimal)
+    tables = []
+    for opened in [open_any(path, latency_unit, decimal) for path in paths]:
+        if isinstance(opened, AggregateTable):
+            raise InputError(
+                "is a summary, and percentiles of summaries cannot be merged",
+                file=opened.path,
+                allowed=f"single requests in every file of FILE{JOIN}FILE",
+            )
+        tables.append(read_all(opened))
+    whole = replace(together(tables, [0.0] * len(tables)), path=Path(JOIN.join(map(str, paths))))
+    if len({table.from_zero for table in tables}) > 1:
+        raise InputError("has times since its own start beside files with real ones", file=whole.path)
+    if not whole.has_start_times:
+        return whole.with_notes("its files have no start times: they are taken as written at the same time")
+    spans = sorted(
+        (float(table.start_epoch_s.min()), float((table.start_epoch_s + table.latency_s).max()))
+        for table in tables
+    )
+    if any(after[0] >= before[1] for before, after in pairwise(spans)):
+        return whole.with_notes(
+            "its files do not overlap in time: several runs, or clocks that differ? Its rate is too low then"
+        )
+    return whole
 
 
-def _of_totals(table: AggregateTable, gc_log: GcLog | None, quantiles: Mapping[str, float]) -> Report:
+def report_totals(
+    table: AggregateTable, gc_log: GcLog | None = None, quantiles: Mapping[str, float] = QUANTILES
+) -> Report:
+    """Return what a tool's own totals say; ``gc_log`` is of no use here, and the report says so.
+
+    Raises:
+        InputError: they hold no request, or are no totals over all requests.
+    """
     total = table.of_requests
     if total is None:
         raise InputError(
-            f"is a list of {table.kind}, without requests or response times"
-            if table.kind in {"failures", "exceptions"}
-            else "holds no totals over all requests",
+            "holds no totals over all requests",
             file=table.path,
             allowed="the file _stats.csv or _stats_history.csv beside it, or raw samples",
         )
@@ -79,20 +106,21 @@ def _of_totals(table: AggregateTable, gc_log: GcLog | None, quantiles: Mapping[s
     latency: dict[str, float | None] = {"mean": in_ms(total.latency_mean_s)}
     latency |= {name: in_ms(known.get(name)) for name in quantiles}
     latency["max"] = in_ms(total.latency_max_s)
-    bounds = _bounds_ms(total, quantiles)
-    reasons = {
-        name: "totals only" if latency[name] is not None else _between(bounds.get(name))
-        for name in ("mean", *quantiles)
-    }
+    names = ("mean", *quantiles)
+    bounds, why, unknown = _bounds_ms(total, quantiles), "not printed", "not in these totals"
     if table.bounds is not None:
-        most = table.bounds.most_s
-        bounds = {name: (None, in_ms(most[name])) for name in ("mean", *quantiles) if name in most}
-        reasons = {
-            name: f"not of requests: at most {length(most[name] * 1e3)}"
-            if name in most
-            else "not of requests"
-            for name in ("mean", *quantiles)
+        bounds = {
+            name: (None, in_ms(table.bounds.most_s[name])) for name in names if name in table.bounds.most_s
         }
+        why = unknown = "not of requests"
+    reasons = {
+        name: "totals only"
+        if latency[name] is not None
+        else f"{why}: {_between(*bounds[name])}"
+        if name in bounds
+        else unknown
+        for name in names
+    }
     loop = by_design(table.source, table.users)
     background = [TOTALS_ONLY, *table.notes, *(loop.warnings if loop is not None else ())]
     text = [] if table.bounds is None else [table.bounds.reason]
@@ -113,7 +141,7 @@ def _of_totals(table: AggregateTable, gc_log: GcLog | None, quantiles: Mapping[s
         resolution_ms=table.resolution_s * 1e3,
         latency_ms=latency,
         unreadable=table.unreadable_lines,
-        intervals=dict.fromkeys(["mean", *quantiles]),
+        intervals=dict.fromkeys(names),
         interval_reasons=reasons,
         bounds_ms=bounds,
         labels=tuple(of_aggregate(row) for row in table.rows),
@@ -145,13 +173,8 @@ def _bounds_ms(
     return results
 
 
-def _between(bounds: tuple[float | None, float | None] | None) -> str:
-    """What is said in the place of a percentile that the totals leave out."""
-    low, high = bounds or (None, None)
-    if low is None and high is None:
-        return "not in these totals"
-    if high is None:
-        return f"not printed: at least {length(low or 0.0)}"
-    if low is None:
-        return f"not printed: at most {length(high)}"
-    return f"not printed: {length(low)} to {length(high)}"
+def _between(low: float | None, high: float | None) -> str:
+    """What is known of a percentile that the totals leave out, of which there is one bound at least."""
+    if low is None or high is None:
+        return f"at least {length(low)}" if low is not None else f"at most {length(high or 0.0)}"
+    return f"{length(low)} to {length(high)}"

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
 
 from harness.formats.arrays import BoolArray, FloatArray
-from harness.formats.table import HistoryPoint
 
 #: Slices of a stretch: as many points as a page has room for.
 MOST_SLICES = 120
@@ -21,9 +20,9 @@ _FEWEST = {"p50": 10, "p99": 100}
 
 @dataclass(frozen=True, kw_only=True)
 class Course:
-    """One value a slice of time, shapes (k,). NaN: too few requests, or the tool does not say.
+    """One value a slice of time, shapes (k,). NaN: too few requests.
 
-    ``at_s``: the middle of each slice, epoch seconds. ``users``: ``None``: not known.
+    ``at_s``: the middle of each slice, epoch seconds.
     """
 
     at_s: FloatArray
@@ -31,7 +30,6 @@ class Course:
     errors_per_s: FloatArray
     p50_ms: FloatArray
     p99_ms: FloatArray
-    users: FloatArray | None = None
 
 
 def course_of(start_s: FloatArray, latency_s: FloatArray, ok: BoolArray, *, step_s: float = 0.0) -> Course:
@@ -67,40 +65,13 @@ def course_of(start_s: FloatArray, latency_s: FloatArray, ok: BoolArray, *, step
     )
 
 
-def course_of_history(points: Sequence[HistoryPoint]) -> Course | None:
-    """Return the course that a tool wrote itself; ``None``: there are fewer than two points of it."""
-    if len(points) < 2:
-        return None
-
-    def column(values: Sequence[float | None]) -> FloatArray:
-        return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-
-    users = column([point.users for point in points])
-    return Course(
-        at_s=column([point.epoch_s for point in points]),
-        answers_per_s=column([point.answers_per_s for point in points]),
-        errors_per_s=column([point.errors_per_s for point in points]),
-        p50_ms=column([point.latency_quantiles_s.get("p50") for point in points]) * 1e3,
-        p99_ms=column([point.latency_quantiles_s.get("p99") for point in points]) * 1e3,
-        users=users if np.isfinite(users).any() else None,
-    )
-
-
 def joined(courses: Sequence[Course]) -> Course | None:
     """Return the courses of stretches, one after the other, as one; ``None``: there is none."""
     if not courses:
         return None
 
-    def column(name: str) -> FloatArray:
-        return np.concatenate([getattr(course, name) for course in courses])
-
-    return Course(
-        at_s=column("at_s"),
-        answers_per_s=column("answers_per_s"),
-        errors_per_s=column("errors_per_s"),
-        p50_ms=column("p50_ms"),
-        p99_ms=column("p99_ms"),
-    )
+    names = [item.name for item in fields(Course)]
+    return Course(**{name: np.concatenate([getattr(course, name) for course in courses]) for name in names})
 
 
 def _quantiles(latency_s: FloatArray, edges: npt.NDArray[np.intp], q: float, fewest: int) -> FloatArray:

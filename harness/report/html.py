@@ -6,32 +6,39 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from jinja2 import Environment
+from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
 from harness.analysis.attribution.spans import Span
 from harness.formats.arrays import FloatArray
-from harness.report import words as report_words
+from harness.report import words
 from harness.report.course import Course
-from harness.report.numbers import interval, length, milliseconds, percent, percent_between, rate, resolution
-from harness.report.plots import course_over_time, latency_by_percentile, latency_over_time, words
+from harness.report.numbers import length, percent_between, resolution
+from harness.report.peaks import TAILS
+from harness.report.plots import course_over_time, latency_by_percentile, latency_over_time, plain_cause
 from harness.report.result import Report
-from harness.report.spread import Ranked, Spread
+from harness.report.spread import EveryLatency
 
 _STALLS_SHOWN = 200
-_PAGE = Path(__file__).with_name("templates") / "report.html.jinja"
-_STYLE = Path(__file__).with_name("templates") / "page.css"
+_TEMPLATES = Path(__file__).with_name("templates")
 
 
 def page_style() -> Markup:
     """Return the style of every page: light, dark and printed."""
-    return Markup(_STYLE.read_text(encoding="utf-8"))
+    return Markup((_TEMPLATES / "page.css").read_text(encoding="utf-8"))
+
+
+def render_page(template: Path, **values: object) -> str:
+    """Return a page of a template, which may import ``tables.html.jinja``."""
+    loader = FileSystemLoader([template.parent, _TEMPLATES])
+    pages = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    return pages.get_template(template.name).render(style=page_style(), **values)
 
 
 def render_html(
     report: Report,
     *,
-    latency: Spread | None = None,
+    latency: EveryLatency | None = None,
     slowest: tuple[FloatArray, FloatArray] | None = None,
     pauses: Sequence[tuple[str, Span]] = (),
     course: Course | None = None,
@@ -51,51 +58,26 @@ def render_html(
         plots.append(latency_over_time(report, *slowest, pauses))
     if latency is not None and latency.n:
         plots.append(latency_by_percentile(latency, _corrected(report, latency)))
-    names, shares, gone = _shares(report)
-    stalls = _stall_rows(report)
-    page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
-        _PAGE.read_text(encoding="utf-8")
-    )
-    return page.render(
-        style=page_style(), report=report, plots=plots, tiles=_tiles(report),
-        latencies=report_words.latency_rows(report),
-        summary=report_words.summary(report), when=report_words.when(report),
+    shares, gone = _shares(report)
+    return render_page(
+        _TEMPLATES / "report.html.jinja",
+        report=report,
+        plots=plots,
+        tables=(words.latency_table(report), words.labels_table(report), words.kinds_table(report), shares),
+        summary=words.summary(report),
+        when=words.when(report),
         resolution=resolution(report.resolution_ms),
-        kinds=[(f"{n:,}", percent(n / max(report.requests, 1)), kind) for kind, n in report.errors_by_kind.items()],
-        label_statistics=report_words.LABEL_STATISTICS, labels=_label_rows(report),
-        stalls=stalls, n_stalls=len(report.stalls or ()), stall_count=report_words.count_stalls(report),
-        shorter=report_words.shorter_stalls(report), visible=report_words.shortest_visible(report),
-        warnings=report_words.weighty(report), background=report_words.background(report),
-        share_names=names, shares=shares, gone=gone,
-    )  # fmt: skip
+        stalls=_stalls(report),
+        stall_count=words.count_stalls(report),
+        shorter=words.shorter_stalls(report),
+        visible=words.shortest_visible(report),
+        warnings=words.weighty(report),
+        background=words.background(report),
+        gone=gone,
+    )
 
 
-def _tiles(report: Report) -> list[tuple[str, str, str]]:
-    """Key figures: what, value, and a word on it."""
-    tiles = []
-    if report.throughput_per_s is not None:
-        users = report.loop.words if report.loop is not None else ""
-        tiles.append(("answers per second", rate(report.throughput_per_s), users))
-    for name in ("p50", "p99"):
-        value, bounds = report.latency_ms.get(name), report.intervals.get(name)
-        if value is not None:
-            shown = milliseconds(value, bounds, resolution_ms=report.resolution_ms)
-            between = interval(value, bounds, resolution_ms=report.resolution_ms)
-            tiles.append((name, f"{shown} ms", f"95 %: {between}" if between else ""))
-    tiles.append((
-        "errors", percent(report.errors / report.requests) if report.errors else "none",
-        f"{report.errors:,} of {report.requests:,} requests",
-    ))  # fmt: skip
-    if report.stalls is not None:
-        longest = max((stall.duration_s for stall in report.stalls), default=None)
-        tiles.append((
-            "longest stall", "none" if longest is None else length(longest * 1e3),
-            report_words.shortest_visible(report) or "",
-        ))  # fmt: skip
-    return tiles
-
-
-def _corrected(report: Report, latency: Spread) -> Ranked | None:
+def _corrected(report: Report, latency: EveryLatency) -> EveryLatency | None:
     """All latencies with those that waiting left out; ``None``: there is no correction."""
     loop = report.loop
     if loop is None or loop.corrected_ms is None or loop.interval_ms is None:
@@ -103,42 +85,39 @@ def _corrected(report: Report, latency: Spread) -> Ranked | None:
     return latency.with_missing(loop.interval_ms / 1e3)
 
 
-def _label_rows(report: Report) -> list[tuple[str, tuple[str, ...], list[tuple[str, str]]]]:
-    return [
-        (
-            row.label or "(no name)",
-            report_words.label_cells(report, row)[:3],
-            report_words.label_latencies(report, row),
-        )
-        for row in report.labels
-    ]
-
-
-def _stall_rows(report: Report) -> list[tuple[str, ...]]:
-    return [
-        (
-            words(stall.kind), f"{stall.start_s - (report.start_epoch_s or 0.0):.3f}", length(stall.duration_s * 1e3),
-            f"{stall.n_requests:,}", "" if harm_s is None else length(harm_s * 1e3),
-            *(() if report.attribution is None else (words(cause or "unexplained"),)),
-        )
-        for stall, cause, harm_s in report.listed_stalls[:_STALLS_SHOWN]
-    ]  # fmt: skip
-
-
-def _shares(report: Report) -> tuple[list[str], list[tuple[str, list[str]]], list[str]]:
-    if report.attribution is None or "refused" in report.attribution:
-        return [], [], []
-    names: list[str] = [name for name in ("p99", "p99.9") if name in report.attribution]
-    causes = list(dict.fromkeys(cause for name in names for cause in report.attribution[name]["causes"]))
+def _stalls(report: Report) -> words.Table:
     rows = [
-        (words(c), [_percent(report.attribution[name]["causes"].get(c)) for name in names]) for c in causes
+        (
+            plain_cause(stall.kind),
+            f"{stall.start_s - (report.start_epoch_s or 0.0):.3f}",
+            length(stall.duration_s * 1e3),
+            f"{stall.n_requests:,}",
+            length(stall.harm_s * 1e3),
+            *(() if report.attribution is None else (plain_cause(stall.cause or "unexplained"),)),
+        )
+        for stall in (report.stalls or ())[:_STALLS_SHOWN]
     ]
+    n = len(report.stalls or ())
+    which = f"the most harmful {len(rows)} of {n}" if n > len(rows) else f"all {n}"
+    heads = ("kind", "at, s", "length", "requests", "taken from requests", "cause")
+    return words.Table(
+        f"{which}, by time taken from requests", heads[: len(rows[0]) if rows else 0], rows, texts=()
+    )
+
+
+def _shares(report: Report) -> tuple[words.Table, list[str]]:
+    """The causes of the slowest requests, and what each percentile would be without the pauses."""
+    parts = {} if report.attribution is None else report.attribution
+    names = [name for name in TAILS if name in parts]
+    causes = list(dict.fromkeys(cause for name in names for cause in parts[name]["causes"]))
+    rows = [(plain_cause(c), *(_percent(parts[name]["causes"].get(c)) for name in names)) for c in causes]
     gone = [
         f"How much lower {name} would be without the pauses and the queues behind them: "
-        f"{_percent(report.attribution[name]['share'])}."
+        f"{_percent(parts[name]['share'])}."
         for name in names
     ]
-    return names, rows, gone
+    heads = ("cause", *(f"time beyond the median, {name}" for name in names))
+    return words.Table("what explains the tail", heads, rows, texts=()), gone
 
 
 def _percent(share: dict[str, float | None] | None) -> str:

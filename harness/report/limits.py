@@ -20,10 +20,13 @@ PLACE = "--fail-if"
 _FORM = re.compile(
     r"\s*(?P<metric>[a-z0-9.]+)(?:\s+of\s+(?P<label>.+?))?\s*(?P<sign>[<>])\s*(?P<limit>\S+(?:\s+\S+)?)\s*"
 )
-_TIME = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(us|ms|s)", re.ASCII)
-_PER_MS = {"us": 1e-3, "ms": 1.0, "s": 1e3}
-_RATE = re.compile(r"(\d+(?:\.\d+)?)(?:\s*/\s*s)?", re.ASCII)
-_SHARE = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(%?)", re.ASCII)
+_NUMBER = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(\D*)", re.ASCII)
+#: What a limit is about -> factor of each unit, and what is allowed.
+_UNITS: dict[str, tuple[dict[str, float], str]] = {
+    "time": ({"us": 1e-3, "ms": 1.0, "s": 1e3}, "a time with its unit, such as 250ms"),
+    "errors": ({"": 1.0, "%": 0.01}, "a share, such as 1% or 0.01"),
+    "throughput": ({"": 1.0, "/s": 1.0}, "correct answers per second, such as 500"),
+}
 LATENCIES = ("mean", *QUANTILES, "max")
 METRICS = ("throughput", *LATENCIES, "errors")
 ALLOWED = (
@@ -165,47 +168,39 @@ def quantiles_named(text: str | None, limits: Sequence[Limit] = ()) -> dict[str,
 def _number_of(limit: Limit, report: Report) -> tuple[float | None, tuple[float | None, float | None] | None]:
     """The number that a limit is about, and the bounds of one that the file does not say."""
     if limit.label is None:
-        if limit.metric == "throughput":
-            return report.correct_per_s, None
-        if limit.metric == "errors":
-            reported = report.requests and report.errors_known
-            return report.errors / report.requests if reported else None, None
-        return report.latency_ms.get(limit.metric), report.bounds_ms.get(limit.metric)
-    row = next((row for row in report.labels if row.label == limit.label), None)
-    if row is None:
-        known = ", ".join(row.label for row in report.labels) or "none: its requests have no names"
-        raise InputError(
-            "has no request of that name", file=report.path, place=PLACE, found=limit.label, allowed=known
-        )
-    if limit.metric == "throughput":
+        n, n_errors, correct_per_s = report.requests, report.errors, report.correct_per_s
+        latency_ms, bounds_ms = report.latency_ms, report.bounds_ms
+    else:
+        row = next((row for row in report.labels if row.label == limit.label), None)
+        if row is None:
+            known = ", ".join(row.label for row in report.labels) or "none: its requests have no names"
+            raise InputError(
+                "has no request of that name", file=report.path, place=PLACE, found=limit.label, allowed=known
+            )
+        n, n_errors, latency_ms, bounds_ms = row.requests, row.errors, row.latency_ms, {}
         whole = row.throughput_per_s
-        return None if whole is None else whole * (1 - row.errors / max(row.requests, 1)), None
+        correct_per_s = None if whole is None else whole * (1 - n_errors / max(n, 1))
+    if limit.metric == "throughput":
+        return correct_per_s, None
     if limit.metric == "errors":
-        return row.errors / row.requests if row.requests and report.errors_known else None, None
-    if limit.metric not in row.latency_ms:
+        return n_errors / n if n and report.errors_known else None, None
+    if limit.label is not None and limit.metric not in latency_ms:
         raise InputError(
             "is not computed by name of request",
             place=PLACE,
             found=limit.metric,
-            allowed=f"{', '.join(row.latency_ms)}, or --label {limit.label} and the limit without 'of'",
+            allowed=f"{', '.join(latency_ms)}, or --label {limit.label} and the limit without 'of'",
         )
-    return row.latency_ms[limit.metric], None
+    return latency_ms.get(limit.metric), bounds_ms.get(limit.metric)
 
 
 def _value_of(metric: str, text: str) -> float:
-    if _is_time(metric):
-        match, wanted = _TIME.fullmatch(text), "a time with its unit, such as 250ms"
-        value = None if match is None else float(match[1]) * _PER_MS[match[2]]
-    elif metric == "errors":
-        match, wanted = _SHARE.fullmatch(text), "a share, such as 1% or 0.01"
-        value = None if match is None else float(match[1]) / (100 if match[2] else 1)
-        value = None if value is None or value > 1 else value
-    else:
-        match, wanted = _RATE.fullmatch(text), "correct answers per second, such as 500"
-        value = None if match is None else float(match[1])
-    if value is None:
+    units, wanted = _UNITS["time" if _is_time(metric) else metric]
+    match = _NUMBER.fullmatch(text)
+    factor = None if match is None else units.get(match[2].replace(" ", ""))
+    if match is None or factor is None or (metric == "errors" and float(match[1]) * factor > 1):
         raise InputError(f"is no limit of {metric}", place=PLACE, found=text, allowed=wanted)
-    return value
+    return float(match[1]) * factor
 
 
 def _spoken(metric: str, value: float) -> str:

@@ -27,7 +27,7 @@ from harness.formats.arrays import FloatArray
 from harness.formats.sides import SideColumns
 from harness.model import Frozen
 from harness.model.load_tools import tool_of
-from harness.report.spread import Spread
+from harness.report.spread import EveryLatency
 
 Kind = Literal["closed", "open", "cannot say"]
 
@@ -87,9 +87,9 @@ def by_design(source: str, users: int | None = None) -> Loop | None:
 
 
 class _Threads(NamedTuple):
-    kind: Kind
-    users: int | None
-    evidence: tuple[str, ...]
+    kind: Kind = "cannot say"
+    users: int | None = None
+    evidence: tuple[str, ...] = ()
 
 
 def judge_loop(
@@ -104,7 +104,7 @@ def judge_loop(
         sides: threads and users, as the file names them.
     """
     start, latency = start[:RHYTHM_ROWS], latency[:RHYTHM_ROWS]
-    reported = _by_threads(sides, resolution_s) if sides is not None else _Threads("cannot say", None, ())
+    reported = _by_threads(sides, resolution_s) if sides is not None else _Threads()
     users = reported.users
     if (
         users is None
@@ -129,7 +129,7 @@ def judge_loop(
     return Loop(kind=kind, users=known, evidence=evidence, warnings=(HIDES, *read_off)), interval_s
 
 
-def corrected(loop: Loop, interval_s: float | None, latency: Spread) -> Loop:
+def corrected(loop: Loop, interval_s: float | None, latency: EveryLatency) -> Loop:
     """Return the loop with the tail corrected by one user's interval.
 
     Args:
@@ -184,7 +184,7 @@ def _together(reported: _Threads, check: OmissionCheck, design: Loop | None) -> 
 
 def _by_threads(sides: SideColumns, resolution_s: float) -> _Threads:
     if sides.thread is None or not sides.n_requests:
-        return _Threads("cannot say", None, ())
+        return _Threads()
     order = np.lexsort((sides.start_s, sides.thread))
     thread, start = sides.thread[order], sides.start_s[order]
     end = start + sides.latency_s[order]
@@ -192,27 +192,20 @@ def _by_threads(sides: SideColumns, resolution_s: float) -> _Threads:
     n_pairs, n_threads = int(same.sum()), int(thread.max()) + 1
     at_once = _most_at_once(thread, start, end, same)
     if n_threads >= FEWEST_PAIRS and n_threads > COMING * at_once:
-        return _Threads(
-            "open",
-            None,
-            (f"{n_threads:,} threads, at most {at_once} at once: new ones appear while others wait",),
-        )
+        text = f"{n_threads:,} threads, at most {at_once} at once: new ones appear while others wait"
+        return _Threads("open", evidence=(text,))
     if n_pairs < max(FEWEST_PAIRS, n_threads):
-        return _Threads("cannot say", None, ())
+        return _Threads()
     if sides.joined_engines > _ONE_ENGINE:
-        times = f"{sides.joined_engines:.0f}"
-        return _Threads(
-            "cannot say",
-            None,
-            (
-                f"requests of one thread overlap about {times} times: files of several load generators, without a "
-                "column Hostname that tells them apart",
-            ),
+        text = (
+            f"requests of one thread overlap about {sides.joined_engines:.0f} times: files of several load generators, "
+            "without a column Hostname that tells them apart"
         )
+        return _Threads(evidence=(text,))
     waited = float((start[1:] - end[:-1] >= -2 * max(resolution_s, 1e-3))[same].mean())
     if waited < 0.99:
-        why = f"only {waited:.0%} of the requests begin after the previous one of their thread has ended"
-        return _Threads("cannot say", None, (f"{why}: a thread is not one user here",))
+        text = f"only {waited:.0%} of the requests begin after the previous one of their thread has ended"
+        return _Threads(evidence=(f"{text}: a thread is not one user here",))
     return _Threads(
         "closed", at_once, (f"each of {n_threads} threads sends only after its previous answer has come",)
     )

@@ -12,11 +12,10 @@ import itertools
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from harness.analysis.attribution.attribute import Attribution, attributable_fractions
 from harness.analysis.attribution.clock_offset import MIN_PAUSES, SEARCH_S, ClockOffset, estimate_clock_offset
 from harness.analysis.attribution.event_matching import (
     TOLERANCE_S,
@@ -24,7 +23,8 @@ from harness.analysis.attribution.event_matching import (
     connecting_stalls,
     stall_causes,
 )
-from harness.analysis.attribution.slow_periods import Stall, side_by_side
+from harness.analysis.attribution.share_of_quantile import Attribution, attributable_fractions
+from harness.analysis.attribution.slow_periods import Stall
 from harness.analysis.attribution.spans import CauseName, Paused, Span, inside
 from harness.analysis.attribution.stalls import detect_stalls, harm_of, shortest_visible_s
 from harness.analysis.stats.intervals import t_critical
@@ -34,23 +34,13 @@ from harness.formats.jvm_log import WRITES
 from harness.model import Estimate
 from harness.model.phrases import counted, listed
 from harness.report.numbers import length
-from harness.report.result import ShortStalls
+from harness.report.result import ListedStall, ShortStalls
 
 #: What is taken apart by cause.
 TAILS: Mapping[str, float] = {"p99": 0.99, "p99.9": 0.999}
 LEVEL = 0.95
 #: A process may end that much after the next one began.
 _ONE_AFTER_THE_OTHER_S = 1.0
-#: Stalls that are kept one by one, before those too short to be listed become a sum.
-MOST_STALLS = 10_000
-
-
-class Listed(NamedTuple):
-    """A stall with its cause (``None``: no log was given) and the seconds that it took from requests."""
-
-    stall: Stall
-    cause: str | None
-    harm_s: float
 
 
 @dataclass
@@ -59,10 +49,7 @@ class Peaks:
 
     gc_log: GcLog | None
     resolution_s: float
-    stalls: list[Stall] = field(default_factory=list)
-    causes: list[str | None] = field(default_factory=list)
-    harms_s: list[float] = field(default_factory=list)
-    _summed_up: list[tuple[int, float, float]] = field(default_factory=list)  # number, longest, all together
+    stalls: list[tuple[Stall, str | None, float]] = field(default_factory=list)
     _limits: list[float] = field(default_factory=list)
     _apart: list[dict[str, Attribution]] = field(default_factory=list)
     _offsets: list[float] = field(default_factory=list)
@@ -79,44 +66,22 @@ class Peaks:
         """
         window = (float(start.min()), float((start + latency).max()))
         self._first_s, self._last_s = min(self._first_s, window[0]), max(self._last_s, window[1])
-        with ThreadPoolExecutor(
-            1
-        ) as beside:  # the two long parts of a report, and most of both is numpy's own
-            finding = beside.submit(detect_stalls, start, latency, resolution_s=self.resolution_s)
+        with ThreadPoolExecutor(1) as beside:  # the two long parts of a report; most of both is numpy's own
+            detection = beside.submit(detect_stalls, start, latency, resolution_s=self.resolution_s)
             events = self._lay_pauses(window, start, latency, connect)
-            stalls = finding.result()
-        self.stalls += stalls
+            stalls = detection.result()
         known = inside(_spans(self.gc_log), window) if self.gc_log and self.gc_log.clock == "epoch" else {}
-        harms, limit_s = side_by_side(
-            lambda: harm_of(start, latency, stalls),
-            lambda: shortest_visible_s(start, latency, stalls, known),
-            n_rows=len(start),
-        )
-        self.harms_s += harms.tolist()
+        harms = harm_of(start, latency, stalls)
+        limit_s = shortest_visible_s(start, latency, stalls, known)
         if limit_s is not None:
             self._limits.append(limit_s)
         connecting = None if connect is None else connecting_stalls(stalls, start, latency, connect)
         self._connect_told = connect is not None
-        if events is None:
-            self.causes += ["connect" if is_its else None for is_its in connecting or [False] * len(stalls)]
+        if events is not None:
+            causes: Sequence[str | None] = stall_causes(stalls, events, connecting=connecting)
         else:
-            self.causes += stall_causes(stalls, events, connecting=connecting)
-        if (
-            self.gc_log is None and len(self.stalls) > MOST_STALLS
-        ):  # with a log all of them are held against its pauses
-            self._sum_up_short()
-
-    def _sum_up_short(self) -> None:
-        """Keep a sum of the stalls that will not be listed: the limit of a file is the largest of its stretches."""
-        limit_s = self.shortest_visible_s or 0.0
-        keep = np.array([stall.duration_s >= limit_s for stall in self.stalls])
-        short = [stall.duration_s for stall, stays in zip(self.stalls, keep, strict=True) if not stays]
-        if short:
-            self._summed_up.append((len(short), max(short), sum(short)))
-        at = np.flatnonzero(keep).tolist()
-        self.stalls = [self.stalls[i] for i in at]
-        self.causes = [self.causes[i] for i in at]
-        self.harms_s = [self.harms_s[i] for i in at]
+            causes = ["connect" if is_its else None for is_its in connecting or [False] * len(stalls)]
+        self.stalls += zip(stalls, causes, harms.tolist(), strict=True)
 
     def _lay_pauses(
         self, window: Span, start: FloatArray, latency: FloatArray, connect: FloatArray | None
@@ -142,27 +107,21 @@ class Peaks:
         """The shortest stall that these latencies would show; of several stretches, where it is longest."""
         return max(self._limits, default=None)
 
-    def visible(self) -> tuple[tuple[Listed, ...], ShortStalls | None]:
+    def visible(self) -> tuple[tuple[ListedStall, ...], ShortStalls | None]:
         """Return the stalls of ``shortest_visible_s`` or longer, the most harmful first, and a sum of the others."""
         limit_s = self.shortest_visible_s or 0.0
-        every = [Listed(*item) for item in zip(self.stalls, self.causes, self.harms_s, strict=True)]
-        shown = sorted(
-            (item for item in every if item.stall.duration_s >= limit_s),
-            key=lambda item: (-item.harm_s, item.stall.start_s),
-        )
-        lengths = [item.stall.duration_s for item in every if item.stall.duration_s < limit_s]
-        parts = [*self._summed_up, *([(len(lengths), max(lengths), sum(lengths))] if lengths else [])]
-        if not parts:
+        shown = [
+            ListedStall(**stall.model_dump(), cause=cause, harm_s=harm_s)
+            for stall, cause, harm_s in self.stalls
+            if stall.duration_s >= limit_s
+        ]
+        shown.sort(key=lambda stall: (-stall.harm_s, stall.start_s))
+        lengths = [stall.duration_s for stall, _, _ in self.stalls if stall.duration_s < limit_s]
+        if not lengths:
             return tuple(shown), None
-        numbers, longest, totals = zip(*parts, strict=True)
-        return (
-            tuple(shown),
-            ShortStalls(
-                number=sum(numbers),
-                longest_ms=max(longest) * 1e3,
-                total_s=sum(totals),
-                share=min(1.0, sum(totals) / max(self._last_s - self._first_s, 1e-9)),
-            ),
+        share = min(1.0, sum(lengths) / max(self._last_s - self._first_s, 1e-9))
+        return tuple(shown), ShortStalls(
+            number=len(lengths), longest_ms=max(lengths) * 1e3, total_s=sum(lengths), share=share
         )
 
     def attribution(self, notes: list[str], background: list[str]) -> dict[str, Any] | None:
@@ -203,7 +162,7 @@ class Peaks:
 
     def _coincidence(self, log: GcLog, text: list[str]) -> dict[str, Any]:
         window = (self._first_s, self._last_s)
-        hard = [(stall.start_s, stall.end_s) for stall in self.stalls if stall.kind == "stall"]
+        hard = [(stall.start_s, stall.end_s) for stall, _, _ in self.stalls if stall.kind == "stall"]
         pauses = [span for cause in _spans(log).values() for span in cause]
         chance = coincidence_test(hard, pauses, window=window, tolerance_s=TOLERANCE_S)
         if chance.p_value is not None and chance.p_value > 0.05:

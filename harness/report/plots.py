@@ -10,6 +10,7 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 from markupsafe import Markup
 from matplotlib.axes import Axes
@@ -17,16 +18,21 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from harness.analysis.attribution.spans import Span
-from harness.analysis.stats.quantiles import FEWEST_BEYOND, N_BATCHES, rank
+from harness.analysis.stats.quantiles import FEWEST_BEYOND, rank
 from harness.formats.arrays import FloatArray
 from harness.model.phrases import counted
 from harness.report.course import Course
 from harness.report.result import QUANTILES, Report
-from harness.report.spread import Ranked, Spread
+from harness.report.spread import EveryLatency
 
 #: Text and lines: the page puts its own colour of text in its place, light or dark.
 INK = "#111111"
 _GREY = "#888888"
+_STYLE: dict[Any, Any] = {
+    "svg.hashsalt": "rematch",
+    "svg.fonttype": "none",
+    **dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), INK),
+}
 #: Okabe-Ito colours and a marker for each cause.
 _LOOKS: dict[str, tuple[str, str]] = {
     "gc_pause": ("#D55E00", "o"),
@@ -36,14 +42,15 @@ _LOOKS: dict[str, tuple[str, str]] = {
     "no log": (INK, "x"),
 }
 _OTHER = ("#009E73", "^")
-_ERRORS, _TAIL, _USERS = "#D55E00", "#2A88C8", "#009E73"
+_ERRORS, _TAIL = "#D55E00", "#2A88C8"
 #: Fewer points of a course than this are marked one by one.
 _FEW = 30
 _FEWEST_BEYOND = 100
-#: Places on the axis of nines at which an interval is computed.
-_BAND_POINTS = 80
+#: Percentiles that are marked on an axis of nines; the first is the least.
+_TICKS = (0.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999)
 
 
+@mpl.rc_context(_STYLE)
 def latency_over_time(
     report: Report, start: FloatArray, latency: FloatArray, pauses: Sequence[tuple[str, Span]]
 ) -> dict[str, Any]:
@@ -71,18 +78,16 @@ def latency_over_time(
             color=_look(cause)[0],
             transform=axes.get_xaxis_transform(),
             markersize=7,
-            label=f"{words(cause)} in the log",
+            label=f"{plain_cause(cause)} in the log",
         )
         for a, b in spans:
             axes.axvspan(a, b, color=_look(cause)[0], alpha=0.25, linewidth=0)
     by_cause: dict[str, list[tuple[float, float]]] = {}
-    for stall, named in zip(
-        report.stalls or (), report.causes or (None,) * len(report.stalls or ()), strict=True
-    ):
+    for stall in report.stalls or ():
         inside = (start < stall.end_s) & (start + latency >= stall.start_s)
         if inside.any():
             worst = np.flatnonzero(inside)[int(np.argmax(latency[inside]))]
-            by_cause.setdefault(named or "no log", []).append(
+            by_cause.setdefault(stall.cause or "no log", []).append(
                 (float(start[worst]) - origin, float(latency[worst]) * 1e3)
             )
     for cause, points in by_cause.items():
@@ -94,17 +99,17 @@ def latency_over_time(
             markersize=6,
             color=colour,
             fillstyle="none",
-            label=f"{counted(len(points), 'stall')}: {words(cause)}",
+            label=f"{counted(len(points), 'stall')}: {plain_cause(cause)}",
         )
     axes.set(yscale="log", xlabel="seconds since the first request", ylabel="latency, ms")
-    plain_log(axes)
+    _plain_log(axes)
     if by_cause or shown:
         figure.legend(loc="outside upper left", ncols=3, fontsize=8, frameon=False)
-    counts = ", ".join(f"{len(points)} {words(cause)}" for cause, points in by_cause.items()) or "none"
-    caption = f"The slowest request of each of {len(start):,} moments; stalls by cause: {counts}."
+    counts = ", ".join(f"{len(points)} {plain_cause(cause)}" for cause, points in by_cause.items()) or "none"
+    caption = f"Latency over time: the slowest request of each of {len(start):,} moments; stalls by cause: {counts}."
     if shown:
         caption += f" Shaded and ticked: {len(shown)} events of the runtime's log."
-    return {"svg": svg(figure), "alt": f"Latency over time. {caption}", "caption": caption}
+    return _drawing(figure, caption)
 
 
 def _last_nine(n: int) -> float:
@@ -112,19 +117,9 @@ def _last_nine(n: int) -> float:
     return max(n / _FEWEST_BEYOND, min(n / FEWEST_BEYOND, 100.0), 2.0)
 
 
-def percentile_band(latency: Spread) -> tuple[FloatArray, FloatArray, FloatArray] | None:
-    """Nines, low and high end of each percentile's interval, as Woodruff has it; None: too few requests."""
-    n = latency.n
-    if n < 10 * N_BATCHES or not latency.has_batches:
-        return None
-    nines = np.geomspace(1.05, _last_nine(n), _BAND_POINTS)
-    nines = nines[n / nines >= FEWEST_BEYOND]
-    ends = np.array([latency.ends(q) for q in (1 - 1 / nines).tolist()]).reshape(-1, 2)
-    return nines, ends[:, 0], ends[:, 1]
-
-
-def latency_by_percentile(latency: Spread, corrected: Ranked | None = None) -> dict[str, Any]:
-    """Return a drawing with its caption and alternative text: latency on an axis of nines with its band.
+@mpl.rc_context(_STYLE)
+def latency_by_percentile(latency: EveryLatency, corrected: EveryLatency | None = None) -> dict[str, Any]:
+    """Return a drawing with its caption and alternative text: latency on an axis of nines.
 
     Args:
         latency: of the successful requests, n > 0.
@@ -134,16 +129,8 @@ def latency_by_percentile(latency: Spread, corrected: Ranked | None = None) -> d
     # As far out as enough requests lie beyond for the quantile to be said at all.
     nines = np.geomspace(1.0, _last_nine(n), 400)
     values = _at(latency, nines)
-    band = percentile_band(latency)
     figure = Figure(figsize=(9, 3.2), layout="constrained")
     axes = figure.add_subplot()
-    if band is not None:
-        at, low, high = band
-        # A light grey with edges of its own: the band reads without colour, and where it is a pixel wide.
-        axes.fill_between(
-            at, low * 1e3, high * 1e3, facecolor="#bbbbbb", edgecolor=_GREY, linewidth=0.6, linestyle=":",
-            label="95 % interval, this trial",
-        )  # fmt: skip
     axes.plot(nines, values, color=INK, linewidth=1.4, label="as measured")
     if corrected is not None:
         axes.plot(
@@ -151,27 +138,28 @@ def latency_by_percentile(latency: Spread, corrected: Ranked | None = None) -> d
             label="corrected for coordinated omission",
         )  # fmt: skip
     axes.legend(loc="upper left", fontsize=8, frameon=False)
-    axis_of_nines(axes, (0.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999), float(nines[-1]))
+    ticks = [q for q in _TICKS if 100 / (100 - q) <= nines[-1]]
+    axes.set(xscale="log", yscale="log", xlabel="percentile", ylabel="latency, ms")
+    axes.set_xticks([100 / (100 - q) for q in ticks], ["least", *(f"p{q:g}" for q in ticks[1:])])
+    axes.xaxis.set_minor_locator(NullLocator())
+    _plain_log(axes)
+    axes.grid(visible=True, color=_GREY, alpha=0.3)
     reported = {name: q for name, q in QUANTILES.items() if 1 / (1 - q) <= _last_nine(n) * (1 + 1e-9)}
     at = latency.at(np.array([rank(n, q) for q in reported.values()])) * 1e3
     text = ", ".join(f"{name} {value:.3g} ms" for name, value in zip(reported, at.tolist(), strict=True))
     caption = f"Latency by percentile on an axis of nines, {n:,} successful requests of one trial: {text}."
-    caption += (
-        " No interval: too few requests."
-        if band is None
-        else " Grey band: 95 % interval within this trial (Woodruff, variance by batch means)."
-    )
     if corrected is not None:
         caption += " Dashed: with the requests that users would have sent while they waited."
-    return {"svg": svg(figure), "alt": caption, "caption": caption}
+    return _drawing(figure, caption)
 
 
-def _at(latency: Ranked, nines: FloatArray) -> FloatArray:
+def _at(latency: EveryLatency, nines: FloatArray) -> FloatArray:
     """Latencies at places on an axis of nines, in ms."""
     n = latency.n
     return latency.at(np.minimum((n * (1 - 1 / nines)).astype(np.int64) + 1, n)) * 1e3
 
 
+@mpl.rc_context(_STYLE)
 def course_over_time(course: Course, origin_s: float | None) -> dict[str, Any]:
     """Return a drawing with its caption and alternative text: rates above, percentiles below.
 
@@ -187,12 +175,6 @@ def course_over_time(course: Course, origin_s: float | None) -> dict[str, Any]:
     if has_errors:
         drawn += above.plot(at, course.errors_per_s, color=_ERRORS, linestyle="--", label="errors", **marker)
     above.set(ylabel="per second", ylim=(0, None))
-    if course.users is not None:
-        beside = above.twinx()
-        drawn += beside.plot(
-            at, course.users, color=_USERS, linestyle=":", label="users (right axis)", **marker
-        )
-        beside.set(ylabel="users", ylim=(0, None))
     above.legend(handles=drawn, loc="lower left", bbox_to_anchor=(0, 1), ncols=3, fontsize=8, frameon=False)
     for values, colour, style, name in (
         (course.p50_ms, INK, "-", "p50"),
@@ -205,7 +187,7 @@ def course_over_time(course: Course, origin_s: float | None) -> dict[str, Any]:
             below.plot(at, seen, color=colour, linestyle=style, label=name, **marker)
     if below.lines:
         below.set(yscale="log")
-        plain_log(below)
+        _plain_log(below)
         below.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, fontsize=8, frameon=False)
     below.set(xlabel="seconds since the first request", ylabel="latency, ms")
     caption = f"Rate and percentiles in {len(at)} slices of time"
@@ -213,20 +195,10 @@ def course_over_time(course: Course, origin_s: float | None) -> dict[str, Any]:
     if len(rates):
         caption += f"; {rates.min():,.0f} to {rates.max():,.0f} answers per second"
     caption += ", with errors." if has_errors else ", no errors."
-    return {"svg": svg(figure), "alt": caption, "caption": caption}
+    return _drawing(figure, caption)
 
 
-def axis_of_nines(axes: Axes, percentiles: Sequence[float], last: float) -> None:
-    """Write these percentiles, the first of which is the least, on an axis of nines as far out as ``last``."""
-    ticks = [q for q in percentiles if 100 / (100 - q) <= last]
-    axes.set(xscale="log", yscale="log", xlabel="percentile", ylabel="latency, ms")
-    axes.set_xticks([100 / (100 - q) for q in ticks], ["least", *(f"p{q:g}" for q in ticks[1:])])
-    axes.xaxis.set_minor_locator(NullLocator())
-    plain_log(axes)
-    axes.grid(visible=True, color=_GREY, alpha=0.3)
-
-
-def plain_log(axes: Axes) -> None:
+def _plain_log(axes: Axes) -> None:
     """Write the numbers of a logarithmic axis of latencies as they are: 1, 2, 5, 10, not powers of ten."""
     low, high = axes.get_ylim()
     subs = (1.0, 2.0, 5.0) if high / low < 1e3 else (1.0,)
@@ -235,31 +207,20 @@ def plain_log(axes: Axes) -> None:
     axes.yaxis.set_minor_formatter(NullFormatter())
 
 
-def svg(figure: Figure) -> Markup:
-    """Return a figure as part of a page: no background, and text in the colour of the page's own."""
+def _drawing(figure: Figure, caption: str) -> dict[str, Any]:
+    """A figure as part of a page: no background, and text in the colour of the page's own."""
     stream = io.StringIO()
-    import matplotlib as mpl
-
-    with mpl.rc_context({"svg.hashsalt": "rematch", "svg.fonttype": "none"}):
-        for axes in figure.axes:
-            axes.tick_params(colors=INK, which="both")
-            axes.xaxis.label.set_color(INK)
-            axes.yaxis.label.set_color(INK)
-            for spine in axes.spines.values():
-                spine.set_edgecolor(INK)
-        for legend in (*figure.legends, *filter(None, (axes.get_legend() for axes in figure.axes))):
-            for text in legend.get_texts():
-                text.set_color(INK)
-        figure.savefig(stream, format="svg", metadata={"Date": None}, transparent=True)
+    figure.savefig(stream, format="svg", metadata={"Date": None}, transparent=True)
     drawn = stream.getvalue()
     # Labels are ours and numbers; nothing from the analysed file is drawn as text.
-    return Markup(drawn[drawn.index("<svg") :].replace(INK, "currentColor"))
+    svg = Markup(drawn[drawn.index("<svg") :].replace(INK, "currentColor"))
+    return {"svg": svg, "alt": caption, "caption": caption}
 
 
 def _look(cause: str) -> tuple[str, str]:
     return _LOOKS.get(cause, _OTHER)
 
 
-def words(cause: str) -> str:
+def plain_cause(cause: str) -> str:
     """Return a cause as it stands in sentences."""
     return cause.replace("_", " ")

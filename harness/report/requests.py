@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Single requests to a report: stretch after stretch of a file, in memory that does not grow with its length."""
+"""Single requests to a report: stretch after stretch of a file, of which one latency a request stays in memory."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, NoReturn
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,74 +15,29 @@ from harness.errors import InputError
 from harness.formats.arrays import FloatArray
 from harness.formats.collect import RequestStream
 from harness.formats.gc_events import GcLog
-from harness.formats.k6_rows import WITHOUT_CONNECTING
+from harness.formats.line_files import WITHOUT_CONNECTING
 from harness.formats.run_parts import RunPart, RunParts, clocks_apart_s, set_back_s
-from harness.formats.sides import SideColumns
 from harness.formats.table import RequestTable, Unreadable, repeats_left_out
 from harness.formats.values import add_kinds
 from harness.model.phrases import counted
 from harness.report.checks import FIRST_ROWS, Checks
 from harness.report.course import Course, course_of, joined
-from harness.report.kept import Kept
-from harness.report.labels import Labels
-from harness.report.latencies import ONE_TRIAL, resolution_warnings, summarise_latencies
+from harness.report.latencies import ONE_TRIAL, Labels, resolution_warnings, summarise_latencies
 from harness.report.loop import HIDES, doubted, without_correction
 from harness.report.numbers import length, rate
 from harness.report.peaks import Peaks
 from harness.report.ramp import ramp_of
 from harness.report.result import QUANTILES, Report, ReportedRun, in_ms
 from harness.report.spread import EveryLatency
-from harness.report.units import UnitFinding, Units
 
-#: Points drawn at most of one stretch: the slowest request of each slice of time, so that no peak is lost.
-SLICES = 1500
-#: Stretches whose slices are kept apart; those of more are drawn from as many slices as those of one.
-_MOST_SLICED = 20
+#: Points drawn at most of one stretch, and of all: the slowest request of each slice of time, so that no peak is lost.
+SLICES, MOST_SLICES = 1500, 30_000
 #: Whole seconds over less than this say no rate.
 SHORTEST_COARSE_S = 10.0
 #: Runs of one file that a warning lists.
 _RUNS_SHOWN = 3
 #: Notes of readers that hold for every file of the tool.
 BACKGROUND = frozenset({WITHOUT_CONNECTING})
-
-
-def stretches(opened: RequestStream | RequestTable) -> Iterable[RequestTable]:
-    """Return what was opened in parts that fit into memory, in time order; what was read already is one part."""
-    return [opened] if isinstance(opened, RequestTable) else opened.stretches()
-
-
-def gather_file(
-    opened: RequestStream | RequestTable,
-    gc_log: GcLog | None = None,
-    *,
-    plots: bool = False,
-    quantiles: Mapping[str, float] = QUANTILES,
-) -> Gathered:
-    """Go through what was opened, with the columns beside that only checks need.
-
-    Args:
-        plots: keep what only a page with plots shows.
-
-    Raises:
-        InputError: the file cannot be read, or its time stamps lie beyond the year 2100.
-    """
-    sides, units = columns_beside(opened)
-    return gather(stretches(opened), gc_log, sides=sides, units=units, plots=plots, quantiles=quantiles)
-
-
-def columns_beside(opened: RequestStream | RequestTable) -> tuple[SideColumns | None, Units | None]:
-    """Return the columns that only checks need, and the unit of the latencies; ``None``: the file has no such thing."""
-    if not isinstance(opened, RequestStream):
-        return opened.sides, None
-    is_jmeter = opened.source == "jmeter"
-    header = opened.layout.header
-    units = Units(
-        opened.layout.latency_units_per_s,
-        file=opened.path.name,
-        column=header[opened.layout.latency] if header else "elapsed",
-        can_be_said=is_jmeter,
-    )
-    return opened.sides, units
 
 
 def read_all(opened: RequestStream | RequestTable) -> RequestTable:
@@ -92,40 +48,35 @@ def read_all(opened: RequestStream | RequestTable) -> RequestTable:
     """
     table = opened.collect() if isinstance(opened, RequestStream) else opened
     if not table.n_requests:
-        raise InputError(
-            "holds no request", file=table.path, found=str(table.unreadable), allowed="at least one row"
-        )
+        unreadable = str(table.unreadable) if table.unreadable.n else None
+        raise InputError("holds no request", file=table.path, found=unreadable, allowed="at least one row")
     return table
 
 
-def look_at_all(table: RequestTable, checks: Checks) -> tuple[tuple[UnitFinding, ...], EveryLatency]:
-    """Have the checks look at a table with start times; return what does not fit the unit of its latencies, and the
-    latencies of its successful requests by start.
-
-    Raises:
-        InputError: the time stamps lie after the year 2100.
-    """
-    order = np.argsort(table.start_epoch_s, kind="stable")
-    start, latency = table.start_epoch_s[order], table.latency_s[order]
-    checks.look(start[:FIRST_ROWS], latency[:FIRST_ROWS])
-    answered = EveryLatency(latency[table.ok[order]])
-    span_s, sum_s = float(start[-1] - start[0]), float(latency.sum())
-    return checks.findings(n=len(start), span_s=span_s, sum_s=sum_s, latency=answered), answered
-
-
 def gather(
-    tables: Iterable[RequestTable],
+    opened: RequestStream | RequestTable | Iterable[RequestTable],
     gc_log: GcLog | None = None,
     *,
-    sides: SideColumns | None = None,
-    units: Units | None = None,
     plots: bool = False,
     quantiles: Mapping[str, float] = QUANTILES,
 ) -> Gathered:
-    """Go through the stretches of one file, in time order, and keep what the report and its plots need."""
+    """Go through a file, or the stretches of one in time order, and keep what the report and its plots need.
+
+    Args:
+        plots: keep what only a page with plots shows.
+
+    Raises:
+        InputError: the file cannot be read, or its time stamps lie beyond the year 2100.
+    """
+    if isinstance(opened, RequestTable):
+        tables: Iterable[RequestTable] = [opened]
+    else:
+        tables = opened.stretches() if isinstance(opened, RequestStream) else opened
     gathered: Gathered | None = None
     for table in tables:
-        gathered = gathered or Gathered(table, gc_log, sides, units, plots=plots, quantiles=quantiles)
+        if gathered is None:
+            checks = Checks(opened if isinstance(opened, RequestStream) else table)
+            gathered = Gathered(table, checks, gc_log, plots=plots, quantiles=quantiles)
         gathered.take(table)
     assert gathered is not None  # a file is one stretch at least
     return gathered
@@ -137,32 +88,28 @@ class Gathered:
     def __init__(
         self,
         first: RequestTable,
+        checks: Checks,
         gc_log: GcLog | None,
-        sides: SideColumns | None = None,
-        units: Units | None = None,
         *,
-        plots: bool = False,
-        quantiles: Mapping[str, float] = QUANTILES,
+        plots: bool,
+        quantiles: Mapping[str, float],
     ) -> None:
-        self._first, self._sides, self._quantiles = first, sides, quantiles
+        self._first, self._checks, self._plots, self._quantiles = first, checks, plots, quantiles
         self._runs = RunParts(from_zero=first.from_zero)
         self._ramp: str | None = None
         self._back_s = 0.0
-        log = None if first.from_zero else gc_log
-        self._checks = Checks(first, log, sides, units)
         self._notes: dict[str, None] = {}
         self._unreadable = Unreadable()
         self._n_requests = self._n_stretches = self._n_repeats = 0
         self._repeats: frozenset[str] = frozenset()
         self._sum_s, self._start_s, self._last_start_s, self._end_s = 0.0, np.inf, -np.inf, -np.inf
-        self.kept = Kept(first.resolution_s)
+        self._latency_s: list[FloatArray] = []
         self._slowest: list[tuple[FloatArray, FloatArray]] = []
-        self._plots = plots
         self._courses: list[Course] = []
         self._labels = Labels(first.resolution_s)
         self._kinds: dict[str, int] = {}
         self._log_unused = first.from_zero and gc_log is not None
-        self._peaks = Peaks(gc_log=log, resolution_s=first.resolution_s)
+        self._peaks = Peaks(gc_log=None if first.from_zero else gc_log, resolution_s=first.resolution_s)
         self._finding: Future[None] | None = None
 
     def take(self, table: RequestTable) -> None:
@@ -177,44 +124,38 @@ class Gathered:
         self._n_requests += table.n_requests
         self._sum_s += float(table.latency_s.sum())
         add_kinds(self._kinds, table.errors_by_kind)
-        successful: npt.NDArray[Any] | None = None
-        first: tuple[FloatArray, FloatArray] | None = None
-        start, latency, connect = table.start_epoch_s, table.latency_s, table.connect_s
-        if table.has_start_times:
-            self._start_s = min(self._start_s, float(start.min()))
-            self._last_start_s = max(self._last_start_s, float(start.max()))
+        has_times, is_first = table.has_start_times, self._n_stretches == 1
+        order = np.argsort(table.start_epoch_s, kind="stable") if has_times else np.arange(table.n_requests)
+        start, latency, ok = table.start_epoch_s[order], table.latency_s[order], table.ok[order]
+        first_rows = start[:FIRST_ROWS], latency[:FIRST_ROWS]
+        if has_times:
+            self._start_s = min(self._start_s, float(start[0]))
+            self._last_start_s = max(self._last_start_s, float(start[-1]))
             self._end_s = max(self._end_s, float((start + latency).max()))
-            order = np.argsort(start, kind="stable")
-            self._runs.take(start, latency, table.ok)
-            if self._n_stretches == 1:
-                first = start[order[:FIRST_ROWS]], latency[order[:FIRST_ROWS]]
-                self._back_s = 0.0 if table.from_zero else set_back_s(start, latency)
-                self._checks.look_at_clock(first[0])
+            self._runs.take(table.start_epoch_s, table.latency_s, table.ok)
+            if is_first:
+                self._back_s = 0.0 if table.from_zero else set_back_s(table.start_epoch_s, table.latency_s)
+                self._checks.look_at_clock(first_rows[0])
             if self._plots:
                 step_s = 1.0 if self._checks.coarse else 0.0
-                self._courses.append(course_of(start[order], latency[order], table.ok[order], step_s=step_s))
-            if table.n_errors:
-                order = order[table.ok[order]]
-            successful = order
-            start, latency = start[order], latency[order]
-            connect = None if table.connect_s is None else table.connect_s[order]
-        elif table.n_errors:
-            successful = table.ok
-            latency = latency[table.ok]
-        has_peaks = table.has_start_times and len(latency) > 0 and not self._checks.coarse
+                self._courses.append(course_of(start, latency, ok, step_s=step_s))
+        if table.n_errors:
+            order, start, latency = order[ok], start[ok], latency[ok]
+        has_peaks = has_times and len(latency) > 0 and not self._checks.coarse
         if has_peaks:
-            self._take_peaks(start, latency, connect)
-        self.kept.take(latency, self._labels.take(table, successful))
-        if first is not None:
-            self._checks.look(*first)
-            self._ramp = self._ramp_of(table)
-        else:
-            self._ramp = None  # of a part of the file
+            self._take_peaks(start, latency, None if table.connect_s is None else table.connect_s[order])
+        self._latency_s.append(latency)
+        self._labels.take(table, order)
+        self._ramp = None  # of a part of the file
+        if has_times and is_first:
+            self._checks.look(*first_rows)
+            ramp = None
+            if not self._checks.coarse:
+                ramp = ramp_of(table, sides=self._checks.sides, loop=self._checks.loop_kind)
+            self._ramp = None if ramp is None else f"{ramp.text}; {ramp.command} leaves it out"
         if has_peaks and self._plots:
             slowest = slowest_of_slices(start, latency)
             self._slowest.append((start[slowest], latency[slowest]))
-            if len(self._slowest) > _MOST_SLICED:
-                self._slowest = [_thinned(self._slowest)]
 
     def _take_peaks(self, start: FloatArray, latency: FloatArray, connect: FloatArray | None) -> None:
         """Look for the peaks of one stretch while the next is read; beside a runtime's log, at once: it needs more
@@ -232,13 +173,24 @@ class Gathered:
             self._finding.result()
             self._finding = None
 
+    @cached_property
+    def latency(self) -> EveryLatency:
+        """Those of all successful requests. Ask when nothing more is taken."""
+        whole = EveryLatency(np.concatenate(self._latency_s))
+        self._latency_s.clear()
+        return whole
+
     @property
     def slowest(self) -> tuple[FloatArray, FloatArray] | None:
         """Start and latency of the slowest request of each moment, for plots; ``None``: no start times."""
         if not self._slowest:
             return None
         start, latency = (np.concatenate(each) for each in zip(*self._slowest, strict=True))
-        return start, latency
+        if len(start) <= MOST_SLICES:
+            return start, latency
+        order = np.argsort(start, kind="stable")
+        at = order[slowest_of_slices(start[order], latency[order], MOST_SLICES)]
+        return start[at], latency[at]
 
     @property
     def course(self) -> Course | None:
@@ -251,10 +203,13 @@ class Gathered:
         Raises:
             InputError: there was no request.
         """
-        first, n_ok = self._first, self.kept.n
+        first, bad = self._first, self._unreadable
         if not self._n_requests:
-            self._refuse()
-        latency = self.kept.whole
+            raise InputError(
+                "holds no request" if bad.n else "has no request, only a header", file=first.path,
+                found=str(bad) if bad.n else None, allowed="a header and at least one row below it",
+            )  # fmt: skip
+        latency, n_ok = self.latency, self.latency.n
         notes, background = self._about_the_file(n_ok), [ONE_TRIAL]
         if 0 < n_ok < self._n_requests:
             background.append(
@@ -270,35 +225,34 @@ class Gathered:
         notes = [item.text for item in units] + notes
         runs = self._runs.runs() if first.has_start_times else ()
         runs = runs if len(runs) > 1 else ()
-        sides = self._sides if runs else None
-        apart_s = None if sides is None or sides.host is None else clocks_apart_s(sides.start_s, sides.host)
-        of_clock = [about_runs(runs, from_zero=first.from_zero, clocks_apart_s=apart_s)] if runs else []
+        sides = self._checks.sides
+        of_clock: list[str] = []
+        if runs:
+            apart_s = (
+                None if sides is None or sides.host is None else clocks_apart_s(sides.start_s, sides.host)
+            )
+            of_clock.append(about_runs(runs, from_zero=first.from_zero, clocks_apart_s=apart_s))
         duration = None if runs else self._duration_s(of_clock)
-        if self._back_s and not runs and (self._sides is None or len(self._sides.hosts) < 2):
+        if self._back_s and not runs and (sides is None or len(sides.hosts) < 2):
             of_clock.append(
                 f"time stamps run backwards by {length(self._back_s * 1e3)}: the clock was set, and the rate is too "
                 "high; or files of several load generators were joined, and it is right"
             )
-        if self._ramp is not None and not runs:
-            notes.append(self._ramp)
+        notes += [self._ramp] if self._ramp is not None and not runs else []
         of_names: list[str] = []
-        labels = self._labels.rows(self.kept, duration, of_names)
+        labels = self._labels.rows(latency, duration, of_names)
         loop = self._checks.loop(latency)
         self._wait_for_peaks()
         listed, shorter = self._peaks.visible()
-        stalls = tuple(item.stall for item in listed)
         if loop is not None:
-            loop = without_correction(loop) if runs else doubted(loop, stalls)
-        for warning in loop.warnings if loop is not None else ():
-            (background if warning == HIDES else notes).append(warning)
+            loop = without_correction(loop) if runs else doubted(loop, listed)
+            for warning in loop.warnings:
+                (background if warning == HIDES else notes).append(warning)
         notes += of_clock
         attribution = None if runs else self._attribution(notes, background)
+        notes += of_names
         has_peaks = first.has_start_times and not self._checks.coarse and not runs
         busy_s = None if loop is None or not loop.users or not duration else loop.users * duration
-        notes += of_names
-        rounded, only_counts = self.kept.about(names_shown=len(labels))
-        notes += rounded
-        background += only_counts
         return Report(
             path=first.path,
             source=first.source,
@@ -306,7 +260,7 @@ class Gathered:
             errors=self._n_requests - n_ok,
             start_epoch_s=self._start_s if first.has_start_times and not first.from_zero else None,
             errors_known=first.ok_known,
-            unreadable=self._unreadable.n,
+            unreadable=bad.n,
             duration_s=duration,
             runs=tuple(_reported(run, from_zero=first.from_zero) for run in runs),
             busy_share=None if busy_s is None else min(self._sum_s / busy_s, 1.0),
@@ -320,27 +274,13 @@ class Gathered:
             loop=loop,
             units=units,
             errors_by_kind=dict(sorted(self._kinds.items(), key=lambda pair: (-pair[1], pair[0]))),
-            stalls=stalls if has_peaks else None,
+            stalls=listed if has_peaks else None,
             shorter_stalls=shorter if has_peaks else None,
             shortest_visible_ms=in_ms(self._peaks.shortest_visible_s) if has_peaks else None,
-            causes=tuple(item.cause for item in listed) if has_peaks else (),
-            harms_s=tuple(item.harm_s for item in listed) if has_peaks else (),
             attribution=attribution,
             warnings=(*notes, *background),
             background=frozenset(background),
         )
-
-    def _refuse(self) -> NoReturn:
-        """There was no request.
-
-        Raises:
-            InputError: always.
-        """
-        bad = self._unreadable
-        raise InputError(
-            "holds no request" if bad.n else "has no request, only a header", file=self._first.path,
-            found=str(bad) if bad.n else None, allowed="a header and at least one row below it",
-        )  # fmt: skip
 
     def _duration_s(self, text: list[str]) -> float | None:
         """First start to last answer; ``None``: unknown, or a few steps of too coarse a clock."""
@@ -366,12 +306,6 @@ class Gathered:
             notes.append("no request succeeded: no latency is reported")
         return notes
 
-    def _ramp_of(self, table: RequestTable) -> str | None:
-        """What the first requests have that later ones have not, and how to leave them out."""
-        loop = self._checks.loop_kind
-        ramp = None if self._checks.coarse else ramp_of(table, sides=self._sides, loop=loop)
-        return None if ramp is None else f"{ramp.text}; {ramp.command} leaves it out"
-
     def _attribution(self, text: list[str], background: list[str]) -> dict[str, Any] | None:
         if not self._first.has_start_times:
             text.append("the file has no start times, so neither stalls nor their causes can be found")
@@ -386,7 +320,7 @@ class Gathered:
                 f"stalls and their causes were computed in {self._n_stretches} stretches of the file: shares are means "
                 "over the stretches, and a stall across two of them may be counted twice"
             )
-        if not self.kept.n:
+        if not self.latency.n:
             return None
         if self._log_unused:
             text.append("the runtime's log was not used: the file does not say when its times begin")
@@ -437,15 +371,6 @@ def _reported(run: RunPart, *, from_zero: bool) -> ReportedRun:
         errors=run.errors,
         throughput_per_s=run.per_s,
     )
-
-
-def _thinned(parts: list[tuple[FloatArray, FloatArray]]) -> tuple[FloatArray, FloatArray]:
-    """The slowest requests of the slices of many stretches, of as many slices as one stretch has."""
-    start, latency = (np.concatenate(each) for each in zip(*parts, strict=True))
-    order = np.argsort(start, kind="stable")
-    start, latency = start[order], latency[order]
-    at = slowest_of_slices(start, latency)
-    return start[at], latency[at]
 
 
 def slowest_of_slices(start: FloatArray, latency: FloatArray, n_slices: int = SLICES) -> npt.NDArray[np.intp]:

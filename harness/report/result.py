@@ -47,6 +47,24 @@ class ReportedRun(Frozen):
     throughput_per_s: float | None = Field(description="answers per second, errors included")
 
 
+class ListedStall(Stall):
+    """A stall with what it did."""
+
+    cause: str | None = Field(description="None: no log was given")
+    harm_s: float = Field(description="seconds beyond the median that its requests took")
+
+    def as_json(self) -> dict[str, Any]:
+        """The stall as a program reads it."""
+        return {
+            "start_epoch_s": self.start_s,
+            "end_epoch_s": self.end_s,
+            "kind": self.kind,
+            "cause": self.cause,
+            "requests": self.n_requests,
+            "harm_s": self.harm_s,
+        }
+
+
 class ShortStalls(Frozen):
     """What the detector found below the shortest stall that would surely show: no stalls one by one."""
 
@@ -54,17 +72,6 @@ class ShortStalls(Frozen):
     longest_ms: float
     total_s: float
     share: float = Field(description="of the time of the file")
-
-
-class Resources(Frozen):
-    """One process. ``None``: the file does not say, or says it once only where twice is needed."""
-
-    n_samples: int
-    lasted_s: float
-    rss_median_bytes: float | None
-    rss_max_bytes: float | None
-    cpu_s: float | None = Field(description="used between the first and the last sample")
-    cores: float | None = Field(description="the same a second")
 
 
 class Report(Frozen):
@@ -106,7 +113,7 @@ class Report(Frozen):
         default=(), description="what does not fit the unit that a column was read in"
     )
     errors_by_kind: dict[str, int] = Field(default_factory=dict)
-    stalls: tuple[Stall, ...] | None = Field(
+    stalls: tuple[ListedStall, ...] | None = Field(
         description="those of shortest_visible_ms or longer, the most harmful first; None: no single requests, or no "
         "start times"
     )
@@ -116,14 +123,7 @@ class Report(Frozen):
     shortest_visible_ms: float | None = Field(
         default=None, description="a shorter stall would not show in these latencies; None: no start times"
     )
-    causes: tuple[str | None, ...] = Field(default=(), description="of each stall; None: no log was given")
-    harms_s: tuple[float, ...] = Field(
-        default=(), description="of each stall: seconds beyond the median that its requests took"
-    )
     attribution: dict[str, Any] | None = None
-    resources: dict[str, Resources] | None = Field(
-        default=None, description="of each process; None: no samples were given"
-    )
     warnings: tuple[str, ...] = Field(default=(), description="what weighs most first")
     background: frozenset[str] = Field(
         default=frozenset(), description="those of the warnings that describe the method, not this file"
@@ -161,29 +161,11 @@ class Report(Frozen):
             )
         return report
 
-    @property
-    def listed_stalls(self) -> tuple[tuple[Stall, str | None, float | None], ...]:
-        """Each stall with its cause and its harm in seconds, the most harmful first; ``None``: not known."""
-        stalls = self.stalls or ()
-        nothing = (None,) * len(stalls)
-        return tuple(zip(stalls, self.causes or nothing, self.harms_s or nothing, strict=True))
-
     def as_json(self) -> dict[str, Any]:
         """The report as a program reads it, with null for what cannot be said."""
-        plain = self.model_dump(mode="json", exclude={"path", "stalls", "causes", "harms_s", "background"})
-        plain["path"] = str(self.path)
-        plain["stalls"] = [
-            {
-                "start_epoch_s": stall.start_s,
-                "end_epoch_s": stall.end_s,
-                "kind": stall.kind,
-                "cause": cause,
-                "requests": stall.n_requests,
-                "harm_s": harm_s,
-            }
-            for stall, cause, harm_s in self.listed_stalls
-        ]
-        return plain
+        plain = self.model_dump(mode="json", exclude={"path", "stalls", "background"})
+        stalls = [stall.as_json() for stall in self.stalls or ()]
+        return plain | {"path": str(self.path), "stalls": stalls}
 
 
 def impossible(

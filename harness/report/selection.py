@@ -16,7 +16,7 @@ from harness.formats.arrays import BoolArray, FloatArray
 from harness.formats.collect import RequestStream
 from harness.formats.table import AggregateTable, RequestChunk, RequestTable
 from harness.model.phrases import counted
-from harness.report.labels import of_aggregate
+from harness.report.latencies import of_aggregate
 from harness.report.numbers import length
 
 _SECONDS = {"ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0}
@@ -97,35 +97,22 @@ def select(
         InputError: the file has no such name, is no longer than what is left out, has no time stamps, or is a summary
             of which nothing can be left out. Of a file that is read later, then.
     """
-    if isinstance(opened, RequestTable):
-        return select_rows(opened, selection)
     if selection.is_all:
         return opened
     if isinstance(opened, AggregateTable):
         return _of_totals(opened, selection)
-    _check_times(opened.path, selection, has_times=opened.layout.start is not None)
-    return replace(opened, chunks=_selected(opened.chunks, opened.path, selection, opened.notes.say))
-
-
-def select_rows(table: RequestTable, selection: Selection) -> RequestTable:
-    """Return the part of a table that is meant.
-
-    Raises:
-        InputError: as ``select``.
-    """
-    if selection.is_all:
-        return table
-    _check_times(table.path, selection, has_times=table.has_start_times)
-    notes: list[str] = []
-    (selected,) = _selected([table], table.path, selection, notes.append)
-    return selected.with_notes(*notes)
-
-
-def _check_times(path: Path, selection: Selection, *, has_times: bool) -> None:
+    has_times = (
+        opened.has_start_times if isinstance(opened, RequestTable) else opened.layout.start is not None
+    )
     if selection.of_time and not has_times:
         raise InputError(
-            "has no start times", file=path, place=selection.place, allowed="a file with time stamps"
+            "has no start times", file=opened.path, place=selection.place, allowed="a file with time stamps"
         )
+    if isinstance(opened, RequestStream):
+        return replace(opened, chunks=_selected(opened.chunks, opened.path, selection, opened.notes.say))
+    notes: list[str] = []
+    (selected,) = _selected([opened], opened.path, selection, notes.append)
+    return selected.with_notes(*notes)
 
 
 def _selected(

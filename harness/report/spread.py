@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The latencies of successful requests, as a report asks for them."""
+"""The latencies of the successful requests of a file, with order statistics and intervals over this one trial."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,84 +33,21 @@ class Bounded(NamedTuple):
     high: float | None = None
 
 
-class Ranked(Protocol):
-    """Latencies in ascending order."""
-
-    @property
-    def n(self) -> int:
-        """How many there are."""
-
-    def at(self, ranks: IntArray) -> FloatArray:
-        """Return the latencies of these ranks, counted from 1, in seconds, shape of ``ranks``."""
-
-
-class Spread(ABC):
-    """Latencies whose order in time is known, in so far as intervals need it. n > 0 but for ``n`` itself."""
-
-    @property
-    @abstractmethod
-    def n(self) -> int:
-        """How many there are."""
-
-    @property
-    @abstractmethod
-    def has_batches(self) -> bool:
-        """Whether they can be parted into batches of about equal size, of which intervals are made."""
-
-    @abstractmethod
-    def at(self, ranks: IntArray) -> FloatArray:
-        """Return the latencies of these ranks, counted from 1, in seconds, shape of ``ranks``."""
-
-    @abstractmethod
-    def mean(self) -> Bounded:
-        """Return the mean with its interval from batch means."""
-
-    @abstractmethod
-    def ends(self, q: float) -> tuple[float, float]:
-        """Return the ends of Woodruff's interval of a quantile; there must be enough requests and batches."""
-
-    @abstractmethod
-    def with_missing(self, interval_s: float) -> Ranked | None:
-        """Return them and those that waiting left out; ``None``: these would be far too many."""
-
-    def median(self) -> float:
-        """Return the median, of an even number the mean of the two in the middle."""
-        return float(self.at(np.array([(self.n + 1) // 2, self.n // 2 + 1])).mean())
-
-    def quantile(self, q: float) -> Bounded:
-        """Return the order statistic with Woodruff's interval; none where too few requests lie beyond it."""
-        n = self.n
-        if quantile_refused(n, q) is not None:
-            return Bounded(None)
-        value = float(self.at(np.array([rank(n, q)]))[0])
-        if n_beyond(n, q) < FEWEST_BEYOND - 1e-6 or n < 10 * N_BATCHES or not self.has_batches:
-            return Bounded(value)
-        low, high = self.ends(q)
-        return Bounded(value) if low == high else Bounded(value, low, high)
-
-
-class EveryLatency(Spread):
-    """Latencies one by one, in the order of their starts, shape (n,), seconds.
+class EveryLatency:
+    """Latencies in the order of their starts, shape (n,), seconds. n > 0 but for ``n`` itself.
 
     ``in_order`` False: in any order, and they may be moved; then nothing but ``at`` can be asked.
     """
 
-    has_batches = True
-
     def __init__(self, latency_s: FloatArray, *, in_order: bool = True) -> None:
-        self.latency_s, self._in_order = latency_s, in_order
-
-    @property
-    def n(self) -> int:
-        """How many there are."""
-        return len(self.latency_s)
+        self.latency_s, self.n, self._in_order = latency_s, len(latency_s), in_order
 
     @cached_property
     def _sorted(self) -> FloatArray:
         return np.sort(self.latency_s)
 
     def at(self, ranks: IntArray) -> FloatArray:
-        """Return the latencies of these ranks, counted from 1."""
+        """Return the latencies of these ranks, counted from 1, in seconds, shape of ``ranks``."""
         places = ranks - 1
         if self._in_order:  # asked for many of them, one after the other
             return np.asarray(self._sorted[places])
@@ -121,18 +57,28 @@ class EveryLatency(Spread):
             self.latency_s.partition(np.unique(places))
         return np.asarray(self.latency_s[places])
 
+    def median(self) -> float:
+        """Return the median, of an even number the mean of the two in the middle."""
+        return float(self.at(np.array([(self.n + 1) // 2, self.n // 2 + 1])).mean())
+
     def mean(self) -> Bounded:
         """Return the mean with its interval from batch means."""
         result = batch_means_ci(self.latency_s)
         return Bounded(float(self.latency_s.mean()), result.low, result.high)
 
-    def ends(self, q: float) -> tuple[float, float]:
-        """Return the ends of Woodruff's interval."""
-        value = self._sorted[[rank(self.n, q) - 1]]
-        lower, upper = woodruff_ranks(self.latency_s[None, :], value, q, LEVEL)
-        return float(self._sorted[lower[0] - 1]), float(self._sorted[upper[0] - 1])
+    def quantile(self, q: float) -> Bounded:
+        """Return the order statistic with Woodruff's interval; none where too few requests lie beyond it."""
+        n = self.n
+        if quantile_refused(n, q) is not None:
+            return Bounded(None)
+        value = float(self.at(np.array([rank(n, q)]))[0])
+        if n_beyond(n, q) < FEWEST_BEYOND - 1e-6 or n < 10 * N_BATCHES:
+            return Bounded(value)
+        lower, upper = woodruff_ranks(self.latency_s[None, :], np.array([value]), q, LEVEL)
+        low, high = self.at(np.append(lower, upper)).tolist()
+        return Bounded(value) if low == high else Bounded(value, low, high)
 
-    def with_missing(self, interval_s: float) -> Ranked | None:
-        """Return them and those that waiting left out."""
+    def with_missing(self, interval_s: float) -> EveryLatency | None:
+        """Return them and those that waiting left out; ``None``: these would be far too many."""
         every = with_missing_requests(self.latency_s, interval_s)
         return None if every is None else EveryLatency(every, in_order=False)

@@ -1,22 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Are the response times in the unit they are read in? The words for it, and what is merely too rare to be likely.
+"""Are the response times in the unit they are read in? What contradicts it, and what is merely too rare to be likely.
 
-A response time has no unit of its own. What contradicts one are the other columns of the same rows
-(``contradictions``), and when requests begin and end (``rhythm_contradicts``). Where neither can be
-checked (open arrivals, no column but the time stamp) milliseconds and microseconds look alike: then
-nothing is said, or only what the figures would mean.
+A response time has no unit of its own. What contradicts one are the other columns of the same rows. Without them
+milliseconds and microseconds look alike: then nothing is said, or only what the figures would mean.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 import numpy as np
 from pydantic import Field
 
-from harness.analysis.attribution.clock_offset import MIN_PAUSES, estimate_clock_offset
-from harness.analysis.attribution.spans import Span
-from harness.formats.arrays import FloatArray
 from harness.formats.jtl_units import UNITS_PER_S, LatencyUnit
 from harness.formats.sides import SideColumns
 from harness.model import Frozen
@@ -26,8 +19,8 @@ SMALLER = (1e-3, 1e-6)
 LARGER = 1e3
 #: Of requests or cases, for anything to be said.
 FEWEST = 20
-#: No generator keeps more requests open on average than it has ports, and none is answered sooner.
-REMARKABLE_OUTSTANDING, SHORTEST_S = 2000.0, 5e-6
+#: No generator keeps more requests open on average than it has ports.
+REMARKABLE_OUTSTANDING = 2000.0
 _NAMES: dict[LatencyUnit, str] = {
     "s": "seconds",
     "ms": "milliseconds",
@@ -76,13 +69,11 @@ class Units:
         return next((name for name, known in UNITS_PER_S.items() if abs(known / per_s - 1) < 1e-6), None)
 
 
-def remarkable(
-    *, n: int, span_s: float, sum_s: float, median_s: float, units: Units
-) -> tuple[UnitFinding, ...]:
+def remarkable(*, n: int, span_s: float, sum_s: float, units: Units) -> tuple[UnitFinding, ...]:
     """Return what is possible, but rarer than a mistake of units; nothing in the file contradicts it.
 
     Args:
-        span_s: from the first start to the last. sum_s, median_s: of latencies.
+        span_s: from the first start to the last. sum_s: of latencies.
     """
     outstanding = sum_s / span_s if span_s > 0 else 0.0
     if outstanding > REMARKABLE_OUTSTANDING and n >= FEWEST:
@@ -95,23 +86,12 @@ def remarkable(
                 contradicted=False,
             ),
         )
-    if 0 < median_s < SHORTEST_S:
-        return (
-            units.finding(
-                f"half of the answers came within {median_s * 1e6:.2g} us, sooner than any way to a service and back",
-                LARGER,
-                f"it would be {median_s * LARGER * 1e3:.2g} ms",
-                contradicted=False,
-            ),
-        )
     return ()
 
 
-#: Rows that sum up others, and files joined under the same names, make a thread several times as busy as one
-#: thing at a time can: a few times, not this often. A wrong unit makes it a thousand times.
-MOST_BUSY = 10.0
-#: Load generators whose files somebody joins.
-_MOST_ENGINES = 200
+#: Rows that sum up others, and files of several generators under the same names of threads, make a thread several times
+#: as busy as one thing at a time can: a few times, not this often. A wrong unit makes it a thousand times.
+MOST_BUSY = 50.0
 _FEWEST_STEPS = 5.0
 
 
@@ -119,13 +99,7 @@ def contradictions(sides: SideColumns, units: Units) -> tuple[UnitFinding, ...]:
     """Return what the other columns of the same rows say against the unit of the response times."""
     if _first_byte_agrees(sides):
         return ()  # however often a thread overlaps itself: the file joins several generators
-    checks: tuple[Callable[[SideColumns, Units], UnitFinding | None], ...] = (
-        _threads_too_busy,
-        _more_outstanding_than_threads,
-        _first_byte_after_the_last,
-        _first_byte_is_the_same_number,
-        _intervals_follow_in_seconds,
-    )
+    checks = (_threads_too_busy, _first_byte_after_the_last, _first_byte_is_the_same_number)
     return tuple(result for check in checks if (result := check(sides, units)) is not None)
 
 
@@ -145,38 +119,11 @@ def _threads_too_busy(sides: SideColumns, units: Units) -> UnitFinding | None:
     share = sides.joined_engines
     if len(sides.pairs[0]) < FEWEST or share <= MOST_BUSY:
         return None
-    order = np.argsort(sides.start_s, kind="stable")
-    if _follows(sides.start_s[order][:_FOLLOW_ROWS], sides.latency_s[order][:_FOLLOW_ROWS])[1]:
-        return None  # requests begin where others end: several generators bear the same names of threads
-    joined = f" (or the file joins about {share:,.0f} load generators without a column Hostname)"
-    factor = next((f for f in SMALLER if share * f <= MOST_BUSY / 5), None)
+    factor = next((f for f in SMALLER if share * f <= 2.0), None)
     return units.finding(
-        f"threads would have been busy for {share:,.0f} times the time that passed between their requests"
-        + (joined if share <= _MOST_ENGINES else ""),
+        f"threads would have been busy for {share:,.0f} times the time that passed between their requests",
         factor,
         f"it would be {share * (factor or 1):.2g} times",
-    )
-
-
-def _more_outstanding_than_threads(sides: SideColumns, units: Units) -> UnitFinding | None:
-    """Little's law: no more requests are outstanding than there are threads to wait for them."""
-    if sides.all_threads is None or sides.n_requests < FEWEST:
-        return None
-    known = sides.all_threads[np.isfinite(sides.all_threads)]
-    if not len(known) or known.max() < 1:
-        return None
-    if len(sides.pairs[0]) >= FEWEST:
-        return None  # the threads themselves were asked
-    lasted = float((sides.start_s + sides.latency_s).max() - sides.start_s.min())
-    outstanding = float(sides.latency_s.sum()) / max(lasted, 1e-3)
-    most = float(known.max())
-    if outstanding <= MOST_BUSY * most:
-        return None
-    factor = next((f for f in SMALLER if outstanding * f <= most), None)
-    return units.finding(
-        f"{outstanding:,.0f} requests would have been outstanding on average, of {most:,.0f} threads (allThreads)",
-        factor,
-        f"about {outstanding * (factor or 1):.2g}",
     )
 
 
@@ -221,105 +168,3 @@ def _first_byte_is_the_same_number(sides: SideColumns, units: Units) -> UnitFind
                 "it would be the same",
             )
     return None
-
-
-def _intervals_follow_in_seconds(sides: SideColumns, units: Units) -> UnitFinding | None:
-    """A thread that waits begins its next request when the answer has come: a thousand times later than read."""
-    busy, gap = sides.pairs
-    if len(busy) < 30 or len(np.unique(busy)) < 3 or np.ptp(gap) <= 0:
-        return None
-    step = LARGER / units.units_per_s
-    late, slack = gap - busy * LARGER, 0.02 + 0.05 * busy * LARGER
-    # Whole seconds may have been rounded or cut.
-    follows = (late >= -0.6 * step - slack) & (late <= 1.05 * step + slack)
-    tells = float(gap.std()) > step + float(np.median(slack))
-    if follows.mean() < 0.9 or not tells or float(np.corrcoef(busy, gap)[0, 1]) < 0.9:
-        return None
-    return units.finding(
-        f"each thread's next request begins {LARGER:,.0f} times as much later, in {follows.mean():.0%} of "
-        f"{len(busy):,} cases",
-        LARGER,
-        "it begins when the answer has come",
-    )
-
-
-_FOLLOW_ROWS, _SHUFFLES, _NEIGHBOURS = 5000, 19, 50
-_EARLY_S, _LATE_S = 0.0015, 0.0025
-
-
-def rhythm_contradicts(start: FloatArray, latency: FloatArray, units: Units) -> UnitFinding | None:
-    """Where nobody says who sent what: do requests begin when others end, if only latencies were smaller?
-
-    The share of starts that an answer precedes by a moment is held against the same with latencies dealt
-    anew among neighbours: arrivals that keep a beat of their own coincide as often then, and prove nothing.
-
-    Args:
-        start, latency: of the first requests, by start, shapes (n,), seconds.
-    """
-    start, latency = start[:_FOLLOW_ROWS], latency[:_FOLLOW_ROWS]
-    if len(start) < 5 * FEWEST or _follows(start, latency)[1]:
-        return None
-    for factor in SMALLER:
-        share, plainly = _follows(start, latency * factor)
-        if plainly:
-            return units.finding(
-                "requests do not begin when others end",
-                factor,
-                f"{share:.0%} of them begin within {_LATE_S * 1e3:.0f} ms of another's end, as users do who wait",
-            )
-    return None
-
-
-def _follows(start: FloatArray, latency: FloatArray) -> tuple[float, bool]:
-    long = latency >= 2 * _LATE_S  # a shorter one would coincide with whatever begins beside it
-    if np.count_nonzero(long) < 5 * FEWEST:
-        return 0.0, False
-    begins, lasts = start[long], latency[long]
-    seen = _share(start, begins + lasts)
-    rng = np.random.default_rng(0)
-    blocks = np.arange(len(lasts)) // _NEIGHBOURS
-    by_chance = np.array([
-        _share(start, begins + lasts[np.lexsort((rng.random(len(lasts)), blocks))]) for _ in range(_SHUFFLES)
-    ])  # fmt: skip
-    spread = float(np.sqrt(by_chance.var(ddof=1) + 0.25 / len(start)))
-    gain = seen - float(by_chance.mean())
-    return seen, bool(seen >= 0.5 and gain >= 0.2 and gain >= 8 * spread)
-
-
-def _share(start: FloatArray, end: FloatArray) -> float:
-    """Share of starts with an end close before (or, clocks being rounded, just after) them."""
-    ends = np.sort(end)
-    return float(np.mean(
-        np.searchsorted(ends, start + _EARLY_S, side="right") > np.searchsorted(ends, start - _LATE_S)
-    ))  # fmt: skip
-
-
-def pauses_contradict(
-    start: FloatArray, latency: FloatArray, pauses: Sequence[Span], units: Units
-) -> UnitFinding | None:
-    """Pauses of the runtime's log that show in the answers only if latencies are in another unit.
-
-    Args:
-        start, latency: of requests, by start, shapes (n,), seconds. pauses: on the same clock.
-    """
-    if len(start) < 5 * FEWEST or _shows(start, latency, pauses):
-        return None
-    if _shows(start, np.zeros_like(latency), pauses):
-        return (
-            None  # users who wait send nothing through a pause: their requests show it whatever they lasted
-        )
-    for factor in (*SMALLER, LARGER):
-        if _shows(start, latency * factor, pauses):
-            return units.finding(
-                "the pauses of the runtime's log do not show in the answers", factor, "they do"
-            )
-    return None
-
-
-def _shows(start: FloatArray, latency: FloatArray, pauses: Sequence[Span]) -> bool:
-    ordinary = float(np.median(latency))
-    visible = [span for span in pauses if span[1] - span[0] >= 2 * ordinary]
-    if len(visible) < MIN_PAUSES:
-        return False
-    result = estimate_clock_offset(start + latency, visible, median_service_s=ordinary)
-    return result.supports_attribution

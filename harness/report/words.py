@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sentences and the rows of tables that a report's text and page share; the first sentence sums up the whole."""
+"""The sentences and tables that a report's text and page share; the first sentence sums up the whole."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from harness.model.phrases import counted
 from harness.report.numbers import interval, length, milliseconds, percent, rate
-from harness.report.result import LABEL_QUANTILES, LabelRow, Report
+from harness.report.result import LABEL_QUANTILES, Report
 
 #: The percentile of the summary: the farthest of these that the file can tell.
 _WITHIN = {"p99": "99 %", "p95": "95 %", "p90": "90 %", "p50": "half"}
@@ -16,6 +18,20 @@ _RUNS_SHOWN = 3
 #: A load whose users wait for answers for less of their time is hardly one: its time stamps may be wrong.
 _BARELY_BUSY = 0.01
 LABEL_STATISTICS = ("mean", *LABEL_QUANTILES, "max")
+CORRECTED = "corrected for coordinated omission"
+
+
+class Table(NamedTuple):
+    """One table of a text or of a page. A number may have its interval below it, after a line end.
+
+    ``texts``: places of columns that hold no numbers. ``note``: below the table.
+    """
+
+    title: str
+    heads: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    texts: tuple[int, ...] = (0,)
+    note: str = ""
 
 
 def summary(report: Report) -> str:
@@ -128,39 +144,61 @@ def background(report: Report) -> list[str]:
     return [text for text in report.warnings if text in report.background]
 
 
-def latency_rows(report: Report) -> list[tuple[str, ...]]:
+def latency_table(report: Report) -> Table:
     """Return statistic, value, interval or why there is none, and the corrected value where there is a correction."""
     corrected = None if report.loop is None else report.loop.corrected_ms
-    rows: list[tuple[str, ...]] = []
-    for name in report.latency_ms:
-        value, bounds = report.latency_ms.get(name), report.intervals.get(name)
-        step_ms = 0.0 if name == "mean" else report.resolution_ms
-        cells = [
-            name,
-            milliseconds(value, bounds, resolution_ms=step_ms),
-            interval(value, bounds, resolution_ms=step_ms) or report.interval_reasons.get(name, ""),
-        ]
+    rows = []
+    for name, (value, between) in _latencies(report, report.latency_ms, report.intervals).items():
+        cells = [name, value, between or report.interval_reasons.get(name, "")]
         if corrected is not None:
+            step_ms = 0.0 if name == "mean" else report.resolution_ms
             cells.append(milliseconds(corrected[name], resolution_ms=step_ms) if name in corrected else "")
         rows.append(tuple(cells))
-    return rows
+    heads = ("", "value", "95 % interval, this trial")
+    return Table("latency, ms", heads if corrected is None else (*heads, CORRECTED), rows)
 
 
-def label_cells(report: Report, row: LabelRow) -> tuple[str, ...]:
-    """Return requests, errors, rate and latencies of one name, without intervals."""
-    counts = (
-        f"{row.requests:,}", f"{row.errors:,}", "" if row.throughput_per_s is None else rate(row.throughput_per_s),
-    )  # fmt: skip
-    return (*counts, *(value for value, _ in label_latencies(report, row)))
+def kinds_table(report: Report, most: int | None = None) -> Table:
+    """Return how many requests failed in each way, the most frequent first; ``most``: no more than these."""
+    kinds = list(report.errors_by_kind.items())
+    rows = [(f"{n:,}", percent(n / max(report.requests, 1)), kind) for kind, n in kinds[:most]]
+    return Table(_shown("errors by kind", rows, kinds), ("requests", "share", "kind"), rows, texts=(2,))
 
 
-def label_latencies(report: Report, row: LabelRow) -> list[tuple[str, str]]:
-    """Return each latency of one name and its interval; an empty one where there is none."""
-    results = []
-    for name in LABEL_STATISTICS:
-        value, bounds = row.latency_ms.get(name), row.intervals.get(name)
-        step_ms = 0.0 if name == "mean" else report.resolution_ms
-        results.append((
-            milliseconds(value, bounds, resolution_ms=step_ms), interval(value, bounds, resolution_ms=step_ms)
-        ))  # fmt: skip
+def labels_table(report: Report, most: int | None = None) -> Table:
+    """Return number, errors, rate and latencies of each name; without ``most``, of all, and with intervals."""
+    rows = []
+    for row in report.labels[:most]:
+        per_s = "" if row.throughput_per_s is None else rate(row.throughput_per_s)
+        times = _latencies(
+            report, {name: row.latency_ms.get(name) for name in LABEL_STATISTICS}, row.intervals
+        )
+        cells = ["\n".join(filter(None, pair)) if most is None else pair[0] for pair in times.values()]
+        rows.append((row.label or "(no name)", f"{row.requests:,}", f"{row.errors:,}", per_s, *cells))
+    has_intervals = report.intervals.get("mean") is not None
+    return Table(
+        _shown("by request, latency in ms", rows, report.labels)
+        + (" with 95 % intervals" if has_intervals and most is None else ""),
+        ("request", "number", "errors", "1/s", *LABEL_STATISTICS),
+        rows,
+        note="intervals: --html or --json" if has_intervals and most is not None else "",
+    )
+
+
+def _shown(title: str, rows: Sequence[object], every: Sequence[object]) -> str:
+    more = len(every) - len(rows)
+    return f"{title}, the first {len(rows)}; {more} more with --json" if more else title
+
+
+def _latencies(
+    report: Report, values: Mapping[str, float | None], intervals: Mapping[str, tuple[float, float] | None]
+) -> dict[str, tuple[str, str]]:
+    """Each statistic as its value and its interval, an empty one where there is none."""
+    results = {}
+    for name, value in values.items():
+        bounds, step_ms = intervals.get(name), 0.0 if name == "mean" else report.resolution_ms
+        results[name] = (
+            milliseconds(value, bounds, resolution_ms=step_ms),
+            interval(value, bounds, resolution_ms=step_ms),
+        )
     return results

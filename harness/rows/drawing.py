@@ -13,8 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from harness.figures.marks import name_last
-from harness.figures.style import BAND, COLUMN_INCHES, FAINT, INK, canvas, settings
-from harness.figures.variant_style import VariantStyle
+from harness.figures.style import BAND, COLUMN_INCHES, FAINT, INK, VariantStyle, canvas, settings
 from harness.model import Verdict
 from harness.model.formatting import show
 from harness.rows.schema import records

@@ -24,8 +24,7 @@ from harness.evidence.metrics import metrics_named, metrics_of
 from harness.evidence.opening import find_evidence, make_tables, open_evidence
 from harness.evidence.parameters import StageParameters
 from harness.evidence.sessions import named_session
-from harness.figures.style import describe
-from harness.figures.variant_style import VariantStyle, variant_styles
+from harness.figures.style import VariantStyle, describe, variant_styles
 from harness.formats.jfr_json import CONTENTION, parse_contention
 from harness.model import Experiment, TrialRecord
 from harness.model.study import DeclaredComparison

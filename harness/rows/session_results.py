@@ -141,7 +141,8 @@ def overview(
         )
         ratios = ratios[ratios["variant"] != ratios["reference"]]
         if note := slowed_note(trials, compared):
-            ratios = ratios.assign(warnings=[[*warnings, note] for warnings in ratios["warnings"]])
+            noted = [[*warnings, note] for warnings in ratios["warnings"]]
+            ratios = ratios.assign(warnings=pd.Series(noted, index=ratios.index, dtype=object))
         used = behind(compared, ratios, by=by)
         rows = stack(means(used, by=by, level=level, **{metric.name: metric.column}), ratios)
         if by:

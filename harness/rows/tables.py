@@ -11,7 +11,7 @@ from harness.model import Verdict
 from harness.model.age import with_age
 from harness.model.digits import whole_percent
 from harness.model.formatting import DASH
-from harness.publish.cells import Cell, cell_texts
+from harness.publish.display import Cell, cell_texts
 from harness.rows.schema import records
 from harness.rows.text import Row, estimate_of, is_young
 

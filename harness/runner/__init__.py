@@ -3,7 +3,7 @@
 
 from harness.runner.context import Limits, TrialContext, TrialSpec
 from harness.runner.duet import run_duet
-from harness.runner.trial import LoadAgain, Then, placement_of, run_trial, run_trials
+from harness.runner.trial import LoadAgain, Then, placement_of, run_trials
 
 __all__ = [
     "Limits",
@@ -13,6 +13,5 @@ __all__ = [
     "TrialSpec",
     "placement_of",
     "run_duet",
-    "run_trial",
     "run_trials",
 ]

@@ -15,7 +15,7 @@ from harness.backing import BackingNeed, BackingService, source_of
 from harness.errors import TrialFailure
 from harness.hosts.measuring import Sampling
 from harness.model import BackingSettings, InvariantReading, Outcome
-from harness.runner.context import Notes, TrialContext, TrialSpec, open_folder, phase
+from harness.runner.context import Notes, open_folder, phase
 from harness.runner.request_log import compare_promises, words
 from harness.sampling import merge
 
@@ -29,44 +29,38 @@ _NO_REASON_OF_ITS_OWN = (
 )  # fmt: skip
 
 
-def bring_up_backing(
-    spec: TrialSpec, context: TrialContext, sampler: Sampling, notes: Notes, cleanup: contextlib.ExitStack
-) -> None:
+def bring_up_backing(sampler: Sampling, notes: Notes, cleanup: contextlib.ExitStack) -> None:
     """Start what the implementation needs; ``cleanup`` stops it and, before that, asks for the invariants."""
+    spec, context = notes.spec, notes.context
     needs = spec.implementation.needs
     if not needs:
         return
-    sampler = _sampler_there(spec, context, sampler, notes, cleanup)
+    if context.backing_apart:
+        sampler = _sampler_there(notes, cleanup)
     need = BackingNeed(
         workload=spec.implementation.workload,
         contract=spec.contract,
         settings=spec.planned.configuration.backing or BackingSettings(),
         # not on the service's own CPUs, where it has any: the articles gave the database a machine of its own
-        cpus=notes.placement.generator if notes.placement and not context.backing_apart else None,
+        cpus=None if context.backing_apart else notes.generator_cpus,
     )
     with phase("backing", notes):
         for name in needs:
             service = source_of(name, context.backing).start(need, spec.folder)
-            cleanup.callback(_stop, service, context, notes)
+            cleanup.callback(_stop, service, notes)
             record = service.record
-            role = ROLES[name]
-            if context.backing_host.here:  # over there the agent keeps the books
-                context.ledger.note(pid=record.pid, role=role, port=record.port)
-            sampler.add(role, watch_backing(service))
+            context.note(context.backing_host, pid=record.pid, role=ROLES[name], port=record.port)
+            sampler.add(ROLES[name], watch_backing(service))
             notes.backing.append(service)
             if record.n_trials_before:
                 # never wiped: what an earlier trial broke is that trial's, and stays in the tables
                 notes.off_before |= {row.name: row.found - row.expected for row in service.invariants()}
-    cleanup.callback(_ask, notes, spec)
+    cleanup.callback(_ask, notes)
 
 
-def _sampler_there(
-    spec: TrialSpec, context: TrialContext, sampler: Sampling, notes: Notes, cleanup: contextlib.ExitStack
-) -> Sampling:
-    """Return the sampler of the machine that backing services stand on."""
-    if not context.backing_apart:
-        return sampler
-    local = spec.folder / OWN_FOLDER
+def _sampler_there(notes: Notes, cleanup: contextlib.ExitStack) -> Sampling:
+    """Return the sampler of a machine that only backing services stand on."""
+    context, local = notes.context, notes.spec.folder / OWN_FOLDER
     local.mkdir(exist_ok=True)
     remote = open_folder(context.backing_host, local, notes)
     cleanup.callback(context.backing_host.close_folder, local)
@@ -96,22 +90,22 @@ def watch_backing(service: BackingService) -> Watched:
     )
 
 
-def backing_cpu_s(context: TrialContext, notes: Notes) -> float | None:
+def backing_cpu_s(notes: Notes) -> float | None:
     """Return the CPU time that all backing services used so far; ``None`` when one of them cannot be asked."""
     total_s = 0.0
     for service in notes.backing:
-        reading = context.backing_host.resources(watch_backing(service), pss=False)
+        reading = notes.context.backing_host.resources(watch_backing(service), pss=False)
         if reading.cpu_s is None:
             return None
         total_s += reading.cpu_s
     return total_s
 
 
-def log_reader_cpu_s(context: TrialContext, notes: Notes) -> float | None:
+def log_reader_cpu_s(notes: Notes) -> float | None:
     """Return the CPU time that the reader of the request log's pipe used so far; ``None``: there is none."""
     if notes.log_reader is None:
         return None
-    return context.host.resources(notes.log_reader, pss=False).cpu_s
+    return notes.context.host.resources(notes.log_reader, pss=False).cpu_s
 
 
 def environment_of(notes: Notes) -> dict[str, str]:
@@ -143,10 +137,10 @@ def _words(row: InvariantReading) -> str:
     return f"{row.name}: found {row.found}, expected {row.expected}{before}"
 
 
-def _ask(notes: Notes, spec: TrialSpec) -> None:
+def _ask(notes: Notes) -> None:
     if notes.instance is None:
         return  # nothing was launched, so nothing can have been lost
-    load = spec.planned.configuration.load
+    load = notes.spec.planned.configuration.load
     try:
         notes.invariants = tuple(
             row.model_copy(update={"already_off": notes.off_before.get(row.name, 0)})
@@ -158,7 +152,7 @@ def _ask(notes: Notes, spec: TrialSpec) -> None:
         notes.backing_failure = failure.reason
 
 
-def _stop(service: BackingService, context: TrialContext, notes: Notes) -> None:
+def _stop(service: BackingService, notes: Notes) -> None:
     how = service.ended()
     if how is not None:
         notes.backing_failure = how
@@ -167,5 +161,5 @@ def _stop(service: BackingService, context: TrialContext, notes: Notes) -> None:
     finally:
         record = service.record
         notes.backing_records.insert(0, record)  # stopped in reverse
-        if record.exit_code is not None and context.backing_host.here:
-            context.ledger.forget(record.pid)
+        if record.exit_code is not None:
+            notes.context.forget(notes.context.backing_host, record.pid)

@@ -69,19 +69,11 @@ class Limits:
 
 
 class Ledger(Protocol):
-    """Remembers started processes outside this process, so that a later session finds orphans."""
+    """A memory of started processes outside this process, by which a later session finds orphans."""
 
     def note(self, *, pid: int, role: str, port: int | None = None) -> None: ...
 
     def forget(self, pid: int) -> None: ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class LoadSlot:
-    """A machine that load comes from. ``words``: what commands name here -> what that is there."""
-
-    host: MeasuringHost
-    words: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,16 +92,24 @@ class TrialContext:
     backing: Mapping[BackingName, BackingSource] = field(default_factory=dict)
     other_host: MeasuringHost | None = None
     database_host: MeasuringHost | None = None
-    #: Who runs the load on the service's own machine in another way than as processes: as jobs of a cluster.
-    load_by: MeasuringHost | None = None
 
     #: Of a trial that runs beside another one; ``None``: nothing runs beside it.
     duet: DuetArm | None = None
     #: Holds a load back until the CPUs have their usual speed; ``None``: nobody asked.
     speed_gate: SpeedGate | None = None
 
+    #: What commands of load tools name here -> what that is on the load's host.
     load_words: Mapping[str, str] = field(default_factory=dict)
-    further_loads: tuple[LoadSlot, ...] = ()
+
+    def note(self, host: MeasuringHost, *, pid: int, role: str, port: int | None = None) -> None:
+        """Note a process that was started on a host; an agent keeps the books of its own host."""
+        if host.here:
+            self.ledger.note(pid=pid, role=role, port=port)
+
+    def forget(self, host: MeasuringHost, pid: int) -> None:
+        """Forget a process that was stopped; as ``note``."""
+        if host.here:
+            self.ledger.forget(pid)
 
     @property
     def load_apart(self) -> bool:
@@ -129,12 +129,7 @@ class TrialContext:
     @property
     def load_host(self) -> MeasuringHost:
         """Where the load comes from: the service's own host unless another was named."""
-        return self.load_by or self.other_host or self.host
-
-    @property
-    def load_places(self) -> tuple[LoadSlot, ...]:
-        """Every machine the load comes from, the first one first."""
-        return (LoadSlot(host=self.load_host, words=self.load_words), *self.further_loads)
+        return self.other_host or self.host
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,9 +162,11 @@ class TrialSpec:
 
 @dataclass
 class Notes:
-    """What becomes the record, filled in as the trial goes."""
+    """One trial under way: what it was given, and what becomes its record, filled in as it goes."""
 
-    started: ClockReading
+    spec: TrialSpec
+    context: TrialContext
+    started: ClockReading = field(default_factory=now)
     phases: list[Phase] = field(default_factory=list)
     boundaries: list[Boundary] = field(default_factory=list)
     anchors: list[ClockReading] = field(default_factory=list)
@@ -218,13 +215,20 @@ class Notes:
     outcome: Outcome = Outcome.OK
     reason: str | None = None
 
+    def __post_init__(self) -> None:
+        self.anchors.append(self.started)
 
-def going_on(first: Notes) -> Notes:
+    @property
+    def generator_cpus(self) -> tuple[int, ...] | None:
+        """CPUs of the load generator on the service's machine; ``None``: not pinned."""
+        return self.placement.generator if self.placement else None
+
+
+def going_on(first: Notes, spec: TrialSpec, context: TrialContext) -> Notes:
     """Return the notes of a trial that goes on with the process of another one: what holds for the process."""
-    begun = now()
     return Notes(
-        started=begun,
-        anchors=[begun],
+        spec,
+        context,
         placement=first.placement,
         instance=first.instance,
         conformance=first.conformance,
@@ -265,27 +269,27 @@ def watch_process(process: Process) -> Watched:
     return Watched(process.pid, process.start_ticks, process.cpu_at_launch_s)
 
 
-def tidy_words(words: Sequence[str], spec: TrialSpec, notes: Notes) -> tuple[str, ...]:
+def tidy_words(words: Sequence[str], notes: Notes) -> tuple[str, ...]:
     """Return the words without places of any machine: a far host's folders are first named as ours are."""
     for remote, local in notes.folders_there.items():
         words = [word.replace(str(remote), str(local)) for word in words]
-    return spec.tidy(words)
+    return notes.spec.tidy(words)
 
 
-def tidy_values(environment: Mapping[str, str], spec: TrialSpec, notes: Notes) -> dict[str, str]:
-    return dict(zip(environment, tidy_words(tuple(environment.values()), spec, notes), strict=True))
+def tidy_values(environment: Mapping[str, str], notes: Notes) -> dict[str, str]:
+    return dict(zip(environment, tidy_words(tuple(environment.values()), notes), strict=True))
 
 
-def compare_clocks(context: TrialContext, notes: Notes) -> None:
+def compare_clocks(notes: Notes) -> None:
     """Write down how far the clocks of hosts that are not this machine are from ours, now.
 
     Raises:
         HostError: one of them does not answer.
     """
+    context = notes.context
     service = context.host.clock()
     load = service if context.load_host is context.host else context.load_host.clock()
     clocks: list[tuple[HostClock | None, dict[str, str]]] = [(service, {}), (load, {"role": "load"})]
-    clocks += [(place.host.clock(), {"role": "further load"}) for place in context.further_loads]
     if context.backing_apart and notes.backing:
         clocks.append((context.backing_host.clock(), {"role": "database"}))
     notes.clocks += [clock.model_copy(update=role) for clock, role in clocks if clock is not None]

@@ -12,7 +12,7 @@ import threading
 
 from harness.agent.affinity import Exchanger
 from harness.model import DuetRecord, Outcome, TrialRecord
-from harness.runner.context import Notes, TrialSpec
+from harness.runner.context import Notes
 from harness.runner.duet_arm import DuetArm, Rendezvous, failed_with
 from harness.runner.pinning import place_two
 from harness.runner.record import trial_record
@@ -68,7 +68,7 @@ def run_duet(first: Step, second: Step) -> tuple[TrialRecord, TrialRecord]:
         exchanger.stop()
     if raised:
         raise raised[0]
-    a, b = (_recorded(n, steps[n][0], results[n], results[1 - n], arms[n]) for n in (0, 1))
+    a, b = (_recorded(n, results[n], results[1 - n], arms[n]) for n in (0, 1))
     return a, b
 
 
@@ -97,11 +97,10 @@ def _arms(first: Step, second: Step) -> tuple[DuetArm, DuetArm]:
     return a, b
 
 
-def _recorded(number: int, spec: TrialSpec, notes: Notes, partner: Notes, arm: DuetArm) -> TrialRecord:
+def _recorded(number: int, notes: Notes, partner: Notes, arm: DuetArm) -> TrialRecord:
     if notes.outcome == Outcome.OK and partner.outcome != Outcome.OK:
-        reason = failed_with(arm.partner, _words(partner))
-        notes = dataclasses.replace(notes, outcome=Outcome.FAILED, reason=reason)
-    arm.exchanger.write(spec.folder / EXCHANGES, number)
+        notes.outcome, notes.reason = Outcome.FAILED, failed_with(arm.partner, _words(partner))
+    arm.exchanger.write(notes.spec.folder / EXCHANGES, number)
     duet = DuetRecord(
         partner=arm.partner,
         cpus=arm.placement.service or (),
@@ -111,7 +110,7 @@ def _recorded(number: int, spec: TrialSpec, notes: Notes, partner: Notes, arm: D
         partner_cpu_s=arm.partner_cpu_s,
         file=EXCHANGES,
     )
-    return trial_record(spec, notes).model_copy(update={"duet": duet})
+    return trial_record(notes).model_copy(update={"duet": duet})
 
 
 def _words(notes: Notes) -> str:

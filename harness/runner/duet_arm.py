@@ -30,37 +30,17 @@ class Rendezvous:
     """Where two arms wait for each other. Once one of them has failed, the other learns it wherever it is."""
 
     def __init__(self) -> None:
-        self._barrier = threading.Barrier(2)
-        self._words: list[object] = [None, None]
-        self._why: list[str | None] = [None, None]
+        self.barrier = threading.Barrier(2)
+        #: Of each arm: its word of this point, and why it has failed.
+        self.words: list[object] = [None, None]
+        self.why: list[str | None] = [None, None]
         #: One starts after the other, so that both cannot be given one free port.
         self.starting = threading.Lock()
 
-    def swap(self, arm: int, word: object) -> object:
-        """Wait for the other arm, and return its word of the same point.
-
-        Raises:
-            BrokenBarrierError: it has failed.
-        """
-        self._words[arm] = word
-        self._barrier.wait()
-        answer = self._words[1 - arm]
-        self._barrier.wait()  # before either has its next word
-        return answer
-
     def leave(self, arm: int, why: str) -> None:
         """Say that an arm has failed, and why."""
-        if self._why[arm] is None:
-            self._why[arm] = why
-        self._barrier.abort()
-
-    @property
-    def broken(self) -> bool:
-        return self._barrier.broken
-
-    def why(self, arm: int) -> str | None:
-        """Return why an arm failed; ``None``: it has not."""
-        return self._why[arm]
+        self.why[arm] = self.why[arm] or why
+        self.barrier.abort()
 
 
 @dataclass(kw_only=True)
@@ -108,17 +88,21 @@ class DuetArm:
 
     def refuse_alone(self) -> None:
         """Go no further without the partner."""
-        if self.rendezvous.broken:
-            raise self._alone()
+        if self.rendezvous.barrier.broken:
+            raise TrialFailure("failed", failed_with(self.partner, self.rendezvous.why[1 - self.arm]))
 
     def _swap(self, word: object) -> object:
+        """Wait for the partner, and return its word of the same point."""
+        meeting = self.rendezvous
+        meeting.words[self.arm] = word
         try:
-            return self.rendezvous.swap(self.arm, word)
+            meeting.barrier.wait()
+            answer = meeting.words[1 - self.arm]
+            meeting.barrier.wait()  # before either has its next word
         except threading.BrokenBarrierError:
-            raise self._alone() from None
-
-    def _alone(self) -> TrialFailure:
-        return TrialFailure("failed", failed_with(self.partner, self.rendezvous.why(1 - self.arm)))
+            self.refuse_alone()
+            raise
+        return answer
 
 
 @cache
@@ -136,7 +120,7 @@ class ArmHost(LocalHost):
         self._spawner = _spawner_of(arm.arm)
 
     def spawn(self, command: Command) -> LocalProcess:
-        process = super().spawn(self._here(command))
+        process = super().spawn(self._on_its_cpus(command))
         self._arm.add(process.pid, process.start_ticks)
         return process
 
@@ -144,7 +128,7 @@ class ArmHost(LocalHost):
         def begun(process: Spawned) -> None:
             self._arm.add(process.pid, process.start_ticks)
 
-        return self._spawner.run(order_of(self._here(command)), timeout_s, begun=begun)
+        return self._spawner.run(order_of(self._on_its_cpus(command)), timeout_s, begun=begun)
 
-    def _here(self, command: Command) -> Command:
+    def _on_its_cpus(self, command: Command) -> Command:
         return command.model_copy(update={"cpus": self._arm.exchanger.cpus(self._arm.arm)})

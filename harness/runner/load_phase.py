@@ -3,7 +3,7 @@
 
 Some services are compiled once more long after their warm-up has settled, at a moment that cannot be foreseen, and for
 longer than a warm load allows (``docs/warm-and-cold.md``). Which load counts is decided by the time of the compilers
-and by the speed of the CPUs, and never by throughput, CPU time of requests or latency (``rematch verify repeats``).
+and by the speed of the CPUs, and never by throughput, CPU time of requests or latency.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from harness.loadgen.row_counts import count_rows
 from harness.model import EarlierLoad, MachineWindow, Outcome, Phase
 from harness.model.trial import sent_late
 from harness.runner.backing_phase import backing_cpu_s, log_reader_cpu_s
-from harness.runner.context import Notes, TrialContext, TrialSpec, compare_clocks, phase
+from harness.runner.context import Notes, compare_clocks, phase
 from harness.runner.load_process import (
     LoadProcess,
     answered_so_far,
@@ -40,27 +40,25 @@ _POLL_S = 0.05
 _AFTER_WITHIN_S = 120.0
 
 
-def measure(
-    instance: Instance, sampler: Sampling, spec: TrialSpec, context: TrialContext, notes: Notes
-) -> None:
+def measure(instance: Instance, sampler: Sampling, notes: Notes) -> None:
     """Offer the trial's load, and write down what the generators report and what became of them.
 
     Raises:
         TrialFailure: service or generator ended early, took too long, or left nothing to read.
     """
-    load, generator = spec.planned.configuration.load, spec.generator
+    load, generator = notes.spec.planned.configuration.load, notes.spec.generator
     if load is None or generator is None:
         raise TrialFailure("failed", "a trial of kind load was planned without a load")
     engines: list[LoadProcess] = []
     try:
         with contextlib.ExitStack() as cleanup:
-            for engine in make_load_processes(load, generator, instance.endpoint, spec, context, notes):
+            for engine in make_load_processes(load, generator, instance.endpoint, notes):
                 cleanup.callback(engine.close)
                 engines.append(engine)
             keep_records(engines, notes)
             note_before(notes)
-            _offer(engines, instance, sampler, spec, context, notes)
-        notes.load = read_together(engines, generator, notes)
+            _offer(engines, instance, sampler, notes)
+        notes.load = read_together(engines, generator)
         if load.rows == "counted":
             notes.load = count_rows(engines[0].local, notes.load)
         notes.answers = notes.load.answers
@@ -72,31 +70,25 @@ def measure(
     notes.outcome, notes.reason = judge_load(notes.load)
 
 
-def _offer(
-    engines: Sequence[LoadProcess],
-    instance: Instance,
-    sampler: Sampling,
-    spec: TrialSpec,
-    context: TrialContext,
-    notes: Notes,
-) -> None:
+def _offer(engines: Sequence[LoadProcess], instance: Instance, sampler: Sampling, notes: Notes) -> None:
     """Run every generator in its folder on its host, and what it wants to be run afterwards."""
-    backing_before_s, reader_before_s = backing_cpu_s(context, notes), log_reader_cpu_s(context, notes)
-    compare_clocks(context, notes)
+    context = notes.context
+    backing_before_s, reader_before_s = backing_cpu_s(notes), log_reader_cpu_s(notes)
+    compare_clocks(notes)
     if context.duet is not None:
         context.duet.meet()  # both loads run over the same seconds
     notes.machine_before = context.host.machine()
     with phase("measurement", notes), contextlib.ExitStack() as cleanup:
         for engine in engines:
-            cleanup.callback(engine.end, spec, context)
-            engine.begin(sampler, context, notes)
+            cleanup.callback(engine.end, notes)
+            engine.begin(sampler, notes)
         if context.duet is None:  # whose arms meet the same CPUs for the same share of the time
-            meter = context.host.speed_meter(cpus_at_work(context, notes))
+            meter = context.host.speed_meter(cpus_at_work(notes))
             cleanup.callback(lambda: setattr(notes, "cpu_speeds", meter.stop()))
-        _wait_for_load(engines, instance, spec, context, notes)
+        _wait_for_load(engines, instance, notes)
     notes.machine_after = context.host.machine()
-    compare_clocks(context, notes)
-    backing_after_s, reader_after_s = backing_cpu_s(context, notes), log_reader_cpu_s(context, notes)
+    compare_clocks(notes)
+    backing_after_s, reader_after_s = backing_cpu_s(notes), log_reader_cpu_s(notes)
     # on a machine of their own they used nothing of this one
     notes.backing_cpu_s = 0.0 if context.backing_apart else difference(backing_before_s, backing_after_s)
     notes.log_reader_cpu_s = difference(reader_before_s, reader_after_s)
@@ -105,13 +97,13 @@ def _offer(
         _run_after(engine)
 
 
-def cpus_at_work(context: TrialContext, notes: Notes) -> tuple[int, ...]:
+def cpus_at_work(notes: Notes) -> tuple[int, ...]:
     """Return the CPUs of the service's machine that service and generator may use."""
-    placement = notes.placement
+    placement, cpus = notes.placement, notes.context.cpus
     service, generator = (placement.service, placement.generator) if placement else (None, None)
     if generator is None and not (placement and placement.generator_apart):
-        generator = context.cpus
-    return tuple(sorted({*(service or context.cpus), *(generator or ())}))
+        generator = cpus
+    return tuple(sorted({*(service or cpus), *(generator or ())}))
 
 
 def _refuse_ended_badly(engine: LoadProcess) -> None:
@@ -130,7 +122,7 @@ def _run_after(engine: LoadProcess) -> None:
     for argv in engine.command.after:
         command = Command(argv=argv, folder=engine.remote, environment=engine.command.environment)
         try:
-            done = engine.place.host.run(command, timeout_s=_AFTER_WITHIN_S)
+            done = engine.host.run(command, timeout_s=_AFTER_WITHIN_S)
         except HostError as problem:
             raise TrialFailure("failed", f"after the load: {problem}") from problem
         if done.exit_code:
@@ -144,11 +136,10 @@ def _some_run(engines: Sequence[LoadProcess]) -> bool:
     return bool(left)
 
 
-def _wait_for_load(
-    engines: Sequence[LoadProcess], instance: Instance, spec: TrialSpec, context: TrialContext, notes: Notes
-) -> None:
+def _wait_for_load(engines: Sequence[LoadProcess], instance: Instance, notes: Notes) -> None:
+    context = notes.context
     expected_s = max(engine.command.expected_s for engine in engines)
-    limit_s = spec.limits.load_s(expected_s)
+    limit_s = notes.spec.limits.load_s(expected_s)
     deadline = time.monotonic() + limit_s
     while _some_run(engines):
         refuse_ended(notes.backing, "while under load")
@@ -219,19 +210,19 @@ _BOUNDARIES = ("before-load", "after-load")
 _FILES = tuple(f"boundary-{name}." for name in _BOUNDARIES)
 
 
-def to_be_repeated(spec: TrialSpec, context: TrialContext, notes: Notes) -> bool:
+def to_be_repeated(notes: Notes) -> bool:
     """Whether a load that is over shall be offered again.
 
     It shall where the JVM's compilers worked for more of it than the warm-up allows a settled service, the generator
     sent it late, or another guest slowed the CPUs of a session that waits for their speed, and it was not yet repeated
     as often as it may be. Arms of a duet go on together, so theirs is not.
     """
-    asked, load = spec.planned.configuration.warm_up, notes.load
-    if asked is None or load is None or notes.outcome != Outcome.OK:  # a load that failed is not made good
+    asked, load, context = notes.spec.planned.configuration.warm_up, notes.load, notes.context
+    if asked is None or load is None or context.duet is not None:
+        return False
+    if notes.outcome != Outcome.OK:  # a load that failed is not made good
         return False
     n_loads, gate = len(notes.earlier_loads), context.speed_gate
-    if context.duet is not None:
-        return False
     may_wait = gate is not None and n_loads < SPEED_REPEATS and not gate.is_over(notes.speed_wait_s or 0.0)
     if gate is not None and may_wait and gate.slowed(notes.cpu_speeds):
         return True
@@ -240,7 +231,7 @@ def to_be_repeated(spec: TrialSpec, context: TrialContext, notes: Notes) -> bool
     return n_loads < asked.repeats and (compiled or sent_late(load.late_share))
 
 
-def set_aside(spec: TrialSpec, notes: Notes) -> None:
+def set_aside(notes: Notes) -> None:
     """Write down what the load came to, move its files aside, and make room for the next one.
 
     Its phase becomes one of the warm-up, which it has been.
@@ -248,10 +239,10 @@ def set_aside(spec: TrialSpec, notes: Notes) -> None:
     Raises:
         OSError: the trial's folder cannot be written.
     """
-    load = notes.load
+    load, folder = notes.load, notes.spec.folder
     if load is None:
         raise ValueError("no load to set aside")
-    aside = spec.folder / f"{_EARLIER}-{len(notes.earlier_loads) + 1}"
+    aside = folder / f"{_EARLIER}-{len(notes.earlier_loads) + 1}"
     notes.earlier_loads.append(
         EarlierLoad(
             folder=aside.name, duration_s=load.duration_s, n_requests=load.n_requests, n_errors=load.n_errors,
@@ -259,9 +250,9 @@ def set_aside(spec: TrialSpec, notes: Notes) -> None:
             late_share=load.late_share, cpu_speeds=notes.cpu_speeds,
         )
     )  # fmt: skip
-    (spec.folder / _LOAD).rename(aside)
-    (spec.folder / _LOAD).mkdir()
-    for file in list(spec.folder.iterdir()):
+    (folder / _LOAD).rename(aside)
+    (folder / _LOAD).mkdir()
+    for file in list(folder.iterdir()):
         if file.name.startswith(_FILES):
             file.rename(aside / file.name)
     notes.boundaries = [boundary for boundary in notes.boundaries if boundary.name not in _BOUNDARIES]

@@ -5,22 +5,20 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import RematchError, TrialFailure
 from harness.hosts.base import Command, Process
-from harness.hosts.measuring import Sampling
+from harness.hosts.measuring import MeasuringHost, Sampling
 from harness.loadgen.base import LoadCommand, LoadGenerator, LoadSpec
 from harness.loadgen.parallel import merge_summaries, seed_of, shares
-from harness.model import AnswerCount, GeneratorRecord, HostClock, Load, LoadSummary
+from harness.model import AnswerCount, GeneratorRecord, Load, LoadSummary
 from harness.model.endpoint import Endpoint
 from harness.runner.context import (
-    LoadSlot,
     Notes,
     TrialContext,
-    TrialSpec,
     open_folder,
     tidy_values,
     tidy_words,
@@ -40,7 +38,7 @@ class LoadProcess:
 
     number: int
     of: int
-    place: LoadSlot
+    host: MeasuringHost
     local: Path
     remote: Path
     command: LoadCommand
@@ -59,21 +57,20 @@ class LoadProcess:
         """What samples call it; each begins as the first one's does."""
         return "generator" if self.number == 1 else f"generator-{self.number}"
 
-    def begin(self, sampler: Sampling, context: TrialContext, notes: Notes) -> None:
+    def begin(self, sampler: Sampling, notes: Notes) -> None:
         """Start it and have it sampled: by a sampler of its own where it is not on the service's host."""
-        host = self.place.host
+        context, host = notes.context, self.host
         self.running = running = host.spawn(
             Command(
                 argv=self.command.argv,
                 folder=self.remote,
                 environment=self.command.environment,
-                cpus=notes.placement.generator if notes.placement else None,
+                cpus=notes.generator_cpus,
                 stdout=Path(self.command.stdout),
                 stderr=Path(self.command.stderr),
             )
         )
-        if host.here:
-            context.ledger.note(pid=running.pid, role=f"load generator {self.record.name}")
+        context.note(host, pid=running.pid, role=f"load generator {self.record.name}")
         if context.load_apart:
             files = (self.remote / OWN_SAMPLES, self.remote / OWN_MACHINE)
             self.own_sampler = sampler = host.sampler(*files, context.sampling_hz)
@@ -87,13 +84,12 @@ class LoadProcess:
                 self.running.cpu_s()  # kept there: the account of a child that nobody waits for closes with it
         return self.exit_code is not None
 
-    def end(self, spec: TrialSpec, context: TrialContext) -> None:
+    def end(self, notes: Notes) -> None:
         """End it for certain, and keep how it ended."""
         if self.running is None:
             return
-        self.running.stop(grace_s=spec.limits.generator_stop_s)
-        if self.place.host.here:
-            context.ledger.forget(self.running.pid)
+        self.running.stop(grace_s=notes.spec.limits.generator_stop_s)
+        notes.context.forget(self.host, self.running.pid)
         if self.own_sampler is not None:
             self.own_sampler.stop()
         ended = {"exit_code": self.exit_code, "cpu_s": self.running.cpu_s()}
@@ -101,46 +97,39 @@ class LoadProcess:
 
     def close(self) -> None:
         """Bring back what it left; what a tool made for itself goes (JMeter's JVM keeps preferences)."""
-        self.place.host.close_folder(self.local)
+        self.host.close_folder(self.local)
         for path in self.local.iterdir():
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
 
 
 def make_load_processes(
-    load: Load,
-    generator: LoadGenerator,
-    endpoint: Endpoint,
-    spec: TrialSpec,
-    context: TrialContext,
-    notes: Notes,
+    load: Load, generator: LoadGenerator, endpoint: Endpoint, notes: Notes
 ) -> Iterator[LoadProcess]:
     """Yield the trial's generators, none started yet, each with its files in its folder.
 
-    One has the trial's folder ``load``, several have ``load/1``, ``load/2`` and so on, and take turns in
-    going to the load hosts.
+    One has the trial's folder ``load``, several have ``load/1``, ``load/2`` and so on.
 
     Raises:
         UnsupportedLoad, MissingTool: the load cannot be divided, or a tool is not there.
     """
-    places = context.load_places
-    profiles = shares(load.profile, load.processes * len(places))
+    spec, context, host = notes.spec, notes.context, notes.context.load_host
+    profiles, several = shares(load.profile, load.processes), load.processes > 1
     for number, share in enumerate(profiles, start=1):
-        place, several = places[(number - 1) % len(places)], len(profiles) > 1
         local = spec.folder / "load" / (str(number) if several else "")
         local.mkdir(exist_ok=True)
-        remote = open_folder(place.host, local, notes)
+        remote = open_folder(host, local, notes)
         seed = seed_of(spec.seed, number, len(profiles))
         asked = LoadSpec(profile=share, requests=spec.requests, endpoint=endpoint, folder=remote, seed=seed)
-        command = put_files(place, generator.command(asked), local, remote)
-        record = _record(generator, command, spec, notes)
+        command = put_files(context, generator.command(asked), local, remote)
+        record = _record(generator, command, notes)
         if several:
             folder = local.relative_to(spec.folder).as_posix()
-            record = record.model_copy(update={"host": place.host.name, "folder": folder})
+            record = record.model_copy(update={"host": host.name, "folder": folder})
         yield LoadProcess(
             number=number,
             of=len(profiles),
-            place=place,
+            host=host,
             local=local,
             remote=remote,
             command=command,
@@ -148,21 +137,21 @@ def make_load_processes(
         )
 
 
-def put_files(place: LoadSlot, command: LoadCommand, local: Path, remote: Path) -> LoadCommand:
+def put_files(context: TrialContext, command: LoadCommand, local: Path, remote: Path) -> LoadCommand:
     """Put a command's files into its folder, here and on the load's host; return it in that host's words."""
-    command = in_words_of(place, command)
+    command, host = in_words_of(context.load_words, command), context.load_host
     for name, content in command.files.items():
         (local / name).write_text(content, "utf-8")
-        if not place.host.here:
-            place.host.put(local / name, remote / name)
+        if not host.here:
+            host.put(local / name, remote / name)
     return command
 
 
-def in_words_of(place: LoadSlot, command: LoadCommand) -> LoadCommand:
+def in_words_of(words: Mapping[str, str], command: LoadCommand) -> LoadCommand:
     """Return the command with what it names on this machine named as it is on the load's host."""
-    if not place.words:
+    if not words:
         return command
-    longest_first = sorted(place.words.items(), key=lambda pair: len(pair[0]), reverse=True)
+    longest_first = sorted(words.items(), key=lambda pair: len(pair[0]), reverse=True)
 
     def translated(text: str) -> str:
         for local, word in longest_first:
@@ -179,22 +168,22 @@ def in_words_of(place: LoadSlot, command: LoadCommand) -> LoadCommand:
     )
 
 
-def _record(generator: LoadGenerator, command: LoadCommand, spec: TrialSpec, notes: Notes) -> GeneratorRecord:
+def _record(generator: LoadGenerator, command: LoadCommand, notes: Notes) -> GeneratorRecord:
     return GeneratorRecord(
         name=generator.name,
-        version=spec.generator_version,
-        argv=tidy_words(command.argv, spec, notes),
-        environment=tidy_values(command.environment, spec, notes),
-        cpu_affinity=(notes.placement.generator if notes.placement else None) or (),
+        version=notes.spec.generator_version,
+        argv=tidy_words(command.argv, notes),
+        environment=tidy_values(command.environment, notes),
+        cpu_affinity=notes.generator_cpus or (),
         cpu_s=None,
         exit_code=None,
-        echo_achieved_per_s=spec.echo_achieved_per_s,
+        echo_achieved_per_s=notes.spec.echo_achieved_per_s,
         headroom_ratio=None,
     )
 
 
-def read_together(engines: Sequence[LoadProcess], generator: LoadGenerator, notes: Notes) -> LoadSummary:
-    """Read what every generator left; of several, keep in each record its own part and how its clock was off.
+def read_together(engines: Sequence[LoadProcess], generator: LoadGenerator) -> LoadSummary:
+    """Read what every generator left; of several, keep in each record its own part.
 
     Raises:
         TrialFailure: one left nothing to read.
@@ -206,10 +195,8 @@ def read_together(engines: Sequence[LoadProcess], generator: LoadGenerator, note
             part = generator.read(engine.local)
         except TrialFailure as failure:
             raise TrialFailure(failure.outcome, f"{engine.name}: {failure.reason}") from failure
-        shift_s = _offset_s(engines[0], notes.clocks) - _offset_s(engine, notes.clocks)
-        engine.record = engine.record.model_copy(update={"load": part, "clock_shift_s": shift_s})
-    parts = [engine.record.load for engine in engines if engine.record.load is not None]
-    return merge_summaries(parts, [engine.record.clock_shift_s for engine in engines])
+        engine.record = engine.record.model_copy(update={"load": part})
+    return merge_summaries([engine.record.load for engine in engines if engine.record.load is not None])
 
 
 def answered_so_far(engines: Sequence[LoadProcess], generator: LoadGenerator) -> dict[str, AnswerCount]:
@@ -218,7 +205,7 @@ def answered_so_far(engines: Sequence[LoadProcess], generator: LoadGenerator) ->
     for engine in engines:
         with contextlib.suppress(RematchError):
             parts.append(generator.read(engine.local))
-    return merge_summaries(parts, [0.0] * len(parts)).answers if parts else {}
+    return merge_summaries(parts).answers if parts else {}
 
 
 def keep_records(engines: Sequence[LoadProcess], notes: Notes) -> None:
@@ -239,12 +226,5 @@ def _together(records: Sequence[GeneratorRecord]) -> GeneratorRecord:
         "exit_code": None if None in codes else next((code for code in codes if code), 0),
         "cpu_affinity": tuple(sorted({cpu for record in records for cpu in record.cpu_affinity})),
     }
-    alone = {"host": None, "folder": "load", "load": None, "clock_shift_s": 0.0}
+    alone = {"host": None, "folder": "load", "load": None}
     return records[0].model_copy(update=whole | alone)
-
-
-def _offset_s(engine: LoadProcess, clocks: Sequence[HostClock]) -> float:
-    """How far its host's wall clock was ahead of ours, before and after the load on average."""
-    name = engine.place.host.name
-    own = [clock.wall_offset_s for clock in clocks if clock.host == name and clock.role != "service"]
-    return sum(own) / len(own) if own else 0.0

@@ -1,28 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a trial ended and what to distrust in it: from its evidence to its outcome and its flags.
 
-Outcomes. ``nonconforming``: a case of the contract was answered wrongly; not timed. ``failed``: the
-service or the generator ended early or left nothing to read. ``timed out``: never ready, or the load
-took more than three times as long as expected and half a minute. ``out of memory``: failed, and its log
-or the control group around it says so. ``overloaded``: more than half of the requests went wrong (of a
-flow: of its passes, each of which ends at its first wrong answer), or an open loop got less than half of
-its arrivals answered. A wrong answer under a right status is as wrong as an error, and the reason names
-what went wrong in the generator's words.
+Outcomes. ``nonconforming``: a case of the contract was answered wrongly. ``failed``: the service or the generator
+ended early or left nothing to read. ``timed out``: never ready, or the load took more than three times as long as
+expected and half a minute. ``out of memory``: failed, and its log or its control group says so. ``overloaded``: more
+than half of the requests went wrong (of a flow: of its passes), or an open loop got less than half of its arrivals
+answered. A wrong answer under a right status is as wrong as an error.
 
-Flags. ``generator_bottleneck``: against the echo service the generator did less than 1.25 times as much
-(closed loop), or did not keep 95 % of the offered rate even there (open loop), or it used more than
-90 % of the CPUs that were its own (one that never sleeps always does). ``headroom_unknown``: no echo reading.
-``generator_late``: the generator held up more than one in two hundred requests itself; latencies beyond that share
-are its own. ``service_waited``: the service's threads waited for a CPU, and others used it, for more than 5 % of the
-load.
-``errors_seen``: any error. ``arrivals_dropped``: more than one in a thousand arrivals of an
-open loop was never sent, or answered too late to be noted; what is left speaks too well of the service.
-``throttled``: the cgroup was throttled. ``noisy_machine``: steal above 1 %
-of the window's CPU time, or other processes used more than 10 % of it. ``shared_cores``: service and
-generator were not pinned apart. ``killed_on_stop``: it needed SIGKILL. ``limits_not_enforced``: a memory limit was
-wanted and no control group could be made. ``sampling_gap``: no sample for
-more than 0.25 s. ``clock_skew``: a far host's wall clock was more than 5 ms away from ours, or moved by so
-much; what is attributed allows for the offset. ``few_requests``: fewer than 1,000, too few for a p99 worth the name.
+Flags are those of the table in ``trial_flags``, with the limits below.
 """
 
 from __future__ import annotations
@@ -49,9 +34,10 @@ from harness.model.trial import sent_late
 from harness.runner.pinning import Placement
 
 OVERLOADED_SHARE = 0.5
-HEADROOM_ENOUGH = 1.25
-GENERATOR_BUSY_SHARE = 0.9
-OPEN_LOOP_KEPT_SHARE = 0.95
+#: Below, the generator was the limit: times as much against echo (closed loop), of the rate there (open loop). Above,
+#: of the CPUs that were its own.
+HEADROOM_ENOUGH, OPEN_LOOP_KEPT_SHARE, GENERATOR_BUSY_SHARE = 1.25, 0.95, 0.9
+#: Of the arrivals: what was answered too late to be noted speaks too well of the service.
 DROPPED_SHARE = 0.001
 #: Of the load: the service waited for a CPU, and others used one.
 WAITED_SHARE = 0.05
@@ -145,7 +131,7 @@ def trial_flags(
         ("service_waited", _has_waited(service_wait_s, machine, window_s)),
         ("noisy_machine", machine is not None and machine.is_noisy(window_s)),
         ("killed_on_stop", instance is not None and instance.stop_signal == "SIGKILL"),
-        ("limits_not_enforced", _is_unlimited(instance)),
+        ("limits_not_enforced", bool(instance and instance.limits and instance.limits.enforced_by is None)),
         ("clock_skew", _is_skewed(clocks)),
         ("sampling_gap", longest_gap_s is not None and longest_gap_s > SAMPLING_GAP_S),
     ]
@@ -172,10 +158,6 @@ def _has_waited(wait_s: float | None, machine: MachineWindow | None, window_s: f
     if wait_s is None or machine is None or machine.other_cpu_s is None or window_s <= 0:
         return False
     return min(wait_s, machine.other_cpu_s) > WAITED_SHARE * window_s
-
-
-def _is_unlimited(instance: InstanceRecord | None) -> bool:
-    return instance is not None and instance.limits is not None and instance.limits.enforced_by is None
 
 
 def _is_skewed(clocks: Sequence[HostClock]) -> bool:

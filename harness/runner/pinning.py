@@ -18,7 +18,7 @@ from harness.model.digits import runs_of
 #: ``limit``: the service on exactly as many CPUs as its limit says, the generator on the other half of the
 #: machine whatever that limit is, so that from one limit to the next nothing but the service's CPUs changes.
 #: ``same``: service and generator on the same CPUs, as many as the service's limit.
-Policy = Literal["auto", "apart", "shared", "same", "limit"]
+Policy = Literal["auto", "shared", "same", "limit"]
 #: CPUs that share a physical core, one group a core.
 Cores = Sequence[Sequence[int]]
 
@@ -52,15 +52,7 @@ def place(
         common = cpus[:wanted]
         words = f"pinned together: service and generator on CPU {runs_of(common)}"
         return Placement(service=common, generator=common, shared=True, words=words)
-    enough = len(cpus) >= wanted + 1
-    if policy == "apart" and not enough:
-        raise InputError(
-            "too few CPUs to pin service and generator apart",
-            place="placement",
-            found=f"{len(cpus)} CPUs",
-            allowed=f"at least {wanted + 1}, or the policy 'shared'",
-        )
-    if policy == "apart" or (policy == "auto" and enough):
+    if policy == "auto" and len(cpus) > wanted:
         service, generator = cpus[:wanted], cpus[wanted:]
         words = f"pinned apart: service on CPU {runs_of(service)}, generator on CPU {runs_of(generator)}"
         return Placement(service=service, generator=generator, shared=False, words=words)

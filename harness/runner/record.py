@@ -13,7 +13,7 @@ from harness.hosts.base import now
 from harness.launchers.arguments import GC_LOG
 from harness.model import TrialRecord
 from harness.runner.backing_phase import lay_together
-from harness.runner.context import Notes, TrialSpec, tidy_values, tidy_words
+from harness.runner.context import Notes, tidy_values, tidy_words
 from harness.runner.load_phase import headroom_ratio, used_in_load
 from harness.runner.load_process import OWN_SAMPLES
 from harness.runner.outcome import trial_flags
@@ -35,7 +35,7 @@ def keep_logs(first: Path, later: Path) -> None:
             shutil.copyfile(first / name, later / name)
 
 
-def trial_record(spec: TrialSpec, notes: Notes) -> TrialRecord:
+def trial_record(notes: Notes) -> TrialRecord:
     """Return the record of a trial that is over; everything it started has been stopped.
 
     Samples that load generators took of themselves are merged into the trial's own, and its request log goes.
@@ -43,15 +43,15 @@ def trial_record(spec: TrialSpec, notes: Notes) -> TrialRecord:
     Raises:
         OSError: the trial's folder cannot be written.
     """
-    generator = notes.generator
+    spec, generator = notes.spec, notes.generator
     if generator is not None:
         generator = generator.model_copy(update={"headroom_ratio": headroom_ratio(notes)})
     instance = notes.instance
     if instance is not None:
         instance = instance.model_copy(
             update={
-                "argv": tidy_words(instance.argv, spec, notes),
-                "environment": tidy_values(instance.environment, spec, notes),
+                "argv": tidy_words(instance.argv, notes),
+                "environment": tidy_values(instance.environment, notes),
                 "cpus_allowed": notes.cpus_allowed,
             }
         )

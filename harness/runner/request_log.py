@@ -20,7 +20,7 @@ from harness.hosts.base import Command, Process
 from harness.hosts.measuring import Sampling
 from harness.launchers.base import STDOUT, Instance
 from harness.model import ClosedLoad, LoadProfile, Outcome, RequestLogRecord, StoredReading
-from harness.runner.context import Notes, TrialContext, TrialSpec, watch_process
+from harness.runner.context import Notes, watch_process
 from harness.runner.snapshots import save_metrics
 
 PROGRAM = Path(__file__).resolve().parents[1] / "agent" / "line_reader.py"
@@ -36,11 +36,10 @@ _REQUESTS = re.compile(r"^http_requests_total(?:\{[^}]*\})? (\S+)", re.MULTILINE
 class RequestLog:
     """The request log of one process, from before its launch until after its end."""
 
-    def __init__(self, spec: TrialSpec, context: TrialContext, notes: Notes) -> None:
-        settings = spec.planned.configuration.variant.settings
+    def __init__(self, notes: Notes) -> None:
+        settings = notes.spec.planned.configuration.variant.settings
         self._sink = settings.get("log_sink") if settings.get("logging") == "on" else None
-        self._spec, self._context, self._notes = spec, context, notes
-        self._there = notes.service_folder
+        self._notes, self._context, self._there = notes, notes.context, notes.service_folder
         self._reader: Process | None = None
         self._requests: int | None = None
 
@@ -55,7 +54,7 @@ class RequestLog:
         cleanup.callback(self._close)
         if self._sink == "file":
             return
-        context, placement = self._context, self._notes.placement
+        context = self._context
         try:
             program = self._there / PROGRAM.name
             context.host.put(PROGRAM, program)
@@ -64,13 +63,12 @@ class RequestLog:
                 Command(
                     argv=(*words, STDOUT, COUNTED, LAST),
                     folder=self._there,
-                    cpus=placement.generator if placement else None,
+                    cpus=self._notes.generator_cpus,
                 )
             )
         except HostError as problem:
             raise TrialFailure(Outcome.FAILED, f"the reader of the request log: {problem}") from problem
-        if context.host.here:
-            context.ledger.note(pid=running.pid, role="reader of the request log")
+        context.note(context.host, pid=running.pid, role="reader of the request log")
         self._notes.log_reader = watched = watch_process(running)
         sampler.add(ROLE, watched)
         self._wait_until_ready(running)
@@ -93,7 +91,7 @@ class RequestLog:
         """Ask the service how many requests it has counted; to be called before it is stopped."""
         if self._sink not in ("file", "pipe") or instance.exited() is not None:
             return
-        file = self._spec.folder / METRICS
+        file = self._notes.spec.folder / METRICS
         if save_metrics(self._context.host.reach(instance.endpoint), file):
             self._requests = requests_counted(file.read_text("utf-8", "replace"))
 
@@ -105,8 +103,7 @@ class RequestLog:
             early = self._reader.exited() is not None
             with contextlib.suppress(HostError):
                 self._reader.stop(_STOP_WITHIN_S)
-            if self._context.host.here:
-                self._context.ledger.forget(self._reader.pid)
+            self._context.forget(self._context.host, self._reader.pid)
             lines = self._counted() or {}
             self._run("rm", "-f", STDOUT, COUNTED, PROGRAM.name)
             self._run("mv", LAST, STDOUT)

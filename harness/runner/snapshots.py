@@ -28,7 +28,7 @@ from harness.loadgen.base import LoadSpec
 from harness.model import Boundary, ClosedLoad
 from harness.model.endpoint import Endpoint
 from harness.model.trial import pod_metrics_file
-from harness.runner.context import Notes, TrialContext, TrialSpec
+from harness.runner.context import Notes
 from harness.runner.load_process import put_files
 
 BoundaryName = Literal["first-response", "before-load", "after-load", "idle"]
@@ -100,8 +100,7 @@ def save_metrics(endpoint: Endpoint, file: Path, timeout_s: float = 5.0) -> bool
 def save_native_memory(host: Host, jcmd: Path, pid: int, file: Path, *, remote: Path | None = None) -> bool:
     """Write ``jcmd PID VM.native_memory summary``; return whether the JVM gave one (it needs the NMT setting)."""
     argv = (str(jcmd), str(pid), "VM.native_memory", "summary")
-    text = _printed(host, argv, remote or file.parent, JCMD_WITHIN_S)
-    return _written(text if "Total: reserved=" in text else "", file)
+    return _saved(host, argv, remote or file.parent, JCMD_WITHIN_S, file, "Total: reserved=")
 
 
 PRINTED = "recording.json"
@@ -115,8 +114,7 @@ def keep_recording(host: Host, jfr: Path, remote: Path, folder: Path) -> bool:
     The JVM writes it when it ends, so ask after that; one that was killed left none.
     """
     words = ("print", "--json", "--stack-depth", "1", "--events", EVENTS, str(remote / RECORDING))
-    text = _printed(host, (str(jfr), *words), remote, PRINT_WITHIN_S)
-    return _written(text if text.lstrip().startswith("{") else "", folder / PRINTED)
+    return _saved(host, (str(jfr), *words), remote, PRINT_WITHIN_S, folder / PRINTED, '"recording"')
 
 
 def keep_contention(host: Host, jfr: Path, remote: Path, folder: Path) -> bool:
@@ -125,22 +123,21 @@ def keep_contention(host: Host, jfr: Path, remote: Path, folder: Path) -> bool:
     As of :func:`keep_recording`; a JDK before 21 has no such view.
     """
     words = ("view", "--width", "200", "--cell-height", "1", "contention-by-class", str(remote / RECORDING))
-    return _written(_printed(host, (str(jfr), *words), remote, PRINT_WITHIN_S), folder / CONTENTION)
+    return _saved(host, (str(jfr), *words), remote, PRINT_WITHIN_S, folder / CONTENTION)
 
 
-def _printed(host: Host, argv: tuple[str, ...], folder: Path, within_s: float) -> str:
-    """Return what a program of the JDK prints; empty where it is missing, hangs or fails: the analysis then says so."""
+def _saved(
+    host: Host, argv: tuple[str, ...], remote: Path, within_s: float, file: Path, sign: str = ""
+) -> bool:
+    """Write what a program of the JDK prints; where it is missing, hangs, fails or lacks the sign, nothing."""
     try:
-        completed = host.run(Command(argv=argv, folder=folder), within_s)
+        completed = host.run(Command(argv=argv, folder=remote), within_s)
     except HostError:
-        return ""
-    return completed.stdout if completed.exit_code == 0 else ""
-
-
-def _written(text: str, file: Path) -> bool:
-    if text:
-        file.write_text(text, "utf-8")
-    return bool(text)
+        return False
+    if completed.exit_code or not completed.stdout or sign not in completed.stdout:
+        return False
+    file.write_text(completed.stdout, "utf-8")
+    return True
 
 
 #: Of the trial's folder, gone afterwards.
@@ -159,28 +156,25 @@ NAMES = (
 _NAMED = "syscalls:sys_enter_"
 
 
-def count_system_calls(
-    instance: Instance, spec: TrialSpec, context: TrialContext, notes: Notes
-) -> dict[str, JsonValue]:
+def count_system_calls(instance: Instance, notes: Notes) -> dict[str, JsonValue]:
     """Load the instance once more and return ``n_requests`` and ``calls``, name -> count with ``all`` first.
 
     Where this machine cannot count, ``unavailable`` has the reason in place of both.
     """
     try:
-        return _counted(instance, spec, context, notes)
+        return _counted(instance, notes)
     except (TrialFailure, HostError) as problem:
         return {"unavailable": problem.reason if isinstance(problem, TrialFailure) else str(problem)}
     finally:
-        shutil.rmtree(spec.folder / FOLDER, ignore_errors=True)
+        shutil.rmtree(notes.spec.folder / FOLDER, ignore_errors=True)
 
 
-def _counted(
-    instance: Instance, spec: TrialSpec, context: TrialContext, notes: Notes
-) -> dict[str, JsonValue]:
-    load, generator, place = spec.planned.configuration.load, spec.generator, context.load_places[0]
+def _counted(instance: Instance, notes: Notes) -> dict[str, JsonValue]:
+    spec, context = notes.spec, notes.context
+    load, generator = spec.planned.configuration.load, spec.generator
     if load is None or generator is None or not isinstance(load.profile, ClosedLoad):
         raise TrialFailure("failed", "only a closed loop is offered again to count calls")
-    if not (context.host.here and place.host.here):
+    if not (context.host.here and context.load_host.here):
         raise TrialFailure("failed", "calls are counted on the machine of this program only")
     programs = [shutil.which(name) for name in ("unshare", "perf")]
     if None in programs:
@@ -191,14 +185,13 @@ def _counted(
     asked = LoadSpec(
         profile=profile, requests=spec.requests, endpoint=instance.endpoint, folder=folder, seed=spec.seed
     )
-    command = put_files(place, generator.command(asked), folder, folder)
+    command = put_files(context, generator.command(asked), folder, folder)
     unshare, perf = map(str, programs)
     events = ",".join((ALL, *(_NAMED + name for name in NAMES)))
     counting = ("stat", "-x", ",", "-o", str(folder / COUNTS), "-e", events, "-p", str(instance.record.pid))
     argv = (unshare, "--mount", perf, *counting, "--", *command.argv)
-    cpus = notes.placement.generator if notes.placement else None
-    order = Command(argv=argv, folder=folder, environment=command.environment, cpus=cpus)
-    done = place.host.run(order, timeout_s=LOAD_S + EXTRA_S)
+    order = Command(argv=argv, folder=folder, environment=command.environment, cpus=notes.generator_cpus)
+    done = context.load_host.run(order, timeout_s=LOAD_S + EXTRA_S)
     file = folder / COUNTS
     calls = counts_of(file.read_text("utf-8", "replace")) if file.is_file() else {}
     if done.exit_code or "all" not in calls:

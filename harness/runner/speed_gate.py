@@ -39,18 +39,17 @@ class SpeedGate:
 
     def note(self, read: Sequence[CpuSpeed]) -> None:
         """Learn from readings how fast the CPUs can be."""
-        for one in read:
-            if one.n_readings >= FEWEST_READINGS:
-                self.fastest_ns[one.cpu] = min(
-                    one.step_ns_mean, self.fastest_ns.get(one.cpu, one.step_ns_mean)
-                )
+        for speed in read:
+            if speed.n_readings >= FEWEST_READINGS:
+                fastest_ns = self.fastest_ns.get(speed.cpu, speed.step_ns_mean)
+                self.fastest_ns[speed.cpu] = min(speed.step_ns_mean, fastest_ns)
 
     def slowed(self, read: Sequence[CpuSpeed]) -> bool:
         """Return whether a CPU took longer for the calculation than its fastest, by more than a trial is kept with."""
         return any(
-            one.n_readings >= FEWEST_READINGS
-            and one.step_ns_mean > self.fastest_ns.get(one.cpu, one.step_ns_mean) * (1 + SLOWED_SHARE)
-            for one in read
+            speed.n_readings >= FEWEST_READINGS
+            and speed.step_ns_mean > self.fastest_ns.get(speed.cpu, speed.step_ns_mean) * (1 + SLOWED_SHARE)
+            for speed in read
         )
 
     def wait(self, host: MeasuringHost, cpus: Sequence[int], waited_s: float = 0.0) -> float:
@@ -76,6 +75,3 @@ class SpeedGate:
     def is_over(self, waited_s: float) -> bool:
         """Return whether a trial has waited for as long as it may."""
         return waited_s + PAUSE_S > self.wait_s
-
-
-__all__ = ["REPEATS", "SpeedGate"]

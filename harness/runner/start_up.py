@@ -15,8 +15,8 @@ from harness.errors import HostError, TrialFailure
 from harness.hosts.base import Host
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost
-from harness.launchers.aot import raw_request
 from harness.launchers.base import Instance, LaunchSpec
+from harness.launchers.training import raw_request
 from harness.model import InstanceRecord, Outcome, Request, StartUp
 from harness.runner.context import TrialContext
 
@@ -121,8 +121,7 @@ def bring_up_service(
     for attempt in range(1, ATTEMPTS_WHEN_PORT_TAKEN + 1):
         instance = context.launcher.launch(spec.launch)
         try:
-            if context.host.here:  # over there the agent keeps the books
-                context.ledger.note(pid=instance.record.pid, role=spec.role, port=instance.record.port)
+            context.note(context.host, pid=instance.record.pid, role=spec.role, port=instance.record.port)
             begun(instance)
             return instance, wait_first_response(
                 instance,
@@ -143,6 +142,5 @@ def bring_up_service(
 def stop_service(instance: Instance, context: TrialContext) -> InstanceRecord:
     """Stop it and take it out of the books; a second time does no harm."""
     record = instance.stop()
-    if context.host.here:
-        context.ledger.forget(record.pid)
+    context.forget(context.host, record.pid)
     return record

@@ -9,9 +9,6 @@ A start-up trial has no load: after the first answer it stays idle, sampled, to 
 
 Whatever goes wrong with the service or the generator is an outcome and stands in the record.
 Only what says nothing about them (no disk, no tool, a signal to us) is raised.
-
-What is asked before a session's first trial (a capacity, a generator's headroom, whether a heap is enough) is asked
-in the way that trials ask.
 """
 
 from __future__ import annotations
@@ -85,36 +82,26 @@ LoadAgain = Callable[[TrialSpec, TrialContext], LoadSummary]
 Then = Callable[[LoadSummary, LoadAgain], None]
 
 
-def run_trial(spec: TrialSpec, context: TrialContext, *, then: Then | None = None) -> TrialRecord:
-    """Take a fresh instance through one configuration and return what happened.
+def run_trials(steps: Sequence[Step], *, then: Then | None = None) -> tuple[TrialRecord, ...]:
+    """Take a fresh instance through one trial, and through those that go on with its process; return what happened.
 
-    Nothing that was started lives on when this returns or raises.
+    Where one fails, those after it have failed with it: each has a record. Nothing that was started lives on.
 
     Args:
         then: is called before the process is stopped, and may load it as often as it likes. None of these loads is
-            in the record; one that fails is the record's failure.
+            in a record; one that fails is the last record's failure.
 
     Raises:
         MissingTool: the load generator is not there.
-        OSError: the trial's folder cannot be written.
+        OSError: a trial's folder cannot be written.
     """
-    return run_trials([(spec, context)], then=then)[0]
-
-
-def run_trials(steps: Sequence[Step], *, then: Then | None = None) -> tuple[TrialRecord, ...]:
-    """Take a fresh instance through one trial, and through those that go on with its process; as ``run_trial``.
-
-    Where one fails, those after it have failed with it: each has a record.
-    """
-    made = attempt(steps, then)
-    return tuple(trial_record(item, notes) for (item, _), notes in zip(steps, made, strict=True))
+    return tuple(map(trial_record, attempt(steps, then)))
 
 
 def attempt(steps: Sequence[Step], then: Then | None = None) -> list[Notes]:
     """Take a fresh instance through its trials as ``run_trials``, and return what was written down of each."""
-    (spec, _), *later = steps
-    first = Notes(started=now())
-    first.anchors.append(first.started)
+    (spec, context), *later = steps
+    first = Notes(spec, context)
     made = [first]
     try:
         _go_through(steps, made, then)
@@ -124,9 +111,9 @@ def attempt(steps: Sequence[Step], then: Then | None = None) -> list[Notes]:
         made[-1].outcome = Outcome.OUT_OF_MEMORY
         made[-1].reason = f"{made[-1].reason} ({first.out_of_memory})"
     judge_backing(first)
-    for number, (going, _) in enumerate(later, start=1):
+    for number, (going, its_context) in enumerate(later, start=1):
         if number == len(made):  # it was never begun
-            made.append(going_on(first))
+            made.append(going_on(first, going, its_context))
             made[-1].outcome = Outcome.FAILED
             made[-1].reason = f"the process of {spec.planned.trial_id} ended before it: {made[-2].reason}"
         made[number].instance = first.instance
@@ -137,59 +124,57 @@ def attempt(steps: Sequence[Step], then: Then | None = None) -> list[Notes]:
 
 
 def _go_through(steps: Sequence[Step], made: list[Notes], then: Then | None) -> None:
-    (spec, context), *later = steps
-    notes = made[0]
-    configuration = spec.planned.configuration
-    duet = context.duet
+    later, notes = steps[1:], made[0]
+    spec, context = steps[0]
+    configuration, duet = spec.planned.configuration, context.duet
     notes.placement = duet.placement if duet else placement_of(configuration.variant.runtime, context)
     with contextlib.ExitStack() as cleanup:
-        remote, sampler = _sampled_folder(spec, context, notes, cleanup)
+        remote, sampler = _sampled_folder(notes, cleanup)
         notes.service_folder = remote
-        bring_up_backing(spec, context, sampler, notes, cleanup)
-        request_log = RequestLog(spec, context, notes)
+        bring_up_backing(sampler, notes, cleanup)
+        request_log = RequestLog(notes)
         request_log.open(sampler, cleanup)
         if configuration.warm_up is None:  # the start counts, and what follows it cannot wait
-            _wait_for_speed(context, notes)
+            _wait_for_speed(notes)
         with phase("start-up", notes):
             with duet.rendezvous.starting if duet else contextlib.nullcontext():
-                instance = _bring_up(spec, context, sampler, notes)
+                instance = _bring_up(sampler, notes)
             jfr = Path(instance.record.argv[0]).with_name("jfr")  # recordings are written as the JVM ends
             if configuration.variant.runtime.flight_recording:
                 cleanup.callback(keep_recording, context.host, jfr, remote, spec.folder)
             if configuration.variant.runtime.lock_recording:
                 cleanup.callback(keep_contention, context.host, jfr, remote, spec.folder)
-            cleanup.callback(_stop_instance, instance, context, notes)
+            cleanup.callback(_stop_instance, instance, notes)
             cleanup.callback(request_log.ask, instance)
             request_log.launched()
-        _boundary("first-response", instance, spec, context, notes)
+        _boundary("first-response", instance, notes)
         if configuration.kind == "startup":
-            _stay_idle(instance, spec, context, notes)
-            _check_conformance(instance, spec, context, notes)
+            _stay_idle(instance, notes)
+            _check_conformance(instance, notes)
         else:
-            _make_warm(instance, sampler, spec, context, notes)
-            _load(instance, sampler, spec, context, notes)
+            _make_warm(instance, sampler, notes)
+            _load(instance, sampler, notes)
             if configuration.system_calls:
-                notes.system_calls = count_system_calls(instance, spec, context, notes)
+                notes.system_calls = count_system_calls(instance, notes)
         cool_down_began = now()
         if later or then is not None:
             _stop_sampler(sampler, notes)
             notes.phases.append(Phase(name="cool-down", start=cool_down_began, end=now()))
             for step in later:
-                made.append(going_on(notes))
-                _go_on(instance, *step, made[-1])
+                made.append(going_on(notes, *step))
+                _go_on(instance, made[-1])
             last = made[-1].load
             if then is not None and last is not None:
                 then(last, partial(_again, instance, notes))
         if configuration.warm_up is not None:
-            _check_late(instance, spec, context, made)
+            _check_late(instance, made)
     if not later and then is None:
         notes.phases.append(Phase(name="cool-down", start=cool_down_began, end=now()))
 
 
-def _sampled_folder(
-    spec: TrialSpec, context: TrialContext, notes: Notes, cleanup: contextlib.ExitStack
-) -> tuple[Path, Sampling]:
+def _sampled_folder(notes: Notes, cleanup: contextlib.ExitStack) -> tuple[Path, Sampling]:
     """Open the trial's folder on the service's host and a sampler that writes there, until ``cleanup``."""
+    spec, context = notes.spec, notes.context
     remote = open_folder(context.host, spec.folder, notes)
     cleanup.callback(context.host.close_folder, spec.folder)
     sampler = context.host.sampler(remote / SAMPLES, remote / "machine.csv", context.sampling_hz)
@@ -198,10 +183,10 @@ def _sampled_folder(
     return remote, sampler
 
 
-def _check_late(instance: Instance, spec: TrialSpec, context: TrialContext, made: Sequence[Notes]) -> None:
+def _check_late(instance: Instance, made: Sequence[Notes]) -> None:
     """Check the answers of a process whose loads are over: what it fails, all its trials fail."""
     try:
-        _check_conformance(instance, spec, context, made[0])
+        _check_conformance(instance, made[0])
     except TrialFailure as failure:
         for notes in made:
             notes.outcome, notes.reason = Outcome(failure.outcome), failure.reason
@@ -211,12 +196,12 @@ def _check_late(instance: Instance, spec: TrialSpec, context: TrialContext, made
             notes.conformance = made[0].conformance
 
 
-def _go_on(instance: Instance, spec: TrialSpec, context: TrialContext, notes: Notes) -> None:
+def _go_on(instance: Instance, notes: Notes) -> None:
     """Load a process that was loaded before, with a folder and a sampler of its own."""
     with contextlib.ExitStack() as cleanup:
-        _, sampler = _sampled_folder(spec, context, notes, cleanup)
+        _, sampler = _sampled_folder(notes, cleanup)
         sampler.add("service", watch(instance))
-        _load(instance, sampler, spec, context, notes)
+        _load(instance, sampler, notes)
 
 
 def _again(instance: Instance, first: Notes, spec: TrialSpec, context: TrialContext) -> LoadSummary:
@@ -225,27 +210,26 @@ def _again(instance: Instance, first: Notes, spec: TrialSpec, context: TrialCont
     Raises:
         TrialFailure: service or generator ended early, or left nothing to read.
     """
-    notes = going_on(first)
-    _go_on(instance, spec, context, notes)
+    notes = going_on(first, spec, context)
+    _go_on(instance, notes)
     if notes.load is None:
         raise TrialFailure("failed", notes.reason or "a load left nothing to read")
     return notes.load
 
 
-def _load(
-    instance: Instance, sampler: Sampling, spec: TrialSpec, context: TrialContext, notes: Notes
-) -> None:
+def _load(instance: Instance, sampler: Sampling, notes: Notes) -> None:
+    context = notes.context
     while True:
-        if spec.planned.configuration.warm_up is not None:
-            _wait_for_speed(context, notes)
-        _boundary("before-load", instance, spec, context, notes)
-        measure(instance, sampler, spec, context, notes)
-        _boundary("after-load", instance, spec, context, notes)
+        if notes.spec.planned.configuration.warm_up is not None:
+            _wait_for_speed(notes)
+        _boundary("before-load", instance, notes)
+        measure(instance, sampler, notes)
+        _boundary("after-load", instance, notes)
         if context.speed_gate is not None:
             context.speed_gate.note(notes.cpu_speeds)
-        if not to_be_repeated(spec, context, notes):
+        if not to_be_repeated(notes):
             break
-        set_aside(spec, notes)
+        set_aside(notes)
     if context.duet is None:
         notes.machine = machine_during_load(notes)
         return
@@ -253,13 +237,11 @@ def _load(
     notes.machine = machine_during_load(notes, context.duet.partner_cpu_s)
 
 
-def _wait_for_speed(context: TrialContext, notes: Notes) -> None:
+def _wait_for_speed(notes: Notes) -> None:
     """Hold the trial back while another guest slows the CPUs. Arms of a duet meet the same speed without it."""
-    if context.speed_gate is None or context.duet is not None:
-        return
-    notes.speed_wait_s = context.speed_gate.wait(
-        context.host, cpus_at_work(context, notes), notes.speed_wait_s or 0.0
-    )
+    gate, host = notes.context.speed_gate, notes.context.host
+    if gate is not None and notes.context.duet is None:
+        notes.speed_wait_s = gate.wait(host, cpus_at_work(notes), notes.speed_wait_s or 0.0)
 
 
 def placement_of(runtime: RuntimeSettings, context: TrialContext) -> Placement:
@@ -271,14 +253,13 @@ def placement_of(runtime: RuntimeSettings, context: TrialContext) -> Placement:
     # the kubelet decides where pods run
     policy = "shared" if context.launcher.name == "kubernetes" else _POLICIES[runtime.pin]
     if context.load_apart:
-        names = ", ".join(dict.fromkeys(place.host.name for place in context.load_places))
-        return place_on_two(context.cpus, runtime.cpus, names, policy, context.cores)
+        return place_on_two(context.cpus, runtime.cpus, context.load_host.name, policy, context.cores)
     return place(context.cpus, runtime.cpus, policy, context.cores)
 
 
-def _bring_up(spec: TrialSpec, context: TrialContext, sampler: Sampling, notes: Notes) -> Instance:
+def _bring_up(sampler: Sampling, notes: Notes) -> Instance:
     """Have a fresh instance up, sampled from its launch on, on the CPUs that were meant for it."""
-    configuration = spec.planned.configuration
+    spec, context, configuration = notes.spec, notes.context, notes.spec.planned.configuration
 
     def begun(instance: Instance) -> None:
         notes.instance = instance.record
@@ -300,7 +281,7 @@ def _bring_up(spec: TrialSpec, context: TrialContext, sampler: Sampling, notes: 
         ),
         context,
         begun=begun,
-        stop=lambda instance: _stop_instance(instance, context, notes),
+        stop=lambda instance: _stop_instance(instance, notes),
     )
     notes.instance = instance.record
     notes.cpus_allowed = cpus_allowed(context.host, instance.record.pid)
@@ -308,10 +289,9 @@ def _bring_up(spec: TrialSpec, context: TrialContext, sampler: Sampling, notes: 
     return instance
 
 
-def _boundary(
-    name: BoundaryName, instance: Instance, spec: TrialSpec, context: TrialContext, notes: Notes
-) -> None:
-    """RSS "before" and "after" of the published tables are the readings at these points."""
+def _boundary(name: BoundaryName, instance: Instance, notes: Notes) -> None:
+    """Read the instance at the edge of a phase: RSS "before" and "after" of the published tables."""
+    spec, context = notes.spec, notes.context
     if instance.exited() is not None:
         raise crash(instance.exited(), f"before boundary {name}", notes.service_folder, context.host)
     jvm = spec.implementation.runtime == "jvm"
@@ -330,8 +310,9 @@ def _boundary(
     )
 
 
-def _check_conformance(instance: Instance, spec: TrialSpec, context: TrialContext, notes: Notes) -> None:
+def _check_conformance(instance: Instance, notes: Notes) -> None:
     """Hold the instance against its contract. A lean handler answers a constant: its record has no conformance."""
+    spec, context = notes.spec, notes.context
     if spec.planned.configuration.variant.lean:
         return
     settings = spec.planned.configuration.variant.settings
@@ -351,26 +332,24 @@ def _check_conformance(instance: Instance, spec: TrialSpec, context: TrialContex
         raise TrialFailure("nonconforming", f"{count}: {notes.conformance.failures[0]}")
 
 
-def _make_warm(
-    instance: Instance, sampler: Sampling, spec: TrialSpec, context: TrialContext, notes: Notes
-) -> None:
+def _make_warm(instance: Instance, sampler: Sampling, notes: Notes) -> None:
     """Check its answers and warm it up.
 
     Windows begin with the first request of all, so the check comes when all loads are over: its wrong requests take
     paths that a JIT compiler left out, and make a warm JVM compile again for many seconds.
     """
+    spec, context, configuration = notes.spec, notes.context, notes.spec.planned.configuration
     if context.duet is not None:
         context.duet.add(instance.record.pid, instance.record.process_start_ticks)
         context.duet.begin()
-    configuration = spec.planned.configuration
     if configuration.warm_up is not None:
         notes.ticks_hz["warm-up"] = min(WARM_UP_HZ, context.sampling_hz)
         sampler.pace(notes.ticks_hz["warm-up"])
         with phase("warm-up", notes):
-            warm_up_in_windows(instance, configuration.warm_up, spec, context, notes)
+            warm_up_in_windows(instance, configuration.warm_up, notes)
         sampler.pace(context.sampling_hz)
     else:
-        _check_conformance(instance, spec, context, notes)
+        _check_conformance(instance, notes)
         if configuration.warm_up_requests:
             with phase("warm-up", notes):
                 warm_up(
@@ -382,18 +361,18 @@ def _make_warm(
                 )
 
 
-def _stay_idle(instance: Instance, spec: TrialSpec, context: TrialContext, notes: Notes) -> None:
+def _stay_idle(instance: Instance, notes: Notes) -> None:
     with phase("idle", notes):
-        until = time.monotonic() + spec.planned.configuration.idle_s
+        until = time.monotonic() + notes.spec.planned.configuration.idle_s
         while (left := until - time.monotonic()) > 0:
             if instance.exited() is not None:
-                raise crash(instance.exited(), "while idle", notes.service_folder, context.host)
+                raise crash(instance.exited(), "while idle", notes.service_folder, notes.context.host)
             time.sleep(min(left, 0.1))
-    _boundary("idle", instance, spec, context, notes)
+    _boundary("idle", instance, notes)
 
 
-def _stop_instance(instance: Instance, context: TrialContext, notes: Notes) -> None:
-    notes.instance = stop_service(instance, context)
+def _stop_instance(instance: Instance, notes: Notes) -> None:
+    notes.instance = stop_service(instance, notes.context)
     notes.out_of_memory = instance.out_of_memory()
 
 
@@ -416,12 +395,12 @@ def rehearse(
 ) -> TrialRecord:
     """Take a fresh instance through one configuration; ``order.folder`` is made anew before, and gone afterwards.
 
-    ``look`` is given the folder before that; ``then`` may load the process again, see ``run_trial``.
+    ``look`` is given the folder before that; ``then``: as of ``run_trials``.
     """
     shutil.rmtree(spec.folder, ignore_errors=True)
     (spec.folder / "load").mkdir(parents=True)
     try:
-        record = run_trial(spec, context, then=then)
+        (record,) = run_trials([(spec, context)], then=then)
         look(spec.folder)
         return record
     finally:

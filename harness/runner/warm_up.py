@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From ready to warm: requests of the load's own mix, checked, by one user or by several at once.
+"""From ready to warm: requests of the load's own mix, checked, by one user or by several at once, or windows of load.
 
-One user who asks, waits and asks again never has two requests in a service at the same time: pools stay at
-one connection, request threads are not made, and a JIT compiles a path on which nobody waits. What users at
-once will meet is warmed by users at once.
+One user never has two requests in a service at the same time: pools stay at one connection, request threads are not
+made. What users at once will meet is warmed by users at once.
 
-In a warm-up in windows each is one run of a load tool for a whole number of seconds; between two of them lie some
-milliseconds. CPU and compile time of a window are those since the one before it ended, so that over all windows
-nothing is left out. After each window the service is asked for its own metrics, as a scraper would.
+Each window is one run of a load tool for a whole number of seconds. CPU and compile time of a window are those since
+the one before it ended. After each window the service is asked for its own metrics, as a scraper would.
 """
 
 from __future__ import annotations
@@ -23,8 +21,8 @@ from harness.agent.http_exchange import Answer, Connection, ExchangeError
 from harness.conformance import judge
 from harness.errors import TrialFailure
 from harness.hosts.base import Command
-from harness.launchers.aot import raw_request
 from harness.launchers.base import Instance
+from harness.launchers.training import raw_request
 from harness.loadgen.base import LoadCommand, LoadGenerator, LoadSpec
 from harness.loadgen.correlation import Scalar, Values, filled
 from harness.loadgen.flow import in_order, is_flow
@@ -39,7 +37,7 @@ from harness.model import (
 )
 from harness.model.endpoint import Endpoint
 from harness.model.warm_up import WarmClass, unsettled
-from harness.runner.context import LoadSlot, Notes, TrialContext, TrialSpec, open_folder, watch
+from harness.runner.context import Notes, open_folder, watch
 from harness.runner.load_process import put_files
 from harness.runner.outcome import crash
 from harness.runner.snapshots import save_metrics
@@ -108,32 +106,23 @@ class User:
         self._what, self._fresh = what, fresh
 
     def send(self, requests: tuple[Request, ...], n: int) -> None:
-        (self._flow if is_flow(requests) else self._mix)(requests, n)
-
-    def _mix(self, requests: tuple[Request, ...], n: int) -> None:
-        raw_of = [(request, raw_request(request, self._endpoint)) for request in requests]
-        turns = [pair for pair in raw_of for _ in range(pair[0].weight)]
-        right: dict[str, bytes] = {}
+        flow, values, right = is_flow(requests), dict[str, Scalar](), dict[str, bytes]()
+        turns = (
+            in_order(requests) if flow else [request for request in requests for _ in range(request.weight)]
+        )
+        raw_of = {} if flow else {request.name: raw_request(request, self._endpoint) for request in requests}
         for number in range(n):
             if not self._go_on():
                 return
-            request, raw = turns[number % len(turns)]
-            answer = self._exchanged(raw, number, request)
-            if answer.status == request.expect.status and right.get(request.name) == answer.body:
-                continue  # the very bytes that were found right before: no need to parse them again
-            self._judged(answer, number, request, {})
-            right[request.name] = answer.body
-
-    def _flow(self, requests: tuple[Request, ...], n: int) -> None:
-        steps, values = in_order(requests), dict[str, Scalar]()
-        for number in range(n):
-            if not self._go_on():
-                return
-            request = steps[number % len(steps)]
-            if request is steps[0]:
+            request = turns[number % len(turns)]
+            if request is turns[0]:
                 values = {}
-            answer = self._exchanged(raw_request(filled(request, values), self._endpoint), number, request)
+            raw = raw_request(filled(request, values), self._endpoint) if flow else raw_of[request.name]
+            answer = self._exchanged(raw, number, request)
+            if answer.status == request.expect.status and right.get(request.name) == answer.body and not flow:
+                continue  # the very bytes that were found right before: no need to parse them again
             values |= self._judged(answer, number, request, values)
+            right[request.name] = answer.body
 
     def _exchanged(self, raw: bytes, number: int, request: Request) -> Answer:
         try:
@@ -164,30 +153,27 @@ METRICS = "metrics.prom"
 EXTRA_S = 30.0
 
 
-def warm_up_in_windows(
-    instance: Instance, asked: WarmUpSpec, spec: TrialSpec, context: TrialContext, notes: Notes
-) -> None:
+def warm_up_in_windows(instance: Instance, asked: WarmUpSpec, notes: Notes) -> None:
     """Load the instance in windows until it is settled; ``notes.warm_up`` tells of every window, however it ends.
 
     Raises:
         TrialFailure: the service ended, or answered wrongly; the tool failed.
         MissingTool: the tool is not there.
     """
-    if spec.warm_up_generator is None:
+    generator, host = notes.spec.warm_up_generator, notes.context.load_host
+    if generator is None:
         raise TrialFailure(Outcome.FAILED, "a warm-up in windows was planned without a load generator")
-    place = context.load_places[0]
-    local = spec.folder / FOLDER
+    local = notes.spec.folder / FOLDER
     local.mkdir()
-    remote = open_folder(place.host, local, notes)
+    remote = open_folder(host, local, notes)
     windows = _Windows(
-        instance=instance, asked=asked, spec=spec, context=context, notes=notes,
-        generator=spec.warm_up_generator, place=place, local=local, remote=remote,
+        instance=instance, asked=asked, notes=notes, generator=generator, local=local, remote=remote
     )  # fmt: skip
     end: WarmClass = "ended"
     try:
         end = windows.go()
     finally:
-        place.host.close_folder(local)
+        host.close_folder(local)
         notes.warm_up = WarmUpRecord(
             spec=asked,
             windows=tuple(windows.seen),
@@ -203,11 +189,8 @@ class _Windows:
 
     instance: Instance
     asked: WarmUpSpec
-    spec: TrialSpec
-    context: TrialContext
     notes: Notes
     generator: LoadGenerator
-    place: LoadSlot
     local: Path
     remote: Path
     seen: list[WarmUpWindow] = field(default_factory=list)
@@ -220,7 +203,7 @@ class _Windows:
             start_s = time.monotonic() - began_s
             self._run(command)
             # As the edges of the load do: a path first taken there would make a warm JVM compile again for seconds.
-            save_metrics(self.context.host.reach(self.instance.endpoint), self.local / METRICS)
+            save_metrics(self.notes.context.host.reach(self.instance.endpoint), self.local / METRICS)
             after = self._reading()
             load = self.generator.read(self.local)
             self.seen.append(
@@ -241,7 +224,7 @@ class _Windows:
 
     def _ends(self, settled: bool, over: bool) -> bool:
         """Whether this was the last window. Two arms of a duet go on together until both are settled."""
-        duet = self.context.duet
+        duet = self.notes.context.duet
         if duet is None:
             return settled or over
         both_settled = duet.both_ready(settled)
@@ -251,23 +234,23 @@ class _Windows:
         """Its files lie in the folder afterwards, on the load's host."""
         asked = LoadSpec(
             profile=ClosedLoad(users=self.asked.users, duration_s=self.asked.window_s),
-            requests=self.spec.requests,
+            requests=self.notes.spec.requests,
             endpoint=self.instance.endpoint,
             folder=self.remote,
-            seed=self.spec.seed,
+            seed=self.notes.spec.seed,
         )
-        return put_files(self.place, self.generator.command(asked), self.local, self.remote)
+        return put_files(self.notes.context, self.generator.command(asked), self.local, self.remote)
 
     def _run(self, command: LoadCommand) -> None:
-        host, placement = self.place.host, self.notes.placement
+        host = self.notes.context.load_host
         outputs = [name for name in command.outputs if name not in command.files]
         for name in outputs:
             (self.local / name).unlink(missing_ok=True)
-        cpus = placement.generator if placement else None
+        cpus = self.notes.generator_cpus
         order = Command(argv=command.argv, folder=self.remote, environment=command.environment, cpus=cpus)
         done = host.run(order, timeout_s=self.asked.window_s + EXTRA_S)
         if (service_exit := self.instance.exited()) is not None:
-            raise crash(service_exit, "in its warm-up", self.notes.service_folder, self.context.host)
+            raise crash(service_exit, "in its warm-up", self.notes.service_folder, self.notes.context.host)
         if done.exit_code:
             output = (done.stderr or done.stdout).strip()[-300:]
             why = f"{self.generator.name} ended with {done.exit_code} in the warm-up: {output}"
@@ -276,7 +259,7 @@ class _Windows:
             host.get(self.remote / name, self.local / name)
 
     def _reading(self) -> ResourceReading:
-        return self.context.host.resources(watch(self.instance), pss=False)
+        return self.notes.context.host.resources(watch(self.instance), pss=False)
 
 
 def _difference(before: float | None, after: float | None) -> float | None:

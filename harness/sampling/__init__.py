@@ -1,18 +1,82 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records of readings, a native and a portable way to take them; the usual readers are those of ``harness.agent``."""
+"""Readings of ``harness.agent`` as they stand in records, and rows of samples put together."""
 
-from harness.sampling.records import (
-    as_earlier,
-    as_reading,
-    machine_window,
-    merge,
-    on_our_clock,
-    readers_here,
-    tick_source_here,
-    tree_here,
-)
+from __future__ import annotations
 
-__all__ = [
-    "as_earlier", "as_reading", "machine_window", "merge", "on_our_clock", "readers_here",
-    "tick_source_here", "tree_here",
-]  # fmt: skip
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from harness.agent.machine_counters import MachineReading
+from harness.agent.process_tree import TreeResources
+from harness.model import ClockReading, MachineWindow, ResourceReading
+
+#: What a window has the differences of.
+COUNTED = (
+    "psi_cpu_some_s", "psi_memory_some_s", "psi_io_some_s", "steal_s", "idle_s", "throttled_s", "n_throttled",
+)  # fmt: skip
+
+
+def as_reading(read: TreeResources) -> ResourceReading:
+    """Return a plain reading as a record has it."""
+    fields = asdict(read)
+    at = ClockReading(wall_epoch_s=fields.pop("wall_epoch_s"), monotonic_s=fields.pop("monotonic_s"))
+    return ResourceReading(at=at, **fields)
+
+
+def machine_window(before: MachineReading, after: MachineReading, *used_cpu_s: float | None) -> MachineWindow:
+    """Return what happened between two readings. The load average is the later one. ``used_cpu_s``: CPU seconds of
+    each part of the trial; ``other_cpu_s`` is what none of them used, the harness's own sampling included: the kernel
+    counts it in hundredths of a second, so a small negative difference is zero."""
+    busy_s = _difference(before.total_cpu_s, after.total_cpu_s)
+    used_s = None if None in used_cpu_s else sum(used for used in used_cpu_s if used is not None)
+    other_cpu_s = None if busy_s is None or used_s is None else max(0.0, busy_s - used_s)
+    differences = {name: _difference(getattr(before, name), getattr(after, name)) for name in COUNTED}
+    return MachineWindow(**differences, load_average_1m=after.load_average_1m, other_cpu_s=other_cpu_s)
+
+
+def _difference(before: Any, after: Any) -> Any:
+    return None if before is None or after is None else after - before
+
+
+def on_our_clock(file: Path, offset_s: float) -> None:
+    """Take the offset (far minus ours) off the first column, which is ``monotonic_s``; no file, no rows."""
+    if not file.is_file():
+        return
+    head, *rows = file.read_text("utf-8").splitlines()
+    shifted = [_shifted(row, offset_s) for row in rows]
+    file.write_text("\n".join([head, *shifted, ""]), "utf-8")
+
+
+def _shifted(row: str, offset_s: float) -> str:
+    at, comma, rest = row.partition(",")
+    n_decimals = len(at.partition(".")[2])
+    return f"{float(at) - offset_s:.{n_decimals}f}{comma}{rest}"
+
+
+def merge(file: Path, second: Path) -> None:
+    """Put the other file's rows into the first, in the order of time, and remove the other."""
+    if not second.is_file():
+        return
+    lines = file.read_text("utf-8").splitlines()
+    more = second.read_text("utf-8").splitlines()[1:]
+    rows = sorted([*lines[1:], *more], key=lambda row: float(row.partition(",")[0]))
+    file.write_text("\n".join([lines[0], *rows, ""]), "utf-8")
+    second.unlink()
+
+
+def as_earlier(file: Path, until_s: float) -> None:
+    """Mark the samples of load generators before a moment, on the samples' own clock, as those of earlier loads.
+
+    The role ``generator`` becomes ``earlier-generator``: the CPU time of a role is that of one process.
+    """
+    if not file.is_file():
+        return
+    head, *rows = file.read_text("utf-8").splitlines()
+    marked = [_as_earlier(row) if float(row.partition(",")[0]) < until_s else row for row in rows]
+    file.write_text("\n".join([head, *marked, ""]), "utf-8")
+
+
+def _as_earlier(row: str) -> str:
+    at, comma, rest = row.partition(",")
+    return f"{at}{comma}earlier-{rest}" if rest.startswith("generator") else row

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a study cannot be measured here, and why: variants, and levels of its factors."""
+"""What of a study cannot be measured here, and why: variants, and levels of its factors.
+
+A connection is a descriptor at either end. Beyond the limit of open files a service refuses and a generator fails,
+which looks like overload and is none, so such a load is refused before it is offered.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import resource
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from harness.backing import BackingNeed, source_of
@@ -15,6 +20,7 @@ from harness.loadgen.base import LoadSpec, refuse
 from harness.model import (
     BackingSettings,
     ClosedLoad,
+    Configuration,
     Implementation,
     Level,
     Load,
@@ -23,10 +29,10 @@ from harness.model import (
     Request,
     Unavailable,
     Variant,
+    configurations,
 )
 from harness.model.endpoint import Endpoint
 from harness.session.capacity_trials import arrivals
-from harness.session.open_files import allowed, too_large
 from harness.session.wiring import Assembly
 
 
@@ -103,7 +109,7 @@ def unavailable_here(
     results = [Unavailable(variant=name, reason=reason) for name in names if (reason := reasons[name])]
     problems = load_problems(assembly, study, definition)
     if assembly.host.here:
-        problems |= too_large(experiment, study.implementations, profile, allowed())
+        problems |= too_large(configurations(experiment, profile), study.implementations, allowed())
     for factor, levels in experiment.factors.items():
         used = [name for name in levels if name in experiment.levels_used(definition)[factor]]
         without = [name for name in used if levels[name].load in problems]
@@ -217,3 +223,70 @@ def remarks(assembly: Assembly, variants: Mapping[str, Variant]) -> dict[str, st
         return {}
     text = {name: remark_on_limits(variant.runtime) for name, variant in variants.items()}
     return {name: remark for name, remark in text.items() if remark is not None}
+
+
+#: Beside connections: libraries, logs, pipes, and what a runtime opens for itself.
+SPARE = 500
+#: Far above what any load here needs; a limit of a thousand million makes some programs slow to start.
+ENOUGH = 1_048_576
+_SYSTEM_LIMIT = Path("/proc/sys/fs/nr_open")
+
+
+def allowed() -> int:
+    """Return how many files a process started here may have open: the hard limit, to which ours is raised."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if hard != resource.RLIM_INFINITY:
+        return hard
+    try:
+        return int(_SYSTEM_LIMIT.read_text())
+    except OSError:
+        return ENOUGH
+
+
+def raise_limit() -> int:
+    """Raise our soft limit, which what we start inherits, to what is allowed; return it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = min(allowed(), ENOUGH)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        return wanted
+    return soft
+
+
+def needed(configuration: Configuration, implementation: Implementation) -> int:
+    """Return how many files the service may come to have open at once under the configuration's load.
+
+    A service without a limit to its own connections (``pool_size``) may open one for every request under way.
+    """
+    load = configuration.load
+    if load is None:
+        return SPARE
+    profile = load.profile
+    callers = profile.users if isinstance(profile, ClosedLoad) else profile.connections
+    pool = configuration.variant.settings.get("pool_size")
+    own = 0 if not implementation.needs else pool if isinstance(pool, int) else callers
+    return callers + own + SPARE
+
+
+def too_large(
+    planned: Iterable[Configuration], implementations: Mapping[str, Implementation], limit: int
+) -> dict[str | None, UnsupportedLoad]:
+    """Return load name -> why it cannot be offered where a process may have ``limit`` files open."""
+    problems: dict[str | None, UnsupportedLoad] = {}
+    for configuration in planned:
+        wanted = needed(configuration, implementations[configuration.variant.implementation])
+        if wanted > limit and configuration.load_name not in problems:
+            problems[configuration.load_name] = UnsupportedLoad(_words(configuration, wanted, limit))
+    return problems
+
+
+def _words(configuration: Configuration, wanted: int, limit: int) -> str:
+    load = configuration.load
+    profile = None if load is None else load.profile
+    callers = (
+        f"{profile.users} users" if isinstance(profile, ClosedLoad) else f"load {configuration.load_name}"
+    )
+    return (
+        f"{callers} may need {wanted} open files in {configuration.variant_name}, and the hard limit here "
+        f"(RLIMIT_NOFILE) is {limit}: raise it as root (ulimit -Hn {wanted}), or offer fewer users"
+    )

@@ -3,12 +3,10 @@
 
 Profiles for small machines offer shares of a capacity (``rate_share``, ``users_share``), which is measured before the
 first trial: what users without a pause have answered rightly, in passes of a flow or requests of a plain mix per
-second. It is written once (``calibration.json``) and stands in the session's header, so that a session that is
-resumed goes on with the same plan. With ``capacity = "search"`` that is only where it begins: the same process is
-offered arrivals at rates around it, and the capacity is the highest rate that keeps its goals.
+second. It is written once (``calibration.json``) and stands in the session's header. With ``capacity = "search"`` the
+same process is then offered arrivals at rates around it; the capacity is the highest rate that keeps its goals.
 
-The capacity is that of generator, service and backing services together on shared cores. It says where this machine's
-limit lies, not how fast the service is; no estimate is made of it.
+It is that of generator, service and backing services together on shared cores; no estimate is made of it.
 """
 
 from __future__ import annotations
@@ -25,10 +23,9 @@ import numpy as np
 
 from harness.analysis.load.capacity_search import judged, search_capacity
 from harness.errors import CalibrationFailed, TrialFailure
-from harness.formats.detect import read_any
-from harness.formats.table import RequestTable
 from harness.loadgen.base import LoadGenerator
 from harness.loadgen.flow import is_flow
+from harness.loadgen.row_counts import rows_of
 from harness.model import (
     Calibration,
     CalibrationSpec,
@@ -142,15 +139,6 @@ def latencies(folder: Path) -> np.ndarray:
             "failed", "the load left no row per request, so nothing tells which answers were late"
         )
     return np.asarray(table.latency_s[table.ok], dtype=np.float64)
-
-
-def rows_of(folder: Path) -> RequestTable | None:
-    """Return the single requests that a tool left in its folder; ``None``: it left none."""
-    for path in sorted(folder.glob("samples.*")):
-        table = read_any(path) if path.suffix in (".jtl", ".csv", ".db") else None
-        if isinstance(table, RequestTable):
-            return table
-    return None
 
 
 def of_load(

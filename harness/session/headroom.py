@@ -1,20 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much more the load generator could have done: the same load against a service that costs nothing.
 
-Once per session and per (generator, load profile, mix) the generator meets ``services/echo``, which
-answers any request at once with as many bytes as the real answer has. The load is the trial's own but
-for its length (a cold generator in the trial is a cold one here): at most 50,000 requests or 3 s.
+Once per session and per (generator, load profile, mix) the generator meets ``services/echo``, which answers any
+request at once with as many bytes as the real answer has. The load is the trial's own but for its length.
 
-Closed loop: ``headroom_ratio`` = rate against echo / rate against the service; near 1, the generator
-was the limit. Open loop: the rate is given, so the ratio would be 1 by design and is left out of
-consideration; what counts is whether the generator kept the offered rate against echo. The latencies that the tool
-reports of echo are kept as well: what a service at the same rate has no part in. Most of echo's is the waking of an
-idle process, which a service that is compared has in its latency too. A generator that never sleeps sees this, so its
-echo service does not sleep either.
+Closed loop: ``headroom_ratio`` = rate against echo / rate against the service; near 1, the generator was the limit.
+Open loop: what counts is whether the generator kept the offered rate against echo. The latencies of echo are kept as
+well; most of them is the waking of an idle process, which a service that is compared has too. A generator that never
+sleeps sees this, so its echo service does not sleep either.
 
-Echo has one answer for all: it is that of the mix's first request, and every request expects it. A
-flow is met with an answer that holds something at every place it captures from, so that the
-generator does all its work: take out, fill in, compare.
+Echo has one answer for all: that of the mix's first request; a flow's holds something at every place it captures from.
 """
 
 from __future__ import annotations
@@ -27,16 +22,14 @@ from pydantic import JsonValue
 
 from harness.errors import InputError, TrialFailure
 from harness.formats.table import RequestTable
-from harness.loadgen.base import LoadGenerator
 from harness.loadgen.correlation import steps_of
 from harness.loadgen.flow import is_flow, right_bodies
+from harness.loadgen.row_counts import rows_of
 from harness.model import (
-    BuildRecord,
     ClosedLoad,
     Configuration,
     EchoReading,
     Expectation,
-    Implementation,
     Load,
     Outcome,
     Request,
@@ -45,9 +38,8 @@ from harness.model import (
 )
 from harness.model.load_tools import BY_NAME
 from harness.model.started import SettingValue
-from harness.runner import Limits, TrialContext, TrialSpec
-from harness.runner.trial import MAX_S, bounded, rehearse, unplanned
-from harness.session.capacity_trials import rows_of
+from harness.runner import TrialContext, TrialSpec
+from harness.runner.trial import MAX_S, bounded, rehearse
 
 ECHO_WORKLOAD = "echo"
 ECHO_IMPLEMENTATION = "go-raw"
@@ -165,42 +157,21 @@ def _rows(folder: Path) -> RequestTable | None:
         return None
 
 
-def echo_trial(
-    load: Load,
-    mix: str,
-    requests: tuple[Request, ...],
-    *,
-    implementation: Implementation,
-    build: BuildRecord,
-    generator: LoadGenerator,
-    folder: Path,
-    seed: int,
-    limits: Limits,
-) -> TrialSpec:
-    """Return the trial of a load against the echo service, in a folder that is thrown away."""
-    requests, body = echoed(requests)
-    n_steps = len(requests) if is_flow(requests) else 1
-    configuration = Configuration(
+def echo_configuration(load: Load, mix: str, requests: tuple[Request, ...]) -> Configuration:
+    """Return what the echo service is tried with in place of a load; ``requests``: of the mix.
+
+    Raises:
+        TrialFailure: as ``echoed``.
+    """
+    _, body = echoed(requests)
+    return Configuration(
         workload=ECHO_WORKLOAD,
         variant_name="echo",
         variant=echo_variant(body, never_sleeps=BY_NAME[load.generator].never_sleeps),
         levels={},
         mix=mix,
         load_name="echo",
-        load=echo_load(load, n_steps),
+        load=echo_load(load, len(requests) if is_flow(requests) else 1),
         warm_up_requests=0,
         kind="load",
-    )
-    return TrialSpec(
-        planned=unplanned("echo", configuration),
-        experiment="echo",
-        session_id="echo",
-        implementation=implementation,
-        build=build,
-        generator=generator,
-        requests=requests,
-        cases=(),
-        folder=folder,
-        seed=seed,
-        limits=limits,
     )

@@ -3,35 +3,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from harness.agent.machine_info import physical_cores
 from harness.agent.platforms import usable_cpus
+from harness.backing import BackingSource
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost
-from harness.launchers.tools import Elsewhere
+from harness.launchers.process import ProcessLauncher
+from harness.launchers.tools import Elsewhere, Tools
 from harness.model import Machine
 
 if TYPE_CHECKING:
     from harness.hosts.ssh.host import SshHost
 
+#: host, generator, where tools are here, ``java`` here -> what a command names here -> what that is on the host
+Words = Callable[[MeasuringHost, str, Mapping[str, Path | None], Path | None], dict[str, str]]
+#: Of the host of backing services: its database, and what starts processes beside that.
+RemoteBacking = Callable[["HostRoles", Path, Tools, ProcessLauncher], tuple[BackingSource, ProcessLauncher]]
+
 
 @dataclass(frozen=True, kw_only=True)
 class HostRoles:
-    """The machines of a session. ``None``: the load comes from, backing services stand on, the service's own;
-    ``further_loads``: where more of the load comes from, when it comes from several others."""
+    """The machines of a session. ``None``: the load comes from, backing services stand on, the service's own.
+    ``words`` and ``backing``: as ``remote_hosts`` has them; ``None``: all are this machine."""
 
     service: MeasuringHost
     load: MeasuringHost | None = None
-    further_loads: tuple[MeasuringHost, ...] = ()
     database: SshHost | None = None
     elsewhere: Elsewhere | None = None
     cpus: tuple[int, ...]
     cores: tuple[tuple[int, ...], ...] = ()
     machines: Mapping[str, Machine] = field(default_factory=dict)
+    words: Words = lambda *_: {}
+    backing: RemoteBacking | None = None
 
     @property
     def load_host(self) -> MeasuringHost:
@@ -40,8 +48,7 @@ class HostRoles:
     @property
     def named(self) -> dict[str, Path]:
         """Places of far machines, by the names that stand for them in the data."""
-        further = [(f"far_load_{n}", station) for n, station in enumerate(self.further_loads, start=2)]
-        roles = [("far", self.service), ("far_load", self.load), *further, ("far_database", self.database)]
+        roles = [("far", self.service), ("far_load", self.load), ("far_database", self.database)]
         names = {
             role: Path(cast("SshHost", station).agent.base)
             for role, station in roles
@@ -53,7 +60,7 @@ class HostRoles:
 
     def close(self) -> None:
         """End what runs on far machines, and the connections."""
-        for station in (self.service, self.load, *self.further_loads, self.database):
+        for station in (self.service, self.load, self.database):
             if station is not None and not station.here:
                 cast("SshHost", station).close()
 

@@ -11,15 +11,14 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from harness.agent.platforms import return_large_blocks
+from harness.agent.platforms import has_proc, return_large_blocks
 from harness.analysis.stats.verdicts import register
-from harness.errors import RematchError, StoreError
+from harness.errors import HostError, RematchError, StoreError
 from harness.launchers.base import SweepsLeft
 from harness.launchers.cgroup import sweep_groups
 from harness.model import (
     Calibration,
     Configuration,
-    Implementation,
     MemoryFit,
     Outcome,
     PlannedTrial,
@@ -28,10 +27,10 @@ from harness.model import (
 )
 from harness.provenance import collect_provenance, name_places, without_paths
 from harness.runner import Limits, TrialContext, TrialSpec, run_duet, run_trials
+from harness.session.availability import allowed, raise_limit, too_large
 from harness.session.capacity_trials import CapacityTrials, arrivals
 from harness.session.dry_run import trial_s
 from harness.session.headroom import echo_achieved
-from harness.session.open_files import allowed, raise_limit, refuse_too_large
 from harness.session.planning import (
     Prepared,
     by_start,
@@ -64,10 +63,12 @@ def measure(
 
     Raises:
         Interrupted: a signal asked to stop; everything finished is kept.
+        HostError: this system is not Linux.
         OrphanError: something of an earlier session still runs.
         StoreError: data/raw cannot be written, or another session writes to the same folder.
         InputError: the session on disk is of another definition, plan or source.
     """
+    refuse_other_systems()
     store = Store(assembly.root)
     if new:
         prepared = with_free_seed(prepared, store)
@@ -99,18 +100,22 @@ def measure(
     return folder
 
 
-@dataclass
-class _Session:
+def refuse_other_systems() -> None:
+    """Refuse to measure where processes cannot be read.
+
+    Raises:
+        HostError: the kernel does not show them as files.
+    """
+    if not has_proc():
+        raise HostError("this system has no /proc; measuring requires Linux")
+
+
+@dataclass(kw_only=True)
+class _Session(Preparation):
     """One execution of what is left of a plan."""
 
-    assembly: Assembly
-    prepared: Prepared
-    writer: SessionWriter
-    ledger: RunningProcesses
     progress: Progress
-    limits: Limits
     check: Callable[[], None]
-    preparation: Preparation = field(init=False)
     header: SessionHeader = field(init=False)
     total: int = 0
     done: int = 0
@@ -119,23 +124,18 @@ class _Session:
     memory_asked: dict[str, str] = field(default_factory=dict)
 
     def go(self) -> None:
-        self.preparation = Preparation(
-            assembly=self.assembly,
-            prepared=self.prepared,
-            writer=self.writer,
-            ledger=self.ledger,
-            limits=self.limits,
-            say=self._show,
-        )
-        calibration = self.preparation.capacity()
+        calibration = self.capacity()
         if calibration is not None:
-            self.prepared = self.preparation.prepared = calibrated(self.prepared, calibration)
+            self.prepared = calibrated(self.prepared, calibration)
             if self.assembly.host.here:
-                refuse_too_large(self.prepared.plan, self.prepared.study.implementations, allowed())
-        memory = self.preparation.memory()
+                planned = (trial.configuration for trial in self.prepared.plan.trials)
+                problems = too_large(planned, self.prepared.study.implementations, allowed())
+                if problems:
+                    raise next(iter(problems.values()))
+        memory = self.memory()
         if memory is not None:
             self.memory_asked = memory.asked
-            self.prepared = self.preparation.prepared = fitted(self.prepared, memory)
+            self.prepared = fitted(self.prepared, memory)
         fresh = not self.writer.session.exists
         self.header = self._begin(calibration, memory) if fresh else self._continue()
         swept = self.writer.sweep()
@@ -147,12 +147,12 @@ class _Session:
             with explained(self.writer.session.folder):
                 if left:
                     try:
-                        self.preparation.before(left)
+                        self.before(left)
                         self._measure(left)
                     finally:
-                        self.preparation.close()
+                        self.close()
             self.writer.event("finished")
-            self._show("complete")
+            self.say("complete")
         except BaseException as problem:
             end = ended_by(problem, self.check)
             kind = "interrupted" if isinstance(end, KeyboardInterrupt) else "stopped"
@@ -200,11 +200,11 @@ class _Session:
     def _measure(self, left: list[PlannedTrial]) -> None:
         study = self.prepared.study
         planned_s = [trial_s(self.assembly, study, trial) for trial in left]
-        cases = load_cases(self._contract())
+        cases = load_cases(self.contract())
         spent_s, self.left_s, n_done = 0.0, sum(planned_s), 0
         for process in by_start(left):
             self.check()
-            self._show(_doing(process))
+            self.say(_doing(process))
             began = time.monotonic()
             records = self._together(process, cases)
             spent_s += time.monotonic() - began
@@ -275,9 +275,9 @@ class _Session:
             experiment=self.header.experiment.name,
             session_id=self.header.session_id,
             implementation=self._implementation(configuration),
-            build=self.preparation.builds[configuration.variant.build_name],
+            build=self.builds[configuration.variant.build_name],
             generator=self.assembly.generator(load.generator) if load else None,
-            warm_up_generator=self.preparation.warm_up_generator(configuration),
+            warm_up_generator=self.warm_up_generator(configuration),
             generator_version=self.assembly.versions().get(load.generator) if load else None,
             requests=self.prepared.study.requests[configuration.mix],
             warm_up_requests=(
@@ -285,9 +285,9 @@ class _Session:
             ),
             cases=cases,
             folder=folder.folder,
-            contract=self._contract(),
+            contract=self.contract(),
             seed=self.header.plan.seed * 1_000_003 + trial.position,
-            echo_achieved_per_s=echo_achieved(configuration, self.preparation.echo),
+            echo_achieved_per_s=echo_achieved(configuration, self.echo),
             memory_asked=self.memory_asked.get(configuration.variant_name),
             limits=self.limits,
             tidy=lambda argv: without_paths(argv, places=self._places(folder.folder)),
@@ -296,13 +296,7 @@ class _Session:
     def _places(self, folder: Path) -> dict[str, Path]:
         return {**self.assembly.places, "trial": folder}
 
-    def _implementation(self, configuration: Configuration) -> Implementation:
-        return self.header.implementations[configuration.variant.implementation]
-
-    def _contract(self) -> Path:
-        return self.prepared.study.contract(self.assembly.root)
-
-    def _show(self, doing: str) -> None:
+    def say(self, doing: str) -> None:
         self.progress.step(self._state(doing))
 
     def _state(self, doing: str) -> ProgressState:

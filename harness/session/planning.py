@@ -46,22 +46,15 @@ def refuse_duets_here(
     """
     if experiment.design_of(profile) != "duet":
         return
-    place = f"{experiment.name}: design = 'duet'"
-    if launcher != "process":
+    hosts = [item for item in (assembly.host, assembly.load_host, assembly.database_host) if item is not None]
+    far = [item.name for item in hosts if not item.here]
+    if launcher != "process" or far:
         raise InputError(
-            "the threads of a container are not ours to move", place=place, found=f"--launcher {launcher}",
-            allowed="--launcher process",
-        )  # fmt: skip
-    far = [
-        item.name
-        for item in (assembly.load_host, assembly.database_host)
-        if item not in (None, assembly.host)
-    ]
-    if not assembly.host.here or far:
-        raise InputError(
-            "CPUs are exchanged on this machine only", place=place, found=far[0] if far else assembly.host.name,
-            allowed="--host local, without other hosts",
-        )  # fmt: skip
+            "the CPUs of plain processes of this machine are exchanged, and no others",
+            place=f"{experiment.name}: design = 'duet'",
+            found=f"--host {far[0]}" if far else f"--launcher {launcher}",
+            allowed="--launcher process --host local, without other hosts",
+        )
     placed, _ = place_two(assembly.cpus, experiment.exchange_s, assembly.cores)
     n_cpus = len(placed.service or ())
     for name, variant in experiment.variants.items():

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from harness.backing import BackingNeed, source_of
 from harness.definitions import load_implementations
@@ -24,6 +25,7 @@ from harness.model import (
     Load,
     MemoryFit,
     PlannedTrial,
+    Request,
     Variant,
     WarmUpSpec,
 )
@@ -34,8 +36,9 @@ from harness.session.capacity_trials import CapacityTrials, arrivals, calibrate,
 from harness.session.headroom import (
     ECHO_IMPLEMENTATION,
     ECHO_WORKLOAD,
-    echo_trial,
+    echo_configuration,
     echo_variant,
+    echoed,
     measure_echo,
     wanted_readings,
 )
@@ -98,26 +101,30 @@ def parts_for(
         sampling_hz=assembly.sampling_hz,
         backing=assembly.backing,
         other_host=assembly.load_host,
-        load_by=None if variant is None else assembly.load_by(variant),
         database_host=assembly.database_host,
         load_words=words,
         speed_gate=assembly.speed_gate,
-        further_loads=assembly.further_loads(load.generator) if load is not None else (),
     )
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Preparation:
-    """Everything a session needs before its trials. ``say`` is told what is being done."""
+    """Everything a session needs before its trials."""
 
     assembly: Assembly
     prepared: Prepared
     writer: SessionWriter
     ledger: RunningProcesses
     limits: Limits
-    say: Callable[[str], None]
     builds: dict[str, BuildRecord] = field(default_factory=dict)
     echo: tuple[EchoReading, ...] = ()
+
+    def say(self, doing: str) -> None:
+        """Hear what is being done."""
+
+    def contract(self) -> Path:
+        """Return the folder of the workload's contract."""
+        return self.prepared.study.contract(self.assembly.root)
 
     def capacity(self) -> Calibration | None:
         """The capacity that scaled loads are shares of: written earlier, else measured now; ``None``: none are."""
@@ -148,26 +155,18 @@ class Preparation:
         prepared, assembly = self.prepared, self.assembly
         busy, goals = saturated(configuration, order), order.goals
         requests = prepared.study.requests[configuration.mix]
-        implementation, contract = self._implementation(configuration), prepared.study.contract(assembly.root)
+        implementation = self._implementation(configuration)
         tool = None if goals is None else goals.generator or order.generator
         if goals is not None and tool is not None:
             refuse(assembly.generator(tool), arrivals(goals, tool).profile, requests)
         self.say(f"calibration with {configuration.key}")
         self._prepare_for(busy)
-        trial = TrialSpec(
-            planned=unplanned("calibration", busy),
-            experiment="calibration",
-            session_id="calibration",
-            implementation=implementation,
-            build=assembly.launcher.build(implementation, configuration.variant, configuration.backing),
-            generator=assembly.generator(order.generator),
+        build = assembly.launcher.build(implementation, configuration.variant, configuration.backing)
+        trial = replace(
+            self._rehearsal("calibration", busy, implementation, build, requests),
             warm_up_generator=self.warm_up_generator(configuration),
-            requests=requests,
-            cases=load_cases(contract),
-            folder=assembly.root / ".cache" / "calibration" / prepared.session_id / "trial",
-            contract=contract,
-            seed=prepared.plan.seed,
-            limits=self.limits,
+            cases=load_cases(self.contract()),
+            contract=self.contract(),
         )
         search = None
         if goals is not None and tool is not None:
@@ -180,6 +179,30 @@ class Preparation:
                 n_steps=len(requests) if is_flow(requests) else 1,
             )
         return calibrate(order, trial, parts_for(assembly, self.ledger, busy.load, busy.warm_up), search)
+
+    def _rehearsal(
+        self,
+        name: str,
+        configuration: Configuration,
+        implementation: Implementation,
+        build: BuildRecord,
+        requests: tuple[Request, ...],
+    ) -> TrialSpec:
+        """A trial under load that stands in no plan, in a folder that is thrown away."""
+        load = configuration.load
+        return TrialSpec(
+            planned=unplanned(name, configuration),
+            experiment=name,
+            session_id=name,
+            implementation=implementation,
+            build=build,
+            generator=None if load is None else self.assembly.generator(load.generator),
+            requests=requests,
+            cases=(),
+            folder=self.assembly.root / ".cache" / name / self.prepared.session_id / "trial",
+            seed=self.prepared.plan.seed,
+            limits=self.limits,
+        )
 
     def warm_up_generator(self, configuration: Configuration) -> LoadGenerator | None:
         """Return the tool of a warm-up in windows; ``None``: there is none."""
@@ -267,7 +290,7 @@ class Preparation:
     def _prepare_for(self, configuration: Configuration) -> None:
         need = BackingNeed(
             workload=configuration.workload,
-            contract=self.prepared.study.contract(self.assembly.root),
+            contract=self.contract(),
             settings=configuration.backing or BackingSettings(),
         )
         for name in self._implementation(configuration).needs:
@@ -291,18 +314,15 @@ class Preparation:
         build = self.assembly.launcher.build(implementation, echo_variant())
         for load, mix in wanted:
             self.say(f"headroom of {load.generator} with {mix}")
-            trial = echo_trial(
-                load,
-                mix,
-                self.prepared.study.requests[mix],
-                implementation=implementation,
-                build=build,
-                generator=self.assembly.generator(load.generator),
-                folder=self.assembly.root / ".cache" / "echo" / self.prepared.session_id,
-                seed=self.prepared.plan.seed,
-                limits=self.limits,
-            )
+            requests = self.prepared.study.requests[mix]
             try:
+                trial = self._rehearsal(
+                    "echo",
+                    echo_configuration(load, mix, requests),
+                    implementation,
+                    build,
+                    echoed(requests)[0],
+                )
                 reading = measure_echo(load, trial, parts_for(self.assembly, self.ledger, load))
             except TrialFailure as failure:
                 self.writer.event("headroom unknown", reason=str(failure), generator=load.generator, mix=mix)

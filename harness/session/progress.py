@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+from rich.progress import Progress as Bars
+from rich.text import Text
 
 from harness.errors import printable
 from harness.model import Frozen, TrialRecord
 from harness.model.phrases import counted
 from harness.model.started import SLOWED_SHARE, slowed_share
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 class ProgressState(Frozen):
@@ -51,65 +54,55 @@ class Silent:
 Progress = Silent
 
 
-class SlowTrials:
-    """Counts finished trials whose CPUs another guest of the hypervisor slowed, to say so once."""
+class _Shown(Silent):
+    """Counts finished trials whose CPUs another guest of the hypervisor slowed, to say so once at the end."""
 
     def __init__(self) -> None:
         self._n = 0
-        self._shares: list[float] = []
+        self._slowed: list[float] = []
 
-    def add(self, record: TrialRecord) -> None:
+    def trial_done(self, state: ProgressState, record: TrialRecord) -> None:
         self._n += 1
         share = slowed_share(record.cpu_speeds) or 0.0
-        self._shares += [share] if share > SLOWED_SHARE else []
+        self._slowed += [share] if share > SLOWED_SHARE else []
 
-    @property
-    def words(self) -> str | None:
-        """How many there were and the most that one was slowed by; ``None``: there was none."""
-        if not self._shares:
-            return None
-        n = f"{len(self._shares)} of {counted(self._n, 'trial')}"
-        return f"CPUs slower than at their best in {n}, by up to {max(self._shares):.0%}"
+    def close(self) -> None:
+        if self._slowed:
+            n = f"{len(self._slowed)} of {counted(self._n, 'trial')}"
+            self._say(f"CPUs slower than at their best in {n}, by up to {max(self._slowed):.0%}")
+
+    def _say(self, line: str) -> None:
+        """Show a lasting line."""
 
 
-class PlainProgress(Silent):
+class PlainProgress(_Shown):
     """A line per finished trial and per longer step; at the end, how many trials were slowed."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
+        super().__init__()
         self._stream = stream or sys.stderr
-        self._slow = SlowTrials()
 
     def step(self, state: ProgressState) -> None:
         if not state.doing.startswith("trial "):
             self._say(state.line())
 
     def trial_done(self, state: ProgressState, record: TrialRecord) -> None:
-        self._slow.add(record)
+        super().trial_done(state, record)
         self._say(f"{state.line()}: {outcome_words(record)}")
-
-    def close(self) -> None:
-        if self._slow.words is not None:
-            self._say(self._slow.words)
 
     def _say(self, line: str) -> None:
         with contextlib.suppress(OSError, ValueError):
             print(line, file=self._stream, flush=True)
 
 
-class TerminalProgress(Silent):
+class TerminalProgress(_Shown):
     """One bar that moves, below it what is done, and a lasting line for whatever was not ok.
 
     The bar has the counter and the time alone, which fit into any terminal; what is done is cut where it does not.
     """
 
     def __init__(self, console: Console | None = None) -> None:
-        from rich.console import Group
-        from rich.live import Live
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-        from rich.progress import Progress as Bars
-        from rich.text import Text
-
-        self._slow = SlowTrials()
+        super().__init__()
         self._bars = Bars(
             BarColumn(bar_width=24), MofNCompleteColumn(), TextColumn("trials{task.description}")
         )
@@ -125,14 +118,13 @@ class TerminalProgress(Silent):
             self._doing.plain = printable(f"{state.session}: {state.doing}")
 
     def trial_done(self, state: ProgressState, record: TrialRecord) -> None:
-        self._slow.add(record)
+        super().trial_done(state, record)
         if record.outcome != "ok":
             self._say(f"{record.planned.trial_id}: {outcome_words(record)}")
         self.step(state)
 
     def close(self) -> None:
-        if self._slow.words is not None:
-            self._say(self._slow.words)
+        super().close()
         with contextlib.suppress(OSError, ValueError):
             self._live.stop()
 

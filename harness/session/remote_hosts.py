@@ -39,8 +39,12 @@ def connected(
             "the database of a remote service must be on the same host or on another remote host, not on this machine",
             place="--database-host", found=database_host, allowed=f"{host}, or another host of {FILE}",
         )  # fmt: skip
-    names = _load_names(host, load_host)
-    apart = bool(names)
+    if load_host is not None and "," in load_host:
+        raise InputError(
+            "the load comes from one host", place="--load-host", found=load_host,
+            allowed="one name; more generators on that host: processes of the load",
+        )  # fmt: skip
+    apart = load_host not in (None, host)
     settings = load_settings(root, host)
     address = settings.service_address if apart else "127.0.0.1"
     if host == LOCAL:
@@ -57,43 +61,29 @@ def connected(
             python=far.agent.python,
             architecture=far.architecture,
         )
-    loads: list[MeasuringHost] = []
+    load: MeasuringHost | None = None
     database: SshHost | None = None
     try:
-        loads.extend(_load_station(root, name) for name in names)  # those before one that fails are kept
+        if apart:
+            load = _load_station(root, str(load_host))
         if database_host not in (None, host):
-            database = _database_station(root, str(database_host), loads)
+            database = _database_station(root, str(database_host), load)
     except BaseException:
-        HostRoles(service=service, further_loads=tuple(loads), cpus=cpus).close()
+        HostRoles(service=service, load=load, cpus=cpus).close()
         raise
-    machines: dict[str, MeasuringHost | None] = {"service": service, "database": database}
-    machines |= {"load" if n == 1 else f"load-{n}": item for n, item in enumerate(loads, start=1)}
+    machines = {"service": service, "database": database, "load": load}
     facts = {role: item.machine_facts for role, item in machines.items() if isinstance(item, SshHost)}
     return HostRoles(
         service=service,
-        load=loads[0] if loads else None,
-        further_loads=tuple(loads[1:]),
+        load=load,
         database=database,
         elsewhere=elsewhere,
         cpus=cpus,
         cores=cores,
         machines=facts,
+        words=words_there,
+        backing=None if service.here and database is None else remote_backing,
     )
-
-
-def _load_names(host: str, load_host: str | None) -> tuple[str, ...]:
-    """The load hosts by name; none when the load comes from the service's own."""
-    names = tuple(name.strip() for name in (load_host or host).split(","))
-    if names == (host,):
-        return ()
-    if host in names or len(set(names)) < len(names) or "" in names:
-        raise InputError(
-            "several load hosts are different machines, none of them the service's",
-            place="--load-host",
-            found=load_host,
-            allowed="names of hosts.toml joined by commas; more generators on one host: processes of the load",
-        )
-    return names
 
 
 def _load_station(root: Path, name: str) -> MeasuringHost:
@@ -101,11 +91,10 @@ def _load_station(root: Path, name: str) -> MeasuringHost:
     return LocalHost(listen_address=settings.service_address) if name == LOCAL else SshHost(name, settings)
 
 
-def _database_station(root: Path, name: str, loads: Sequence[MeasuringHost]) -> SshHost:
-    """The host of backing services: a load's, where that is the same, for two agents refuse each other."""
-    for load in loads:
-        if isinstance(load, SshHost) and load.name == name:
-            return load
+def _database_station(root: Path, name: str, load: MeasuringHost | None) -> SshHost:
+    """The host of backing services: the load's, where that is the same, for two agents refuse each other."""
+    if isinstance(load, SshHost) and load.name == name:
+        return load
     settings = load_settings(root, name)
     if settings.service_address in LOOPBACK:
         raise InputError(

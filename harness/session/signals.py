@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,9 +22,6 @@ from harness.errors import OrphanError, RematchError
 from harness.model import Frozen
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-AGAIN_AFTER_S = 0.01
-"""How long after a loss was reported the signal is sent again, and how often until it is raised where it is heard."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -45,87 +41,42 @@ class Interrupted(KeyboardInterrupt):
 def interruptible() -> Iterator[Callable[[], None]]:
     """Raise ``Interrupted`` at the first of the signals; later ones do not disturb the tidying up.
 
-    An exception from a signal's handler is lost where Python cannot raise: in a destructor, a weak reference's
-    callback, or a lookup in C. It is raised again a moment later where Python reports the loss, and by the function
-    that is yielded, which a caller calls between two steps of its work, in any case. Code in other languages makes an
-    exception of its own of it (pydantic, when a serializer is interrupted): once a signal has come, what ends the work
-    is that signal, unless it is an error of ours.
+    An exception from a signal's handler is lost where Python cannot raise: in a destructor, or a lookup in C. It is
+    raised again by the function that is yielded, which a caller calls between two steps of its work. Code in other
+    languages makes an exception of its own of it (pydantic, when a serializer is interrupted): once a signal has come,
+    what ends the work is that signal, unless it is an error of ours.
 
     A signal that was ignored before (nohup) stays ignored. Outside the main thread nothing changes:
     there the caller owns the signals.
     """
+    asked: list[Interrupted] = []
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        if not asked:
+            asked.append(Interrupted(number))
+            raise asked[0]
+
+    def check() -> None:
+        if asked:
+            raise asked[0]
+
     if threading.current_thread() is not threading.main_thread():
-        yield _nothing_asked
+        yield check
         return
-    hears = _Listener(sys.unraisablehook)
     before = {number: signal.getsignal(number) for number in SIGNALS}
-    sys.unraisablehook = hears.lost
     for number, handler in before.items():
         if handler != signal.SIG_IGN:
-            signal.signal(number, hears.stop)
+            signal.signal(number, stop)
     try:
-        yield hears.check
+        yield check
     except Exception as problem:
-        ended = ended_by(problem, hears.check)
+        ended = ended_by(problem, check)
         if ended is problem:
             raise
         raise ended from problem
     finally:
-        hears.end()
         for number, handler in before.items():
             signal.signal(number, handler)
-        sys.unraisablehook = hears.hook_before
-
-
-class _Listener:
-    """What handlers, hook and caller of one ``interruptible`` share."""
-
-    def __init__(self, hook_before: Callable[[sys.UnraisableHookArgs], object]) -> None:
-        self.hook_before = hook_before
-        self._asked: Interrupted | None = None
-        self._owed: int | None = None
-        self._reporting = False
-        self._over = threading.Event()
-        self._sender: threading.Thread | None = None
-
-    def stop(self, number: int, _frame: FrameType | None) -> None:
-        """Handle a signal."""
-        if (
-            self._asked is None and not self._reporting
-        ):  # in the report of a loss it would be lost: it stays owed
-            self._asked, self._owed = Interrupted(number), None
-            raise self._asked
-
-    def check(self) -> None:
-        """Raise the signal that has come."""
-        if self._owed is not None:
-            self.stop(self._owed, None)
-        if self._asked is not None:
-            raise self._asked
-
-    def lost(self, what: sys.UnraisableHookArgs) -> None:
-        """Take the report of an exception that nobody can catch."""
-        if not isinstance(what.exc_value, Interrupted):
-            self.hook_before(what)
-            return
-        self._reporting = True
-        self._asked, self._owed = None, what.exc_value.number
-        if self._sender is None:
-            self._sender = threading.Thread(target=self._send_again, name="signal sender", daemon=True)
-            self._sender.start()
-        self._reporting = False
-
-    def end(self) -> None:
-        """Send nothing more: the work is done, and a signal would meet the handlers of before."""
-        if self._sender is not None:
-            self._reporting = True
-            self._over.set()
-            self._sender.join()
-
-    def _send_again(self) -> None:
-        while not self._over.wait(AGAIN_AFTER_S):
-            if self._owed is not None:
-                signal.pthread_kill(threading.main_thread().ident or 0, self._owed)
 
 
 def ended_by(problem: BaseException, check: Callable[[], None]) -> BaseException:
@@ -139,10 +90,6 @@ def ended_by(problem: BaseException, check: Callable[[], None]) -> BaseException
         except Interrupted as asked:
             return asked
     return problem
-
-
-def _nothing_asked() -> None:
-    """What a thread that owns no signals is asked: nothing."""
 
 
 RUNNING = Path(".cache") / "running"

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,7 +42,7 @@ from harness.model import (
     Variant,
 )
 from harness.model.load_tools import run_as
-from harness.runner.context import SAMPLING_HZ, LoadSlot
+from harness.runner.context import SAMPLING_HZ
 from harness.runner.speed_gate import SpeedGate
 from harness.session.host_roles import HostRoles, this_machine
 from harness.toolchains import Jdk, Surroundings, Tool, find_jdks, find_runtimes, find_tool, require_package
@@ -57,9 +56,6 @@ TOOLS = ("go", "jdk", "maven", *run_as("java", "program"), "postgres", "native-i
 LAUNCHERS = ("process", "container", "kubernetes")
 #: What else a launcher is called.
 ALSO = {"docker": "container", "k8s": "kubernetes"}
-
-#: runtime -> the variable that names a base image for its containers.
-BASE_IMAGES = {"jvm": "REMATCH_JAVA_BASE_IMAGE", "go": "REMATCH_GO_BASE_IMAGE"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,11 +76,8 @@ class Assembly:
     database_host: MeasuringHost | None = None
     stations: HostRoles | None = None
     load_words: Callable[[str], dict[str, str]] = lambda _generator: {}
-    further_loads: Callable[[str], tuple[LoadSlot, ...]] = lambda _generator: ()
     backing: Mapping[BackingName, BackingSource] = field(default_factory=dict)
     launch_command: Callable[[Implementation, Variant], tuple[str, ...]] = lambda _implementation, _variant: ()
-    #: Who runs a variant's load generators in the place of the load's host; ``None``: nobody else.
-    load_by: Callable[[Variant], MeasuringHost | None] = lambda _variant: None
     closing: Callable[[], None] = lambda: None
     #: Holds loads back until the CPUs have their usual speed; ``None``: nobody asked.
     speed_gate: SpeedGate | None = None
@@ -112,7 +105,7 @@ class Assembly:
         Raises:
             UnsupportedLoad: it cannot be divided so.
         """
-        return shares(load.profile, load.processes * (1 + len(self.further_loads(load.generator))))
+        return shares(load.profile, load.processes)
 
     def generator(self, name: str) -> LoadGenerator:
         """Return the adapter of a load generator.
@@ -144,7 +137,7 @@ def assemble(
 ) -> Assembly:
     """Return the real parts; ``close`` them when far hosts are among them.
 
-    ``load_host``: where the load comes from, several joined by commas, ``database_host``: where backing
+    ``load_host``: where the load comes from, ``database_host``: where backing
     services stand; default: the service's own host.
     ``tools``: those of another assembly of this machine; ``None``: they are looked for.
 
@@ -180,14 +173,14 @@ def assemble(
     )
     launchers: dict[str, Launcher] = {
         "process": process,
-        "container": ContainerLauncher(process, root, bases=_bases(), host=places.service),
+        "container": ContainerLauncher(process, root, host=places.service),
     }
     clustered = _pod_launcher(process, root) if launcher == "kubernetes" else None
     backing |= _backing(root, places, tools, launcher_tools, process)
     postgres = paths.get("postgres")
 
     def launch_command(implementation: Implementation, variant: Variant) -> tuple[str, ...]:
-        command = process.starts.command(implementation, variant, folder=root, port=8080)
+        command = process.command(implementation, variant, folder=root, port=8080)
         settings = tuple(f"{name}={value}" for name, value in sorted(command.environment.items()))
         return ("env", *settings, *command.argv) if settings else command.argv
 
@@ -197,13 +190,8 @@ def assemble(
         load_host=places.load,
         database_host=places.database,
         stations=places,
-        load_words=lambda generator: _load_words(places.load_host, generator, paths, java),
-        further_loads=lambda generator: tuple(
-            LoadSlot(host=further_load, words=_load_words(further_load, generator, paths, java))
-            for further_load in places.further_loads
-        ),
+        load_words=lambda generator: places.words(places.load_host, generator, paths, java),
         launcher=launchers[launcher] if clustered is None else clustered,
-        load_by=(lambda _variant: None) if clustered is None else clustered.load_by,
         closing=(lambda: None) if clustered is None else clustered.close,
         backing=backing,
         launch_command=launch_command,
@@ -226,9 +214,8 @@ def _pod_launcher(process: ProcessLauncher, root: Path) -> KubernetesLauncher | 
         require_package("lightkube")
     except MissingTool as missing:
         return _WithoutClient(missing)
-    from harness.launchers.kubernetes import (
-        KubernetesLauncher,
-    )  # the client of clusters takes a while to load
+    # the client of clusters takes a while to load
+    from harness.launchers.kubernetes import KubernetesLauncher
 
     return KubernetesLauncher(process, root)
 
@@ -252,9 +239,6 @@ class _WithoutClient:
     def launch(self, _spec: LaunchSpec) -> Instance:
         raise self._missing
 
-    def load_by(self, _variant: Variant) -> None:
-        return None
-
     def close(self) -> None:
         pass
 
@@ -263,29 +247,16 @@ def stations(
     root: Path, host: str, load_host: str | None, jdks: Sequence[Jdk], database_host: str | None = None
 ) -> HostRoles:
     """Return the hosts of these names; ``load_host``, ``database_host``: ``None`` for the service's own.
-    Several load hosts are joined by commas.
 
     Raises:
         InputError, HostError: as ``remote_hosts.connected``.
-        MissingTool: what speaks SSH is not installed.
+        MissingTool: there is no ssh on PATH.
     """
     if {host, load_host or LOCAL, database_host or LOCAL} == {LOCAL}:
         return this_machine()
-    require_package("paramiko")
     from harness.session.remote_hosts import connected  # what speaks SSH takes a while to load
 
     return connected(root, host, load_host, jdks, database_host)
-
-
-def _load_words(
-    host: MeasuringHost, generator: str, paths: Mapping[str, Path | None], java: Path | None
-) -> dict[str, str]:
-    """What a generator's command names here -> what that is on the load's host."""
-    if host.here:
-        return {}
-    from harness.session.remote_hosts import words_there
-
-    return words_there(host, generator, paths, java)
 
 
 def _backing(
@@ -296,14 +267,12 @@ def _backing(
     process: ProcessLauncher,
 ) -> dict[BackingName, BackingSource]:
     """Backing services stand on the services' own machine, or on one for them, as processes."""
-    if places.service.here and places.database is None:
-        tool = next(tool for tool in tools if tool.name == "postgres")
-        postgres: BackingSource = Postgres(LocalHost(), root, tool)
+    postgres: BackingSource
+    if places.backing is None:
+        postgres = Postgres(LocalHost(), root, next(tool for tool in tools if tool.name == "postgres"))
         beside = process
     else:
-        from harness.session.remote_hosts import remote_backing
-
-        postgres, beside = remote_backing(places, root, launcher_tools, process)
+        postgres, beside = places.backing(places, root, launcher_tools, process)
     return {
         "postgresql": postgres,
         "upstream": Upstream(
@@ -327,11 +296,6 @@ def launcher_name(word: str) -> str:
 def _look_for(around: Surroundings) -> tuple[Tool, ...]:
     with ThreadPoolExecutor() as asked:  # most of them are asked for their version, which takes a process
         return tuple(asked.map(lambda name: find_tool(name, around), TOOLS))
-
-
-def _bases() -> dict[str, str]:
-    """Base images that the user named; others are made of this machine's own files."""
-    return {runtime: os.environ[name] for runtime, name in BASE_IMAGES.items() if os.environ.get(name)}
 
 
 def training_of(root: Path, backing: Mapping[BackingName, BackingSource]) -> Training:

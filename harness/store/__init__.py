@@ -6,6 +6,6 @@
 
 from harness.store.archive import Archive, archive_of
 from harness.store.durable import explained
-from harness.store.packing import pack, pack_again
+from harness.store.packing import pack
 from harness.store.reading import SessionFolder, Store
 from harness.store.writing import SessionWriter, TrialFolder

@@ -6,28 +6,27 @@ the contents of such files, concatenated and compressed as one xz stream; it is 
 ``.packed/``, beside ``.packed/contents.json.xz``, which says of each block the files, in order, with their sizes.
 Of a file whose name ends in ``.gz`` the block has the decompressed content, and the list has the size of the
 compressed file, and its SHA-256 where the record of its trial does not have it: packing made sure that ``write_gzip``
-gives these very bytes. Hashes cannot be compressed: to have each of them twice took a fiftieth of the bundled archives.
+gives these very bytes.
 
-A block of tables (``.csv``, ``.jtl``) is turned into columns before it is compressed where that makes it smaller
-(``harness/store/columns.py``), as it does for samples.
-
-The size of blocks was chosen by measurement on a bundled session of a hundred trials: contents that are compressed
-each by itself take nearly twice the bytes, blocks of a quarter of the size somewhat more, larger blocks hardly less,
-and the time to decompress one block, which is what reading a single file costs, is not noticed.
+Earlier versions of this program wrote a block of tables (``.csv``, ``.jtl``) as columns where that made it smaller;
+it is read (``harness/store/columns.py``).
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import lzma
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import IO, Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from harness.model.base import Frozen
-from harness.store.gzipping import PIECE_BYTES, pieces_of
+from harness.store.columns import MOST_TIMES, BadColumns, from_columns
+from harness.store.layout import PIECE_BYTES, pieces_of
 
 #: Where blocks and their list lie in an archive; no file of a session has a name below it.
 FOLDER = ".packed/"
@@ -35,6 +34,7 @@ CONTENTS = FOLDER + "contents.json.xz"
 #: 2: a block may be written as columns. 3: a column may be sorted by another one. 4: hashes that records have are
 #: not listed.
 VERSION = 4
+_FIRST = re.compile(rb'\{"version": ?(\d{1,9})[,}]')
 #: Files are added to a block up to this size of their contents; a larger file has a block of its own.
 BLOCK_BYTES = 4 << 20
 #: No block of several files is larger, so that it can be held in memory.
@@ -42,8 +42,6 @@ MAX_SHARED_BYTES = 16 << 20
 #: A list of so many files is smaller than the bytes that it is given.
 MAX_FILES = 100_000
 MAX_CONTENTS_BYTES = 32 << 20
-#: Endings of files that are rows of cells.
-_TABLES = (".csv", ".jtl")
 _DICTIONARY_BYTES = 8 << 20
 #: What decompressing may take: the dictionary, and something for the decoder itself.
 _DECODER_BYTES = _DICTIONARY_BYTES + (4 << 20)
@@ -99,30 +97,9 @@ class Block(Frozen):
 class Contents(Frozen):
     """The list of all blocks. ``gzip_probe`` tells the library that compressed the ``.gz`` files."""
 
-    version: int
+    version: Annotated[int, Field(ge=1, le=VERSION)]
     gzip_probe: _Sha256
     blocks: tuple[Block, ...]
-
-
-class _Hashed(BaseModel):
-    """All of a file that hashes are read from."""
-
-    model_config = ConfigDict(extra="ignore", strict=True)
-    sha256: _Sha256
-
-
-class _Hashes(BaseModel):
-    """All of a trial's record that hashes are read from."""
-
-    model_config = ConfigDict(extra="ignore", strict=True)
-    files: dict[str, _Hashed]
-
-
-class _Version(BaseModel):
-    """All that can be read of a list in another version."""
-
-    model_config = ConfigDict(extra="ignore", strict=True)
-    version: int
 
 
 def read_contents(data: bytes) -> Contents:
@@ -133,9 +110,10 @@ def read_contents(data: bytes) -> Contents:
         OtherVersion: a later version of this program packed the archive.
     """
     text = b"".join(decompressed([data], MAX_CONTENTS_BYTES))
+    version = _FIRST.match(text)
+    if version is not None and int(version[1]) not in range(1, VERSION + 1):
+        raise OtherVersion(int(version[1]))
     try:
-        if (version := _Version.model_validate_json(text).version) not in range(1, VERSION + 1):
-            raise OtherVersion(version)
         contents = Contents.model_validate_json(text)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
@@ -162,8 +140,8 @@ def read_contents(data: bytes) -> Contents:
 def recorded_hashes(record: bytes) -> Mapping[str, str]:
     """Return the SHA-256 of each file that a trial's record names; none of a record that cannot be read."""
     try:
-        return {name: file.sha256 for name, file in _Hashes.model_validate_json(record).files.items()}
-    except ValidationError:
+        return {name: str(file["sha256"]) for name, file in json.loads(record)["files"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
 
 
@@ -185,22 +163,6 @@ def compressed(pieces: Iterable[bytes], size_bytes: int) -> Iterator[bytes]:
     for piece in pieces:
         yield coder.compress(piece)
     yield coder.flush()
-
-
-def compressed_block(pieces: Iterable[bytes], size_bytes: int, ending: str) -> tuple[Iterable[bytes], bool]:
-    """Return the xz stream of a block of files with that ending, and whether it holds their form in columns."""
-    if ending not in _TABLES or size_bytes > BLOCK_BYTES:
-        return compressed(pieces, size_bytes), False
-    from harness.store.columns import to_columns  # numpy, for who only looks at what there is
-
-    text = b"".join(pieces)
-    plain = b"".join(compressed([text], size_bytes))
-    columns = to_columns(text)
-    if columns is not None:
-        smaller = b"".join(compressed([columns], len(columns)))
-        if len(smaller) < len(plain):
-            return [smaller], True
-    return [plain], False
 
 
 def decompressed(pieces: Iterable[bytes], most_bytes: int) -> Iterator[bytes]:
@@ -239,8 +201,6 @@ def pieces_of_block(block: Block, source: IO[bytes]) -> Iterator[bytes]:
     digest = hashlib.sha256()
     size, waiting = 0, b""
     if block.columns:
-        from harness.store.columns import MOST_TIMES, BadColumns, from_columns
-
         try:
             in_columns = b"".join(decompressed(pieces_of(source), MOST_TIMES * block.bytes))
             pieces = iter([from_columns(in_columns, block.bytes)])

@@ -13,13 +13,11 @@ import gzip
 import hashlib
 import os
 import stat
-import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
 
 from harness.agent.files import file_sha256
 from harness.errors import InputError, StoreError
@@ -27,18 +25,10 @@ from harness.store import blocks, layout
 from harness.store.archive import CHECKSUM, Archive
 from harness.store.blocks import Block, Contents, Gzip, PackedFile
 from harness.store.durable import explained, replace, sync_folder
-from harness.store.gzipping import COMPRESSED, pieces_of, probe_sha256, write_gzip
+from harness.store.layout import COMPRESSED, pieces_of, probe_sha256, write_gzip
 
 #: The earliest time that ZIP can express; every entry has it.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-
-
-class Repacked(NamedTuple):
-    """What packing again came to; where it saves nothing, the archive is the one that was there."""
-
-    bytes_before: int
-    bytes_after: int
-    replaced: bool
 
 
 def pack(folder: Path, target: Path) -> Path:
@@ -47,96 +37,44 @@ def pack(folder: Path, target: Path) -> Path:
     What was interrupted is part of it; locks and unfinished trials are not.
 
     Raises:
-        InputError: there is no session in ``folder``, or one that another zlib than the measuring machine's unpacked.
+        InputError: there is no session in ``folder``.
         StoreError: the archive cannot be written, or stands there already.
     """
     if not (folder / layout.HEADER).is_file():
         raise InputError("no session here", file=folder, allowed=f"a folder with {layout.HEADER}")
-    if (folder / layout.RECOMPRESSED).is_file():
-        raise InputError(
-            "was unpacked with another zlib, so that its .gz files are not those of its records", file=folder,
-            allowed="the archive that it was unpacked from",
-        )  # fmt: skip
     if target.exists():
         raise StoreError(f"{target}: exists already; an archive is never rewritten")
+    fresh = target.with_name(f".{target.name}.new")
     with explained(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        fresh = _fresh(folder, target, lambda name: (folder / name).read_bytes())
-        _put(fresh, target)
+        try:
+            names = [name for path in sorted(folder.rglob("*")) if (name := _name_of(path, folder))]
+            _write(folder, names, fresh)
+            _seal(fresh, fresh.name)
+            _compare(Archive(fresh), folder, names, target)
+        except BaseException:
+            fresh.unlink(missing_ok=True)
+            fresh.with_name(fresh.name + CHECKSUM).unlink(missing_ok=True)
+            raise
+        _seal(fresh, target.name)
+        fresh.with_name(fresh.name + CHECKSUM).rename(target.with_name(target.name + CHECKSUM))
+        fresh.rename(target)
+        sync_folder(target.parent)
     return target
 
 
-def pack_again(archive: Archive) -> Repacked:
-    """Replace an archive by one that is packed as archives are now, where that is smaller.
-
-    Every file of the new archive is compared with that of the old one before it takes its place.
-
-    Raises:
-        InputError: the archive is damaged.
-        StoreError: it cannot be written; or its files are packed as contents, and the zlib here compresses them
-            to other bytes than their records name.
-    """
-    before = archive.path.stat().st_size
-    with tempfile.TemporaryDirectory(prefix="rematch-pack-") as scratch:
-        folder = Path(scratch) / "session"
-        if differing := archive.unpack(folder):
-            raise StoreError(
-                f"{archive.path}: the zlib here compresses {len(differing)} files to other bytes than where they were "
-                "packed; pack it again there"
-            )
-        with explained(archive.path):
-            fresh = _fresh(folder, archive.path, archive.read)
-            after = fresh.stat().st_size
-            if after < before:
-                _put(fresh, archive.path)
-            else:
-                _remove(fresh)
-    return Repacked(before, min(before, after), replaced=after < before)
-
-
-def _fresh(folder: Path, target: Path, read: Callable[[str], bytes]) -> Path:
-    """Write the archive beside where it will stand, with its checksum; every file has been compared with ``read``."""
-    fresh = target.with_name(f".{target.name}.new")
-    names = [name for path in sorted(folder.rglob("*")) if (name := _name_of(path, folder)) is not None]
-    try:
-        for together in (True, False):
-            _write(folder, names, fresh, together=together)
-            _seal(fresh, fresh.name)
-            made = Archive(fresh)
-            try:
-                _ = made.sizes
-            except InputError:
-                if together:  # contents so much alike that their blocks would be taken for harm
-                    continue
-                raise
-            break
-        if sorted(made.sizes) != sorted(names):
-            raise StoreError(f"{target}: not packed: the files of the archive are not those of the session")
-        for name in names:
-            if made.read(name) != read(name):
-                raise StoreError(f"{target}: not packed: {name} has other bytes in the archive")
-    except BaseException:
-        _remove(fresh)
-        raise
-    return fresh
-
-
-def _put(fresh: Path, target: Path) -> None:
-    """Give a fresh archive and its checksum their names."""
-    _seal(fresh, target.name)
-    fresh.with_name(fresh.name + CHECKSUM).rename(target.with_name(target.name + CHECKSUM))
-    fresh.rename(target)
-    sync_folder(target.parent)
+def _compare(archive: Archive, folder: Path, names: list[str], target: Path) -> None:
+    """Refuse an archive that does not give back every byte of its session."""
+    if sorted(archive.sizes) != sorted(names):
+        raise StoreError(f"{target}: not packed: the files of the archive are not those of the session")
+    for name in names:
+        if archive.read(name) != (folder / name).read_bytes():
+            raise StoreError(f"{target}: not packed: {name} has other bytes in the archive")
 
 
 def _seal(archive: Path, name: str) -> None:
     line = f"{file_sha256(archive)}  {name}\n"
     replace(archive.with_name(archive.name + CHECKSUM), line.encode("ascii"))
-
-
-def _remove(fresh: Path) -> None:
-    fresh.unlink(missing_ok=True)
-    fresh.with_name(fresh.name + CHECKSUM).unlink(missing_ok=True)
 
 
 def _name_of(path: Path, folder: Path) -> str | None:
@@ -150,12 +88,9 @@ def _name_of(path: Path, folder: Path) -> str | None:
     return name
 
 
-def _write(folder: Path, names: list[str], target: Path, *, together: bool) -> None:
-    """Write the archive; ``together``: contents in blocks."""
-    recorded = _recorded(folder, names) if together else {}
-    packed = {
-        name: file for name in names if together and (file := _packed(folder, name, recorded)) is not None
-    }
+def _write(folder: Path, names: list[str], target: Path) -> None:
+    recorded = _recorded(folder, names)
+    packed = {name: file for name in names if (file := _packed(folder, name, recorded)) is not None}
     with zipfile.ZipFile(target, "w") as archive:
         for name in names:
             if name not in packed:
@@ -196,8 +131,7 @@ def _packed(folder: Path, name: str, recorded: Mapping[str, str]) -> PackedFile 
         return PackedFile(name=name, bytes=path.stat().st_size)
     if not name.endswith(".gz"):
         return None
-    again = _Counted()
-    content = _Counted()
+    again, content = _Counted(), _Counted()
     try:
         write_gzip((content.passed(piece) for piece in _content(path)), again)
     except (OSError, EOFError, zlib.error):
@@ -217,20 +151,14 @@ def _content(path: Path) -> Iterator[bytes]:
 
 def _add_block(archive: zipfile.ZipFile, folder: Path, number: int, files: list[PackedFile]) -> Block:
     size = sum(file.bytes for file in files)
-    ending, *_ = blocks.kind_of(files[0].name)
-    entry = f"{blocks.FOLDER}{number:04d}{ending}.xz"
+    entry = f"{blocks.FOLDER}{number:04d}{blocks.kind_of(files[0].name)[0]}.xz"
     read = _Counted()
-    pieces = (
-        read.passed(piece) for piece in chain.from_iterable(_content(folder / file.name) for file in files)
-    )
-    made, columns = blocks.compressed_block(pieces, size, ending)
+    pieces = chain.from_iterable(_content(folder / file.name) for file in files)
     with archive.open(_entry(entry, zipfile.ZIP_STORED), "w") as stream:
-        stream.writelines(made)
+        stream.writelines(blocks.compressed(map(read.passed, pieces), size))
     if read.size != size:
         raise StoreError(f"{folder}: files changed while they were packed")
-    return Block(
-        entry=entry, bytes=size, sha256=read.digest.hexdigest(), columns=columns or None, files=tuple(files)
-    )
+    return Block(entry=entry, bytes=size, sha256=read.digest.hexdigest(), files=tuple(files))
 
 
 def _entry(name: str, method: int) -> zipfile.ZipInfo:

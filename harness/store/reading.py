@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeVar, cast
+from typing import IO, Any, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -17,8 +17,7 @@ from harness.agent.files import file_sha256
 from harness.errors import InputError
 from harness.model import BuildRecord, Calibration, EchoReading, MemoryFit, SessionHeader, TrialRecord
 from harness.store import layout
-from harness.store.archive import SUFFIX, Archive, archive_of
-from harness.store.gzipping import OtherBytes, Recompressed
+from harness.store.archive import SUFFIX, Archive, archive_at, archive_of
 
 T = TypeVar("T")
 BUILDS: TypeAdapter[dict[str, BuildRecord]] = TypeAdapter(dict[str, BuildRecord])
@@ -28,18 +27,6 @@ _MEMORY: TypeAdapter[MemoryFit | None] = TypeAdapter(MemoryFit)
 _HEADER = TypeAdapter(SessionHeader)
 _STORED: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
 _RECORD = TypeAdapter(TrialRecord)
-_OTHER_BYTES = TypeAdapter(OtherBytes)
-
-
-class Checked(NamedTuple):
-    """What ``SessionFolder.check`` found.
-
-    ``problems``: one line each. ``recompressed``: files whose content is the packed one, but which another zlib
-    than that of the measuring machine compressed, so that their bytes are not those of their records.
-    """
-
-    problems: tuple[str, ...]
-    recompressed: tuple[str, ...]
 
 
 class Store:
@@ -104,7 +91,9 @@ class SessionFolder:
     def archive(self) -> Archive | None:
         """The session's archive; ``None`` where its files lie in a folder, or where there is neither."""
         packed = archive_of(self.folder)
-        return Archive(packed) if packed.is_file() and not (self.folder / layout.HEADER).is_file() else None
+        return (
+            archive_at(packed) if packed.is_file() and not (self.folder / layout.HEADER).is_file() else None
+        )
 
     @property
     def exists(self) -> bool:
@@ -202,7 +191,7 @@ class SessionFolder:
         stored = f"{trial_id}/{name}"
         if self.archive is None or self._size(stored) is None:
             return self.folder / stored
-        return self.archive.extracted_content(stored)
+        return self.archive.extracted(stored, content=True)
 
     def where(self, trial_id: str, name: str) -> Path:
         """Return what to call a trial's file in a message; of an archived session, the archive is part of it."""
@@ -214,20 +203,11 @@ class SessionFolder:
         return self.size_bytes(trial_id, name) is not None
 
     def size_bytes(self, trial_id: str, name: str) -> int | None:
-        """Return the stored size of a trial's file, compressed or not; ``None``: it left no such file.
-
-        Of a file that another zlib compressed when the session was unpacked, it is the size it was recorded with.
-        """
-        stored = self._stored_name(trial_id, name)
-        result, recompressed = self._size(stored), self._recompressed.get(stored)
-        return (
-            recompressed.recorded_bytes
-            if recompressed is not None and recompressed.bytes == result
-            else result
-        )
+        """Return the stored size of a trial's file, compressed or not; ``None``: it left no such file."""
+        return self._size(self._stored_name(trial_id, name))
 
     def sha256(self, trial_id: str, name: str) -> str:
-        """Return the SHA-256 that a trial's file has, or had before another zlib compressed it again.
+        """Return the SHA-256 of a trial's file, of an archived one that which it had when it was packed.
 
         Args:
             name: as the record names it, with ``.gz`` where it is compressed.
@@ -238,13 +218,10 @@ class SessionFolder:
         stored = f"{trial_id}/{name}"
         if self._size(stored) is None:
             raise InputError("the trial left no such file", file=self.where(trial_id, name))
-        if self.archive is not None:
-            return self.archive.recorded_sha256(stored)
-        result, recompressed = file_sha256(self.folder / stored), self._recompressed.get(stored)
         return (
-            recompressed.recorded_sha256
-            if recompressed is not None and recompressed.sha256 == result
-            else result
+            file_sha256(self.folder / stored)
+            if self.archive is None
+            else self.archive.recorded_sha256(stored)
         )
 
     def open(self, trial_id: str, name: str) -> IO[bytes]:
@@ -262,22 +239,17 @@ class SessionFolder:
         return cast(IO[bytes], gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
 
     def verify(self) -> tuple[str, ...]:
-        """Compare every stored file with its record; return what is wrong, one line each."""
-        return self.check().problems
+        """Compare every stored file with its record; return what is wrong, one line each.
 
-    def check(self) -> Checked:
-        """Compare every stored file with its record; tell what is wrong from what another zlib compressed.
-
-        A compressed file of an archive may be stored as its content. It is compressed again and compared; where the
-        zlib here is not the one that packed the session and gives other bytes, the file counts as ``recompressed``:
-        its content is the packed one, which the archive's checksum and the block's cover.
+        A compressed file of an archive may be stored as its content. It is compressed again and compared. Where the
+        zlib here is not the one that packed the session and gives other bytes, nothing is wrong: the content is the
+        packed one, which the archive's checksum and the block's cover.
 
         Raises:
             InputError: an archive is damaged.
         """
         problems: list[str] = []
-        recompressed: list[str] = []
-        alike = self.archive is None or self.archive.compresses_alike
+        other_zlib = self.archive is not None and not self.archive.compresses_alike
         for trial_id in sorted(self.finished()):
             try:
                 files = self.record(trial_id).files
@@ -288,15 +260,13 @@ class SessionFolder:
                 where = self.where(trial_id, name)
                 if self._size(f"{trial_id}/{name}") is None:
                     problems.append(f"{where}: missing")
-                elif _sha256(self._bytes(f"{trial_id}/{name}")) == recorded.sha256:
+                elif hashlib.sha256(self._bytes(f"{trial_id}/{name}")).hexdigest() == recorded.sha256:
                     continue
                 elif self.sha256(trial_id, name) != recorded.sha256:
                     problems.append(f"{where}: its bytes are not those of the record")
-                elif self.archive is not None and alike:
+                elif not other_zlib:
                     problems.append(f"{where}: compressed again, its bytes are not those of the record")
-                else:
-                    recompressed.append(f"{trial_id}/{name}")
-        return Checked(tuple(problems), tuple(recompressed))
+        return tuple(problems)
 
     def sources(self) -> tuple[Path, ...]:
         """Return the files on disk whose bytes decide what the session holds: its archive, or its header and
@@ -306,12 +276,6 @@ class SessionFolder:
         above = (layout.HEADER, layout.BUILDS, layout.ECHO)
         records = (f"{trial_id}/{layout.RECORD}" for trial_id in sorted(self.finished()))
         return tuple(self.folder / name for name in (*above, *records))
-
-    @cached_property
-    def _recompressed(self) -> dict[str, Recompressed]:
-        """Files that another zlib compressed when the session was unpacked into this folder, by name."""
-        unpacked = self.archive is None and self._size(layout.RECOMPRESSED) is not None
-        return self._json(layout.RECOMPRESSED, _OTHER_BYTES).files if unpacked else {}
 
     def _stored_name(self, trial_id: str, name: str) -> str:
         """Relative to the session's folder; with ``.gz`` when only the compressed file is there."""
@@ -349,10 +313,6 @@ def _session_folders(base: Path, experiment: str | None) -> list[Path]:
     folders = {path.parent for path in base.glob(f"{experiment or '*'}/*/{layout.HEADER}")}
     packed = base.glob(f"{experiment or '*'}/*{SUFFIX}")
     return sorted(folders | {path.with_name(path.name.removesuffix(SUFFIX)) for path in packed})
-
-
-def _sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
 
 
 def _json_or_none(line: str) -> dict[str, Any] | None:

@@ -36,7 +36,7 @@ from harness.store.durable import (
     sync_folder,
     write_synced,
 )
-from harness.store.gzipping import COMPRESSED, pieces_of, write_gzip
+from harness.store.layout import COMPRESSED, pieces_of, write_gzip
 from harness.store.reading import BUILDS, ECHO, SessionFolder
 
 #: Files of a load generator below this stay readable with any editor.

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.tests.support import patience, shared
+from harness.tests.support import shared
 from harness.tests.support.available import CANNOT_TELL, NOT_ASKED_FOR, NOT_RUN, PROJECT
 from harness.toolchains import Surroundings, build_environment
 
@@ -37,9 +37,7 @@ LONGEST = (
     "loadgen/tools/test_jmeter.py",
     "test_papermill_engine.py",
     "runner/test_trial.py",
-    "memory_sizing/test_attempts.py",
     "memory_sizing/test_fit.py",
-    "memory_sizing/test_go_limit.py",
     "runner/test_one_process.py",
     "chaos/test_faults.py",
     "whole/test_service_of_another_language.py",
@@ -52,18 +50,12 @@ LONGEST = (
 #: Files whose tests may build with Maven, begun after those: services' own tests use it in the meantime.
 WITH_MAVEN = (
     "whole/test_request_logs.py",
-    "session/test_open_files.py",
-    "whole/test_large_bodies.py",
+    "session/test_availability.py",
 )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Measure how patient tests have to be, make the folder of the run, and put the preferred tools first on PATH.
-
-    Workers and children inherit all of it.
-    """
-    if patience.VARIABLE not in os.environ:
-        os.environ[patience.VARIABLE] = f"{patience.calibrated():.2f}"
+    """Make the folder of the run, and put the preferred tools first on PATH; workers and children inherit both."""
     if shared.VARIABLE not in os.environ:
         folder = tempfile.mkdtemp(prefix="rematch-tests-")
         os.environ[shared.VARIABLE] = folder

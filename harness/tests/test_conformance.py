@@ -7,6 +7,7 @@ import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import JsonValue
@@ -15,6 +16,7 @@ from harness.agent.http_exchange import Answer
 from harness.conformance import SHOWN, answer_fault, applicable, check, load_cases, load_requests
 from harness.errors import InputError
 from harness.model import Expectation
+from harness.model.endpoint import Endpoint
 from harness.runner.start_up import wait_first_response
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.support.accounts_server import accounts_server
@@ -41,54 +43,51 @@ def expect(**said: object) -> Expectation:
     return Expectation.model_validate_json(json.dumps({"status": 200, **said}))
 
 
-def test_a_right_service_fulfils_every_case_of_its_face_and_language(project: Project) -> None:
-    instance = project.launch()
+def launched(project: Project, **settings: int) -> Endpoint:
+    instance = project.launch(**settings)
     wait_first_response(instance, HELLO, patient(20))
-    result = check(instance.endpoint, CASES, "matched", "python")
+    return instance.endpoint
+
+
+def test_a_right_service_fulfils_every_case_of_its_face_and_language(project: Project) -> None:
+    endpoint = launched(project)
+    result = check(endpoint, CASES, "matched", "python")
     assert (result.n_cases, result.failures) == (6, ())
-    assert check(instance.endpoint, CASES, "published", "python").n_cases == 1
-    assert check(instance.endpoint, CASES, "matched", "java").n_cases == 7
+    assert check(endpoint, CASES, "published", "python").n_cases == 1
+    assert check(endpoint, CASES, "matched", "java").n_cases == 7
 
 
 def test_a_wrong_answer_is_one_line_with_case_expected_and_found(project: Project) -> None:
-    instance = project.launch(wrong_answers=1)
-    wait_first_response(instance, HELLO, patient(20))
-    result = check(instance.endpoint, CASES, "matched", "python")
+    result = check(launched(project, wrong_answers=1), CASES, "matched", "python")
     assert result.failures == ("""hello: expected '{"v":"HELLO"}', got '{"v":"wrong"}'""",)
 
 
 def test_every_case_is_checked_when_the_service_dies_on_the_way(project: Project) -> None:
-    instance = project.launch(crash_after=1)
-    wait_first_response(instance, HELLO, patient(20))
-    result = check(instance.endpoint, CASES, "matched", "python")
+    result = check(launched(project, crash_after=1), CASES, "matched", "python")
     assert result.n_cases == 6
-    assert [line.split(":")[0] for line in result.failures] == [
-        "hello",
-        "count",
-        "long",
-        "bytes",
-        "unknown-path",
-    ]
+    names = [line.split(":")[0] for line in result.failures]
+    assert names == ["hello", "count", "long", "bytes", "unknown-path"]
     assert all("got no answer" in line for line in result.failures)
 
 
-def test_a_case_with_services_is_for_those_alone() -> None:
-    named = CASES[0].model_copy(update={"name": "named", "services": ("go-kit", "go-nethttp")})
-    cases = (*CASES, named)
-    for service, there in (("go-kit", True), ("java-helidon", False), (None, False)):
-        assert (named in applicable(cases, named.face, "go", service)) == there
-
-
-def test_a_case_with_settings_is_for_variants_that_do_not_change_them() -> None:
-    named = CASES[0].model_copy(update={"name": "named", "settings": {"minor_percent": 0}})
-    for settings, there in (({}, True), ({"minor_percent": 0}, True), ({"minor_percent": 50}, False)):
-        assert (named in applicable((named,), named.face, "go", settings=settings)) == there
-
-
-def test_a_case_without_language_is_for_all() -> None:
-    names = [(case.name, case.language) for case in applicable(CASES, "matched", "go")]
-    assert ("only-in-java", "java") not in names
-    assert ("hello", None) in names
+@pytest.mark.parametrize(
+    ("case", "asked", "applies"),
+    [
+        ({"services": ("go-kit", "go-nethttp")}, {"service": "go-kit"}, True),
+        ({"services": ("go-kit", "go-nethttp")}, {"service": "java-helidon"}, False),
+        ({"services": ("go-kit", "go-nethttp")}, {"service": None}, False),
+        ({"settings": {"minor_percent": 0}}, {"settings": {}}, True),
+        ({"settings": {"minor_percent": 0}}, {"settings": {"minor_percent": 0}}, True),
+        ({"settings": {"minor_percent": 0}}, {"settings": {"minor_percent": 50}}, False),
+        ({"language": "java"}, {}, False),
+        ({"language": None}, {}, True),
+    ],
+)
+def test_a_case_is_for_the_services_languages_and_settings_that_it_names(
+    case: dict[str, object], asked: dict[str, Any], applies: bool
+) -> None:
+    named = CASES[0].model_copy(update={"name": "named", **case})
+    assert (named in applicable((*CASES, named), named.face, "go", **asked)) == applies
 
 
 @pytest.mark.parametrize(
@@ -148,15 +147,10 @@ def test_of_long_json_the_first_place_that_differs_is_shown(changed: JsonValue, 
     assert answer_fault(answer(json.dumps(changed).encode()), right) == fault
 
 
-def test_of_long_texts_the_place_where_they_differ_is_shown() -> None:
+def test_long_bodies_are_cut_to_the_place_where_they_differ() -> None:
     fault = answer_fault(answer(b"y" * 200 + b"b"), expect(body="y" * 200 + "a"))
     assert fault == f"at byte 200: expected '{'y' * 20}a', got '{'y' * 20}b'"
-
-
-def test_long_bodies_are_cut_in_a_failure() -> None:
-    fault = answer_fault(answer(b"y" * 100_000), expect(body="x" * 100_000))
-    assert fault is not None
-    assert len(fault) < 3 * SHOWN
+    assert len(answer_fault(answer(b"y" * 100_000), expect(body="x" * 100_000)) or "") < 3 * SHOWN
 
 
 def test_a_refusal_whose_answer_was_lost_by_a_reset_gets_one_more_chance() -> None:
@@ -183,14 +177,14 @@ def test_a_lost_answer_of_a_good_request_gets_no_second_chance() -> None:
     [
         ("{", r"cases\.jsonl: line 3: not JSON: .*column 2; found '\{'"),
         ("[]", r"cases\.jsonl: line 3: "),
-        ('{"name": "a"}', r"line 3: face: Field required"),
+        ('{"name": "a"}', r"line 3: face: missing key .*allowed: capture, expect, face"),
         (
             '{"name": "a", "face": "matt"}',
-            r"line 3: face: .*'published', 'repaired' or 'matched'; found 'matt'",
+            r"line 3: face: .*'published', 'repaired' or 'matched'.*; found 'matt'",
         ),
         (
             '{"name":"a","face":"matched","colour":1,"request":{"method":"GET","path":"/"},"expect":{"status":1}}',
-            r"line 3: colour: .*allowed: name, face, language, services, settings, request, capture, expect",
+            r"line 3: colour: .*allowed: capture, expect, face, language, name, request, services, settings",
         ),
         (
             '{"name":"a","face":"matched","request":{"method":"GET","path":"/","body":"","body_base64":""},'
@@ -211,45 +205,32 @@ def test_a_broken_case_names_file_line_and_place(tmp_path: Path, line: str, mess
         load_cases(tmp_path)
 
 
-def test_two_cases_of_one_name_are_refused(tmp_path: Path) -> None:
+def test_two_cases_of_one_name_and_a_missing_contract_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"cases\.jsonl: cannot be read: No such file"):
+        load_cases(tmp_path)
     good = (CONTRACT / "cases.jsonl").read_text().splitlines()[0]
     (tmp_path / "cases.jsonl").write_text(f"{good}\n{good}\n")
     with pytest.raises(InputError, match="case 2: two cases of one name; found 'health'"):
         load_cases(tmp_path)
 
 
-def test_a_missing_contract_names_the_file(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"cases\.jsonl: cannot be read: No such file"):
-        load_cases(tmp_path)
-
-
-def test_requests_of_a_mix_keep_their_order_and_weights() -> None:
-    both = load_requests(CONTRACT, "both")
-    assert [(request.name, request.weight) for request in both] == [
-        ("uppercase-hello", 2),
-        ("count-hello", 1),
-    ]
-
-
-def test_an_unknown_mix_names_those_there_are() -> None:
-    with pytest.raises(
-        InputError, match=r"requests\.jsonl: mix: unknown mix; found 'helo'; allowed: hello, both"
-    ):
+def test_requests_of_a_mix_keep_their_order_and_weights_and_an_unknown_mix_names_those_there_are() -> None:
+    both = [(request.name, request.weight) for request in load_requests(CONTRACT, "both")]
+    assert both == [("uppercase-hello", 2), ("count-hello", 1)]
+    with pytest.raises(InputError, match=r"mix: unknown mix; found 'helo'; allowed: hello, both"):
         load_requests(CONTRACT, "helo")
 
 
 def test_separators_that_are_no_line_ends_stay_in_a_body(tmp_path: Path) -> None:
-    line = json.dumps(
-        {
-            "mix": "m",
-            "name": "n",
-            "method": "POST",
-            "path": "/",
-            "body": "a\u2028b",
-            "expect": {"status": 200},
-        },
-        ensure_ascii=False,
-    )
+    request = {
+        "mix": "m",
+        "name": "n",
+        "method": "POST",
+        "path": "/",
+        "body": "a\u2028b",
+        "expect": {"status": 200},
+    }
+    line = json.dumps(request, ensure_ascii=False)
     (tmp_path / "requests.jsonl").write_text(line + "\n", encoding="utf-8")
     assert load_requests(tmp_path, "m")[0].body == "a\u2028b"
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from harness.papermill_engine import UNDER_PAPERMILL, completed
-from harness.pipeline.status import KernelProgress, StageTable
+from harness.pipeline.execute import KernelProgress
+from harness.pipeline.stage import StageTable
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN_ALL = "notebooks/run_all.ipynb"
@@ -23,17 +24,8 @@ STATUS = "import sys; print('measuring: 3 of 5 trials', file=sys.stderr)"
 def notebook(*cells: str) -> str:
     """Return a notebook's JSON."""
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    code: list[dict[str, object]] = [
-        {
-            "cell_type": "code",
-            "id": f"c{i}",
-            "source": source,
-            "metadata": {},
-            "outputs": [],
-            "execution_count": None,
-        }
-        for i, source in enumerate(cells)
-    ]
+    empty: dict[str, object] = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
+    code = [empty | {"id": f"c{i}", "source": source} for i, source in enumerate(cells)]
     return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": code})
 
 
@@ -151,15 +143,12 @@ def test_arguments_are_completed_only_where_a_notebook_of_this_project_is_the_on
     assert completed(given) == given + added
 
 
-def test_a_notebook_of_no_project_is_left_alone(project: Path, tmp_path: Path) -> None:
+def test_a_notebook_of_no_project_is_left_alone_and_the_output_lands_in_the_project(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "other.ipynb").write_text(notebook("print(6 * 7)"))
     assert completed(["../other.ipynb"]) == ["../other.ipynb"]
     assert not (project / "results").exists()
-
-
-def test_from_another_folder_the_output_still_lands_in_the_project(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.chdir(project / "notebooks")
     assert completed(["run_all.ipynb"])[-1] == "../results/run_all.ipynb"
 
@@ -179,17 +168,11 @@ def test_a_kernel_that_ends_before_its_first_answer_is_started_again(
         "runpy.run_module('ipykernel_launcher', run_name='__main__')\n"
     )
     folder.mkdir(parents=True)
-    argv = [sys.executable, str(kernel), "-f", "{connection_file}"]
-    folder.joinpath("kernel.json").write_text(
-        json.dumps(
-            {
-                "argv": argv,
-                "display_name": "Python 3",
-                "language": "python",
-                "metadata": {"supported_encryption": "curve"},
-            }
-        )
-    )
+    specification = {
+        "argv": [sys.executable, str(kernel), "-f", "{connection_file}"], "display_name": "Python 3",
+        "language": "python", "metadata": {"supported_encryption": "curve"},
+    }  # fmt: skip
+    (folder / "kernel.json").write_text(json.dumps(specification))
     monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "jupyter"))
     done = subprocess.run([*PAPERMILL, RUN_ALL], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

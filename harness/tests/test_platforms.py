@@ -3,15 +3,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 
 from harness.import_closure import closure, module_path
-from harness.tests.support.available import only_when_long
 from harness.tests.support.synthetic import ROOT, make_project
 from harness.tests.support.without_linux import LINUX_ONLY, PRELUDE, WINDOWS, command_line, run_code
 
@@ -60,53 +57,20 @@ def test_what_reads_reports_and_teaches_makes_no_call_that_only_linux_has() -> N
     assert len(closure(ROOT, begun)) > 100
 
 
-def test_a_process_is_started_sampled_and_stopped_where_there_is_no_proc(tmp_path: Path) -> None:
-    code = PRELUDE + dedent(
-        f"""
-        import csv, sys, time
-        from pathlib import Path
-        from harness.agent.sampler import Watched
-        from harness.hosts.base import Command
-        from harness.hosts.local import LocalHost
-        folder, host = Path({str(tmp_path)!r}), LocalHost()
-        held = "held = bytearray(b'x') * (64 << 20); import time; time.sleep(600)"
-        process = host.spawn(Command(argv=(sys.executable, "-c", held), folder=folder))
-        watched = Watched(pid=process.pid, start_ticks=process.start_ticks)
-        sampler = host.sampler(folder / "samples.csv", folder / "machine.csv", 50.0)
-        sampler.add("service", watched)
-        while host.resources(watched).rss_bytes < 64 << 20:
-            time.sleep(0.02)
-        reading = host.resources(watched)
-        def samples():
-            lines = (folder / "samples.csv").read_text().splitlines()
-            return [row for row in csv.DictReader(lines) if row["role"] == "service" and row["rss_bytes"]]
-        # a busy machine may take its next sample late
-        while not any(int(row["rss_bytes"]) >= 64 << 20 for row in samples()):
-            time.sleep(0.02)
-        process.stop(5.0)
-        print(sampler.stop().ticks_by, reading.pss_bytes, reading.n_threads)
-        rows = samples()
-        machine = list(csv.DictReader((folder / "machine.csv").open()))[-1]
-        print(max(int(row["rss_bytes"]) for row in rows) >= 64 << 20, host.resources(watched).rss_bytes)
-        print(float(machine["total_cpu_s"]) > 0, repr(machine["psi_cpu_some_s"]), repr(machine["throttled_s"]))
-        """
-    )
+def test_measuring_is_refused_where_the_kernel_shows_no_processes() -> None:
+    code = PRELUDE + "from harness.session.measuring import refuse_other_systems\nrefuse_other_systems()"
     done = run_code(code, root=ROOT)
-    assert done.stdout.splitlines() == ["portable None 1", "True None", "True '' ''"], done.stderr
-
-
-def test_a_check_says_what_a_trial_cannot_record_there(project: Path) -> None:
-    done = run_code(PRELUDE + command_line("check", "--json"), root=project)
-    sampling = json.loads(done.stdout)["sampling"]
-    assert sampling["ticks_by"] == "portable"
-    assert all(
-        word in sampling["reason"] for word in ("proportional memory", "pressure", "steal", "throttling")
-    )
+    assert done.stderr.splitlines()[-1].endswith("this system has no /proc; measuring requires Linux")
 
 
 @pytest.mark.parametrize(
     "arguments",
-    [("tidy",), ("report", str(GOLDEN / "jmeter" / "samples.jtl")), ("check",), ("list",)],
+    [
+        ("results", "strings-rounds"),
+        ("report", str(GOLDEN / "jmeter" / "samples.jtl")),
+        ("check",),
+        ("list",),
+    ],
     ids=lambda arguments: str(arguments[0]),
 )
 def test_what_only_reads_works_without_what_only_linux_has(project: Path, arguments: tuple[str, ...]) -> None:
@@ -114,29 +78,6 @@ def test_what_only_reads_works_without_what_only_linux_has(project: Path, argume
     assert "Traceback" not in done.stderr, done.stderr
     assert done.returncode in (0, 1)
     assert done.stdout.strip()
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "workshop/02-one-trial",
-        # what every question imports is looked through above, in every run
-        *(
-            pytest.param(name, marks=only_when_long("one more notebook without what only Linux has"))
-            for name in ("30-strings", "40-warm-up")
-        ),
-    ],
-)
-def test_notebooks_are_executed_without_what_only_linux_has(project: Path, name: str) -> None:
-    code = (
-        PRELUDE
-        + "from pathlib import Path\nfrom harness.tests.support.in_process import execute_in_process\n"
-        + f"execute_in_process(Path({str(project)!r}), {name!r}, profile='newest')\nprint('executed')"
-    )
-    done = run_code(code, root=project)
-    assert done.returncode == 0, done.stderr
-    assert "strings-rounds: measured here, session smoke-local-1" in done.stdout
-    assert done.stdout.endswith("executed\n")
 
 
 @pytest.mark.parametrize(

@@ -28,28 +28,37 @@ from .catalogue import (
     wanted,
     which,
 )
-from .environment import build_environment, maven_options, one_maven
 from .find import (
+    build_environment,
     find_all,
     find_go,
     find_jdk,
     find_jdks,
     find_latex,
-    find_maven,
-    find_postgres,
     find_runtimes,
     find_tool,
+    one_maven,
 )
-from .jmeter import MANIFEST, damage, find_jmeter, jmeter_home, jmeter_jar, list_tree, read_manifest
-from .native_sampler import GLANCES, METRONOME, NATIVE, find_native
+from .made_here import (
+    MANIFEST,
+    METRONOME,
+    NATIVE,
+    damage,
+    find_jmeter,
+    find_native,
+    jmeter_home,
+    jmeter_jar,
+    list_tree,
+    read_manifest,
+)
 from .tool import JavaRuntime, Jdk, State, Surroundings, Tool, parse_version
 
 __all__ = [
-    "GLANCES", "JAVA_MINIMUM", "JAVA_REFERENCE", "JMETER_VERSION", "K6_VERSION", "LATEX_FILES", "MANIFEST",
+    "JAVA_MINIMUM", "JAVA_REFERENCE", "JMETER_VERSION", "K6_VERSION", "LATEX_FILES", "MANIFEST",
     "MEASURING", "METRONOME", "NATIVE", "OHA_VERSION", "OTHER_GO", "OTHER_JAVA", "VEGETA_VERSION", "WANTED",
     "WRK2_VERSION", "JavaRuntime", "Jdk", "State", "Surroundings", "Tool", "Wanted", "build_environment",
-    "damage", "find_all", "find_go", "find_jdk", "find_jdks", "find_jmeter", "find_latex", "find_maven",
-    "find_native", "find_postgres", "find_runtimes", "find_tool", "how_to_get", "jmeter_home", "jmeter_jar",
-    "lacking_packages", "list_tree", "maven_options", "one_maven", "parse_version", "read_manifest",
+    "damage", "find_all", "find_go", "find_jdk", "find_jdks", "find_jmeter", "find_latex",
+    "find_native", "find_runtimes", "find_tool", "how_to_get", "jmeter_home", "jmeter_jar",
+    "lacking_packages", "list_tree", "one_maven", "parse_version", "read_manifest",
     "require_package", "wanted", "which",
 ]  # fmt: skip

@@ -4,44 +4,43 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from .tool import State, Surroundings, Tool, parse_version
 
-#: The measured reference; any JDK of at least JAVA_MINIMUM builds and starts the services.
+#: The measured reference; any JDK of at least ``JAVA_MINIMUM`` builds and starts the services.
 JAVA_REFERENCE = 25
-JAVA_MINIMUM = 21
 #: Other releases that experiments name and `make toolchains` fetches, where they can be had.
 OTHER_JAVA = (17, 21)
 OTHER_GO = ("1.24.13", "1.25.14", "1.26.8", "1.27.4")
-JMETER_VERSION = "5.6.3"
-#: What set-up builds into ``.tools``; another release on PATH is used where that is not there.
-K6_VERSION = "1.8.0"
-OHA_VERSION = "1.16.0"
-VEGETA_VERSION = "12.13.0"
-#: wrk2 with its timers repaired (``setup/wrk2.py``). Any other says 4.0.0; its project has no releases.
-WRK2_VERSION = "4.0.0+timers"
 LATEX_FILES = ("IEEEtran.cls", "natbib.sty", "siunitx.sty", "booktabs.sty", "pgf.sty", "lmodern.sty")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Wanted:
-    """What the project asks of a tool. ``by_setup``: set-up brings it into ``.tools`` or ``.venv`` without a system
-    package. ``pinned``: the version that set-up builds into ``.tools/NAME-VERSION/bin``. ``macos``: the command on
-    macOS, where conda does not bring it; ``elsewhere``: where neither apt nor conda nor set-up brings it."""
+    """What the project asks of a tool. ``version``: how it says its version. ``places``: where it stands beside PATH,
+    by patterns of the system (``/...``) or the project; ``variable``: names its home; ``beside``: another program that
+    it needs in its folder. ``by_setup``: set-up brings it into ``.tools`` or ``.venv`` without a system package.
+    ``pinned``: the version that set-up builds into ``.tools/NAME-VERSION/bin``. ``macos``: the command on macOS, where
+    conda does not bring it; ``elsewhere``: where neither apt nor conda nor set-up brings it."""
 
     name: str
     why: str
     minimum: str | None = None
     programs: tuple[str, ...] = ()
     version_flag: str = "--version"
+    version: str = r"(\d+\.\d+[\w.+-]*)"
+    places: tuple[str, ...] = ()
+    variable: str | None = None
+    beside: str | None = None
     apt: tuple[str, ...] = ()
     conda: bool = False
     by_setup: bool = False
@@ -50,163 +49,15 @@ class Wanted:
     macos: str | None = None
 
 
-WANTED: tuple[Wanted, ...] = (
-    Wanted(name="go", why="to build and test the Go services", minimum="1.24", by_setup=True, conda=True),
-    Wanted(
-        name="jdk",
-        why="to build and start the Java services and to start JMeter",
-        minimum=str(JAVA_MINIMUM),
-        by_setup=True,
-        conda=True,
-    ),
-    Wanted(
-        name="maven",
-        why="to build the Java services and to fetch JMeter",
-        minimum="3.8",
-        programs=("mvn",),
-        apt=("maven",),
-        conda=True,
-    ),
-    Wanted(name="jmeter", why="to put load on the services", minimum=JMETER_VERSION, by_setup=True),
-    Wanted(
-        name="wrk",
-        why="to find the highest load of services and of other generators",
-        programs=("wrk",),
-        version_flag="-v",
-        apt=("wrk",),
-        conda=True,
-    ),
-    Wanted(
-        name="latex",
-        why="to build the paper",
-        apt=(
-            "texlive-latex-recommended",
-            "texlive-pictures",
-            "texlive-science",
-            "texlive-publishers",
-            "texlive-fonts-recommended",
-            "lmodern",
-            "latexmk",
-        ),
-        conda=True,
-        macos="brew install --cask mactex-no-gui, or brew install tectonic, "
-        "or conda env create --file environment.yml && conda activate rematch",
-    ),
-    Wanted(
-        name="poppler",
-        why="to check the pages of the paper in tests",
-        programs=("pdftoppm",),
-        version_flag="-v",
-        apt=("poppler-utils",),
-        conda=True,
-    ),
-    # not by apt here: Debian's package starts a server of its own on installation, and so does a later upgrade
-    Wanted(
-        name="sshd",
-        why="to test hosts over SSH (the package may also start a service, which can be stopped: "
-        "systemctl disable --now ssh)",
-        programs=("sshd",),
-        version_flag="-V",
-        apt=("openssh-server", "iproute2"),
-        elsewhere="an OpenSSH server, as your system has it",
-    ),
-    Wanted(
-        name="postgres",
-        why="as the database behind the services that have one",
-        minimum="14",
-        programs=("postgres",),
-        by_setup=True,
-        conda=True,
-    ),
-    Wanted(
-        name="k6",
-        why="as an open-loop generator that checks answers and carries data from one to the next",
-        minimum="1.0",
-        programs=("k6",),
-        version_flag="version",
-        by_setup=True,
-        pinned=K6_VERSION,
-    ),
-    Wanted(
-        name="cc",
-        why="to build the native sampling loop and the load generator metronome",
-        programs=("cc", "gcc", "clang"),
-        apt=("gcc", "libc6-dev"),
-        elsewhere="a C compiler with the headers of the C library, as your system has it",
-    ),
-    Wanted(
-        name="glances",
-        why="to build the native sampling loop (without it sampling costs more CPU)",
-        by_setup=True,
-    ),
-    Wanted(
-        name="metronome",
-        why="as the generator that never sleeps, for latencies of microseconds",
-        by_setup=True,
-    ),
-    Wanted(
-        name="oha",
-        why="as a quick generator with nanosecond samples",
-        minimum="1.16",
-        programs=("oha",),
-        pinned=OHA_VERSION,
-        elsewhere="make generators (with cargo, 7 CPU minutes)",
-    ),
-    Wanted(
-        name="vegeta",
-        why="as one more open-loop generator",
-        programs=("vegeta",),
-        version_flag="-version",
-        pinned=VEGETA_VERSION,
-        elsewhere="make generators",
-    ),
-    Wanted(
-        name="wrk2",
-        why="as one more open-loop generator",
-        programs=("wrk2", "wrk"),
-        version_flag="-v",
-        pinned=WRK2_VERSION,
-        elsewhere="make generators WRK2_SOURCE=FOLDER (without it: by git)",
-    ),
-    Wanted(
-        name="node",
-        why="to test and measure the example service of docs/add-a-service.md",
-        minimum="18",
-        programs=("node",),
-        apt=("nodejs",),
-        elsewhere="the package manager of this system (Node.js 18 or newer on PATH)",
-        macos="brew install node",
-    ),
-    Wanted(
-        name="chromium",
-        why="to test pages in a browser",
-        programs=("chromium", "chromium-browser", "google-chrome"),
-        apt=("chromium",),
-        elsewhere="Chromium or Chrome on PATH",
-        macos="brew install --cask chromium",
-    ),
-    Wanted(
-        name="docker",
-        why="to measure services in containers",
-        programs=("docker",),
-        apt=("docker.io", "iptables"),
-        elsewhere="a running Docker Engine",
-    ),
-    # its package may start a daemon: only tests of root ask for it (setup/scope.py)
-    Wanted(
-        name="dockerd",
-        why="to test containers with a daemon of its own",
-        programs=("dockerd",),
-        apt=("docker.io", "iproute2"),
-        elsewhere="a dockerd on PATH",
-    ),
-    Wanted(
-        name="native-image",
-        why="to measure Java services compiled ahead of time",
-        programs=("native-image",),
-        elsewhere="a native-image on PATH or GRAALVM_HOME set",
-    ),
-)
+def _row(name: str, row: Mapping[str, Any]) -> Wanted:
+    values: dict[str, Any] = {
+        key: tuple(item) if isinstance(item, list) else item for key, item in row.items()
+    }
+    return Wanted(name=name, **values)
+
+
+_TABLE = tomllib.loads(Path(__file__).with_name("catalogue.toml").read_text("utf-8"))
+WANTED = tuple(_row(name, row) for name, row in _TABLE.items())
 
 
 def wanted(name: str) -> Wanted:
@@ -215,6 +66,14 @@ def wanted(name: str) -> Wanted:
         if row.name == name:
             return row
     raise KeyError(f"unknown tool {name!r}; allowed: {', '.join(row.name for row in WANTED)}")
+
+
+JAVA_MINIMUM = int(wanted("jdk").minimum or 0)
+JMETER_VERSION = str(wanted("jmeter").minimum)
+#: What set-up builds into ``.tools``; another release on PATH is used where that is not there.
+K6_VERSION, OHA_VERSION, VEGETA_VERSION, WRK2_VERSION = (
+    str(wanted(name).pinned) for name in ("k6", "oha", "vegeta", "wrk2")
+)
 
 
 def how_to_get(row: Wanted, around: Surroundings) -> str:
@@ -239,7 +98,6 @@ PACKAGES: Mapping[str, str] = {
     "docker": "to measure services in containers",
     "lightkube": "to measure services in pods of a cluster",
     "locust": "to offer the load of Locust",
-    "paramiko": "to measure on other hosts over SSH",
     "psycopg": "to measure services that have a database",
 }
 HOW_TO_GET = "make setup"
@@ -301,12 +159,6 @@ def ask(
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.decode("utf-8", errors="replace")
-
-
-def version_in(output: str | None) -> str | None:
-    """The first number that looks like a version in what a program said."""
-    match = re.search(r"\d+\.\d+[\w.+-]*", output or "")
-    return match.group() if match else None
 
 
 def new_enough(version: str, minimum: str | None) -> bool:

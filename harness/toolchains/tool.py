@@ -68,6 +68,10 @@ class JavaRuntime:
         return parse_version(self.version)[0]
 
     @property
+    def full_version(self) -> str:
+        return f"{self.version} ({self.vendor})" if self.vendor else self.version
+
+    @property
     def java(self) -> Path:
         return self.home / "bin" / "java"
 

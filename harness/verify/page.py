@@ -35,7 +35,7 @@ class VerifiedRow(Frozen):
 
     result: VerifyResult
     wall_s: float = Field(ge=0)
-    place: str = Field(description="cores, memory and commit; no date, no name of a machine")
+    place: str  # cores, memory and commit; no date, no name of a machine
 
 
 _RECORD = TypeAdapter(list[VerifiedRow])
@@ -68,10 +68,9 @@ limit that was set before.
 A *control* is a method, or an order of trials, that must fail in the same simulation: where it passes, the simulation \
 could not have failed either, and the row does not hold.
 The interval is the 95 % interval of the simulation, due to its number of experiments.
-It is Wilson's for shares (for an F1: of the share of all true or found events that are both), Poisson's for events \
-per minute or per series, Student's for means; a largest error and a median have none.
-While a limit lies inside the interval of a cell, its row is simulated in further rounds with other random numbers, at \
-most four; where it still does, the cell is *undecided*.
+It is Wilson's for shares, Poisson's for events per minute or per series, Student's for means; a largest error and a \
+median have none.
+A cell whose limit lies inside its interval is *undecided*.
 A row holds while none of its cells misses a limit by more than its interval leaves open; an undecided cell neither \
 holds nor fails.
 """
@@ -112,7 +111,7 @@ def overview(rows: Sequence[VerifiedRow]) -> str:
         n_open, n_held = len(result.undecided), sum(cell.holds and not cell.close for cell in barred)
         lines.append(
             f"| [{result.name}](#{result.name}) | {result.bar} | {'holds' if result.holds else 'DOES NOT HOLD'} "
-            f"| {n_held} of {len(barred)}{f', {n_open} undecided' if n_open else ''} | {_sims(result)} "
+            f"| {n_held} of {len(barred)}{f', {n_open} undecided' if n_open else ''} | {result.sims:,} "
             f"| {result.seed} | {row.wall_s:.1f} s |"
         )
     missing = [name for name in ROWS if name not in {row.result.name for row in rows}]
@@ -130,15 +129,11 @@ def section(row: VerifiedRow) -> str:
         *(f"## {result.name}", "", f"Bar: {result.bar}.", f"Control: {result.control}.", ""),
         *("| cell | value | 95 % interval | limits | |", "|---|--:|---|---|---|"),
         *("| " + " | ".join(cells(cell)) + " |" for cell in result.cells),
-        *("", *([f"- Open problem: {result.open_problem}"] if result.open_problem else [])),
-        f"- {_sims(result)} simulations a cell, seed {result.seed}, {row.wall_s:.1f} s",
+        "",
+        f"- {result.sims:,} simulations a cell, seed {result.seed}, {row.wall_s:.1f} s",
         f"- {row.place}",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _sims(result: VerifyResult) -> str:
-    return f"{result.sims:,}" if result.rounds == 1 else f"{result.rounds} × {result.sims:,}"
 
 
 def cells(cell: Cell) -> tuple[str, str, str, str, str]:

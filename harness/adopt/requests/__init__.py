@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -14,14 +13,14 @@ from harness.adopt.requests.curl import from_curl
 from harness.adopt.requests.openapi import from_openapi
 from harness.errors import InputError
 
-ALLOWED = "an OpenAPI document (JSON, YAML), or lines that begin with curl"
+ALLOWED = "an OpenAPI 3 document (JSON, YAML), or lines that begin with curl"
 #: Files of these names in a service's folder are read without being named.
 USUAL = (
-    "requests.curl", "openapi.json", "openapi.yaml", "openapi.yml", "swagger.json", "swagger.yaml",
-    "docs/openapi.yaml", "docs/openapi.json", "api/openapi.yaml", "src/main/resources/openapi.yaml",
+    "requests.curl", "openapi.json", "openapi.yaml", "openapi.yml", "docs/openapi.yaml", "docs/openapi.json",
+    "api/openapi.yaml", "src/main/resources/openapi.yaml",
 )  # fmt: skip
 #: Where frameworks answer their own OpenAPI document.
-SERVED = ("/openapi.json", "/v3/api-docs", "/q/openapi?format=json", "/swagger.json")
+SERVED = ("/openapi.json", "/v3/api-docs", "/q/openapi?format=json")
 
 __all__ = ["SERVED", "Asked", "Listed", "read_requests", "usual_file"]
 
@@ -60,25 +59,17 @@ def of_text(text: str, file: Path) -> Listed:
     """
     if any(line.lstrip().startswith("curl ") for line in text.splitlines()):
         return from_curl(text, file)
-    data = _parsed(text)
+    try:  # JSON is YAML, too, but is read a hundred times as fast
+        data = json.loads(text) if text.lstrip().startswith("{") else yaml.safe_load(text)
+    except (ValueError, yaml.YAMLError):
+        data = None
     if isinstance(data, dict) and isinstance(data.get("log"), dict):
         raise InputError(
             "a HAR file is not read",
             file=file,
             allowed='the same requests as the browser\'s "Copy all as cURL"',
         )
-    if isinstance(data, dict) and ("openapi" in data or "swagger" in data):
+    if isinstance(data, dict) and "openapi" in data:
         return from_openapi(data, file)
     first = next((line.strip()[:60] for line in text.splitlines() if line.strip()), "nothing")
     raise InputError("lists no requests", file=file, found=first, allowed=ALLOWED)
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        pass
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError:
-        return None

@@ -4,52 +4,41 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
-from pydantic import Field
 
-from harness.analysis.attribution.spans import Paused, Span
+from harness.analysis.attribution.spans import Span
 from harness.errors import InputError
 from harness.formats.arrays import FloatArray
-from harness.model import Frozen, TrialRecord
-
-if TYPE_CHECKING:
-    from harness.analysis.attribution.log_clock import AlignedLog
+from harness.model import Frozen
 
 MIN_PAUSES = 5
-#: Offsets beyond this are not looked for.
-SEARCH_S = 5.0
+#: Offsets beyond this are not looked for, and none is told to less than half of a load tool's milliseconds.
+SEARCH_S, RESOLUTION_S = 5.0, 0.0005
 
 
 class ClockOffset(Frozen):
     """Requests' clock minus the log's clock."""
 
-    offset_s: float | None = Field(default=None, description="None: cannot be told from these data")
-    supports_attribution: bool = Field(default=False, description="|offset| is at most half the median pause")
+    offset_s: float | None = None  # None: cannot be told from these data
+    supports_attribution: bool = False  # |offset| is at most half the median pause
     why: str
 
 
 def estimate_clock_offset(
-    completion_s: FloatArray, pauses: Sequence[Span], *, median_service_s: float, resolution_s: float = 0.0005
+    completion_s: FloatArray, pauses: Sequence[Span], *, median_service_s: float
 ) -> ClockOffset:
-    """Estimate the offset by the mode of (first completion after a gap - pause end), less what that one took.
-
-    When a pause ends the service goes on with what it had begun: the first answer follows as
-    soon as the next answer follows any other moment, which the gaps between answers tell.
-    Over all pauses the differences pile up at the clocks' offset.
+    """Return the offset: mode of (first completion after a gap - pause end), less the wait for an answer at any moment.
 
     Args:
-        completion_s: when each answer came, shape (n,), on the requests' clock.
-        pauses: spans on the log's clock.
+        completion_s: when each answer came, shape (n,), on the requests' clock. pauses: on the log's clock.
         median_service_s: ordinary latency without queueing.
 
     Raises:
-        InputError: the service time or the resolution is not positive, or a time is not finite.
+        InputError: the service time is negative, or a time is not finite.
     """
-    if not (0 <= median_service_s < np.inf and 0 < resolution_s < np.inf):
-        times = (median_service_s, resolution_s)
-        raise InputError("service time and resolution must be positive", found=times)
+    if not 0 <= median_service_s < np.inf:
+        raise InputError("a service time cannot be negative", found=median_service_s, allowed="seconds >= 0")
     if not (np.isfinite(completion_s).all() and all(np.isfinite(pause).all() for pause in pauses)):
         raise InputError("times must be finite", found="NaN or infinity", allowed="seconds")
     lengths = np.array([end - start for start, end in pauses])
@@ -58,10 +47,13 @@ def estimate_clock_offset(
     done = np.sort(np.asarray(completion_s, dtype=np.float64))
     gap_ends = _ends_of_long_gaps(done, lengths)
     pause_ends = np.array([end for _, end in pauses])
-    differences = _within(gap_ends, pause_ends, SEARCH_S)
+    low, high = (np.searchsorted(gap_ends, pause_ends + by) for by in (-SEARCH_S, SEARCH_S))
+    differences = np.concatenate(
+        [gap_ends[a:b] - end for a, b, end in zip(low, high, pause_ends, strict=True)]
+    )
     if not len(differences):
         return ClockOffset(why=f"no gap in completions within {SEARCH_S:g} s of any pause")
-    width = max(resolution_s, 0.1 * float(np.median(lengths)))
+    width = max(RESOLUTION_S, 0.1 * float(np.median(lengths)))
     ordered = np.sort(differences)
     in_window = np.searchsorted(ordered, ordered + 2 * width, side="right") - np.arange(len(ordered))
     best = int(np.argmax(in_window))
@@ -83,11 +75,8 @@ def estimate_clock_offset(
 
 
 def _wait_for_answer_s(done: FloatArray, longest_s: float) -> float:
-    """Median time from a moment to the next answer, gaps of ``longest_s`` and more left out.
-
-    A moment falls into a gap in proportion to its length; the rest of a gap of length g is
-    longer than x with chance max(0, 1 - x / g). Solves sum(max(g - x, 0)) = sum(g) / 2 for x.
-    """
+    """Median time from a moment to the next answer: solves sum(max(g - x, 0)) = sum(g) / 2 over gaps below
+    ``longest_s``."""
     gaps = np.sort(np.diff(done))
     gaps = gaps[gaps < longest_s]
     if not len(gaps) or gaps.sum() <= 0:
@@ -106,63 +95,3 @@ def _ends_of_long_gaps(done: FloatArray, lengths: FloatArray) -> FloatArray:
     longest = np.argpartition(gaps, -wanted)[-wanted:]
     longest = longest[gaps[longest] >= 0.5 * lengths.min()]
     return np.asarray(np.sort(done[longest + 1]))
-
-
-def _within(gap_ends: FloatArray, pause_ends: FloatArray, search_s: float) -> FloatArray:
-    """All differences gap end - pause end that are no larger than ``search_s``."""
-    low, high = (np.searchsorted(gap_ends, pause_ends + by) for by in (-search_s, search_s))
-    return np.concatenate([gap_ends[a:b] - end for a, b, end in zip(low, high, pause_ends, strict=True)])
-
-
-#: Nothing is placed better than the requests themselves are: most load generators write whole milliseconds.
-FINEST_S = 1e-3
-#: Why no pause of a duet is laid over its requests.
-IN_DUET = (
-    "in a duet the other arm and the exchanges of CPUs stop requests as pauses do, and no log tells when: attribute "
-    "the pauses of trials beside which nothing ran"
-)
-
-
-def why_not_aligned(
-    service: AlignedLog,
-    pauses: Paused,
-    record: TrialRecord,
-    start: FloatArray,
-    latency: FloatArray,
-    in_question_s: float,
-) -> tuple[ClockOffset | None, str | None]:
-    """Return what the latencies tell of the clocks, and why attribution would be a guess (``None``: it is not)."""
-    if record.duet is not None:
-        return None, IN_DUET
-    if service.placed_within_s is None:
-        return None, service.refused
-    spans = sorted(span for spans in pauses.values() for span in spans)
-    if not spans:
-        return None, None  # the log is this very process's, so no pause in it is a finding
-    typical = float(np.median([high - low for low, high in spans]))
-    moved = wall_step_s(record)
-    if moved > max(typical / 2, 2e-3):
-        return None, f"the wall clock was moved by {moved * 1e3:.1f} ms during the trial"
-    if service.placed_within_s > max(typical / 2, in_question_s / 2, FINEST_S):
-        known_s = typical, service.placed_within_s, in_question_s
-        pause, within, asked = (f"{s * 1e3:.2g} ms" for s in known_s)
-        known = f"by {service.placed_by} it is known to {within}, more than half of the {asked}"
-        return None, f"the median pause of {pause} cannot be placed: {known} that are to be explained"
-    ordinary = float(np.median(latency))
-    visible = [span for span in spans if span[1] - span[0] >= 2 * ordinary]
-    offset = estimate_clock_offset(start + latency, visible, median_service_s=ordinary)
-    wrong = offset.offset_s is not None and not offset.supports_attribution
-    return offset, offset.why if wrong else None
-
-
-def wall_step_s(record: TrialRecord) -> float:
-    """Return how far the wall clock moved against the monotonic one during the trial, in seconds.
-
-    Each reading of the two is disturbed by whatever runs in between, so the middle of the first three
-    is held against the middle of the last three.
-    """
-    readings = [record.started, *record.anchors, record.ended]
-    readings += [clock for phase in record.phases for clock in (phase.start, phase.end)]
-    readings.sort(key=lambda clock: clock.monotonic_s)
-    apart = [clock.wall_epoch_s - clock.monotonic_s for clock in readings]
-    return abs(float(np.median(apart[-3:]) - np.median(apart[:3])))

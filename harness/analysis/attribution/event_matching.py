@@ -1,19 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which cause stands behind a slow request, a stall, the tail; and whether two lists of spans tell of the same events.
 
-A share of coincidences means nothing without what chance alone gives: a circular shift keeps the rhythm of both lists
-and breaks their alignment. Of some causes (a quota, the kernel's pressure, a compiler's thread) is known that they were
-at work, not how much they took from whom: they can have taken no more than their spans allow.
+Coincidences are held against circular shifts, which keep the rhythm of both lists. Of a quota, the kernel's pressure
+and a compiler's thread is known that they were at work: they took no more than their spans allow.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from typing import Self
 
 import numpy as np
-from pydantic import Field, model_validator
 
 from harness.analysis.attribution.slow_periods import Stall, under_way_in_each
 from harness.analysis.attribution.spans import ORDER, CauseName, Span, attribute_latency
@@ -52,25 +49,21 @@ class Coincidence(Frozen):
 
     n_matched: int
     expected_by_chance: float
-    p_value: float | None = Field(description="one-sided; None: one list is empty, nothing can be said")
+    p_value: float | None  # one-sided; None: one list is empty, nothing can be said
 
 
 def match_events(detected: Sequence[Span], truth: Sequence[Span], *, tolerance_s: float) -> Matching:
-    """Pair spans that overlap once each is widened by ``tolerance_s``; each belongs to one pair at most.
-
-    Both lists are walked in time order, taking for each true span the earliest free detected
-    span that touches it: for intervals on a line this pairs as many as any other way can.
+    """Pair spans that overlap once each is widened by ``tolerance_s``, as many as possible, each in one pair at most.
 
     Raises:
         InputError: a span ends before it starts, or the tolerance is negative.
     """
     _check_spans(detected, truth, tolerance_s)
-    by_end_found = sorted(range(len(detected)), key=lambda i: detected[i][1])
+    free = sorted(range(len(detected)), key=lambda i: detected[i][1])
     by_end_truth = sorted(range(len(truth)), key=lambda i: truth[i][1])
     longest_s = max((end - start for start, end in detected), default=0.0)
     # a true span that ends later may begin earlier: nothing is given up that one of the rest could touch
     lows = list(accumulate((truth[j][0] for j in reversed(by_end_truth)), min))[::-1]
-    free = list(by_end_found)
     pairs: list[tuple[int, int]] = []
     for j, lowest in zip(by_end_truth, lows, strict=True):
         low, high = truth[j][0] - tolerance_s, truth[j][1] + tolerance_s
@@ -96,14 +89,12 @@ def _check_spans(detected: Sequence[Span], truth: Sequence[Span], tolerance_s: f
 
 
 def coincidence_test(
-    detected: Sequence[Span], truth: Sequence[Span], *, window: Span, tolerance_s: float, shifts: int = 999,
-    seed: int = 0,
-) -> Coincidence:  # fmt: skip
+    detected: Sequence[Span], truth: Sequence[Span], *, window: Span, tolerance_s: float, shifts: int = 999
+) -> Coincidence:
     """Test whether more spans coincide than circular shifts of ``detected`` within ``window`` would give.
 
     Args:
-        window: start and end of the measurement; spans are moved around it as on a ring.
-        shifts: how many random shifts; the p-value cannot fall below 1 / (shifts + 1).
+        window: start and end of the measurement. shifts: how many; p cannot fall below 1 / (shifts + 1).
 
     Raises:
         InputError: the window is empty or not finite; or as ``match_events``.
@@ -112,32 +103,22 @@ def coincidence_test(
     if not 0 < length < float("inf"):
         raise InputError("the window is empty", found=window, allowed="start < end")
     _check_spans(detected, truth, tolerance_s)
-    spans = np.array(detected, dtype=np.float64).reshape(-1, 2)
-    touching = _Touching(truth, tolerance_s)
     if not detected or not truth:
         return Coincidence(n_matched=0, expected_by_chance=0.0, p_value=None)
-    observed = touching.n(*spans.T)
-    rng = np.random.default_rng(seed)
+    spans, ordered = (np.array(item, dtype=np.float64) for item in (detected, sorted(truth)))
+    low, high = ordered[:, 0] - tolerance_s, np.maximum.accumulate(ordered[:, 1]) + tolerance_s
+
+    def n_touching(start: FloatArray, end: FloatArray) -> int:
+        last = np.searchsorted(low, end, side="right") - 1
+        return int(np.count_nonzero((last >= 0) & (high[np.maximum(last, 0)] >= start)))
+
+    observed = n_touching(*spans.T)
     starts, lengths = spans[:, 0] - window[0], spans[:, 1] - spans[:, 0]
-    by_chance = np.empty(shifts)
-    for i, shift in enumerate(rng.uniform(0, length, shifts)):
-        moved = (starts + shift) % length + window[0]
-        by_chance[i] = touching.n(moved, moved + lengths)
+    drawn = np.random.default_rng(0).uniform(0, length, shifts)
+    begins = ((starts + shift) % length + window[0] for shift in drawn)
+    by_chance = np.array([n_touching(begin, begin + lengths) for begin in begins])
     p_value = (1 + int(np.count_nonzero(by_chance >= observed))) / (shifts + 1)
     return Coincidence(n_matched=observed, expected_by_chance=float(by_chance.mean()), p_value=p_value)
-
-
-class _Touching:
-    """Counts detected spans that touch any true span: a count that a shift can be repeated for quickly."""
-
-    def __init__(self, truth: Sequence[Span], tolerance_s: float) -> None:
-        ordered = np.array(sorted(truth), dtype=np.float64).reshape(-1, 2)
-        self._low = ordered[:, 0] - tolerance_s
-        self._high = np.maximum.accumulate(ordered[:, 1]) + tolerance_s
-
-    def n(self, start: FloatArray, end: FloatArray) -> int:
-        last = np.searchsorted(self._low, end, side="right") - 1
-        return int(np.count_nonzero((last >= 0) & (self._high[np.maximum(last, 0)] >= start)))
 
 
 class Beside(Frozen):
@@ -145,21 +126,11 @@ class Beside(Frozen):
 
     cause: CauseName
     spans: tuple[Span, ...]
-    lost_s: tuple[float, ...] = Field(description="how much of each span can have been lost, at the most")
-    words: str = Field(description="what was read, and how finely it is known")
-
-    @model_validator(mode="after")
-    def _one_loss_for_each_span(self) -> Self:
-        if len(self.lost_s) != len(self.spans):
-            raise ValueError(f"{len(self.spans)} spans and {len(self.lost_s)} losses: one for each")
-        return self
+    lost_s: tuple[float, ...]  # how much of each span can have been lost, at the most
 
 
 def most_lost_s(start_s: FloatArray, latency_s: FloatArray, beside: Beside) -> FloatArray:
-    """Return how much of each request's life the cause can have taken at the most, shape (n,), seconds.
-
-    In each span that a request lived in: no longer than it lived there, and no more than was lost there.
-    """
+    """Return the most that the cause can have taken of each request's life, shape (n,), seconds."""
     start, end = start_s, start_s + latency_s
     if not beside.spans:
         return np.zeros_like(start)
@@ -178,13 +149,11 @@ def most_lost_s(start_s: FloatArray, latency_s: FloatArray, beside: Beside) -> F
 def most_of_tail(
     start_s: FloatArray, latency_s: FloatArray, explained_s: FloatArray, beside: Sequence[Beside], *, quantile: float
 ) -> float | None:  # fmt: skip
-    """Return the largest share of the tail's time beyond the median that one cause can have taken of it.
+    """Return the largest share of the tail's time beyond the median that one cause can have taken; ``None``: no such
+    time.
 
     Args:
-        explained_s: what pauses and connecting took from each request, shape (n,): that is not its own any more.
-        beside: the sources of one cause; of several (two machines) what all of them allow.
-
-    ``None``: no request of the tail took longer than the median.
+        explained_s: what pauses and connecting took from each request, shape (n,). beside: the sources of the cause.
     """
     tail = latency_s >= np.quantile(latency_s, quantile)
     explained = explained_s[tail]
@@ -208,12 +177,8 @@ def peak_causes(
     from_s: float,
     connect_s: FloatArray | None = None,
 ) -> list[str | None]:
-    """Return the cause of each request that took ``from_s`` or longer: what took the largest part of the time
-    beyond the median, or ``unexplained``; ``None`` for those below.
-
-    Args:
-        connect_s: as ``attribute_latency`` takes it.
-    """
+    """Return what took most of the time beyond the median of each request of ``from_s`` or longer; ``None``:
+    shorter."""
     taken = attribute_latency(start_s, latency_s, events, connect_s=connect_s)
     names = [*taken, "unexplained"]
     beyond = np.maximum(latency_s - np.median(latency_s), 0.0)
@@ -228,9 +193,7 @@ def stall_causes(
     *,
     connecting: Sequence[bool] | None = None,
 ) -> tuple[str, ...]:
-    """Return the cause of each stall: the first in ``ORDER`` that claims it, else ``unexplained``.
-
-    A pause claims a stall that it touches, one each.
+    """Return the cause of each stall: the first in ``ORDER`` that touches it (one pause a stall), else ``unexplained``.
 
     Args:
         connecting: of each stall, whether connecting claims it; ``None``: times to connect are not known.
@@ -252,10 +215,7 @@ def stall_causes(
 def connecting_stalls(
     stalls: Sequence[Stall], start_s: FloatArray, latency_s: FloatArray, connect_s: FloatArray
 ) -> tuple[bool, ...]:
-    """Return of each stall whether connecting took most of what its requests took beyond the median.
-
-    Its requests are those under way in it.
-    """
+    """Return of each stall whether connecting took most of what the requests under way in it took beyond the median."""
     if not stalls or not (connect_s > 0).any():  # connections that stay open are the rule
         return (False,) * len(stalls)
     taken_s = attribute_latency(start_s, latency_s, {}, connect_s=connect_s)["connect"]

@@ -1,23 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The logs of a trial's service and load generator, placed on the wall clock.
+"""What was recorded of the causes of a trial's peaks, on the clock of its requests: logs, counters, a flight recording.
 
-A JVM's log carries wall and monotonic time and needs no help. Go's counts from the start of the runtime
-in whole milliseconds. Where the service's ``/metrics`` told of its last collection, the start follows to within
-a millisecond (``runtime_start``); else from the moment of launch, to within ``LAUNCH_TO_CLOCK_S``.
+A JVM's log carries wall time. Go's counts from the start of the runtime, which follows to a millisecond from what
+``/metrics`` told of the last collection (``runtime_start``), else from the launch to ``LAUNCH_TO_CLOCK_S``. CPU denied
+by a quota, and CPU that was waited for, are counters in ``machine.csv``, read twice a second. What was not recorded is
+not excluded.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Literal
 
-from pydantic import Field
+import numpy as np
+import pandas as pd
 
+from harness.analysis.attribution.clock_offset import estimate_clock_offset
+from harness.analysis.attribution.event_matching import Beside
 from harness.analysis.attribution.spans import CauseName, Paused, Span, joined
 from harness.analysis.tables.runtime_columns import process_metrics
 from harness.errors import InputError
+from harness.formats.arrays import FloatArray
+from harness.formats.counters import throttle_spans
 from harness.formats.gc_events import GcLog
+from harness.formats.jfr_json import read_jfr_json
 from harness.formats.runtime_log import read_runtime_log
 from harness.formats.runtime_metrics import LastCollection
 from harness.model import ClockReading, Frozen, TrialRecord
@@ -33,16 +41,11 @@ class AlignedLog(Frozen):
 
     collector: str | None
     events: Paused
-    cycles: tuple[Span, ...] = Field(
-        default=(), description="when the collector worked beside the program, joined, in time order"
-    )
-    collections: tuple[float, ...] = Field(
-        default=(), description="when each collection's first step began, beside the program or not"
-    )
-    placed_within_s: float | None = Field(description="how far off any of them may be, to either side")
-    placed_by: str | None = Field(default=None, description="what places them, in words")
+    cycles: tuple[Span, ...] = ()  # when the collector worked beside the program, joined, in time order
+    collections: tuple[float, ...] = ()  # when each collection's first step began, beside the program or not
+    placed_within_s: float | None  # how far off any of them may be, to either side
+    placed_by: str | None = None  # what places them, in words
     refused: str | None = None
-    warnings: tuple[str, ...] = ()
 
 
 def service_log(session: SessionFolder, record: TrialRecord) -> AlignedLog:
@@ -85,10 +88,7 @@ def generator_log(session: SessionFolder, record: TrialRecord) -> AlignedLog:
 
 
 def last_collections(session: SessionFolder, record: TrialRecord) -> tuple[LastCollection, ...]:
-    """Return what the service said of its last collection at each edge of a phase where it said anything.
-
-    Of several pods it is the first one, whose log is read.
-    """
+    """Return what the service, of several pods the first one, said of its last collection at the edges of phases."""
     known = (process_metrics(session, record, boundary.name)[:1] for boundary in record.boundaries)
     return tuple(item.last_collection for ones in known for item in ones if item.last_collection is not None)
 
@@ -112,7 +112,7 @@ def clock_shift(record: TrialRecord, role: Literal["service", "load"] | None) ->
         return sum(walls) / len(walls), max(clock.uncertainty_s for clock in results) + drift_s / 2
 
     if role == "service" and (clocks := record.clocks):
-        service, load = ({one.host for one in clocks if one.role == of} for of in ("service", "load"))
+        service, load = ({clock.host for clock in clocks if clock.role == of} for of in ("service", "load"))
         if service == load:  # one far machine, whose one clock needs no help
             return ClockShift()
     local, here_within = offset(role)
@@ -130,10 +130,8 @@ def placed(
     """Put a log on the wall clock of the requests.
 
     Args:
-        launched: when the process was launched on its own machine's clock, for a log that counts from
-            its start (Go).
-        reported: what the same process said of its last collection, for the same.
-        clock: from that machine's clock to the requests'; default: they are the same.
+        launched: on the process's own machine, for a log that counts from its start (Go).
+        reported: what the process said of its last collection. clock: from that machine's clock to the requests'.
     """
     aligned = _placed_there(log, launched, reported)
     if clock is None or clock == ClockShift() or aligned.placed_within_s is None:
@@ -182,21 +180,15 @@ def _at(log: GcLog, shift_s: float, within_s: float, by: str) -> AlignedLog:
     events: dict[CauseName, list[Span]] = {}
     for event in log.events:
         events.setdefault(event.cause, []).append((event.start_s + shift_s, event.end_s + shift_s))
-    notes = list(log.warnings)
-    if log.n_unknown:
-        notes.append(f"{log.n_unknown} lines could not be read, such as {log.unknown_examples[0]!r}")
     return AlignedLog(
         collector=log.collector, events={cause: tuple(spans) for cause, spans in events.items()},
-        collections=_begins(log, shift_s), placed_within_s=within_s, placed_by=by, warnings=tuple(notes),
+        collections=_begins(log, shift_s), placed_within_s=within_s, placed_by=by,
         cycles=joined((cycle.start_s + shift_s, cycle.end_s + shift_s) for cycle in log.cycles),
     )  # fmt: skip
 
 
 def _begins(log: GcLog, shift_s: float) -> tuple[float, ...]:
-    """Return when each collection began: its pauses and its work beside the program carry one number.
-
-    One without a number counts only where none has any: it may be another step of a collection that is counted.
-    """
+    """Return when each collection began, by its number; steps without one count only where none has any."""
     first: dict[int, float] = {}
     unnumbered: list[float] = []
     steps = [(event.gc_id, event.start_s) for event in log.events if event.cause == "gc_pause"]
@@ -209,8 +201,8 @@ def _begins(log: GcLog, shift_s: float) -> tuple[float, ...]:
 
 
 def _nothing(why: str, log: GcLog | None = None) -> AlignedLog:
-    collector, warnings = (None, ()) if log is None else (log.collector, log.warnings)
-    return AlignedLog(collector=collector, events={}, placed_within_s=None, refused=why, warnings=warnings)
+    collector = None if log is None else log.collector
+    return AlignedLog(collector=collector, events={}, placed_within_s=None, refused=why)
 
 
 #: Between the two clocks that the runtime reads one after the other when a collection ends.
@@ -224,18 +216,13 @@ _SOONEST_S, _LATEST_S = -2e-3, 5.0
 class RuntimeStart(Frozen):
     """The wall-clock time at which the runtime's own clock began to count, in epoch seconds."""
 
-    epoch_s: float = Field(description="the middle of what is possible")
-    within_s: float = Field(description="half the width of what is possible")
-    n_collections: int = Field(description="how many collections both sides told of")
+    epoch_s: float  # the middle of what is possible
+    within_s: float  # half the width of what is possible
+    n_collections: int  # how many collections both sides told of
 
 
 def runtime_start(log: GcLog, reported: Sequence[LastCollection]) -> RuntimeStart | None:
-    """Bound the runtime's start; ``None``: no collection stands in both, or they contradict each other.
-
-    Args:
-        log: gctrace, its collections numbered.
-        reported: what ``/metrics`` said, in any order; the same collection may be told of twice.
-    """
+    """Bound the start of gctrace's clock; ``None``: no collection stands in both, or they contradict each other."""
     by_number = {cycle.gc_id: cycle for cycle in log.cycles}
     low, high = float("-inf"), float("inf")
     seen = set()
@@ -249,3 +236,174 @@ def runtime_start(log: GcLog, reported: Sequence[LastCollection]) -> RuntimeStar
     if not seen or low - high > _SLEWED_S:
         return None
     return RuntimeStart(epoch_s=(low + high) / 2, within_s=abs(high - low) / 2, n_collections=len(seen))
+
+
+#: file -> whose machine; the second is there when the load came from a machine of its own.
+MACHINES = {"machine.csv": "the service's machine", "machine-load.csv": "the load's machine"}
+#: As ``harness.runner.snapshots`` names it.
+RECORDING = "recording.json"
+#: Causes that are the service's own; the generator's pauses delay the sending, not the service.
+SERVICE_CAUSES: tuple[CauseName, ...] = ("gc_pause", "allocation_stall", "other_safepoint")
+#: Causes of which is known that they were at work, and not how much they took.
+BESIDE: tuple[CauseName, ...] = ("cgroup_throttle", "jit", "run_queue")
+
+
+def throttling(session: SessionFolder, record: TrialRecord) -> list[Beside]:
+    """Return when the service's control group was denied CPU, in epoch seconds.
+
+    Raises:
+        InputError: it is not known, and why.
+    """
+    at, n, denied_s = _readings(session, record, "machine.csv", "n_throttled", "throttled_s")
+    try:
+        spans = tuple(throttle_spans(list(zip(at.tolist(), map(int, n.tolist()), strict=True))))
+    except InputError as error:
+        raise InputError(f"machine.csv: {error}") from error
+    # summed over CPUs, so it may have grown faster than time
+    lost = np.clip(np.diff(denied_s), 0.0, np.diff(at))[np.diff(n) > 0]
+    return [Beside(cause="cgroup_throttle", spans=spans, lost_s=tuple(lost.tolist()))]
+
+
+def waiting(session: SessionFolder, record: TrialRecord) -> list[Beside]:
+    """Return how long somebody waited for a CPU between readings, of each machine of the trial.
+
+    Raises:
+        InputError: it is known of none, and why.
+    """
+    results: list[Beside] = []
+    missing: list[str] = []
+    for name, where in MACHINES.items():
+        try:
+            at, pressed_s, stolen_s = _readings(session, record, name, "psi_cpu_some_s", optional="steal_s")
+        except InputError as error:
+            if name == "machine.csv" or session.has(record.planned.trial_id, name):
+                missing.append(f"{where}: {error}")
+            continue
+        # the kernel's pressure does not know of what the hypervisor took
+        lost = np.clip(np.diff(pressed_s) + np.nan_to_num(np.diff(stolen_s)), 0.0, np.diff(at))
+        spans = tuple(pairwise(at.tolist()))
+        results.append(Beside(cause="run_queue", spans=spans, lost_s=tuple(lost.tolist())))
+    if not results:
+        raise InputError("; ".join(missing))
+    return results
+
+
+def _readings(
+    session: SessionFolder, record: TrialRecord, name: str, *wanted: str, optional: str = ""
+) -> list[FloatArray]:
+    """Return when a machine was read (epoch seconds, clock of the requests), and what, where all is known."""
+    trial = record.planned.trial_id
+    if not session.has(trial, name):
+        raise InputError(f"there is no {name}")
+    with session.open(trial, name) as stream:
+        frame = pd.read_csv(stream)
+    lacking = [column for column in ("monotonic_s", *wanted) if column not in frame.columns]
+    if lacking:
+        raise InputError(f"{name} has no {', '.join(lacking)}")
+    known = frame.dropna(subset=["monotonic_s", *wanted])
+    known = known[known["monotonic_s"].diff().fillna(1.0) > 0]
+    if len(known) < 2:
+        raise InputError(
+            f"{name} has fewer than two readings of {', '.join(wanted)}: this kernel does not tell"
+        )
+    to_epoch_s = record.started.wall_epoch_s - record.started.monotonic_s + clock_shift(record, None).shift_s
+    columns = [column for column in (*wanted, optional) if column]
+    read = known.reindex(columns=columns).to_numpy(dtype=np.float64).T
+    return [known["monotonic_s"].to_numpy(dtype=np.float64) + to_epoch_s, *read]
+
+
+def compiling(session: SessionFolder, record: TrialRecord) -> list[Beside]:
+    """Return when compilers were at work, in epoch seconds.
+
+    Raises:
+        InputError: it is not known, and why.
+    """
+    trial = record.planned.trial_id
+    if not session.has(trial, RECORDING):
+        raise InputError("no flight recording: a variant asks for one with runtime.flight_recording")
+    recording = read_jfr_json(session.path(trial, RECORDING))
+    if "jdk.Compilation" not in recording.n_by_type:
+        raise InputError("the flight recording has no jdk.Compilation in it: was it asked for?")
+    by_s = clock_shift(record, "service").shift_s
+    spans = joined((low + by_s, high + by_s) for low, high in recording.compilations)
+    return [Beside(cause="jit", spans=spans, lost_s=tuple(high - low for low, high in spans))]
+
+
+def beside_sources(
+    session: SessionFolder, record: TrialRecord, *, has_connect: bool
+) -> tuple[list[Beside], dict[CauseName, str]]:
+    """Return what was recorded of causes beside the program, and cause -> why it and connecting were not recorded."""
+    missing: dict[CauseName, str] = {}
+    if not has_connect:
+        missing["connect"] = "not recorded: the load tool does not report the time to connect"
+    results: list[Beside] = []
+    read: dict[CauseName, Callable[[SessionFolder, TrialRecord], list[Beside]]] = {
+        "cgroup_throttle": throttling, "jit": compiling, "run_queue": waiting
+    }  # fmt: skip
+    for cause, source in read.items():
+        try:
+            results += source(session, record)
+        except InputError as error:
+            missing[cause] = f"not recorded: {error}"
+    return results, missing
+
+
+def missing_logs(service: AlignedLog, generator: AlignedLog) -> dict[CauseName, str]:
+    """Return cause -> why it is not known, of the causes that logs tell."""
+    logs: dict[CauseName, AlignedLog] = {
+        **dict.fromkeys(SERVICE_CAUSES, service),
+        "generator_stall": generator,
+    }
+    return {
+        cause: f"not recorded: {log.refused}" for cause, log in logs.items() if log.placed_within_s is None
+    }
+
+
+#: Nothing is placed better than the requests themselves are: most load generators write whole milliseconds.
+FINEST_S = 1e-3
+#: Why no pause of a duet is laid over its requests.
+IN_DUET = (
+    "in a duet the other arm and the exchanges of CPUs stop requests as pauses do, and no log tells when: attribute "
+    "the pauses of trials beside which nothing ran"
+)
+
+
+def why_not_aligned(
+    service: AlignedLog,
+    pauses: Paused,
+    record: TrialRecord,
+    start: FloatArray,
+    latency: FloatArray,
+    in_question_s: float,
+) -> str | None:
+    """Return why attribution would be a guess; ``None``: it is not."""
+    if record.duet is not None:
+        return IN_DUET
+    if service.placed_within_s is None:
+        return service.refused
+    spans = sorted(span for spans in pauses.values() for span in spans)
+    if not spans:
+        return None  # the log is this very process's, so no pause in it is a finding
+    typical = float(np.median([high - low for low, high in spans]))
+    moved = wall_step_s(record)
+    if moved > max(typical / 2, 2e-3):
+        return f"the wall clock was moved by {moved * 1e3:.1f} ms during the trial"
+    if service.placed_within_s > max(typical / 2, in_question_s / 2, FINEST_S):
+        known_s = typical, service.placed_within_s, in_question_s
+        pause, within, asked = (f"{s * 1e3:.2g} ms" for s in known_s)
+        known = f"by {service.placed_by} it is known to {within}, more than half of the {asked}"
+        return f"the median pause of {pause} cannot be placed: {known} that are to be explained"
+    ordinary = float(np.median(latency))
+    visible = [span for span in spans if span[1] - span[0] >= 2 * ordinary]
+    offset = estimate_clock_offset(start + latency, visible, median_service_s=ordinary)
+    return offset.why if offset.offset_s is not None and not offset.supports_attribution else None
+
+
+def wall_step_s(record: TrialRecord) -> float:
+    """Return how far the wall clock moved against the monotonic one, seconds: median of the last three readings less
+    the first."""
+    readings = [record.started, *record.anchors, record.ended]
+    readings += [clock for phase in record.phases for clock in (phase.start, phase.end)]
+    readings.sort(key=lambda clock: clock.monotonic_s)
+    apart = [clock.wall_epoch_s - clock.monotonic_s for clock in readings]
+    return abs(float(np.median(apart[-3:]) - np.median(apart[:3])))

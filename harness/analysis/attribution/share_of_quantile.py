@@ -1,32 +1,264 @@
 # SPDX-License-Identifier: Apache-2.0
-"""By how much a quantile is lower without pauses, of the requests of all trials together; the trial is the unit.
+"""Shares of a latency quantile that pauses explain: of one trial by cause, and of all trials together.
 
-One trial has too few requests clear of every pause to tell its own p99 without them. All trials together have enough:
-1 - Q(clear requests of all trials) / Q(all requests of all trials). That is a reduction and no part of a whole: the
-clear requests are others than those that met a pause, and may be slower, so it may be negative, and an interval that
-holds 0 says that no reduction is shown. What takes time away from the same requests (``unpaused``, ``drained``) can
-only lower a quantile: those two are shares, 0 to 1, bound the reduction, and are no evidence that there is one. The
-interval leaves out one trial at a time; ``harness verify attribution`` holds its coverage.
+Three answers to "what would the quantile have been without pauses": a lower bound (their overlap with each request is
+subtracted, queueing behind them is left in), an estimate (the requests that started clear of every pause and of its
+queue drain: a reduction, which may be negative), and an upper bound (everything in the wake has the median).
 
-Latencies of a trial are counts in fine logarithmic bins: a million of them come to a few thousand bins, and a quantile
-read from the bins is off by half a bin at the most, whatever trials are put together.
+Of one trial the interval is a bootstrap over blocks of one second, because requests that follow each other are alike.
+Of all trials it is a delete-one-trial jackknife, whose coverage ``harness verify attribution`` holds; latencies are
+counts in fine logarithmic bins there.
+
+What a collector beside the program takes no log tells: :func:`excess_in_spans` is the population attributable fraction
+of epidemiology (Levin 1953), which counts whatever comes with a collection as its doing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 import scipy  # loads its slow submodules when they are first used
 
-from harness.analysis.attribution.spans import Paused, RequestOverlap, lived
+from harness.analysis.attribution.spans import CauseName, Mask, Paused, RequestOverlap, Span, lived
+from harness.analysis.stats.inputs import starts_and_latencies
 from harness.analysis.stats.intervals import t_critical
-from harness.analysis.stats.quantiles import EXTREME, FEWEST_BEYOND_EXTREME, jackknife_variance, n_beyond
+from harness.analysis.stats.quantiles import (
+    EXTREME,
+    FEWEST_BEYOND_EXTREME,
+    jackknife_variance,
+    n_beyond,
+    rank,
+)
+from harness.errors import InputError
 from harness.formats.arrays import FloatArray, IntArray
-from harness.model import Estimate, Support
+from harness.model import Estimate, Frozen, Support
+
+#: Fewer requests beyond the quantile than this, and its share is not said.
+MIN_TAIL = 20
+LEVEL, SEED = 0.95, 0
+_BINS = 4000
+#: How many times the requests beyond the quantile are put into bins at first, and of how many that is estimated.
+_TAILS, _SAMPLE = 4, 20_000
+#: Fewer requests on either side than this, and the two cannot be compared.
+FEWEST = 50
+
+TailCause = CauseName | Literal["unexplained"]
+
+
+class Attribution(Frozen):
+    """The tail beyond one quantile, taken apart."""
+
+    quantile: float
+    latency_s: float  # the quantile as measured
+    causes: dict[
+        TailCause, Estimate
+    ]  # share of the tail's time beyond the median, by ``ORDER``, then unexplained
+    quantile_share: Estimate  # would vanish with pauses and queue drain; None: too few requests started clear
+    quantile_share_lower: Estimate  # the pauses' own time only
+    quantile_share_upper: Estimate  # everything in a queue drain at the median
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Resamples:
+    """One trial at one quantile: the block of each request, and how often each resample drew each block."""
+
+    lives: RequestOverlap
+    blocks: npt.NDArray[np.intp]
+    weights: FloatArray  # shape (resamples, blocks)
+    quantile: float
+
+    def share(self, without: FloatArray, words: str, clear: Mask | None = None) -> Estimate:
+        """Return the share of the quantile that is gone in ``without``; of ``clear`` requests, a reduction."""
+        latency = self.lives.latency
+        measured = float(np.quantile(latency, self.quantile))
+        estimand = f"share of p{self.quantile * 100:g} that goes {words}"
+        support = Support.SHARE if clear is None else Support.REDUCTION
+        usable = np.ones(len(latency), dtype=bool) if clear is None else clear
+        if np.count_nonzero(usable) * (1 - self.quantile) < MIN_TAIL or measured <= 0:
+            none = self.estimate(None, np.empty(0), estimand, support)
+            return none.model_copy(
+                update={"warnings": (*none.warnings, "too few requests clear of every pause")}
+            )
+        left = float(np.quantile(without[usable], self.quantile))
+        low = max(float(min(latency.min(), without.min())), 1e-9)
+        edges = np.geomspace(low, max(float(latency.max()), low * 1.001), _BINS)
+        with_q = self.quantiles(latency, self.blocks, edges)
+        without_q = self.quantiles(without[usable], self.blocks[usable], edges)
+        return self.estimate(1 - left / measured, 1 - without_q / with_q, estimand, support)
+
+    def estimate(
+        self, value: float | None, draws: FloatArray, estimand: str, support: Support = Support.SHARE
+    ) -> Estimate:
+        """Return a value with the percentile interval of its ``draws``; none for too few requests in the tail."""
+        n = len(self.lives.start)
+        few = n * (1 - self.quantile) < MIN_TAIL
+        usable = draws[np.isfinite(draws)]
+        low = high = None
+        if value is not None and not few and len(usable) > 0:
+            low, high = (float(np.quantile(usable, (1 + s * LEVEL) / 2)) for s in (-1, 1))
+        why: tuple[str, ...] = ()
+        if few:
+            why = (f"fewer than {MIN_TAIL} requests beyond the quantile: no interval",)
+        elif low is None:
+            why = ("it cannot be said of these requests",)
+        elif low == high:
+            why = ("the same in every resample: nothing in this trial makes it uncertain, another trial may",)
+        return Estimate(
+            value=value, low=low, high=high, level=LEVEL, unit="share", support=support,
+            method=f"bootstrap over time blocks, {len(self.weights)} resamples", estimand=estimand, n_trials=1,
+            n_requests=n, seed=SEED, warnings=why,
+        )  # fmt: skip
+
+    def quantiles(self, values: FloatArray, blocks: npt.NDArray[np.intp], edges: FloatArray) -> FloatArray:
+        """Return the quantile of each resample, to within one bin: counts per block times how often it was drawn.
+
+        Only values near the quantile and beyond are put into bins; where a resample's lies below, more are taken.
+        """
+        n_blocks = self.weights.shape[1]
+        total = self.weights @ np.bincount(blocks, minlength=n_blocks)
+        sample = values[:: max(1, len(values) // _SAMPLE)]
+        beyond = 1 - self.quantile
+        while True:
+            beyond *= _TAILS
+            floor = np.quantile(sample, 1 - beyond) if beyond < 1 else -np.inf
+            near = np.flatnonzero(values >= floor)
+            bins = np.clip(np.searchsorted(edges, values[near], side="right") - 1, 0, len(edges) - 1)
+            used, column = np.unique(bins, return_inverse=True)
+            counts = np.bincount(blocks[near] * len(used) + column, minlength=n_blocks * len(used))
+            each = self.weights @ counts.reshape(n_blocks, len(used))
+            above = np.cumsum(each[:, ::-1], axis=1)[:, ::-1]
+            wanted = self.quantile * total
+            if beyond >= 1 or (total - above[:, 0] < wanted).all():
+                # up to and with a bin stands what does not stand beyond it
+                cumulative = total[:, None] - np.append(above[:, 1:], np.zeros((len(above), 1)), axis=1)
+                return np.asarray(edges[used[np.argmax(cumulative >= wanted[:, None], axis=1)]])
+
+    def causes(self, tail: Mask) -> dict[TailCause, Estimate]:
+        """Return cause -> its share of the time by which the requests of the tail exceed the median."""
+        names, part = _tail_parts(self.lives, tail)
+        n_blocks = self.weights.shape[1]
+        per_block = [np.bincount(self.blocks[tail], weights=row, minlength=n_blocks) for row in part]
+        resampled = self.weights @ np.stack(per_block).T
+        totals = resampled.sum(axis=1, keepdims=True)
+        draws = np.divide(resampled, totals, out=np.full_like(resampled, np.nan), where=totals > 0)
+        whole = part.sum()
+        beyond = f"share of the time beyond the median, requests beyond p{self.quantile * 100:g}, taken by"
+        shares = [float(row.sum() / whole) if whole > 0 else None for row in part]
+        return {
+            name: self.estimate(share, drawn, f"{beyond} {name}")
+            for name, share, drawn in zip(names, shares, draws.T, strict=True)
+        }
+
+    def apart(self) -> Attribution:
+        """Return the tail taken apart."""
+        lives = self.lives
+        threshold = float(np.quantile(lives.latency, self.quantile))
+        tail = lives.latency >= threshold
+        return Attribution(
+            quantile=self.quantile,
+            latency_s=threshold,
+            causes=self.causes(tail),
+            quantile_share=self.share(lives.unpaused, "without pauses and their queue drain", ~lives.wake),
+            quantile_share_lower=self.share(lives.unpaused, "without the pauses' own time"),
+            quantile_share_upper=self.share(lives.drained, "with pauses and their backlog gone"),
+            warnings=_warnings(lives, int(tail.sum())),
+        )
+
+
+def attributable_fractions(
+    start_s: FloatArray, latency_s: FloatArray, events: Mapping[CauseName, Sequence[Span]], *,
+    quantiles: Sequence[float] = (0.99,), resamples: int = 500, connect_s: FloatArray | None = None,
+) -> tuple[Attribution, ...]:  # fmt: skip
+    """Take the tail beyond each quantile apart by cause, with intervals that speak of this one trial.
+
+    Args:
+        connect_s: as ``attribute_latency`` takes it; what went into connecting counts as gone with the pauses.
+
+    Raises:
+        InputError: as ``attribute_latency``; or there is no request, or a quantile is not in (0, 1).
+    """
+    start, latency = np.asarray(start_s, dtype=np.float64), np.asarray(latency_s, dtype=np.float64)
+    _check(start, *quantiles)
+    lives = lived(start, latency, events, connect_s=connect_s)
+    blocks = np.asarray(np.unique((start - start.min()).astype(int), return_inverse=True)[1])  # of one second
+    n_blocks = int(blocks.max()) + 1
+    drawn = np.random.default_rng(SEED).multinomial(n_blocks, np.full(n_blocks, 1 / n_blocks), size=resamples)
+    weights = drawn.astype(np.float64)
+    return tuple(
+        _Resamples(lives=lives, blocks=blocks, weights=weights, quantile=q).apart() for q in quantiles
+    )
+
+
+def _check(start: FloatArray, *quantiles: float) -> None:
+    for quantile in quantiles:
+        if not 0 < quantile < 1:
+            raise InputError("a quantile must be between 0 and 1", found=quantile, allowed="0 < q < 1")
+    if not len(start):
+        raise InputError("no request to attribute", allowed="at least one")
+
+
+def tail_shares(lives: RequestOverlap, quantile: float) -> dict[TailCause, float | None]:
+    """Return cause -> its share of the time by which requests beyond a quantile exceed the median.
+
+    In the order of ``ORDER``, then unexplained; ``None``: no request of the tail took longer than the median.
+    """
+    names, part = _tail_parts(lives, lives.latency >= float(np.quantile(lives.latency, quantile)))
+    whole = part.sum()
+    return {
+        name: float(row.sum() / whole) if whole > 0 else None for name, row in zip(names, part, strict=True)
+    }
+
+
+def _tail_parts(lives: RequestOverlap, tail: Mask) -> tuple[list[TailCause], FloatArray]:
+    """Return the causes, and what each took from each request of the tail, shape (causes, requests), seconds."""
+    columns = [*lives.by_cause.values(), np.maximum(lives.unpaused - lives.median, 0.0)]
+    return [*lives.by_cause, "unexplained"], np.stack([column[tail] for column in columns])
+
+
+def _warnings(lives: RequestOverlap, n_tail: int) -> tuple[str, ...]:
+    warnings: list[str] = []
+    spans, start = lives.spans, lives.start
+    if not spans:
+        warnings.append("no event was given: everything stays unexplained")
+    elif spans[-1][1] < start.min() or spans[0][0] > float((start + lives.latency).max()):
+        warnings.append("no GC pause overlaps the requests: wrong log file, or clocks out of sync")
+    if n_tail < MIN_TAIL:
+        warnings.append(f"only {n_tail} requests beyond the quantile")
+    return tuple(warnings)
+
+
+def excess_in_spans(
+    start_s: FloatArray, latency_s: FloatArray, spans: Sequence[Span], *, quantile: float = 0.99
+) -> float | None:
+    """Return the share of the tail beyond what it would be if requests that met a span were as seldom slow as others.
+
+    A request met a span where it started in one, or so that one of ordinary length would have met it. Below 0: they
+    were slow even more seldom; ``None``: too few requests on one side.
+
+    Args:
+        start_s, latency_s: of each request, shape (n,), seconds. spans: in time order, not touching each other.
+
+    Raises:
+        InputError: shapes differ, there is no request, or the quantile is not in (0, 1).
+    """
+    start, latency = starts_and_latencies(start_s, latency_s)
+    _check(start, quantile)
+    met = np.zeros(len(start), dtype=bool)
+    if spans:
+        low, high = np.array(spans, dtype=np.float64).T
+        at = np.searchsorted(low - float(np.median(latency)), start, side="right") - 1
+        met = (at >= 0) & (start <= high[np.maximum(at, 0)])
+    tail = latency >= np.quantile(latency, quantile)
+    n_others, n_slow = len(met) - int(met.sum()), int(tail.sum())
+    if min(n_others, len(met) - n_others) < FEWEST or n_slow < MIN_TAIL:
+        return None
+    return 1 - (int((~met & tail).sum()) / n_others) / (n_slow / len(met))
+
 
 #: Width of a bin as a share of the value, and the latency at which they begin; below it all is one bin.
 BIN_SHARE, LEAST_S = 0.001, 1e-9
@@ -47,12 +279,7 @@ class LatencyCounts:
 
 
 def counted(latency_s: FloatArray, step_s: float = 0.0) -> LatencyCounts:
-    """Count latencies in seconds, shape (n,), n >= 0.
-
-    Args:
-        step_s: what a tool's clock rounds to. Equal latencies are spread evenly over one step, half of it to
-            either side; without that, quantiles of a few steps would not move when a trial is left out.
-    """
+    """Count latencies in seconds, shape (n,); ties are spread evenly over ``step_s``, what a tool's clock rounds to."""
     spread = _ties_spread(latency_s, step_s) if step_s and len(latency_s) else latency_s
     bins = np.floor(np.log(np.maximum(spread, LEAST_S) / LEAST_S) / BIN_LOG).astype(np.int64)
     used, counts = np.unique(bins, return_counts=True)
@@ -66,10 +293,8 @@ def _ties_spread(latency_s: FloatArray, step_s: float) -> FloatArray:
 
 
 def pooled_and_without(trials: Sequence[LatencyCounts], quantile: float) -> tuple[float, FloatArray]:
-    """Return the quantile in seconds of all trials together, and that without each trial in turn, shape (k,).
-
-    NaN where no latency is left. The quantile is the order statistic that ``quantiles.rank`` names, to half a bin.
-    """
+    """Return the quantile in seconds of all trials, and that without each in turn, shape (k,), to half a bin; NaN:
+    none left."""
     used = np.unique(np.concatenate([trial.bins for trial in trials]))
     if not len(used):
         return float("nan"), np.full(len(trials), np.nan)
@@ -86,8 +311,7 @@ def _middle(used: IntArray, up_to: IntArray, quantile: float) -> float:
     total = int(up_to[-1])
     if total == 0:
         return float("nan")
-    rank = min(total, max(1, ceil(round(total * quantile, 6))))
-    return float(LEAST_S * np.exp((used[np.searchsorted(up_to, rank)] + 0.5) * BIN_LOG))
+    return float(LEAST_S * np.exp((used[np.searchsorted(up_to, rank(total, quantile))] + 0.5) * BIN_LOG))
 
 
 Way = Literal["clear", "unpaused", "drained"]
@@ -98,10 +322,10 @@ FEWEST_IN_A_TRIAL, FEWEST_TOGETHER = 15, 75
 
 @dataclass(frozen=True, kw_only=True)
 class WithoutPauses:
-    """One trial's latencies, as measured and as they would have been without pauses, three ways.
+    """One trial's latencies as measured, and without pauses.
 
-    ``clear``: of the requests that started clear of every pause and its queue drain; ``unpaused``: of all, the pauses'
-    own time taken away; ``drained``: of all, everything in a queue drain at the median.
+    ``clear``: of requests clear of every pause and queue drain; ``unpaused``: the pauses' own time taken away;
+    ``drained``: everything in a queue drain at the median.
     """
 
     measured: LatencyCounts
@@ -111,11 +335,7 @@ class WithoutPauses:
 
 
 def without_pauses(lives: RequestOverlap, step_s: float = 0.0) -> WithoutPauses:
-    """Count one trial's latencies with the service's pauses laid over its requests.
-
-    Args:
-        step_s: the load tool's resolution; ties are spread over it.
-    """
+    """Count one trial's latencies with the service's pauses laid over; ties are spread over ``step_s``."""
     return WithoutPauses(
         measured=counted(lives.latency, step_s),
         clear=counted(lives.unpaused[~lives.wake], step_s),
@@ -130,15 +350,11 @@ def pooled_share(
 ) -> Estimate:  # fmt: skip
     """Return the share of the pooled quantile that would vanish, with a delete-one-trial jackknife t interval.
 
-    The jackknife works on the logarithm of the ratio of both quantiles for ``clear`` (at most 1, negative where the
-    clear requests are slower), and on the log odds of the share for the other two ways (0 to 1).
+    On the logarithm of the ratio of both quantiles for ``clear``, on the log odds of the share for the other two ways.
+    Value ``None`` where too few requests lie beyond the quantile. No interval is ever cut.
 
     Args:
         what: the estimand in words, and whose.
-
-    Returns:
-        The estimate; ``n_requests`` are those that the quantile without pauses was read from. Value ``None``, the
-        reason in ``warnings``, where too few of them lie beyond the quantile. No interval is ever cut.
     """
     remaining: list[LatencyCounts] = [getattr(trial, way) for trial in trials]
     facts = {
@@ -199,11 +415,8 @@ def _one_bin(log_ratio: float, least: float) -> tuple[float, float]:
 
 
 def jackknifed(value: float, without: FloatArray, level: float) -> tuple[float, float]:
-    """Return the ends of the interval from a value and those without each trial in turn, shape (k,).
-
-    Student's t has k - 2 degrees of freedom: with k - 1, as for one quantile, five trials cover three points too
-    little. NaN for fewer than three trials.
-    """
+    """Return the interval from a value and those without each trial, shape (k,): t with k - 2 degrees; NaN for k <
+    3."""
     half = float(t_critical(level, len(without) - 2)) * float(np.sqrt(jackknife_variance(without)))
     return value - half, value + half
 
@@ -224,13 +437,7 @@ def _refused(sizes: Sequence[int], quantile: float, whose: str) -> str | None:
 def without_at_each_place(
     start: FloatArray, latency: FloatArray, pauses: Paused, within_s: float, step_s: float = 0.0
 ) -> tuple[WithoutPauses, ...]:
-    """Count the latencies as they would be without the service's pauses, for each place that these may have.
-
-    That is where they are thought to be and, where they are short against ``within_s``, as far off to either side.
-
-    Args:
-        within_s: how far off all pauses may be. step_s: the load tool's resolution.
-    """
+    """Count latencies without pauses, these where they are thought to be and, if short, ``within_s`` to either side."""
     lengths = [high - low for spans in pauses.values() for low, high in spans]
     known = not lengths or float(np.median(lengths)) / 2 >= within_s
     return tuple(

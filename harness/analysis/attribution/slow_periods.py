@@ -1,49 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Slow periods: spans in which the instance went on answering, but far too much of it was slow.
 
-A scan over windows of 5 to 100 ms. Slow requests come in clusters when latencies follow each other, so their count in a
-window is held against a beta-binomial law with the clustering that the same trial shows in its other windows.
-
-Ordinary are requests slow by themselves, independent of their neighbours, and drift: latencies that follow each other.
-An isolated slow request says nothing about drift, so each request enters the drift's law no slower than the slower of
-its two neighbours. Drift is then a Gaussian copula of order 1 over that law.
+Slow requests in windows of 5 to 100 ms are held against a beta-binomial law with the clustering of the trial's other
+windows. Requests are slow by themselves, or because the service drifts: a Gaussian copula of order 1 over a law into
+which each request enters no slower than the slower of its two neighbours.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy  # loads its slow submodules when they are first used
-from pydantic import Field
 
 from harness.formats.arrays import FloatArray
 from harness.model import Frozen
-
-A = TypeVar("A")
-B = TypeVar("B")
-
-#: Requests of a trial from which on a thread saves more than its start costs.
-FEWEST_ROWS = 100_000
-
-
-def side_by_side(first: Callable[[], A], second: Callable[[], B], *, n_rows: int) -> tuple[A, B]:
-    """Return what both return; of ``n_rows`` or more than ``FEWEST_ROWS`` rows, they run at the same time.
-
-    Raises:
-        Exception: what one of them raises.
-    """
-    if n_rows < FEWEST_ROWS:
-        return first(), second()
-    with ThreadPoolExecutor(1) as beside:
-        waiting = beside.submit(second)
-        result = first()
-        return result, waiting.result()
-
 
 _PAIRS = 100_000
 
@@ -71,11 +45,8 @@ class Law:
 
 
 class Ordinary:
-    """What is ordinary in one trial; each part is computed when it is first asked for.
-
-    Args:
-        ratio: latency over the level of its moment, in start order, shape (n,), n >= 3.
-    """
+    """What is ordinary in one trial; ``ratio``: latency over the level of its moment, in start order, shape (n,), n >=
+    3."""
 
     def __init__(self, ratio: FloatArray) -> None:
         self._ratio = ratio
@@ -110,13 +81,13 @@ class Ordinary:
     ) -> FloatArray:  # fmt: skip
         """Return the log of the chance of each group that its requests, having lasted ``reached``, all last ``needed``.
 
-        The oldest may be slow by themselves and the others because the service drifts: the chances of all such
-        divisions are added up. Arrays of shape (m,), group after group, each in start order.
+        The oldest may be slow by themselves and the others by drift: chances of all divisions are added up. Shapes
+        (m,).
 
         Args:
-            needed, reached: ratios. before: ratio of the last request sent before each that was answered by then.
-            distance: how many requests before it that was. lift: ratio that both of the last two had, at least 1.
-            edges: where each group begins, and where the last one ends, shape (g + 1,); none is empty.
+            needed, reached: ratios. before: ratio of the last request answered before each, ``distance`` requests
+            earlier.
+            lift: ratio that both of the last two had, at least 1. edges: of the groups, shape (g + 1,).
         """
         groups = [slice(*pair) for pair in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
         last = self.run.score(before)
@@ -128,12 +99,11 @@ class Ordinary:
             second = np.append(a[1:], a[-1])
             second[edges[1:] - 1] = a[edges[1:] - 1]
             opening = np.minimum(a, second)
-            scores = (
+            own, all_tried = (
                 (rho**distance * last - opening) / np.sqrt(1 - rho ** (2 * distance))
                 for rho in (self.rho, self.rho_all)
             )
-            one, other = map(scipy.special.log_ndtr, scores)
-            first = np.maximum(one, other)
+            first = np.maximum(scipy.special.log_ndtr(own), scipy.special.log_ndtr(all_tried))
             following = self._log_following(a, self.rho * last, distance, edges[:-1])
             chances.append([_log_divided(single[i], first[i], following[i], reached[i]) for i in groups])
         return np.asarray(np.minimum(np.array(chances[0]) - np.array(chances[1]), 0.0))
@@ -200,8 +170,8 @@ class Stall(Frozen):
     start_s: float
     end_s: float
     kind: Literal["stall", "slow_period"]
-    n_requests: int = Field(description="requests that waited through it, or were slow in it")
-    log_p: float = Field(description="natural logarithm of its chance under the ordinary explanations")
+    n_requests: int  # requests that waited through it, or were slow in it
+    log_p: float  # natural logarithm of its chance under the ordinary explanations
 
     @property
     def duration_s(self) -> float:
@@ -226,18 +196,20 @@ def slow_periods(
     """Return the slow periods of one trial outside its stalls and their backlogs, in time order.
 
     Args:
-        start_s: when each request was sent, ascending, shape (n,).
-        ratio: its latency over the level of the moment, shape (n,).
-        quiet: whether it touched none of ``stalls``, shape (n,).
+        start_s: ascending, shape (n,). ratio: latency over the level of the moment. quiet: touched none of ``stalls``.
     """
     if np.count_nonzero(quiet) < _FEWEST_WINDOWS:
         return []
     ordinary = Ordinary(ratio[quiet])
-    slow, windows = _slow_and_windows(start_s, ratio, quiet, ordinary)
+    slow = _slow(ratio, quiet)
     if not slow.any():
         return []
     n_slow = np.append(0, np.cumsum(slow))
-    periods = [period for window in windows for period in _scan(float(start_s[0]), window, n_slow, ordinary)]
+    periods = [
+        period
+        for width in SCAN_WINDOWS_S
+        for period in _scan(float(start_s[0]), _windows(start_s, width), n_slow, ordinary)
+    ]
     # What follows a stall at once is its backlog, not a finding of its own.
     wake_s = max(SCAN_WINDOWS_S)
     return [
@@ -248,24 +220,11 @@ def slow_periods(
 
 
 class _Windows(NamedTuple):
-    """Windows of one width in which requests began: their numbers, shape (w,), and where the requests of each begin and
-    those of the last one end, shape (w + 1,)."""
+    """Windows of one width: their numbers, shape (w,), and the edges of their requests, shape (w + 1,)."""
 
     width_s: float
     number: npt.NDArray[np.int64]
     edges: npt.NDArray[np.intp]
-
-
-def _slow_and_windows(
-    start_s: FloatArray, ratio: FloatArray, quiet: npt.NDArray[np.bool_], ordinary: Ordinary
-) -> tuple[npt.NDArray[np.bool_], list[_Windows]]:
-    """Return what every scan needs; of many requests the drift is computed beside it, which most of them will need."""
-
-    def needed() -> tuple[npt.NDArray[np.bool_], list[_Windows]]:
-        return _slow(ratio, quiet), [_windows(start_s, width) for width in SCAN_WINDOWS_S]
-
-    n = len(ratio)
-    return needed() if n < FEWEST_ROWS else side_by_side(needed, lambda: ordinary.rho, n_rows=n)[0]
 
 
 def _slow(ratio: FloatArray, quiet: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
@@ -332,10 +291,10 @@ class _Rest(NamedTuple):
         return (self.k + 0.5) / (self.n + 1)
 
     def clustered(self, rho: float) -> tuple[float, float] | None:
-        """Return both parameters of the beta law of each window's share of slow requests; None: it does not vary.
+        """Return the beta law of each window's share of slow requests; None: it does not vary.
 
-        How alike two requests of one window are: the larger of what the counts' excess over the binomial variance
-        shows (method of moments), and what latencies that follow each other with correlation ``rho`` imply.
+        How alike two requests of a window are: what the counts' excess over the binomial variance shows, or ``rho``
+        implies.
         """
         share = self.ordinary
         squares = self.kk - 2 * share * self.nk + share**2 * self.nn

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spans of time, the causes that pauses are told apart by, and every request's life with the pauses laid over it.
-
-A span is (begin, end) in seconds.
-"""
+"""Spans of time (begin, end) in seconds, the causes of pauses, and every request's life with the pauses laid over
+it."""
 
 from __future__ import annotations
 
@@ -57,11 +55,7 @@ def inside(events: Mapping[CauseName, Sequence[Span]], window: Span) -> Paused:
 def under_way_in(
     start: FloatArray, end: FloatArray, low: FloatArray, high: FloatArray
 ) -> npt.NDArray[np.bool_]:
-    """Return which requests were under way somewhere in one of the spans [low, high], shape (n,).
-
-    Args:
-        start, end: of each request, by start, shapes (n,). low, high: of each span, both ascending, shapes (m,).
-    """
+    """Return which requests (by start) were under way in one of the spans [low, high] (both ascending), shape (n,)."""
     # The first span that had not ended when a request began: the only one that its end has to be held against.
     places = np.searchsorted(start, high, side="right")
     return np.asarray(end >= np.repeat(np.append(low, np.inf), np.diff(places, prepend=0, append=len(start))))
@@ -78,10 +72,7 @@ _FEWEST_CLEAR = 100
 
 
 def in_wake(start: FloatArray, latency: FloatArray, paused: FloatArray, spans: Sequence[Span]) -> Mask:
-    """Return which requests started in a pause, or in the backlog behind it; spans in time order, disjoint.
-
-    Those that a pause caught are not among them: leaving them out would leave out the long ones.
-    """
+    """Return which requests started in a pause, or in the backlog behind it; those that it caught do not count."""
     behind = np.zeros(len(start), dtype=bool)
     if not spans or not len(start):
         return behind
@@ -93,7 +84,9 @@ def in_wake(start: FloatArray, latency: FloatArray, paused: FloatArray, spans: S
     for _ in range(_ROUNDS):
         high = np.quantile(own[clear], 0.75)
         lengths = _drained_after(since, own[where] > high, float(np.mean(own[clear] > high)))
-        behind = _inside(start, low, end + lengths * (end - low))
+        # more backlogs have begun than have ended
+        ends = np.sort(end + lengths * (end - low))
+        behind = np.searchsorted(low, start, side="right") > np.searchsorted(ends, start, side="left")
         clear = ~behind
         if np.count_nonzero(clear) < _FEWEST_CLEAR:
             break
@@ -129,11 +122,6 @@ def _drained_after(since: FloatArray, slow: Mask, ordinary_share: float) -> floa
     return drained
 
 
-def _inside(at: FloatArray, low: FloatArray, end: FloatArray) -> Mask:
-    """Which moments lie in one of the spans [low, end], which may overlap: more have begun than have ended."""
-    return np.asarray(np.searchsorted(low, at, side="right") > np.searchsorted(np.sort(end), at, side="left"))
-
-
 def attribute_latency(
     start_s: FloatArray,
     latency_s: FloatArray,
@@ -143,11 +131,10 @@ def attribute_latency(
 ) -> dict[CauseName, FloatArray]:
     """Return, for each cause, the seconds that its spans took from each request, shape (n,).
 
-    A moment that several causes claim belongs to the first of them in ``ORDER``.
+    A moment that several causes claim belongs to the first of them in ``ORDER``, and only then to connecting.
 
     Args:
-        connect_s: time to connect at the head of each latency, shape (n,), NaN: not known; ``None``: not recorded.
-            What goes beyond its median is the cause ``connect``.
+        connect_s: time to connect, shape (n,), NaN: not known. What goes beyond its median is the cause ``connect``.
 
     Raises:
         InputError: shapes differ, a cause is not one of ``ORDER``, a span is none, or ``connect`` is told twice.
@@ -166,36 +153,24 @@ def attribute_latency(
                 raise InputError(f"a span of {cause} ends before it starts, or is not finite", found=span)
     taken: tuple[Span, ...] = ()
     result: dict[CauseName, FloatArray] = {}
-    begin, end = start, start + latency
     before = np.zeros_like(start)
     for cause in ORDER:
-        if cause == "connect" and connect_s is not None:
-            known = np.clip(np.nan_to_num(connect_s), 0.0, latency)
-            known_s = connect_s[np.isfinite(connect_s)]
-            # with kept connections it is 0; where every arrival connects anew, it is part of an ordinary request
-            usual_s = float(np.median(known_s)) if len(known_s) else 0.0
-            result[cause] = _connecting(start, known, taken, usual_s)
-            if "run_queue" in events:  # the one cause that comes after it
-                begin = start + np.where(result[cause] > 0, known, 0.0)
-                before = _overlap(begin, end, taken)
-        if cause not in events:
-            continue
-        taken = joined([*taken, *events[cause]])
-        total = _overlap(begin, end, taken)
-        result[cause] = total - before
-        before = total
+        if cause in events:
+            taken = joined([*taken, *events[cause]])
+            total = _overlap(start, start + latency, taken)
+            result[cause] = total - before
+            before = total
+    if connect_s is not None:
+        known = np.clip(np.nan_to_num(connect_s), 0.0, latency)
+        known_s = connect_s[np.isfinite(connect_s)]
+        # with kept connections it is 0; where every arrival connects anew, it is part of an ordinary request
+        usual_s = float(np.median(known_s)) if len(known_s) else 0.0
+        more = np.flatnonzero(known > usual_s)
+        begin, end = start[more], start[more] + known[more]
+        own = np.zeros_like(start)
+        own[more] = np.clip(known[more] - _overlap(begin, end, taken) - usual_s, 0.0, None)
+        result["connect"] = own
     return result
-
-
-def _connecting(
-    start: FloatArray, connect: FloatArray, taken: Sequence[Span], ordinary_s: float
-) -> FloatArray:
-    """What connecting took from each request beyond the ordinary, and no earlier cause claims."""
-    more = np.flatnonzero(connect > ordinary_s)  # few, where connections are kept
-    beyond, begin = connect[more], start[more]
-    own = np.zeros_like(start)
-    own[more] = np.clip(beyond - _overlap(begin, begin + beyond, taken) - ordinary_s, 0.0, None)
-    return own
 
 
 def _overlap(start: FloatArray, end: FloatArray, spans: Sequence[Span]) -> FloatArray:
@@ -217,7 +192,7 @@ Mask = npt.NDArray[np.bool_]
 class RequestOverlap:
     """What all quantiles share. Arrays of shape (n,), in seconds.
 
-    ``paused``: by what stopped everybody; ``unpaused``: the latency without that, and without its own connecting;
+    ``paused``: by what stopped everybody; ``unpaused``: the latency without that and without its own connecting;
     ``wake``: started in a pause, or in the backlog behind it.
     """
 

@@ -1,25 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stalls: spans in which the instance completed nothing although requests waited.
 
-The evidence is a gap between completions with the requests that were outstanding through it: each must have lasted at
-least from its start to the gap's end. Two ordinary explanations are weighed:
-
-* every one of them was slow by itself (isolated outliers, independent of each other);
-* the service was drifting slow: latencies follow each other (Gaussian copula of order 1) from the last request that was
-  answered before the gap.
-
-A gap is a stall when both together are less likely than ``ALPHA`` after Bonferroni over all gaps. The arrivals that
-really happened enter, so neither a lull nor a burst can make a stall, in an open or a closed loop. Thresholds come from
-the data of the same trial. Spans in which completions went on but far too many were slow are ``slow_period``.
-
-The shortest stall that a trial can show follows from its ordinary latency and from the short stops that the scheduler
-of a real machine makes all the time.
+Each request outstanding through a gap between completions must have lasted from its start to the gap's end. A gap is a
+stall when this is less likely than ``ALPHA`` (Bonferroni over all gaps) both if each was slow by itself and if the
+service drifted (Gaussian copula of order 1). The arrivals that really happened enter, so neither a lull nor a burst
+makes a stall, in an open or a closed loop. Thresholds come from the data of the same trial.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +20,6 @@ from harness.analysis.attribution.slow_periods import (
     Ordinary,
     Stall,
     merged,
-    side_by_side,
     slow_periods,
     under_way_in_each,
 )
@@ -50,23 +39,18 @@ _PART = 50_000
 ROUNDS = 5
 
 
-def detect_stalls(
-    start_s: FloatArray, latency_s: FloatArray, *, resolution_s: float = 0.0, alpha: float = ALPHA
-) -> list[Stall]:
+def detect_stalls(start_s: FloatArray, latency_s: FloatArray, *, resolution_s: float = 0.0) -> list[Stall]:
     """Return the stalls and slow periods of one trial, in time order.
 
     Args:
-        start_s: when each request was sent, shape (n,), any order, seconds on any clock.
-        latency_s: how long each took, shape (n,), seconds, positive; failed requests left out.
+        start_s, latency_s: of each successful request, shape (n,), any order, seconds.
         resolution_s: the smallest step of the load generator's clock.
-        alpha: chance of one false stall in the trial, > 0; above 1: how many are put up with.
 
     Raises:
-        InputError: ``alpha`` is not positive, shapes differ, a value is not finite, or a latency is negative.
+        InputError: shapes differ, a value is not finite, or a latency is negative.
     """
     trial = _Trial(*starts_and_latencies(start_s, latency_s), resolution_s)
-    stalls = trial.stalls(alpha)
-    trial.forget_candidates()
+    stalls = trial.stalls()
     if len(trial.start) < MIN_REQUESTS:
         return stalls
     low, high = (np.array([getattr(s, edge) for s in stalls]) for edge in ("start_s", "end_s"))
@@ -75,25 +59,10 @@ def detect_stalls(
     return sorted([*stalls, *periods], key=lambda stall: stall.start_s)
 
 
-def stalls_at(start_s: FloatArray, latency_s: FloatArray, alphas: Sequence[float]) -> list[list[Stall]]:
-    """Return the stalls of one trial, without slow periods, at each chance of a false one: all in one go.
-
-    Raises:
-        InputError: as ``detect_stalls``.
-    """
-    trial = _Trial(*starts_and_latencies(start_s, latency_s), 0.0)
-    results = [trial.stalls(alpha) for alpha in alphas]
-    trial.forget_candidates()
-    return results
-
-
 def ordinary_p99(
     start_s: FloatArray, latency_s: FloatArray, events: Mapping[CauseName, Sequence[Span]]
 ) -> float:
-    """Return the 99th percentile of requests that no known pause touched; of all where none is clear.
-
-    Above zero: a tool's zero is a latency below its resolution.
-    """
+    """Return the 99th percentile of requests that no known pause touched; of all where none is clear; above 0."""
     start, latency = starts_and_latencies(start_s, latency_s)
     paused = sum(attribute_latency(start, latency, events).values(), start=np.zeros_like(latency))
     clear = latency[paused == 0]
@@ -101,10 +70,8 @@ def ordinary_p99(
 
 
 def detectability_limit(rate_per_s: float, latency_p99_s: float) -> float:
-    """Return the shortest pause in seconds that ``detect_stalls`` can be expected to see.
-
-    Below about ten blocked requests (rate x pause), or twice the 99th percentile of the
-    ordinary latency, a pause leaves no trace that chance would not; use the runtime's log.
+    """Return the shortest pause in seconds that ``detect_stalls`` can see: ten blocked requests, or twice the ordinary
+    p99.
 
     Raises:
         InputError: an argument is not positive.
@@ -139,18 +106,6 @@ class _Trial:
         self.level = np.exp(log_level)
         self.ratio = self.latency / self.level
 
-    @cached_property
-    def candidates(self) -> tuple[_Gaps, FloatArray, float]:
-        """Gaps that may be stalls, the log of each one's chance if requests are slow by themselves, and the rate."""
-        (gaps, rate), ordinary = side_by_side(self._long_gaps, self._ordinary_of_all, n_rows=len(self.start))
-        return gaps, gaps.log_p_alone(ordinary) if len(gaps.end) else np.zeros(0), rate
-
-    def _ordinary_of_all(self) -> Ordinary:
-        self.take_level(np.ones(len(self.start), dtype=bool))
-        ordinary = Ordinary(self.ratio)
-        ordinary.single  # noqa: B018 -- computed here, beside the gaps
-        return ordinary
-
     def _long_gaps(self) -> tuple[_Gaps, float]:
         """Gaps that are long enough to be looked at, and the usual rate of completions."""
         done = np.sort(self.end, kind="stable")  # nearly in order already, which only this kind makes use of
@@ -158,19 +113,15 @@ class _Trial:
         long = np.flatnonzero((gaps * rate >= MIN_EXPECTED) & (gaps > 2 * self.resolution_s))
         return _Gaps(self, done[long], done[long + 1], 1 / rate[long]), float(np.median(rate))
 
-    def forget_candidates(self) -> None:
-        """Let go of the gaps, which refer to this trial as it does to them: such a circle would stay in memory."""
-        self.__dict__.pop("candidates", None)
-
-    def stalls(self, alpha: float) -> list[Stall]:
-        if not alpha > 0:
-            raise InputError("the chance of a false stall must be positive", found=alpha, allowed="> 0")
+    def stalls(self) -> list[Stall]:
         if len(self.start) < MIN_REQUESTS:
             return []
-        gaps, alone, rate = self.candidates
-        if not len(alone):
+        gaps, rate = self._long_gaps()
+        self.take_level(np.ones(len(self.start), dtype=bool))
+        if not len(gaps.end):
             return []
-        bound = min(float(np.log(alpha / (len(self.start) - 1))), -1e-9)
+        alone = gaps.log_p_alone(Ordinary(self.ratio))
+        bound = min(float(np.log(ALPHA / (len(self.start) - 1))), -1e-9)
         # What waited through a stall must not define what is ordinary. To begin with, that is whatever
         # cannot be many requests each slow by itself; then what was a stall in the last round.
         hit = alone < bound
@@ -190,10 +141,8 @@ class _Trial:
 
 
 class _Gaps:
-    """Gaps between completions, in time order, with the requests that were outstanding at the end of each.
-
-    ``every_s``: from one completion to the next around each gap, shape (n,).
-    """
+    """Gaps between completions with the requests outstanding at the end of each; ``every_s``: between completions
+    there."""
 
     def __init__(self, trial: _Trial, start: FloatArray, end: FloatArray, every_s: FloatArray) -> None:
         self.trial, self.start, self.end, self.every_s = trial, start, end, every_s
@@ -218,9 +167,7 @@ class _Gaps:
 
     def log_p(self, ordinary: Ordinary, bound: float) -> FloatArray:
         """Log of each gap's chance; those beyond ``bound`` only from below, which is enough to dismiss them."""
-        log_p, _ = side_by_side(
-            lambda: self.log_p_alone(ordinary), lambda: ordinary.rho, n_rows=len(self.trial.start)
-        )
+        log_p = self.log_p_alone(ordinary)
         chosen = log_p < bound
         if not chosen.any():
             return log_p
@@ -246,8 +193,9 @@ class _Gaps:
     def _before(
         self, waiting: npt.NDArray[np.intp], begins: npt.NDArray[np.intp]
     ) -> tuple[FloatArray, npt.NDArray[np.intp], FloatArray]:
-        """Return of each waiting request the ratio of the last one before it that did not wait, how far before that
-        was, and what the last two had. ``begins``: where the requests of each gap begin."""
+        """Return of each waiting request the ratio of the last one before it that did not wait, its distance, and what
+        the last
+        two had. ``begins``: of the requests of each gap."""
         place = np.arange(len(waiting))
         opens_run = np.append(True, np.diff(waiting) > 1)
         opens_run[begins] = True
@@ -259,10 +207,8 @@ class _Gaps:
         return last, distance, lift
 
     def stall(self, gap: int, log_p: float) -> Stall:
-        """Return the stall of a gap, from when somebody waited: one usual distance of answers before the first who did.
-
-        Users who think come back together after a stall: as long as they all think nothing is answered, nobody waits.
-        """
+        """Return the stall of a gap, from when somebody waited: one usual distance of answers before the first who
+        did."""
         waiting = self.request[self.edges[gap] : self.edges[gap + 1]]
         first_s = float(self.trial.start[waiting].min()) - float(self.every_s[gap])
         start_s, end_s = max(float(self.start[gap]), first_s), float(self.end[gap])
@@ -289,11 +235,8 @@ def _local_rate(done: FloatArray) -> FloatArray:
     # Each time is looked up once: a clock of whole milliseconds gives many completions one time.
     first = np.flatnonzero(np.append(True, right > left))
     times, n_up_to, n_each = done[first], np.append(first, n), np.diff(first, append=n)
-    n_before, n_after = side_by_side(
-        lambda: np.repeat(n_up_to[np.searchsorted(times, times - 1.0)], n_each)[:-1],
-        lambda: np.repeat(n_up_to[np.searchsorted(times, times + 1.0, side="right")], n_each)[1:],
-        n_rows=n,
-    )
+    n_before = np.repeat(n_up_to[np.searchsorted(times, times - 1.0)], n_each)[:-1]
+    n_after = np.repeat(n_up_to[np.searchsorted(times, times + 1.0, side="right")], n_each)[1:]
     before = (np.arange(n - 1) - n_before) / span_before
     after = (n_after - 1 - np.arange(1, n)) / span_after
     enough_before, enough_after = span_before > 0.25, span_after > 0.25
@@ -317,13 +260,11 @@ def shortest_visible_s(
 ) -> float | None:
     """Return the ``detectability_limit`` of one trial in seconds; ``None``: its requests began at one moment.
 
-    Requests that a known pause or a stall above the limit touched are not ordinary; shorter stalls are, because the
-    scheduler alone makes some. It is the lowest limit that agrees with itself in this way, and where the shorter stalls
-    are many, no lower than what such stalls reach by themselves (:func:`jitter_reach_s`).
+    The lowest limit that agrees with itself where requests touched by a known pause or a longer stall are not ordinary;
+    no lower than what the short stalls, if many, reach by themselves (:func:`jitter_reach_s`).
 
     Args:
-        start_s: when each request was sent, shape (n,), n > 0. latency_s: how long each took, shape (n,).
-        stalls: what ``detect_stalls`` found. known: pauses of the runtime's log, on the same clock.
+        start_s, latency_s: shape (n,), n > 0. known: pauses of the runtime's log, on the same clock.
     """
     start_s, latency_s = by_start(start_s, latency_s)
     end_s = start_s + latency_s
@@ -350,13 +291,9 @@ def shortest_visible_s(
 
 
 def jitter_reach_s(durations_s: Sequence[float], limit_s: float, window_s: float) -> float:
-    """Return which length the short stalls of a trial exceed half a time a minute, in seconds; 0: they are few.
+    """Return which length short stalls exceed half a time a minute, seconds; 0: they are few.
 
-    Their lengths beyond the shortest are taken for exponential and cut off at the limit: the mean of the whole law
-    follows from the mean of the part below it. Pauses with a cause are as a rule longer than the limit.
-
-    Args:
-        durations_s: of all stalls. limit_s: those shorter than this are jitter. window_s: length of the trial.
+    Their lengths beyond the shortest are taken for exponential, cut off at ``limit_s``. ``window_s``: of the trial.
     """
     short = np.sort([duration_s for duration_s in durations_s if duration_s < limit_s])
     if len(short) < _FEWEST_SHORT:
@@ -380,12 +317,7 @@ def _uncut_mean(seen: float, cut: float) -> float:
 
 
 def harm_of(start_s: FloatArray, latency_s: FloatArray, stalls: Sequence[Stall]) -> FloatArray:
-    """Return the seconds that each stall took from requests, shape (stalls,): beyond the median latency, of those that
-    were under way in it. A request that met two stalls counts in both.
-
-    Args:
-        start_s: when each request was sent, shape (n,). latency_s: how long each took, shape (n,).
-    """
+    """Return the seconds beyond the median that the requests under way in each stall took, shape (stalls,)."""
     if not stalls:
         return np.zeros(0)
     start, latency = by_start(start_s, latency_s)

@@ -7,12 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from pydantic import Field
-
-from harness.analysis.attribution.evidence_sources import SERVICE_CAUSES
+from harness.analysis.attribution.log_clock import SERVICE_CAUSES
 from harness.analysis.attribution.share_of_quantile import Way, over_all_places, pooled_share
 from harness.analysis.attribution.spans import CauseName
-from harness.analysis.attribution.trial import TrialAttribution
+from harness.analysis.attribution.trial import QUANTILES, TrialAttribution
 from harness.analysis.stats.intervals import nothing, withheld
 from harness.analysis.stats.summaries import mean_within
 from harness.errors import InputError
@@ -26,11 +24,10 @@ class AttributionRow(Frozen):
     label: str
     levels: dict[str, str]
     n_trials: int
-    n_refused: int = Field(description="trials whose pauses could not be aligned with their requests")
-    memory: str | None = Field(description="what bounded it, in words; of several sessions the last one's")
-    numbers: dict[str, Estimate] = Field(
-        description="those of ``_NUMBERS`` and ``_SHARES``, over trials; value None: see the warnings"
-    )
+    memory: str | None  # what bounded it, in words; of several sessions the last one's
+    numbers: dict[
+        str, Estimate
+    ]  # those of ``_NUMBERS`` and ``_SHARES``, over trials; value None: see the warnings
 
 
 #: What the load tool itself tells of its requests.
@@ -45,20 +42,14 @@ def attribution_table(
 ) -> tuple[AttributionRow, ...]:
     """Return one row per variant and combination of levels, in order of appearance.
 
-    Args:
-        quantile: a name that ``attribute_trial`` was asked for; trials with too few requests beyond it do
-            not enter its shares, and the estimate says how many did.
-
     Raises:
         InputError: trials were not asked for that quantile.
     """
+    if quantile not in QUANTILES:
+        why, allowed = "these trials were not attributed at it", ", ".join(QUANTILES)
+        raise InputError(why, place="quantile", found=quantile, allowed=allowed)
     groups: dict[tuple[str, ...], list[TrialAttribution]] = {}
     for trial in trials:
-        if quantile not in trial.quantiles:
-            raise InputError(
-                "these trials were not attributed at it", place="quantile", found=quantile,
-                allowed=", ".join(trial.quantiles),
-            )  # fmt: skip
         groups.setdefault((trial.variant, *map("=".join, sorted(trial.levels.items()))), []).append(trial)
     return tuple(_row(group, quantile, level) for group in groups.values())
 
@@ -80,7 +71,7 @@ def _tail(words: str, *causes: str, recorded: bool = False) -> _Number:
         parts = trial.tail.get(quantile)
         if parts is None or (trial.refused and not _WITHOUT_CLOCKS.issuperset(causes)):
             return None
-        if not any(cause == "unexplained" or _recorded(trial, cause) for cause in causes):
+        if all(cause in trial.missing for cause in causes):
             return None
         return sum(share or 0.0 for cause, share in parts.items() if cause in causes)
 
@@ -144,29 +135,19 @@ def _row(group: Sequence[TrialAttribution], quantile: str, level: float) -> Attr
     for name, (way, words) in _SHARES.items():
         what = f"share of {quantile} {words}, {first.label}"
         estimates[name] = share_over_trials(group, way, quantile, what=what, level=level)
-    estimates["median_pause_s"] = _of_pauses(group, estimates["median_pause_s"])
+    if estimates["median_pause_s"].value is None and all(trial.n_pauses == 0 for trial in group):
+        why_none = {"warnings": ("no pause under load in any trial",)}
+        estimates["median_pause_s"] = estimates["median_pause_s"].model_copy(update=why_none)
     return AttributionRow(
         variant=first.variant, label=first.label, levels=first.levels, n_trials=len(group),
-        n_refused=sum(trial.refused is not None for trial in group), memory=group[-1].memory, numbers=estimates,
+        memory=group[-1].memory, numbers=estimates,
     )  # fmt: skip
 
 
-def _of_pauses(group: Sequence[TrialAttribution], estimate: Estimate) -> Estimate:
-    """Say of pauses where no trial had any that, and not that something could not be placed."""
-    if estimate.value is None and all(trial.n_pauses == 0 for trial in group):
-        return estimate.model_copy(update={"warnings": ("no pause under load in any trial",)})
-    return estimate
-
-
 def _over(
-    group: Sequence[TrialAttribution],
-    values: Sequence[float | None],
-    what: str,
-    unit: str,
-    level: float,
-    why_nothing: str,
-    support: Support | None,
-) -> Estimate:
+    group: Sequence[TrialAttribution], values: Sequence[float | None], what: str, unit: str, level: float,
+    why_nothing: str, support: Support | None,
+) -> Estimate:  # fmt: skip
     known = [(trial, value) for trial, value in zip(group, values, strict=True) if value is not None]
     if not known:
         return nothing(why_nothing, estimand=what, unit=unit, level=level)
@@ -183,14 +164,9 @@ def _over(
     return estimate
 
 
-def _recorded(trial: TrialAttribution, cause: str) -> bool:
-    return any(cause == name and source.recorded for name, source in trial.sources.items())
-
-
 def _not_recorded(group: Sequence[TrialAttribution], cause: str | None) -> str | None:
     """Return why a cause is not known of a group's trials, the commonest reason; ``None``: it is, of all."""
-    sources = [source for trial in group for name, source in trial.sources.items() if name == cause]
-    why = Counter(source.words for source in sources if not source.recorded)
+    why = Counter(words for trial in group for name, words in trial.missing.items() if name == cause)
     return why.most_common(1)[0][0] if why else None
 
 
@@ -224,15 +200,15 @@ def share_over_trials(
     """Return the pooled share of the trials whose pauses could be laid over their requests.
 
     The interval covers all places that short pauses may have, to the same side in all trials.
-
-    Args:
-        quantile: a name that ``attribute_trial`` was asked for. what: the estimand in words, and whose.
     """
     laid = [trial for trial in group if trial.without_pauses]
-    short = _short(group, len(laid))
+    short: tuple[str, ...] = ()
+    if len(laid) < len(group):
+        why, _ = Counter(trial.refused for trial in group if trial.refused).most_common(1)[0]
+        short = (f"{len(group) - len(laid)} of {len(group)} trials cannot say: {why}",)
     if not laid:
         return nothing(*short, estimand=f"pooled {what}", unit="share", level=level)
-    at, inputs = laid[0].quantiles[quantile], tuple(trial.trial for trial in laid)
+    at, inputs = QUANTILES[quantile], tuple(trial.trial for trial in laid)
     at_each = [
         # a trial whose pauses are long against what their place is known to has one place for all
         pooled_share(
@@ -246,11 +222,3 @@ def share_over_trials(
     if len(laid) == 1 < len(group):  # one trial does not speak for all
         return result.model_copy(update={"value": None, "warnings": short})
     return withheld(result.model_copy(update={"warnings": (*result.warnings, *short)}))
-
-
-def _short(group: Sequence[TrialAttribution], n_laid: int) -> tuple[str, ...]:
-    """How many trials are not among those pooled, and the commonest reason; nothing where all are."""
-    if n_laid == len(group):
-        return ()
-    why, _ = Counter(trial.refused for trial in group if trial.refused).most_common(1)[0]
-    return (f"{len(group) - n_laid} of {len(group)} trials cannot say: {why}",)

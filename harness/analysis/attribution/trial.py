@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pauses behind one trial's latencies: the logs of service and load generator, laid over its requests.
 
-Where pauses are shorter than what their place is known to (Go's are: its log is cut to milliseconds), every share is
-computed three times, with the pauses where they are thought to be and as far off to either side as they may be, and
-its interval covers all three. Where they could be off by more than half of the latency in question, they are not laid
-over requests: the trial says that this was refused, and how much they could explain at the most.
-
-Connecting is told by the load tool itself. A quota, a compiler and a busy machine are known to have been at work, not
-what they took. What was not recorded is said to be so, never to be nothing.
+Pauses shorter than what their place is known to (Go's) are laid where they are thought to be and as far off to either
+side as they may be; where that is more than half of the latency in question they are refused, with what they could
+explain at the most. What was not recorded is said to be so, never to be nothing.
 """
 
 from __future__ import annotations
@@ -18,16 +14,26 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from pydantic import Field, InstanceOf
+from pydantic import InstanceOf
 
-from harness.analysis.attribution.attribute import MIN_TAIL, TailCause, excess_in_spans, tail_shares
-from harness.analysis.attribution.clock_offset import why_not_aligned
 from harness.analysis.attribution.event_matching import Beside, most_of_tail
-from harness.analysis.attribution.evidence_sources import BESIDE, Source, beside_sources, log_sources
-from harness.analysis.attribution.log_clock import generator_log, service_log
-from harness.analysis.attribution.share_of_quantile import WithoutPauses, without_at_each_place
+from harness.analysis.attribution.log_clock import (
+    BESIDE,
+    beside_sources,
+    generator_log,
+    missing_logs,
+    service_log,
+    why_not_aligned,
+)
+from harness.analysis.attribution.share_of_quantile import (
+    MIN_TAIL,
+    TailCause,
+    WithoutPauses,
+    excess_in_spans,
+    tail_shares,
+    without_at_each_place,
+)
 from harness.analysis.attribution.spans import (
-    ORDER,
     CauseName,
     Paused,
     RequestOverlap,
@@ -38,10 +44,10 @@ from harness.analysis.attribution.spans import (
     lived,
 )
 from harness.analysis.attribution.stalls import detectability_limit, ordinary_p99
-from harness.analysis.stats.assumptions import judge_resolution
 from harness.analysis.stats.quantiles import rank
+from harness.analysis.tables.resource_columns import reading_at
 from harness.errors import InputError
-from harness.model import Frozen, MemoryFit, SessionHeader, TrialRecord
+from harness.model import Frozen, MemoryFit, SessionHeader
 from harness.store import SessionFolder
 
 
@@ -52,8 +58,7 @@ def memory_fit(header: SessionHeader) -> MemoryFit | None:
 
 
 def memory_words(header: SessionHeader, variant: str) -> str | None:
-    """Return ``1.3x: 13 MiB`` of a heap or limit, ``as G1, 3x: 87 MiB``, ``64 MiB``, ``GOGC 100``; ``None``: nothing
-    was said of it."""
+    """Return ``1.3x: 13 MiB``, ``as G1, 3x: 87 MiB``, ``64 MiB`` or ``GOGC 100``; ``None``: nothing bounds it."""
     runtime = header.experiment.variants[variant].runtime
     fit = memory_fit(header)
     asked = None if fit is None else fit.asked.get(variant)
@@ -82,53 +87,45 @@ QUANTILES: Mapping[str, float] = {"p99": 0.99, "p99.9": 0.999}
 class TrialAttribution(Frozen):
     """One trial's latency tail and the pauses behind it. ``None``: cannot be said, ``refused`` tells why."""
 
-    trial: str = Field(description="experiment/session/trial")
+    trial: str  # experiment/session/trial
     variant: str
     label: str
     levels: dict[str, str]
     block: int
     collector: str | None
-    n_requests: int = Field(description="answered correctly")
-    window: Span = Field(description="first request to last answer, epoch seconds")
-    memory: str | None = Field(description="what bounded it, in words, such as 1.3x: 13 MiB")
-    rss_bytes: int | None = Field(description="the service's resident memory when the load was over")
-    latency_s: dict[str, float] = Field(description="p50 and those of ``QUANTILES`` that may be said")
-    detectability_s: float = Field(description="shorter pauses leave no trace in the latencies alone")
-    n_pauses: int | None = Field(description="of the service within the window; None: its log is not known")
+    n_requests: int  # answered correctly
+    window: Span  # first request to last answer, epoch seconds
+    memory: str | None  # what bounded it, in words, such as 1.3x: 13 MiB
+    rss_bytes: int | None  # the service's resident memory when the load was over
+    latency_s: dict[str, float]  # p50 and those of ``QUANTILES`` that may be said
+    detectability_s: float  # shorter pauses leave no trace in the latencies alone
+    n_pauses: int | None  # of the service within the window; None: its log is not known
     paused_s: float | None
     longest_pause_s: float | None
-    median_pause_s: float | None = Field(description="None: there was no pause, or its log is not known")
-    n_collections: int | None = Field(description="begun within the window, beside the program or not")
-    most_share: dict[str, float] = Field(
-        description="quantile -> what pauses can have taken from it themselves, wherever they fell"
-    )
-    cycles_per_s: float | None = Field(
-        description="how often the service's collector worked beside it; None: its log is not known"
-    )
-    excess: dict[str, float | None] = Field(
-        description="quantile -> share of its requests that come with a collection at work beside the program; None: "
-        "too few to compare; empty: there was none, or its pauses were not aligned"
-    )
-    refused: str | None = Field(description="why the service's pauses were not aligned with its requests")
-    placed_within_s: float | None = Field(description="how far off the service's pauses may be")
-    placed_by: str | None = Field(description="what places them, in words")
-    tail: dict[str, dict[TailCause, float | None]] = Field(
-        description="quantile -> the time beyond the median of the tail taken apart by every cause known"
-    )
-    without_pauses: tuple[InstanceOf[WithoutPauses], ...] = Field(
-        description="latencies counted for the pool of all trials, the service's pauses where they are thought to be "
-        "and then, where that matters, as far off as they may be to either side; empty: refused"
-    )
-    quantiles: dict[str, float] = Field(description="name -> quantile, all that were asked for")
-    most_beside: dict[str, dict[CauseName, float]] = Field(
-        description="quantile -> cause of ``BESIDE`` -> the largest share that it can have taken of the time by which "
-        "the tail exceeds the median, out of what is unexplained; a cause that was not recorded is missing"
-    )
-    sources: dict[CauseName, Source] = Field(
-        description="where each cause of ``ORDER`` was looked for, recorded or not"
-    )
-    events: Paused = Field(description="what was aligned with the requests, within the window")
-    warnings: tuple[str, ...] = ()
+    median_pause_s: float | None  # None: there was no pause, or its log is not known
+    n_collections: int | None  # begun within the window, beside the program or not
+    most_share: dict[
+        str, float
+    ]  # quantile -> what pauses can have taken from it themselves, wherever they fell
+    cycles_per_s: (
+        float | None
+    )  # how often the service's collector worked beside it; None: its log is not known
+    #: quantile -> share of its requests that come with a collection at work beside the program; None: too few
+    #: to compare; empty: there was none, or its pauses were not aligned
+    excess: dict[str, float | None]
+    refused: str | None  # why the service's pauses were not aligned with its requests
+    #: quantile -> the time beyond the median of the tail taken apart by every cause known
+    tail: dict[str, dict[TailCause, float | None]]
+    #: latencies counted for the pool of all trials, the service's pauses where they are thought to be and then,
+    #: where that matters, as far off as they may be to either side; empty: refused
+    without_pauses: tuple[InstanceOf[WithoutPauses], ...]
+    #: quantile -> cause of ``BESIDE`` -> the largest share that it can have taken of the time by which the tail
+    #: exceeds the median, out of what is unexplained; a cause that was not recorded is missing
+    most_beside: dict[str, dict[CauseName, float]]
+    missing: dict[
+        CauseName, str
+    ]  # cause -> why it was not recorded; so it may have been at work all the same
+    events: Paused  # what was aligned with the requests, within the window
 
     @property
     def window_s(self) -> float:
@@ -136,19 +133,12 @@ class TrialAttribution(Frozen):
         return self.window[1] - self.window[0]
 
 
-def attribute_trial(
-    session: SessionFolder,
-    trial_id: str,
-    requests: pd.DataFrame,
-    *,
-    quantiles: Mapping[str, float] = QUANTILES,
-) -> TrialAttribution:
+def attribute_trial(session: SessionFolder, trial_id: str, requests: pd.DataFrame) -> TrialAttribution:
     """Lay the pauses of service and generator over one trial's requests and take the tail apart.
 
     Args:
-        requests: ``start_epoch_s``, ``latency_s``, ``ok``, as ``load_table`` returns them, and ``connect_s``
-            where the load tool told it.
-        quantiles: name -> quantile; one with fewer than ``MIN_TAIL`` requests beyond it is left out.
+        requests: ``start_epoch_s``, ``latency_s``, ``ok``, and ``connect_s`` where the load tool told it; with fewer
+            than ``MIN_TAIL`` beyond one of ``QUANTILES`` that is left out.
 
     Raises:
         InputError: no request was answered correctly, or the trial has no record.
@@ -164,66 +154,55 @@ def attribute_trial(
     window = (float(start.min()), float((start + latency).max()))
     service, generator = service_log(session, record), generator_log(session, record)
     pauses = inside(service.events, window)
-    asked = {name: q for name, q in quantiles.items() if len(start) * (1 - q) >= MIN_TAIL}
+    asked = {name: q for name, q in QUANTILES.items() if len(start) * (1 - q) >= MIN_TAIL}
     ranked = np.sort(latency)
     levels = {
         name: float(ranked[rank(len(ranked), q) - 1]) for name, q in {"p50": 0.5, **asked}.items()
     }  # the rule of trials.parquet: a table of peaks and a ratio of trials give one p99
     in_question_s = min((levels[name] for name in asked), default=levels["p50"])
-    _, refused = why_not_aligned(service, pauses, record, start, latency, in_question_s)
+    refused = why_not_aligned(service, pauses, record, start, latency, in_question_s)
     own = inside(generator.events, window)
     events = ({} if refused else pauses) | own
     connect = requests["connect_s"].to_numpy(dtype=np.float64)[ok] if "connect_s" in requests else None
-    beside, sources = beside_sources(session, record, window, has_connect=connect is not None)
-    sources = log_sources(service, refused, generator) | sources
+    beside, missing = beside_sources(session, record, has_connect=connect is not None)
+    missing |= missing_logs(service, generator)
     lives = lived(start, latency, events, connect_s=connect)
     cycles = inside({"gc_pause": joined(service.cycles)}, window)["gc_pause"]
-    rate = len(start) / (window[1] - window[0])
+    window_s = window[1] - window[0]
     spans = sorted(span for spans in pauses.values() for span in spans)
     known = service.placed_within_s is not None
-    cell = record.planned.configuration
-    notes = [f"generator: {warning}" for warning in generator.warnings]
-    notes += _coarse(levels, _resolution(record))
-    within_s, met = service.placed_within_s, asked.items() if cycles and not refused else ()
-    placing = within_s or 0.0, _resolution(record)
+    cell, after = record.planned.configuration, reading_at(record, "after-load")
+    met = asked.items() if cycles and not refused else ()
+    placing = service.placed_within_s or 0.0, record.load.resolution_s if record.load else 0.0
     without = () if refused else without_at_each_place(start, latency, pauses, *placing)
     return TrialAttribution(
         trial=f"{session.key}/{trial_id}", variant=cell.variant_name, label=cell.variant.label or cell.variant_name,
         levels=cell.levels, block=record.planned.block, collector=service.collector, n_requests=len(start),
-        window=window, memory=memory_words(session.header, cell.variant_name), rss_bytes=_rss_bytes(record),
-        latency_s=levels, detectability_s=detectability_limit(rate, ordinary_p99(start, latency, events)),
+        window=window, memory=memory_words(session.header, cell.variant_name), latency_s=levels,
+        rss_bytes=after.rss_bytes if after else None,
+        detectability_s=detectability_limit(len(start) / window_s, ordinary_p99(start, latency, events)),
         n_pauses=len(spans) if known else None, paused_s=covered_s(spans) if known else None,
         longest_pause_s=max((high - low for low, high in spans), default=0.0) if known else None,
         median_pause_s=float(np.median([high - low for low, high in spans])) if known and spans else None,
         n_collections=sum(window[0] <= at <= window[1] for at in service.collections) if known else None,
         most_share={name: _most_taken_s(spans, levels[name]) / levels[name] for name in asked if known},
-        cycles_per_s=len(cycles) / (window[1] - window[0]) if known else None,
+        cycles_per_s=len(cycles) / window_s if known else None,
         excess={name: excess_in_spans(start, latency, cycles, quantile=q) for name, q in met}, refused=refused,
-        placed_within_s=within_s, placed_by=service.placed_by, without_pauses=without, quantiles=dict(quantiles),
-        tail={name: tail_shares(lives, q) for name, q in asked.items()},
+        without_pauses=without, tail={name: tail_shares(lives, q) for name, q in asked.items()},
         most_beside={name: _most(lives, beside, quantile=q) for name, q in asked.items()},
-        sources={cause: sources[cause] for cause in ORDER}, events=events, warnings=(*service.warnings, *notes),
+        missing=missing, events=events,
     )  # fmt: skip
 
 
 def _most(lives: RequestOverlap, beside: Sequence[Beside], *, quantile: float) -> dict[CauseName, float]:
-    explained = list(lives.by_cause.values())
-    by_now = np.sum(explained, axis=0) if explained else np.zeros_like(lives.start)
-    results: dict[CauseName, float] = {}
-    for cause in BESIDE:
-        ones = [item for item in beside if item.cause == cause]
-        most = most_of_tail(lives.start, lives.latency, by_now, ones, quantile=quantile) if ones else None
-        if most is not None:
-            results[cause] = most
-    return results
-
-
-def _coarse(levels: Mapping[str, float], resolution_s: float) -> list[str]:
-    """Warn of percentiles that are a few steps of the tool's resolution."""
-    notes = (
-        (name, judge_resolution(value, resolution_s or None, "quantile")[2]) for name, value in levels.items()
-    )
-    return [f"{name}: {warning}" for name, warnings in notes for warning in warnings]
+    explained = sum(lives.by_cause.values(), start=np.zeros_like(lives.start))
+    by_cause = {cause: [item for item in beside if item.cause == cause] for cause in BESIDE}
+    shares = {
+        cause: most_of_tail(lives.start, lives.latency, explained, items, quantile=quantile)
+        for cause, items in by_cause.items()
+        if items
+    }
+    return {cause: share for cause, share in shares.items() if share is not None}
 
 
 def _most_taken_s(spans: Sequence[Span], length_s: float) -> float:
@@ -234,12 +213,3 @@ def _most_taken_s(spans: Sequence[Span], length_s: float) -> float:
     at = np.concatenate([low, high - length_s])  # the most is reached with an edge on an edge
     filled = np.minimum(high, at[:, None] + length_s) - np.maximum(low, at[:, None])
     return float(min(np.maximum(filled, 0.0).sum(axis=1).max(), length_s))
-
-
-def _rss_bytes(record: TrialRecord) -> int | None:
-    after = [boundary.reading.rss_bytes for boundary in record.boundaries if boundary.name == "after-load"]
-    return after[0] if after else None
-
-
-def _resolution(record: TrialRecord) -> float:
-    return record.load.resolution_s if record.load else 0.0

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The law of a closed loop, and how long users wait inside the load generator between an answer and their next request.
 
-No generator counts that wait among its latencies, and beside a service on the same cores it can be most of a user's
-time. Rows rarely say which user sent a request, so users are put together again: whoever has been free the
-longest sends next, which is the order in which an operating system serves threads that wait for a core.
+Users are put together from the requests: whoever has been free the longest sends next, as threads that wait for a core.
 """
 
 from __future__ import annotations
@@ -12,11 +10,9 @@ import heapq
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pydantic import Field
 
 from harness.analysis.stats.inputs import finite
 from harness.errors import InputError
-from harness.model.base import Frozen
 
 
 def closed_loop_per_s(
@@ -28,14 +24,10 @@ def closed_loop_per_s(
     think_time_s: float = 0.0,
     between_s: float = 0.0,
 ) -> float:
-    """Return the throughput that follows from a closed plan, in requests per second.
-
-    ``users`` start evenly over ``ramp_up_s`` and each sends ``loops`` requests, waiting for the answer and for
-    ``think_time_s``, and then for the generator to get round to sending: N L / (R (N-1)/N + L (RT + think + between)).
+    """Return the throughput of a closed plan, 1/s: N L / (R (N-1)/N + L (RT + think + between)).
 
     Args:
-        between_s: mean time from an answer to the same user's next request beyond ``think_time_s``
-            (:func:`time_between`), which is in none of the generator's latencies; 0: not known.
+        between_s: mean time from an answer to the same user's next request beyond ``think_time_s``; 0: not known.
 
     Raises:
         InputError: no users or loops, a negative time, or nothing that takes any time.
@@ -55,17 +47,6 @@ def closed_loop_per_s(
     return users * loops / duration_s
 
 
-class TimeBetween(Frozen):
-    """The mean over all gaps between an answer and the same user's next request."""
-
-    between_s: float = Field(ge=0)
-    n_gaps: int = Field(ge=1)
-    early_share: float = Field(
-        description="requests that began before any user was free by more than the resolution; large where users "
-        "began earlier than the ramp says, or answer times are too long"
-    )
-
-
 def time_between(
     start_s: ArrayLike,
     latency_s: ArrayLike,
@@ -73,15 +54,12 @@ def time_between(
     users: int,
     requests_each: int | None = None,
     ramp_up_s: float = 0.0,
-    resolution_s: float = 0.001,
-) -> TimeBetween | None:
+) -> float | None:
     """Return the mean time between an answer and the same user's next request; ``None``: no user sent a second one.
 
     Args:
-        start_s, latency_s: of every request of the load, wrong answers too, shapes (n,), any order.
-        users: who start evenly over ``ramp_up_s`` from the first request on.
-        requests_each: after so many a user is done; ``None``: all go on to the end.
-        resolution_s: of the tool: a request may seem to begin before the answer that it waited for.
+        start_s, latency_s: of every request, wrong answers too, shapes (n,), any order.
+        users: who start evenly over ``ramp_up_s``. requests_each: after so many a user is done; ``None``: none is.
 
     Raises:
         InputError: no user, lengths that differ, or more requests than these users send.
@@ -104,19 +82,14 @@ def time_between(
     ends = (start[order] - start[order[0]] + latency[order]).tolist()
     # (free since, number of the user, requests so far); sorted as it is, so it is a heap
     free = [(ramp_up_s * user / users, user, 0) for user in range(users)]
-    waited_s, n_gaps, n_early = 0.0, 0, 0
+    waited_s, n_gaps = 0.0, 0
     for begin, end in zip(begins, ends, strict=True):
         since, user, n_sent = free[0]
         if n_sent:
             waited_s += begin - since
             n_gaps += 1
-        n_early += since > begin + 2 * resolution_s
         if n_sent + 1 == requests_each:
             heapq.heappop(free)
         else:
             heapq.heapreplace(free, (end, user, n_sent + 1))
-    if n_gaps == 0:
-        return None
-    return TimeBetween(
-        between_s=max(waited_s / n_gaps, 0.0), n_gaps=n_gaps, early_share=n_early / len(begins)
-    )
+    return max(waited_s / n_gaps, 0.0) if n_gaps else None

@@ -1,19 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Is a session to be trusted? Equal against equal, and whether a metric followed the speed of the machine's CPUs.
-
-The reference stands beside its duplicate, and equal trials are dealt into two arms. A line goes through the points of
-several groups, each relative to its own mean: one slope for all of them. Arithmetic: ``trial_checks``.
-"""
+"""Is a session to be trusted? Equal against equal, and whether a metric followed the speed of the machine's CPUs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import scipy  # loads its slow submodules when they are first used
-from pydantic import Field
 
 from harness.analysis.stats import intervals
 from harness.analysis.stats.aa_noise import AANoise, aa_noise
@@ -21,7 +16,7 @@ from harness.analysis.stats.effects import effect_size_ci
 from harness.analysis.stats.inputs import Floats
 from harness.analysis.stats.intervals import nothing, t_critical, t_two_sided_p
 from harness.analysis.stats.pairing import inputs_of, require, split_excluded, split_missing
-from harness.analysis.tables.resource_columns import SERVICE, at_other_speed, faster_step_s
+from harness.analysis.tables.resource_columns import SERVICE, at_other_speed
 from harness.errors import InputError
 from harness.model import Estimate, Frozen, Support
 
@@ -35,34 +30,16 @@ def leading_metric(trials: pd.DataFrame) -> str:
 
 
 def equal_cells(trials: pd.DataFrame, factors: Sequence[str]) -> tuple[tuple[dict[str, str], AANoise], ...]:
-    """Return the levels of each cell, and the reference against its duplicate there: a difference is a false alarm.
-
-    Cells with fewer than ``FEWEST_PAIRS`` blocks that hold both are left out.
-
-    Raises:
-        InputError: a column is missing.
-    """
+    """Return the levels of each cell and the reference over its duplicate there, where ``FEWEST_PAIRS`` blocks hold
+    both."""
     metric = leading_metric(trials)
-    cells = [(levels, aa_noise(cell, metric)) for levels, cell in _by(_usable(trials, metric), factors)]
-    return tuple((levels, noise) for levels, noise in cells if noise.n_blocks >= FEWEST_PAIRS)
-
-
-def _usable(trials: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """The kept trials that have the metric, of the load model that it is told of."""
-    require(trials, metric, ("load_model",))
+    require(trials, metric, ("load_model", *factors))
     counted, _ = split_missing(split_excluded(trials)[0], metric)
     model = "closed" if metric == "throughput_per_s" else "open"
-    return counted[(counted["load_model"] == model) & (counted[metric] > 0)]
-
-
-def _by(frame: pd.DataFrame, factors: Sequence[str]) -> Iterator[tuple[dict[str, str], pd.DataFrame]]:
-    """Cells with their levels, in order of appearance; one without levels where there is no factor."""
-    if not factors:
-        if len(frame):
-            yield {}, frame
-        return
-    for key, cell in frame.groupby(list(factors), sort=False):
-        yield dict(zip(factors, map(str, key), strict=True)), cell
+    usable = counted[(counted["load_model"] == model) & (counted[metric] > 0)]
+    groups = usable.groupby(list(factors), sort=False) if factors else [((), usable)]
+    cells = [(dict(zip(factors, map(str, key), strict=True)), aa_noise(cell, metric)) for key, cell in groups]
+    return tuple((levels, noise) for levels, noise in cells if noise.n_blocks >= FEWEST_PAIRS)
 
 
 #: Fewer equal trials than this cannot be dealt into two arms in a way that says anything.
@@ -74,23 +51,15 @@ class EqualArms(Frozen):
     """Equal trials dealt into two arms again and again: how often a method sees a difference that is not there."""
 
     metric: str
-    blocked: Estimate = Field(
-        description="share of deals within blocks in which the paired interval excludes one"
-    )
-    ordered: Estimate = Field(
-        description="first half of the session over its second half: what measuring one variant after the "
-        "other would have said of two equal ones"
-    )
-    spread: Estimate = Field(description="coefficient of variation over equal trials")
-    n_trials: int
-    n_blocks: int
+    blocked: Estimate  # share of deals within blocks in which the paired interval excludes one
+    #: first half of the session over its second half: what measuring one variant after the other would have
+    #: said of two equal ones
+    ordered: Estimate
+    spread: Estimate  # coefficient of variation over equal trials
 
 
-def equal_arms(trials: pd.DataFrame, metric: str, *, level: float = 0.95, seed: int = 0) -> EqualArms:
+def equal_arms(trials: pd.DataFrame, metric: str) -> EqualArms:
     """Deal trials that differ in nothing but their name into two arms, within blocks, and count false alarms.
-
-    Args:
-        trials: of one experiment whose variants are all equal (``aa``), duplicates included.
 
     Raises:
         InputError: no such column, or fewer than ``FEWEST_EQUAL`` trials.
@@ -107,7 +76,7 @@ def equal_arms(trials: pd.DataFrame, metric: str, *, level: float = 0.95, seed: 
     dealt = [block for block in blocks if len(block) >= 2]
     half = len(values) // 2
     ordered = effect_size_ci(
-        values[:half], values[half:], paired=False, estimator="welch_log_t", level=level, inputs=inputs
+        values[:half], values[half:], paired=False, estimator="welch_log_t", inputs=inputs
     )
     spread = Estimate(
         value=float(np.std(np.log(values), ddof=1)), unit="relative", method="standard deviation of logarithms",
@@ -115,37 +84,31 @@ def equal_arms(trials: pd.DataFrame, metric: str, *, level: float = 0.95, seed: 
     )  # fmt: skip
     estimand = f"{metric}: first half of the session over the second"
     return EqualArms(
-        metric=metric, blocked=_false_alarms(dealt, level, seed, inputs, metric),
-        ordered=ordered.model_copy(update={"estimand": estimand}), spread=spread, n_trials=len(counted),
-        n_blocks=len(dealt),
+        metric=metric, blocked=_false_alarms(dealt, inputs, metric),
+        ordered=ordered.model_copy(update={"estimand": estimand}), spread=spread,
     )  # fmt: skip
 
 
-def _false_alarms(
-    blocks: list[Floats], level: float, seed: int, inputs: tuple[str, ...], metric: str
-) -> Estimate:
+def _false_alarms(blocks: list[Floats], inputs: tuple[str, ...], metric: str) -> Estimate:
     what = f"{metric}: deals of equal trials in which the paired interval excludes one"
     if len(blocks) < 3:
         why = f"{len(blocks)} blocks with two equal trials: too few"
         return nothing(why, estimand=what, unit="share")
-    rng = np.random.default_rng(seed)
-    # Each deal takes two trials of every block at random, in random order.
-    deals = np.stack([_pairs(block, rng) for block in blocks], axis=1)
-    bounds = intervals.student(deals, level)
+    rng = np.random.default_rng(0)
+    differences = []
+    for block in blocks:  # each deal takes two trials of every block at random, in random order
+        first = rng.integers(len(block), size=DRAWS)
+        second = (first + rng.integers(1, len(block), size=DRAWS)) % len(block)
+        differences.append(block[first] - block[second])
+    deals = np.stack(differences, axis=1)
+    bounds = intervals.student(deals, 0.95)
     alarms = int(np.count_nonzero((bounds.low > 0) | (bounds.high < 0)))
-    low, high = scipy.stats.binomtest(alarms, DRAWS).proportion_ci(level, method="wilson")
+    low, high = scipy.stats.binomtest(alarms, DRAWS).proportion_ci(0.95, method="wilson")
     return Estimate(
-        value=alarms / DRAWS, low=float(low), high=float(high), level=level, unit="share",
+        value=alarms / DRAWS, low=float(low), high=float(high), unit="share",
         method=f"{DRAWS} deals at random; the interval is of the deals, not of the trials", estimand=what,
-        n_trials=sum(map(len, blocks)), seed=seed, inputs=inputs,
+        n_trials=sum(map(len, blocks)), seed=0, inputs=inputs,
     )  # fmt: skip
-
-
-def _pairs(block: Floats, rng: np.random.Generator) -> Floats:
-    """Differences of two different trials of a block, one for each deal, shape (DRAWS,)."""
-    first = rng.integers(len(block), size=DRAWS)
-    second = (first + rng.integers(1, len(block), size=DRAWS)) % len(block)
-    return np.asarray(block[first] - block[second])
 
 
 #: Degrees of freedom below which no interval is given.
@@ -165,7 +128,8 @@ class Slope:
 def slope_within(
     x: Floats, y: Floats, groups: np.ndarray[tuple[int, ...], np.dtype[np.object_]], *, level: float = 0.95
 ) -> Slope | None:
-    """Return the common slope of ``y`` over ``x`` within groups, all of shape (n,), as of an analysis of covariance.
+    """Return the common slope of ``y`` over ``x`` within groups, shapes (n,), with its t interval (analysis of
+    covariance).
 
     ``None``: fewer than ``FEWEST_DEGREES`` degrees of freedom are left, or no group has two different values of ``x``.
     """
@@ -188,37 +152,22 @@ def _centred(values: Floats, groups: np.ndarray[tuple[int, ...], np.dtype[np.obj
 
 @dataclass(frozen=True, kw_only=True)
 class SpeedResponse:
-    """A metric against the CPU time of the fixed calculation, trial by trial.
+    """By how many percent a metric changes where the fixed calculation takes one percent more CPU time."""
 
-    ``trials``: those with a reading, excluded for their speed or kept, with two columns more: ``slower``, that CPU time
-    over that of the session's faster trials, and ``relative``, the metric over the median of its variant's kept ones.
-    ``elasticity``: by how many percent the metric changes where that CPU time is one percent longer.
-    """
-
-    trials: pd.DataFrame
-    n_excluded: int
     elasticity: Estimate
 
 
 def speed_response(trials: pd.DataFrame, metric: str, *, level: float = 0.95) -> SpeedResponse | None:
-    """Return how a metric followed the speed of the service's CPUs; ``None``: their speed was not read.
-
-    The elasticity is the slope of the logarithms within variants. Trials that were excluded for their speed are what it
-    is best told from, so they count here.
+    """Return how a metric followed the speed of the service's CPUs: slope of logarithms within variants; ``None``: not
+    read.
 
     Args:
-        trials: of one session under one load, excluded ones too.
+        trials: of one session under one load; those excluded for their speed count here.
     """
     known = trials[(~trials["excluded"].astype(bool) | at_other_speed(trials)) & trials[SERVICE].notna()]
     known = known[known[metric] > 0]
     if known.empty:
         return None
-    counted = known[~known["excluded"].astype(bool)]
-    usual = counted.groupby("variant")[metric].median()
-    known = known.assign(
-        slower=known[SERVICE] / faster_step_s(known[SERVICE]),
-        relative=known[metric] / known["variant"].map(usual),
-    )
     what = f"percent by which {metric} changes where a fixed calculation takes one percent more CPU time"
     x, y = (np.log(known[name].to_numpy(dtype=np.float64)) for name in (SERVICE, metric))
     line = slope_within(x, y, known["variant"].to_numpy(dtype=object), level=level)
@@ -229,4 +178,4 @@ def speed_response(trials: pd.DataFrame, metric: str, *, level: float = 0.95) ->
             method="line through logarithms within variants", estimand=what, n_trials=len(known),
             inputs=inputs_of(known),
         )  # fmt: skip
-    return SpeedResponse(trials=known, n_excluded=len(known) - len(counted), elasticity=elasticity)
+    return SpeedResponse(elasticity=elasticity)

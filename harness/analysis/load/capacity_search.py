@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The highest rate that keeps its goals of loss and lateness, found by RFC 9971 with repeated trials.
-
-The library MLRsearch, by the authors of the RFC, says which rate is tried next and for how long; the caller measures.
-Short trials narrow the range; near the end several trials decide, and a share of them may be bad.
-"""
+"""The highest rate that keeps its goals of loss and lateness, by the library MLRsearch (RFC 9971)."""
 
 from __future__ import annotations
 
@@ -26,10 +22,6 @@ def search_capacity(
     measure: Measure, goals: CapacityGoals, *, lowest_per_s: float, highest_per_s: float
 ) -> CapacitySearch:
     """Return the bounds of the capacity between two rates, with all trials.
-
-    Args:
-        measure: is called once a trial, one after another.
-        lowest_per_s, highest_per_s: of the rates that are tried.
 
     Raises:
         CalibrationFailed: the lowest rate already misses its goals, or the search took too long.
@@ -89,11 +81,8 @@ class _Measurer:
 
 
 def loss_to_report(trial: SearchTrial, goals: CapacityGoals) -> float:
-    """Return one loss ratio that says whether both goals are kept, and from which the next rate follows.
-
-    A good trial has the share of it that the worse of its goals is used up; a bad one has what its arrivals exceed its
-    answers by, so that the next rate is the one that was answered.
-    """
+    """Return a loss ratio that says whether both goals are kept: of a good trial the used share, of a bad one the
+    excess."""
     excess = goals.excess(trial.lost_share, trial.late_share)
     if excess <= 1:
         return excess * goals.loss_ratio

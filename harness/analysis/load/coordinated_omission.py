@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a closed loop hides, and the figures with it; and whether a loop is closed, by when requests began and ended.
 
-A virtual user that waits for its answer sends nothing through a pause: the requests that others would have sent then
-are missing, and with them the tail. One latency of a minute stands for as many missing requests as there are intervals
-in it, evenly spaced: where only counts of latencies are known (:class:`WithMissing`), percentiles follow by bisection.
+A user that waits for its answer sends nothing through a pause: the requests that others would have sent are missing.
+Where only counts of latencies are known (:class:`WithMissing`), corrected percentiles follow by bisection.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import scipy  # loads its slow submodules when they are first used
-from pydantic import Field
 
 from harness.analysis.attribution.slow_periods import Stall
 from harness.analysis.attribution.stalls import detect_stalls
@@ -76,10 +74,14 @@ def judge_rhythm(start: FloatArray, latency: FloatArray, resolution_s: float) ->
     if crowded.sum() < 5 or crowded.all():
         return Rhythm(tuple(notes), (), users)
     share = float(sent[crowded].mean() / max(float(sent[~crowded].mean()), 1e-9))
-    if share < 0.8 and _p_fewer(sent[crowded], sent[~crowded]) < _ALPHA:
-        notes.append(
-            f"while many requests are outstanding, new ones are sent at only {share:.0%} of the usual rate"
+    if share < 0.8:
+        fewer = scipy.stats.mannwhitneyu(
+            sent[crowded], sent[~crowded], alternative="less", method="asymptotic"
         )
+        if fewer.pvalue < _ALPHA:
+            notes.append(
+                f"while many requests are outstanding, new ones are sent at only {share:.0%} of the usual rate"
+            )
     least = int(before[crowded].min())
     stands_out = least >= max(5.0, 3.0 * float(np.median(before)))
     if notes or share < 0.8 or not stands_out or sent[crowded].sum() < _FEWEST_SENT_IN_CROWD:
@@ -90,19 +92,7 @@ def judge_rhythm(start: FloatArray, latency: FloatArray, resolution_s: float) ->
     return Rhythm((), (f"{went_on}: the sender does not wait for them",), None)
 
 
-def _p_fewer(few: npt.NDArray[np.int64], many: npt.NDArray[np.int64]) -> float:
-    """One-sided p of the rank-sum test (Mann & Whitney 1947), normal with ties; scipy.stats takes too long to load."""
-    pooled = np.concatenate([few, many])
-    _, codes, counts = np.unique(pooled, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2)[codes]
-    a, b, n = float(len(few)), float(len(many)), float(len(pooled))
-    above = float(ranks[: len(few)].sum()) - a * (a + 1) / 2
-    ties = float((counts.astype(np.float64) ** 3 - counts).sum()) / (n * (n - 1))
-    spread = float(np.sqrt(a * b / 12 * (n + 1 - ties)))
-    return float(scipy.special.ndtr((above - a * b / 2 + 0.5) / spread)) if spread > 0 else 1.0
-
-
-#: Pauses shorter than this are not restored by the expected interval: see ``verify omission``.
+#: Pauses shorter than this are not restored by the expected interval.
 SHORTEST_CORRECTED_S = 0.1
 #: More added requests than this for each measured one are no correction, but a sign of wrong units.
 MOST_ADDED = 20
@@ -124,21 +114,12 @@ class OmissionCheck(Frozen):
     """Whether requests are missing because their senders were waiting, and what the tail is with them."""
 
     loop: Literal["open", "closed", "cannot say"]
-    flagged: bool = Field(
-        description="latencies leave out what was never sent; do not read them as a service's tail"
-    )
+    flagged: bool  # latencies leave out what was never sent; do not read them as a service's tail
     evidence: tuple[str, ...]
-    users: int | None = Field(
-        default=None, description="given, or the most that ever waited at once where that stopped all sending"
-    )
-    interval_s: float | None = Field(
-        description="expected time between two requests of one user; None: users unknown"
-    )
-    measured_s: dict[str, float] = Field(description="p50, p99, p99.9 as measured")
-    corrected_s: dict[str, float] | None = Field(
-        description="the same with the expected interval's missing requests"
-    )
-    n_added: int
+    users: int | None = None  # given, or the most that ever waited at once where that stopped all sending
+    interval_s: float | None  # expected time between two requests of one user; None: users unknown
+    measured_s: dict[str, float]  # p50, p99, p99.9 as measured
+    corrected_s: dict[str, float] | None  # the same with the expected interval's missing requests
     warnings: tuple[str, ...] = ()
 
 
@@ -146,19 +127,14 @@ def coordinated_omission_check(
     start_s: FloatArray, latency_s: FloatArray, *, users: int | None = None, resolution_s: float = 0.0,
     stalls: Sequence[Stall] | None = None,
 ) -> OmissionCheck:  # fmt: skip
-    """Say whether a trial came from a closed loop, and correct its tail by the expected interval.
+    """Say whether a trial came from a closed loop; correct its tail by the expected interval (G. Tene, HdrHistogram).
 
-    Without users the requests' rhythm has to tell: nothing sent while the most wait is a closed loop's, sending on
-    while many wait is an open loop's. Where less is sent while many wait, requests are missing (``flagged``), but a
-    generator that was held up itself leaves that out as well as users do. The correction adds, for every latency
-    longer than one user's ordinary cycle, the requests that user would have sent meanwhile (HdrHistogram's
-    recordValueWithExpectedInterval, G. Tene).
+    Without users the requests' rhythm has to tell. Where less is sent while many wait, requests are missing
+    (``flagged``), but a generator that was held up itself leaves that out as well as users do.
 
     Args:
-        start_s, latency_s: every request of one trial, shapes (n,), seconds, in any order.
-        users: how many virtual users sent them, each waiting for its answer; None: not known.
-        resolution_s: the smallest step of the load generator's clock.
-        stalls: what ``detect_stalls`` found in these requests; None: it is asked.
+        start_s, latency_s: every request of one trial, shapes (n,), seconds, in any order. users: None: unknown.
+        resolution_s: of the load generator's clock. stalls: of ``detect_stalls``; None: it is asked.
 
     Raises:
         InputError: shapes differ, there is no request, or users is not positive.
@@ -178,7 +154,7 @@ def coordinated_omission_check(
         if not evidence or rhythm.users is None:
             return OmissionCheck(
                 loop="open" if rhythm.open and not evidence else "cannot say", flagged=bool(evidence),
-                evidence=evidence or rhythm.open, interval_s=None, measured_s=measured, corrected_s=None, n_added=0,
+                evidence=evidence or rhythm.open, interval_s=None, measured_s=measured, corrected_s=None,
                 warnings=(HELD_UP if evidence else NO_SIGN,),
             )  # fmt: skip
         users = rhythm.users
@@ -192,21 +168,19 @@ def coordinated_omission_check(
     notes += correction_warnings(detect_stalls(start, latency) if stalls is None else stalls)
     return OmissionCheck(
         loop="closed", flagged=True, evidence=evidence, users=users, interval_s=interval, measured_s=measured,
-        corrected_s=None if corrected is None else _quantiles(corrected),
-        n_added=0 if corrected is None else len(corrected) - len(latency), warnings=notes,
+        corrected_s=None if corrected is None else _quantiles(corrected), warnings=notes,
     )  # fmt: skip
 
 
 def with_missing_requests(latency_s: FloatArray, interval_s: float) -> FloatArray | None:
-    """Return the latencies and those that waiting left out, in any order; ``None``: these would be far too many.
-
-    Raises:
-        InputError: the interval is not positive.
-    """
+    """Return the latencies and those that waiting left out, in any order; ``None``: far too many. Raises InputError:
+    interval."""
     n_each = n_missing(latency_s, interval_s)
     if n_each.sum() > MOST_ADDED * len(latency_s):
         return None
-    return np.concatenate([latency_s, _missing(latency_s, interval_s, n_each)])
+    # L - I, L - 2 I, ... down to I, for every L > I
+    nth = np.arange(n_each.sum()) - np.repeat(np.cumsum(n_each) - n_each, n_each) + 1
+    return np.concatenate([latency_s, np.repeat(latency_s, n_each) - nth * interval_s])
 
 
 def n_missing(latency_s: FloatArray, interval_s: float) -> npt.NDArray[np.int64]:
@@ -220,23 +194,14 @@ def n_missing(latency_s: FloatArray, interval_s: float) -> npt.NDArray[np.int64]
     return np.maximum(np.floor(latency_s / interval_s).astype(np.int64) - 1, 0)
 
 
-def _missing(latency_s: FloatArray, interval_s: float, n_each: npt.NDArray[np.int64]) -> FloatArray:
-    """The latencies that one sender's waiting left out: L - I, L - 2 I, ... down to I, for every L > I."""
-    nth = np.arange(n_each.sum()) - np.repeat(np.cumsum(n_each) - n_each, n_each) + 1
-    return np.asarray(np.repeat(latency_s, n_each) - nth * interval_s)
-
-
 def _quantiles(latency: FloatArray) -> dict[str, float]:
     values = np.quantile(latency, (0.5, 0.99, 0.999))
     return dict(zip(("p50", "p99", "p99.9"), values.tolist(), strict=True))
 
 
 def cycle_s(start: FloatArray, users: int) -> float:
-    """Return one user's ordinary time from request to request: users over the rate, by the median over short windows.
-
-    Args:
-        start: of every request, ascending, shape (n,), seconds.
-    """
+    """Return one user's ordinary time from request to request, the median over short windows; ``start``: ascending,
+    seconds."""
     # The median over stretches of equally many requests does not see the pauses.
     typical = float(np.median(start[users:] - start[:-users])) if len(start) >= 10 * users else 0.0
     if typical > 0:
@@ -263,13 +228,10 @@ _HALVINGS = 50
 
 
 def with_missing_of_counts(values_s: FloatArray, counts: IntArray, interval_s: float) -> WithMissing | None:
-    """Return the latencies and those that waiting left out; ``None``: these would be far too many.
+    """Return the latencies and those that waiting left out; ``None``: far too many.
 
     Args:
         values_s: different latencies, shape (d,), d > 0. counts: how often each occurs, shape (d,).
-
-    Raises:
-        InputError: the interval is not positive.
     """
     n_each = n_missing(values_s, interval_s)
     n_added = float(n_each.astype(np.float64) @ counts)  # whole numbers may overflow
@@ -279,11 +241,8 @@ def with_missing_of_counts(values_s: FloatArray, counts: IntArray, interval_s: f
 
 
 class WithMissing:
-    """Latencies L, each with L - I, L - 2 I, ... down to I, in ascending order.
-
-    Args:
-        values_s, counts: as ``with_missing_of_counts``. n_each: how many requests each left out, shape (d,).
-    """
+    """Latencies L, each with L - I, L - 2 I, ... down to I, in ascending order; ``n_each``: left out by each, shape
+    (d,)."""
 
     def __init__(self, values_s: FloatArray, counts: IntArray, n_each: IntArray, interval_s: float) -> None:
         self._values, self._counts, self._n_each, self._interval_s = values_s, counts, n_each, interval_s

@@ -1,17 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a load did to a service: its parts, and the rate of right answers that was kept up.
 
-Parts: the published measurement offered four loads of 20 s to one process, with pauses of unknown length between them.
-A load with parts and pauses is cut by its schedule: a request belongs to the part in which it was due, however late it
-was answered. A load without is cut into parts of equal length by when each request began.
-
-A fixed amount of work ends with its slowest user, so right answers over that time are no rate that a service could
-keep up. Such a load says how long the work took. A load that offers a rate for a time says which rate of right answers
-the service kept up in that time.
-
-Shares: an arrival that the generator never sent got no answer either, so it counts as wanted and as failed. Of a flow
-passes are counted, not requests: a pass ends at its first wrong answer, and the steps after it, which nobody sent,
-would otherwise make a service that fails early look better than one that fails late.
+A load with pauses is cut by its schedule: a request belongs to the part in which it was due. A fixed amount of work
+says how long it took, an offered rate which rate of right answers was kept up. An arrival that was never sent counts
+as wanted and as failed; of a flow passes are counted, not requests, because a pass ends at its first wrong answer.
 """
 
 from __future__ import annotations
@@ -41,16 +33,13 @@ def parts_of(
     """Return one row per part: ``part`` (1...), counts, latencies of right answers, rate, CPU, memory.
 
     Args:
-        requests: of one trial, as ``docs/data.md`` has them.
-        duration_s: for how long requests were sent in each part of the schedule; the first request begins it.
-        begins_s: when each part of the schedule begins, in seconds after the first one.
-        n_parts: how many to return: each part of the schedule is cut into equally many of equal length.
+        requests: of one trial. duration_s: of each part of the schedule; the first request begins it.
+        begins_s: of each part, in seconds after the first. n_parts: how many to return, each part cut alike.
         samples: of the same trial, for ``service_cores`` and ``rss_max_bytes``; NaN without them.
         epoch_to_monotonic_s: what to add to an epoch time to be on the clock of the samples.
 
     Raises:
-        InputError: no request, a duration that is not above zero, fewer than one part, or a number of parts
-            that the parts of the schedule cannot be cut into.
+        InputError: no request, no length, or a number of parts that the schedule cannot be cut into.
     """
     if duration_s <= 0 or n_parts < 1:
         parts = f"{n_parts} of {duration_s} s"
@@ -74,8 +63,7 @@ def parts_of(
 
 
 def _places(since_s: Floats, begins_s: Floats, duration_s: float, n_each: int) -> IntArray:
-    """The part of each request. What began in a pause was due where it is nearer to: before it when a late
-    generator sent it late, after it when the first request of all, from which is counted, was late."""
+    """The part of each request. What began in a pause was due where it is nearer to."""
     ends_s = begins_s[:-1] + duration_s
     scheduled = np.searchsorted((ends_s + begins_s[1:]) / 2, since_s, side="right")
     within = ((since_s - begins_s[scheduled]) / duration_s * n_each).astype(np.int64)
@@ -115,10 +103,8 @@ STEADY_FROM = 0.5
 
 
 def offered_for_s(profile: LoadProfile) -> float | None:
-    """Return for how long a load offers a rate, in seconds; ``None``: it offers none, or with pauses between.
-
-    Users who come once, spread over a ramp, are arrivals.
-    """
+    """Return for how long a load offers a rate, seconds; ``None``: none, or with pauses. Users who come once are
+    arrivals."""
     if isinstance(profile, OpenLoad):
         return profile.duration_s if profile.parts == 1 else None
     return profile.ramp_up_s if profile.loops == 1 and profile.ramp_up_s > 0 else None
@@ -128,8 +114,7 @@ def sustained_per_s(start_epoch_s: ArrayLike, latency_s: ArrayLike, ok: ArrayLik
     """Return right answers per second in the second half of the time in which requests were offered.
 
     Args:
-        start_epoch_s, latency_s, ok: of every request of the load, shape (n,), n above zero.
-        offered_s: for how long requests were offered, from the first one on.
+        start_epoch_s, latency_s, ok: of every request, shape (n,), n > 0. offered_s: from the first one on.
     """
     start = np.asarray(start_epoch_s, dtype=np.float64)
     answered_s = start - start.min() + np.asarray(latency_s, dtype=np.float64)
@@ -139,11 +124,8 @@ def sustained_per_s(start_epoch_s: ArrayLike, latency_s: ArrayLike, ok: ArrayLik
 
 
 def serve_s(profile: LoadProfile, load: LoadSummary) -> float | None:
-    """Return the time to serve a fixed amount of work, in seconds: first request to last answer.
-
-    ``None``: the load is no fixed amount of work, or not all of it was answered rightly. A service that refuses is done
-    sooner, and has served nothing.
-    """
+    """Return the time to serve a fixed amount of work, seconds; ``None``: it is none, or not all was answered
+    rightly."""
     if not isinstance(profile, ClosedLoad) or profile.loops is None or load.duration_s <= 0:
         return None
     lost = load.n_errors or load.n_dropped or (load.n_flows_right != load.n_flows)
@@ -151,19 +133,12 @@ def serve_s(profile: LoadProfile, load: LoadSummary) -> float | None:
 
 
 def failed_share(trials: pd.DataFrame) -> pd.Series:
-    """Return (errors + dropped) / (requests + dropped) per trial, of a flow in passes; NaN: nothing was wanted.
-
-    Args:
-        trials: ``n_requests``, ``n_errors``, and where there are any ``n_dropped``, ``n_flows``.
-    """
+    """Return (errors + dropped) / (requests + dropped) per trial, of a flow in passes; NaN: nothing was wanted."""
     return (_column(trials, "n_errors").fillna(0) + _dropped(trials)) / wanted(trials)
 
 
 def right_share(trials: pd.DataFrame) -> pd.Series:
-    """Return the share of what was wanted that was answered rightly, of a flow in whole passes.
-
-    Together with ``failed_share`` it is one, but for passes that were neither: begun, and cut off at the end.
-    """
+    """Return the share of what was wanted that was answered rightly, of a flow in whole passes."""
     right = _column(trials, "n_requests") - _column(trials, "n_errors").fillna(0)
     return _column(trials, "n_flows_right").fillna(right) / wanted(trials)
 

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from pydantic import Field
 
 from harness.analysis.stats.effects import effect_size_ci
 from harness.analysis.stats.intervals import nothing
@@ -30,16 +29,12 @@ class AANoise(Frozen):
 
     metric: str
     ratio: Estimate
-    noise: float | None = Field(
-        default=None,
-        description="the smallest margin at which the reference is equivalent to itself (90 % interval)",
+    noise: float | None = (
+        None  # the smallest margin at which the reference is equivalent to itself (90 % interval)
     )
     n_blocks: int
-    warnings: tuple[str, ...]
-    elsewhere: str | None = Field(
-        default=None,
-        description="where the pairs were made, in words, if not in the cell that is spoken of; None: there",
-    )
+    #: where the pairs were made, in words, if not in the cell that is spoken of; None: there
+    elsewhere: str | None = None
 
 
 class PairNoise(Frozen):
@@ -50,14 +45,7 @@ class PairNoise(Frozen):
 
 
 def aa_test(a: ArrayLike, duplicate: ArrayLike, *, level: float = 0.95) -> tuple[Estimate, float | None]:
-    """Return the ratio of a variant to its own duplicate, and the noise below which nothing can be told apart.
-
-    Args:
-        a, duplicate: one value per block of the same variant, shapes (k,).
-
-    Raises:
-        InputError, PseudoReplicationError: as :func:`harness.analysis.stats.effects.effect_size_ci`.
-    """
+    """Return the ratio of a variant to its own duplicate, one value per block each, and the noise of that."""
     ratio = effect_size_ci(a, duplicate, paired=True, level=level)
     return ratio, noise_of(effect_size_ci(a, duplicate, paired=True, level=0.90))
 
@@ -70,36 +58,30 @@ def noise_of(inner: Estimate) -> float | None:
 
 
 def aa_noise(trials: pd.DataFrame, metric: str, *, level: float = 0.95) -> AANoise:
-    """Return the reference against its duplicate of the same block and configuration.
-
-    ``noise`` is the smallest margin at which the two-sided equivalence test (90 %) would call the
-    reference equal to itself: no smaller difference should be called negligible or meaningful here.
-    ``None`` with a warning when there are fewer than two pairs.
-    """
+    """Return the reference against its duplicate of the same block and configuration; no noise for fewer than two
+    pairs."""
     require(trials, metric, ())
     return _noise(narrowed(trials, metric, "source"), metric, level, trials)
 
 
 def _noise(trials: pd.DataFrame, metric: str, level: float, wide: pd.DataFrame) -> AANoise:
     counted, _ = split_excluded(trials)
-    counted, warnings = split_missing(counted, metric)
+    counted, _ = split_missing(counted, metric)
     duplicate = counted["duplicate"].astype(bool)
     doubled = counted[duplicate]
     twins = counted[~duplicate & counted["configuration"].isin(doubled["configuration"])]
     a, b, _ = pair_by_block(twins, doubled, also=("configuration",), wide=wide)
     x, y = (arm[metric].to_numpy(dtype=np.float64) for arm in (a, b))
     if len(a) < 2 or min(x.min(), y.min()) <= 0:
-        return _no_noise(metric, len(a), level, warnings)
+        return _no_noise(metric, len(a), level)
     ratio, noise = aa_test(x, y, level=level)
     about = {"estimand": f"ratio of geometric means of {metric}, reference over its duplicate"}
     ratio = ratio.model_copy(update=about | {"inputs": inputs_of(pd.concat([a, b]))})
-    warnings += ratio.warnings
-    return AANoise(metric=metric, ratio=ratio, noise=noise, n_blocks=len(a), warnings=warnings)
+    return AANoise(metric=metric, ratio=ratio, noise=noise, n_blocks=len(a))
 
 
-def _no_noise(metric: str, n: int, level: float, warnings: tuple[str, ...] = ()) -> AANoise:
-    warnings += ("no A/A pairs to measure the noise with",)
-    return AANoise(metric=metric, ratio=no_ratio(metric, n, level), n_blocks=n, warnings=warnings)
+def _no_noise(metric: str, n: int, level: float = 0.95) -> AANoise:
+    return AANoise(metric=metric, ratio=no_ratio(metric, n, level), n_blocks=n)
 
 
 def noise_by_configuration(trials: pd.DataFrame, metric: str, *, level: float = 0.95) -> dict[str, PairNoise]:
@@ -119,8 +101,8 @@ def noise_for(
 ) -> AANoise:
     """Return the noise that a comparison is held against: that of the reference's pair in the same cell.
 
-    Sessions from before every cell had its pair: the largest noise of either arm in another cell, and ``elsewhere``
-    says where. The pair of a third program tells nothing of these two.
+    Sessions from before every cell had its pair: the largest noise of either arm in another cell, named in
+    ``elsewhere``.
 
     Args:
         noises: of :func:`noise_by_configuration`. own: configurations of the reference in the cell. arms: both names.
@@ -134,7 +116,7 @@ def noise_for(
         return noises[max(in_cell, key=size)].noise
     in_others = [name for name, pair in noises.items() if pair.variant in arms]
     if not in_others:
-        return _no_noise(metric, 0, 0.95)
+        return _no_noise(metric, 0)
     name = max(in_others, key=size)
     levels = [level.partition("=") for level in name.split(",")[1:]]  # of go-nethttp,logging=on,warm_up=none
     words = cell_words({factor: level for factor, _, level in levels}) or name

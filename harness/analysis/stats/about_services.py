@@ -1,26 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether a ratio of two arms speaks of the services: by its metric, and by what bounded the trials of both.
 
-Throughput, and the time that a fixed amount of work takes, speak of the services only where both arms were bound by
-the service in 80 % of their trials or more. There both may still have used unequal shares of their CPUs, and what a
-service did not use it could have answered with: where those shares differ by more than 5 %, and the ratio would be on
-the other side of 1 at equal ones, there is no verdict. At saturation latency and CPU time per request speak of the
-services too; the mean latency of a closed loop is its users over its throughput, so unequal shares turn it as well.
+Throughput and the time of a fixed amount of work do where both arms were bound by the service in 80 % of their trials,
+unless they used shares of their CPUs that differ by more than 5 % and at equal ones the order would turn. Latency and
+CPU time do there too, and where both kept an offered rate and the rates are within 5 % of each other; latency never
+where service and generator share CPUs (``docs/duet.md``). Memory and start-up have no condition.
 
-Elsewhere latency and CPU time do at an equal rate: both arms kept an offered rate in 80 % of their trials, nothing was
-at its limit, and the rates are within 5 % of each other. CPU time per request does at equal rates of open loads
-whatever was busy beside the services: equal work was done in equal time. In a closed loop that something else bounds
-they never do.
-Memory and start-up have no condition. Latency never does where service and generator share CPUs by design, as in a
-duet: the order in which the system lets them run decides how long a request waits (``docs/duet.md``).
+CPU time per request does at equal rates of open loads whatever was busy beside the services: equal work was done in
+equal time.
 
-A load tool has a part in every latency: its own lateness, the network, the time until it looks at an answer. With the
-part ``s`` of the smaller latency, a ratio ``r`` stands for about ``1 + (r - 1) / (1 - s)``. Its direction stays: above
-a tenth nothing is called equivalent, above a half the ratio is not about the services. The part is what the echo
-service had under the same load in the same session, else the lateness that is known of the tool
-(``LoadTool.sends_late_s``): half of it at the mean and the median, all of it beyond.
-
-The age of processes is stated by :mod:`harness.analysis.stats.ages`.
+Of a latency the load tool has a part ``s``: what the echo service had under the same load, else the tool's known
+lateness (``LoadTool.sends_late_s``; half of it at mean and median). Above a tenth nothing is called equivalent, above a
+half the ratio is not about the services.
 """
 
 from __future__ import annotations
@@ -132,46 +123,41 @@ def _is_latency(metric: str) -> bool:
 
 def bounds_of(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, int]:
     """Return what bounded the trials of both arms -> how many, most first; empty: the tables do not say."""
-    if not _told(a, b):
+    if not _says(a, b):
         return {}
     return dict(Counter(_bound_by(a) + _bound_by(b)).most_common())
 
 
 def not_about_services(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | None:
-    """Return why the ratio of two arms does not speak of the services, in words; ``None``: it does.
-
-    Args:
-        a, b: the compared trials of each arm (``docs/data.md``); without a column ``bound_by`` nothing is asked.
-    """
+    """Return why the ratio of two arms does not speak of the services; ``None``: it does, or no column says what
+    bounded it."""
     condition = condition_of(metric)
-    if condition is None or not _told(a, b) or a.empty or b.empty or _equal_work(a, b, metric):
+    if condition is None or not _says(a, b) or a.empty or b.empty or _equal_work(a, b, metric):
         return None
     if _is_latency(metric) and any(SHARED in arm and arm[SHARED].any() for arm in (a, b)):
         return TURNS
     if _mostly(a, "service") and _mostly(b, "service"):
         return _turned_by_use(a, b, metric)
     if condition == "throughput":
-        return _others(a, b, {"service"})
+        return _by_what(a, b, {"service"})
     if _mostly(a, "offered") and _mostly(b, "offered"):
         part = tool_part(a, b, metric)
         mostly = f"mostly not the services' own ({part.words})" if part is not None and part.refused else None
         return _rates_differ(a, b) or mostly
-    why = _others(a, b, {"offered"} if _mostly(a, "offered") or _mostly(b, "offered") else {"service"})
+    why = _by_what(a, b, {"offered"} if _mostly(a, "offered") or _mostly(b, "offered") else {"service"})
     differ = _rates_differ(a, b)
     return why if differ is None else f"{why}; {differ}"
 
 
 def latency_of_tool(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> ToolPart | None:
-    """Return what part of the smaller latency is the load tool's, of two arms at a rate that nothing limited.
-
-    ``None``: they are not, the metric is no latency, or it is not known. At saturation its part is not on top.
-    """
-    if not _told(a, b) or not (_mostly(a, "offered") and _mostly(b, "offered")):
+    """Return the load tool's part of the smaller latency at a rate that nothing limited; ``None``: no rate, or not
+    known."""
+    if not _says(a, b) or not (_mostly(a, "offered") and _mostly(b, "offered")):
         return None
     return tool_part(a, b, metric)
 
 
-def _told(*arms: pd.DataFrame) -> bool:
+def _says(*arms: pd.DataFrame) -> bool:
     return all("bound_by" in arm for arm in arms)
 
 
@@ -189,7 +175,7 @@ def _mostly(arm: pd.DataFrame, by: BoundBy) -> bool:
     return len(arm) > 0 and _bound_by(arm).count(by) / len(arm) >= BOUND_SHARE
 
 
-def _others(a: pd.DataFrame, b: pd.DataFrame, wanted: set[str]) -> str:
+def _by_what(a: pd.DataFrame, b: pd.DataFrame, wanted: set[str]) -> str:
     """Return "bound by the generator (9 of 10 trials)", of the trials that were not bound as wanted."""
     pooled = pd.concat([a, b])
     bounds = _bound_by(pooled)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Age of the arms of a comparison, by the column ``age`` of their trials, and which trials it is made without.
 
-Throughput, latency and CPU time of a process depend on its age. Of an arm that is warm, or compiled ahead of time,
-in more than half of its trials the others are left out; their blocks lose their pair. Memory under load is that of
-the processes as they were, so their age is stated, and no trial is left out. Starting and building have no age.
+Of an arm that is warm, or compiled ahead of time, in more than half of its trials the others are left out with their
+blocks, but not for memory. Starting and building have no age.
 """
 
 from __future__ import annotations
@@ -65,11 +64,7 @@ def young_arms(trials: pd.DataFrame) -> dict[str, tuple[int, int]]:
 def of_their_age(
     variant: pd.DataFrame, reference: pd.DataFrame, ages: Ages
 ) -> tuple[pd.DataFrame, pd.DataFrame, Ages]:
-    """Return the pairs whose trials both have the age of their arm, and ages that count the trials of another one.
-
-    Args:
-        variant, reference: the trials of each arm, paired by their order. An arm that is not warm keeps all.
-    """
+    """Return the paired trials that both have the age of their arm, and ages that count those of another one."""
     of_age = [
         pd.Series(data=True, index=arm.index) if not age.warm else arm[AGE] == age.age
         for arm, age in ((variant, ages.variant), (reference, ages.reference))

@@ -28,12 +28,11 @@ Statistic = Literal["mean", "quantile"]
 
 
 def check_assumptions(values: ArrayLike, *, positions: ArrayLike | None = None) -> tuple[str, ...]:
-    """Return what speaks against one arm's per-trial values, shape (k,): two groups, drift, outliers, few trials.
-
-    Outliers beyond 5 median absolute deviations are kept, not cut.
+    """Return what speaks against one arm's per-trial values, shape (k,): two groups, drift, outliers (kept), few
+    trials.
 
     Args:
-        positions: when each trial ran (running number or time), shape (k,); in the given order if absent.
+        positions: when each trial ran, shape (k,); in the given order if absent.
 
     Raises:
         InputError: see :func:`trial_values`; positions of another length.
@@ -78,10 +77,8 @@ def judge_resolution(
 
 
 def gap_statistic(values: Floats) -> tuple[Floats, Floats]:
-    """Return the widest gap over the spread within the two sides, and how many lie below it.
-
-    Along the last axis; each side holds at least two values. Large means: two groups.
-    """
+    """Return the widest gap over the spread within its sides (two values or more), and how many lie below; last
+    axis."""
     x = np.sort(values, axis=-1)
     k = x.shape[-1]
     below = np.arange(2, k - 1)

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every variant against the reference, block by block, at a margin that the measured noise allows.
 
-The frame is the one that :func:`harness.analysis.tables.layout.load_trials` returns (see ``docs/data.md``).
-Excluded trials never enter an estimate, and are counted in every result. Duplicates (the A/A pairs) enter
-the noise only. What a comparison says follows from :func:`harness.analysis.stats.verdicts.decide`.
-
-Of an arm that is warm the few young trials are left out with their blocks (:mod:`harness.analysis.stats.ages`), and
-``beside`` has the ratio with them; where the two say different things there is no verdict.
+Excluded trials never enter an estimate and are counted. Duplicates (the A/A pairs) enter the noise only. The verdict is
+that of :func:`harness.analysis.stats.verdicts.decide`. Of a warm arm the few young trials are left out with their
+blocks; ``beside`` has the ratio with them, and where the two say different things there is no verdict.
 """
 
 from __future__ import annotations
@@ -45,13 +42,9 @@ from harness.analysis.stats.verdicts import (
     ALPHA,
     FEWEST_FOR_P,
     Decision,
-    Family,
-    Grade,
     adjust_pvalues,
     decide,
     default_margin,
-    equivalence_band,
-    grade,
     sign_flip_p,
     verdict,
 )
@@ -66,7 +59,7 @@ class WithOthers(Frozen):
     """The ratio with the trials that a comparison leaves out for their age."""
 
     ratio: Estimate
-    equivalence: Estimate = Field(description="the ratio with the 90 % interval of the equivalence test")
+    equivalence: Estimate  # the ratio with the 90 % interval of the equivalence test
     n_blocks: int
 
 
@@ -75,44 +68,32 @@ class Comparison(Frozen):
 
     variant: str
     reference: str
-    levels: dict[str, str] = Field(description="the columns of ``by`` with their values")
+    levels: dict[str, str]  # the columns of ``by`` with their values
     metric: str
-    ratio: Estimate = Field(description="variant over reference: paired log-t over blocks, 95 %")
-    hodges_lehmann: Estimate = Field(description="the same, moved little by a few slow trials")
-    equivalence: Estimate = Field(description="the ratio with the 90 % interval of the equivalence test")
-    margin: float | None = Field(
-        description="what counts as negligible, never below the noise; None: nothing can be called equivalent"
-    )
-    why_not_equivalent: str | None = Field(
-        default=None, description="why nothing can be called equivalent; None: something can"
-    )
-    noise: AANoise = Field(description="the reference against itself, in this cell or elsewhere")
-    p_value: float | None = Field(description="sign flips over blocks; None below 5 blocks")
-    p_adjusted: float | None = Field(
-        description="over the family of this call: Holm or Benjamini-Hochberg; None where so few blocks and so "
-        "many comparisons allow none below .05 for sure"
-    )
-    family: Family
-    n_family: int = Field(default=1, description="comparisons that the p-value is adjusted over")
+    ratio: Estimate  # variant over reference: paired log-t over blocks, 95 %
+    hodges_lehmann: Estimate  # the same, moved little by a few slow trials
+    equivalence: Estimate  # the ratio with the 90 % interval of the equivalence test
+    margin: (
+        float | None
+    )  # what counts as negligible, never below the noise; None: nothing can be called equivalent
+    why_not_equivalent: str | None = None  # why nothing can be called equivalent; None: something can
+    noise: AANoise  # the reference against itself, in this cell or elsewhere
+    p_value: float | None  # sign flips over blocks; None below 5 blocks
+    #: by Benjamini-Hochberg over this call; None where so few blocks and so many allow none below .05 for sure
+    p_adjusted: float | None
+    n_family: int = 1  # comparisons that the p-value is adjusted over
     verdict: Verdict
-    grade: Grade
     n_blocks: int
-    n_excluded: int = Field(description="trials of both arms left out, by outcome or exclusion")
+    n_excluded: int  # trials of both arms left out, by outcome or exclusion
     warnings: tuple[str, ...]
-    not_about: str | None = Field(
-        default=None, description="what else the ratio speaks of: bound by the generator (9 of 10 trials)"
-    )
-    alike_by: str | None = Field(
-        default=None,
-        description="what else than the services makes both alike: a part of the latency that is the load tool's",
-    )
+    not_about: str | None = None  # what else the ratio speaks of: bound by the generator (9 of 10 trials)
+    #: what else than the services makes both alike: a part of the latency that is the load tool's
+    alike_by: str | None = None
     bound_by: dict[str, int] = Field(
         default_factory=dict, description="what bounded the trials of both arms -> how many of them"
     )
-    ages: Ages | None = Field(
-        default=None, description="of both arms; None: the metric has no age, or the tables do not say"
-    )
-    beside: WithOthers | None = Field(default=None, description="None: no trial was left out for its age")
+    ages: Ages | None = None  # of both arms; None: the metric has no age, or the tables do not say
+    beside: WithOthers | None = None  # None: no trial was left out for its age
 
     @property
     def about_services(self) -> bool:
@@ -126,34 +107,22 @@ class Comparison(Frozen):
 
     @property
     def blocks_of_verdict(self) -> int:
-        """How many blocks its verdict rests on: those of trials left out for their age count, because both ratios must
-        say the same then."""
+        """How many blocks its verdict rests on: with few, those of trials left out for their age count."""
         n = self.n_blocks
         return n if self.beside is None or n >= FEWEST_FOR_P else self.beside.n_blocks
-
-    @property
-    def band(self) -> tuple[float, float] | None:
-        """The ratios that count as equivalent; ``None``: there are none, and no band is drawn."""
-        return equivalence_band(self.margin) if self.about_services else None
 
 
 def compare(
     trials: pd.DataFrame, metric: str, *, reference: str, by: Sequence[str] = (), margin: float | None = None,
-    level: float = 0.95, family: Family = "exploratory", gated: bool = True,
+    level: float = 0.95, gated: bool = True,
 ) -> tuple[Comparison, ...]:  # fmt: skip
-    """Compare every variant with the reference, block by block, at each combination of levels.
+    """Compare every variant with the reference, block by block, at each combination of levels, in order of appearance.
 
     Args:
-        trials: one row per trial. metric: a numeric column of it. reference: the variant that is the denominator.
-        by: factor columns; each combination of their values is compared on its own. Every factor that varies within a
-            block must be named.
+        trials: one row per trial. metric: a numeric column. reference: the variant that is the denominator.
+        by: factor columns; every factor that varies within a block must be named.
         margin: what is negligible, as a share; default 5 %, 10 % in the tail; never below the noise of the reference.
-        family: ``confirmatory`` adjusts the p-values of this call by Holm, ``exploratory`` by Benjamini-Hochberg.
-        gated: no verdict where something else than the services bounded the trials; false: what bounds them is asked.
-
-    Returns:
-        One comparison per variant and combination, in order of appearance. Where fewer than five blocks hold both arms
-        the grade is "too few", no p-value is given, and the verdict is inconclusive.
+        gated: no verdict where something else than the services bounded the trials.
 
     Raises:
         InputError: unknown column or reference; several trials of one variant in one block and cell.
@@ -174,21 +143,21 @@ def compare(
         levels = dict(zip(by, map(str, key), strict=True))
         comparisons += [
             _compare(
-                cell, metric, variant=name, reference=reference, levels=levels, level=level, family=family,
+                cell, metric, variant=name, reference=reference, levels=levels, level=level,
                 noise=noise_for(noises, own, (reference, name), metric), gated=gated, wide=trials,
             )
             for name in names
             if name != reference and (cell["variant"] == name).any()
         ]  # fmt: skip
     p_values = [comparison.p_value for comparison in comparisons]
-    adjusted = adjust_pvalues(p_values, method="holm" if family == "confirmatory" else "bh")
+    adjusted = adjust_pvalues(p_values, method="bh")
     size = sum(p is not None for p in p_values)
     return tuple(_decided(c, wanted, p, size) for c, p in zip(comparisons, adjusted, strict=True))
 
 
 def _compare(
     cell: pd.DataFrame, metric: str, *, variant: str, reference: str, levels: dict[str, str], noise: AANoise,
-    level: float, family: Family, gated: bool, wide: pd.DataFrame,
+    level: float, gated: bool, wide: pd.DataFrame,
 ) -> Comparison:  # fmt: skip
     """Return the estimates; what they say is decided when the whole family is there."""
     counted, n_excluded = split_excluded(with_own_reference(cell, variant, reference))
@@ -229,8 +198,7 @@ def _compare(
     return Comparison(
         variant=variant, reference=reference, levels=levels, metric=metric, margin=None, noise=noise,
         ratio=ratios["ratio"], hodges_lehmann=ratios["hodges_lehmann"], equivalence=ratios["equivalence"],
-        p_value=p_value, p_adjusted=None, family=family, verdict=Verdict.INCONCLUSIVE,
-        grade=grade(len(a) if len(a) >= FEWEST_FOR_P else len(every[0]), family), n_blocks=len(a),
+        p_value=p_value, p_adjusted=None, verdict=Verdict.INCONCLUSIVE, n_blocks=len(a),
         n_excluded=n_excluded, warnings=warnings, bound_by=bounds_of(a, b), ages=ages, beside=beside,
         not_about=not_about_services(a, b, metric) if gated else None,
         alike_by=part.why_not_equivalent if part is not None else None,
@@ -255,7 +223,6 @@ def _ratios(a: pd.DataFrame, b: pd.DataFrame, metric: str, what: str, level: flo
 
 
 def _decided(comparison: Comparison, wanted: float, p_adjusted: float | None, size: int) -> Comparison:
-
     def decided(not_about: str | None) -> Decision:
         return decide(
             comparison.ratio, comparison.equivalence, n_blocks=comparison.blocks_of_verdict, margin=wanted,
@@ -323,11 +290,18 @@ def _notes(comparison: Comparison, decision: Decision, wanted: float) -> list[st
         notes.append("no A/A pairs of these programs: the margin may lie below the noise of this machine")
     elif noise.elsewhere is not None:
         notes.append(f"no A/A pair in this cell: the noise is that of {noise.elsewhere}")
-    if comparison.grade == "too few":
+    if comparison.blocks_of_verdict < FEWEST_FOR_P:
         blocks = "1 block" if comparison.n_blocks == 1 else f"{comparison.n_blocks} blocks"
         notes.append(f"{blocks}: too few for a verdict, below {FEWEST_FOR_P} no p-value is printed")
-    elif why := decision.margin_note(wanted, noise="the A/A noise", alike_by=comparison.alike_by):
-        notes.append(why)
+    elif decision.margin is None:
+        is_tool = decision.why_not_equivalent == comparison.alike_by
+        farther, noisy = (
+            "the ratio of the services is farther from 1",
+            "too noisy to call anything equivalent",
+        )
+        notes.append(f"{farther if is_tool else noisy}: {decision.why_not_equivalent}")
+    elif decision.margin > wanted:
+        notes.append(f"margin widened from {wanted:.1%} to the A/A noise, {decision.margin:.1%}")
     low, high, p = comparison.ratio.low, comparison.ratio.high, decision.p_adjusted
     leaves_out_1 = low is not None and high is not None and not low <= 1 <= high
     if comparison.about_services and leaves_out_1 and p is not None and p > ALPHA:
@@ -344,6 +318,5 @@ def _arm_warnings(arm: pd.DataFrame, metric: str, name: str) -> tuple[str, ...]:
 
 
 def _disagree(ratio: Estimate, robust: Estimate) -> bool:
-    if ratio.low is None or ratio.high is None or robust.low is None or robust.high is None:
-        return False
-    return (ratio.low <= 1 <= ratio.high) != (robust.low <= 1 <= robust.high)
+    inside = {of.low <= 1 <= of.high for of in (ratio, robust) if of.low is not None and of.high is not None}
+    return len(inside) == 2

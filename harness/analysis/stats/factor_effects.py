@@ -1,24 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether the effect of one factor on a statistic of trials depends on the level of another.
 
-A trial has one p99, so it is one observation: regressions of single requests on factors (quantile regression as by
-Zhang, Meisner, Mars and Tang 2016) count the requests of a process as independent, and their intervals are too narrow.
-
-An interaction is the ratio of two ratios of levels, averaged on logs over all combinations of the other factors in
-which all four cells were measured. Blocks hold each cell once, so it is one number per block, in which whatever the
-trials of a block share cancels; its t interval over blocks lets every cell have a variance of its own. In a complete
-factorial that is the saturated regression with sum coding and standard errors clustered by block.
+An interaction is the ratio of two ratios of levels, averaged on logs over all combinations of the other factors whose
+four cells were measured: one number per block, with a t interval over blocks. In a complete factorial that is the
+saturated regression with sum coding and standard errors clustered by block. A trial is one observation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
 
 from harness.analysis.stats.about_services import COLUMNS, not_about_services
 from harness.analysis.stats.ages import AGE_COLUMNS
@@ -41,42 +36,32 @@ CellName = tuple[str, ...]
 class Interaction(Frozen):
     """Two levels of two factors against their references: how much one changes the other's ratio."""
 
-    levels: dict[str, str] = Field(description="factor -> level")
-    against: dict[str, str] = Field(description="factor -> the level that it is against")
-    ratio: Estimate = Field(description="a ratio of ratios, over blocks; value None: its warnings say why")
-    n_blocks: int = Field(default=0, description="blocks that hold every cell of the contrast")
-    p_value: float | None = Field(default=None, description="sign flips over blocks; None below 5 blocks")
-    p_adjusted: float | None = Field(
-        default=None, description="Benjamini-Hochberg over all interactions, where so few blocks tell"
+    levels: dict[str, str]  # factor -> level
+    against: dict[str, str]  # factor -> the level that it is against
+    ratio: Estimate  # a ratio of ratios, over blocks; value None: its warnings say why
+    n_blocks: int = 0  # blocks that hold every cell of the contrast
+    p_value: float | None = None  # sign flips over blocks; None below 5 blocks
+    p_adjusted: float | None = None  # Benjamini-Hochberg over all interactions, where so few blocks tell
+    shown: bool | None = (
+        None  # the interval leaves out 1, and so does the adjusted p; None: it cannot be said
     )
-    shown: bool | None = Field(
-        default=None,
-        description="the interval leaves out 1, and so does the adjusted p; None: it cannot be said",
-    )
-    not_about: str | None = Field(default=None, description="what else than the services the ratio speaks of")
+    not_about: str | None = None  # what else than the services the ratio speaks of
 
 
 def interactions(trials: pd.DataFrame, metric: str, factors: Sequence[str]) -> tuple[Interaction, ...]:
     """Return the interaction of every pair of levels of every pair of factors, each against the first level.
 
     Args:
-        trials: one row per trial (``docs/data.md``); excluded ones and duplicates of the reference are left out.
-        metric: a positive column, one number per trial. factors: columns that tell the cells apart.
-
-    Returns:
-        In the order of the factors and of the levels' first appearance. One without a value says why:
-        cells that were not measured, fewer than five complete blocks, a resolution too coarse.
+        trials: one row per trial. metric: a positive column. factors: columns that tell the cells apart.
 
     Raises:
-        InputError: no such column, values that are not positive, or several trials of one cell in a block: a factor
-            was left out.
+        InputError: no such column, values that are not positive, or several trials of one cell in a block.
     """
     require(trials, metric, factors)
     own = trials[~trials["duplicate"].astype(bool)]
     counted, _ = split_missing(split_excluded(own)[0], metric)
-    keys = ["session_id", "block", *factors]
     narrow = narrowed(counted, metric, *factors, *COLUMNS, *AGE_COLUMNS, *SUMMED).reset_index(drop=True)
-    if narrow.duplicated(keys).any():
+    if narrow.duplicated(["session_id", "block", *factors]).any():
         why = "several trials of one cell in one block: name the factor that tells them apart"
         allowed = "columns that tell the cells apart"
         raise InputError(why, place=metric, found=", ".join(factors), allowed=allowed)
@@ -85,44 +70,35 @@ def interactions(trials: pd.DataFrame, metric: str, factors: Sequence[str]) -> t
         raise InputError("effects are of logs", place=metric, found="0 or less", allowed="positive values")
     levels = [list(dict.fromkeys(own[factor].astype(str))) for factor in factors]
     design = _Design(narrow, metric, tuple(factors), [names[0] if names else "" for names in levels])
-    terms = [
-        {first: (item, design.bases[first]), second: (another, design.bases[second])}
+    effects = [
+        design.interaction({first: item, second: another})
         for first, second in combinations(range(len(factors)), 2)
         for item, another in product(levels[first][1:], levels[second][1:])
     ]
-    return tuple(_judged([design.interaction(term) for term in terms]))
+    return _judged(effects)
 
 
-def contrast(cells: Sequence[CellName], term: Term) -> tuple[Floats, int] | None:
-    """Return each cell's weight in an effect, shape (cells,), and how many combinations of other levels it averages.
-
-    ``None``: none of them has every cell of the term.
-    """
+def contrast(cells: Sequence[CellName], term: Term) -> Floats | None:
+    """Return each cell's weight in an effect, shape (cells,); ``None``: no combination of other levels is whole."""
     places = {cell: place for place, cell in enumerate(cells)}
-    weights, n = np.zeros(len(cells)), 0
-    for rest in _rests(cells, term):
-        corners = _corners(rest, term)
-        if all(cell in places for cell, _ in corners):
-            n += 1
-            for cell, sign in corners:
-                weights[places[cell]] += sign
-    return (weights / n, n) if n else None
+    whole = [item for item in _corners(cells, term) if all(cell in places for cell, _ in item)]
+    weights = np.zeros(len(cells))
+    for cell, sign in (pair for item in whole for pair in item):
+        weights[places[cell]] += sign
+    return weights / len(whole) if whole else None
 
 
-def _rests(cells: Sequence[CellName], term: Term) -> list[CellName]:
-    """Return the combinations of the other factors' levels."""
-    return list(dict.fromkeys(tuple(v for f, v in enumerate(cell) if f not in term) for cell in cells))
+def _corners(cells: Sequence[CellName], term: Term) -> list[list[tuple[CellName, int]]]:
+    """Return for each combination of the other factors' levels the cells of a term, with their signs."""
 
-
-def _corners(rest: CellName, term: Term) -> list[tuple[CellName, int]]:
-    """Return the cells of a term at one combination of the other levels, with their signs in the contrast."""
-    corners = []
-    for picks in product((0, 1), repeat=len(term)):
+    def cell(rest: CellName, picks: Iterable[int]) -> CellName:
         chosen = {factor: term[factor][pick] for factor, pick in zip(term, picks, strict=True)}
         left = iter(rest)
-        cell = tuple(chosen[f] if f in chosen else next(left) for f in range(len(rest) + len(term)))
-        corners.append((cell, -1 if sum(picks) % 2 else 1))
-    return corners
+        return tuple(chosen[f] if f in chosen else next(left) for f in range(len(rest) + len(term)))
+
+    rests = dict.fromkeys(tuple(v for f, v in enumerate(name) if f not in term) for name in cells)
+    signs = [(picks, -1 if sum(picks) % 2 else 1) for picks in product((0, 1), repeat=len(term))]
+    return [[(cell(rest, picks), sign) for picks, sign in signs] for rest in rests]
 
 
 class _Design:
@@ -132,78 +108,75 @@ class _Design:
         self, trials: pd.DataFrame, metric: str, factors: tuple[str, ...], bases: Sequence[str]
     ) -> None:
         self.trials, self.metric, self.factors, self.bases = trials, metric, factors, bases
-        of_rows = list(zip(*(trials[factor].astype(str) for factor in factors), strict=True))
-        self.cells: list[CellName] = list(dict.fromkeys(of_rows))
-        place = {cell: number for number, cell in enumerate(self.cells)}
-        self.cell_of_row = np.array([place[cell] for cell in of_rows], dtype=np.int64)
-        self.block_of_row = trials.groupby(["session_id", "block"], sort=False).ngroup().to_numpy()
-        n_blocks = int(self.block_of_row.max()) + 1 if len(trials) else 0
+        self.names = list(zip(*(trials[factor].astype(str) for factor in factors), strict=True))
+        self.cells: list[CellName] = list(dict.fromkeys(self.names))
+        self.cell = np.array([self.cells.index(name) for name in self.names], dtype=np.int64)
+        self.block = trials.groupby(["session_id", "block"], sort=False).ngroup().to_numpy()
+        n_blocks = int(self.block.max()) + 1 if len(trials) else 0
         self.logs = np.full((n_blocks, len(self.cells)), np.nan)
-        self.logs[self.block_of_row, self.cell_of_row] = np.log(trials[metric].to_numpy(dtype=np.float64))
+        self.logs[self.block, self.cell] = np.log(trials[metric].to_numpy(dtype=np.float64))
 
-    def interaction(self, term: Term) -> Interaction:
+    def interaction(self, wanted: Mapping[int, str]) -> Interaction:
         """Return the estimate of one interaction; what its family makes of it comes later."""
+        term = {f: (level, self.bases[f]) for f, level in wanted.items()}
         levels = {self.factors[f]: level for f, (level, _) in term.items()}
         against = {self.factors[f]: base for f, (_, base) in term.items()}
         named = " by ".join(f"{factor} {level} over {against[factor]}" for factor, level in levels.items())
         estimand = f"ratio of ratios {named} of {self.metric}"
 
-        def refused(why: str, rows: pd.DataFrame | None = None, n_blocks: int = 0) -> Interaction:
-            about: dict[str, Any] = {"inputs": () if rows is None else inputs_of(rows), "estimand": estimand}
-            ratio = nothing(why, method="refused", unit="ratio", n_trials=len(about["inputs"]), **about)
+        def refused(why: str, inputs: tuple[str, ...] = (), n_blocks: int = 0) -> Interaction:
+            ratio = nothing(
+                why, method="refused", unit="ratio", n_trials=len(inputs), inputs=inputs, estimand=estimand
+            )
             return Interaction(levels=levels, against=against, ratio=ratio, n_blocks=n_blocks)
 
-        made = contrast(self.cells, term)
-        if made is None:
+        weights = contrast(self.cells, term)
+        if weights is None:
             return refused(self._missing(term))
-        weights, _ = made
         used = weights != 0
         whole = ~np.isnan(self.logs[:, used]).any(axis=1)
-        rows = self.trials[used[self.cell_of_row] & whole[self.block_of_row]]
-        n_blocks = int(whole.sum())
+        chosen = used[self.cell] & whole[self.block]
+        rows, n_blocks = self.trials[chosen], int(whole.sum())
+        inputs = inputs_of(rows)
         if n_blocks < FEWEST_FOR_P:
             why = f"few blocks: {n_blocks} hold every cell of it, fewer than {FEWEST_FOR_P}"
-            return refused(why, rows, n_blocks)
-        coarse, notes = self._resolution(rows)
-        if coarse:
-            return refused("; ".join(notes), rows, n_blocks)
+            return refused(why, inputs, n_blocks)
+        places = dict.fromkeys(self.cell[chosen].tolist())
+        groups = {self.cells[at]: self.trials[chosen & (self.cell == at)] for at in places}
+        judged = [resolution_of(group, self.metric) for group in groups.values()]
+        refusing = [notes for coarse, notes in judged if coarse]
+        notes = tuple(dict.fromkeys(note for of in refusing or [of for _, of in judged] for note in of))
+        if refusing:
+            return refused("; ".join(notes), inputs, n_blocks)
         d = np.exp(self.logs[np.ix_(whole, used)] @ weights[used])
         left = len(self.logs) - n_blocks
         notes += (f"{left} blocks left out: they lack a cell of it",) if left else ()
         ratio = effect_size_ci(d, np.ones_like(d), paired=True)
-        about: dict[str, object] = {"method": METHOD, "estimand": estimand, "n_trials": len(rows)}
-        about |= {"n_requests": requests_of(rows), "inputs": inputs_of(rows)}
-        ratio = ratio.model_copy(update=about | {"warnings": (*ratio.warnings, *notes)})
+        about: dict[str, Any] = {
+            "method": METHOD,
+            "estimand": estimand,
+            "n_trials": len(rows),
+            "inputs": inputs,
+        }
+        about |= {"n_requests": requests_of(rows), "warnings": (*ratio.warnings, *notes)}
         return Interaction(
-            levels=levels, against=against, ratio=ratio, n_blocks=n_blocks, p_value=sign_flip_p(d, np.ones_like(d)),
-            not_about=self._not_about(term, rows),
+            levels=levels, against=against, ratio=ratio.model_copy(update=about), n_blocks=n_blocks,
+            p_value=sign_flip_p(d, np.ones_like(d)), not_about=self._not_about(term, groups),
         )  # fmt: skip
 
-    def _resolution(self, rows: pd.DataFrame) -> tuple[bool, tuple[str, ...]]:
-        """Return whether any cell lies below what its tool can tell, and what must be said of it."""
-        cells = rows.groupby(list(self.factors), sort=False, observed=True)
-        judged = [resolution_of(cell, self.metric) for _, cell in cells]
-        refusing = [notes for refused, notes in judged if refused]
-        notes = refusing or [notes for _, notes in judged]
-        return bool(refusing), tuple(dict.fromkeys(note for of_cell in notes for note in of_cell))
-
-    def _not_about(self, term: Term, rows: pd.DataFrame) -> str | None:
+    def _not_about(self, term: Term, groups: Mapping[CellName, pd.DataFrame]) -> str | None:
         """Say why an effect does not speak of the services: of any cell of it against the one at the references."""
-        names = list(zip(*(rows[factor].astype(str) for factor in self.factors), strict=True))
-        groups = {cell: rows[[name == cell for name in names]] for cell in dict.fromkeys(names)}
         for cell, group in groups.items():
             base = tuple(self.bases[f] if f in term else level for f, level in enumerate(cell))
-            if base == cell or base not in groups:
-                continue
-            why = not_about_services(group, groups[base], self.metric)
-            if why is not None:
-                return why
+            if base != cell and base in groups:
+                why = not_about_services(group, groups[base], self.metric)
+                if why is not None:
+                    return why
         return None
 
     def _missing(self, term: Term) -> str:
-        """Name the cells that were not measured: of the combination of other levels that lacks the fewest."""
-        corners = [_corners(rest, term) for rest in _rests(self.cells, term)]
-        lacking = [[cell for cell, _ in of if cell not in self.cells] for of in corners]
+        """Name the first cell that was not measured, of the combination of other levels that lacks the fewest."""
+        lacking = [[cell for cell, _ in of if cell not in self.cells] for of in _corners(self.cells, term)]
         if not lacking:
             return "no trial that counts"
         cell = min(lacking, key=len)[0]
@@ -211,7 +184,7 @@ class _Design:
         return f"not measured: {named}"
 
 
-def _judged(effects: Sequence[Interaction]) -> list[Interaction]:
+def _judged(effects: Sequence[Interaction]) -> tuple[Interaction, ...]:
     """Return the interactions with what their family makes of them."""
     p_values = [effect.p_value if effect.not_about is None else None for effect in effects]
     n_family = sum(p is not None for p in p_values)
@@ -223,4 +196,4 @@ def _judged(effects: Sequence[Interaction]) -> list[Interaction]:
         if low is not None and high is not None and effect.not_about is None:
             shown = not low <= 1 <= high and (adjusted is None or adjusted <= ALPHA)
         judged.append(effect.model_copy(update={"p_adjusted": adjusted, "shown": shown}))
-    return judged
+    return tuple(judged)

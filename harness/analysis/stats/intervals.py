@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The arithmetic of intervals, along the last axis of any array, and estimates made of them.
 
-``harness verify`` calls the same functions with thousands of simulated experiments. Bounds that cannot be had are NaN,
-and become ``None`` with a warning in an estimate.
+Bounds that cannot be had are NaN, and become ``None`` with a warning in an estimate.
 """
 
 from __future__ import annotations
@@ -61,41 +60,32 @@ def student(values: Floats, level: float) -> Bounds:
     return Bounds(centre=centre, low=centre - half, high=centre + half)
 
 
-def two_sample_error(a: Floats, b: Floats, *, welch: bool) -> tuple[Floats, Floats]:
-    """Return the standard error of mean(a) - mean(b) and its degrees of freedom.
-
-    Welch with Satterthwaite's degrees of freedom, or Student's with a pooled variance.
-    """
+def two_sample_error(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """Return the standard error of mean(a) - mean(b) and its degrees of freedom (Welch-Satterthwaite)."""
     m, n = a.shape[-1], b.shape[-1]
     if m < 2 or n < 2:
         nothing = np.full(a.shape[:-1], np.nan)
         return nothing, np.zeros_like(nothing)
-    va, vb = a.var(axis=-1, ddof=1), b.var(axis=-1, ddof=1)
-    if not welch:
-        pooled = ((m - 1) * va + (n - 1) * vb) / (m + n - 2)
-        return np.sqrt(pooled * (1 / m + 1 / n)), np.full_like(va, m + n - 2.0)
-    ea, eb = va / m, vb / n
+    ea, eb = a.var(axis=-1, ddof=1) / m, b.var(axis=-1, ddof=1) / n
     bottom = ea**2 / (m - 1) + eb**2 / (n - 1)
     df = np.divide((ea + eb) ** 2, bottom, out=np.zeros_like(bottom), where=bottom > 0)
     return np.sqrt(ea + eb), df
 
 
-def two_sample(a: Floats, b: Floats, level: float, *, welch: bool) -> Bounds:
-    """t interval of mean(a) - mean(b), shapes (..., m) and (..., n)."""
+def two_sample(a: Floats, b: Floats, level: float) -> Bounds:
+    """Welch's t interval of mean(a) - mean(b), shapes (..., m) and (..., n)."""
     centre = np.asarray(a.mean(axis=-1) - b.mean(axis=-1), dtype=np.float64)
-    error, df = two_sample_error(a, b, welch=welch)
+    error, df = two_sample_error(a, b)
     half = t_critical(level, df) * error
     return Bounds(centre=centre, low=centre - half, high=centre + half)
 
 
 def fieller(a: Floats, b: Floats, level: float) -> Bounds:
-    """Fieller's interval of mean(a) / mean(b) of two samples, for one experiment; NaN bounds when it is unbounded.
-
-    Source: Fieller 1954, with Satterthwaite's degrees of freedom for the difference.
-    """
+    """Fieller's interval of mean(a) / mean(b) (1954, Satterthwaite's degrees of freedom); NaN bounds when it is
+    unbounded."""
     ma, mb = float(a.mean()), float(b.mean())
     va, vb = float(a.var(ddof=1)) / a.size, float(b.var(ddof=1)) / b.size
-    df = float(two_sample_error(a, b, welch=True)[1])
+    df = float(two_sample_error(a, b)[1])
     t2 = float(t_critical(level, df)) ** 2
     # roots of (mb^2 - t2 vb) r^2 - 2 ma mb r + (ma^2 - t2 va) = 0
     square, cross, constant = mb**2 - t2 * vb, ma * mb, ma**2 - t2 * va
@@ -145,10 +135,8 @@ _BOTH_WAYS = {Support.SHARE: (0.1, 0.9), Support.REDUCTION: (-1.0, 0.5)}
 
 
 def withheld(estimate: Estimate) -> Estimate:
-    """Return the estimate, without value and interval where the interval leaves open which way it goes.
-
-    Of a share: from below 10 % to above 90 %. Of a reduction: from below -100 % to above 50 %.
-    """
+    """Return the estimate, without value and interval where a share's or reduction's interval leaves open which way it
+    goes."""
     ends = _BOTH_WAYS.get(estimate.support)
     if ends is None or estimate.low is None or estimate.high is None:
         return estimate
@@ -183,10 +171,8 @@ def from_bounds(
     inputs: tuple[str, ...], constant: bool, extra: tuple[str, ...] = (),
     unbounded: str = "too few trials for an interval", support: Support | None = None,
 ) -> Estimate:  # fmt: skip
-    """Turn bounds into an estimate: NaN or meaningless bounds become ``None``, and a warning says why.
-
-    Bounds outside of the support (absent: by the unit) are meaningless, too: they are withheld, never cut.
-    """
+    """Turn bounds into an estimate: NaN, or outside of the support (absent: by the unit), become ``None`` with a
+    warning."""
     centre, low, high = (
         float(v if back is None else back(v)) for v in (bounds.centre, bounds.low, bounds.high)
     )

@@ -21,8 +21,9 @@ DUET_ESTIMAND = "half of the cores for service and generator, both under content
 #: What tells one trial from every other.
 _IDENTITY = ["experiment", "session_id", "trial_id"]
 _UNITS = (
-    ("cpu_s_per_request", "s/request"), ("_per_s", "1/s"), ("_bytes", "B"), ("_bytes_per_request", "B"),
-    ("_cores", "cores"), ("_ratio", "ratio"), ("_share", "share"), ("cpu_s_at_first_response", "s"), ("_s", "s"),
+    ("_s_per_request", "s/request"), ("_per_s", "1/s"), ("_bytes", "B"), ("_bytes_per_request", "B"),
+    ("_cores", "cores"), ("_ratio", "ratio"), ("_share", "share"), ("_percent", "%"), ("_kb", "kB"), ("_ms", "ms"),
+    ("_s_at_first_response", "s"), ("_s", "s"),
 )  # fmt: skip
 
 
@@ -104,10 +105,9 @@ def with_own_reference(trials: pd.DataFrame, variant: str, reference: str) -> pd
 def pair_by_block(
     a: pd.DataFrame, b: pd.DataFrame, *, also: Sequence[str] = (), wide: pd.DataFrame | None = None
 ) -> tuple[pd.DataFrame, pd.DataFrame, int]:
-    """Return both arms in the same order of blocks, and how many trials have no partner.
+    """Return both arms in the same order of blocks of sessions, and how many trials have no partner.
 
-    A block is one of a session: blocks of two sessions are different blocks. Trials of a duet are paired with those
-    that ran beside them, and the reference beside another variant is left out.
+    Trials of a duet are paired with those that ran beside them, and the reference beside another variant is left out.
 
     Args:
         wide: the same trials with more columns, in which a factor that was left out is looked for.

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quantiles and means of the requests of one trial, with intervals that know that requests are correlated.
 
-An interval from here describes one process only: compare variants with one number per trial. The sample quantile is an
-order statistic throughout: of n sorted values the ``ceil(n q)``-th. Over trials the jackknife leaves one out at a time.
+The sample quantile is an order statistic: of n sorted values the ``ceil(n q)``-th.
 """
 
 from __future__ import annotations
@@ -46,10 +45,7 @@ def n_beyond(n: int, q: float) -> float:
 
 
 def quantile_refused(n: int, q: float) -> str | None:
-    """Return why a trial of n requests cannot tell its q quantile; ``None``: it can.
-
-    p99.9 and beyond needs 100 requests beyond it, any other quantile one.
-    """
+    """Return why a trial of n requests cannot tell its q quantile (100 beyond p99.9, else one); ``None``: it can."""
     needed = FEWEST_BEYOND_EXTREME if q >= EXTREME else 1
     # 1e-6: n (1 - q) of whole requests may come out a rounding error below
     if n_beyond(n, q) >= needed - 1e-6:
@@ -58,13 +54,9 @@ def quantile_refused(n: int, q: float) -> str | None:
 
 
 def bootstrap_quantile(values: ArrayLike, q: float, *, n_resamples: int = 10_000, seed: int = 0) -> Floats:
-    """Return draws of the q quantile's ordinary bootstrap distribution, shape (n_resamples,), without resampling.
+    """Return draws of the q quantile's ordinary bootstrap distribution, shape (n_resamples,), of exchangeable requests.
 
-    The j-th smallest of n uniform draws is Beta(j, n - j + 1), and drawing with replacement from sorted values x is
-    taking x[ceil(n U)]. Requests must be exchangeable: correlated ones need :func:`woodruff_ranks`.
-
-    Raises:
-        InputError: see :func:`harness.analysis.stats.inputs.finite`; q not in (0, 1).
+    The j-th smallest of n uniform draws is Beta(j, n - j + 1), and resampling sorted values x is taking x[ceil(n U)].
     """
     x, q = finite(values, "values"), fraction(q, "q")
     n, j = x.size, rank(x.size, q)
@@ -78,10 +70,7 @@ def bootstrap_quantile(values: ArrayLike, q: float, *, n_resamples: int = 10_000
 def woodruff_ranks(
     x: Floats, value: Floats, q: float, level: float, n_batches: int = N_BATCHES
 ) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.int64]], np.ndarray[tuple[int, ...], np.dtype[np.int64]]]:
-    """Return the ranks (from 1) of the interval's ends for trials ``x`` of shape (trials, n) in time order.
-
-    ``value``: each trial's quantile, shape (trials,).
-    """
+    """Return the ranks (from 1) of the interval's ends for trials ``x``, shape (trials, n), in time order."""
     n_trials, n = x.shape
     size = n // n_batches
     below = x[:, : size * n_batches] <= value[:, None]
@@ -132,16 +121,7 @@ def jackknife_variance(without: Floats) -> float:
 
 
 def batch_means_ci(values: ArrayLike, *, level: float = 0.95) -> Estimate:
-    """Return the mean of one trial's requests with an interval from the means of batches in time order.
-
-    Args:
-        values: one per request in time order, shape (n,), seconds, n of 60 or more. Batches must be long
-            against the autocorrelation; with 30 of them the t interval is nearly as short as it gets.
-
-    Returns:
-        The estimate; without interval and with a warning for too few or constant values. A warning too
-        when neighbouring batches still correlate.
-    """
+    """Return the mean of one trial's requests in time order, shape (n,), seconds, with an interval from batch means."""
     x = finite(values, "values")
     fraction(level, "level")
     value, low, high = float(x.mean()), None, None
@@ -157,15 +137,9 @@ def batch_means_ci(values: ArrayLike, *, level: float = 0.95) -> Estimate:
         low, high = value - half, value + half
         if low < 0 <= x.min():
             low = high = None
-            correlated = "neighbouring batches still correlate (drift or warm-up?)"
-            warnings = (f"{correlated}: the interval is too narrow",)
+            warnings = ("a few batches hold most of the time: the interval reaches below 0, no interval",)
     return Estimate(
         value=value, low=low, high=high, level=level, unit="s", support=widest(x, support_of("s")),
         method=f"batch means, {N_BATCHES} batches", estimand="mean of the requests of this trial", n_trials=1,
         n_requests=x.size, warnings=warnings,
     )  # fmt: skip
-
-
-def _lag_one(x: Floats) -> float:
-    d = x - x.mean()
-    return float(d[1:] @ d[:-1] / (d @ d))

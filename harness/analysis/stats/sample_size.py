@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How many blocks a session needs, and the smallest ratio that so many tell from 1, from its own pairs.
 
-The spread of the log ratio within the blocks of one session is itself an estimate, of few pairs; the ratio is set so
-that the chance of a detection, averaged over what so few pairs may say of the spread, is the stated power. For a known
-spread it is the usual one of the noncentral t.
+The spread of the log ratio is itself an estimate, of few pairs: the stated power is an average over what it may be.
 """
 
 from __future__ import annotations
@@ -16,7 +14,6 @@ import numpy as np
 import pandas as pd
 import scipy  # loads its slow submodules when they are first used
 from numpy.typing import ArrayLike
-from pydantic import Field
 
 from harness.analysis.stats.inputs import Floats, arms, fraction
 from harness.analysis.stats.intervals import CONSTANT, nothing, t_critical
@@ -46,7 +43,7 @@ class Detectable(Frozen):
     """What a session of ``n_blocks`` blocks tells of one pair."""
 
     n_blocks: int
-    ratio: Estimate = Field(description="at least 1; a ratio below 1 is told from its inverse on")
+    ratio: Estimate  # at least 1; a ratio below 1 is told from its inverse on
 
 
 class PowerCurve(Frozen):
@@ -54,18 +51,17 @@ class PowerCurve(Frozen):
 
     variant: str
     reference: str
-    twice: bool = Field(description="the reference against its own duplicate")
-    sd_log_ratio: float | None = Field(description="within blocks; None: too few pairs")
+    twice: bool  # the reference against its own duplicate
+    sd_log_ratio: float | None  # within blocks; None: too few pairs
     n_pairs: int
     smallest: tuple[Detectable, ...]
 
 
 def detectable_ratio(a: ArrayLike, b: ArrayLike, *, n_blocks: int, inputs: tuple[str, ...] = ()) -> Estimate:
-    """Return the smallest ratio above 1 that ``n_blocks`` blocks tell from 1 at 95 % in ``POWER`` of sessions, with the
-    interval of the spread (chi-squared).
+    """Return the smallest ratio above 1 that ``n_blocks`` blocks tell from 1 at 95 % in ``POWER`` of sessions.
 
     Args:
-        a, b: both arms of a session, one positive value per block each, shapes (k,). n_blocks: planned, 2 or more.
+        a, b: both arms, one positive value per block each, shapes (k,). n_blocks: planned, 2 or more.
 
     Raises:
         InputError: arms of different length, values that are not positive, or fewer than two blocks planned.
@@ -76,7 +72,10 @@ def detectable_ratio(a: ArrayLike, b: ArrayLike, *, n_blocks: int, inputs: tuple
     if min(left.min(), right.min()) <= 0:
         raise InputError("a log ratio needs positive values", found="zero or less", allowed="above 0")
     about: dict[str, Any] = {"method": "power of the paired t", "n_trials": 2 * left.size, "inputs": inputs}
-    about |= {"estimand": _estimand(f"{n_blocks} blocks"), "unit": "ratio"}
+    about |= {
+        "estimand": f"smallest ratio told from 1 by {n_blocks} blocks in {whole_percent(POWER)} of sessions"
+    }
+    about |= {"unit": "ratio"}
     if left.size < FEWEST_PAIRS:
         return nothing(f"{left.size} pairs: fewer than {FEWEST_PAIRS} say nothing of their spread", **about)
     sd, df = float(np.log(left / right).std(ddof=1)), left.size - 1
@@ -88,18 +87,13 @@ def detectable_ratio(a: ArrayLike, b: ArrayLike, *, n_blocks: int, inputs: tuple
     return Estimate(value=value, low=low, high=high, level=LEVEL, **about)
 
 
-def _estimand(by: str) -> str:
-    return f"smallest ratio told from 1 by {by} in {whole_percent(POWER)} of sessions"
-
-
 def power_curve(
     trials: pd.DataFrame, metric: str, *, reference: str, blocks: Sequence[int] = BLOCKS
 ) -> tuple[PowerCurve, ...]:
     """Return the curve of every pair that a session has: first the reference with its duplicate, then every variant.
 
     Args:
-        trials: one row per trial, of one cell. metric: a numeric column. reference: what variants are compared with.
-        blocks: the numbers of blocks that are asked for. Pairs of which no block has both arms are left out.
+        trials: one row per trial, of one cell. blocks: numbers of blocks that are asked for.
 
     Raises:
         InputError: unknown column; several trials of one variant in one block.
@@ -128,49 +122,14 @@ def power_curve(
     return tuple(curves)
 
 
-def unpaired_curve(
-    trials: pd.DataFrame, metric: str, *, reference: str, blocks: Sequence[int] = BLOCKS
-) -> tuple[Detectable, ...]:
-    """Return what two arms of so many trials each would tell if their blocks were not used: Student's two-sample t.
-
-    The reference and its duplicate are one sample, so whatever moved over the session is in their spread.
-
-    Args:
-        trials: of one cell. blocks: trials of each arm. Others as for :func:`power_curve`.
-
-    Raises:
-        InputError: unknown column.
-    """
-    require(trials, metric, ())
-    counted, _ = split_missing(split_excluded(narrowed(trials, metric, "source"))[0], metric)
-    sample = counted[(counted["variant"] == reference) & (counted[metric] > 0)]
-    logs = np.log(sample[metric].to_numpy(dtype=np.float64))
-    sd = float(logs.std(ddof=1)) if logs.size > FEWEST_PAIRS else 0.0
-    about: dict[str, Any] = {"method": "power of the two-sample t", "n_trials": logs.size, "unit": "ratio"}
-    about |= {"inputs": inputs_of(sample)}
-
-    def smallest(n: int) -> Estimate:
-        estimand = _estimand(f"{n} trials an arm")
-        if sd == 0:
-            return nothing("too few trials, or no variation between them", estimand=estimand, **about)
-        ratio = float(np.exp(sd * effect(logs.size - 1, n, two_samples=True)))
-        return Estimate(value=ratio, level=LEVEL, estimand=estimand, **about)
-
-    return tuple(Detectable(n_blocks=n, ratio=smallest(n)) for n in blocks)
-
-
 @cache
-def effect(df: int | None, n_blocks: int, power: float = POWER, *, two_samples: bool = False) -> float:
+def effect(df: int | None, n_blocks: int) -> float:
     """Return the detectable log ratio in standard deviations of one block's log ratio.
 
     Args:
-        df: degrees of freedom of the standard deviation; ``None``: it is known.
-        n_blocks: of the planned session.
-        two_samples: the arms are not paired: the standard deviation is that of one trial's logarithm.
+        df: degrees of freedom of the standard deviation; ``None``: it is known. n_blocks: of the planned session.
     """
-    test_df = 2 * (n_blocks - 1) if two_samples else n_blocks - 1
-    chances, steps = _power_table(test_df)
-    errors = np.sqrt(n_blocks / 2 if two_samples else n_blocks)
+    chances, steps = _power_table(n_blocks - 1)
     if df is None:
         spread = np.ones(1)
     else:  # what the estimated deviation may be over the true one, in equal shares
@@ -178,7 +137,7 @@ def effect(df: int | None, n_blocks: int, power: float = POWER, *, two_samples: 
         spread = np.sqrt(scipy.special.chdtri(df, 1 - shares) / df)
 
     def short_of(size: float) -> float:
-        return power - float(np.interp(size * spread * errors, steps, chances).mean())
+        return POWER - float(np.interp(size * spread * np.sqrt(n_blocks), steps, chances).mean())
 
     low, high = 0.0, 1.0
     while short_of(high) > 0:
@@ -202,12 +161,11 @@ def _power_table(df: int) -> tuple[Floats, Floats]:
 MOST_BLOCKS = 100_000
 
 
-def plan_repetitions(a: ArrayLike, b: ArrayLike, *, half_width: float = 0.02, level: float = 0.95) -> int:
-    """Return how many blocks make the half-width of the ratio's interval ``half_width`` or less, by a pilot.
+def plan_repetitions(a: ArrayLike, b: ArrayLike, *, half_width: float = 0.02) -> int:
+    """Return how many blocks make the half-width of the ratio's interval ``half_width`` (a share) or less, by a pilot.
 
     Args:
-        a, b: of about five blocks, one positive value per block each, shapes (k,), k of 2 or more.
-        half_width: as a share: 0.02 is +-2 %.
+        a, b: one positive value per block each, shapes (k,), k of 2 or more.
 
     Raises:
         InputError: a pilot of one block, or not positive; or no practical number of blocks is enough.
@@ -217,17 +175,13 @@ def plan_repetitions(a: ArrayLike, b: ArrayLike, *, half_width: float = 0.02, le
         raise InputError("a pilot needs positive values", found="zero or less", allowed="above 0")
     if left.size < 2:
         raise InputError("a pilot of one block has no variation", found="1 block", allowed="about 5")
-    return blocks_for(float(np.log(left / right).std(ddof=1)), half_width, level)
+    return blocks_for(float(np.log(left / right).std(ddof=1)), half_width)
 
 
-def blocks_for(sd_log_ratio: float, half_width: float = 0.02, level: float = 0.95) -> int:
-    """Return the fewest blocks (never below 5) with t sd / sqrt(k) <= log(1 + half_width).
-
-    Raises:
-        InputError: no practical number is enough.
-    """
-    fraction(level, "level")
-    enough = _widths(level) * sd_log_ratio <= np.log1p(fraction(half_width, "half_width"))
+def blocks_for(sd_log_ratio: float, half_width: float = 0.02) -> int:
+    """Return the fewest blocks (never below 5) with t sd / sqrt(k) <= log(1 + half_width). Raises InputError: none
+    does."""
+    enough = _widths() * sd_log_ratio <= np.log1p(fraction(half_width, "half_width"))
     if not enough.any():
         raise InputError(
             "no practical number of blocks is enough", found=f"standard deviation {sd_log_ratio:.3g}",
@@ -237,7 +191,7 @@ def blocks_for(sd_log_ratio: float, half_width: float = 0.02, level: float = 0.9
 
 
 @cache  # a hundred thousand critical values; every comparison of a session asks for the same
-def _widths(level: float) -> Floats:
+def _widths() -> Floats:
     """Return half-widths of an interval, in standard deviations, of ``FEWEST_FOR_P`` blocks and each number above."""
     k = np.arange(FEWEST_FOR_P, MOST_BLOCKS)
-    return t_critical(level, k - 1) / np.sqrt(k)
+    return t_critical(LEVEL, k - 1) / np.sqrt(k)

@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a service scales: with load, up to a knee; with cores, by the universal scalability law. Intervals over trials.
 
-A bend in a curve against load: y = a + b load + c max(0, load - knee), by least squares over a grid of knees (a
-regression with an unknown join point: Hudson 1966; Muggeo 2003 calls it segmented), with the percentile interval of a
-bootstrap of whole trials within each load. ``knee``: y is log latency, and c > 0. ``saturation``: y is right answers
-per second, and c < 0; a load that ends after seconds flattens both. A best bend at the first or last place that is
-looked for is none; where only an end of the interval is there, that end is open.
+A bend: y = a + b load + c max(0, load - knee), by least squares over a grid of knees (Hudson 1966; Muggeo 2003), with
+the percentile interval of a bootstrap of whole trials within each load. ``knee``: y is log latency, c > 0;
+``saturation``: y is right answers per second, c < 0. A bend at the first or last place is none.
 
-Cores (Gunther 2007): X(N) = lambda N / (1 + sigma (N - 1) + kappa N (N - 1)). ``lambda`` is the throughput of one
-core, ``sigma`` the share that is serial (contention), ``kappa`` what cores pay to agree with each other (coherency).
-Nothing is extrapolated beyond the sizes that were measured.
+Cores (Gunther 2007): X(N) = lambda N / (1 + sigma (N - 1) + kappa N (N - 1)); lambda: throughput of one core, sigma:
+contention, kappa: coherency. Nothing is extrapolated beyond the sizes that were measured.
 """
 
 from __future__ import annotations
@@ -50,14 +47,11 @@ _SATURATION = {
 def knee(
     load_per_s: ArrayLike, latency_s: ArrayLike, *, n_resamples: int = 500, seed: int = 0, inputs: tuple[str, ...] = ()
 ) -> Estimate:  # fmt: skip
-    """Return the load at which latency begins to rise faster, in the unit of ``load_per_s``.
+    """Return the load at which latency begins to rise faster, in the unit of ``load_per_s``; no value where none is
+    shown.
 
     Args:
         load_per_s, latency_s: one value per trial, shape (k,), both above zero.
-
-    Returns:
-        An estimate without value where no bend is shown, and why in its warnings; with one bound ``None`` where
-        the interval is open on that side.
 
     Raises:
         InputError: lengths that differ, or values that are not above zero.
@@ -152,13 +146,11 @@ class _Fit:
         return float(self._knees[1]), float(self._knees[-2])
 
     def best(self, means: Floats, within: Floats) -> tuple[Floats, Floats]:
-        """Return the knee of least squares that bends upwards, and the share of the line's squares it takes.
+        """Return the knee of least squares that bends upwards (NaN: none), and the share of the line's squares it
+        takes.
 
         Args:
             means: of y, shape (loads, sets). within: squares within the groups, shape (sets,).
-
-        Returns:
-            Two arrays of shape (sets,); NaN: no candidate bends upwards.
         """
         y = means * self._weights
         left = within + np.sum((y - self._line @ (self._line.T @ y)) ** 2, axis=0)
@@ -195,6 +187,13 @@ class ScalingFit(Frozen):
     peak_cores: Estimate
 
 
+#: Number of the law -> in words, and its unit.
+_NUMBERS = {
+    "per_core_per_s": ("throughput of one core", "1/s"), "contention": ("contention", "share"),
+    "coherency": ("coherency", "share"), "peak_cores": ("peak", "cores"),
+}  # fmt: skip
+
+
 def usl(cores: ArrayLike, per_core: float, contention: float, coherency: float) -> Floats:
     """Return the law's throughput at these numbers of cores, shape of ``cores``."""
     n = np.asarray(cores, dtype=np.float64)
@@ -205,19 +204,17 @@ def fit_usl(
     cores: ArrayLike, throughput_per_s: ArrayLike, blocks: ArrayLike, *, n_resamples: int = N_RESAMPLES, seed: int = 0,
     inputs: tuple[str, ...] = (),
 ) -> ScalingFit:  # fmt: skip
-    """Fit the law to one value per trial, by least squares of logarithms; intervals by the cluster bootstrap.
+    """Fit the law to one value per trial, by least squares of logarithms; intervals by the cluster bootstrap over
+    blocks.
 
     Args:
-        cores, throughput_per_s, blocks: shape (n,), one entry per trial. Whole blocks are resampled.
-
-    Returns:
-        The fit with percentile intervals over blocks, none with fewer than three; few are said to be too narrow.
+        cores, throughput_per_s, blocks: shape (n,), one entry per trial.
 
     Raises:
         InputError: fewer than three sizes, shapes that differ, or a throughput that is not positive.
     """
     n, x, block = _checked(cores, throughput_per_s, blocks)
-    values = _with_peak(_fit(n, x), float(n.max()))
+    values = _fit(n, x, float(n.max()))
     groups = np.unique(block)
     resampled = np.full((n_resamples if len(groups) >= FEWEST_SIZES else 0, 4), np.nan)
     rng = np.random.default_rng(seed)
@@ -225,17 +222,13 @@ def fit_usl(
     for row in resampled:
         chosen = np.concatenate([members[i] for i in rng.integers(0, len(members), len(members))])
         if len(np.unique(n[chosen])) >= FEWEST_SIZES:
-            row[:] = _with_peak(_fit(n[chosen], x[chosen]), float(n.max()))
-    shares = ("contention", "share"), ("coherency", "share")
-    names = (("throughput of one core", "1/s"), *shares, ("peak", "cores"))
+            row[:] = _fit(n[chosen], x[chosen], float(n.max()))
     few = ("few blocks: the percentile interval is too narrow",) if len(groups) < 10 else ()
-    estimates = [
-        _estimate(value, resampled[:, place], what, unit, len(n), seed, inputs, few)
-        for place, (value, (what, unit)) in enumerate(zip(values, names, strict=True))
-    ]
-    return ScalingFit(
-        per_core_per_s=estimates[0], contention=estimates[1], coherency=estimates[2], peak_cores=estimates[3]
-    )
+    estimates = {
+        name: _estimate(value, draws, what, unit, len(n), seed, inputs, few)
+        for value, draws, (name, (what, unit)) in zip(values, resampled.T, _NUMBERS.items(), strict=True)
+    }
+    return ScalingFit(**estimates)
 
 
 def _checked(
@@ -254,7 +247,8 @@ def _checked(
     return n, x, block
 
 
-def _fit(n: Floats, x: Floats) -> tuple[float, float, float]:
+def _fit(n: Floats, x: Floats, most: float) -> tuple[float, float, float, float]:
+    """Return lambda, sigma, kappa and the peak at sqrt((1 - sigma) / kappa); NaN: beyond what was measured."""
     first = float(np.exp(np.mean(np.log(x[n == n.min()])))) / float(n.min())
     logs = np.log(x)
 
@@ -265,14 +259,9 @@ def _fit(n: Floats, x: Floats) -> tuple[float, float, float]:
     result = scipy.optimize.least_squares(
         residuals, start, bounds=([-np.inf, 0, 0], [np.inf, 1, 1]), x_scale=[1, 0.1, 0.01]
     )
-    return float(np.exp(result.x[0])), float(result.x[1]), float(result.x[2])
-
-
-def _with_peak(fit: tuple[float, float, float], most: float) -> tuple[float, float, float, float]:
-    """The peak lies at sqrt((1 - sigma) / kappa); beyond the sizes that were measured it is not known."""
-    _, sigma, kappa = fit
+    sigma, kappa = float(result.x[1]), float(result.x[2])
     peak = float(np.sqrt((1 - sigma) / kappa)) if kappa > 0 else np.inf
-    return (*fit, peak if peak <= most else np.nan)
+    return float(np.exp(result.x[0])), sigma, kappa, peak if peak <= most else np.nan
 
 
 def _estimate(

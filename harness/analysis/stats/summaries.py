@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Means over trials, and one estimate for each group of trials.
 
-Intervals stay where the quantity can be: logarithms for what cannot be negative, logits for shares. A t interval of
-plain values knows nothing of 0 and 1, and to cut it would hide that the method does not fit.
+Intervals stay where the quantity can be: logarithms for what cannot be negative, logits for shares.
 """
 
 from __future__ import annotations
@@ -81,14 +80,14 @@ def mean_ci(
     values: ArrayLike, *, scale: Scale = "log", level: float = 0.95, unit: str = "", what: str = "the trial's value",
     inputs: tuple[str, ...] = (),
 ) -> Estimate:  # fmt: skip
-    """Return the mean over trials with a t interval on a scale; no bounds for one trial or constant values, no value
-    for values that have no place on the scale.
+    """Return the mean over trials with a t interval on a scale; no bounds for one trial, constant values or none in
+    support.
 
     Args:
         values: one number per trial, shape (k,). unit: of the values.
-        scale: ``log`` gives the geometric mean (t interval of the logarithms, then exp); ``logit`` the share whose log
-            odds are the mean of the trials'; ``reduction``, for 1 less a ratio, 1 less the geometric mean of the
-            ratios; ``linear`` the arithmetic mean, whose interval is withheld where the unit does not allow it.
+        scale: ``log``: geometric mean; ``logit``: share of the mean log odds; ``reduction``: 1 less the geometric mean
+        of
+            what is left; ``linear``: arithmetic mean.
 
     Raises:
         InputError, PseudoReplicationError: see :mod:`harness.analysis.stats.inputs`.
@@ -123,14 +122,10 @@ def mean_within(
 ) -> Estimate:  # fmt: skip
     """Return the mean over trials on the scale of the quantity's support, so that its interval stays inside.
 
-    Where a trial's value lies on the edge of the scale, and for two trials, the value is the arithmetic mean without an
-    interval. A share or reduction whose interval holds both ends has no value either (``withheld``).
+    Where a trial lies on the edge of the scale, and for two trials: the arithmetic mean without an interval.
 
     Args:
         values: one number per trial, shape (k,). support: absent: by the unit, or real where a value is outside of it.
-
-    Raises:
-        InputError, PseudoReplicationError: see :mod:`harness.analysis.stats.inputs`.
     """
     x = trial_values(values, "values")
     widened = widest(x, support_of(unit) if support is None else support)
@@ -159,15 +154,9 @@ SUMMED = ("source", "n_requests", "latency_resolution_s")
 def summarise(
     trials: pd.DataFrame, metric: str, *, by: Sequence[str] = ("variant",), level: float = 0.95, unit: str | None = None
 ) -> pd.DataFrame:  # fmt: skip
-    """Return one row per group with the estimate over its trials (:func:`mean_within`).
+    """Return one row per group, in order of appearance, with the estimate over its trials (:func:`mean_within`).
 
-    Args:
-        trials: one row per trial. metric: a numeric column of it. by: columns that make the groups, in order of
-            appearance. level: of the intervals. unit: of the metric; absent: the one that its name carries.
-
-    Returns:
-        Columns: those of ``by``, ``metric``, ``n_trials``, ``n_excluded``, ``value``, ``low``, ``high``
-        (NaN: cannot be said), ``unit``, and ``estimate`` with the :class:`Estimate` itself.
+    Columns: those of ``by``, ``metric n_trials n_excluded value low high unit estimate``; NaN: cannot be said.
 
     Raises:
         InputError: no such column; a metric that is not numeric.
@@ -178,12 +167,8 @@ def summarise(
     for key, group in narrow.groupby(list(by), sort=False, dropna=False, observed=True):
         counted, n_excluded = split_excluded(group[~group["duplicate"].astype(bool)])
         estimate = _summary(counted, metric, unit=unit or unit_of(metric), level=level, n_excluded=n_excluded)
-        rows.append(
-            dict(zip(by, key, strict=True))
-            | {"metric": metric, "n_trials": estimate.n_trials, "n_excluded": n_excluded}
-            | {bound: getattr(estimate, bound) for bound in ("value", "low", "high")}
-            | {"unit": estimate.unit, "estimate": estimate}
-        )
+        ends = (estimate.value, estimate.low, estimate.high)
+        rows.append((*key, metric, estimate.n_trials, n_excluded, *ends, estimate.unit, estimate))
     columns = [*by, "metric", "n_trials", "n_excluded", "value", "low", "high", "unit", "estimate"]
     frame = pd.DataFrame(rows, columns=columns)
     return frame.astype({"value": "float64", "low": "float64", "high": "float64"})
@@ -191,11 +176,8 @@ def summarise(
 
 def summarised(trials: pd.DataFrame, metric: str, *, unit: str | None = None) -> Estimate:
     """Return the estimate that ``summarise`` makes of the first variant: of trials that all are of one, theirs."""
-    require(trials, metric, ())
-    narrow = narrowed(trials, metric, *SUMMED)
-    first = (narrow["variant"] == narrow["variant"].iloc[0]) & ~narrow["duplicate"].astype(bool)
-    counted, n_excluded = split_excluded(narrow[first])
-    return _summary(counted, metric, unit=unit or unit_of(metric), level=0.95, n_excluded=n_excluded)
+    estimate: Estimate = summarise(trials, metric, unit=unit)["estimate"].iloc[0]
+    return estimate
 
 
 def _summary(trials: pd.DataFrame, metric: str, *, unit: str, level: float, n_excluded: int) -> Estimate:

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a comparison says: one rule for verdict, margin and p-value; p-values and grades; registered plans.
+"""What a comparison says: one rule for verdict, margin and p-value; p-values; registered plans.
 
-:func:`decide` is the rule. Tables, figures and texts print what it returns and add nothing of their own.
-
-A margin, a number of blocks or a rule of stopping that is chosen after the results were seen can make almost any
-verdict (Simmons, Nelson and Simonsohn 2011). So they are written into the session with a hash, before its first result.
+:func:`decide` is the rule. Margins, blocks and rules of stopping that are chosen after the results can make almost any
+verdict (Simmons, Nelson and Simonsohn 2011): they are written into the session with a hash before its first result.
 """
 
 from __future__ import annotations
@@ -16,7 +14,6 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pydantic import Field
 
 from harness.analysis.stats.inputs import Floats, arms
 from harness.errors import InputError
@@ -24,12 +21,8 @@ from harness.model import Estimate, Plan, Registration, Verdict
 from harness.model.base import Frozen
 from harness.model.digits import plain
 
-Grade = Literal["too few", "exploratory", "confirmatory"]
-Family = Literal["exploratory", "confirmatory"]
-
-#: Below this number of blocks no p-value is printed; from the second on a claim may be confirmatory.
+#: Below this number of blocks no p-value is printed.
 FEWEST_FOR_P = 5
-FEWEST_FOR_CONFIRMATORY = 10
 
 #: What counts as negligible where nothing else is said: a share of the reference.
 DEFAULT_MARGIN = 0.05
@@ -69,34 +62,10 @@ class Decision(Frozen):
     """What a comparison says, and what may be printed beside it."""
 
     verdict: Verdict
-    margin: float | None = Field(
-        description="what counts as negligible, as a share; None: nothing can be called equivalent here"
-    )
-    why_not_equivalent: str | None = Field(
-        description="why nothing can be called equivalent; None: something can"
-    )
-    p_adjusted: float | None = Field(
-        description="adjusted over its family; None where no adjusted p of so few blocks is below .05 for sure"
-    )
-
-    @property
-    def band(self) -> tuple[float, float] | None:
-        """The ratios that count as equivalent; ``None``: there are none, and no band is drawn."""
-        return equivalence_band(self.margin)
-
-    def margin_note(self, wanted: float, *, noise: str, alike_by: str | None = None) -> str | None:
-        """Return why the margin is not the wanted one, or there is none, in words; ``None``: it is.
-
-        Args:
-            wanted, alike_by: as ``decide`` was told. noise: what the noise is called that a margin is widened to.
-        """
-        if self.why_not_equivalent is not None:
-            if self.why_not_equivalent == alike_by:
-                return f"the ratio of the services is farther from 1: {alike_by}"
-            return f"too noisy to call anything equivalent: {self.why_not_equivalent}"
-        if self.margin is not None and self.margin > wanted:
-            return f"margin widened from {wanted:.1%} to {noise}, {self.margin:.1%}"
-        return None
+    margin: float | None  # what counts as negligible, as a share; None: nothing can be called equivalent here
+    why_not_equivalent: str | None  # why nothing can be called equivalent; None: something can
+    #: adjusted over its family; None where no adjusted p of so few blocks is below .05 for sure
+    p_adjusted: float | None
 
 
 def decide(
@@ -153,8 +122,7 @@ def smallest_p(n_blocks: int) -> float:
 
 
 def p_can_tell(n_blocks: int, family_size: int) -> bool:
-    """Return whether blocks that all point one way give an adjusted p of at most .05, whatever the rest of the
-    family says: the smallest p of sign flips, times the number of comparisons. Five blocks never do (1 in 16)."""
+    """Return whether the smallest p of sign flips over so many blocks, times the comparisons, is at most .05."""
     return n_blocks >= FEWEST_FOR_P and smallest_p(n_blocks) * max(family_size, 1) <= ALPHA
 
 
@@ -176,8 +144,7 @@ def adjust_pvalues(
 ) -> tuple[float | None, ...]:
     """Return p-values adjusted over their family, in the same order; ``None`` stays and is not counted.
 
-    ``holm`` bounds the chance of any false claim (confirmatory claims); ``bh`` the share of false
-    ones among those made (the exploratory grid; Benjamini & Hochberg 1995).
+    ``holm`` bounds the chance of any false claim; ``bh`` the share of false ones (Benjamini & Hochberg 1995).
 
     Raises:
         InputError: a p-value outside [0, 1] or NaN, or an unknown method.
@@ -207,8 +174,7 @@ def default_margin(metric: str) -> float:
 
 
 def verdict(difference: Estimate, equivalence: Estimate, *, margin: float) -> Verdict:
-    """Return which of four things a ratio with its 95 % interval and with its 90 % interval says; missing bounds say
-    nothing. Blocks, noise and family are not regarded."""
+    """Return what a ratio with its 95 % and its 90 % interval says; blocks, noise and family are not regarded."""
     check_margin(margin)
     return _VERDICTS[_leaves_out_one(difference), _within(equivalence, margin)]
 
@@ -223,13 +189,6 @@ def _within(ratio: HasInterval, margin: float) -> bool:
     return ratio.low >= 1 / (1 + margin) and ratio.high <= 1 + margin
 
 
-def grade(n_blocks: int, family: Family) -> Grade:
-    """Return what a comparison over ``n_blocks`` may be called (5-9: exploratory whatever was planned)."""
-    if n_blocks < FEWEST_FOR_P:
-        return "too few"
-    return family if n_blocks >= FEWEST_FOR_CONFIRMATORY else "exploratory"
-
-
 def check_margin(margin: float) -> None:
     """Raise when a margin is not positive and finite."""
     if not 0 < margin < float("inf"):
@@ -237,18 +196,13 @@ def check_margin(margin: float) -> None:
         raise InputError(why, place="margin", found=margin, allowed=allowed)
 
 
-def sign_flip_p(a: ArrayLike, b: ArrayLike, *, n_resamples: int = 100_000, seed: int = 0) -> float | None:
+def sign_flip_p(a: ArrayLike, b: ArrayLike) -> float | None:
     """Return the two-sided p of "swapping a and b within blocks changes nothing"; ``None``: fewer than five blocks.
 
-    The signs of the log ratios are flipped, all 2^k ways up to k = 20, sampled above. Sampled p-values count the
-    observed arrangement as well (Phipson & Smyth 2010), so they are never 0.
-
-    Args:
-        a, b: one positive value per block each, shapes (k,).
+    All 2^k signs up to k = 20, sampled above with the observed arrangement counted in (Phipson & Smyth 2010).
 
     Raises:
-        InputError: not positive, not finite, empty, or unequal lengths.
-        PseudoReplicationError: more values than anybody makes trials.
+        InputError: not positive, not finite, empty, or unequal lengths. PseudoReplicationError: more than trials.
     """
     left, right = arms(a, b, paired=True)
     if min(left.min(), right.min()) <= 0:
@@ -258,9 +212,9 @@ def sign_flip_p(a: ArrayLike, b: ArrayLike, *, n_resamples: int = 100_000, seed:
     differences = np.log(left) - np.log(right)
     if differences.size < FEWEST_FOR_P:
         return None
-    if differences.size <= EXACT_SIGN_FLIPS_UP_TO:
-        return sign_flip_exact(differences)
-    return _sign_flip_sampled(differences, n_resamples, seed)
+    return (sign_flip_exact if differences.size <= EXACT_SIGN_FLIPS_UP_TO else _sign_flip_sampled)(
+        differences
+    )
 
 
 def sign_flip_exact(differences: Floats) -> float:
@@ -272,16 +226,14 @@ def sign_flip_exact(differences: Floats) -> float:
     return float(np.mean(sums >= abs(differences.sum()) - _rounding(differences)))
 
 
-def _sign_flip_sampled(differences: Floats, n_resamples: int, seed: int) -> float:
-    rng = np.random.default_rng(seed)
+def _sign_flip_sampled(differences: Floats) -> float:
+    rng = np.random.default_rng(0)
     observed = abs(differences.sum()) - _rounding(differences)
-    n_extreme, done = 0, 0
-    while done < n_resamples:
-        n = min(20_000, n_resamples - done)  # bounds the memory
-        signs = rng.integers(0, 2, (n, differences.size), dtype=np.int8) * 2.0 - 1.0
+    n_extreme = 0
+    for _ in range(5):  # bounds the memory
+        signs = rng.integers(0, 2, (20_000, differences.size), dtype=np.int8) * 2.0 - 1.0
         n_extreme += int(np.count_nonzero(np.abs(signs @ differences) >= observed))
-        done += n
-    return (n_extreme + 1) / (n_resamples + 1)
+    return (n_extreme + 1) / 100_001
 
 
 def _rounding(values: Floats) -> float:
@@ -310,8 +262,7 @@ def changed_since(stored: Mapping[str, Any], definition_sha256: str | None) -> t
     """Return what is no longer as it was registered, in words; empty: nothing, or the session registered nothing.
 
     Args:
-        stored: the header of the session as JSON, as it is stored. The hash is that of what was written then; a plan
-            that today's model has read has the fields that were added since.
+        stored: the header of the session as it is stored: the hash is of what was written then.
         definition_sha256: of the experiment's definition now; None: there is none any more.
     """
     registered = stored.get("registration")

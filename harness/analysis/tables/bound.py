@@ -86,7 +86,7 @@ class Asked:
     users: int | None = None
 
     @property
-    def kept(self) -> bool:
+    def keeps_rate(self) -> bool:
         """A rate was offered, and as good as all of it answered."""
         offered, achieved = self.offered_per_s, self.achieved_per_s
         return offered is not None and achieved is not None and achieved >= KEPT_SHARE * offered
@@ -152,7 +152,7 @@ _Said = tuple[BoundBy, str]
 
 def what_bounds(seen: Seen) -> Bound:
     """Return what bounded a trial."""
-    rules = (_full, _arm, _generator_limit, _machine, _own_limit, _waiting, _pressure, _kept)
+    rules = (_full, _arm, _generator_limit, _machine, _own_limit, _waiting, _pressure, _rate_kept)
     verdict = next((verdict for verdict in (rule(seen) for rule in rules) if verdict is not None), None)
     by, why = verdict or _unknown(seen)
     return Bound(
@@ -225,7 +225,7 @@ def _generator_limit(seen: Seen) -> _Said | None:
         if ratio is None or ratio >= HEADROOM_ENOUGH:
             return None
         return "generator", f"{against} the generator reached {plain(ratio)} times as much"
-    if asked.kept or echo is None or echo >= KEPT_SHARE * offered:
+    if asked.keeps_rate or echo is None or echo >= KEPT_SHARE * offered:
         return None
     if achieved is not None and echo >= HEADROOM_ENOUGH * achieved:
         return None
@@ -309,15 +309,15 @@ def _locked(connections: Connections) -> bool:
 def _pressure(seen: Seen) -> _Said | None:
     around = seen.around
     for waited, what in ((around.waited_for_memory, "memory"), (around.waited_for_disks, "disks")):
-        if waited is not None and waited >= PRESSURE_SHARE and not seen.asked.kept:
+        if waited is not None and waited >= PRESSURE_SHARE and not seen.asked.keeps_rate:
             return "machine", f"tasks waited for {what} {whole_percent(waited)} of the time"
     return None
 
 
-def _kept(seen: Seen) -> _Said | None:
+def _rate_kept(seen: Seen) -> _Said | None:
     asked = seen.asked
     words = f"{plain(asked.achieved_per_s or 0)} of {plain(asked.offered_per_s or 0)}/s were answered"
-    return ("offered", words) if asked.kept else None
+    return ("offered", words) if asked.keeps_rate else None
 
 
 def _unknown(seen: Seen) -> _Said:

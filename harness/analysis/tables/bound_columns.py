@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bounded a trial, as columns: from its record, its samples, ``machine.csv`` and ``database.csv``; and how it used
-its database."""
+"""What bounded a trial, as columns: from record, samples, ``machine.csv`` and ``database.csv``; and its database's
+use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import IO
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
 
 from harness.analysis.tables.bound import AroundIt, Asked, Connections, Part, Seen, what_bounds
 from harness.analysis.tables.resource_columns import (
@@ -20,7 +19,7 @@ from harness.analysis.tables.resource_columns import (
     phase_of,
 )
 from harness.errors import InputError
-from harness.model import LOAD_TOOLS, Bound, ClosedLoad, LoadSummary, Provenance, TrialRecord
+from harness.model import LOAD_TOOLS, ClosedLoad, LoadSummary, Provenance, TrialRecord
 from harness.model.base import Frozen
 from harness.store import SessionFolder
 
@@ -32,8 +31,8 @@ _COLUMNS = ("epoch_s", *_STATES, "n_waiting_for_lock", "deadlocks", "xact_commit
 class DatabaseUse(Frozen):
     """Connections of one trial under load. The server was asked twice a second: shorter peaks go unseen."""
 
-    most_connections: int = Field(description="open at once, whatever they did")
-    most_active: int = Field(description="executing a statement at once")
+    most_connections: int  # open at once, whatever they did
+    most_active: int  # executing a statement at once
 
 
 def read_database(stream: IO[bytes]) -> pd.DataFrame:
@@ -82,18 +81,10 @@ Cpus = frozenset[tuple[str, int]]
 def bound_columns(
     session: SessionFolder, record: TrialRecord, samples: pd.DataFrame | None
 ) -> dict[str, object]:
-    """Return ``bound_by``, ``bound_why`` and the shares that they rest on; none for a trial without a load."""
-    bound = bound_of(session, record, samples)
-    if bound is None:
-        return {}
-    shares = ("service_share", "generator_share", "backing_share", "machine_share")
-    return {"bound_by": bound.by, "bound_why": bound.why} | {name: getattr(bound, name) for name in shares}
-
-
-def bound_of(session: SessionFolder, record: TrialRecord, samples: pd.DataFrame | None) -> Bound | None:
-    """Return what bounded one trial, within the part of its load that counts; ``None``: it had no load."""
+    """Return what bounded a trial within the part of its load that counts: ``bound_by``, ``bound_why`` and the shares
+    that they rest on; none for a trial without a load."""
     if record.load is None or record.planned.configuration.load is None:
-        return None
+        return {}
     window = load_window(record, session.header.settle_s)
     if window is not None and window[1] <= window[0]:
         window = None
@@ -105,7 +96,9 @@ def bound_of(session: SessionFolder, record: TrialRecord, samples: pd.DataFrame 
         missing=tuple(missing) if window else ("when the load ran is not known",),
         n_arms=2 if record.duet is not None else int(record.planned.shares_cpus),
     )  # fmt: skip
-    return what_bounds(seen)
+    bound = what_bounds(seen)
+    shares = ("service_share", "generator_share", "backing_share", "machine_share")
+    return {"bound_by": bound.by, "bound_why": bound.why} | {name: getattr(bound, name) for name in shares}
 
 
 def _parts(
@@ -230,32 +223,34 @@ def _around(
     session: SessionFolder, record: TrialRecord, window: Window | None, parts: Sequence[Part]
 ) -> AroundIt:
     """What the service's machine did while the load ran; where it was not sampled, from the record."""
+    machine, phase = record.machine, phase_of(record, "measurement")
+    n_cpus: int | None = None
+    span = 0.0 if phase is None else phase.end.monotonic_s - phase.start.monotonic_s
+
+    def of_phase(seconds: float | None) -> float | None:
+        return None if seconds is None or span <= 0 else max(0.0, seconds) / span
+
     rates = _machine_rates(session, record, window)
-    if rates is None:
-        return _from_record(session.header.provenance, record)
-    local = [part for part in parts if any(machine == "service" for machine, _ in part.cpus)]
-    used = [part.cores for part in local]
-    used += [_partner_cores(record)] if record.duet is not None else []
-    busy = rates["total_cpu_s"]
-    own_cores = None if None in used else sum(cores for cores in used if cores is not None)
-    counted = [rates[name] for name in ("total_cpu_s", "idle_s", "steal_s")]
-    whole = None if None in counted[:2] else round(sum(rate for rate in counted if rate is not None))
+    if rates is not None:
+        used = [part.cores for part in parts if any(name == "service" for name, _ in part.cpus)]
+        # the other arm of a duet is no neighbour
+        used += [of_phase(record.duet.partner_cpu_s)] if record.duet is not None else []
+        busy = rates["total_cpu_s"] or 0.0
+        others_cores = (
+            None if None in used else max(0.0, busy - sum(cores for cores in used if cores is not None))
+        )
+        if rates["idle_s"] is not None:
+            n_cpus = round(busy + rates["idle_s"] + (rates["steal_s"] or 0.0))
+    elif machine is not None:
+        rates = {name: of_phase(getattr(machine, name)) for name in _RATES[1:]}
+        others_cores = of_phase(machine.other_cpu_s)
+    else:
+        rates, others_cores = {}, None
     return AroundIt(
-        n_cpus=whole or session.header.provenance.machine.n_cpus, stolen_cores=rates["steal_s"],
-        other_cores=None if busy is None or own_cores is None else max(0.0, busy - own_cores),
-        idle_cores=rates["idle_s"], waited_for_memory=rates["psi_memory_some_s"],
-        waited_for_disks=rates["psi_io_some_s"],
+        n_cpus=n_cpus or session.header.provenance.machine.n_cpus, stolen_cores=rates.get("steal_s"),
+        other_cores=others_cores, idle_cores=rates.get("idle_s"), waited_for_memory=rates.get("psi_memory_some_s"),
+        waited_for_disks=rates.get("psi_io_some_s"),
     )  # fmt: skip
-
-
-def _partner_cores(record: TrialRecord) -> float | None:
-    """What the other arm of a duet used, per second of the load: it is no neighbour."""
-    phase = phase_of(record, "measurement")
-    used_s = record.duet.partner_cpu_s if record.duet is not None else None
-    if phase is None or used_s is None:
-        return None
-    span = phase.end.monotonic_s - phase.start.monotonic_s
-    return used_s / span if span > 0 else None
 
 
 _RATES = ("total_cpu_s", "idle_s", "steal_s", "psi_memory_some_s", "psi_io_some_s")
@@ -284,22 +279,6 @@ def _machine_rates(
         begin, end = np.interp(window, at.to_numpy()[known], rows[name].to_numpy()[known])
         results[name] = float(max(0.0, end - begin)) / span
     return results if results["total_cpu_s"] is not None else None
-
-
-def _from_record(provenance: Provenance, record: TrialRecord) -> AroundIt:
-    machine, phase = record.machine, phase_of(record, "measurement")
-    if machine is None or phase is None:
-        return AroundIt(n_cpus=provenance.machine.n_cpus)
-    span = phase.end.monotonic_s - phase.start.monotonic_s
-
-    def rate(seconds: float | None) -> float | None:
-        return None if seconds is None or span <= 0 else max(0.0, seconds) / span
-
-    return AroundIt(
-        n_cpus=provenance.machine.n_cpus, stolen_cores=rate(machine.steal_s), idle_cores=rate(machine.idle_s),
-        other_cores=rate(machine.other_cpu_s), waited_for_memory=rate(machine.psi_memory_some_s),
-        waited_for_disks=rate(machine.psi_io_some_s),
-    )  # fmt: skip
 
 
 def _connections(session: SessionFolder, record: TrialRecord, load: LoadSummary) -> Connections | None:

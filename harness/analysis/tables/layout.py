@@ -15,7 +15,6 @@ from typing import Literal, get_args
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]  # it has no types
 import pyarrow.parquet as pq  # type: ignore[import-untyped]  # it has no types
-from pydantic import Field
 
 from harness.errors import InputError, StoreError
 from harness.model.base import Frozen
@@ -40,8 +39,8 @@ def tables_folder(root: Path, experiment: str, source: Source) -> Path:
 class Excluded(Frozen):
     """A trial that does not enter the estimates, and why."""
 
-    trial: str = Field(description="experiment/session/trial")
-    kind: str = Field(description="the outcome, damaged, not made, or at another speed")
+    trial: str  # experiment/session/trial
+    kind: str  # the outcome, damaged, not made, or at another speed
     reason: str
 
 
@@ -49,14 +48,14 @@ class ExperimentTidied(Frozen):
     """What became of one experiment's sessions of one source. Written as ``exclusions.json``."""
 
     experiment: str
-    source: Source = Field(default="measured", description="sessions measured here, or those of the project")
+    source: Source = "measured"  # sessions measured here, or those of the project
     n_planned: int
     n_made: int
     n_kept: int
     n_excluded: int
-    by_reason: dict[str, int] = Field(description="of planned trials that are not kept")
+    by_reason: dict[str, int]  # of planned trials that are not kept
     excluded: tuple[Excluded, ...]
-    problems: tuple[str, ...] = Field(default=(), description="sessions that could not be read at all")
+    problems: tuple[str, ...] = ()  # sessions that could not be read at all
 
 
 class Processed:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a trial's processes used while the load ran: CPU time, memory, pods; and how fast its CPUs were meanwhile.
 
-A hypervisor gives two guests the two hardware threads of one core. Either is then a third slower while the other works,
-and neither steal nor pressure says so; a fixed calculation, timed on each CPU while the load runs, does
-(:mod:`harness.agent.cpu_speed`). No estimate uses a trial at another speed; the rule sees no metric of any service.
+A guest on the other hardware thread of a core makes a service a third slower, and neither steal nor pressure says so; a
+fixed calculation, timed on each CPU while the load runs, does (:mod:`harness.agent.cpu_speed`).
 """
 
 from __future__ import annotations
@@ -37,11 +36,9 @@ _OF_GROUP = {
 
 
 def load_window(record: TrialRecord, settle_s: float) -> tuple[float, float] | None:
-    """Return when the part of the load that counts ran, on the monotonic clock of the samples.
-
-    It begins ``settle_s`` after the first request and ends with the last answer. The measurement phase itself is
-    longer: it holds the start of the generator's own process.
-    """
+    """Return when the part of the load that counts ran, on the monotonic clock of the samples: from ``settle_s`` after
+    the
+    first request to the last answer."""
     phase = phase_of(record, "measurement")
     if phase is None:
         return None
@@ -61,10 +58,7 @@ def phase_of(record: TrialRecord, name: str) -> Phase | None:
 def processor_columns(
     record: TrialRecord, samples: pd.DataFrame | None, *, n_requests: int | None, settle_s: float
 ) -> dict[str, object]:
-    """Return the columns of CPU time, of service and generator; none where no window or no samples are known.
-
-    ``n_requests``: begun in the part of the load that counts. ``settle_s``: the head that is left out.
-    """
+    """Return the columns of CPU time, of service and generator; none where no window or no samples are known."""
     window = load_window(record, settle_s)
     if window is None or samples is None or window[1] <= window[0]:
         return {}
@@ -99,21 +93,15 @@ def generators_cpu(samples: pd.DataFrame, window: tuple[float, float]) -> float 
     roles = [role for role in samples["role"].unique() if str(role).startswith("generator")]
     if len(roles) <= 1:
         return cpu_in_window(samples, "generator", window)
-    total = 0.0
-    for role in roles:
-        rows = samples[(samples["role"] == role) & samples["cpu_s"].notna()]
-        if len(rows) < 2:
-            return None
-        begin, end = np.interp(window, rows["monotonic_s"], rows["cpu_s"])
-        total += float(end - begin)
-    return total
+    readings = [samples[(samples["role"] == role) & samples["cpu_s"].notna()] for role in roles]
+    if any(len(rows) < 2 for rows in readings):
+        return None
+    used = (np.interp(window, rows["monotonic_s"], rows["cpu_s"]) for rows in readings)
+    return sum(float(end - begin) for begin, end in used)
 
 
 def machine_of(record: TrialRecord, samples: pd.DataFrame | None) -> MachineWindow | None:
-    """Return the machine during the measurement, without what the reader of a request log used; ``None``: not read.
-
-    Records made before ``reader_cpu_s`` was kept count the reader among the other processes.
-    """
+    """Return the machine during the measurement, without the reader of a request log, which old records count in."""
     machine, log, phase = record.machine, record.request_log, phase_of(record, "measurement")
     if machine is None or machine.other_cpu_s is None or samples is None or phase is None:
         return machine
@@ -141,8 +129,8 @@ def request_log_columns(
 
 
 def cpu_in_window(samples: pd.DataFrame, role: str, window: tuple[float, float]) -> float | None:
-    """Return the CPU seconds that a role used within the window, between samples by interpolation; ``None``: fewer than
-    two readings, or none within a tenth of the window from either end."""
+    """Return the CPU seconds of a role within the window, interpolated; ``None``: too few readings, or none near an
+    end."""
     rows = ((samples["role"] == role) & samples["cpu_s"].notna()).to_numpy(dtype=bool)
     at, cpu = (samples[name].to_numpy()[rows].astype(np.float64) for name in ("monotonic_s", "cpu_s"))
     slack = 0.1 * (window[1] - window[0])
@@ -176,14 +164,9 @@ def reading_at(record: TrialRecord, name: str) -> ResourceReading | None:
 
 
 def limit_columns(record: TrialRecord) -> dict[str, object]:
-    """Return who enforced the service's limits, what its group counted until it was stopped, and its container.
-
-    ``process_*`` are of the process at the very moment of ``group_*``. None of a plain process without a memory limit.
-    """
+    """Return who enforced the service's limits, what its group counted until it was stopped, and its container."""
     instance = record.instance
-    if instance is None:
-        return {}
-    if instance.container is not None:
+    if instance is not None and instance.container is not None:
         container = instance.container
         return _group(container.at_stop) | {
             "limits": "container",
@@ -191,7 +174,7 @@ def limit_columns(record: TrialRecord) -> dict[str, object]:
             "container_create_s": container.create_s,
             "container_start_s": container.start_s,
         }
-    if instance.limits is not None:
+    if instance is not None and instance.limits is not None:
         return _group(instance.limits.at_stop) | {"limits": instance.limits.enforced_by or "not enforced"}
     return {}
 
@@ -203,38 +186,50 @@ def _group(reading: GroupReading | None) -> dict[str, object]:
 def pod_columns(record: TrialRecord) -> dict[str, object]:
     """Return the columns of pods; none of a trial outside a cluster.
 
-    ``last_pod_*`` are moments since the pods were asked for, of the last pod; empty where one lacks it: a pod that
-    never served is censored. Pods asked for later count from then. Sums are empty where one group was not read.
+    ``last_pod_*``: since the pods were asked for, of the last pod; empty where one lacks it, as sums are.
     """
     instance = record.instance
     if instance is None or instance.kubernetes is None:
         return {}
     around = instance.kubernetes
-    asked = instance.launched.wall_epoch_s + (around.scaled_after_s or 0.0)
-    pods = around.pods
-    groups, served = [pod.at_stop for pod in pods], [pod.first_served_after_s for pod in pods]
+    pods, scaled_s = around.pods, around.scaled_after_s or 0.0
+    asked = instance.launched.wall_epoch_s + scaled_s
+    served = [pod.first_served_after_s for pod in pods]
+    counts = [None if pod.runtime_cpus is None else pod.runtime_cpus.cpus for pod in pods]
+
+    def after(moments: Iterable[float | None], from_s: float = scaled_s) -> float | None:
+        known = _of_all(moments, around.replicas)
+        return max(known) - from_s if known else None
+
+    def since(moments: Iterable[float | None]) -> float | None:
+        last = after(moments, asked)
+        # in whole seconds a moment may be before the request that it follows
+        return None if last is None else max(0.0, last)
+
+    def total(name: str) -> float | None:
+        known = _of_all((getattr(pod.at_stop, name, None) for pod in pods), len(pods))
+        return math.fsum(known) if known else None
+
     return {
         "limits": "pod", "n_pods": around.replicas, "image_bytes": around.image_bytes,
         "image_import_s": around.image_import_s, "image_push_s": around.image_push_s,
-        "last_pod_process_s": _after(around, (pod.process_after_s for pod in pods)),
-        "last_pod_event_s": _since(around, asked, (pod.events_epoch_s.get("Started") for pod in pods)),
-        "last_pod_condition_s": _since(around, asked, (pod.conditions_epoch_s.get("Ready") for pod in pods)),
+        "last_pod_process_s": after(pod.process_after_s for pod in pods),
+        "last_pod_event_s": since(pod.events_epoch_s.get("Started") for pod in pods),
+        "last_pod_condition_s": since(pod.conditions_epoch_s.get("Ready") for pod in pods),
         "first_pod_served_s": min((moment for moment in served if moment is not None), default=None),
-        "last_pod_served_s": _after(around, served),
-        "last_pod_routed_s": _after(around, (pod.routed_after_s for pod in pods)),
+        "last_pod_served_s": after(served),
+        "last_pod_routed_s": after(pod.routed_after_s for pod in pods),
         "pod_events_lost": sum(len(pod.events_lost) for pod in pods),
-        **{column: _sum(groups, name) for column, name in _OF_GROUP.items()},
-        "runtime_cpus": _least_cpus(around),
+        **{column: total(name) for column, name in _OF_GROUP.items()},
+        "runtime_cpus": min(_of_all(counts, around.replicas), default=None),
         "gc_found": _collector(around),
         **_answered(record, around.replicas),
     }  # fmt: skip
 
 
 def answered_by_pod(record: TrialRecord) -> dict[str, int] | None:
-    """Return pod -> how many requests it answered while the load ran, as its own counter has them.
-
-    ``None``: not all pods said so at both ends of the load, or one was started anew in between.
-    """
+    """Return pod -> how many requests it answered while the load ran; ``None``: not all said so, or one was started
+    anew."""
     counts = {boundary.name: boundary.answered_by_pod for boundary in record.boundaries}
     before, after = counts.get("before-load"), counts.get("after-load")
     if before is None or after is None or before.keys() != after.keys():
@@ -254,42 +249,16 @@ def _answered(record: TrialRecord, replicas: int) -> dict[str, object]:
     }
 
 
-def _least_cpus(around: KubernetesRecord) -> int | None:
-    """Return the fewest CPUs that a pod's runtime goes by; ``None``: one of them does not say."""
-    counts = [None if pod.runtime_cpus is None else pod.runtime_cpus.cpus for pod in around.pods]
-    known = [item for item in counts if item is not None]
-    return min(known) if known and len(known) == around.replicas else None
-
-
 def _collector(around: KubernetesRecord) -> str | None:
     """Return the collector that the pods' JVMs say, or each that they say; ``None``: none does."""
     collectors = {pod.runtime_cpus.collector for pod in around.pods if pod.runtime_cpus is not None}
     return ", ".join(sorted(collector for collector in collectors if collector is not None)) or None
 
 
-def _last(around: KubernetesRecord, moments: Iterable[float | None]) -> float | None:
-    """Return the last of as many moments as there are to be pods; ``None``: one of them is not known."""
-    known = [moment for moment in moments if moment is not None]
-    return max(known) if known and len(known) == around.replicas else None
-
-
-def _after(around: KubernetesRecord, moments: Iterable[float | None]) -> float | None:
-    """Return the last of moments that count from the request for the first pods, since all pods were asked for."""
-    last = _last(around, moments)
-    return None if last is None else last - (around.scaled_after_s or 0.0)
-
-
-def _since(around: KubernetesRecord, asked: float, moments: Iterable[float | None]) -> float | None:
-    last = _last(around, moments)
-    # in whole seconds a moment may be before the request that it follows
-    return None if last is None else max(0.0, last - asked)
-
-
-def _sum(groups: Iterable[GroupReading | None], name: str) -> float | None:
-    values = [None if group is None else getattr(group, name) for group in groups]
-    if not values or any(value is None for value in values):
-        return None
-    return math.fsum(value for value in values if value is not None)
+def _of_all(values: Iterable[float | None], n: int) -> list[float]:
+    """Return the value of each of ``n`` pods; none where one of them is not known."""
+    known = [value for value in values if value is not None]
+    return known if len(known) == n else []
 
 
 #: A trial whose CPUs took longer or shorter by more than this, as a share of the session's faster trials.
@@ -303,10 +272,8 @@ OTHER_SPEED = "machine"
 
 
 def speed_columns(record: TrialRecord) -> dict[str, object]:
-    """Return the CPU time of a step of the fixed calculation, mean over readings, on the CPUs of service and generator.
-
-    None where it was not read: before 2026-11-27, in a duet, without a load, and where no thread can be pinned.
-    """
+    """Return the CPU time of a step of the fixed calculation, mean over readings, on the CPUs of service and
+    generator."""
     read = {cpu_speed.cpu: cpu_speed.step_ns_mean * 1e-9 for cpu_speed in record.cpu_speeds}
     if not read:
         return {}
@@ -323,17 +290,16 @@ def _mean(read: dict[int, float], cpus: Sequence[int]) -> float | None:
 def exclude_other_speeds(rows: Iterable[dict[str, object]]) -> list[dict[str, object]]:
     """Exclude the trials of one session that ran at another speed than its faster ones, in place, and return them.
 
-    The speed of the faster ones is the lower quartile of the CPU times under the same load: with the median, a session
-    of which more than half was slowed would keep the slowed trials (``rematch verify speed``). The CPUs of the
-    generator are judged only where the service was not the limit, because its latencies have the generator's time in
-    them there. What bounded such a trial stays. Where fewer than ``FEWEST_TRIALS`` have a reading, none is excluded.
+    Usual is the lower quartile under the same load (``rematch verify speed``). The generator's CPUs are judged only
+    where the service was not the limit. Where fewer than ``FEWEST_TRIALS`` have a reading, none is excluded.
     """
     results = []
     alike: dict[object, list[dict[str, object]]] = defaultdict(list)
     for row in rows:
         alike[row["load_name"]].append(row)
     for group in alike.values():
-        usual_s = {column: _usual(group, column) for column in _WHOSE}
+        read = {c: [v for row in group if isinstance(v := row.get(c), float)] for c in _WHOSE}
+        usual_s = {c: faster_step_s(of) if len(of) >= FEWEST_TRIALS else None for c, of in read.items()}
         for row in group:
             judged = (SERVICE,) if row.get("bound_by") == "service" else (SERVICE, GENERATOR)
             why = next(filter(None, (_why(row, column, usual_s[column]) for column in judged)), None)
@@ -341,11 +307,6 @@ def exclude_other_speeds(rows: Iterable[dict[str, object]]) -> list[dict[str, ob
                 row |= {"excluded": True, "exclusion_reason": f"{OTHER_SPEED}: {why}"}
                 results.append(row)
     return results
-
-
-def _usual(rows: Sequence[dict[str, object]], column: str) -> float | None:
-    read = [value for row in rows if isinstance(value := row.get(column), float)]
-    return faster_step_s(read) if len(read) >= FEWEST_TRIALS else None
 
 
 def faster_step_s(read: Iterable[float]) -> float:
@@ -359,15 +320,6 @@ def at_other_speed(trials: pd.DataFrame) -> pd.Series[bool]:
     if "exclusion_reason" not in trials:
         return pd.Series(False, index=trials.index)
     return trials["exclusion_reason"].astype("str").str.startswith(f"{OTHER_SPEED}:", na=False)
-
-
-def with_every_speed(trials: pd.DataFrame) -> pd.DataFrame:
-    """Return the trials with those kept that were left out for the speed of their CPUs."""
-    second = at_other_speed(trials)
-    return trials.assign(
-        excluded=trials["excluded"].astype(bool) & ~second,
-        exclusion_reason=trials["exclusion_reason"].mask(second),
-    )
 
 
 def _why(row: dict[str, object], column: str, usual_s: float | None) -> str | None:

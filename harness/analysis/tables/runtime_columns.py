@@ -15,8 +15,7 @@ import pandas as pd
 from harness.analysis.tables.resource_columns import grown_under_load
 from harness.analysis.warmup.curves import cold_start
 from harness.errors import InputError
-from harness.formats.nmt import parse_nmt
-from harness.formats.runtime_metrics import RuntimeMetrics, parse_runtime_metrics
+from harness.formats.runtime_metrics import RuntimeMetrics, parse_nmt, parse_runtime_metrics
 from harness.model import SessionHeader, TrialRecord
 from harness.model.age import COMPILED_SHARE, trial_age
 from harness.model.trial import Boundary, pod_metrics_file
@@ -64,10 +63,8 @@ def request_columns(session: SessionFolder, record: TrialRecord) -> dict[str, ob
 
 
 def compiled_s(session: SessionFolder, record: TrialRecord) -> float | None:
-    """Return for how long JIT compilers worked between the edges of the load by ``GET /metrics``, of pods on average.
-
-    All compiler threads together (the JVM's ``CompilationMXBean``). ``None``: no compiler, or not told at both edges.
-    """
+    """Return for how long all JIT compiler threads worked between the edges of the load by ``GET /metrics``, of pods on
+    average; ``None``: no compiler, or not told at both edges."""
     n_processes = len(process_metrics(session, record, "after-load"))
     grown_s = gauge_growth(session, record, COMPILED)
     return None if grown_s is None else max(grown_s, 0.0) / n_processes
@@ -76,8 +73,9 @@ def compiled_s(session: SessionFolder, record: TrialRecord) -> float | None:
 def with_age(
     row: Mapping[str, object], told_s: float | None, *, compiled_ahead: bool = False
 ) -> dict[str, object]:
-    """Return a trial's row with ``told_s`` where its ``compile_s`` is not known, its age, and ``still_compiling`` where
-    JVMs compiled for a larger share of the load, with that of a search, than warm ones do."""
+    """Return a trial's row with its age, ``told_s`` where its ``compile_s`` is not known, and ``still_compiling``
+    where JVMs
+    compiled for a larger share of the load, with that of a search, than warm ones do."""
     compile_s, load_s, searched_s, warm_class = (
         row.get(name) for name in ("compile_s", "measurement_s", "search_load_s", "warm_class")
     )
@@ -106,8 +104,8 @@ def is_compiled_ahead(header: SessionHeader, record: TrialRecord) -> bool:
 def gauge_growth(
     session: SessionFolder, record: TrialRecord, gauge: str, *, at_first: float | None = None
 ) -> float | None:
-    """Return how much a service's own gauge or counter grew during the load, all its processes together; ``None``: not
-    told at both edges. ``at_first``: its value where it is not exported before the load."""
+    """Return how much a service's own gauge grew during the load, all processes together; ``None``: not told at both
+    edges."""
     before, after = (process_metrics(session, record, name) for name in ("before-load", "after-load"))
     if len(before) != len(after):
         return None
@@ -126,11 +124,7 @@ def _paused_s(then: RuntimeMetrics, now: RuntimeMetrics) -> float | None:
 
 
 def native_memory(session: SessionFolder, record: TrialRecord) -> pd.DataFrame | None:
-    """Return ``NATIVE_COLUMNS``, a row for each category at each boundary; ``None``: the JVM was not asked.
-
-    Raises:
-        InputError: an answer is none; names the file.
-    """
+    """Return ``NATIVE_COLUMNS``, a row for each category at each boundary; ``None``: the JVM was not asked."""
     trial = record.planned.trial_id
     rows: list[tuple[str, str, int, int]] = []
     for boundary in record.boundaries:
@@ -146,10 +140,8 @@ def native_memory(session: SessionFolder, record: TrialRecord) -> pd.DataFrame |
 
 
 def process_metrics(session: SessionFolder, record: TrialRecord, name: str) -> tuple[RuntimeMetrics, ...]:
-    """Return what each process of a service said on ``GET /metrics`` at a boundary; of pods one each.
-
-    Empty: it was not asked, or one of them did not answer.
-    """
+    """Return what each process of a service said on ``GET /metrics`` at a boundary; empty: one of them did not
+    answer."""
     files = next(
         (metrics_files(record, boundary) for boundary in record.boundaries if boundary.name == name), ()
     )
@@ -166,10 +158,7 @@ def _parsed(text: str) -> RuntimeMetrics:
 
 
 def metrics_files(record: TrialRecord, boundary: Boundary) -> tuple[str, ...]:
-    """Return the name of each process's answer to ``GET /metrics`` at a boundary, the first pod's first.
-
-    The address of a service leads to any of its pods: of several only those count that were asked one by one.
-    """
+    """Return the name of each process's answer to ``GET /metrics`` at a boundary, the first pod's first."""
     if boundary.answered_by_pod:
         return tuple(pod_metrics_file(boundary.name, pod) for pod in boundary.answered_by_pod)
     around = None if record.instance is None else record.instance.kubernetes

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The columns of ``trials.parquet``: name, type, unit, what each may hold and what it means, once.
 
-Every table that is written is checked by this list; ``docs/data-dictionary.md`` and the schema of the data package are
-written from it. Prose: ``docs/data.md``.
+Every table is checked by this list; ``docs/data-dictionary.md`` and the schema of the data package are written from it.
 """
 
 from __future__ import annotations
@@ -14,18 +13,13 @@ from typing import Literal, get_args
 
 import pandas as pd
 
+from harness.analysis.stats import pairing
 from harness.errors import InputError
 from harness.model import Outcome
 from harness.model.age import TrialAge
 from harness.model.trial import BoundBy
 
 ColumnType = Literal["string", "integer", "boolean", "number"]
-#: Ends of names, the longest first, and the unit that they stand for.
-UNITS = (
-    ("_s_per_request", "s/request"), ("_bytes_per_request", "B"), ("_per_s", "1/s"), ("_bytes", "B"),
-    ("_cores", "cores"), ("_ms", "ms"), ("_kb", "kB"),
-    ("_share", "1"), ("_ratio", "1"), ("_percent", "%"), ("_s", "s"),
-)  # fmt: skip
 #: Texts that every row has: column -> meaning.
 TEXT: Mapping[str, str] = MappingProxyType(
     {
@@ -303,8 +297,8 @@ LEDGER = tuple(
 
 def unit_of(name: str) -> str:
     """Return the unit that a numeric column's name says; ``1`` for counts and ratios."""
-    inside = "s" if "_s_at_" in name else "1"  # `cpu_s_at_first_response`: the moment stands after the unit
-    return next((unit for end, unit in UNITS if name.endswith(end)), inside)
+    unit = pairing.unit_of(name)
+    return "1" if unit in ("share", "ratio") else unit
 
 
 def columns(factors: Sequence[str] = ()) -> tuple[Column, ...]:

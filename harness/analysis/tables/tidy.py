@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """From ``data/raw`` to ``data/processed``: trials, requests and samples as Parquet, exclusions counted.
 
-One trial is read at a time. What is unchanged is kept, by the hash of a trial's record and of the code that makes its
-tables. A trial that cannot be read is counted with its reason, and the others go on.
+What is unchanged is kept, by the hash of a trial's record and of the code that makes its tables. A trial that cannot be
+read is counted with its reason.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def damage_of(session: SessionFolder, record: TrialRecord) -> str | None:
 
 
 def read_requests(session: SessionFolder, record: TrialRecord) -> RequestTable | None:
-    """Read the single requests of a trial, as its record says that there are some; of several generators
-    all together, on the first one's clock."""
+    """Read the single requests of a trial, of several generators on the first one's clock; ``None``: its record has
+    none."""
     if record.load is None or not record.load.has_requests:
         return None
     if not record.generators:
@@ -101,8 +101,7 @@ def _load_files(session: SessionFolder, record: TrialRecord, folder: str) -> Ite
 
 
 def read_restored(session: SessionFolder, record: TrialRecord) -> LatencyHistogram | None:
-    """Restore the latencies of a trial of wrk from its file once more; ``None``: its record has none that were, or
-    those of several generators."""
+    """Restore the latencies of a trial of wrk from its file once more; ``None``: its record has none that were."""
     load, planned = record.load, record.planned.configuration.load
     if load is None or planned is None or load.latency_method != UNDONE or record.generators:
         return None
@@ -162,8 +161,7 @@ def tidy(
     """Bring ``data/processed`` up to date with ``data/raw``.
 
     Args:
-        root: the project's folder. experiments: names; ``None``: all there are.
-        sources: sessions measured here, the ones that come with the project, or both.
+        experiments: names; ``None``: all there are. sources: sessions measured here, those of the project, or both.
 
     Raises:
         InputError: an experiment that has no session, or rows that break the schema.
@@ -173,16 +171,15 @@ def tidy(
     for source in sources:
         for folder in Store(root).sessions(bundled=source == "bundled"):
             by_name.setdefault(folder.folder.parent.name, {}).setdefault(source, []).append(folder)
-    names = list(by_name) if experiments is None else list(dict.fromkeys(experiments))
-    for name in names:
-        if name not in by_name:
-            raise InputError(
-                "no session of this experiment", place=name, found="nothing in data/raw",
-                allowed=", ".join(sorted(by_name)) or "measure one first: python -m harness measure NAME",
-            )  # fmt: skip
+    names = set(by_name if experiments is None else experiments)
+    if missing := sorted(names - set(by_name)):
+        raise InputError(
+            "no session of this experiment", place=missing[0], found="nothing in data/raw",
+            allowed=", ".join(sorted(by_name)) or "measure one first: python -m harness measure NAME",
+        )  # fmt: skip
     code = _code_hash()
     work = [
-        _Tidying(root, name, source, folders, code)
+        _Tidying(Processed(root, name, source), folders, code)
         for name in sorted(names)
         for source, folders in by_name[name].items()
     ]
@@ -197,13 +194,8 @@ def tidy(
 class _Tidying:
     """One experiment under way: collects rows and counts."""
 
-    def __init__(
-        self, root: Path, experiment: str, source: Source, sessions: Sequence[SessionFolder], code: str
-    ) -> None:
-        self.experiment = experiment
-        self.sessions = sessions
-        self.processed = Processed(root, experiment, source)
-        self.code = code
+    def __init__(self, processed: Processed, sessions: Sequence[SessionFolder], code: str) -> None:
+        self.processed, self.sessions, self.code = processed, sessions, code
         self.n_fresh = self.n_unchanged = self.n_planned = self.n_made = 0
         self.rows: list[dict[str, object]] = []
         self.factors: dict[str, None] = {}
@@ -221,10 +213,7 @@ class _Tidying:
             self.n_planned += len(header.plan.trials)
             finished = session.finished()
             self.n_made += len(finished)
-            no_builds: Mapping[str, BuildRecord] = {}
-            builds = self._readable(session.builds, no_builds)
-            no_readings: tuple[EchoReading, ...] = ()
-            readings = self._readable(session.echo, no_readings)
+            builds, readings = self._readable(session.builds) or {}, self._readable(session.echo) or ()
             n_before = len(self.rows)
             ids = [planned.trial_id for planned in header.plan.trials]
             for trial_id in (item for item in ids if item not in finished):
@@ -235,25 +224,22 @@ class _Tidying:
                 reason = str(row["exclusion_reason"])
                 self._exclude(session, str(row["trial_id"]), "at another speed", reason)
         frame = schema.as_trials(self.rows, tuple(self.factors))
-        result = self._result(frame)
-        self.processed.write_result(frame, result)
-        return result
-
-    def _result(self, frame: pd.DataFrame) -> ExperimentTidied:
         n_kept = int((~frame["excluded"]).sum())
-        return ExperimentTidied(
-            experiment=self.experiment, source=self.processed.source, n_planned=self.n_planned,
+        result = ExperimentTidied(
+            experiment=self.processed.experiment, source=self.processed.source, n_planned=self.n_planned,
             n_made=self.n_made, n_kept=n_kept, n_excluded=self.n_made - n_kept,
             by_reason=dict(sorted(Counter(e.kind for e in self.excluded).items())),
             excluded=tuple(self.excluded), problems=tuple(self.problems),
         )  # fmt: skip
+        self.processed.write_result(frame, result)
+        return result
 
-    def _readable(self, read: Callable[[], Value], default: Value) -> Value:
+    def _readable(self, read: Callable[[], Value]) -> Value | None:
         try:
             return read()
         except InputError as error:  # build times, or what the echo service had, are lost, nothing else
             self.problems.append(str(error))
-            return default
+            return None
 
     def _exclude(self, session: SessionFolder, trial_id: str, kind: str, reason: str) -> None:
         self.excluded.append(Excluded(trial=f"{session.key}/{trial_id}", kind=kind, reason=reason))
@@ -283,7 +269,8 @@ class _Tidying:
         trial_id = record.planned.trial_id
         damage = damage_of(session, record)
         echo_json = "" if echo is None else echo.model_dump_json()
-        key = _hash(self.code, _hash(record.model_dump_json()), damage or "", echo_json)
+        parts = (self.code, record.model_dump_json(), damage or "", echo_json)
+        key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
         stored = self.processed.kept_row(session.folder.name, trial_id, key)
         if stored is not None:
             self.n_unchanged += 1
@@ -318,10 +305,6 @@ class _Tidying:
         return row
 
 
-def _hash(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-def _code_hash(root: Path = SOURCES) -> str:
+def _code_hash() -> str:
     """Return a hash of this module and all it imports: a change of that code makes every table stale."""
-    return closure_sha256(root, {__name__})
+    return closure_sha256(SOURCES, {__name__})

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From one trial's record, requests and samples to its row in ``trials.parquet``. Pure: nothing is read here.
 
-All of a load counts but the first ``settle_s`` of the profile, in columns and in the requests of an ``Evidence`` alike.
+All of a load counts but the first ``settle_s`` of the profile.
 """
 
 from __future__ import annotations
@@ -45,10 +45,8 @@ from harness.model.session import coding_of
 
 
 def is_settled(start_epoch_s: ArrayLike, settle_s: float) -> NDArray[np.bool_]:
-    """Return which requests count: those begun ``settle_s`` or more after the first one, shape (n,).
-
-    A request without a start time counts only where the whole load does (``settle_s`` is 0).
-    """
+    """Return which requests count: begun ``settle_s`` or more after the first one, shape (n,); without a start only
+    for 0."""
     start: Floats = np.asarray(start_epoch_s, dtype=np.float64)
     if settle_s == 0 or np.isnan(start).all():
         return np.full(start.shape, settle_s == 0)
@@ -70,10 +68,7 @@ def settled_answers(requests: RequestTable, settle_s: float) -> tuple[Floats, in
 
 
 class Told(NamedTuple):
-    """Latencies of one load in seconds; ``None`` or without a key: so many requests, or the tool, cannot tell.
-
-    ``quantiles_s``: keys as those of ``LoadSummary``, such as p50 and p99.9.
-    """
+    """Latencies of one load in seconds by the keys of ``LoadSummary``; without a key: so many requests cannot tell."""
 
     mean_s: float | None = None
     quantiles_s: Mapping[str, float] = MappingProxyType({})
@@ -81,11 +76,10 @@ class Told(NamedTuple):
 
 
 def latencies_told(load: LoadSummary, requests: RequestTable | None, settle_s: float = 0.0) -> Told:
-    """Return the latencies of a load's right answers, as the rows of its requests tell them or as the tool prints them.
+    """Return the latencies of a load's right answers, by the rows of its requests or, without any, as the tool prints
+    them.
 
-    Args:
-        requests: the rows; ``None``: the tool wrote none. settle_s: of the load's begin that does not count, which
-            a tool without rows cannot leave out: then nothing is told.
+    A tool without rows cannot leave out ``settle_s``: then nothing is told.
     """
     if requests is None:
         return Told() if settle_s else _printed(load)
@@ -147,8 +141,7 @@ def trial_row(
     """Return the row of one trial, with ``None`` for what is not known.
 
     Args:
-        requests: of the measurement, where the tool wrote one row per request. samples: as ``samples.csv``.
-        echo: what the echo service had under the same load.
+        requests: of the measurement, where the tool wrote one row per request. echo: under the same load.
         damage: why the trial's files cannot be trusted; excludes it.
     """
     reason = damage
@@ -157,15 +150,15 @@ def trial_row(
     settle_s = header.settle_s
     counted, search = _counted(record, requests, settle_s), record.search
     machine = machine_of(record, samples)
-    told: dict[str, object] = {}
+    latencies: dict[str, object] = {}
     if record.load is not None:
         known = latencies_told(record.load, requests, settle_s)
-        told = _columns(known.mean_s, known.quantiles_s) | {"latency_max_s": known.max_s}
+        latencies = _columns(known.mean_s, known.quantiles_s) | {"latency_max_s": known.max_s}
     return (
         _identity(header, record, source)
         | {"excluded": reason is not None, "exclusion_reason": reason, "settle_s": settle_s}
         | _load(record, counted)
-        | told
+        | latencies
         | echo_columns(echo)
         | processor_columns(
             record, samples, n_requests=None if counted is None else counted.n_requests, settle_s=settle_s

@@ -1,25 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """When a trial has warmed up, whether it ever does, and when that cannot be said; with change points by PELT, exact.
 
-The classes are those of Barrett et al. 2017 ("Virtual Machine Warmup Blows Hot and Cold", OOPSLA): segments whose
-levels lie within a tolerance of the last one count as the same level, and the run is steady when the last level holds
-long enough. To these comes ``undecidable``, for which each reason is a sentence.
-
-Candidates are change points in mean or variance: the segmentation that minimises the Gaussian cost ``n log(variance)``
-plus penalty is found exactly (Killick, Fearnhead & Eckley 2012); it equals ``ruptures.Pelt(model="normal", jump=1)``.
-The cost takes windows for independent. Where they follow each other, each of the points is asked again.
+Classes of Barrett et al. 2017 (OOPSLA), and ``undecidable``. Candidates are change points in mean or variance that
+minimise the Gaussian cost ``n log(variance)`` plus penalty (Killick, Fearnhead & Eckley 2012), as
+``ruptures.Pelt(model="normal", jump=1)``; where windows follow each other, each point is asked again.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
 from itertools import pairwise
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import scipy  # loads its slow submodules when they are first used
-from pydantic import Field
 
 from harness.analysis.warmup.level_shifts import ShiftModel, select, shift_path
 from harness.errors import InputError
@@ -36,13 +30,12 @@ VARIANCE_FLOOR = 1e-6
 def detect_changepoints(
     values: npt.ArrayLike, *, penalty: float | None = None, min_size: int = 2
 ) -> tuple[int, ...]:
-    """Return the first window of each segment but the first: the segmentation of least Gaussian cost plus penalty, none
-    for a constant series or one shorter than two segments.
+    """Return the first window of each segment but the first, by least Gaussian cost plus penalty; none for a constant
+    series.
 
     Args:
         values: one number per window, shape (n,), any unit; equal windows in time order.
-        penalty: price of a change point, > 0; default 15 log n. It supposes independent windows.
-        min_size: shortest segment in windows, at least 2.
+        penalty: > 0; default 15 log n, which supposes independent windows. min_size: shortest segment, at least 2.
 
     Raises:
         InputError: not one-dimensional, a value is not finite, penalty <= 0 or min_size < 2.
@@ -159,8 +152,8 @@ def doubts(model: ShiftModel, n: int) -> tuple[str, ...]:
 
 
 def gradual_start(unit: FloatArray, model: ShiftModel, scale: float, *, n_first: int) -> tuple[str, ...]:
-    """Return a doubt where the first ``n_first`` windows lie far from their level, as a stationary series' would not: a
-    decay as slow as the noise itself is no step, and the regression takes it for noise."""
+    """Return a doubt where the first ``n_first`` windows lie far from their level, as a stationary series' would
+    not."""
     start = abs(float(unit[:n_first].mean() - model.levels[0]))
     louder = max(float(_noise_of_each(model, len(unit))[0]), 1.0)
     stationary = louder * scale / float(np.sqrt(1.0 - model.rho**2))
@@ -172,7 +165,7 @@ def gradual_start(unit: FloatArray, model: ShiftModel, scale: float, *, n_first:
 
 def _noise_of_each(model: ShiftModel, n: int) -> FloatArray:
     """Standard deviation of the innovations of each window's segment, in their common scale, shape (n - 1,), without
-    the jumps: a level several times as high is as many times as loud, and must not speak for the others."""
+    jumps."""
     noise = np.ones(n - 1)
     edges = (0, *model.shifts, n)
     for first, end in pairwise(edges):
@@ -195,8 +188,6 @@ def _whiteness_p(innovations: FloatArray) -> float:
     return float(scipy.stats.chi2.sf(statistic, WHITENESS_LAGS - 1))
 
 
-Better = Literal["lower", "higher"]
-
 MIN_WINDOWS = 300
 #: Shortest segment, in windows.
 MIN_SIZE = 15
@@ -207,6 +198,8 @@ MAX_CANDIDATES = 120
 CALL_LEVEL = 0.002
 #: A class must survive this more lenient level as well, or it is undecidable.
 DOUBT_LEVEL = 0.01
+#: Levels within this share of the last one are the same level.
+TOLERANCE = 0.05
 #: Share of the windows that the last level must fill (Barrett et al.: 500 of 2000).
 STEADY_SHARE = 0.25
 
@@ -233,35 +226,21 @@ class WarmUp(Frozen):
     """The class of one trial, with what it rests on."""
 
     kind: SteadyState
-    steady_from: int | None = Field(
-        default=None, description="first window of the steady state; None when there is none"
-    )
-    changepoints: tuple[int, ...] = Field(default=(), description="first window of each new level, ascending")
+    steady_from: int | None = None  # first window of the steady state; None when there is none
+    changepoints: tuple[int, ...] = ()  # first window of each new level, ascending
     segments: tuple[Segment, ...] = ()
-    rho: float | None = Field(default=None, description="correlation of neighbouring windows within segments")
-    smallest_step: float | None = Field(
-        default=None, description="step between two halves seen every second time, in the unit of the series"
-    )
     warnings: tuple[str, ...] = ()
 
 
-def classify_warmup(
-    values: npt.ArrayLike, *, better: Better = "lower", tolerance: float = 0.05, seed: int = 0
-) -> WarmUp:
+def classify_warmup(values: npt.ArrayLike) -> WarmUp:
     """Return whether a trial is flat, warms up, slows down, has no steady state, or cannot be judged, and why not.
 
     Args:
-        values: one number per window (mean latency, throughput, ...), shape (n,), any unit,
-            equal windows in time order; at least 300, or the answer is ``undecidable``.
-        better: whether a lower (latency) or a higher (throughput) value is the better one.
-        tolerance: levels within this share of the last level are the same level.
-        seed: of the series simulated for the price of a shift.
+        values: latency per window, shape (n,), equal windows in time order; fewer than 300: ``undecidable``.
 
     Raises:
-        InputError: not one-dimensional, a value is not finite, or the tolerance is negative.
+        InputError: not one-dimensional, or a value is not finite.
     """
-    if not (np.isfinite(tolerance) and tolerance >= 0):
-        raise InputError("the tolerance is a share of the level", found=tolerance, allowed=">= 0")
     series = checked_series(values)
     n = len(series)
     if n < MIN_WINDOWS:
@@ -272,21 +251,19 @@ def classify_warmup(
         whole = (Segment(first=0, end=n, level=float(series[0])),)
         why = "all windows are equal: is the clock fine enough?"
         return WarmUp(kind=SteadyState.FLAT, steady_from=0, segments=whole, warnings=(why,))
-    path = shift_path(unit, _candidates(unit), min_size=MIN_SIZE, seed=seed)
+    path = shift_path(unit, _candidates(unit), min_size=MIN_SIZE)
     called, doubted = select(unit, path, levels=(CALL_LEVEL, DOUBT_LEVEL), min_size=MIN_SIZE)
     segments = _segments(series, called)
-    kind, steady_from = _judge(segments, n, better, tolerance)
-    lenient, _ = _judge(_segments(series, doubted), n, better, tolerance)
+    kind, steady_from = _judge(segments, n)
+    lenient, _ = _judge(_segments(series, doubted), n)
     warnings = (*doubts(called, n), *gradual_start(unit, called, path.scale, n_first=MIN_SIZE))
     if lenient is not kind:
         warnings = (*warnings, f"cannot say: {kind} at level {CALL_LEVEL}, {lenient} at {DOUBT_LEVEL}")
     if warnings:
         kind, steady_from = SteadyState.UNDECIDABLE, None
-    smallest = mean_and_spread(series)[1] * path.smallest_step(path.price(CALL_LEVEL), called)
     return WarmUp(
-        kind=kind, steady_from=steady_from, changepoints=called.shifts, segments=segments, rho=called.rho,
-        smallest_step=smallest, warnings=warnings,
-    )  # fmt: skip
+        kind=kind, steady_from=steady_from, changepoints=called.shifts, segments=segments, warnings=warnings
+    )
 
 
 def _candidates(unit: FloatArray) -> tuple[int, ...]:
@@ -308,19 +285,16 @@ def _segments(series: FloatArray, model: ShiftModel) -> tuple[Segment, ...]:
     )
 
 
-def _judge(
-    segments: tuple[Segment, ...], n: int, better: Better, tolerance: float
-) -> tuple[SteadyState, int | None]:
+def _judge(segments: tuple[Segment, ...], n: int) -> tuple[SteadyState, int | None]:
     last = segments[-1].level
-    same = [abs(segment.level - last) <= tolerance * abs(last) for segment in segments]
+    same = [abs(segment.level - last) <= TOLERANCE * abs(last) for segment in segments]
     if all(same):
         return SteadyState.FLAT, 0
     turn = max(at for at, equal in enumerate(same) if not equal) + 1
     steady_from = segments[turn].first
     if n - steady_from < STEADY_SHARE * n:
         return SteadyState.NO_STEADY_STATE, None
-    sign = 1.0 if better == "lower" else -1.0
     earlier = [segment.level for segment, equal in zip(segments, same, strict=True) if not equal]
-    if all(sign * (level - last) > 0 for level in earlier):
+    if all(level > last for level in earlier):
         return SteadyState.WARM_UP, steady_from
     return SteadyState.SLOWDOWN, steady_from

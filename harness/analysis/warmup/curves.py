@@ -1,22 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warm-up curves: a trial's latency in windows of equal counts and when it settles; how long a process is cold; and
-after how many requests one that starts slowly has caught up with one that starts fast.
-
-A course is what one process had spent (seconds since launch, or CPU seconds) when it had answered so many requests.
-Beyond its last point it goes on at the process's warm cost. Two courses break even where the one that was ahead last
-is overtaken for good: earlier crossings that turn back do not count.
-"""
+"""Warm-up curves: latency in windows of equal counts and when it settles; how long a process is cold; and after how
+many
+requests one that starts slowly has caught up with one that starts fast, for good."""
 
 from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
 
 from harness.analysis.stats.intervals import nothing
 from harness.analysis.stats.summaries import mean_within
@@ -35,9 +30,9 @@ TOGETHER = 3
 class ColdStart:
     """What a process needed to become warm. ``None``: it did not within its warm-up, or it cannot be told.
 
-    ``seconds``, ``n_requests`` and ``cpu_s`` are of the windows before the first one whose throughput is within 10 %
-    of warm, alone and in the median with the next two; 0: that was the first window, so less than a window.
-    ``extra_cpu_s`` is what all windows used beyond the warm CPU time of as many requests.
+    Of the windows before the first one whose throughput is within 10 % of warm, alone and in the median with the next
+    two.
+    ``extra_cpu_s``: what all windows used beyond the warm CPU time of as many requests.
     """
 
     seconds: float | None = None
@@ -88,11 +83,8 @@ def _extra_cpu_s(windows: tuple[WarmUpWindow, ...], n: int) -> float | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Course:
-    """What one process spent.
-
-    ``n_requests``, rising, and ``spent``: the same length of at least one, the first point that of the first answer.
-    ``warm_cost``: of each request after the last point.
-    """
+    """What one process had spent (seconds, or CPU seconds) after so many requests, rising; beyond, each costs
+    ``warm_cost``."""
 
     n_requests: tuple[float, ...]
     spent: tuple[float, ...]
@@ -108,10 +100,9 @@ class Course:
 
 @dataclass(frozen=True, kw_only=True)
 class BreakEven:
-    """Where the later one has caught up.
+    """Where the later one has caught up; ``n_requests`` ``None``: it never does, or was never behind.
 
-    ``n_requests``: ``None`` where it never does, or was never behind. ``first_ahead``: whether the first course is
-    ahead at the beginning and until then. ``within``: whether it lies within what was measured of both.
+    ``first_ahead``: the first course is ahead until then. ``within``: within what was measured of both.
     """
 
     n_requests: float | None
@@ -120,13 +111,7 @@ class BreakEven:
 
 
 def break_even(first: Course, second: Course) -> BreakEven:
-    """Return after how many requests ``second`` has caught up with ``first`` for good.
-
-    >>> fast_start = Course(n_requests=(1,), spent=(0.1,), warm_cost=2e-3)
-    >>> slow_start = Course(n_requests=(1,), spent=(1.1,), warm_cost=1e-3)
-    >>> round(break_even(fast_start, slow_start).n_requests or 0)
-    1001
-    """
+    """Return after how many requests ``second`` has caught up with ``first`` for good."""
     places = sorted({*first.n_requests, *second.n_requests})
     last, end = places[-1], min(first.n_requests[-1], second.n_requests[-1])
     leads = [second.at(n) - first.at(n) for n in places]  # positive: the first one is ahead
@@ -137,11 +122,7 @@ def break_even(first: Course, second: Course) -> BreakEven:
         return BreakEven(n_requests=last + leads[-1] / gained, first_ahead=True, within=False)
     if gained < 0:  # the second one is ahead now, and will lose that again: nobody has caught up for good
         return BreakEven(n_requests=None, first_ahead=True, within=False)
-    return _crossing(places, leads, end)
-
-
-def _crossing(places: Sequence[float], leads: Sequence[float], end: float) -> BreakEven:
-    """The last place at which the first one was ahead, and the point after it at which it no longer was."""
+    # the last place at which the first one was ahead, and the point after it at which it no longer was
     ahead = [at for at, lead in enumerate(leads) if lead > 0]
     if not ahead:
         return BreakEven(n_requests=None, first_ahead=False)
@@ -161,13 +142,12 @@ MIN_COLD_WINDOWS = 20
 class WarmUpCurve(Frozen):
     """One trial's mean latency over time, and what its levels do."""
 
-    trial: str = Field(description="experiment/session/trial")
+    trial: str  # experiment/session/trial
     variant: str
     label: str
     block: int
-    at_s: tuple[float, ...] = Field(description="middle of each window, seconds since the first request")
-    latency_s: tuple[float, ...] = Field(description="mean latency of each window")
-    requests_a_window: int
+    at_s: tuple[float, ...]  # middle of each window, seconds since the first request
+    latency_s: tuple[float, ...]  # mean latency of each window
     found: WarmUp
 
     @property
@@ -192,19 +172,12 @@ class WarmUpRow(Frozen):
     label: str
     n_trials: int
     classes: dict[SteadyState, int]
-    steady_from_s: Estimate = Field(description="over the trials that have a steady state")
-    cold_ratio: Estimate = Field(
-        description="latency of the first tenth of the requests over the second half"
-    )
+    steady_from_s: Estimate  # over the trials that have a steady state
+    cold_ratio: Estimate  # latency of the first tenth of the requests over the second half
 
 
-def warm_up_curve(
-    requests: pd.DataFrame, *, trial: str, variant: str, label: str, block: int, seed: int = 0
-) -> WarmUpCurve:
+def warm_up_curve(requests: pd.DataFrame, *, trial: str, variant: str, label: str, block: int) -> WarmUpCurve:
     """Cut one trial's correct answers into windows of equal counts, in order of their start, and classify it.
-
-    Windows of equal counts have equal noise; in a closed loop they are shorter where the service is faster,
-    so times are read from ``at_s``. A trial with too few requests is undecidable, and says so.
 
     Raises:
         InputError: no request was answered correctly.
@@ -221,8 +194,7 @@ def warm_up_curve(
     middle = np.median(start, axis=1) - float(start[0, 0])
     return WarmUpCurve(
         trial=trial, variant=variant, label=label, block=block, at_s=tuple(map(float, middle)),
-        latency_s=tuple(map(float, values)), requests_a_window=size,
-        found=classify_warmup(values, better="lower", seed=seed),
+        latency_s=tuple(map(float, values)), found=classify_warmup(values),
     )  # fmt: skip
 
 

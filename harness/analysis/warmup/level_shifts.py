@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which change points are shifts of the level, when windows follow each other.
 
-PELT takes windows for independent and finds changes in every slow wave. Its change points are candidates in one
-regression, with every level and the correlation ``rho`` of neighbouring windows fitted together:
+PELT's change points are candidates in one regression with the correlation ``rho`` of neighbouring windows:
 
     y[t] - level[t] = rho (y[t-1] - level[t-1]) + innovation[t]
 
-A shift has two traces: a jump, which one large innovation would leave as well, and the new level that lasts.
-Innovations enter by Huber's loss, so a jump alone counts for little. Candidates are dropped one by one, the least
-useful first, and of the models on that path the one with the least ``loss + price x shifts`` is kept. The price is the
-quantile of the best gain a single shift reaches in series *without* any, simulated with the fitted ``rho`` from the
-resampled innovations: it fits the length, the correlation and the noise law of this series.
+Innovations enter by Huber's loss, so that a jump alone counts for little. Candidates are dropped one by one; of these
+models that of least ``loss + price x shifts`` is kept. The price is the quantile of the best gain of a single shift in
+simulated series *without* any, with the fitted ``rho`` and resampled innovations.
 
-Sources: joint estimation of shifts and autoregression, Chakar et al. 2017, Romano et al. 2022 (DeCAFS); nested path of
-candidates, Cho & Fryzlewicz 2024 (WCM.gSa); biweight and Huber losses for changes, Fearnhead & Rigaill 2019. The
+Sources: Chakar et al. 2017, Romano et al. 2022 (DeCAFS), Cho & Fryzlewicz 2024 (WCM.gSa), Fearnhead & Rigaill 2019. The
 combination is this project's own.
 """
 
@@ -53,10 +49,7 @@ class ShiftModel:
 def fit(
     series: FloatArray, shifts: tuple[int, ...], scale: float, near: ShiftModel | None = None
 ) -> ShiftModel:
-    """Fit levels and rho by iteratively reweighted least squares, rho over a grid.
-
-    ``near``: a model of one more shift; its weights and rho are a good start.
-    """
+    """Fit levels and rho (over a grid) by iteratively reweighted least squares; ``near``: a model of one more shift."""
     now, before = series[1:], series[:-1]
     rhos, weights, rounds = CORRELATIONS, np.ones(len(now)), 6
     if near is not None:
@@ -90,10 +83,7 @@ def fit(
 def _moments(
     now: FloatArray, before: FloatArray, weights: FloatArray, column: npt.NDArray[np.int64], rhos: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the normal equations of the step regression for every rho, shapes (r, p, p), (r, p), (r,).
-
-    Columns are steps that begin at ``column``; their products are sums of weights from the later of two steps on.
-    """
+    """Return the normal equations of the step regression for every rho, shapes (r, p, p), (r, p), (r,)."""
 
     def from_window(summand: FloatArray) -> FloatArray:
         # Entry u: sum over the rows of window u and later; rows begin at window 1.
@@ -117,8 +107,8 @@ def _moments(
 def scan(series: FloatArray, scale: FloatArray, rho: float, min_size: int) -> tuple[FloatArray, FloatArray]:
     """Return the loss without a shift, shape (b,), and the gain of one at each place, shape (b, n - 2 min_size + 1).
 
-    ``series`` has shape (b, n), ``scale`` (b, 1). The jump's own row keeps Huber's loss; the rows after it, which a
-    shift moves by (1 - rho) of its size, enter to second order.
+    ``series`` has shape (b, n), ``scale`` (b, 1). The jump's own row keeps Huber's loss; the rest enter to second
+    order.
     """
     n = series.shape[1]
     rows = n - 1
@@ -191,23 +181,14 @@ class ShiftPath:
     scale: float
 
     def price(self, level: float) -> float:
-        """Price of a shift that a series without any exceeds with probability ``level``: a Gumbel law through mean and
-        variance of the simulated gains needs fewer simulations than counting would."""
+        """Price of a shift that a series without any exceeds with probability ``level``: a Gumbel law of the simulated
+        gains."""
         width = float(self.null_gains.std()) * np.sqrt(6.0) / np.pi
         return float(self.null_gains.mean() - width * (_EULER + np.log(-np.log1p(-level))))
 
-    def smallest_step(self, price: float, model: ShiftModel) -> float:
-        """Step between two halves of the series that would just pay ``price``, in the unit of the series: Huber's loss
-        of the jump and (1 - rho)^2 n / 4 of its square for the level that lasts."""
-        lasting = (1.0 - model.rho) ** 2 * (len(model.innovations) + 1) / 4.0
-        if (1.0 + lasting) * CORNER**2 >= price:
-            return self.scale * float(np.sqrt(price / (1.0 + lasting)))
-        root = np.sqrt(CORNER**2 + lasting * (CORNER**2 + price))
-        return self.scale * float((root - CORNER) / lasting)
 
-
-def shift_path(series: FloatArray, candidates: tuple[int, ...], *, min_size: int, seed: int) -> ShiftPath:
-    """Fit the path of models from all ``candidates``, ascending, down to none; ``seed``: of the simulated series."""
+def shift_path(series: FloatArray, candidates: tuple[int, ...], *, min_size: int) -> ShiftPath:
+    """Fit the path of models from all ``candidates``, ascending, down to none."""
     scale = _first_scale(series, candidates)
     richest = fit(series, candidates, scale)
     moved = _moved(series, candidates, scale, richest.rho, min_size)
@@ -218,7 +199,7 @@ def shift_path(series: FloatArray, candidates: tuple[int, ...], *, min_size: int
     scale *= _robust_scale(base.innovations)
     models = _path(series, fit(series, richest.shifts, scale), scale)
     base = min(models, key=lambda model: model.priced(FIRST_PRICE))
-    null = _null_gains(base, len(series), min_size, seed)
+    null = _null_gains(base, len(series), min_size)
     return ShiftPath(models=models, null_gains=null, scale=scale)
 
 
@@ -284,9 +265,9 @@ def _moved(
     return tuple(edges[1:-1])
 
 
-def _null_gains(base: ShiftModel, n: int, min_size: int, seed: int) -> FloatArray:
+def _null_gains(base: ShiftModel, n: int, min_size: int) -> FloatArray:
     """Best gain of a single shift in simulated series of ``n`` windows without any, shape (N_SIMULATED,)."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     pool = base.innovations - base.innovations.mean()
     burn_in = 60
     drawn = pool[rng.integers(0, len(pool), (N_SIMULATED, n + burn_in))]

@@ -1,181 +1,328 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A connection to a host whose key is known. One that is unknown, or another than before, is refused."""
+"""One paramiko connection to a host, shared by commands, files and forwarded ports.
+
+Aliases, users, keys and hosts in between are as ``~/.ssh/config`` has them (``paramiko.SSHConfig``: Host and Match, no
+Include). A host whose key is unknown, or another than before, is refused; no password is asked for.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import logging
 import os
-import shlex
 import socket
-import subprocess
-import tempfile
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
 
 import paramiko
 
-from harness.errors import HostError
-from harness.hosts.ssh.settings import SSH_PORT, Connecting
+from harness.errors import HostError, InputError
+from harness.hosts.ssh.settings import FILE, HostSettings
+from harness.model.endpoint import Endpoint
 
 CONNECT_WITHIN_S = 15.0
-LOG = "harness.hosts.ssh"
-AGENT = "SSH_AUTH_SOCK"
+ANSWER_WITHIN_S = 30.0
+ENDS_WITHIN_S = 5.0
+#: How often both sides are heard of each other.
+KEEPALIVE_S = 1
+CHUNK = 65536
+CONFIG = Path("~/.ssh/config")
+KNOWN = ("~/.ssh/known_hosts", "~/.ssh/known_hosts2", "/etc/ssh/ssh_known_hosts")
+#: The code of a refusal (RFC 4254, section 5.1: administratively prohibited).
+PROHIBITED = 1
+_LOG = "harness.hosts.ssh"
+_LOOK = "compare it with `ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub` on the host itself"
+_UNREACHABLE = "check that it runs, that sshd listens, and that no firewall blocks it"
+Opener = Callable[[paramiko.Transport, tuple[str, int]], paramiko.Channel]
 
 
 class _Refuse(paramiko.MissingHostKeyPolicy):
-    """Says which key was shown and how to make it known, after looking at it."""
-
-    def __init__(self, target: Connecting) -> None:
-        self._target = target
+    """Refuses an unknown host with the key that it showed."""
 
     def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:
-        target = self._target
-        kind = {"ssh-ed25519": "ed25519", "ssh-rsa": "rsa"}.get(key.get_name(), "ecdsa")
-        named = "" if target.known_as is None else f" | sed 's/^[^ ]*/{target.known_as}/'"
         raise HostError(
-            f"{target.name}: its host key is unknown: {key.get_name()} {key.fingerprint}; compare that with "
-            f"`ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub` on the host itself, and only if they are the same: "
-            f"ssh-keyscan -p {target.port} -t {kind} {target.address}{named} >> {target.known_hosts[0]}"
+            f"its host key is unknown: {key.get_name()} {key.fingerprint}; {_LOOK}, and only if they are the same "
+            f"connect once with ssh and accept it ({hostname})"
         )
 
 
-class Client(paramiko.SSHClient):
-    """A connection together with what carries it: closed together."""
+class Running:
+    """A command there; ``stdin`` and ``stdout`` are its streams, what it writes to stderr is dropped."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.carrier: Transport | None = None
+    def __init__(self, channel: paramiko.Channel) -> None:
+        self._channel = channel
+        self.stdin: IO[bytes] = channel.makefile_stdin("wb", 0)  # type: ignore[assignment]  # a file of bytes
+        self.stdout: IO[bytes] = channel.makefile("rb")  # type: ignore[assignment]  # a file of bytes
+
+    def kill(self) -> None:
+        """End it with its channel."""
+        self._channel.close()
+
+    def wait(self) -> int:
+        """Return its exit code; -1: the channel ended before it."""
+        return self._channel.recv_exit_status()
+
+
+class Tunnel:
+    """Listens at ``endpoint`` of this machine's loopback, until ``close``."""
+
+    def __init__(self, transport: paramiko.Transport, opener: Opener) -> None:
+        self._transport, self._opener = transport, opener
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.endpoint = Endpoint(host="127.0.0.1", port=self._listener.getsockname()[1])
+        threading.Thread(target=self._serve, name=f"tunnel at {self.endpoint.port}", daemon=True).start()
 
     def close(self) -> None:
-        super().close()
-        if self.carrier is not None:
-            self.carrier.close()
+        """Listen no more. Idempotent."""
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                near, address = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._join, args=(near, address), daemon=True).start()
+
+    def _join(self, near: socket.socket, address: tuple[str, int]) -> None:
+        near.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with (
+            near,
+            contextlib.suppress(OSError, EOFError, paramiko.SSHException),
+            contextlib.closing(self._opener(self._transport, address)) as far,
+        ):
+            back = threading.Thread(target=_pass, args=(far.recv, near.sendall, near), daemon=True)
+            back.start()
+            _pass(near.recv, far.sendall, None)
+            far.shutdown_write()
+            back.join()
 
 
-def connect(target: Connecting, within_s: float = CONNECT_WITHIN_S) -> Client:
-    """Connect with a key or the SSH agent, never with a password.
+def _pass(take: Callable[[int], bytes], give: Callable[[bytes], object], end: socket.socket | None) -> None:
+    """Pass bytes on until there are no more; then tell the other side."""
+    with contextlib.suppress(OSError, EOFError):
+        while data := take(CHUNK):
+            give(data)
+    if end is not None:
+        with contextlib.suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)
 
-    Raises HostError: unreachable, not the host that is known, or it does not let us in.
-    """
-    client = Client()
-    log = logging.getLogger(LOG)
-    if not log.handlers:
-        log.addHandler(logging.NullHandler())
-    client.set_log_channel(LOG)  # else paramiko writes to stderr what is said by whom it concerns
-    for file in target.known_hosts:
-        with contextlib.suppress(OSError):  # no such file: no host is known from it
-            client.load_host_keys(str(file))
-    client.set_missing_host_key_policy(_Refuse(target))
-    try:
-        client.carrier = carry(target, within_s)
-        client.connect(
-            target.name_of_key,
-            port=SSH_PORT,  # of the name above, which has the port in it where it is another one
-            username=target.user,
-            key_filename=list(target.keys) or None,  # type: ignore[arg-type]  # a list is tried in turn
-            allow_agent=True,
-            look_for_keys=not target.keys,
-            timeout=within_s,
-            banner_timeout=within_s,
-            auth_timeout=within_s,
-            sock=client.carrier.socket,
+
+class SshConnection:
+    """A connection that ends with this process. Close it."""
+
+    def __init__(self, name: str, settings: HostSettings) -> None:
+        """Connect. Raises HostError: the host cannot be reached, is not the one that is known, or does not let us in;
+        InputError: there is no such key."""
+        self.name = name
+        if settings.key is not None and not Path(settings.key).expanduser().is_file():
+            raise InputError(
+                "there is no such key", file=FILE, place=f"hosts.{name}.key", found=settings.key,
+                allowed="a private key file; or no key here, for the SSH agent's and ~/.ssh/id_*",
+            )  # fmt: skip
+        log = logging.getLogger(_LOG)
+        if not log.handlers:
+            log.addHandler(logging.NullHandler())
+        file = CONFIG.expanduser()
+        try:
+            config = paramiko.SSHConfig.from_path(str(file)) if file.is_file() else paramiko.SSHConfig()
+        except (OSError, ValueError, paramiko.SSHException) as problem:
+            raise HostError(f"{name}: {file} cannot be read: {problem}") from problem
+        self._clients: list[paramiko.SSHClient] = []
+        self._carriers: list[Any] = []
+        try:
+            self._transport = self._connect(config, settings.address or name, settings)
+        except BaseException:
+            self.close()
+            raise
+        self._transport.set_keepalive(KEEPALIVE_S)
+
+    def close(self) -> None:
+        """End the connection, and those that carry it. Idempotent."""
+        for client in reversed(self._clients):
+            client.close()
+        for carrier in self._carriers:
+            carrier.close()
+
+    def _connect(
+        self, config: paramiko.SSHConfig, alias: str, settings: HostSettings | None = None
+    ) -> paramiko.Transport:
+        """Return the transport to a host of the configuration; ``settings``: what goes before it."""
+        plan = config.lookup(alias)
+        settings = settings or HostSettings()
+        address, port = plan.get("hostname", alias), settings.port or int(plan.get("port", 22))
+        user = settings.user or plan.get("user")
+        keys = [settings.key] if settings.key is not None else [*plan.get("identityfile", ())]
+        keys = [str(path) for key in keys if (path := Path(key).expanduser()).is_file()]
+        known = (
+            [settings.known_hosts]
+            if settings.known_hosts is not None
+            else plan.get("userknownhostsfile", "").split()
         )
-    except BaseException as problem:
+        client = paramiko.SSHClient()
+        self._clients.append(client)
+        client.set_log_channel(_LOG)  # else paramiko writes to stderr
+        for file in [name for name in known if name != os.devnull] or KNOWN:
+            with contextlib.suppress(OSError):  # no such file: no host is known from it
+                client.load_host_keys(str(Path(file).expanduser()))
+        client.set_missing_host_key_policy(_Refuse())
+        where = f"{self.name} ({alias})"
+        try:
+            carrier = self._carrier(config, plan, address, port)
+            client.connect(
+                plan.get("hostkeyalias") or (address if port == 22 else f"[{address}]:{port}"),
+                username=user, look_for_keys=not keys,
+                key_filename=keys or None,  # type: ignore[arg-type]  # a list is tried in turn
+                timeout=CONNECT_WITHIN_S, banner_timeout=CONNECT_WITHIN_S, auth_timeout=CONNECT_WITHIN_S, sock=carrier,
+            )  # fmt: skip
+        except HostError as problem:
+            raise HostError(
+                str(problem) if str(problem).startswith(self.name) else f"{where}: {problem}"
+            ) from None
+        except paramiko.BadHostKeyException as problem:
+            raise HostError(
+                f"{where}: its host key has CHANGED: the connection may be intercepted; known is "
+                f"{problem.expected_key.fingerprint}, shown was {problem.key.fingerprint}; if the host was "
+                f"reinstalled, remove the old key with ssh-keygen -R; {_LOOK}"
+            ) from problem
+        except (OSError, EOFError, paramiko.SSHException) as problem:
+            raise HostError(f"{where}: {self._why(client, problem, keys, user)}") from problem
+        transport = client.get_transport()
+        assert transport is not None
+        return transport
+
+    def _carrier(
+        self, config: paramiko.SSHConfig, plan: paramiko.SSHConfigDict, address: str, port: int
+    ) -> Any:
+        """Return what the bytes go through: a ProxyCommand, a host in between, or a socket of this machine."""
+        command, jump = plan.get("proxycommand", "none"), plan.get("proxyjump", "none")
+        if command.lower() != "none":
+            carrier: Any = paramiko.ProxyCommand(command)
+        elif jump.lower() != "none":
+            transport = None
+            for hop in jump.split(","):  # each is reached over the one before it
+                transport = self._connect(config, hop.strip().removeprefix("ssh://"))
+            assert transport is not None
+            carrier = transport.open_channel(
+                "direct-tcpip", (address, port), ("127.0.0.1", 0), timeout=CONNECT_WITHIN_S
+            )
+        else:
+            carrier = socket.create_connection((address, port), timeout=CONNECT_WITHIN_S)
+            carrier.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._carriers.append(carrier)
+        return carrier
+
+    def _why(
+        self, client: paramiko.SSHClient, problem: BaseException, keys: list[str], user: str | None
+    ) -> str:
         transport = client.get_transport()
         # it talked to us until it had seen our keys: then it is they, whatever paramiko calls the problem
         met = transport is not None and transport.is_active() and transport.initial_kex_done
-        last_words = client.carrier.last_words() if client.carrier is not None else None
-        client.close()
-        reason = _why(target, problem, met=met, last_words=last_words)
-        if reason is None:
-            raise
-        raise HostError(reason) from problem
-    return client
-
-
-def _why(target: Connecting, problem: BaseException, *, met: bool, last_words: str | None) -> str | None:
-    if isinstance(problem, paramiko.BadHostKeyException):
-        return _changed(target, problem)
-    if isinstance(problem, paramiko.PasswordRequiredException):
-        return f"{target.where}: the private key has a passphrase; load it into the SSH agent first: ssh-add"
-    if isinstance(problem, paramiko.AuthenticationException) or (
-        met and isinstance(problem, paramiko.SSHException)
-    ):
-        agent = "the SSH agent's keys" if os.environ.get(AGENT) else f"no SSH agent: {AGENT} is not set"
-        tried = ", ".join((agent, *(target.keys or ("no key file",))))
+        if isinstance(problem, paramiko.PasswordRequiredException):
+            return "the private key has a passphrase; load it into the SSH agent first: ssh-add"
+        if met or isinstance(problem, paramiko.AuthenticationException):
+            agent = (
+                "the SSH agent's keys"
+                if os.environ.get("SSH_AUTH_SOCK")
+                else "no SSH agent: SSH_AUTH_SOCK is not set"
+            )
+            return (
+                f"Permission denied for {user or 'this user'} (tried: {', '.join((agent, *keys))}); put the public key "
+                "into ~/.ssh/authorized_keys there, load the private one into the SSH agent (ssh-add), or set user and "
+                "key in hosts.toml"
+            )
         return (
-            f"{target.where}: does not let {target.user or 'us'} in (tried: {tried}); put the public key into "
-            "~/.ssh/authorized_keys there, load the private one into the SSH agent (ssh-add), or set user and key "
-            "in hosts.toml"
-        )
-    of_carrier = f" ({last_words})" if last_words else ""
-    if isinstance(problem, paramiko.SSHException):
-        return f"{target.where}: no SSH connection: {problem}{of_carrier}"
-    if isinstance(problem, (OSError, EOFError)):
-        reason = getattr(problem, "strerror", None) or str(problem) or "the connection ended"
-        hint = "check that it runs, that sshd listens, and that no firewall blocks it"
-        return f"{target.where}: cannot be reached: {reason}{of_carrier}; {hint}"
-    return None
-
-
-def _changed(target: Connecting, problem: paramiko.BadHostKeyException) -> str:
-    name, file = target.name_of_key, str(target.known_hosts[0])
-    return (
-        f"{target.where}: its host key has CHANGED: known is {problem.expected_key.fingerprint}, "
-        f"shown was {problem.key.fingerprint}; the connection may be intercepted. If the host was "
-        f"reinstalled: ssh-keygen -f {shlex.quote(file)} -R {shlex.quote(name)}, then add the new "
-        "key after comparing it"
-    )
-
-
-ENDS_WITHIN_S = 2.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Transport:
-    """``last_words``: what a ProxyCommand said on stderr, if anything."""
-
-    socket: socket.socket
-    close: Callable[[], None]
-    last_words: Callable[[], str | None] = lambda: None
-
-
-def carry(target: Connecting, within_s: float) -> Transport:
-    """Open what a connection to ``target`` goes through. Raises OSError: the host cannot be reached."""
-    if target.proxy is not None:
-        return _by_command(target.proxy)
-    link = socket.create_connection((target.address, target.port), timeout=within_s)
-    link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return Transport(socket=link, close=link.close)
-
-
-def _by_command(command: str) -> Transport:
-    """As ssh starts it, by the shell. One end of a pair of sockets is its stdin and stdout: it ends with ours."""
-    near, far = socket.socketpair()
-    complaints = tempfile.TemporaryFile()  # noqa: SIM115 - read and closed with the connection
-    with far:
-        process = subprocess.Popen(
-            ["/bin/sh", "-c", f"exec {command}"],
-            stdin=far.fileno(),
-            stdout=far.fileno(),
-            stderr=complaints,
-            start_new_session=True,
+            f"{getattr(problem, 'strerror', None) or str(problem) or 'the connection ended'}; {_UNREACHABLE}"
         )
 
-    def close() -> None:
-        near.close()
-        process.terminate()
+    def last_words(self) -> str:
+        """Return how the connection stands, in words."""
+        problem = self._transport.get_exception()
+        state = "the connection stands" if self._transport.is_active() else "the connection broke"
+        return f"ssh: {problem or state}; {_UNREACHABLE}"
+
+    def _session(self, words: str) -> paramiko.Channel:
         try:
-            process.wait(ENDS_WITHIN_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait(ENDS_WITHIN_S)
-        complaints.close()
+            channel = self._transport.open_session(timeout=ANSWER_WITHIN_S)
+            channel.exec_command(words)
+        except (OSError, EOFError, paramiko.SSHException) as problem:
+            raise HostError(
+                f"{self.name}: no answer to {words[:60]!r}: {problem or self.last_words()}"
+            ) from problem
+        return channel
 
-    def last_words() -> str | None:
-        complaints.seek(0)
-        lines = complaints.read().decode(errors="replace").strip().splitlines()
-        return lines[-1].strip() if lines else None
+    def start(self, words: str) -> Running:
+        """Start a command by the user's shell there. Raises HostError: the connection broke."""
+        return Running(self._session(words))
 
-    return Transport(socket=near, close=close, last_words=last_words)
+    def run(
+        self, words: str, *, stdin: IO[bytes] | None = None, within_s: float | None = ANSWER_WITHIN_S
+    ) -> tuple[int, str, str]:
+        """Run a command by the user's shell there; return its exit code, stdout and stderr. Raises HostError: no
+        answer, or the connection broke."""
+        with contextlib.closing(self._session(words)) as channel:
+            channel.settimeout(within_s)
+            errors: list[bytes] = []
+            reader = threading.Thread(
+                target=_pass, args=(channel.recv_stderr, errors.append, None), daemon=True
+            )
+            reader.start()
+            try:
+                with contextlib.suppress(BrokenPipeError):  # it wants no more: its exit code says why
+                    while stdin is not None and (data := stdin.read(CHUNK)):
+                        channel.sendall(data)
+                channel.shutdown_write()
+                output = b"".join(iter(lambda: channel.recv(CHUNK), b""))
+                reader.join(within_s)
+                code = channel.recv_exit_status()
+            except TimeoutError as problem:
+                raise HostError(
+                    f"{self.name}: no answer to {words[:60]!r} within {within_s:g} s"
+                ) from problem
+            except (OSError, EOFError, paramiko.SSHException) as problem:
+                raise HostError(f"{self.name}: no answer to {words[:60]!r}: {self.last_words()}") from problem
+        if code < 0:
+            raise HostError(f"{self.name}: no answer to {words[:60]!r}: {self.last_words()}")
+        return code, output.decode(errors="replace"), b"".join(errors).decode(errors="replace")
+
+    def forward(self, far: Endpoint) -> Tunnel:
+        """Return a way from this machine's loopback to a port there."""
+        return Tunnel(
+            self._transport,
+            lambda transport, address: transport.open_channel(
+                "direct-tcpip", (far.host, far.port), address, timeout=ANSWER_WITHIN_S
+            ),
+        )
+
+    def forward_to_command(self, words: str) -> Tunnel:
+        """Return a way from this machine's loopback to the stdin and stdout of a command there, one a connection."""
+
+        def opened(transport: paramiko.Transport, _address: tuple[str, int]) -> paramiko.Channel:
+            channel = transport.open_session(timeout=ANSWER_WITHIN_S)
+            channel.exec_command(words)
+            return channel
+
+        return Tunnel(self._transport, opened)
+
+    def why_no_forwarding(self, far: Endpoint) -> str | None:
+        """Return why sshd carries nothing to an address that nobody listens at; ``None``: it does."""
+        try:
+            self._transport.open_channel(
+                "direct-tcpip", (far.host, far.port), ("127.0.0.1", 0), timeout=ANSWER_WITHIN_S
+            ).close()
+        except paramiko.ChannelException as problem:
+            if problem.code != PROHIBITED:
+                return None
+        except (OSError, EOFError, paramiko.SSHException) as problem:
+            raise HostError(f"{self.name}: {problem}") from problem
+        else:
+            return None
+        return (
+            f"its sshd forwards no ports to {far.host}, and services that listen there are asked that way: "
+            "AllowTcpForwarding yes (or local) and DisableForwarding no in its sshd_config, no restrict before the "
+            "key in authorized_keys; or have services listen at service_address and the load come from elsewhere"
+        )

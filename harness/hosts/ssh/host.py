@@ -13,13 +13,14 @@ from harness.agent.cpu_speed import READINGS_PER_S
 from harness.agent.http_exchange import Answer, FirstAnswer
 from harness.agent.machine_counters import MachineReading
 from harness.agent.process_tree import TreeResources
+from harness.agent.relay import local_address
 from harness.agent.sampler import SamplerSummary, Watched
 from harness.errors import HostError
-from harness.hosts.base import Command, Completed, Stopped, StopSignal, now
+from harness.hosts.base import Command, Completed, Stopped, StopSignal, now, run_words
 from harness.hosts.local import order_of
 from harness.hosts.measuring import Started
 from harness.hosts.ssh.agent_start import Agent, start_agent
-from harness.hosts.ssh.channel import Tunnel, to_command, to_port, why_no_forwarding
+from harness.hosts.ssh.connection import SshConnection, Tunnel
 from harness.hosts.ssh.settings import HostSettings
 from harness.hosts.ssh.workspace import MIN_FREE_BYTES, RemoteWorkspace
 from harness.model import ClockReading, CpuSpeed, GroupReading, HostClock, Machine, ResourceReading
@@ -49,12 +50,17 @@ class SshHost(RemoteWorkspace):
         measures there."""
         self.name = name
         self.listen_address = listen_address or settings.service_address
-        self.agent: Agent = start_agent(name, settings, alone=alone)
-        super().__init__(self.agent, host=name, min_free_bytes=min_free_bytes)
-        self._tunnels: dict[tuple[str, int], Tunnel] = {}
+        self._link = SshConnection(name, settings)
+        self._ways: dict[Endpoint, Tunnel] = {}
         self._daemons: dict[str, Tunnel] = {}
         self._docker, self.postgres = settings.docker, settings.postgres
         self._forwards = False
+        try:
+            self.agent: Agent = start_agent(self._link, settings, alone=alone)
+        except BaseException:
+            self._link.close()
+            raise
+        super().__init__(self.agent, host=name, min_free_bytes=min_free_bytes)
         try:
             self.clock()
             facts = self._ask("facts")
@@ -71,9 +77,10 @@ class SshHost(RemoteWorkspace):
 
     def close(self) -> None:
         """End everything over there and the connection. Never raises."""
-        for tunnel in (*self._tunnels.values(), *self._daemons.values()):
-            tunnel.close()
         self.agent.channel.close()
+        for way in (*self._ways.values(), *self._daemons.values()):
+            way.close()
+        self._link.close()
 
     def run(self, command: Command, timeout_s: float) -> Completed:
         return Completed(**self._ask("run", order=order_of(command), timeout_s=timeout_s))
@@ -151,34 +158,33 @@ class SshHost(RemoteWorkspace):
         if endpoint.host not in LOOPBACK:
             return Endpoint(host=endpoint.host, port=endpoint.port)
         with self._lock:
-            key = (endpoint.host, endpoint.port)
-            if key not in self._tunnels:
+            if endpoint not in self._ways:
                 if not self._forwards and (reason := self.why_no_forwarding()) is not None:
                     raise HostError(f"{self.name}: {reason}")
                 self._forwards = True
-                self._tunnels[key] = Tunnel(self.agent.channel, to_port(endpoint))
-            return self._tunnels[key].endpoint
+                self._ways[endpoint] = self._link.forward(endpoint)
+            return self._ways[endpoint].endpoint
 
     def why_no_forwarding(self) -> str | None:
         """Return why its sshd carries nothing to its loopback; ``None``: it does."""
         address = LOOPBACK[0]
-        return why_no_forwarding(self.agent.channel.client, address, self.free_port(address))
+        return self._link.why_no_forwarding(Endpoint(host=address, port=self.free_port(address)))
 
     def close_folder(self, local: Path) -> None:
         with self._lock:
-            for key in list(self._tunnels):
-                self._tunnels.pop(key).close()
+            for far in list(self._ways):
+                self._ways.pop(far).close()
         self.fetch_folder(local, monotonic_offset_s=self.offset.monotonic_offset_s)
 
-    def docker_address(self, named: str | None = None) -> str:
-        return named or self._docker or str(self._ask("docker_address")["address"])
+    def docker_address(self) -> str:
+        return self._docker or str(self._ask("docker_address")["address"])
 
     def docker_reach(self, address: str) -> str:
+        far = local_address(address)
         with self._lock:
-            if address not in self._daemons:
-                command = self.agent.channel.command("dial", address)
-                self._daemons[address] = Tunnel(self.agent.channel, to_command(command))
-            near = self._daemons[address].endpoint
+            if far not in self._daemons:
+                self._daemons[far] = self._link.forward_to_command(self.agent.channel.command("dial", far))
+            near = self._daemons[far].endpoint
         return f"tcp://{near.host}:{near.port}"
 
     def note_container(self, name: str, address: str) -> None:
@@ -235,7 +241,7 @@ def find_remote_jdks(host: SshHost, preferred: str | None) -> tuple[Jdk, ...]:
 
 def _read(host: SshHost, home: Path) -> Jdk | None:
     """The JDK there, links followed; ``None`` when there is none."""
-    java = host.run(Command(argv=("readlink", "-f", str(home / "bin" / "java")), folder=Path("/")), 20.0)
+    java = run_words(host, "readlink", "-f", str(home / "bin" / "java"))
     if java.exit_code != 0 or not java.stdout.strip():
         return None
     real = Path(java.stdout.strip()).parent.parent

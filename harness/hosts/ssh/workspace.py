@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a far host keeps of ours: the folders of trials under way, and copies of finished folders.
+"""Files of ours on a far host: the folders of trials under way, and copies of finished folders.
 
-Copies are named after their content: sent once, and looked at once a connection.
+Files go as archives through the connection and are compared by their hashes. Copies are named after their content:
+sent once, and looked at once a connection.
 """
 
 from __future__ import annotations
@@ -9,50 +10,19 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
-import stat
+import shutil
+import tarfile
+import tempfile
 import threading
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import closing, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
-from typing import Any
-
-import paramiko
 
 from harness.agent.files import file_sha256
 from harness.errors import HostError
 from harness.hosts.ssh.agent_start import Agent
 from harness.hosts.ssh.channel import AgentChannel
 from harness.sampling import on_our_clock
-
-
-def keep(
-    channel: AgentChannel, folder: Path, artifacts: PurePosixPath, *, without: tuple[str, ...], host: str
-) -> PurePosixPath:
-    """Return where the host keeps its copy; one whose files are no longer those that were sent is sent again.
-    ``without``: files whose relative names begin so belong to neither side's tree: the host adds such (AOT caches).
-    Raises HostError: there is no room, or what arrived is not what was sent."""
-    linked = next((path for path in folder.rglob("*") if path.is_symlink() and path.is_dir()), None)
-    if linked is not None:
-        raise HostError(
-            f"{linked} is a link to a folder, which cannot be sent to {host}: measure on this machine"
-        )
-    tree = {name: sha256 for name, sha256 in tree_of(folder).items() if not name.startswith(without)}
-    digest = hashlib.sha256()  # the same files with the same rights, the same name
-    for name, sha256 in sorted(tree.items()):
-        digest.update(f"{name}\0{sha256}\0{os.access(folder / name, os.X_OK)}\0".encode())
-    target = artifacts / digest.hexdigest()[:24]
-    if channel.ask("exists", path=str(target))["exists"]:
-        present = {
-            name: (sha256, bool(runs))
-            for name, (sha256, _, runs) in channel.ask("inventory", folder=str(target)).items()
-            if not name.startswith(without)
-        }
-        if present == {name: (sha256, os.access(folder / name, os.X_OK)) for name, sha256 in tree.items()}:
-            return target
-        channel.ask("remove", folder=str(target))
-    send_tree(channel, folder, tree, str(target), host=host)
-    return target
-
 
 #: Below this a trial is not begun over there: its samples and logs must fit.
 MIN_FREE_BYTES = 64 << 20
@@ -77,10 +47,10 @@ class RemoteWorkspace:
         self._sampled += files
 
     def put(self, source: Path, target: Path) -> None:
-        transfer(self._agent.channel, _put, [(source, target)], f"{{}} -> {{}} on {self._host}")
+        send_files(self._agent.channel, {target.name: source}, str(target.parent))
 
     def get(self, source: Path, target: Path) -> None:
-        transfer(self._agent.channel, _get, [(source, target)], f"{{}} on {self._host} -> {{}}")
+        fetch_files(self._agent.channel, str(source.parent), {source.name: target})
 
     def open_folder(self, local: Path) -> Path:
         name = f"{next(self._numbers):05d}"
@@ -89,8 +59,7 @@ class RemoteWorkspace:
             self._folders[local] = folder
         names = tuple(tree_of(local))
         if names:
-            self._ask("make_room", folder=folder, files=dict.fromkeys(names, 0))
-            put_files(self._agent.channel, local, names, PurePosixPath(folder), host=self._host)
+            send_files(self._agent.channel, {name: local / name for name in names}, folder)
         return Path(folder)
 
     def fetch_folder(self, local: Path, *, monotonic_offset_s: float) -> None:
@@ -107,7 +76,7 @@ class RemoteWorkspace:
                 f"{self._host}: no space left for {folder}: what this trial wrote may not be whole, so it is not "
                 "kept; make room, or set another folder in hosts.toml; the same command resumes the session"
             )
-        fetch_tree(self._agent.channel, folder, local, host=self._host)
+        fetch_tree(self._agent.channel, folder, local)
         for path in [path for path in self._sampled if str(path.parent) == folder]:
             on_our_clock(local / path.name, monotonic_offset_s)
             self._sampled.remove(path)
@@ -117,9 +86,7 @@ class RemoteWorkspace:
     def install(self, folder: Path, *, without: tuple[str, ...] = ()) -> Path:
         key = (folder, without)
         if key not in self._installed:
-            shelf = self._agent.base / "artifacts"
-            copy = keep(self._agent.channel, folder, shelf, without=without, host=self._host)
-            self._installed[key] = Path(copy)
+            self._installed[key] = Path(self._copy(folder, without))
         return self._installed[key]
 
     def discard(self, folder: Path) -> None:
@@ -128,46 +95,48 @@ class RemoteWorkspace:
         with suppress(HostError):  # it is in nobody's way
             self._ask("remove", folder=str(folder))
 
-
-ATTEMPTS = 3
-
-
-def put_files(
-    channel: AgentChannel, folder: Path, names: Iterable[str], target: PurePosixPath | Path, *, host: str
-) -> None:
-    """Send files of a folder, all in one session of the transfer. Raises HostError: one cannot be read or written."""
-    transfer(channel, _put, [(folder / name, target / name) for name in names], f"{{}} -> {{}} on {host}")
-
-
-def _put(sftp: paramiko.SFTPClient, source: Path, target: PurePosixPath | Path) -> None:
-    sftp.put(str(source), str(target), confirm=True)
-    sftp.chmod(str(target), stat.S_IMODE(source.stat().st_mode))
-
-
-def _get(sftp: paramiko.SFTPClient, source: PurePosixPath | Path, target: Path) -> None:
-    sftp.get(str(source), str(target))
-
-
-def transfer(
-    channel: AgentChannel, act: Callable[..., None], pairs: Iterable[tuple[Any, Any]], text: str
-) -> None:
-    """Do it (``_put`` or ``_get``) for each pair, and go on over the next connection when this one breaks; ``text``
-    names the pair at fault. Raises HostError: one cannot be read or written."""
-    left = [*pairs]
-    for attempt in range(ATTEMPTS):
-        client = channel.client
+    def _copy(self, folder: Path, without: tuple[str, ...]) -> PurePosixPath:
+        """Return where the host has its copy; one whose files are no longer those that were sent is sent again.
+        Files whose relative names begin as in ``without`` belong to neither side: the host adds such (AOT caches)."""
+        linked = next((path for path in folder.rglob("*") if path.is_symlink() and path.is_dir()), None)
+        if linked is not None:
+            raise HostError(
+                f"{linked} is a link to a folder, which cannot be sent to {self._host}: measure on this machine"
+            )
+        tree = {
+            name: (sha256, os.access(folder / name, os.X_OK))
+            for name, sha256 in tree_of(folder).items()
+            if not name.startswith(without)
+        }
+        digest = hashlib.sha256()  # the same files with the same rights, the same name
+        for name, (sha256, runs) in sorted(tree.items()):
+            digest.update(f"{name}\0{sha256}\0{runs}\0".encode())
+        target = self._agent.base / "artifacts" / digest.hexdigest()[:24]
+        if self._ask("exists", path=str(target))["exists"]:
+            present = self._tree_there(str(target))
+            if {name: known for name, known in present.items() if not name.startswith(without)} == tree:
+                return target
+            self._ask("remove", folder=str(target))
+        part = f"{target}.part-{os.getpid()}-{id(folder):x}"
         try:
-            with closing(client.open_sftp()) as sftp:
-                while left:
-                    act(sftp, *left[0])
-                    left.pop(0)
-            return
-        except (OSError, EOFError, AttributeError, paramiko.SSHException) as problem:
-            transport = client.get_transport()
-            if (transport is not None and transport.is_active()) or attempt == ATTEMPTS - 1:
-                where = text.format(*left[0]) if left else f"a transfer ({text})"
-                raise HostError(f"{where}: {_words(problem)}") from problem
-        channel.ask("ping")  # waits for the next connection, or says that the host is gone
+            self._ask("make_room", folder=part, files={name: (folder / name).stat().st_size for name in tree})
+            send_files(self._agent.channel, {name: folder / name for name in tree}, part)
+            arrived = self._tree_there(part)
+            wrong = sorted(name for name, known in tree.items() if arrived.get(name) != known)
+            if wrong:
+                raise HostError(
+                    f"{self._host}: {wrong[0]} arrived in {part} with another content than it has here"
+                )
+            self._ask("adopt", part=part, folder=str(target))
+        except HostError:
+            with suppress(HostError):  # the first problem is the one worth saying
+                self._ask("remove", folder=part)
+            raise
+        return target
+
+    def _tree_there(self, folder: str) -> dict[str, tuple[str, bool]]:
+        listed = self._ask("inventory", folder=folder)
+        return {name: (sha256, bool(runs)) for name, (sha256, _, runs) in listed.items()}
 
 
 def tree_of(folder: Path) -> dict[str, str]:
@@ -179,42 +148,73 @@ def tree_of(folder: Path) -> dict[str, str]:
     }
 
 
-def send_tree(
-    channel: AgentChannel, folder: Path, tree: Mapping[str, str], target: str, *, host: str
-) -> None:
-    """Send a folder under a passing name, have every file hashed there, then give it its name; raises as ``keep``."""
-    part = f"{target}.part-{os.getpid()}-{id(folder):x}"
-    sizes = {name: (folder / name).stat().st_size for name in tree}
+def send_files(channel: AgentChannel, files: dict[str, Path], folder: str) -> None:
+    """Write files of this machine below a folder there by the names given. Raises HostError: one cannot be read, or
+    the host did not take them whole."""
+    name = channel.link.name
+    with tempfile.TemporaryFile() as stream:
+        try:
+            with tarfile.open(fileobj=stream, mode="w", dereference=True) as archive:
+                for inner, source in files.items():
+                    archive.add(source, arcname=inner, filter=_of_nobody)
+        except OSError as problem:
+            raise HostError(f"{problem.filename} -> {folder} on {name}: {problem.strerror}") from problem
+        stream.seek(0)
+        code, _, err = channel.link.run(channel.command("unpack", folder), stdin=stream, within_s=None)
+    if code != 0:
+        text = (err.strip().splitlines() or ["no output"])[-1]
+        raise HostError(f"{name}: {folder} was not taken whole ({text}); its disk may be full")
+
+
+def _of_nobody(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Have a file belong to the user there, also where that is root."""
+    entry.uid = entry.gid = 0
+    entry.uname = entry.gname = ""
+    return entry
+
+
+def fetch_files(channel: AgentChannel, folder: str, files: dict[str, Path]) -> None:
+    """Copy files of a folder there, by their names, to places here. Raises HostError: one did not arrive."""
+    name, missing = channel.link.name, set(files)
+    process = channel.link.start(channel.command("pack", folder))
     try:
-        channel.ask("make_room", folder=part, files=sizes)
-        put_files(channel, folder, tree, PurePosixPath(part), host=host)
-        arrived = channel.ask("inventory", folder=part)
-        wrong = sorted(name for name, sha256 in tree.items() if arrived.get(name, [None])[0] != sha256)
-        if wrong:
-            raise HostError(f"{host}: {wrong[0]} arrived in {part} with another content than it has here")
-        channel.ask("adopt", part=part, folder=target)
-    except HostError:
-        with suppress(HostError):  # the first problem is the one worth saying
-            channel.ask("remove", folder=part)
-        raise
+        process.stdin.write("".join(f"{inner}\0" for inner in files).encode("utf-8", "surrogateescape"))
+        process.stdin.close()
+        with tarfile.open(fileobj=process.stdout, mode="r|") as archive:
+            for member in archive:
+                content = archive.extractfile(member)
+                if member.name in missing and content is not None:
+                    with files[member.name].open("wb") as out:
+                        shutil.copyfileobj(content, out)
+                    missing.discard(member.name)
+    except (OSError, tarfile.TarError) as problem:
+        raise HostError(f"{name}: {folder} does not arrive here: {problem}") from problem
+    finally:
+        process.kill()
+        process.wait()
+    if missing:
+        raise HostError(f"{name}: {folder}/{min(missing)} cannot be read, or the connection broke")
 
 
-def fetch_tree(channel: AgentChannel, source: str, folder: Path, *, host: str) -> None:
-    """Bring back every file below; each gets its name here when its hash is the one it has there. Raises HostError:
-    one arrived otherwise than it is there, or stands elsewhere than below ``folder``; nothing of it is kept."""
-    listed = channel.ask("inventory", folder=source)
-    for name in listed:  # it tells what a trial left, and chooses no place of this machine
+def refuse_outside(names: Iterable[str], host: str) -> None:
+    """Refuse names of files that do not stand below a folder. Raises HostError: names the first."""
+    for name in names:  # the host tells what a trial left, and chooses no place of this machine
         steps = PurePosixPath(name).parts
         if not steps or name.startswith("/") or ".." in steps or "\0" in name:
             raise HostError(f"{host}: it names the file {name!r}, which is not below the trial's folder")
+
+
+def fetch_tree(channel: AgentChannel, source: str, folder: Path) -> None:
+    """Bring back every file below; each gets its name here when its hash is the one it has there. Raises HostError:
+    one arrived otherwise than it is there, or stands elsewhere than below ``folder``; nothing of it is kept."""
+    host, listed = channel.link.name, channel.ask("inventory", folder=source)
+    refuse_outside(listed, host)
     parts = {name: (folder / name).with_name(f"{Path(name).name}.part") for name in sorted(listed)}
     try:
         for part in parts.values():
             part.parent.mkdir(parents=True, exist_ok=True)
-        base = PurePosixPath(source)
-        transfer(
-            channel, _get, [(base / name, part) for name, part in parts.items()], f"{{}} on {host} -> {{}}"
-        )
+        if parts:
+            fetch_files(channel, source, parts)
         for name, part in parts.items():
             if file_sha256(part) != listed[name][0]:
                 raise HostError(
@@ -224,9 +224,3 @@ def fetch_tree(channel: AgentChannel, source: str, folder: Path, *, host: str) -
     finally:
         for part in parts.values():
             part.unlink(missing_ok=True)
-
-
-def _words(problem: BaseException) -> str:
-    text = getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
-    full = text == "Failure" or text.startswith("size mismatch")
-    return f"the host did not take it whole ({text}); its disk may be full" if full else text

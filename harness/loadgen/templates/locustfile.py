@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Locust runs. Reads order.json beside it, and flow.json or answers.json; writes samples.csv and
-totals.json there.
+"""What Locust runs. Reads order.json and requests.json beside it; writes samples.csv and totals.json there.
 
 Runs inside Locust's own process, where nothing of the harness is imported.
 """
@@ -84,65 +83,32 @@ def csv_field(text: str) -> str:
     return '"' + text.replace('"', '""') + '"' if set(text) & set(',"\n\r') else text
 
 
-class Exchange:
-    """One request of the mix, everything about it made once."""
-
-    def __init__(self, request: dict[str, Any], bodies: list[str] | None) -> None:
-        self.method, self.path, self.name = request["method"], request["path"], csv_field(request["name"])
-        self.headers = request["headers"]
-        self.data = None if request["body"] is None else request["body"].encode()
-        self.status = request["expect"]["status"]
-        self.right = None if bodies is None else {body.encode() for body in bodies}
-        as_json = bodies is not None and request["expect"]["body"] is None
-        self.values = {value_of(body) for body in bodies or ()} if as_json else set()
-
-    def is_right(self, content: bytes) -> bool:
-        """Whether a body is right: as a text; one that is new, where JSON is expected, as a value."""
-        if self.right is None or content in self.right:
-            return True
-        if not self.values or value_of(content) not in self.values:
-            return False
-        if len(self.right) < MOST_TEXTS:
-            self.right.add(content)
-        return True
-
-    def make(self, client: Any) -> None:
-        """Ask, and check the answer."""
-        with client.request(
-            self.method,
-            self.path,
-            name=self.name,
-            data=self.data,
-            headers=self.headers,
-            catch_response=True,
-            allow_redirects=False,
-        ) as response:
-            if response.status_code != self.status:
-                if response.status_code:  # 0: no answer at all, and the exception says why
-                    response.failure(Wrong(f"status {response.status_code}"))
-            elif not self.is_right(response.content):
-                response.failure(Wrong("wrong body"))
-            else:
-                response.success()
-
-
 class Step:
-    """One request of a flow, its texts cut at the places of captured values."""
+    """One request; of a flow its texts are cut at the places of captured values, of a plain mix they are made once."""
 
     def __init__(self, step: dict[str, Any], carried: str) -> None:
         self.method, self.name, self.status = step["method"], csv_field(step["name"]), step["status"]
         self.path, self.headers, self.body = step["path"], step["headers"], step["body"]
         self.capture, self.right, self.carried = step["capture"], step["right"], re.compile(carried)
-        self.json = step["json"]
+        self.json, self.sent = step["json"], None if carried else self.texts({})
+        rights = [filled(body, {}).encode() for body in self.right or ()] if self.sent else []
+        self.known, self.values = set(rights), set(map(value_of, rights)) if self.json else set()
+
+    def texts(self, values: dict[str, Any]) -> tuple[str, bytes | None, dict[str, str]]:
+        """Path, body and headers as they are sent."""
+        body = None if self.body is None else filled(self.body, values).encode()
+        headers = {name: filled(text, values) for name, text in self.headers.items()}
+        return filled(self.path, values), body, headers
 
     def make(self, client: Any, values: dict[str, Any]) -> bool:
         """Ask, take what is to be captured, check the answer; whether it was right."""
+        path, data, headers = self.sent or self.texts(values)
         with client.request(
             self.method,
-            filled(self.path, values),
+            path,
             name=self.name,
-            data=None if self.body is None else filled(self.body, values).encode(),
-            headers={name: filled(text, values) for name, text in self.headers.items()},
+            data=data,
+            headers=headers,
             catch_response=True,
             allow_redirects=False,
         ) as response:
@@ -173,12 +139,18 @@ class Step:
         return None
 
     def fault(self, content: bytes, values: dict[str, Any]) -> str | None:
-        """What is wrong with the body, or None."""
-        if self.right is None:
+        """What is wrong with the body, or None: compared as a text; where JSON is expected, as a value too."""
+        if self.right is None or content in self.known:
             return None
-        texts = [filled(body, values).encode() for body in self.right]
-        same = content in texts or (self.json and value_of(content) in map(value_of, texts))
-        return None if same else "wrong body"
+        if self.sent is None:
+            texts = [filled(body, values).encode() for body in self.right]
+            same = content in texts or (self.json and value_of(content) in map(value_of, texts))
+            return None if same else "wrong body"
+        if not self.values or value_of(content) not in self.values:
+            return "wrong body"
+        if len(self.known) < MOST_TEXTS:
+            self.known.add(content)
+        return None
 
 
 def value_of(text: str | bytes) -> str:
@@ -216,23 +188,8 @@ def filled(cut: list[Any], values: dict[str, Any]) -> str:
     )
 
 
-def read_steps() -> list[Step]:
-    """The steps of a flow; none of a plain mix."""
-    file = FOLDER / "flow.json"
-    if not file.exists():
-        return []
-    flow = json.loads(file.read_text(encoding="utf-8"))
-    return [Step(step, flow["carried"]) for step in flow["steps"]]
-
-
-def read_exchanges() -> list[Exchange]:
-    """The requests of a plain mix."""
-    answers = json.loads((FOLDER / "answers.json").read_text(encoding="utf-8"))
-    return [Exchange(request, answers[request["name"]]) for request in ORDER["requests"]]
-
-
-STEPS = read_steps()
-EXCHANGES = [] if STEPS else read_exchanges()
+ASKED = json.loads((FOLDER / "requests.json").read_text(encoding="utf-8"))
+STEPS = [Step(step, ASKED["carried"]) for step in ASKED["steps"]]
 TOTAL_WEIGHT: list[int] = []
 for _request in ORDER["requests"]:
     TOTAL_WEIGHT.append((TOTAL_WEIGHT[-1] if TOTAL_WEIGHT else 0) + _request["weight"])
@@ -258,13 +215,11 @@ class Asker(FastHttpUser):
     @task
     def ask(self) -> None:
         """One request, chosen by weight; or one pass through the flow."""
-        if STEPS:
+        if ASKED["carried"]:
             self.go_through()
         else:
-            exchange = EXCHANGES[0]
-            if len(EXCHANGES) > 1:
-                exchange = RANDOM.choices(EXCHANGES, cum_weights=TOTAL_WEIGHT)[0]
-            exchange.make(self.client)
+            chosen = STEPS if len(STEPS) == 1 else RANDOM.choices(STEPS, cum_weights=TOTAL_WEIGHT)
+            chosen[0].make(self.client, {})
         if self.left is None:
             return
         self.left -= 1

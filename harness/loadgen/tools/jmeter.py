@@ -3,48 +3,223 @@
 
 Kept of each request (about 40 bytes): start and elapsed in whole ms, label, status, success, why it
 failed, and the time to connect, which shows whether connections were kept alive. Each user of a closed
-loop keeps one connection. In the open model every arrival is a new user with a new connection: that is
-how JMeter does it, and it is part of what is measured there.
+loop keeps one connection. In the open model every arrival is a new user with a new connection.
 
-A flow is its steps in order, with extractors for what its answers give (see ``jmx``). After a wrong
-answer the user begins its next loop: the data of the other steps is missing. In an open loop each
-arrival is one pass through the flow, and a wrong answer ends it.
+A flow is its steps in order, with extractors for what its answers give. After a wrong answer the user begins its next
+loop; in an open loop each arrival is one pass through the flow, and a wrong answer ends it.
+
+Captures are taken by JMESPath: JMeter brings it, it parses the answer as JSON, and it knows a value's type. It costs
+0.4 us an answer (measured with JMeter's own jars), next to some 100 us that JMeter spends on a request. Each capture
+has one or two variables: ``name.text``, and ``name.json`` where it stands for a JSON value. An answer that is to be a
+JSON value is compared by JMESPath, too: one more variable says whether it is that value.
 """
 
 from __future__ import annotations
 
 import csv
+import json
 import math
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import MissingTool
 from harness.formats.jtl import read_jtl
-from harness.loadgen.base import Installed, LoadCommand, LoadSpec, plain_only, refuse
-from harness.loadgen.flow import closed_s, unsupported_mix
-from harness.loadgen.summary import (
-    ORDER_FILE,
-    existing,
-    n_dropped,
-    open_text,
-    order_text,
-    read_order,
-    read_rows,
-    summarise,
-)
-from harness.loadgen.tools.jmeter_plan import (
-    GC_LOG,
-    LOG,
-    PLAN,
-    PROPERTIES,
-    SAMPLES,
-    SETTLE_S,
-    render_plan,
-    render_properties,
-)
-from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
+from harness.formats.table import RequestTable
+from harness.loadgen.base import Installed, LoadSpec, plain_only
+from harness.loadgen.correlation import CARRIED, Carried, Pieces, pieces, renderings, steps_of
+from harness.loadgen.flow import closed_s, in_order, is_flow, one_round, unsupported_mix
+from harness.loadgen.summary import RowTool
+from harness.loadgen.template import template
+from harness.model import ClosedLoad, Expectation, LoadProfile, OpenLoad, Request
+
+SAMPLES = "samples.jtl"
+PLAN, PROPERTIES, LOG, GC_LOG = "plan.jmx", "jmeter.properties", "jmeter.log", "generator-gc.log"
+
+SAVED = (
+    "time", "label", "response_code", "successful", "assertion_results_failure_message", "connect_time",
+)  # fmt: skip
+UNSAVED = (
+    "response_message", "thread_name", "data_type", "bytes", "sent_bytes", "thread_counts", "url", "filename",
+    "latency", "encoding", "sample_count", "hostname", "idle_time", "subresults", "assertions",
+    "samplerData", "responseHeaders", "requestHeaders", "response_data",
+)  # fmt: skip
+
+#: Before the first arrival: the schedule's clock starts before JMeter is ready to follow it.
+SETTLE_S = 1.0
+#: An answer that takes longer is an error.
+TIMEOUT_S = 60.0
+#: What a variable holds when the answer has no such value; nothing that can be carried on looks like it.
+ABSENT = "(absent)"
+#: Holds ``true`` where an answer is one of the values expected; no capture's variable ends so.
+IS_RIGHT = "body.right"
+
+
+def render_plan(spec: LoadSpec, last_answers_s: int = 3) -> str:
+    """Return the test plan as JMX."""
+    profile = spec.profile
+    return template("plan.jmx.jinja", xml=True).render(
+        closed=isinstance(profile, ClosedLoad),
+        profile=profile,
+        schedule=_schedule(profile, last_answers_s) if isinstance(profile, OpenLoad) else None,
+        seed=spec.seed,
+        mix=spec.requests[0].mix,
+        asked=asked(spec.requests),
+        flow=is_flow(spec.requests),
+        endpoint=spec.endpoint,
+        timeout_ms=int(TIMEOUT_S * 1000),
+    )
+
+
+def render_properties() -> str:
+    """JMeter's properties, all that matter written out."""
+    return template("jmeter.properties.jinja").render(saved=SAVED, unsaved=UNSAVED)
+
+
+def _schedule(profile: OpenLoad, last_answers_s: int) -> str:
+    """Arrivals, then time for the last answers: when the schedule ends JMeter interrupts what still runs."""
+    arrivals = "even_arrivals" if profile.arrivals == "constant" else "random_arrivals"
+    duration_ms = round(profile.duration_s * 1000)
+    rate = f"{profile.rate_per_s:.6f}".rstrip("0").rstrip(".")
+    return f"pause({int(SETTLE_S)} sec) rate({rate}/sec) {arrivals}({duration_ms} ms) pause({last_answers_s} sec)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extractor:
+    """One variable: its name, the JMESPath to its value, and for the bare text the rule it is checked by."""
+
+    variable: str
+    path: str
+    absent: str = ABSENT
+    rule: str | None = None
+    fault: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """One request as the plan has it; every text is ready for JMeter.
+
+    ``right``: the text that its answer has to be; None: any, or what the extractors find.
+    """
+
+    name: str
+    method: str
+    path: str
+    headers: tuple[tuple[str, str], ...]
+    body: str | None
+    status: int
+    right: str | None
+    extractors: tuple[Extractor, ...]
+
+
+def asked(requests: Sequence[Request]) -> tuple[Asked, ...]:
+    """A plain mix: one round of it, to choose from. A flow: its steps in order."""
+    places = is_flow(requests)
+    chosen = in_order(requests) if places else tuple(requests[at] for at in one_round(tuple(requests)))
+    values = {request.name: _values(request.expect, places=places) for request in requests}
+    typed = {
+        piece.name
+        for right in values.values()
+        for value in right
+        for piece in value
+        if isinstance(piece, Carried) and piece.as_json
+    }
+    return tuple(_asked(request, values[request.name], typed, places=places) for request in chosen)
+
+
+def _asked(request: Request, values: Sequence[Pieces], typed: set[str], *, places: bool) -> Asked:
+    def written(text: str) -> str:
+        return with_variables(pieces(text) if places else (text,))
+
+    right, body = request.expect.body, request.body
+    taken = (
+        extractor
+        for name, pointer in request.capture.items()
+        for extractor in _extractors(name, jmespath(pointer), name in typed)
+    )
+    return Asked(
+        name=request.name,
+        method=request.method,
+        path=written(request.path),
+        headers=tuple((name, written(text)) for name, text in request.headers.items()),
+        body=None if body is None else written(body),
+        status=request.expect.status,
+        right=None if right is None else written(right),
+        extractors=(*taken, *_comparison(values)),
+    )
+
+
+def _values(expect: Expectation, *, places: bool) -> tuple[Pieces, ...]:
+    """The JSON values that are right, each as one text cut at its places; empty: none is expected."""
+    if not expect.is_json:
+        return ()
+    values = (expect.json_value,) if expect.one_of is None else expect.one_of
+    return tuple(renderings(value, places=places)[0] for value in values)
+
+
+def _comparison(values: Sequence[Pieces]) -> tuple[Extractor, ...]:
+    """What tells whether an answer is one of these values, after the captures that may stand in them."""
+    if not values:
+        return ()
+    wanted: list[str | Carried] = []
+    for value in values:
+        wanted.append(" || @ == `" if wanted else "@ == `")
+        # A backtick ends a literal of JMESPath; in a text of JSON it may be written by its number.
+        wanted += [piece.replace("`", "\\u0060") if isinstance(piece, str) else piece for piece in value]
+        wanted.append("`")
+    path = with_variables(tuple(wanted))
+    return (Extractor(variable=IS_RIGHT, path=path, rule="true", fault="wrong body"),)
+
+
+def _extractors(name: str, path: str, typed: bool) -> tuple[Extractor, ...]:
+    bare = Extractor(variable=f"{name}.text", path=path, rule=CARRIED, fault=f"no {name}")
+    if not typed:
+        return (bare,)
+    quoted = f"type({path}) == 'string' && join('', ['\"', {path}, '\"']) || {path}"
+    return (bare, Extractor(variable=f"{name}.json", path=quoted))
+
+
+def jmespath(pointer: str) -> str:
+    """A JSON pointer as JMESPath."""
+    path = ""
+    for part in steps_of(pointer):
+        if isinstance(part, int):
+            path += f"[{part}]"
+        else:
+            path += ("." if path else "") + json.dumps(part)
+    return path or "@"
+
+
+def literal(text: str) -> str:
+    """Keep JMeter from reading ``${...}`` in a value as one of its variables or functions.
+
+    Its own escape, a backslash, works only in values that hold a real function: so one is used.
+    """
+    if "${" not in text:
+        return text
+    escaped = re.sub(r"\\(?=[$,\\])", r"\\\\", text)
+    return escaped.replace("${", "${__char(36)}{")
+
+
+def with_variables(cut: Pieces) -> str:
+    """A text whose captured values are JMeter's variables; all else reaches the service as it stands."""
+    if not any(isinstance(piece, Carried) for piece in cut):
+        return literal("".join(piece for piece in cut if isinstance(piece, str)))
+    return "".join(
+        f"${{{piece.name}.{'json' if piece.as_json else 'text'}}}"
+        if isinstance(piece, Carried)
+        else _guarded(piece)
+        for piece in cut
+    )
+
+
+def _guarded(text: str) -> str:
+    """Text beside a variable: there a backslash is an escape, and a dollar sign may swallow what follows it."""
+    escaped = re.sub(r"\\(?=[$,\\]|\Z)", r"\\\\", text)
+    return escaped.replace("$", "${__char(36)}")
+
 
 #: JVM start to first request, and last answer to exit.
 START_AND_STOP_S = 5.0
@@ -56,7 +231,7 @@ _CSV_FIELD = re.compile(r"[\w.]+$")
 
 
 @dataclass(frozen=True, kw_only=True)
-class JMeter:
+class JMeter(RowTool):
     """``home``: JMeter's folder; ``java``: the ``java`` program that runs it. None: not on this machine.
 
     ``last_answers_s``: how long an open loop stays after its last arrival; JMeter waits it out in full,
@@ -68,6 +243,10 @@ class JMeter:
     heap: str = "1g"
     last_answers_s: int = 3
     name: str = "jmeter"
+    title = "JMeter"
+    samples = SAMPLES
+    logs = (LOG,)
+    outputs = (SAMPLES, PLAN, PROPERTIES, LOG, GC_LOG)
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
         """Refuses parts of seconds in ramp-up and duration of a closed loop: JMeter has whole ones."""
@@ -85,49 +264,44 @@ class JMeter:
         """See ``LoadGenerator.require``."""
         self._tools()
 
-    def command(self, spec: LoadSpec) -> LoadCommand:
-        """A JVM without GUI, its plan and its properties; JMeter's own pauses go to ``generator-gc.log``."""
-        refuse(self, spec.profile, spec.requests)
-        java, jar = self._tools()
-        folder = spec.folder
-        return LoadCommand(
-            argv=(
-                str(java),
-                f"-Xms{self.heap}",
-                f"-Xmx{self.heap}",
-                "-XX:+UseG1GC",
-                f"-Xlog:gc*,safepoint:file={folder / GC_LOG}:timemillis,uptimenanos,level,tags",
-                "-Djava.awt.headless=true",
-                f"-Djava.util.prefs.userRoot={folder}",  # else it writes to the user's home
-                "-jar",
-                str(jar),
-                "-n",
-                *("-t", str(folder / PLAN)),
-                *("-q", str(folder / PROPERTIES)),
-                *("-l", str(folder / SAMPLES)),
-                *("-j", str(folder / LOG)),
-                "-Lorg.apache.jmeter.threads=WARN",  # else two lines for every arrival of an open loop
-                "-Lorg.apache.jmeter.extractor=FATAL",  # else a line for every answer that is no JSON
-            ),
-            files={
-                PLAN: render_plan(spec, self.last_answers_s),
-                PROPERTIES: render_properties(),
-                ORDER_FILE: order_text(spec),
-            },
-            outputs=(SAMPLES, PLAN, PROPERTIES, ORDER_FILE, LOG, GC_LOG),
-            expected_s=self.expected_s(spec.profile, spec.requests),
+    def argv(self, spec: LoadSpec) -> tuple[str, ...]:
+        """A JVM without GUI; JMeter's own pauses go to ``generator-gc.log``."""
+        (java, jar), folder = self._tools(), spec.folder
+        return (
+            str(java),
+            f"-Xms{self.heap}",
+            f"-Xmx{self.heap}",
+            "-XX:+UseG1GC",
+            f"-Xlog:gc*,safepoint:file={folder / GC_LOG}:timemillis,uptimenanos,level,tags",
+            "-Djava.awt.headless=true",
+            f"-Djava.util.prefs.userRoot={folder}",  # else it writes to the user's home
+            "-jar",
+            str(jar),
+            "-n",
+            *("-t", str(folder / PLAN)),
+            *("-q", str(folder / PROPERTIES)),
+            *("-l", str(folder / SAMPLES)),
+            *("-j", str(folder / LOG)),
+            "-Lorg.apache.jmeter.threads=WARN",  # else two lines for every arrival of an open loop
+            "-Lorg.apache.jmeter.extractor=FATAL",  # else a line for every answer that is no JSON
         )
 
-    def read(self, folder: Path) -> LoadSummary:
-        """Totals of ``samples.jtl``; ``n_dropped``: arrivals of the schedule that left no row."""
-        order, path = read_order(folder), existing(folder, SAMPLES)
-        table = read_rows(read_jtl, path, "JMeter", LOG)
-        kinds = _errors_by_kind(path) if table.n_errors else Counter[str]()
-        dropped = None
-        if isinstance(order.profile, OpenLoad):
-            # JMeter makes that number exact, also when arrivals are random
-            dropped = n_dropped(table, order, order.profile.n_arrivals)
-        return summarise(table, order, errors_by_kind=kinds, n_dropped=dropped)
+    def files(self, spec: LoadSpec) -> dict[str, str]:
+        """Its plan and its properties."""
+        return {PLAN: render_plan(spec, self.last_answers_s), PROPERTIES: render_properties()}
+
+    def rows(self, path: Path) -> RequestTable:
+        """Rows of ``samples.jtl``. JMeter makes the number of arrivals exact, also when they are random."""
+        return read_jtl(path)
+
+    def errors_by_kind(self, _table: RequestTable, path: Path) -> Counter[str]:
+        """Failed rows by status, by exception, as ``wrong body``, or as ``no <name>`` of a capture."""
+        kinds: Counter[str] = Counter()
+        with path.open(encoding="utf-8", errors="replace") as stream:
+            for row in csv.DictReader(stream):
+                if row.get("success") == "false":
+                    kinds[_kind(row.get("responseCode") or "", row.get("failureMessage") or "")] += 1
+        return kinds
 
     def _offering_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
         if isinstance(profile, OpenLoad):
@@ -152,16 +326,6 @@ def adapter(installed: Installed) -> JMeter:
     """Return the adapter of what is installed."""
     jar = installed.programs.get("jmeter")
     return JMeter(home=jar.parent.parent if jar else None, java=installed.java)
-
-
-def _errors_by_kind(path: Path) -> Counter[str]:
-    """Failed rows by status, by exception, as ``wrong body``, or as ``no <name>`` of a capture."""
-    kinds: Counter[str] = Counter()
-    with open_text(path) as stream:
-        for row in csv.DictReader(stream):
-            if row.get("success") == "false":
-                kinds[_kind(row.get("responseCode") or "", row.get("failureMessage") or "")] += 1
-    return kinds
 
 
 def _kind(code: str, message: str) -> str:

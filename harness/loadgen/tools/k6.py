@@ -3,43 +3,152 @@
 
 k6's own csv has a dozen rows (1.4 kB, 0.7 kB without tags) for a request. The script logs one row of 50 bytes instead,
 to a file of its own and unbuffered: nothing is lost when k6 is killed. A row's latency counts from asking
-for a connection to the last byte, like that of the other tools; k6's ``http_req_duration`` leaves out
-the connecting. Bodies are compared as the other adapters do.
+for a connection to the last byte, like that of the other tools.
 
 Open loop: each connection of the profile is one virtual user, all made before the first arrival. An arrival
 that finds all of them waiting is never sent. k6 counts those in ``totals.json`` (``dropped_iterations``);
-``n_dropped`` counts them and what was not answered in time, as the arrivals that left no row.
-How a load is put to k6 is in ``k6_plan.py``.
+``n_dropped`` counts them and what was not answered in time, as the arrivals that left no row. Parts of a load are
+scenarios with a start time each, and connections of their own.
+
+With ``busy = "wait"`` no arrival is dropped while the load lasts: the virtual users take arrivals from one
+queue in the order in which they are due, and sleep until then. One that is taken too late counts from when
+it was due; the parts of a load are one queue with gaps, over the same connections.
+
+With ``renew_s`` the request of a virtual user whose connection is that old carries ``Connection: close``, and its
+next request opens a new one, by another name of the same address, because k6 would send it on the old connection
+where a server closes that a moment after its answer. The first connection of each counts as older by another share of
+``renew_s``, so that not all are renewed at once. ``totals.json`` counts renewals.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import socket
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
+from types import MappingProxyType
 
 from harness.formats.row_files import K6_HEADER, K6_SAMPLES
-from harness.loadgen.base import LoadCommand, LoadSpec, ProgramTool, even_only, refuse
-from harness.loadgen.flow import is_flow, unsupported_mix
-from harness.loadgen.summary import (
-    ORDER_FILE,
-    existing,
-    n_dropped,
-    order_text,
-    read_order,
-    read_rows,
-    summarise,
-)
+from harness.formats.table import RequestTable
+from harness.loadgen.base import LoadSpec, even_only
+from harness.loadgen.flow import flow_document, is_flow, one_round, unsupported_mix
+from harness.loadgen.summary import RowTool
 from harness.loadgen.template import as_it_is
-from harness.loadgen.tools.k6_plan import plan_document
-from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
+from harness.model import ClosedLoad, LoadProfile, OpenLoad, Request
+
+#: An answer that takes longer is an error.
+TIMEOUT_S = 60
+#: How long what is under way at the end may take; what is answered later is dropped, and counted.
+LAST_ANSWERS_S = 10
+_FOREVER = "24h"
+#: Of the one address; k6 has connections of their own for each.
+RENEWED_NAMES = tuple(f"c{number}.renewed.invalid" for number in range(8))
+
+
+def plan_document(spec: LoadSpec) -> dict[str, object]:
+    """What the script reads: k6's options, the requests or steps, and how to go through them."""
+    profile, flow = spec.profile, is_flow(spec.requests)
+    names = () if profile.renew_s is None else RENEWED_NAMES
+    staggered = isinstance(profile, ClosedLoad) and profile.loops is not None
+    return {
+        **flow_document(spec.requests),
+        "flow": flow,
+        "round": [] if flow else one_round(spec.requests),
+        "arrivals": profile.n_arrivals if isinstance(profile, OpenLoad) else None,
+        "due": _due(profile) if isinstance(profile, OpenLoad) and profile.busy == "wait" else None,
+        "bases": [f"http://{name}:{spec.endpoint.port}" for name in names] or [spec.endpoint.url],
+        "host": f"{spec.endpoint.host}:{spec.endpoint.port}" if names else None,
+        "timeout": f"{TIMEOUT_S}s",
+        "renew_ms": None if profile.renew_s is None else profile.renew_s * 1e3,
+        "n_connections": profile.users if isinstance(profile, ClosedLoad) else profile.connections,
+        "think_time_s": profile.think_time_s if isinstance(profile, ClosedLoad) else 0,
+        "stagger_s": profile.ramp_up_s / profile.users
+        if isinstance(profile, ClosedLoad) and staggered
+        else 0,
+        "options": {
+            "scenarios": scenarios(profile),
+            **({"hosts": dict.fromkeys(names, socket.gethostbyname(spec.endpoint.host))} if names else {}),
+            "systemTags": [],
+            "summaryTrendStats": [],
+        },
+    }
+
+
+def scenarios(profile: LoadProfile) -> dict[str, dict[str, object]]:
+    """The profile as k6's scenarios: one, or one for each part that nobody queues for."""
+    last = {"gracefulStop": f"{LAST_ANSWERS_S}s"}
+    if not isinstance(profile, OpenLoad) or profile.parts == 1 or profile.busy == "wait":
+        return {"load": {**scenario(profile), **last}}
+    return {
+        f"part-{number}": {**scenario(profile), **last, "startTime": _span(begin_s)}
+        for number, begin_s in enumerate(profile.begins_s, start=1)
+    }
+
+
+def _due(profile: OpenLoad) -> dict[str, object]:
+    """When arrivals are due, in ms after the first one: ``n`` times ``every`` in each part."""
+    return {
+        "every_ms": 1e3 / profile.rate_per_s,
+        "begins_ms": [begin_s * 1e3 for begin_s in profile.begins_s],
+    }
+
+
+def scenario(profile: LoadProfile) -> dict[str, object]:
+    """The profile, or one part of it, as one of k6's executors.
+
+    Users of a load by loops are all there from the start, and the script has them wait for their turn.
+    """
+    if isinstance(profile, OpenLoad) and profile.busy == "wait":
+        return {
+            "executor": "shared-iterations",
+            "vus": profile.connections,
+            "iterations": profile.parts * profile.n_arrivals,
+            "maxDuration": _span(profile.whole_s + LAST_ANSWERS_S),
+        }
+    if isinstance(profile, OpenLoad):
+        rate = Fraction(profile.rate_per_s).limit_denominator(1000)
+        return {
+            "executor": "constant-arrival-rate",
+            "rate": rate.numerator,
+            "timeUnit": f"{rate.denominator}s",
+            "duration": _span(profile.duration_s),
+            "preAllocatedVUs": profile.connections,
+            "maxVUs": profile.connections,
+        }
+    if profile.stages:
+        return _ramping([(stage.duration_s, stage.users) for stage in profile.stages], begins_with=1)
+    if profile.loops is not None:
+        return {
+            "executor": "per-vu-iterations",
+            "vus": profile.users,
+            "iterations": profile.loops,
+            "maxDuration": _FOREVER,
+        }
+    duration_s = profile.duration_s or 0.0
+    if not profile.ramp_up_s:
+        return {"executor": "constant-vus", "vus": profile.users, "duration": _span(duration_s)}
+    ramp = [(profile.ramp_up_s, profile.users), (duration_s - profile.ramp_up_s, profile.users)]
+    return _ramping([stage for stage in ramp if stage[0] > 0], begins_with=0)
+
+
+def _ramping(stages: Sequence[tuple[float, int]], *, begins_with: int) -> dict[str, object]:
+    return {
+        "executor": "ramping-vus",
+        "startVUs": begins_with,
+        "stages": [{"duration": _span(took_s), "target": users} for took_s, users in stages],
+        "gracefulRampDown": f"{LAST_ANSWERS_S}s",
+    }
+
+
+def _span(duration_s: float) -> str:
+    return f"{round(duration_s * 1e6)}us"
+
 
 SAMPLES, TOTALS, SCRIPT, PLAN, LOG = "samples.csv", "totals.json", "k6_script.js", "plan.json", "k6.log"
-START_AND_STOP_S = 3.0
-#: For planning only: what k6 asks of a quick service on a small machine.
-ASSUMED_PER_S = 4000.0
 #: k6 knows no shorter test.
 SHORTEST_S = 1.0
 #: k6's numbers for what happened in place of an answer.
@@ -59,10 +168,16 @@ ERROR_NAMES = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class K6(ProgramTool):
+class K6(RowTool):
     """k6 as it is installed."""
 
     name: str = "k6"
+    title = "k6"
+    start_and_stop_s = 3.0
+    logs = (LOG,)
+    outputs = (SAMPLES, TOTALS, SCRIPT, PLAN, LOG)
+    #: Nothing is looked for elsewhere.
+    environment = MappingProxyType({"K6_AUTO_EXTENSION_RESOLUTION": "false"})
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
         """Refuses random arrivals, and less than a second of them."""
@@ -77,59 +192,40 @@ class K6(ProgramTool):
                 return f"k6 runs for at least {SHORTEST_S:g} s, found stages of {profile.whole_s:g} s"
         return None if is_flow(requests) else unsupported_mix(requests)
 
-    def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
-        """Start, load and stop, in seconds."""
-        return START_AND_STOP_S + _offering_s(profile)
-
-    def command(self, spec: LoadSpec) -> LoadCommand:
-        """k6 without REST interface, usage report, console output and downloads; a script for this load."""
-        refuse(self, spec.profile, spec.requests)
-        return LoadCommand(
-            argv=(
-                str(self.program),
-                "run",
-                "--quiet",
-                "--no-color",
-                "--no-usage-report",
-                "--no-thresholds",
-                *("--address", ""),  # else it listens on a port of its own
-                *("--log-format", "raw"),
-                *("--log-output", f"file={spec.folder / LOG},level=error"),  # else a line for each failure
-                *("--console-output", str(spec.folder / SAMPLES)),
-                str(spec.folder / SCRIPT),
-            ),
-            environment={"K6_AUTO_EXTENSION_RESOLUTION": "false"},  # never look for anything on the network
-            files={
-                SCRIPT: as_it_is(SCRIPT),
-                PLAN: json.dumps(plan_document(spec), ensure_ascii=False) + "\n",
-                ORDER_FILE: order_text(spec),
-                SAMPLES: K6_HEADER + "\n",  # k6 appends
-            },
-            outputs=(SAMPLES, TOTALS, SCRIPT, PLAN, ORDER_FILE, LOG),
-            expected_s=self.expected_s(spec.profile, spec.requests),
+    def argv(self, spec: LoadSpec) -> tuple[str, ...]:
+        """k6 without REST interface, usage report and console output."""
+        return (
+            str(self.program),
+            "run",
+            "--quiet",
+            "--no-color",
+            "--no-usage-report",
+            "--no-thresholds",
+            *("--address", ""),  # else it listens on a port of its own
+            *("--log-format", "raw"),
+            *("--log-output", f"file={spec.folder / LOG},level=error"),  # else a line for each failure
+            *("--console-output", str(spec.folder / SAMPLES)),
+            str(spec.folder / SCRIPT),
         )
 
-    def read(self, folder: Path) -> LoadSummary:
-        """Totals of ``samples.csv``. ``n_dropped``: arrivals never sent, or not answered in time."""
-        order = read_order(folder)
-        table = read_rows(K6_SAMPLES.read, existing(folder, SAMPLES), "k6", LOG)
+    def files(self, spec: LoadSpec) -> dict[str, str]:
+        """A script, and what it reads."""
+        plan = json.dumps(plan_document(spec), ensure_ascii=False) + "\n"
+        return {SCRIPT: as_it_is(SCRIPT), PLAN: plan, SAMPLES: K6_HEADER + "\n"}  # to which k6 appends
+
+    def rows(self, path: Path) -> RequestTable:
+        """Rows of ``samples.csv``."""
+        return K6_SAMPLES.read(path)
+
+    def errors_by_kind(self, table: RequestTable, _path: Path) -> Counter[str]:
+        """Errors by k6's numbers, in words."""
         kinds: Counter[str] = Counter()
         for error, n in table.errors_by_kind.items():
             kinds[_kind(error)] += n
-        dropped = None
-        if isinstance(order.profile, OpenLoad):
-            dropped = n_dropped(table, order, order.profile.parts * order.profile.n_arrivals)
-        return summarise(table, order, errors_by_kind=kinds, n_dropped=dropped)
+        return kinds
 
 
 adapter = K6.of
-
-
-def _offering_s(profile: LoadProfile) -> float:
-    if profile.whole_s is not None:
-        return profile.whole_s
-    loops = profile.loops or 1
-    return profile.ramp_up_s + profile.users * loops / ASSUMED_PER_S + loops * profile.think_time_s
 
 
 def _kind(error: str) -> str:

@@ -13,29 +13,28 @@ from pathlib import Path
 
 from harness.errors import MissingTool
 from harness.formats.row_files import LOCUST_SAMPLES
-from harness.loadgen.base import Installed, LoadCommand, LoadSpec, plain_only, refuse
-from harness.loadgen.flow import closed_s, flow_document, is_flow, right_bodies
-from harness.loadgen.summary import ORDER_FILE, existing, order_text, read_order, read_rows, summarise
+from harness.formats.table import RequestTable
+from harness.loadgen.base import Installed, LoadSpec, plain_only
+from harness.loadgen.flow import flow_document
+from harness.loadgen.summary import RowTool
 from harness.loadgen.template import as_it_is
-from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
+from harness.model import ClosedLoad, LoadProfile, Request
 from harness.toolchains import require_package
 
-SAMPLES, SCRIPT, TOTALS = "samples.csv", "locustfile.py", "totals.json"
-#: What is asked in a flow; what is right in a plain mix. One of them stands in the folder.
-FLOW, ANSWERS = "flow.json", "answers.json"
-START_AND_STOP_S = 4.0
-#: For planning only: what one Locust process asks of a quick service on a small machine.
-ASSUMED_PER_S = 2000.0
+SAMPLES, SCRIPT, TOTALS, REQUESTS = "samples.csv", "locustfile.py", "totals.json", "requests.json"
 #: How long users may take to finish their request when the duration is over.
 STOP_WITHIN_S = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class Locust:
+class Locust(RowTool):
     """``python``: the interpreter that has Locust; None: not on this machine."""
 
     python: Path | None = field(default_factory=lambda: Path(sys.executable))
     name: str = "locust"
+    title = "Locust"
+    start_and_stop_s, assumed_per_s = 4.0, 2000.0
+    outputs = (SAMPLES, TOTALS, SCRIPT, REQUESTS)
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
         """Refuses open loops: a Locust user waits for its answer, so arrivals would follow the answers."""
@@ -47,55 +46,36 @@ class Locust:
         names = [request.name for request in requests]
         return None if len(set(names)) == len(names) else f"the mix names a request twice: {names}"
 
-    def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
-        """Start, load and stop, in seconds."""
-        offering_s = (
-            profile.whole_s if isinstance(profile, OpenLoad) else closed_s(profile, requests, ASSUMED_PER_S)
-        )
-        return START_AND_STOP_S + offering_s
-
     def require(self) -> None:
         """See ``LoadGenerator.require``."""
         if self.python is None or not self.python.exists():
             raise MissingTool("locust", why="to offer the load", how_to_get="make setup")
         require_package("locust")
 
-    def command(self, spec: LoadSpec) -> LoadCommand:
-        """Locust without web interface; the script and what it reads stand in the folder."""
-        refuse(self, spec.profile, spec.requests)
-        assert isinstance(spec.profile, ClosedLoad)  # it supports no other
+    def argv(self, spec: LoadSpec) -> tuple[str, ...]:
+        """Locust without web interface."""
         profile = spec.profile
+        assert isinstance(profile, ClosedLoad)  # it supports no other
         per_s = profile.users / profile.ramp_up_s if profile.ramp_up_s else float(profile.users)
-        script = as_it_is(SCRIPT)
-        name, content = what_is_asked(spec)
-        return LoadCommand(
-            argv=(
-                str(self.python),
-                *("-m", "locust", "--headless", "--only-summary", "--loglevel", "WARNING"),
-                *("-f", str(spec.folder / SCRIPT)),
-                *("--host", spec.endpoint.url),
-                *("-u", str(profile.users), "-r", repr(per_s)),
-                *("--stop-timeout", str(STOP_WITHIN_S)),
-                *("--exit-code-on-error", "0"),  # errors are data; a crash still ends with another code
-            ),
-            files={SCRIPT: script, ORDER_FILE: order_text(spec), name: json.dumps(content) + "\n"},
-            outputs=(SAMPLES, TOTALS, SCRIPT, ORDER_FILE, name),
-            expected_s=self.expected_s(spec.profile, spec.requests),
+        return (
+            str(self.python),
+            *("-m", "locust", "--headless", "--only-summary", "--loglevel", "WARNING"),
+            *("-f", str(spec.folder / SCRIPT)),
+            *("--host", spec.endpoint.url),
+            *("-u", str(profile.users), "-r", repr(per_s)),
+            *("--stop-timeout", str(STOP_WITHIN_S)),
+            *("--exit-code-on-error", "0"),  # errors are data; a crash still ends with another code
         )
 
-    def read(self, folder: Path) -> LoadSummary:
-        """Totals of ``samples.csv``, the file of every single request."""
-        table = read_rows(LOCUST_SAMPLES.read, existing(folder, SAMPLES), "Locust")
-        return summarise(table, read_order(folder))
+    def files(self, spec: LoadSpec) -> dict[str, str]:
+        """A script, and what it reads."""
+        return {SCRIPT: as_it_is(SCRIPT), REQUESTS: json.dumps(flow_document(spec.requests)) + "\n"}
+
+    def rows(self, path: Path) -> RequestTable:
+        """Rows of ``samples.csv``, the file of every single request."""
+        return LOCUST_SAMPLES.read(path)
 
 
 def adapter(_installed: Installed) -> Locust:
     """Return the adapter: Locust is part of this Python."""
     return Locust()
-
-
-def what_is_asked(spec: LoadSpec) -> tuple[str, dict[str, object]]:
-    """The file that a script reads beside the order: its name and its JSON."""
-    if is_flow(spec.requests):
-        return FLOW, flow_document(spec.requests)
-    return ANSWERS, {request.name: right_bodies(request.expect) for request in spec.requests}

@@ -16,32 +16,17 @@ import io
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from harness.agent.http_exchange import request_bytes
-from harness.errors import TrialFailure
 from harness.formats.row_files import METRONOME_SAMPLES
-from harness.loadgen.base import LoadCommand, LoadSpec, ProgramTool, plain_only, refuse
+from harness.loadgen.base import LoadGenerator, LoadSpec, plain_only
 from harness.loadgen.flow import no_flow, right_bodies
-from harness.loadgen.summary import (
-    ORDER_FILE,
-    existing,
-    last_output,
-    open_text,
-    order_text,
-    read_order,
-    read_rows,
-    summarise,
-)
+from harness.loadgen.summary import read_order, read_rows, read_totals, summarise
 from harness.model import Frozen, LoadProfile, LoadSummary, OpenLoad, Request
 from harness.model.endpoint import Endpoint
 
 SAMPLES, TOTALS, REQUESTS = "samples.csv", "totals.json", "requests.txt"
-START_AND_STOP_S = 1.0
 #: An answer that takes longer is an error; how long the last ones are awaited; a later sending is late.
 TIMEOUT_S, GRACE_S, LATE_US = 60, 10, 50
-#: For planning only: what it asks of a quick service on one CPU, and how fast it writes its rows.
-ASSUMED_PER_S, WRITTEN_PER_S = 50_000.0, 1_000_000.0
 #: Seeds are whole numbers below this.
 SEEDS = 2**53
 
@@ -56,57 +41,46 @@ class Totals(Frozen):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Metronome(ProgramTool):
+class Metronome(LoadGenerator):
     """metronome as it was built."""
 
     name: str = "metronome"
+    outputs = (SAMPLES, TOTALS, REQUESTS)
+    start_and_stop_s, assumed_per_s, written_per_s = 1.0, 50_000.0, 1_000_000.0
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
         """A rate, or users who ask without pause for some time; requests that can be repeated as they are."""
         plain = plain_only("metronome", profile, waits=True, at_once=True, loops=False)
         return plain or no_flow("metronome", requests)
 
-    def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
-        """Start, load, and writing its rows, in seconds."""
-        rate_per_s = profile.rate_per_s if isinstance(profile, OpenLoad) else ASSUMED_PER_S
-        return START_AND_STOP_S + (profile.whole_s or 0.0) * (1 + rate_per_s / WRITTEN_PER_S)
-
-    def command(self, spec: LoadSpec) -> LoadCommand:
-        """metronome, with the requests as they go over the wire in a file."""
-        refuse(self, spec.profile, spec.requests)
+    def argv(self, spec: LoadSpec) -> tuple[str, ...]:
+        """See ``metronome.c``."""
         profile, folder = spec.profile, spec.folder
         if isinstance(profile, OpenLoad):
             rate = ("-r", f"{profile.rate_per_s:.6f}", *(("-p",) if profile.arrivals == "poisson" else ()))
             load = (*rate, "-c", str(profile.connections))
         else:
             load = ("-u", "-c", str(profile.users))
-        return LoadCommand(
-            argv=(
-                str(self.program),
-                *load,
-                *("-d", f"{profile.whole_s:.6f}", "-g", str(GRACE_S), "-t", str(TIMEOUT_S)),
-                *("-l", str(LATE_US), "-s", str(spec.seed % SEEDS)),
-                *("-o", str(folder / SAMPLES), "-j", str(folder / TOTALS)),
-                *(spec.endpoint.host, str(spec.endpoint.port), str(folder / REQUESTS)),
-            ),
-            files={
-                REQUESTS: "".join(_written(request, spec.endpoint) for request in spec.requests),
-                ORDER_FILE: order_text(spec),
-            },
-            outputs=(SAMPLES, TOTALS, REQUESTS, ORDER_FILE),
-            expected_s=self.expected_s(profile, spec.requests),
+        return (
+            str(self.program),
+            *load,
+            *("-d", f"{profile.whole_s:.6f}", "-g", str(GRACE_S), "-t", str(TIMEOUT_S)),
+            *("-l", str(LATE_US), "-s", str(spec.seed % SEEDS)),
+            *("-o", str(folder / SAMPLES), "-j", str(folder / TOTALS)),
+            *(spec.endpoint.host, str(spec.endpoint.port), str(folder / REQUESTS)),
         )
+
+    def files(self, spec: LoadSpec) -> dict[str, str]:
+        """The requests as they go over the wire."""
+        return {REQUESTS: "".join(_written(request, spec.endpoint) for request in spec.requests)}
 
     def read(self, folder: Path) -> LoadSummary:
         """Totals of ``samples.csv``. ``n_dropped``: arrivals that were never sent."""
-        order, path = read_order(folder), existing(folder, TOTALS)
-        try:
-            with open_text(path) as stream:
-                totals = Totals.model_validate_json(stream.read())
-        except (OSError, ValidationError) as problem:
-            reason = f"metronome ended before it wrote its totals ({path.name}); {last_output(folder)}"
-            raise TrialFailure("failed", reason) from problem
-        table = read_rows(METRONOME_SAMPLES.read, existing(folder, SAMPLES), "metronome")
+        order = read_order(folder)
+        totals = read_totals(
+            lambda path: Totals.model_validate_json(path.read_bytes()), folder / TOTALS, self.name
+        )
+        table = read_rows(METRONOME_SAMPLES.read, folder / SAMPLES, self.name)
         at_a_rate = isinstance(order.profile, OpenLoad)
         summary = summarise(table, order, n_dropped=totals.n_unsent if at_a_rate else None)
         return summary.model_copy(

@@ -19,16 +19,12 @@ from pathlib import Path
 from harness.errors import InputError, TrialFailure
 from harness.formats.json_summaries import read_json
 from harness.formats.oha_db import read_oha_db
-from harness.formats.table import AggregateTable
-from harness.loadgen.base import LoadCommand, LoadSpec, ProgramTool, plain_only, refuse
+from harness.loadgen.base import ORDER_FILE, LoadGenerator, LoadSpec, plain_only
 from harness.loadgen.flow import no_flow
-from harness.loadgen.summary import ORDER_FILE, existing, last_output, order_text, read_order
+from harness.loadgen.summary import last_output, read_order, read_totals
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
 
 SAMPLES, TOTALS, BODY = "samples.db", "totals.json", "body.txt"
-START_AND_STOP_S = 2.0
-#: For planning only: what oha asks of a quick service on a small machine, and how fast it writes its rows.
-ASSUMED_PER_S, WRITTEN_PER_S = 20_000.0, 100_000.0
 #: An answer that takes longer is an error.
 TIMEOUT_S = 60
 #: A status as reports name it; records name it ``status 500``.
@@ -36,11 +32,13 @@ _HTTP = re.compile(r"^HTTP (?=\d+$)")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Oha(ProgramTool):
+class Oha(LoadGenerator):
     """oha as it is installed."""
 
     name: str = "oha"
     how_to_get = "make generators"
+    outputs = (SAMPLES, TOTALS, BODY)
+    assumed_per_s, written_per_s = 20_000.0, 100_000.0
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
         """One request without flow, ramp, think time or random arrivals."""
@@ -58,42 +56,37 @@ class Oha(ProgramTool):
             )
         return plain_only("oha", profile, waits=True, at_once=True, even=True) or _refusal(profile)
 
-    def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
-        """Start, load and stop, in seconds."""
-        return START_AND_STOP_S + _offering_s(profile)
-
-    def command(self, spec: LoadSpec) -> LoadCommand:
-        """oha without its screen; the body stands in a file, so that any byte of it is sent."""
-        refuse(self, spec.profile, spec.requests)
+    def argv(self, spec: LoadSpec) -> tuple[str, ...]:
+        """oha without its screen."""
         request, folder = spec.requests[0], spec.folder
         body = () if request.body is None else ("-D", str(folder / BODY))
-        return LoadCommand(
-            argv=(
-                str(self.program),
-                "--no-tui",
-                "--no-color",
-                "--disable-compression",  # the others do not ask for it either
-                *("--redirect", "0"),
-                *("-t", f"{TIMEOUT_S}s"),
-                *_load_arguments(spec.profile),
-                *("-m", request.method),
-                *(word for name, value in request.headers.items() for word in ("-H", f"{name}: {value}")),
-                *body,
-                *("--output-format", "json", "-o", str(folder / TOTALS)),
-                *("--db-url", str(folder / SAMPLES)),
-                f"{spec.endpoint.url}{request.path}",
-            ),
-            files={ORDER_FILE: order_text(spec)} | ({} if request.body is None else {BODY: request.body}),
-            outputs=(SAMPLES, TOTALS, ORDER_FILE, BODY),
-            expected_s=self.expected_s(spec.profile, spec.requests),
+        return (
+            str(self.program),
+            "--no-tui",
+            "--no-color",
+            "--disable-compression",  # the others do not ask for it either
+            *("--redirect", "0"),
+            *("-t", f"{TIMEOUT_S}s"),
+            *_load_arguments(spec.profile),
+            *("-m", request.method),
+            *(word for name, value in request.headers.items() for word in ("-H", f"{name}: {value}")),
+            *body,
+            *("--output-format", "json", "-o", str(folder / TOTALS)),
+            *("--db-url", str(folder / SAMPLES)),
+            f"{spec.endpoint.url}{request.path}",
         )
+
+    def files(self, spec: LoadSpec) -> dict[str, str]:
+        """The body, so that any byte of it is sent."""
+        body = spec.requests[0].body
+        return {} if body is None else {BODY: body}
 
     def read(self, folder: Path) -> LoadSummary:
         """Totals of the rows, and the errors that left none. ``n_dropped``: arrivals that were never sent."""
         began = _start_epoch_s(folder)  # before anything is read
-        order, totals = read_order(folder), _totals(folder)
+        order, totals = read_order(folder), read_totals(read_json, folder / TOTALS, self.name)
         try:
-            table = read_oha_db(existing(folder, SAMPLES))
+            table = read_oha_db(folder / SAMPLES)
         except InputError as problem:
             reason = f"oha left no samples ({problem}); {last_output(folder)}"
             raise TrialFailure("failed", reason) from problem
@@ -144,23 +137,6 @@ def _load_arguments(profile: LoadProfile) -> tuple[str, ...]:
 
 def _until(duration_s: float) -> tuple[str, ...]:
     return ("-z", f"{round(duration_s * 1e6)}us", "-w")  # -w: what is under way at the end is waited for
-
-
-def _offering_s(profile: LoadProfile) -> float:
-    if isinstance(profile, OpenLoad):
-        return profile.duration_s * (1 + profile.rate_per_s / WRITTEN_PER_S)
-    if profile.duration_s is not None:
-        return profile.duration_s * (1 + ASSUMED_PER_S / WRITTEN_PER_S)
-    return (profile.loops or 1) / ASSUMED_PER_S
-
-
-def _totals(folder: Path) -> AggregateTable:
-    path = existing(folder, TOTALS)
-    try:
-        return read_json(path)
-    except InputError as problem:
-        reason = f"oha ended before it wrote its totals ({path.name}); {last_output(folder)}"
-        raise TrialFailure("failed", reason) from problem
 
 
 def _start_epoch_s(folder: Path) -> float | None:

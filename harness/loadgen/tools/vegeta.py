@@ -20,33 +20,26 @@ from pathlib import Path
 
 from harness.errors import TrialFailure
 from harness.formats.row_files import VEGETA_COLUMNS, VEGETA_CSV, VEGETA_ERROR, VEGETA_STATUS
-from harness.loadgen.base import LoadCommand, LoadSpec, ProgramTool, plain_only, refuse
+from harness.formats.table import RequestTable
+from harness.loadgen.base import LoadSpec, plain_only
 from harness.loadgen.flow import no_flow, one_round, other_statuses, unsupported_mix
-from harness.loadgen.summary import (
-    ORDER_FILE,
-    existing,
-    last_output,
-    n_dropped,
-    open_text,
-    order_text,
-    read_order,
-    read_rows,
-    summarise,
-)
-from harness.model import LoadProfile, LoadSummary, OpenLoad, Request
+from harness.loadgen.summary import RowTool, last_output
+from harness.model import LoadProfile, OpenLoad, Request
 
 SAMPLES, RESULTS, TARGETS = "samples.csv", "results.bin", "targets.jsonl"
-START_AND_STOP_S = 2.0
 #: An answer that takes longer is an error.
 TIMEOUT_S = 60
 
 
 @dataclass(frozen=True, kw_only=True)
-class Vegeta(ProgramTool):
+class Vegeta(RowTool):
     """vegeta as it is installed."""
 
     name: str = "vegeta"
+    title = "vegeta"
     how_to_get = "make generators"
+    outputs = (SAMPLES, TARGETS)
+    bodies_checked = False
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
         """Only a rate with even spacing, and only requests that can be repeated as they are."""
@@ -56,64 +49,53 @@ class Vegeta(ProgramTool):
         refusal = refusal or no_flow("vegeta", requests)
         return refusal or unsupported_mix(requests)
 
-    def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
-        """Start, load and stop, in seconds."""
-        return START_AND_STOP_S + (profile.whole_s or 0.0)
-
-    def command(self, spec: LoadSpec) -> LoadCommand:
-        """The attack, then the encoding of what it left, and the end of what was encoded."""
-        refuse(self, spec.profile, spec.requests)
-        assert isinstance(spec.profile, OpenLoad)  # it supports no other
+    def argv(self, spec: LoadSpec) -> tuple[str, ...]:
+        """The attack."""
         profile, folder = spec.profile, spec.folder
+        assert isinstance(profile, OpenLoad)  # it supports no other
         rate = Fraction(profile.rate_per_s).limit_denominator(1000)
-        return LoadCommand(
-            argv=(
-                str(self.program),
-                "attack",
-                *("-format", "json", "-targets", str(folder / TARGETS)),
-                *("-rate", f"{rate.numerator}/{rate.denominator}s"),
-                *("-duration", f"{round(profile.duration_s * 1e6)}us"),
-                *("-connections", str(profile.connections)),
-                *("-timeout", f"{TIMEOUT_S}s"),
-                *("-redirects", "-1"),
-                *("-max-body", "0"),
-                *("-output", str(folder / RESULTS)),
-            ),
-            after=(
-                (
-                    str(self.program),
-                    "encode",
-                    *("-to", "csv", "-output", str(folder / SAMPLES)),
-                    str(folder / RESULTS),
-                ),
-                ("rm", str(folder / RESULTS)),
-            ),
-            files={TARGETS: targets(spec), ORDER_FILE: order_text(spec)},
-            outputs=(SAMPLES, TARGETS, ORDER_FILE),
-            expected_s=self.expected_s(spec.profile, spec.requests),
+        return (
+            str(self.program),
+            "attack",
+            *("-format", "json", "-targets", str(folder / TARGETS)),
+            *("-rate", f"{rate.numerator}/{rate.denominator}s"),
+            *("-duration", f"{round(profile.duration_s * 1e6)}us"),
+            *("-connections", str(profile.connections)),
+            *("-timeout", f"{TIMEOUT_S}s"),
+            *("-redirects", "-1"),
+            *("-max-body", "0"),
+            *("-output", str(folder / RESULTS)),
         )
 
-    def read(self, folder: Path) -> LoadSummary:
-        """Totals of ``samples.csv``; ``n_dropped``: arrivals of the schedule that left no row."""
-        order, path = read_order(folder), existing(folder, SAMPLES)
+    def after(self, spec: LoadSpec) -> tuple[tuple[str, ...], ...]:
+        """The encoding of what the attack left, and the end of what was encoded."""
+        samples, results = str(spec.folder / SAMPLES), str(spec.folder / RESULTS)
+        return ((str(self.program), "encode", "-to", "csv", "-output", samples, results), ("rm", results))
+
+    def files(self, spec: LoadSpec) -> dict[str, str]:
+        """A round of the mix as vegeta's JSON targets, one a line; vegeta takes them in turn."""
+        lines = [_target(request, spec.endpoint.url) for request in spec.requests]
+        return {TARGETS: "".join(lines[index] + "\n" for index in one_round(spec.requests))}
+
+    def rows(self, path: Path) -> RequestTable:
+        """Rows of ``samples.csv``."""
         if not path.exists():
-            reason = f"vegeta ended before its results could be encoded: no {SAMPLES}; {last_output(folder)}"
+            words = last_output(path.parent)
+            reason = f"vegeta ended before its results could be encoded: no {SAMPLES}; {words}"
             raise TrialFailure("failed", reason)
-        table = read_rows(VEGETA_CSV.read, path, "vegeta")
-        dropped = None
-        if isinstance(order.profile, OpenLoad):
-            dropped = n_dropped(table, order, order.profile.n_arrivals)
-        kinds = _errors_by_kind(path) if table.n_errors else Counter[str]()
-        return summarise(table, order, errors_by_kind=kinds, n_dropped=dropped, bodies_checked=False)
+        return VEGETA_CSV.read(path)
+
+    def errors_by_kind(self, _table: RequestTable, path: Path) -> Counter[str]:
+        """By status, or by the last words of the error of a request without an answer."""
+        kinds: Counter[str] = Counter()
+        with path.open(encoding="utf-8", errors="replace") as stream:
+            for row in csv.reader(stream):
+                if len(row) == VEGETA_COLUMNS and row[VEGETA_STATUS][:1] not in {"2", "3"}:
+                    kinds[_kind(row[VEGETA_STATUS], row[VEGETA_ERROR])] += 1
+        return kinds
 
 
 adapter = Vegeta.of
-
-
-def targets(spec: LoadSpec) -> str:
-    """A round of the mix as vegeta's JSON targets, one a line; vegeta takes them in turn."""
-    lines = [_target(request, spec.endpoint.url) for request in spec.requests]
-    return "".join(lines[index] + "\n" for index in one_round(spec.requests))
 
 
 def _target(request: Request, base: str) -> str:
@@ -123,16 +105,6 @@ def _target(request: Request, base: str) -> str:
     if request.headers:
         target["header"] = {name: [value] for name, value in request.headers.items()}
     return json.dumps(target)
-
-
-def _errors_by_kind(path: Path) -> Counter[str]:
-    """By status, or by the last words of the error of a request without an answer."""
-    kinds: Counter[str] = Counter()
-    with open_text(path) as stream:
-        for row in csv.reader(stream):
-            if len(row) == VEGETA_COLUMNS and row[VEGETA_STATUS][:1] not in {"2", "3"}:
-                kinds[_kind(row[VEGETA_STATUS], row[VEGETA_ERROR])] += 1
-    return kinds
 
 
 def _kind(status: str, error: str) -> str:

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self, TypedDict
+from typing import Any, Self
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from harness.errors import InputError, TrialFailure
+from harness.errors import InputError
 from harness.formats.wrk_histogram import (
     LEFT,
     UNDONE,
@@ -23,9 +23,9 @@ from harness.formats.wrk_histogram import (
     read_wrk_histogram,
     undo_correction,
 )
-from harness.loadgen.base import Installed, LoadCommand, LoadSpec, ProgramTool, plain_only, refuse
+from harness.loadgen.base import Installed, LoadGenerator, LoadSpec, plain_only
 from harness.loadgen.flow import no_flow, other_statuses, unsupported_mix
-from harness.loadgen.summary import ORDER_FILE, existing, last_output, open_text, order_text, read_order
+from harness.loadgen.summary import read_order, read_totals
 from harness.loadgen.template import QUANTILES, even_threads, render_script
 from harness.model import ClosedLoad, Frozen, LoadProfile, LoadSummary, Request
 
@@ -34,7 +34,6 @@ SCRIPT, RESULT, HISTOGRAM = "mix.lua", "wrk.json", "wrk_latency.csv"
 RESOLUTION_S = 1e-6
 TIMEOUT_S = 60
 MOST_THREADS = 16
-START_AND_STOP_S = 1.0
 
 
 class Errors(Frozen):
@@ -58,12 +57,14 @@ class _Result(Frozen):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wrk(ProgramTool):
+class Wrk(LoadGenerator):
     """wrk as it is installed. ``threads``: no more than this."""
 
     threads: int = 2
     name: str = "wrk"
     how_to_get = "apt-get install wrk"
+    outputs = (RESULT, HISTOGRAM, SCRIPT)
+    start_and_stop_s = 1.0
 
     @classmethod
     def of(cls, installed: Installed) -> Self:
@@ -81,33 +82,22 @@ class Wrk(ProgramTool):
         refusal = _refusal(profile) or no_flow("wrk", requests)
         return refusal or other_statuses("wrk", requests) or unsupported_mix(requests)
 
-    def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
-        """Start, load and stop, in seconds."""
-        return START_AND_STOP_S + int(profile.whole_s or 0)
-
-    def command(self, spec: LoadSpec) -> LoadCommand:
-        """wrk with a script made for this load; exact totals go to ``wrk.json``."""
-        refuse(self, spec.profile, spec.requests)
-        assert isinstance(spec.profile, ClosedLoad)  # it supports no other
-        n_threads = even_threads(spec.profile.users, self.threads)
-        duration_s = int(spec.profile.duration_s or 0)
-        return LoadCommand(
-            argv=(
-                str(self.program),
-                *("-t", str(n_threads), "-c", str(spec.profile.users), "-d", f"{duration_s}s"),
-                *("--timeout", f"{TIMEOUT_S}s", "--latency"),
-                *("-s", str(spec.folder / SCRIPT)),
-                f"{spec.endpoint.url}/",
-            ),
-            files={
-                SCRIPT: render_script(
-                    spec, n_threads, result=spec.folder / RESULT, histogram=spec.folder / HISTOGRAM
-                ),
-                ORDER_FILE: order_text(spec),
-            },
-            outputs=(RESULT, HISTOGRAM, SCRIPT, ORDER_FILE),
-            expected_s=self.expected_s(spec.profile, spec.requests),
+    def argv(self, spec: LoadSpec) -> tuple[str, ...]:
+        """wrk with a script made for this load."""
+        users, duration_s = _users(spec), int(spec.profile.duration_s or 0)
+        return (
+            str(self.program),
+            *("-t", str(even_threads(users, self.threads)), "-c", str(users), "-d", f"{duration_s}s"),
+            *("--timeout", f"{TIMEOUT_S}s", "--latency"),
+            *("-s", str(spec.folder / SCRIPT)),
+            f"{spec.endpoint.url}/",
         )
+
+    def files(self, spec: LoadSpec) -> dict[str, str]:
+        """The script, which writes exact totals to ``wrk.json``."""
+        n_threads = even_threads(_users(spec), self.threads)
+        result, histogram = spec.folder / RESULT, spec.folder / HISTOGRAM
+        return {SCRIPT: render_script(spec, n_threads, result=result, histogram=histogram)}
 
     def read(self, folder: Path) -> LoadSummary:
         """Exact totals. ``n_requests`` counts answers and exchanges that broke off.
@@ -115,7 +105,9 @@ class Wrk(ProgramTool):
         A timeout is an answer that came after ``TIMEOUT_S``: it is in ``errors_by_kind`` and among the answers,
         and its latency is not known.
         """
-        result = self._result(folder)
+        result = read_totals(
+            lambda path: _Result.model_validate_json(path.read_bytes()), folder / RESULT, self.name
+        )
         errors = result.errors
         broken = errors.connect + errors.read + errors.write
         duration_s = result.duration_us / 1e6
@@ -133,74 +125,47 @@ class Wrk(ProgramTool):
             errors_by_kind={kind: n for kind, n in errors.model_dump().items() if n},
         )
 
-    def _result(self, folder: Path) -> _Result:
-        path = existing(folder, RESULT)
-        try:
-            with open_text(path) as stream:
-                return _Result.model_validate_json(stream.read())
-        except (OSError, ValidationError) as problem:
-            reason = f"wrk ended before it wrote its totals ({path.name}); {last_output(folder)}"
-            raise TrialFailure("failed", reason) from problem
-
 
 adapter = Wrk.of
 
 
-class _Latencies(TypedDict):
-    """The fields of ``LoadSummary`` about latencies."""
-
-    latency_mean_s: float | None
-    latency_quantiles_s: dict[str, float]
-    n_latencies: int | None
-    latency_method: str | None
+def _users(spec: LoadSpec) -> int:
+    assert isinstance(spec.profile, ClosedLoad)  # it supports no other
+    return spec.profile.users
 
 
-def _latencies(folder: Path, result: _Result) -> _Latencies:
+def _latencies(folder: Path, result: _Result) -> dict[str, Any]:
     """Of the requests that were sent, where that can be had; else what wrk says, and why."""
     try:
         match = _restored(folder, result)
     except InputError as problem:
-        return _as_reported(result, f"{LEFT}: {problem.problem}")
-    if match is None:
-        return _as_reported(result, None)
+        latency_s = {name: us / 1e6 for name, us in result.latency_us.items()} if result.requests else {}
+        return {
+            "latency_mean_s": latency_s.pop("mean", None),
+            "latency_quantiles_s": {name: value for name, value in latency_s.items() if name != "stdev"},
+            "latency_method": f"{LEFT}: {problem.problem}",
+        }
     ends = {"min": match.value_us[0], "max": match.value_us[-1]} if match.n else {}
     quantiles = {f"p{name}": match.quantile_s(float(name) / 100) for name in QUANTILES} if match.n else {}
-    return _Latencies(
-        latency_mean_s=match.mean_s,
-        latency_quantiles_s={name: float(value_us) / 1e6 for name, value_us in ends.items()} | quantiles,
-        n_latencies=match.n,
-        latency_method=UNDONE,
-    )
+    return {
+        "latency_mean_s": match.mean_s,
+        "latency_quantiles_s": {name: float(us) / 1e6 for name, us in ends.items()} | quantiles,
+        "n_latencies": match.n,
+        "latency_method": UNDONE,
+    }
 
 
-def _restored(folder: Path, result: _Result) -> LatencyHistogram | None:
-    """None: the script of this load knew nothing of a histogram."""
+def _restored(folder: Path, result: _Result) -> LatencyHistogram:
     if result.histogram_refused is not None:
         raise InputError(f"its script could not read the histogram ({result.histogram_refused})")
-    if result.histogram_rows is None:
-        return None
-    corrected, profile = read_wrk_histogram(existing(folder, HISTOGRAM)), read_order(folder).profile
+    corrected = read_wrk_histogram(folder / HISTOGRAM)
     n_rows = corrected.value_us.size
     if n_rows != result.histogram_rows:
         raise InputError(f"{HISTOGRAM} has {n_rows} of {result.histogram_rows} rows")
-    assert isinstance(profile, ClosedLoad)  # wrk offers no other
     interval_us = expected_interval_us(
-        duration_us=result.duration_us, n_answers=result.requests, connections=profile.users
+        duration_us=result.duration_us, n_answers=result.requests, connections=_users(read_order(folder))
     )
     return undo_correction(corrected, interval_us, n_recorded=result.requests - result.errors.timeout)
-
-
-def _as_reported(result: _Result, method: str | None) -> _Latencies:
-    latency_s = {name: value / 1e6 for name, value in result.latency_us.items()} if result.requests else {}
-    quantiles = {
-        name: value for name, value in latency_s.items() if name[:1] == "p" or name in {"min", "max"}
-    }
-    return _Latencies(
-        latency_mean_s=latency_s.get("mean"),
-        latency_quantiles_s=quantiles,
-        n_latencies=None,
-        latency_method=method,
-    )
 
 
 def _refusal(profile: LoadProfile) -> str | None:

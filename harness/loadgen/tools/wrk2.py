@@ -1,19 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """wrk2: open loop at a rate, latencies counted from when a request was due; totals only.
 
-Like wrk it checks the status (anything but 2xx and 3xx is an error) and never the body. Each connection
-has its share of the rate and waits for its answer; a late answer delays the next request, and the delay
-counts into that one's latency. Connections of a thread begin 5 ms apart, each with a request: arrivals are as
-even as these beginnings, and there are fewer of them than rate times duration (``n_due``). After ten
-seconds and 5 ms for each connection of a thread wrk2 empties its histogram: in a longer load latencies are of
-the rest, and ``n_latencies`` tells of how many requests.
+Like wrk it checks the status (anything but 2xx and 3xx is an error) and never the body. Each connection has an equal
+share of the rate, waits for its answer, and has a schedule of its own, which begins when it is opened: connections of
+a thread 5 ms apart. So there are fewer arrivals than rate times duration (``n_due``). After ten seconds and 5 ms for
+each connection of a thread wrk2 empties its histogram: in a longer load latencies are of the rest (``n_latencies``).
 
-Each connection has an equal share of the rate and a schedule of its own, which begins when the connection is opened.
-wrk2 opens those of a thread 5 ms apart, so the later ones have less time: 100 connections of two threads get about
-half a per cent fewer requests in 20 s than rate times duration. These were never due.
-
-A thread ends at its first answer after the time, and counts the answers that arrive together with it. So of each
-connection one request that was due only then may be counted, or one that was due before may be under way: requests and
+A thread ends at its first answer after the time, and counts the answers that arrive together with it: requests and
 ``n_dropped`` together are what was due, but for one request of each connection.
 """
 
@@ -23,11 +16,11 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import InputError, TrialFailure
-from harness.formats.wrk2_text import read_threads, read_wrk2
-from harness.loadgen.base import LoadCommand, LoadSpec, ProgramTool, plain_only, refuse
+from harness.errors import TrialFailure
+from harness.formats.wrk_text import read_threads, read_wrk2
+from harness.loadgen.base import LoadGenerator, LoadSpec, plain_only
 from harness.loadgen.flow import no_flow, other_statuses, unsupported_mix
-from harness.loadgen.summary import ORDER_FILE, existing, last_words, order_text, read_order
+from harness.loadgen.summary import read_order, read_totals
 from harness.loadgen.template import even_threads, render_script
 from harness.model import LoadProfile, LoadSummary, OpenLoad, Request
 
@@ -67,16 +60,18 @@ def n_never_sent(
 
 SCRIPT, RESULT = "mix.lua", "wrk2.txt"
 TIMEOUT_S = 60
-START_AND_STOP_S = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wrk2(ProgramTool):
+class Wrk2(LoadGenerator):
     """wrk2 as it is installed. ``threads``: no more than this."""
 
     threads: int = 2
     name: str = "wrk2"
     how_to_get = "make generators WRK2_SOURCE=FOLDER"
+    outputs = (RESULT, SCRIPT)
+    start_and_stop_s = 1.0
+    stdout = RESULT
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
         """Only a whole rate with even spacing for a number of whole seconds."""
@@ -84,49 +79,33 @@ class Wrk2(ProgramTool):
         refusal = refusal or plain_only("wrk2", profile, waits=True, even=True) or no_flow("wrk2", requests)
         return refusal or unsupported_mix(requests)
 
-    def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
-        """Start, load and stop, in seconds."""
-        return START_AND_STOP_S + int(profile.whole_s or 0)
-
-    def command(self, spec: LoadSpec) -> LoadCommand:
+    def argv(self, spec: LoadSpec) -> tuple[str, ...]:
         """wrk2 with a script made for this load; what it prints is what there is."""
-        refuse(self, spec.profile, spec.requests)
-        assert isinstance(spec.profile, OpenLoad)  # it supports no other
-        profile = spec.profile
+        profile = _at_a_rate(spec)
         n_threads = even_threads(profile.connections, self.threads)
-        return LoadCommand(
-            argv=(
-                str(self.program),
-                *("-t", str(n_threads), "-c", str(profile.connections), "-d", f"{int(profile.duration_s)}s"),
-                *("-R", str(int(profile.rate_per_s))),
-                *("--timeout", f"{_timeout_s(profile)}s", "--latency"),
-                *("-s", str(spec.folder / SCRIPT)),
-                f"{spec.endpoint.url}/",
-            ),
-            files={SCRIPT: render_script(spec, n_threads), ORDER_FILE: order_text(spec)},
-            outputs=(RESULT, SCRIPT, ORDER_FILE),
-            stdout=RESULT,
-            expected_s=self.expected_s(spec.profile, spec.requests),
+        return (
+            str(self.program),
+            *("-t", str(n_threads), "-c", str(profile.connections), "-d", f"{int(profile.duration_s)}s"),
+            *("-R", str(int(profile.rate_per_s))),
+            *("--timeout", f"{_timeout_s(profile)}s", "--latency"),
+            *("-s", str(spec.folder / SCRIPT)),
+            f"{spec.endpoint.url}/",
         )
+
+    def files(self, spec: LoadSpec) -> dict[str, str]:
+        """The script."""
+        return {SCRIPT: render_script(spec, even_threads(_at_a_rate(spec).connections, self.threads))}
 
     def read(self, folder: Path) -> LoadSummary:
         """What wrk2 printed. ``n_dropped``: see :func:`n_never_sent`."""
-        order, path = read_order(folder), existing(folder, RESULT)
-        try:
-            table = read_wrk2(path)
-        except InputError as problem:
-            output = last_words(folder, "generator.stderr.txt", RESULT)
-            reason = f"wrk2 ended before it printed its totals ({path.name}); output: {output}"
-            raise TrialFailure("failed", reason) from problem
+        profile, path = _at_a_rate(read_order(folder)), folder / RESULT
+        table = read_totals(read_wrk2, path, self.name, "generator.stderr.txt", RESULT)
         total, kinds = table.total, table.errors_by_kind
         if total is None or table.duration_s is None:
             raise TrialFailure("failed", f"{path} has no totals")
         n_requests = total.n_requests
-        assert isinstance(order.profile, OpenLoad)  # it supports no other
-        profile, achieved_per_s = (
-            order.profile,
-            (n_requests - total.n_unanswered) / table.duration_s if table.duration_s else 0.0,
-        )
+        answered = n_requests - total.n_unanswered
+        achieved_per_s = answered / table.duration_s if table.duration_s else 0.0
         n_threads = read_threads(path) or even_threads(profile.connections, self.threads)
         quantiles = dict(total.latency_quantiles_s)
         if total.latency_max_s is not None:
@@ -150,6 +129,11 @@ class Wrk2(ProgramTool):
 
 
 adapter = Wrk2.of
+
+
+def _at_a_rate(spec: LoadSpec) -> OpenLoad:
+    assert isinstance(spec.profile, OpenLoad)  # it supports no other
+    return spec.profile
 
 
 def _timeout_s(profile: OpenLoad) -> int:

@@ -8,7 +8,6 @@ from harness.questions.claims.dataset import (
     judge_all,
     of_bundled,
     results,
-    typed,
 )
 from harness.questions.claims.evaluation import JudgedClaim, JudgedTest, counts, judge_claims
 from harness.questions.claims.published import PublishedTables
@@ -16,5 +15,5 @@ from harness.questions.claims.rows import newest_sessions
 
 __all__ = [
     "JudgedClaim", "JudgedTest", "PublishedTables", "as_table", "counts", "data_set", "experiments", "judge_all",
-    "judge_claims", "newest_sessions", "of_bundled", "results", "typed",
+    "judge_claims", "newest_sessions", "of_bundled", "results",
 ]  # fmt: skip

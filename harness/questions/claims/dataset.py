@@ -109,22 +109,16 @@ def data_set(
     judged: Sequence[JudgedClaim], sessions: Sessions | None = None, *, root: Path | None = None
 ) -> pd.DataFrame:
     """Return the columns of :func:`as_table` that ``claims.csv`` has, with their types."""
-    return typed(as_table(judged, sessions, root=root))
-
-
-def typed(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the columns of ``claims.csv`` of a table that :func:`as_table` made, with their types."""
-    table = table.reindex(columns=[column.name for column in LEDGER])
-    columns = {column.name: table[column.name] for column in LEDGER}
+    table = as_table(judged, sessions, root=root).reindex(columns=[column.name for column in LEDGER])
     for column in LEDGER:
-        values = columns[column.name]
+        values = table[column.name]
         if column.type == "integer":
-            columns[column.name] = pd.to_numeric(values).astype("Int64")
+            table[column.name] = pd.to_numeric(values).astype("Int64")
         elif column.type == "number":
-            columns[column.name] = pd.to_numeric(values).astype("float64")
+            table[column.name] = pd.to_numeric(values).astype("float64")
         elif column.type == "boolean":
-            columns[column.name] = values.map({True: "true", False: "false"})
-    return pd.DataFrame(columns)
+            table[column.name] = values.map({True: "true", False: "false"})
+    return table
 
 
 def of_bundled(root: Path) -> pd.DataFrame:

@@ -79,7 +79,7 @@ def choose(test: ClaimTest, sessions: Sessions, axis: Axis = "rows") -> Choice:
     if axis == "rows" and test.missing is not None:
         return Choice(None, test.missing)
     filters: tuple[RowFilter, ...] = getattr(test, axis)
-    named = [_candidate(test, wanted, sessions, ours=axis != "then") for wanted in filters]
+    named = [_candidate(test, wanted, sessions, by_our_method=axis != "then") for wanted in filters]
     usable = {place: named[place].row or {} for place in range(len(named)) if not named[place].why}
     if not usable:
         whys = dict.fromkeys(candidate.why for candidate in named)
@@ -93,7 +93,7 @@ def choose(test: ClaimTest, sessions: Sessions, axis: Axis = "rows") -> Choice:
     return Choice(usable[best], "", tuple(passed))
 
 
-def _candidate(test: ClaimTest, wanted: RowFilter, sessions: Sessions, *, ours: bool) -> Candidate:
+def _candidate(test: ClaimTest, wanted: RowFilter, sessions: Sessions, *, by_our_method: bool) -> Candidate:
     session = sessions.get(wanted.experiment)
     if session is None or session.evidence is None or session.evidence.profile == SMOKE:
         return Candidate(wanted, None, f"no session of {wanted.experiment}")
@@ -111,12 +111,12 @@ def _candidate(test: ClaimTest, wanted: RowFilter, sessions: Sessions, *, ours: 
             return Candidate(wanted, None, f"speaks of {need} {what} has {had}")
     row = row_of(
         session, wanted, limit=test.predicate.limit, margin=test.predicate.margin,
-        bounded=ours and test.subject == "services",
+        bounded=by_our_method and test.subject == "services",
     )  # fmt: skip
     if isinstance(row, str):
         return Candidate(wanted, None, row)
     why = ""
-    if ours and test.age == "warm" and not row["warm"]:
+    if by_our_method and test.age == "warm" and not row["warm"]:
         age = YOUNG if row["young"] else "of unknown age"
         why = f"speaks of warm services, the processes of {wanted.experiment} are {age}"
     return Candidate(wanted, row | origin | {"filter": wanted}, why)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m harness.questions.workshop write|slides|check``: write the students' notebooks, or the slides, or say
-whether this computer is ready for the workshop."""
+"""``python -m harness.questions.workshop slides|check``: write the slides, or say whether this computer is ready."""
 
 from __future__ import annotations
 
@@ -10,22 +9,21 @@ from time import monotonic
 from harness.errors import RematchError
 from harness.model.digits import plain
 from harness.project import find_root
-from harness.questions.workshop.notebooks import workshop_code, write_files
+from harness.questions.workshop.notebooks import workshop_code
 from harness.questions.workshop.slides import write_slides
 
-USAGE = "python -m harness.questions.workshop write|slides|check"
+USAGE = "python -m harness.questions.workshop slides|check"
 
 
 def main(arguments: list[str]) -> int:
     """Run one of the commands and return the exit status."""
-    if arguments not in (["write"], ["slides"], ["check"]):
+    if arguments not in (["slides"], ["check"]):
         print(f"allowed: {USAGE}", file=sys.stderr)
         return 2
     root, begun = find_root(), monotonic()
     try:
         if arguments != ["check"]:
-            write = write_files if arguments == ["write"] else write_slides
-            for path in write(root):
+            for path in write_slides(root):
                 print(f"wrote {path}", flush=True)
         else:
             print("Reading the sessions; the first time takes about a minute.", flush=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isfinite
+from math import isclose, isfinite
 from numbers import Real
 from pathlib import Path
 from typing import Any, Literal
@@ -18,6 +18,7 @@ REPLIES = tomllib.loads(Path(__file__).with_name("replies.toml").read_text("utf-
 Replies = Mapping[str, Mapping[str, Any]]
 #: What an answer in another unit is multiplied by: a percentage for a share, milliseconds for seconds, and back.
 _UNITS = (100.0, 1e3, 1e-3, 1e-2)
+_TRUTH = (bool, np.bool_)
 
 
 class Truth:
@@ -69,7 +70,8 @@ class Checks:
 
 def _judged(truth: Truth, replies: Mapping[str, Any], answer: object) -> tuple[State, str]:
     within = replies.get("within", 1e-6)
-    if _is_open(answer):
+    parts = answer.values() if isinstance(answer, Mapping) else [answer]
+    if any(part is ... or part is None for part in parts):
         return "open", "open. Replace the dots, and run the cell again."
     if is_same(answer, truth.value, within):
         return "right", f"right. {replies['right'].format_map(truth.numbers)}"
@@ -90,37 +92,26 @@ def is_same(answer: object, expected: object, within: float) -> bool:
     """Return whether an answer is the expected one: numbers within a share, words whatever their case."""
     if isinstance(expected, Mapping):
         return isinstance(answer, Mapping) and set(answer) == set(expected) and _has(answer, expected, within)
-    if _is_truth(expected) or _is_truth(answer):
-        return _is_truth(expected) and _is_truth(answer) and bool(answer) == bool(expected)
+    if isinstance(expected, _TRUTH) or isinstance(answer, _TRUTH):
+        return isinstance(expected, _TRUTH) and isinstance(answer, _TRUTH) and bool(answer) == bool(expected)
     if isinstance(expected, str):
         return isinstance(answer, str) and answer.strip().casefold() == expected.casefold()
     if not isinstance(answer, Real) or not isinstance(expected, Real):
         return False
-    value, true = float(answer), float(expected)
-    return isfinite(value) and abs(value - true) <= within * abs(true) + 1e-12
-
-
-def _is_truth(value: object) -> bool:
-    return isinstance(value, (bool, np.bool_))
-
-
-def _is_open(answer: object) -> bool:
-    if isinstance(answer, Mapping):
-        return any(_is_open(part) for part in answer.values())
-    return answer is ... or answer is None
+    return isfinite(answer) and isclose(answer, expected, rel_tol=within, abs_tol=1e-12)
 
 
 def _difference(answer: object, expected: object, within: float) -> str:
     """Say what is amiss without giving the answer away."""
     if isinstance(expected, Mapping):
         return _difference_of_entries(answer, expected, within)
-    if _is_truth(expected):
-        return "Look again." if _is_truth(answer) else "True or False is needed."
+    if isinstance(expected, _TRUTH):
+        return "Look again." if isinstance(answer, _TRUTH) else "True or False is needed."
     if not isinstance(answer, Real) or not isinstance(expected, Real):
         return "A number is needed."
     if any(is_same(float(answer) / factor, expected, within) for factor in _UNITS):
         return "These digits are right in another unit: which one is asked for?"
-    return "The number is too large." if float(answer) > float(expected) else "The number is too small."
+    return f"The number is too {'large' if float(answer) > float(expected) else 'small'}."
 
 
 def _difference_of_entries(answer: object, expected: Mapping[str, object], within: float) -> str:

@@ -6,6 +6,7 @@ Slides come in the order of the cells. Notes for the teacher, with solutions, ar
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from nbclient import NotebookClient
 from nbconvert.filters.markdown_mistune import markdown2html_mistune
 from traitlets.config import Config
 
-from harness.questions.workshop.notebooks import Book, file_text, for_students, read_books, tags_of, text_of
+from harness.questions.workshop.notebooks import TEACHER, Book, for_students, read_books, tags_of, text_of
 
 SLIDES = Path("results") / "workshop" / "slides"
 _TEMPLATE = Path(__file__).with_name("templates") / "slides.html.jinja"
@@ -40,7 +41,7 @@ class Slide:
 def write_slides(root: Path) -> Iterator[Path]:
     """Execute every unit, write its slides, and yield each path below the root."""
     (root / SLIDES).mkdir(parents=True, exist_ok=True)
-    for name, book in read_books(root).items():
+    for name, book in read_books(root / TEACHER).items():
         path = SLIDES / Path(name).with_suffix(".html")
         (root / path).write_text(slides_page(book, executed(root, book)), "utf-8")
         yield path
@@ -48,7 +49,7 @@ def write_slides(root: Path) -> Iterator[Path]:
 
 def executed(root: Path, book: Book) -> dict[str, list[Book]]:
     """Return what the cells of a unit show by their ids, with its exercises left open."""
-    node = nbformat.reads(file_text(for_students(book)), as_version=4)  # type: ignore[no-untyped-call]  # no types
+    node = nbformat.reads(json.dumps(for_students(book)), as_version=4)  # type: ignore[no-untyped-call]  # no types
     place = {"metadata": {"path": str(root)}}
     # its connections are ports of this machine
     encrypted = Config({"KernelManager": {"transport_encryption": "auto"}})

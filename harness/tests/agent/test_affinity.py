@@ -104,19 +104,6 @@ def test_arms_exchange_their_cpus_and_never_share_them(
     assert [(row[0], row[3], row[2]) for row in mine[1:]] == [(row[0], row[2], row[3]) for row in theirs[1:]]
 
 
-def test_a_process_that_is_gone_is_left_out_and_its_id_is_nobody_elses(
-    restless: list[subprocess.Popen[bytes]],
-) -> None:
-    before = os.sched_getaffinity(0)
-    exchanger = Exchanger(((CPUS[0],), (CPUS[1],)), interval_s=0.1)
-    exchanger.add(0, restless[0].pid, ticks(restless[0].pid))
-    exchanger._roots[1][os.getpid()] = 1  # an id that was somebody else's
-    exchanger.start()
-    assert eventually(lambda: len(exchanger.exchanges) > 2)
-    exchanger.stop()
-    assert os.sched_getaffinity(0) == before
-
-
 def test_intervals_come_in_equal_pairs_of_about_the_length_asked_for() -> None:
     lengths = list(itertools.islice(iter(intervals(0.5, 1)), 40))
     assert lengths[::2] == lengths[1::2] and len(set(lengths)) == 20

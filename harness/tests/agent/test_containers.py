@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from harness.agent.containers import connected, usual_address
+from harness.agent.relay import connected
 from harness.agent.server import Handlers
 from harness.errors import HostError
 
@@ -81,13 +81,6 @@ def test_an_address_is_a_socket_or_a_port_of_the_same_machine() -> None:
         connected(f"tcp://127.0.0.1:{server.getsockname()[1]}").close()
     with pytest.raises(HostError, match="unix://PATH or tcp://HOST:PORT .*, not at ssh://there"):
         connected("ssh://there")
-
-
-def test_the_usual_address_is_what_the_variable_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:2375")
-    assert usual_address() == "tcp://127.0.0.1:2375"
-    monkeypatch.delenv("DOCKER_HOST")
-    assert usual_address().startswith("unix:///")
 
 
 def test_a_sampler_that_an_ending_agent_has_ended_is_said_to_be_gone(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from harness.agent import cpu_speed
-from harness.agent.cpu_speed import CpuSpeedMeter, step_ns, summary
+from harness.agent.cpu_speed import CpuSpeedMeter, step_ns
 from harness.agent.platforms import usable_cpus
 from harness.tests.support.patience import patient
 
@@ -35,13 +35,6 @@ def test_each_cpu_is_read_and_one_that_is_not_there_is_left_out() -> None:
     assert meter.stop() == read
 
 
-def test_nothing_is_read_where_threads_cannot_be_pinned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(os, "sched_setaffinity")
-    meter = CpuSpeedMeter((0,))
-    meter.start()
-    assert meter.stop() == []
-
-
 def test_work_that_takes_longer_is_a_longer_step(monkeypatch: pytest.MonkeyPatch) -> None:
     once = cpu_speed._calculate
 
@@ -51,9 +44,3 @@ def test_work_that_takes_longer_is_a_longer_step(monkeypatch: pytest.MonkeyPatch
     usual = sorted(step_ns() for _ in range(50))[5]
     monkeypatch.setattr(cpu_speed, "_calculate", thrice)
     assert sorted(step_ns() for _ in range(50))[5] == pytest.approx(3 * usual, rel=0.5)
-
-
-def test_the_summary_has_percentiles_and_the_mean() -> None:
-    read = summary(1, [float(value) for value in range(100, 0, -1)])
-    assert (read.cpu, read.n_readings) == (1, 100)
-    assert (read.step_ns_p05, read.step_ns_p50, read.step_ns_mean) == (6.0, 51.0, 50.5)

@@ -29,12 +29,6 @@ def test_a_request_is_sent_as_it_was_written() -> None:
     assert b"Content-Length: 0\r\n" in request_bytes("POST", "/", {}, b"", HERE) and b"ontent-" not in GET
 
 
-def test_many_answers_come_over_one_connection() -> None:
-    with scripted([OK, OK, OK]) as (endpoint, _), Connection(endpoint, 5) as connection:
-        assert [connection.exchange(GET).body for _ in range(3)] == [b"hi"] * 3
-        assert connection.n_opened == 1
-
-
 @pytest.mark.parametrize(
     "answer",
     [
@@ -49,15 +43,6 @@ def test_many_answers_come_over_one_connection() -> None:
 )
 def test_a_body_ends_where_its_framing_says(answer: bytes) -> None:
     assert body_of(answer) == b"hi"
-
-
-def test_header_names_are_compared_without_case() -> None:
-    with (
-        scripted([b"HTTP/1.1 405 No\r\nALLOW:POST\r\nContent-length: 0\r\n\r\n"]) as (endpoint, _),
-        Connection(endpoint, 5) as connection,
-    ):
-        answer = connection.exchange(GET)
-    assert (answer.status, answer.headers) == (405, {"allow": "POST", "content-length": "0"})
 
 
 @pytest.mark.parametrize("status", [b"204 No Content", b"304 Not Modified"])

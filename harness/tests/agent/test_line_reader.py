@@ -47,15 +47,6 @@ def write(folder: Path, text: bytes) -> None:
         os.close(descriptor)
 
 
-def test_all_lines_of_several_writers_are_counted(reader: subprocess.Popen[bytes], tmp_path: Path) -> None:
-    write(tmp_path, b"one\n" * 100_000)
-    write(tmp_path, b"two\nand no end")
-    reader.send_signal(signal.SIGTERM)
-    assert reader.wait() == 0
-    assert counted(tmp_path) == {"lines": 100_001, "bytes": 400_014}
-    assert (tmp_path / "last").read_bytes().endswith(b"one\ntwo\nand no end")
-
-
 def test_what_is_in_the_pipe_when_it_is_stopped_is_read(
     reader: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:

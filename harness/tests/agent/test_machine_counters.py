@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.agent.machine_counters import MachineReader, MachineReading, read_machine
-from harness.agent.machine_info import SETTINGS, kernel_settings, machine_facts
-from harness.model.session import Machine
+from harness.agent.machine_info import SETTINGS, kernel_settings
 from harness.sampling import machine_window
 
 V1_MOUNTS = """\
@@ -101,14 +100,6 @@ def test_counters_of_the_machine_are_read_in_seconds(tmp_path: Path) -> None:
     assert reading.load_average_1m == 0.75
 
 
-def test_a_machine_that_tells_nothing_is_none_everywhere(tmp_path: Path) -> None:
-    reading = read_machine(tmp_path)
-    told = {
-        name: getattr(reading, name) for name in MachineReading.__dataclass_fields__ if name != "monotonic_s"
-    }
-    assert set(told.values()) == {None}
-
-
 def test_the_machine_tells_that_something_was_begun(tmp_path: Path) -> None:
     lay_out(tmp_path, proc__stat="cpu  1 2 3 4 5 6 7 8 9 0\nintr 1\nprocesses 17\nprocs_running 1\n")
     made_up, here = MachineReader(tmp_path), MachineReader()
@@ -151,8 +142,3 @@ def test_settings_are_told_as_the_kernel_has_them_and_left_out_where_it_has_none
         file.write_text(text)
     assert kernel_settings(tmp_path) == {"sched_autogroup": "0", "transparent_hugepage": "madvise"}
     assert kernel_settings(tmp_path / "nothing") == {}
-
-
-def test_this_machine_is_told_with_its_settings() -> None:
-    machine = Machine.model_validate(machine_facts())
-    assert machine.settings == kernel_settings()

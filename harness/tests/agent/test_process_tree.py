@@ -112,22 +112,6 @@ def test_children_count_with_their_parent_and_their_cpu_time_stays_when_they_end
     assert (after.cpu_s or 0) >= (both.cpu_s or 0)
 
 
-def test_children_of_children_are_taken_in_in_one_go(puppet: Puppet) -> None:
-    puppet.do("r, w = os.pipe(); r2, w2 = os.pipe()")
-    puppet.do(
-        "child = os.fork() or (os.fork() or (os.write(w2, b'1'), os.read(r, 1), os._exit(0)),"
-        " os.read(r, 1), os._exit(0))"
-    )
-    puppet.do("os.read(r2, 1)")
-    tree = TreeReader(puppet.pid, puppet.start_ticks)
-    tree.discover()
-    three = tree.read()
-    puppet.do("os.write(w, b'11'); os.waitpid(child, 0)")
-    tree.close()
-    assert three is not None
-    assert three.n_threads == 3
-
-
 def test_children_that_lived_too_short_to_be_seen_are_on_their_parents_account(puppet: Puppet) -> None:
     burn = "[0 for _ in iter(lambda: time.process_time() < 0.2, False)]"
     seen, unseen = (
@@ -157,6 +141,5 @@ def test_a_process_that_ended_and_was_not_reaped_has_no_reading(puppet: Puppet) 
         return stat is not None and stat.ended
 
     assert eventually(is_zombie)
-    assert [process.read() for process in tree.processes()] == [None]
     assert tree.read() is None
     tree.close()

@@ -1,119 +1,242 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samplers whose ticks are taken in the interpreter, and natively: one contract. And which of them is used."""
+"""What the sampler keeps of its schedule, its files and the processes that it reads."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+import csv
+import os
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
-from harness.agent.processes import look_through, read_stat
-from harness.agent.sampler import PythonTicks
-from harness.hosts.local import LocalHost
-from harness.sampling import native_ticks, tick_source_here
-from harness.sampling.native_ticks import NativeTicks
-from harness.sampling.portable import PortableTicks, PsutilProcesses
-from harness.tests.contracts.sampler import SamplerContract
-from harness.tests.contracts.tick_source import TickSourceContract
-from harness.tests.support.available import program_or_not_run
-from harness.toolchains import GLANCES
-from setup.source_builds import build_native
+from harness.agent.process_tree import ProcessReading, TreeReader
+from harness.agent.sampler import SLOW_HZ, Sampler, Watched
+from harness.tests.support.instances import eventually
+from harness.tests.support.puppet import Puppet, puppet_maker
+
+MIB = 1024 * 1024
+#: As docs/data.md has them.
+SAMPLE_COLUMNS = ["monotonic_s", "role", "rss_bytes", "cpu_s", "n_threads", "n_descriptors"]
+MACHINE_COLUMNS = [
+    *("monotonic_s", "psi_cpu_some_s", "psi_memory_some_s", "psi_io_some_s", "steal_s", "idle_s"),
+    *("total_cpu_s", "load_average_1m", "n_throttled", "throttled_s"),
+]
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_native("glances", tmp_path_factory.mktemp("tools"), program_or_not_run("cc"))
+class Bench(Protocol):
+    """A sampler that is not yet started, which writes where ``Files`` says."""
+
+    def __call__(self, hz: float, **roles: Watched) -> Sampler: ...
 
 
-class Interpreter:
-    @pytest.fixture
-    def glancer(self) -> PythonTicks:
-        return PythonTicks()
+class Files:
+    """The two files of a sampler."""
+
+    def __init__(self, folder: Path) -> None:
+        self.samples, self.machine = folder / "samples.csv", folder / "machine.csv"
+
+    def count(self, role: str) -> int:
+        """How many rows of a role are written by now."""
+        return self.samples.read_text().count(f",{role},") if self.samples.exists() else 0
+
+    def has(self, role: str) -> bool:
+        return self.count(role) > 0
+
+    def of(self, role: str) -> list[dict[str, str]]:
+        return [row for row in rows(self.samples) if row["role"] == role]
 
 
-class Native:
-    @pytest.fixture
-    def glancer(self, library: Path) -> PythonTicks:
-        return NativeTicks(library)
+def rows(file: Path) -> list[dict[str, str]]:
+    with file.open(newline="") as stream:
+        return list(csv.DictReader(stream))
 
 
-class Portable:
-    """What takes them where there is no /proc, forced here."""
-
-    cpu_step_s = 0.01
-
-    @pytest.fixture
-    def glancer(self) -> PythonTicks:
-        return PortableTicks()
-
-    @pytest.fixture(autouse=True)
-    def processes(self) -> Iterator[None]:
-        before = read_stat.__globals__["_table"]
-        look_through(PsutilProcesses())
-        yield
-        look_through(before)
+@pytest.fixture
+def puppets() -> Iterator[Callable[[], Puppet]]:
+    with puppet_maker() as make:
+        yield make
 
 
-class TestTicksInTheInterpreter(Interpreter, TickSourceContract):
-    pass
+@pytest.fixture
+def puppet(puppets: Callable[[], Puppet]) -> Puppet:
+    return puppets()
 
 
-class TestNativeTicks(Native, TickSourceContract):
-    pass
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return Files(tmp_path)
 
 
-class TestPortableTicks(Portable, TickSourceContract):
-    pass
+@pytest.fixture
+def bench(files: Files) -> Bench:
+    def make(hz: float, **roles: Watched) -> Sampler:
+        return Sampler(roles, samples=files.samples, machine=files.machine, hz=hz)
+
+    return make
 
 
-class TestSamplerWithPortableTicks(Portable, SamplerContract):
-    pass
-
-
-class TestSamplerWithTicksInTheInterpreter(Interpreter, SamplerContract):
-    pass
-
-
-class TestSamplerWithNativeTicks(Native, SamplerContract):
-    pass
-
-
-def ticks_by(folder: Path) -> str:
-    """Who takes the ticks of a sampler on this machine."""
-    return LocalHost().sampler(folder / "samples.csv", folder / "machine.csv", 20.0).stop().ticks_by
-
-
-def test_where_there_is_a_compiler_set_up_has_built_the_library_and_it_takes_the_ticks(
-    tmp_path: Path,
+def test_samples_have_a_row_per_role_and_tick(
+    bench: Bench, files: Files, puppets: Callable[[], Puppet]
 ) -> None:
-    program_or_not_run("cc")
-    _, why_not = tick_source_here()
-    assert (ticks_by(tmp_path), why_not) == ("native", None)
+    one, other = puppets(), puppets()
+    for puppet in (one, other):  # some sources count CPU time in ticks of 10 ms
+        puppet.do("[0 for _ in iter(lambda: time.process_time() < .05, False)]")
+    with bench(100, service=one.watched) as sampler:
+        assert eventually(lambda: files.count("service") >= 5)
+        sampler.add("generator", other.watched)
+        assert eventually(lambda: files.count("generator") >= 25)
+    summary = sampler.stop()
+    samples, service = rows(files.samples), files.of("service")
+    assert list(samples[0]) == SAMPLE_COLUMNS
+    assert len(service) == summary.ticks
+    assert 0 < len(samples) - len(service) < len(service)
+    for role in ("service", "generator"):
+        times = [float(row["monotonic_s"]) for row in files.of(role)]
+        assert times == sorted(times)
+    assert all(int(row["rss_bytes"]) > MIB and float(row["cpu_s"]) > 0 for row in samples)
+    for dear in ("n_threads", "n_descriptors"):
+        assert service[0][dear] != ""
+        assert sum(row[dear] == "" for row in service) > len(service) / 2
 
 
-def test_what_was_built_of_another_source_is_not_loaded(
-    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_what_is_added_is_sampled_from_the_next_tick_on(
+    bench: Bench, files: Files, puppets: Callable[[], Puppet]
 ) -> None:
-    tools, source = library.parent.parent, tmp_path / "glances.c"
-    monkeypatch.setattr(native_ticks, "_TOOLS", tools)
-    assert ticks_by(tmp_path) == "native"
-    source.write_text(GLANCES.source.read_text() + "\n")
-    assert GLANCES.built(tools, source) != library
-    monkeypatch.setattr(native_ticks, "GLANCES", replace(GLANCES, source=source))
-    assert ticks_by(tmp_path) == "interpreter"
-    _, why_not = tick_source_here()
-    assert why_not is not None and "make setup" in why_not
+    one, other = puppets(), puppets()
+    added_s: dict[str, float] = {}
+    with bench(100, service=one.watched) as sampler:
+        for role in ("first", "second", "third"):
+            time.sleep(0.12)
+            sampler.add(role, other.watched)
+            added_s[role] = time.monotonic()
+            assert eventually(partial(files.has, role))
+    ticks_s = [float(row["monotonic_s"]) for row in files.of("service")]
+    for role, at_s in added_s.items():
+        first_s = float(files.of(role)[0]["monotonic_s"])
+        # in one tick the service is read before who was added; a tick that was under way goes without the latter
+        same_tick_s = max(tick_s for tick_s in ticks_s if tick_s <= first_s)
+        assert sum(at_s < tick_s < same_tick_s for tick_s in ticks_s) <= 1
 
 
-def test_a_library_that_is_none_is_said_and_the_interpreter_takes_the_ticks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_its_rate_changes_while_it_works_and_no_tick_is_lost_or_counted_twice(
+    bench: Bench, files: Files, puppet: Puppet
 ) -> None:
-    monkeypatch.setattr(native_ticks, "_TOOLS", tmp_path)
-    library = GLANCES.built(tmp_path)
-    library.parent.mkdir()
-    library.write_bytes(b"of another machine")
-    glancer, why_not = tick_source_here()
-    assert glancer.name == ticks_by(tmp_path) == "interpreter"
-    assert why_not is not None and str(library) in why_not
+    def more(n: int) -> None:
+        wanted = files.count("service") + n
+        assert eventually(lambda: files.count("service") >= wanted)
+
+    with bench(200, service=puppet.watched) as sampler:
+        more(100)
+        sampler.pace(10)
+        slow_s = time.monotonic()
+        more(10)
+        fast_s = time.monotonic()
+        sampler.pace(200)
+        more(100)
+    summary = sampler.stop()
+    times_s = [float(row["monotonic_s"]) for row in files.of("service")]
+    assert len(times_s) == summary.ticks and times_s == sorted(times_s)
+    # one that was under way, and the one that takes the call in
+    assert sum(slow_s <= at_s < fast_s for at_s in times_s) <= (fast_s - slow_s) * 10 + 2
+    for part in (
+        [at_s for at_s in times_s if at_s < slow_s],
+        [at_s for at_s in times_s if at_s > fast_s],
+    ):
+        assert min(after - before for before, after in pairwise(part)) < 0.05
+    assert summary.duration_s >= times_s[-1] - times_s[0]
+
+
+@pytest.mark.parametrize("hz", [0.0, 0.5, 1001.0])
+def test_a_rate_that_no_schedule_keeps_is_refused_and_the_old_one_stays(bench: Bench, hz: float) -> None:
+    with pytest.raises(ValueError, match="allowed: 1 to 1000"):
+        bench(hz)
+    with bench(50) as sampler, pytest.raises(ValueError, match="allowed: 1 to 1000"):
+        sampler.pace(hz)
+
+
+def test_the_machine_is_sampled_beside_it(bench: Bench, files: Files, puppet: Puppet) -> None:
+    began_s = time.monotonic()
+    with bench(20, service=puppet.watched):
+        time.sleep(0.6)
+    lasted_s = time.monotonic() - began_s
+    machine = rows(files.machine)
+    assert list(machine[0]) == MACHINE_COLUMNS
+    assert 2 <= len(machine) <= lasted_s * SLOW_HZ + 2  # one at either end
+    assert float(machine[-1]["total_cpu_s"]) >= float(machine[0]["total_cpu_s"]) > 0
+
+
+def test_a_process_that_ends_ends_its_rows_and_nothing_else(
+    bench: Bench, files: Files, puppets: Callable[[], Puppet]
+) -> None:
+    mortal, other = puppets(), puppets()
+    with bench(100, generator=mortal.watched, service=other.watched):
+        assert eventually(lambda: files.count("generator") >= 3)
+        mortal.end()
+        ended_s = time.monotonic()
+        lines = files.count("service")
+        assert eventually(lambda: files.count("service") >= lines + 5)
+    assert all(float(row["monotonic_s"]) <= ended_s for row in files.of("generator"))
+    assert all(row["rss_bytes"] != "" for row in rows(files.samples))
+
+
+def test_a_child_that_ends_between_slow_ticks_takes_its_memory_and_leaves_its_cpu_time(
+    bench: Bench, files: Files, puppet: Puppet
+) -> None:
+    puppet.have_a_child(mib=40, cpu_s=0.2)
+    with bench(100, service=puppet.watched):
+        assert eventually(lambda: files.count("service") >= 3)
+        puppet.end_child()
+        lines = files.count("service")
+        assert eventually(lambda: files.count("service") >= lines + 5)
+    first, last = files.of("service")[0], files.of("service")[-1]
+    assert int(first["rss_bytes"]) - int(last["rss_bytes"]) > 32 * MIB
+    used_s = [float(row["cpu_s"]) for row in files.of("service")]
+    assert used_s == sorted(used_s)
+    # user and system time of parent and child, each cut to whole ticks of the clock
+    assert used_s[0] > 0.2 - 4 / os.sysconf("SC_CLK_TCK")
+
+
+def test_ticks_that_could_not_be_kept_are_counted_and_not_made_up_for(
+    bench: Bench, puppet: Puppet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late, read = [0.25], TreeReader.read
+
+    def read_late_once(tree: TreeReader, *, threads: bool = True) -> ProcessReading | None:
+        time.sleep(late.pop() if late else 0.0)
+        return read(tree, threads=threads)
+
+    monkeypatch.setattr(TreeReader, "read", read_late_once)
+    with bench(20, service=puppet.watched) as sampler:
+        assert eventually(lambda: not late)
+        time.sleep(0.5)
+    summary = sampler.stop()
+    assert summary.missed_ticks >= 4
+    assert summary.longest_gap_s >= 0.25
+    # every tick of the schedule was either made or counted; the last one is made at the stop
+    made_or_missed = summary.ticks - 1 + summary.missed_ticks
+    assert made_or_missed == pytest.approx(summary.duration_s * 20, abs=1.5)
+
+
+@pytest.mark.parametrize(
+    ("samples", "words"), [("/no/samples.csv", "No such file"), ("/dev/full", "No space left")]
+)
+def test_a_file_that_cannot_be_written_is_an_error_of_stop(
+    files: Files, puppet: Puppet, samples: str, words: str
+) -> None:
+    sampler = Sampler({"service": puppet.watched}, samples=Path(samples), machine=files.machine, hz=100)
+    sampler.start()
+    time.sleep(0.05)
+    with pytest.raises(OSError, match=words):
+        sampler.stop()
+
+
+def test_descriptors_of_the_sampler_itself_are_closed(bench: Bench, puppet: Puppet) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    with bench(100, service=puppet.watched):
+        time.sleep(0.05)
+    assert len(os.listdir("/proc/self/fd")) == before

@@ -10,10 +10,19 @@ import pytest
 
 from harness.audit.auditing import audit_published
 from harness.audit.figures import Audited, Check, Plan
-from harness.audit.laws import LITTLE, OFFERED, PLAN, RAMP, RATE, UNITS
-from harness.audit.plans import known_plan
-from harness.audit.sums import COUNTS, ENDS, MEAN, PERCENTILES
-from harness.audit.tables import audit_table
+from harness.audit.laws import (
+    COUNTS,
+    ENDS,
+    LITTLE,
+    MEAN,
+    OFFERED,
+    PERCENTILES,
+    PLAN,
+    RAMP,
+    RATE,
+    UNITS,
+)
+from harness.audit.tables import audit_table, known_plan
 from harness.errors import InputError
 from harness.project import find_root
 from harness.tests.support.command import run_here

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -38,7 +37,6 @@ from harness.tests.support.sessions import (
     read_json,
     running_below,
     tiny_assembly,
-    tiny_folder,
 )
 
 
@@ -187,8 +185,9 @@ def test_a_session_killed_in_mid_trial_leaves_nothing_behind_but_data_that_the_n
     )
     under_load = "data/raw/tiny/*/.partial-*/load/samples.csv"
     assert eventually(lambda: bool(list(root.glob(under_load))), within_s=60)
-    data = [folder / "data" for folder in (databases / ".cache/backing/clusters").iterdir()]
-    assert data and all(workers_in(one) for one in data)
+    clusters = (databases / ".cache/backing/clusters").iterdir()
+    data = [folder / "data" for folder in clusters if workers_in(folder / "data")]
+    assert data
     session.kill()
     session.wait()
     assert eventually(lambda: not any(workers_in(one) for one in data) and not running_below(root))
@@ -263,15 +262,3 @@ def test_what_an_earlier_trial_broke_in_a_database_that_is_kept_is_not_held_agai
 def test_a_variant_whose_database_is_missing_is_refused_with_the_reason(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="reference calm cannot run here.*no server on this planet"):
         fake_session(tmp_path, absent="no server on this planet")
-
-
-def test_records_and_headers_without_backing_services_are_read_as_before(tmp_path: Path) -> None:
-    folder = fake_session(tmp_path)
-    record = next(iter(folder.records()))
-    old = read_json(folder.folder / record.planned.trial_id / "record.json")
-    for name in ("backing", "invariants"):
-        del old[name]
-    del old["planned"]["configuration"]["backing"]
-    again = TrialRecord.model_validate_json(json.dumps(old))
-    assert (again.backing, again.invariants, again.planned.configuration.backing) == ((), (), None)
-    assert tiny_folder(tmp_path).header.experiment.backing == BackingSettings()

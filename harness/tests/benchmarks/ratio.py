@@ -13,9 +13,44 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+from harness.agent.machine_counters import read_machine
+from harness.agent.platforms import usable_cpus
 from harness.errors import RematchError
 from harness.model.digits import plain
-from harness.tests.benchmarks.others import judge
+
+#: Beyond this share of its CPU time used by others the machine is not idle.
+BUSY_SHARE = 0.1
+
+
+class Others:
+    """What others used of the machine since this was made, this process and its ended children left out."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._machine_s, self._own_s = read_machine().total_cpu_s, _own_cpu_s()
+
+    def share(self) -> float | None:
+        """Share of all cores' time; ``None``: the kernel does not tell."""
+        now_s = read_machine().total_cpu_s
+        if now_s is None or self._machine_s is None:
+            return None
+        used_s = now_s - self._machine_s - (_own_cpu_s() - self._own_s)
+        return max(0.0, used_s / max(time.monotonic() - self._began, 1e-9) / len(usable_cpus()))
+
+
+def _own_cpu_s() -> float:
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
+
+
+def judge(limit: float, values: Sequence[float], busy: float | None) -> bool | None:
+    """Judge repetitions against an upper limit: the median keeps it, none does, or it cannot be told.
+
+    ``busy``: the share of the machine that others used; a miss beside their work is ``None``.
+    """
+    if median(values) <= limit:
+        return True
+    return False if min(values) > limit and busy is not None and busy <= BUSY_SHARE else None
 
 
 class Ratio(NamedTuple):

@@ -14,33 +14,26 @@ from pathlib import Path
 import psutil
 
 from harness.agent.processes import read_stat
-from harness.agent.sampler import SLOW_HZ, PythonTicks, Sampler, Watched
-from harness.sampling import tick_source_here
+from harness.agent.sampler import SLOW_HZ, Sampler, Watched
 from harness.tests.benchmarks.ratio import Ratio
 
-#: As long as the load of a short trial, in turn with the peers.
-HZ, DURATION_S, ROUNDS = 100.0, 8.0, 5
+#: As often as in a load and as long as that of a short trial, in turn with the peers.
+HZ, DURATION_S, ROUNDS = 50.0, 8.0, 5
 LIMIT_PERCENT = 1.0
 
 
 def bench_sampler(root: Path) -> list[Ratio]:
     """Sample two processes for a while, with the sampler as a session has it and with others in turn."""
-    glancer, why_not_native = tick_source_here()
-    print(f"ticks taken by: {glancer.name}" + (f" ({why_not_native})" if why_not_native else ""))
-    shares: dict[str, list[float]] = {name: [] for name in ("own", "interpreter", "psutil", "waking")}
+    shares: dict[str, list[float]] = {name: [] for name in ("own", "psutil", "waking")}
     n_missed = 0
     with _two_processes() as pids, tempfile.TemporaryDirectory(prefix="rematch-bench-") as name:
         for _ in range(ROUNDS):
-            share, missed = _own(pids, Path(name), glancer)
+            share, missed = _own(pids, Path(name))
             shares["own"].append(share)
             n_missed += missed
-            shares["interpreter"].append(_own(pids, Path(name), PythonTicks())[0])
             shares["psutil"].append(_psutil(pids, Path(name)))
             shares["waking"].append(_waking())
-    peers = {
-        "psutil": "psutil, the same readings", "interpreter": "itself with all ticks in the interpreter",
-        "waking": "a Python loop that only wakes",
-    }  # fmt: skip
+    peers = {"psutil": "psutil, the same readings", "waking": "a Python loop that only wakes"}
     return [
         Ratio(
             "CPU time", shares["own"], "% of a core", peers[name], tuple(shares[name]),
@@ -60,16 +53,14 @@ def _two_processes() -> Iterator[tuple[int, int]]:
             second.kill()
 
 
-def _own(pids: tuple[int, int], folder: Path, glancer: PythonTicks) -> tuple[float, int]:
+def _own(pids: tuple[int, int], folder: Path) -> tuple[float, int]:
     """Return percent of a core, and ticks that were missed."""
     stats = {pid: stat for pid in pids if (stat := read_stat(pid)) is not None}
     watched = {
         f"process {pid}": Watched(pid=pid, start_ticks=stat.start_ticks) for pid, stat in stats.items()
     }
     cpu_s = time.process_time()
-    sampler = Sampler(
-        watched, samples=folder / "samples.csv", machine=folder / "machine.csv", hz=HZ, glancer=glancer
-    )
+    sampler = Sampler(watched, samples=folder / "samples.csv", machine=folder / "machine.csv", hz=HZ)
     with sampler:
         time.sleep(DURATION_S)
     summary = sampler.stop()

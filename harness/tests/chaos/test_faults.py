@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
@@ -29,7 +28,7 @@ from harness.tests.chaos.faults.power import lose_power, record_syncs
 from harness.tests.chaos.faults.stage import LONGEST_S, Stage, stage
 from harness.tests.support.available import some_in_every_run
 from harness.tests.support.patience import patient
-from harness.tests.support.toy_sessions import header, make_session, record, trial_ids, write_load
+from harness.tests.support.toy_sessions import header, record, write_load
 
 T = TypeVar("T")
 #: In every run: cheap ones, of which each shows another promise.
@@ -81,21 +80,6 @@ def test_a_session_that_meets_a_fault_loses_nothing_and_goes_on(
         broken += [] if broken else taken_for_measured(here.folder, fault, struck_epoch_s)
         broken += here.left_running()
     assert broken == [], words
-
-
-def test_a_changed_byte_a_missing_file_and_another_plan_are_found(tmp_path: Path) -> None:
-    session = make_session(tmp_path)
-    before = finished(session)
-    assert list(lost(session, before)) == [] and len(before.trials) == len(trial_ids(session))
-    first, second, *_ = sorted(before.trials)
-    (session.folder / first / "record.json").write_text("{}")
-    shutil.rmtree(session.folder / second / "load")
-    (session.folder / "session.json").write_text("{}")
-    assert [what.partition(" ")[0] for what in lost(session, before)] == [
-        "the",
-        f"{first}/record.json:",
-        *(f"{second}/{name}:" for name in before.trials[second] if name.startswith("load/")),
-    ]
 
 
 class Worst(random.Random):

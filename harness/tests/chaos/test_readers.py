@@ -19,7 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.errors import InputError, RematchError, StoreError
+from harness.errors import RematchError
 from harness.tests.chaos.files.readers import Reader, readers
 from harness.tests.chaos.watch import peak_bytes
 from harness.tests.support.available import PROJECT, long_tests_are_asked_for
@@ -27,8 +27,8 @@ from harness.tests.support.available import PROJECT, long_tests_are_asked_for
 NAMES_OF_READERS = (
     "jmeter csv", "locust csv", "k6 csv", "k6 json", "oha csv", "oha sqlite", "vegeta csv",
     "metronome csv", "wrk text", "wrk2 text",
-    "jvm log", "gctrace", "jfr json", "nmt", "prometheus", "contention", "samples", "experiment",
-    "claims", "service", "requests", "cases", "hosts", "record", "archive",
+    "jvm log", "gctrace", "jfr json", "nmt", "prometheus", "contention", "experiment",
+    "claims", "service", "requests", "cases", "hosts", "record",
 )  # fmt: skip
 #: Files of each reader in a run of ``make test``, and of ``make test-all``.
 N_FILES = 400 if long_tests_are_asked_for() else 12
@@ -118,23 +118,3 @@ def test_an_unchanged_recording_is_read_so_that_changes_reach_behind_the_first_c
             every()[name].read(data, folder_of(name, tmp_path), random.Random(1))
             n_read += 1
     assert n_read > 0
-
-
-@pytest.mark.parametrize(
-    ("error", "expected"),
-    [
-        (KeyError("x"), KeyError),
-        (RecursionError("deep"), RecursionError),
-        (RematchError("status 1"), AssertionError),
-        (StoreError("two\nlines"), AssertionError),
-        (InputError("no name"), AssertionError),
-        (TookTooLong(), TookTooLong),
-    ],
-    ids=str,
-)
-def test_a_broken_promise_fails(error: BaseException, expected: type[BaseException], tmp_path: Path) -> None:
-    def read(data: bytes, folder: Path, rng: random.Random) -> None:
-        raise error
-
-    with pytest.raises(expected):
-        read_or_refused(Reader(recordings=(b"",), read=read), b"", tmp_path, random.Random(1))

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import median
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from scipy import stats
 
@@ -66,27 +66,12 @@ def bytes_below(folders: Iterable[Path]) -> float:
     return float(total)
 
 
-class Growth(NamedTuple):
-    """Slope of a series in 1,000 trials by Theil and Sen, and its 95 % interval."""
+def judged(what: str, series: Sequence[tuple[float, float]]) -> Literal["flat", "grows", "undecided"] | None:
+    """Return how a series of (trials done, value) grows with the number of trials; ``None``: it is too short to tell.
 
-    what: str
-    per_1000_trials: float
-    low: float
-    high: float
-
-    @property
-    def judged(self) -> Literal["flat", "grows", "undecided"]:
-        """``flat``: the whole interval is within the limit; ``grows``: the whole interval is beyond it."""
-        limit = LIMITS[self.what]
-        return "flat" if self.high <= limit else "grows" if self.low > limit else "undecided"
-
-
-def growth(what: str, series: Sequence[tuple[float, float]]) -> Growth | None:
-    """Return how a series of (trials done, value) grows; ``None``: it is too short to tell.
-
-    The slope is Theil and Sen's, of ``WINDOWS`` windows with as many trials each, however long these took: of the
-    least value of what is ``LEFT_BEHIND``, of the median of the others. Its interval is Sen's (Journal of the American
-    Statistical Association 63, 1968), as ``scipy.stats.theilslopes`` has it.
+    ``flat``: the whole 95 % interval of its slope is within the limit of 1,000 trials; ``grows``: it is beyond it. The
+    slope is Theil and Sen's, of ``WINDOWS`` windows with as many trials each, however long these took: of the least
+    value of what is ``LEFT_BEHIND``, of the median of the others.
     """
     first, last = series[0][0], series[-1][0]
     begin = first + (last - first) * WARM_UP_SHARE
@@ -98,5 +83,5 @@ def growth(what: str, series: Sequence[tuple[float, float]]) -> Growth | None:
         return None
     trials = [median(x for x, _ in window) for window in windows]
     values = [(min if what in LEFT_BEHIND else median)([y for _, y in window]) for window in windows]
-    slope, _, low, high = (float(1000 * number) for number in stats.theilslopes(values, trials, 0.95))
-    return Growth(what, slope, low, high)
+    _, _, low, high = (1000 * number for number in stats.theilslopes(values, trials, 0.95))
+    return "flat" if high <= LIMITS[what] else "grows" if low > LIMITS[what] else "undecided"

@@ -88,8 +88,7 @@ def jdk(version: str) -> Jdk:
 
 
 def test_a_jdk_that_is_too_old_for_the_services_is_none() -> None:
-    old = check_remote.java([jdk("11.0.2"), jdk("17.0.9+9")])
-    assert not old.fit and old.reason is not None
-    assert "its newest JDK is 17.0.9+9 and Java services need 21" in old.reason
-    assert not check_remote.java([]).fit
-    assert check_remote.java([jdk("17.0.9"), jdk("21.0.1")]).version == "21.0.1"
+    old = check_remote.no_java([jdk("11.0.2"), jdk("17.0.9+9")]) or ""
+    assert "its newest JDK is 17.0.9+9 and Java services need 21" in old
+    assert "no JDK" in (check_remote.no_java([]) or "")
+    assert check_remote.no_java([jdk("17.0.9"), jdk("21.0.1")]) is None

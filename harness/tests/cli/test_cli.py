@@ -5,16 +5,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 import harness.session
-from harness.cli import app, completion
+from harness.cli import app
+from harness.cli.app import REMOVED
+from harness.cli.options import experiment_names
 from harness.project import find_root
 from harness.tests.support.command import run_here
 from harness.tests.support.sessions import (
@@ -24,8 +26,6 @@ from harness.tests.support.sessions import (
     tiny_assembly,
     tiny_folder,
 )
-
-COMMANDS = ("check", "list", "measure", "results", "tidy", "report", "compare", "trace", "passport")
 
 
 class Cli:
@@ -51,20 +51,14 @@ def cli(monkeypatch: pytest.MonkeyPatch) -> Cli:
     return Cli(monkeypatch)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_teaches_with_examples(command: str) -> None:
-    shown = CliRunner().invoke(app, [command, "--help"])
-    assert shown.exit_code == 0
-    assert "Examples" in shown.output and f"rematch {command}" in shown.output
-
-
-def test_every_command_of_the_list_can_be_built_and_says_what_it_does() -> None:
-    group = typer.main.get_command(app)
-    commands = getattr(group, "commands")  # noqa: B009 - click types it as a Command
-    assert len(commands) > 20 and "no-such-command" not in commands
-    for name in commands:
-        assert commands[name].name == name
-        assert commands[name].get_short_help_str(100)
+def test_every_command_can_be_built_and_its_help_teaches_with_examples() -> None:
+    names = re.findall(
+        r"^  ([a-z]+) ", CliRunner().invoke(app, ["--help"]).output.split("Commands:")[1], re.MULTILINE
+    )
+    assert {"check", "measure", "report", "trace"} < {*names}
+    for name in names:
+        shown = CliRunner().invoke(app, [name, "--help"])
+        assert shown.exit_code == 0 and "Examples" in shown.output and f"rematch {name}" in shown.output
 
 
 def test_a_word_that_is_no_command_is_answered_with_one_like_it() -> None:
@@ -72,10 +66,13 @@ def test_a_word_that_is_no_command_is_answered_with_one_like_it() -> None:
     assert shown.exit_code == 2 and "report" in shown.output
 
 
-def test_names_are_offered_to_the_tab_key() -> None:
-    assert "strings-rounds" in completion.experiments("strings-r")
-    assert completion.metrics("thr") == ["throughput"]
-    assert completion.profiles("q") == ["quick"]
+@pytest.mark.parametrize("name", REMOVED)
+def test_what_was_removed_is_a_line_with_what_to_use_instead(name: str, tmp_path: Path, cli: Cli) -> None:
+    assert f"{name}: was removed; allowed: {REMOVED[name]}" in cli.refused(tmp_path, *name.split())
+
+
+def test_names_of_experiments_are_offered_to_the_tab_key() -> None:
+    assert "strings-rounds" in experiment_names("strings-r")
 
 
 @pytest.mark.parametrize(
@@ -151,9 +148,11 @@ def test_damaged_data_is_one_line(tmp_path: Path, cli: Cli) -> None:
 
 def test_a_dry_run_prints_plan_commands_and_time_and_starts_nothing(tmp_path: Path, cli: Cli) -> None:
     root = make_session_project(tmp_path)
-    code, out, err = cli(root, "measure", "tiny", "--profile", "smoke", "--dry-run", "--json")
-    assert code == 0, err
-    plan = json.loads(out)
+    code, out, _ = cli(root, "measure", "tiny", "--profile", "smoke", "--dry-run")
+    assert code == 0 and "3 trials in 1 block," in out
+    assert "3 trials" in out.rstrip().splitlines()[-2]  # the estimate is the last paragraph
+    plan = planned(root, cli)
+    assert not (root / "data").exists()
     assert [trial["trial_id"] for trial in plan["trials"]] == [
         trial.trial_id for trial in measure_tiny(root).header.plan.trials
     ]
@@ -161,19 +160,11 @@ def test_a_dry_run_prints_plan_commands_and_time_and_starts_nothing(tmp_path: Pa
     assert any("fake_client.py" in word for word in plan["commands"]["load locust few hello"])
 
 
-def test_a_dry_run_leaves_no_data(tmp_path: Path, cli: Cli) -> None:
-    root = make_session_project(tmp_path)
-    code, out, _ = cli(root, "measure", "tiny", "--profile", "smoke", "--dry-run")
-    assert code == 0 and "3 trials in 1 block," in out
-    assert "3 trials" in out.rstrip().splitlines()[-2]  # the estimate is the last paragraph
-    assert not (root / "data").exists()
-
-
 def planned(root: Path, cli: Cli, *words: str) -> dict[str, Any]:
     code, out, err = cli(root, "measure", "tiny", "--profile", "smoke", "--dry-run", "--json", *words)
     assert code == 0, err
-    found: dict[str, Any] = json.loads(out)
-    return found
+    plan: dict[str, Any] = json.loads(out)
+    return plan
 
 
 def test_more_blocks_begin_with_the_trials_of_fewer(tmp_path: Path, cli: Cli) -> None:
@@ -240,75 +231,72 @@ def test_list_names_what_cannot_run_and_why(tmp_path: Path, cli: Cli) -> None:
     assert row["profiles"]["smoke"]["trials"] == 2
 
 
-def traced_project(root: Path) -> tuple[Path, str, list[str]]:
-    """Lay out a measured project with one published number; return it, the number's key and its trials."""
-    folder = measure_tiny(make_session_project(root))
-    key = "tiny.throughput.ratio.other"
-    inputs = [f"{folder.key}/{trial.trial_id}" for trial in folder.header.plan.trials]
-    values = root / "paper" / "generated" / "31-tiny.json"
-    values.parent.mkdir(parents=True)
-    number = {"value": 1.25, "low": 1.0, "high": 1.5, "unit": "ratio", "text": "1.25", "method": "log-t"}
-    entry = {**number, "estimand": "ratio", "n_trials": 3, "inputs": inputs}
-    values.write_text(json.dumps({"values": {key: entry}}))
-    return root, key, inputs
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """A measured project with published numbers on two pages of its paper, and the trials of one of them."""
+    folder = measure_tiny(make_session_project(tmp_path_factory.mktemp("traced")))
+    root = folder.folder.parents[3]
+    trials = [f"{folder.key}/{trial.trial_id}" for trial in folder.header.plan.trials]
+    number = {"value": 13.4, "text": "13.4 ms", "interval_text": "13.4 ms (13.1 to 13.7)", "inputs": []}
+    ratio = {"value": 1.25, "low": 1.0, "high": 1.5, "unit": "ratio", "text": "1.25", "method": "log-t"}
+    values = {
+        KEY: {**ratio, "estimand": "ratio", "n_trials": 3, "inputs": trials},
+        "a.first": number, "b.again": number, "c.other": number | {"text": "3.4 ms", "interval_text": None},
+    }  # fmt: skip
+    (root / "paper" / "generated").mkdir(parents=True)
+    (root / PUBLISHED).write_text(json.dumps({"values": values}))
+    return root, trials
 
 
-def test_trace_leads_from_a_number_to_the_records_it_came_from(tmp_path: Path, cli: Cli) -> None:
-    root, key, _ = traced_project(tmp_path)
-    code, out, err = cli(root, "trace", key, "--json")
+KEY, PUBLISHED = "tiny.throughput.ratio.other", Path("paper/generated/31-tiny.json")
+
+
+def test_trace_leads_from_a_number_to_the_records_it_came_from(
+    traced: tuple[Path, list[str]], cli: Cli
+) -> None:
+    root, _ = traced
+    code, out, err = cli(root, "trace", KEY, "--json")
     assert code == 0, err
     for trial in json.loads(out)["trials"]:
         assert json.loads((root / trial["record"]).read_text())["planned"]["trial_id"] in trial["trial"]
-    assert "nearest: tiny.throughput.ratio.other" in cli.refused(root, "trace", "tiny.throughput.ratio.othr")
-    assert json.loads(cli(root, "trace", "1.25", "--json")[1])["key"] == key
+    assert f"nearest: {KEY}" in cli.refused(root, "trace", "tiny.throughput.ratio.othr")
+    assert json.loads(cli(root, "trace", "1.25", "--json")[1])["key"] == KEY  # as it is printed
+    assert cli(root, "trace", "3.4 ms")[1].startswith("c.other = 3.4 ms")
+    assert "a.first, b.again" in cli.refused(root, "trace", "13.4")
+    assert "no number has the key '4 ms'" in cli.refused(root, "trace", "4 ms")
 
 
-def test_trace_checks_that_each_trial_of_each_number_is_stored(tmp_path: Path, cli: Cli) -> None:
-    root, _, trials = traced_project(tmp_path)
-    code, out, err = cli(root, "trace", "--check")
-    assert (code, out, err) == (0, f"1 number, {len(trials)} trials: 0 missing\n", "")
-    values = root / "paper" / "generated" / "31-tiny.json"
-    content = json.loads(values.read_text("utf-8"))
+def test_trace_checks_that_each_trial_of_each_number_is_stored(
+    traced: tuple[Path, list[str]], cli: Cli
+) -> None:
+    root, trials = traced
+    assert cli(root, "trace", "--check") == (0, f"4 numbers, {len(trials)} trials: 0 missing\n", "")
+    text = (root / PUBLISHED).read_text("utf-8")
+    content = json.loads(text)
     content["values"]["tiny.lost"] = {"inputs": [trials[0], "tiny/smoke-local-1/9999-none"]}
-    values.write_text(json.dumps(content), "utf-8")
-    code, out, err = cli(root, "trace", "--check")
+    (root / PUBLISHED).write_text(json.dumps(content), "utf-8")
+    code, out, _ = cli(root, "trace", "--check")
+    (root / PUBLISHED).write_text(text, "utf-8")
     assert code == 1
     assert out.splitlines() == [
         "tiny.lost: 1 of 2 trials missing: tiny/smoke-local-1/9999-none",
-        f"2 numbers, {len(trials) + 1} trials: 1 missing",
+        f"5 numbers, {len(trials) + 1} trials: 1 missing",
     ]
 
 
-def test_trace_takes_a_printed_number_and_lists_its_keys_where_there_are_several(
-    tmp_path: Path, cli: Cli
+def test_trace_lists_the_numbers_of_a_page_of_the_built_paper(
+    traced: tuple[Path, list[str]], cli: Cli
 ) -> None:
-    values = make_session_project(tmp_path) / "paper" / "generated" / "31-a.json"
-    values.parent.mkdir(parents=True)
-    times = {"a.first": "13.4 ms", "b.again": "13.4 ms", "c.other": "3.4 ms"}
-    entries = {key: {"value": 1.0, "text": text} for key, text in times.items()}
-    values.write_text(json.dumps({"values": entries}))
-    assert "a.first, b.again" in cli.refused(tmp_path, "trace", "13.4")
-    code, out, err = cli(tmp_path, "trace", "3.4 ms")
-    assert (code, err) == (0, "") and out.startswith("c.other = 3.4 ms")
-    assert "no number has the key '4 ms'" in cli.refused(tmp_path, "trace", "4 ms")
-
-
-def test_trace_lists_the_numbers_of_a_page_of_the_built_paper(tmp_path: Path, cli: Cli) -> None:
-    paper = make_session_project(tmp_path) / "paper"
-    (paper / "generated").mkdir(parents=True)
-    number = {"value": 13.4, "text": "13.4 ms", "interval_text": "13.4 ms (13.1 to 13.7)"}
-    (paper / "generated" / "31-a.json").write_text(json.dumps({"values": {"a.first": number}}))
-    assert "no paper was built here" in cli.refused(tmp_path, "trace", "--page", "2")
-    (paper / "main.aux").write_text("\\rematch@cited{a.first}{2}\n\\rematch@cited{b.gone}{2}\n")
-    code, out, err = cli(tmp_path, "trace", "--page", "2")
+    root, _ = traced
+    assert "no paper was built here" in cli.refused(root, "trace", "--page", "2")
+    (root / "paper" / "main.aux").write_text("\\rematch@cited{a.first}{2}\n\\rematch@cited{b.gone}{2}\n")
+    code, out, err = cli(root, "trace", "--page", "2")
     assert (code, err) == (0, "") and "a.first = 13.4 ms (13.1 to 13.7)" in out
     assert "b.gone = not published any more" in out
-    assert [one["key"] for one in json.loads(cli(tmp_path, "trace", "--page", "2", "--json")[1])] == [
-        "a.first",
-        "b.gone",
-    ]
-    assert "allowed: pages with numbers in their text: 2" in cli.refused(tmp_path, "trace", "--page", "7")
-    assert "a key or a page, not both" in cli.refused(tmp_path, "trace", "a.first", "--page", "2")
+    keys = [entry["key"] for entry in json.loads(cli(root, "trace", "--page", "2", "--json")[1])]
+    assert keys == ["a.first", "b.gone"]
+    assert "allowed: pages with numbers in their text: 2" in cli.refused(root, "trace", "--page", "7")
+    assert "a key or a page, not both" in cli.refused(root, "trace", "a.first", "--page", "2")
 
 
 def test_trace_before_anything_was_published_says_so(tmp_path: Path, cli: Cli) -> None:
@@ -322,30 +310,6 @@ def test_check_tells_programs_what_is_here() -> None:
     assert shown.exit_code == (0 if found["fit_for"]["measuring"] else 1)
     for tool in found["tools"]:
         assert tool["how_to_get"] is not None or tool["state"] == "ok"
-    assert (found["sampling"]["ticks_by"] == "native") == (found["sampling"]["reason"] is None)
-
-
-@pytest.mark.parametrize(("purpose", "word"), [("reading", "notebooks"), ("workshop", "make workshop-check")])
-def test_who_only_reads_is_told_of_no_tool_that_measures(purpose: str, word: str) -> None:
-    environment = {"REMATCH_ROOT": str(find_root(REPOSITORY))}
-    shown = CliRunner().invoke(app, ["check", "--for", purpose], env=environment)
-    assert shown.exit_code == 0
-    assert shown.output.startswith("Ready") and word in shown.output
-    assert "jmeter" not in shown.output.lower()
-
-
-def test_who_only_reads_is_told_of_missing_packages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.cli.check.find_spec", {"jupyterlab": None}.get)
-    shown = CliRunner().invoke(app, ["check", "--for", "workshop"])
-    assert shown.exit_code == 1
-    assert "Ready" not in shown.output and "jupyterlab" in shown.output
-
-
-@pytest.mark.parametrize("more", [["--json"], ["--host", "bighost"]])
-def test_a_check_for_reading_is_of_this_machine_and_in_words(
-    tmp_path: Path, cli: Cli, more: list[str]
-) -> None:
-    assert "no --host, no --json" in cli.refused(tmp_path, "check", "--for", "reading", *more)
 
 
 class read_only:  # noqa: N801 - reads as a word in a with statement

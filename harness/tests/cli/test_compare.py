@@ -40,9 +40,9 @@ def test_options_may_stand_behind_both_arms(folder: Path) -> None:
     assert found["limits"][0]["outcome"] == "kept" and found["traps"] == []
 
 
-def test_globs_files_and_options_before_the_arms(folder: Path) -> None:
-    files = [f"b/run{n}.jtl" for n in range(5)]
-    code, out, _ = run_here(folder, "compare", "--json", "a/*.jtl", "--", *files)
+def test_files_and_options_before_the_arms(folder: Path) -> None:
+    a, b = ([f"{arm}/run{n}.jtl" for n in range(5)] for arm in "ab")
+    code, out, _ = run_here(folder, "compare", "--json", *a, "--", *b)
     assert code == 0 and [len(arm["runs"]) for arm in json.loads(out)["arms"]] == [5, 5]
 
 
@@ -76,7 +76,7 @@ def test_the_page_is_one_file_and_nothing_in_a_name_is_markup(folder: Path, tmp_
     assert code == 0 and "<b>x</b> | @all" in out
     assert "<b>x" not in page and "&lt;b&gt;x" in page
     assert not re.search(r"<(script|link|img|iframe)|(src|href)=\"(?!#)|url\((?!#)", page)
-    assert page.count("<svg") == 2 and "prefers-color-scheme: dark" in page
+    assert page.count("<table") == 3 and "prefers-color-scheme: dark" in page
     assert "<b>x" not in text and "@all" not in text
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {7}
@@ -87,10 +87,13 @@ def test_markdown_alone_is_printed_where_it_is_asked_for(folder: Path) -> None:
     assert code == 0 and out.startswith("**B against A, 5 and 5 runs;") and "| p99, ms |" in out
 
 
-def test_other_tools_numbers_stand_beside_ours(folder: Path) -> None:
-    code, out, _ = run_here(folder, "compare", "a", "--", "b", "--as-jmeter", "--as-locust")
-    assert code == 0 and "A1 jmeter" in out and "B5 locust" in out and "A1 here" in out
-    assert [line for line in out.splitlines() if len(line) > 80] == []
+@pytest.mark.parametrize(
+    "words", [("compare", "a", "--", "b", "--as-jmeter"), ("report", "a/run0.jtl", "--samples=samples.csv")]
+)
+def test_a_former_option_names_what_to_use_instead(folder: Path, words: tuple[str, ...]) -> None:
+    code, out, err = run_here(folder, *words)
+    assert (code, out) == (2, "") and err.count("\n") == 1
+    assert "was removed" in err and words[-1].partition("=")[0] in err and "allowed: " in err
 
 
 def test_the_help_tells_what_a_run_is() -> None:

@@ -8,14 +8,11 @@ import re
 import subprocess
 import sys
 from importlib.metadata import packages_distributions
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import harness.session
-from harness.cli import app
 from harness.import_closure import packages
 from harness.tests.support.command import run_here
 from harness.tests.support.sessions import REPOSITORY, make_session_project, tiny_assembly, tiny_folder
@@ -23,7 +20,7 @@ from harness.toolchains.catalogue import PACKAGES
 from setup.light import light_lock
 
 #: Imported beside one of ``PACKAGES``, which requires it.
-BROUGHT_ALONG = {"cryptography": "paramiko", "gevent": "locust"}
+BROUGHT_ALONG = {"gevent": "locust"}
 
 
 def without_measuring(*words: str) -> subprocess.CompletedProcess[str]:
@@ -44,7 +41,7 @@ def without_measuring(*words: str) -> subprocess.CompletedProcess[str]:
     ("words", "code", "said"),
     [
         (["list"], (0,), r"Not here: (.*, )?k8s-rounds, .*: the Python package lightkube is missing: it is required"),
-        (["check"], (0, 1), r"(?s)containers: unavailable: the Python package docker is missing.*paramiko: to measure on"),
+        (["check"], (0, 1), r"(?s)containers: unavailable: the Python package docker is missing.*psycopg: to measure services"),
         (["measure", "strings-rounds", "--dry-run"], (0,), r"90 trials in 5 blocks"),
         (["list", "strings-rounds", "--launcher", "container"], (0,), r"(?s)quick: 90 trials.*package docker is missing"),
         (["measure", "docs/examples/node-strings.toml", "--profile", "smoke", "--dry-run"], (0,), r"3 trials in 1 block"),
@@ -81,17 +78,6 @@ def test_a_plan_is_told_where_its_only_generator_is_missing(
     assert not tiny_folder(root).folder.exists()
     code, out, err = run_here(root, "list", "tiny")
     assert code == 0 and re.search(r"smoke: \d+ trials in 1 block", out) and "not here: smoke: k6 is" in out
-
-
-def test_reading_is_checked_for_what_the_notebooks_import(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = find_spec
-    monkeypatch.setattr(
-        "harness.cli.check.find_spec", lambda name: None if name in ("MLRsearch", "ruptures") else real(name)
-    )
-    shown = CliRunner().invoke(app, ["check", "--for", "reading"], env={"REMATCH_ROOT": str(REPOSITORY)})
-    assert shown.exit_code == 1 and "Ready for" not in shown.output
-    assert "MLRsearch is missing, required by 60-validity" in shown.output
-    assert "ruptures" not in shown.output, "without it a check is left out, which the code allows"
 
 
 def test_every_package_that_only_measuring_imports_says_what_it_is_for() -> None:

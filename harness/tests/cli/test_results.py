@@ -4,11 +4,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from functools import cache
 from itertools import zip_longest
 from pathlib import Path
@@ -25,7 +22,6 @@ from harness.tests.analysis.stats.test_session_agreement import session
 from harness.tests.support.command import run_here
 from harness.tests.support.kept_tables import lay_tables
 from harness.tests.support.made_up_trials import made_up_trials
-from harness.tests.support.patience import patient
 from harness.tests.support.sessions import (
     REPOSITORY,
     make_session_project,
@@ -45,20 +41,6 @@ def rematch(root: Path, *arguments: str) -> tuple[int, str, str]:
     The same command in the same project, which no test changes after it was asked, is run once.
     """
     return run_here(root, *arguments, columns=NARROW)
-
-
-def started(root: Path, *arguments: str) -> tuple[int, str, str]:
-    """The same in a process of its own, as users start it."""
-    done = subprocess.run(
-        [sys.executable, "-m", "harness", *arguments],
-        env={**os.environ, "REMATCH_ROOT": str(root), "PYTHONPATH": str(REPOSITORY), "COLUMNS": str(NARROW)},
-        cwd=root,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=patient(300),
-    )
-    return done.returncode, done.stdout, done.stderr
 
 
 def refused(root: Path, *arguments: str) -> str:
@@ -107,8 +89,8 @@ def bundled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def said_of_bundled(bundled: Path) -> str:
-    code, out, err = started(bundled, "results", "strings-rounds")
+def text_of_bundled(bundled: Path) -> str:
+    code, out, err = rematch(bundled, "results", "strings-rounds")
     assert (code, err) == (0, "")
     return out
 
@@ -134,33 +116,19 @@ OPEN, REFUSED = Verdict.INCONCLUSIVE, Verdict.NOT_ABOUT_SERVICES
 @pytest.mark.parametrize(
     ("ratio", "first", "second", "words"),
     [
-        (1.5, (), (), ("2 of 2 verdicts agree", "")),
-        (0.5, (), (), ("0 of 2 verdicts agree", ", 2 contradict")),
-        (
-            1.5,
-            (),
-            (OPEN,),
-            ("1 of 2 verdicts agree", ", none contradict, in 1 at most one session decides"),
-        ),
+        (1.5, (), (), "2 of 2 verdicts agree"),
+        (0.5, (), (), "0 of 2 verdicts agree, 2 contradict"),
+        (1.5, (), (OPEN,), "1 of 2 verdicts agree, none contradict, in 1 at most one session decides"),
         (
             1.5,
             (REFUSED,),
             (REFUSED,),
-            ("2 of 2 verdicts agree", ", and in 1 of the 2 neither session decides"),
-        ),
-        (
-            1.5,
-            (OPEN,),
-            (OPEN, OPEN),
-            (
-                "1 of 2 verdicts agree",
-                ", none contradict, in 1 at most one session decides, and in 1 of the 1 neither does",
-            ),
+            "2 of 2 verdicts agree, in 1 of those that agree neither session decides",
         ),
     ],
 )
 def test_what_did_not_happen_between_two_sessions_is_not_counted(
-    ratio: float, first: tuple[Verdict, ...], second: tuple[Verdict, ...], words: tuple[str, str]
+    ratio: float, first: tuple[Verdict, ...], second: tuple[Verdict, ...], words: str
 ) -> None:
     """``first``, ``second``: verdicts in the place of the first ones of each session."""
     sides = [
@@ -170,16 +138,13 @@ def test_what_did_not_happen_between_two_sessions_is_not_counted(
         )
         for value, verdicts in ((1.5, first), (ratio, second))
     ]
-    text = agreement_words(agreement(*sides))
-    before, _, rest = text.partition(" (where nothing changed, sampling alone gives ")
-    assert (before, rest.partition(")")[2]) == words
+    assert agreement_words(agreement(*sides)) == words
 
 
 def test_no_conclusion_is_drawn_from_a_smoke_session(measured: Path) -> None:
     code, out, err = rematch(measured, "results", "tiny")
     assert (code, err) == (0, "")
     assert "No conclusion can be drawn: profile smoke" in in_one_line(out)
-    assert not re.search(r"\b(better|worse) than calm", out)
     rows = [line for line in out.splitlines() if line.startswith("  other ")]
     # a tiny process may use less CPU time than its clock counts: then there is no ratio to conclude from
     (other,) = {line.split()[-3:][0] for line in rows if not line.endswith("cannot be said")}
@@ -200,26 +165,13 @@ def test_a_session_in_which_every_trial_failed_says_why_and_ends_with_1(failed: 
     assert found["metrics"] == []
 
 
-def test_a_bundled_session_that_the_services_did_not_bound_names_nobody_as_ahead(
-    said_of_bundled: str,
-) -> None:
-    summary = in_one_line(said_of_bundled.partition("\n\n")[0])
-    assert summary.startswith("bundled/strings-rounds/")
-    assert not re.search(r"(better|worse) than|equivalent to", summary)
-    told = re.findall(r"not about the services: ([a-z-]+) ([\d.]+) \(([\d.]+) to ([\d.]+)\)", summary)
-    assert told
-    for _, ratio, low, high in told:
-        assert float(low) <= float(ratio) <= float(high)
-
-
-def test_every_compared_variant_has_an_interval_around_its_ratio(said_of_bundled: str) -> None:
-    rows = re.findall(
-        r"^  (?:go|java)-[a-z]+ .* {2}([\d.]+)  (\S+) to (\S+)  ", said_of_bundled, re.MULTILINE
+def test_a_bundled_session_that_the_services_did_not_bound_names_no_winner(text_of_bundled: str) -> None:
+    assert text_of_bundled.startswith("bundled/strings-rounds/")
+    throughput = text_of_bundled.split("\n\n")[1]
+    assert "no verdict" in throughput and not re.search(
+        r"\b(better|worse|equivalent)\b", throughput.split("\n", 1)[1]
     )
-    compared = [line for line in said_of_bundled.splitlines() if re.match(r"  (go-kit|java-)", line)]
-    assert len(rows) == len(compared) > 0
-    for ratio, low, high in rows:
-        assert float(low) <= float(ratio) <= float(high)
+    assert "not about the services: bound by" in in_one_line(text_of_bundled)
 
 
 def test_the_table_and_the_json_of_a_session_agree(bundled: Path) -> None:
@@ -261,40 +213,31 @@ def test_two_sessions_are_set_side_by_side_and_a_session_is_not_compared_with_it
     made, kept = whole["trials"]["made"], whole["trials"]["kept"]
     assert 0 < kept < made and out.splitlines()[0].endswith(f"{made} trials, {kept} kept")
     assert all("machine: " in reason for reason in whole["exclusion_reasons"])
-    every = json.loads(rematch(root, *words[:4], "--every-speed", "--json")[1])
-    assert every["trials"] == whole["trials"] | {"kept": made} and every["exclusion_reasons"] == {}
-    for results in (whole, every):
-        rows = [row for of in results["metrics"] for cell in of["cells"] for row in cell["variants"]]
-        compared = [row for row in rows if row["comparison"] and row["comparison"]["ratio"] is not None]
-        assert compared  # a value is of the trials of its ratio, one in each block
-        assert all(row["n_trials"] == row["comparison"]["n_blocks"] for row in compared)
-    told = whole["against"]
-    counts = told["counts"]
-    changed = told["counts_changed"]
+    rows = [row for metric in whole["metrics"] for cell in metric["cells"] for row in cell["variants"]]
+    compared = [row for row in rows if row["comparison"] and row["comparison"]["ratio"] is not None]
+    assert compared  # a value is of the trials of its ratio, one in each block
+    assert all(row["n_trials"] == row["comparison"]["n_blocks"] for row in compared)
+    beside = whole["against"]
+    counts = beside["counts"]
+    changed = beside["counts_changed"]
     n = sum(changed.values())
     assert n > 40 and changed["agree"] > 0.75 * n and not changed["contradict"]
     # the reference was built anew in between, so that nothing else is left to compare
-    assert told["share"] is None and not sum(counts.values())
+    assert beside["share"] is None and not sum(counts.values())
     undecided = {Verdict.INCONCLUSIVE, Verdict.NOT_ABOUT_SERVICES}
     n_neither = sum(
         pair["kind"] == "agree" and {pair[which]["verdict"] for which in ("first", "second")} <= undecided
-        for pair in told["pairs"]
+        for pair in beside["pairs"]
     )
-    assert (told["undecided_in_both"], told["undecided_in_both_changed"]) == (0, n_neither)
-    assert n_neither and f"in {n_neither} of the {changed['agree']} neither does" in in_one_line(out)
-    assert len(told["changed"]) == 3
-    assert f"built from other sources ({', '.join(told['changed'])})" in in_one_line(out)
+    assert (beside["undecided_in_both"], beside["undecided_in_both_changed"]) == (0, n_neither)
+    assert n_neither and f"in {n_neither} of those that agree neither session decides" in in_one_line(out)
+    assert len(beside["changed"]) == 3
+    assert f"built from other sources ({', '.join(beside['changed'])})" in in_one_line(out)
     assert "agrees with itself" in refused(root, *words[:-1], "quick-local-8")
 
 
-def test_one_metric_is_shown_where_one_is_asked_for(bundled: Path) -> None:
-    code, out, _ = rematch(bundled, "results", "strings-rounds", "--metric", "p99", "--json")
-    assert code == 0
-    assert [one["metric"] for one in json.loads(out)["metrics"]] == ["p99"]
-
-
-def test_no_line_is_wider_than_80_columns(measured: Path, failed: Path, said_of_bundled: str) -> None:
-    texts = [said_of_bundled, *(rematch(root, "results", "tiny")[1] for root in (measured, failed))]
+def test_no_line_is_wider_than_80_columns(measured: Path, failed: Path, text_of_bundled: str) -> None:
+    texts = [text_of_bundled, *(rematch(root, "results", "tiny")[1] for root in (measured, failed))]
     for text in texts:
         assert [line for line in text.splitlines() if len(line) > NARROW] == []
 
@@ -348,6 +291,5 @@ def test_a_session_without_a_finished_trial_is_one_line(measured: Path, tmp_path
 
 def test_fewer_than_five_blocks_have_no_verdict(bundled: Path) -> None:
     code, out, _ = rematch(bundled, "results", "strings-pair", "--metric", "cpu")
-    assert code == 0
-    assert "fewer than 5 blocks, so no verdict: java-helidon" in in_one_line(out)
+    assert code == 0 and out.count("is better") == 1
     assert "none (2 blocks)" in out and "not shown to differ" not in out

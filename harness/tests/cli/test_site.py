@@ -22,7 +22,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The projects whose bundled sessions were analysed; nothing is executed."""
     found: list[Path] = []
-    monkeypatch.setattr("harness.pipeline.execute.publish_bundled", lambda root, command: found.append(root))
+    monkeypatch.setattr("harness.cli.site.publish_bundled", lambda root, command: found.append(root))
     return found
 
 
@@ -50,7 +50,7 @@ def test_a_notebook_that_fails_costs_its_own_results_and_not_the_page(
     def fail(root: Path, command: str) -> None:
         raise StageFailed("31-startup.ipynb, cell 2 (x): NameError; resume: rematch site")
 
-    monkeypatch.setattr("harness.pipeline.execute.publish_bundled", fail)
+    monkeypatch.setattr("harness.cli.site.publish_bundled", fail)
     page = project / "results" / "site" / "index.html"
     page.unlink(missing_ok=True)
     code, out, err = run_here(project, "site")

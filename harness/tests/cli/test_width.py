@@ -7,31 +7,25 @@ from typing import Any
 
 import pytest
 
-from harness.cli import check_here, list_text, verify
+from harness.cli import check_here, verify
+from harness.cli.list import print_overview
 from harness.definitions import experiment_files, load_study
 from harness.tests.support.available import PROJECT
 from harness.verify.page import VerifiedRow
 from harness.verify.simulated import Cell, VerifyResult
 
-WIDTHS = [80, 120]
 #: No column of wrapped text is narrower than this.
 NARROWEST = 24
-
 TOOLS: Any = [
-    {"name": name, "state": "missing", "version": None, "required": required, "why": why, "how_to_get": how}
-    for name, required, why, how in (
-        ("jdk", True, "to build and start the Java services and to start JMeter", "make setup"),
-        (
-            "native-image",
-            False,
-            "to measure Java services compiled ahead of time",
-            "a native-image on PATH " * 4,
-        ),
-    )
-]
+    {"name": "jdk", "state": "missing", "required": True, "why": "to build Java services", "how_to_get": "make setup"},
+    {
+        "name": "native-image", "state": "missing", "required": False, "why": "to compile ahead of time " * 2,
+        "how_to_get": "a native-image on PATH " * 4,
+    },
+]  # fmt: skip
 
 
-@pytest.fixture(params=WIDTHS)
+@pytest.fixture(params=[80, 120])
 def columns(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setenv("COLUMNS", str(request.param))
     return int(request.param)
@@ -41,7 +35,7 @@ def words(text: str) -> str:
     return " ".join(text.split())
 
 
-def lines_that_fit(text: str, columns: int) -> str:
+def words_that_fit(text: str, columns: int) -> str:
     assert text.strip()
     assert [line for line in text.splitlines() if len(line) > columns] == []
     return words(text)
@@ -57,18 +51,18 @@ def test_a_verification_prints_every_cell_whole(columns: int, capsys: pytest.Cap
         sims=10, seed=1,
     )  # fmt: skip
     verify._show(VerifiedRow(result=result, wall_s=1.0, place="2 cores"))
-    said = lines_that_fit(capsys.readouterr().out, columns)
-    assert all(cell.name in said for cell in cells)
+    text = words_that_fit(capsys.readouterr().out, columns)
+    assert all(cell.name in text for cell in cells)
 
 
 def test_check_prints_each_missing_tool_with_purpose_and_install_step(
     columns: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     check_here._print_missing(TOOLS)
-    said = lines_that_fit(capsys.readouterr().out, columns)
-    assert said.index("required, not usable:") < said.index("optional, not usable:")
+    text = words_that_fit(capsys.readouterr().out, columns)
+    assert text.index("required, not usable:") < text.index("optional, not usable:")
     for tool in TOOLS:
-        assert f"{tool['name']} (missing): {tool['why']} install with: {words(tool['how_to_get'])}" in said
+        assert words(f"{tool['name']} (missing): {tool['why']} install with: {tool['how_to_get']}") in text
 
 
 def test_list_shows_every_title_whole_in_a_column_wide_enough(
@@ -76,16 +70,11 @@ def test_list_shows_every_title_whole_in_a_column_wide_enough(
 ) -> None:
     titles = {name: load_study(PROJECT, name).experiment.title for name in experiment_files(PROJECT)}
     profile = {"trials": 10_000, "expected_s": 36_000.0}
-    list_text.print_overview(
-        [
-            {"name": name, "title": title, "profiles": {"quick": profile}, "levels_unavailable": {}, "variants": {"a": "no"}}
-            for name, title in titles.items()
-        ]
-    )  # fmt: skip
+    facts = {"profiles": {"quick": profile}, "levels_unavailable": {}, "variants": {"a": "no"}}
+    print_overview([{"name": name, "title": title, **facts} for name, title in titles.items()])
     out = capsys.readouterr().out
-    lines_that_fit(out, columns)
-    head = out.splitlines()[0]
-    assert columns - head.index("title") >= NARROWEST
-    at = head.index("title")
-    shown = words(" ".join(line[at:] for line in out.split("\n\n")[0].splitlines()[1:]))
+    words_that_fit(out, columns)
+    place = out.splitlines()[0].index("title")
+    assert columns - place >= NARROWEST
+    shown = words(" ".join(line[place:] for line in out.split("\n\n")[0].splitlines()[1:]))
     assert shown == words(" ".join(titles.values()))

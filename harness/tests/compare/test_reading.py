@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.compare.arguments import RunFiles, runs_named
 from harness.compare.comparing import compare_files
-from harness.compare.reading import read_run
+from harness.compare.reading import RunFiles, read_run, runs_named
 from harness.compare.run import METRICS, QUANTILES
 from harness.errors import InputError
 from harness.report.analyse import report_file
@@ -66,19 +65,12 @@ def test_files_of_one_run_that_do_not_overlap_are_doubted(tmp_path: Path) -> Non
     assert any("do not overlap" in warning for warning in run.warnings)
 
 
-def test_percentiles_of_summaries_are_refused_with_their_bounds(tmp_path: Path) -> None:
+def test_summaries_are_not_merged(tmp_path: Path) -> None:
     first = GOLDEN / "locust" / "run_stats.csv"
     second = tmp_path / "second_stats.csv"
     second.write_text(first.read_text())
-    alone, both = read_run(one(first)), read_run(one(first, second))
-    assert both.values[None, "throughput"] == pytest.approx(2 * alone.values[None, "throughput"])
-    assert both.values[None, "mean"] == pytest.approx(alone.values[None, "mean"])
-    assert both.n_requests == 2 * alone.n_requests
-    assert (None, "p99") not in both.values
-    shown = f"{alone.values[None, 'p99'] * 1e3:.3g}"
-    assert "cannot be merged" in both.reasons[None, "p99"] and shown in both.reasons[None, "p99"].replace(
-        ",", ""
-    )
+    with pytest.raises(InputError, match="percentiles of summaries cannot be merged"):
+        read_run(one(first, second))
 
 
 def test_a_summary_has_no_beginning_to_leave_out() -> None:
@@ -99,13 +91,11 @@ def test_files_are_runs_and_folders_hold_runs(tmp_path: Path) -> None:
     assert [len(run.paths) for run in runs] == [1] * 6 + [2]
     assert [run.paths[0].name for run in runs][-2:] == ["run_stats.csv", "gen0.jtl"]
     assert len(left_out) == 1 and "notes.txt" in left_out[0]
-    runs, _ = runs_named([str(a / "*.jtl")], "A")
-    assert len(runs) == 5
     runs, _ = runs_named([f"{inner / 'gen0.jtl'}+{inner / 'gen1.jtl'}"], "A")
     assert [len(run.paths) for run in runs] == [2]
 
 
-@pytest.mark.parametrize("word", ["none.jtl", "none*.jtl", "none+other", "empty"])
+@pytest.mark.parametrize("word", ["none.jtl", "none+other", "empty"])
 def test_words_that_name_nothing_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str
 ) -> None:
@@ -116,8 +106,7 @@ def test_words_that_name_nothing_are_refused(
     assert word.split("+", maxsplit=1)[0] in str(refused.value) and "allowed" in str(refused.value)
 
 
-def test_a_skip_longer_than_a_run_and_one_that_is_none_are_refused(tmp_path: Path) -> None:
+def test_a_skip_longer_than_a_run_is_refused(tmp_path: Path) -> None:
     a, b = write_arms(tmp_path, order=((0,), (1,)))
-    for skip_s in (1e6, -1.0, float("nan")):
-        with pytest.raises(InputError, match="--skip"):
-            compare_files([str(a)], [str(b)], skip_s=skip_s)
+    with pytest.raises(InputError, match="--skip"):
+        compare_files([str(a)], [str(b)], skip_s=1e6)

@@ -152,7 +152,6 @@ class LoadGeneratorContract:
         assert offered.exit_code == 0
         summary = generator.read(offered.folder)
         self.check_counts(summary, small, server)
-        assert generator.read(packed(offered.folder, tmp_path / "packed")) == summary
         assert server.bodies.keys() == {AWKWARD.encode()}
         assert server.types.keys() == {"application/json"}
         assert {host.rpartition(":")[0] for host in server.hosts} == {"[::1]"}

@@ -10,7 +10,7 @@ import pytest
 from harness.definitions import experiment_files, load_implementations, load_requests, load_study
 from harness.definitions.checks import check_duets
 from harness.errors import InputError
-from harness.model import OpenLoad, Unavailable, make_plan
+from harness.model import Unavailable, make_plan
 from harness.project import find_root
 from harness.session.planning import plan_without
 from harness.tests.support.sessions import make_session_project
@@ -109,11 +109,6 @@ def test_an_experiment_may_be_a_path(root: Path, tmp_path_factory: pytest.TempPa
     assert load_study(root, str(elsewhere)).experiment.name == "mine"
 
 
-def test_an_unknown_profile_names_those_there_are(root: Path) -> None:
-    with pytest.raises(InputError, match="allowed: smoke"):
-        load_study(root, "tiny").profile_name("quick")
-
-
 def test_a_service_that_says_another_name_than_its_folder_is_refused(root: Path) -> None:
     path = root / "services/strings/misbehaving/service.toml"
     path.write_text(path.read_text().replace('name = "misbehaving"', 'name = "other"'))
@@ -163,19 +158,6 @@ def test_jvm_variants_state_collector_and_heap_and_all_variants_have_as_many_cpu
         for variant in study.experiment.variants.values():
             if study.implementations[variant.implementation].runtime == "jvm":
                 assert variant.runtime.gc is not None and variant.runtime.heap_max is not None
-
-
-@pytest.mark.parametrize("name", ["k8s-rounds", "k8s-limits"])
-def test_on_a_small_node_every_arm_is_offered_the_same_rate(name: str) -> None:
-    experiment = load_study(ROOT, name).experiment
-    loads = experiment.profiles["quick"].loads.values()
-    assert loads and all(isinstance(load.profile, OpenLoad) for load in loads)
-
-
-def test_no_runtime_is_told_of_the_limits_that_it_has_to_find_out() -> None:
-    experiment = load_study(ROOT, "k8s-limits").experiment
-    assert [level.runtime["cpu_limit"] for level in experiment.factors["limit"].values()] == [0.5, 1.0, 2.0]
-    assert all(variant.runtime.cpus is None for variant in experiment.variants.values())
 
 
 def test_without_its_reference_nothing_is_planned(root: Path) -> None:

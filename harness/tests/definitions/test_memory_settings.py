@@ -120,15 +120,6 @@ def test_what_must_be_measured_is_that_of_the_planned_variants_and_of_those_they
     }
 
 
-def test_every_pair_of_gc_peaks_is_in_the_profile_that_has_its_go_side() -> None:
-    experiment = load_study(ROOT, "gc-peaks").experiment
-    quick = set(experiment.profiles["quick"].variants or ())
-    pairs = {name for name in quick if experiment.variants[name].runtime.memory_of is not None}
-    assert len(pairs) >= 2
-    multiples = {experiment.variants[name].runtime.heap_multiple for name in experiment.variants}
-    assert multiples == {None, 1.3, 2.0, 3.0, 6.0}
-
-
 def test_nothing_is_started_with_memory_that_nobody_measured(tmp_path: Path) -> None:
     study = load_study(ROOT, "gc-peaks")
     build = BuildRecord(

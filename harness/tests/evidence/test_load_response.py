@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -13,16 +12,13 @@ import pytest
 from harness.evidence import Evidence
 from harness.evidence.load_response import every, load_response, offered_per_s
 from harness.evidence.opening import open_evidence
-from harness.loadgen.flow import right_bodies
 from harness.model import ClosedLoad, Load, OpenLoad
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.questions.bank import bends
 from harness.rows import Session, along, find_session
 from harness.rows.session import OF_LOAD
-from harness.session.planning import prepare
 from harness.tests.support.kept_sessions import lay_project
-from harness.tests.support.sessions import make_session_project, tiny_assembly
 from harness.tests.support.synthetic import CAPACITY_PER_S
 
 CHOSEN = ("bank-connections", "clients-hello")
@@ -79,6 +75,7 @@ def test_a_session_has_what_its_loads_did_and_the_same_columns_where_nothing_was
     rows = session.compare("serve")
     assert set(rows["connections"]) == {"pool-20"}
     assert rows["reference"].unique().tolist() == ["per-statement"]
+    assert load_response(None) is None
     bare = Session(root=project, experiment="bank-connections", evidence=None)
     assert set(OF_LOAD) <= set(bare.loads().columns)
     assert bare.compare("serve").empty and bends(bare.loads()).empty
@@ -100,20 +97,3 @@ def test_right_answers_stop_to_follow_where_they_were_made_to() -> None:
     low, high = fits[["low", "high"]].loc["follows"].to_numpy(dtype=float)
     assert low <= 100 <= high
     assert fits["value"].isna().loc["knee"] and "straight line" in str(fits.loc["knee", "why"])
-
-
-def test_what_was_not_measured_has_no_table() -> None:
-    assert load_response(None) is None
-
-
-def test_a_session_expects_the_decimals_that_the_contract_writes(tmp_path: Path) -> None:
-    root = make_session_project(tmp_path)
-    path = root / "services/strings/contract/requests.jsonl"
-    lines = path.read_text().splitlines()
-    asked = json.loads(lines[0])
-    asked["expect"] = {"status": 200, "json": {"salary": 0}}
-    path.write_text("\n".join([json.dumps(asked).replace('"salary": 0', '"salary": 3000.00'), *lines[1:]]))
-    prepared = prepare(tiny_assembly(root), "tiny", profile="smoke", host="local", seed=1)
-    expected = prepared.study.requests[asked["mix"]][0].expect
-    assert right_bodies(expected) is not None
-    assert '{"salary":3000.00}' in (right_bodies(expected) or ())

@@ -12,18 +12,18 @@ from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import pytest
-from matplotlib.artist import Artist
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
-from harness.figures.style import COLUMN_INCHES, PAGE_INCHES, save
-from harness.tests.figures.drawn import drawn
+from harness.figures.style import COLUMN_INCHES, PAGE_INCHES, save, variant_styles
+from harness.rows import compare, dots, forest, latency_over_time, means, page
+from harness.rows.timeline import CAUSES
 from harness.tests.support.available import some_in_every_run
 from harness.tests.support.kept import fonts_cut_once
+from harness.tests.support.made_up_trials import made_up_trials
 from harness.tests.support.synthetic import ROOT
 
 #: In grey two series of one shape must differ by this much of white.
@@ -42,9 +42,44 @@ PRINTED_INCHES = {
 }
 
 
-@pytest.fixture(scope="module", params=sorted(drawn()))
+def ratios() -> Figure:
+    trials = made_up_trials().query("logging == 'off' and language != 'rust'")
+    figure, axes = page(height=1.6)
+    forest(axes, compare(trials, "throughput_per_s", "rate", reference="go-nethttp"), variant_styles(trials))
+    axes.set_xlabel("throughput, ratio to Go net/http (log)")
+    return figure
+
+
+def trials_as_dots() -> Figure:
+    trials = made_up_trials().query("logging == 'off' and language != 'rust'")
+    figure, axes = page(width=PAGE_INCHES, height=1.8)
+    palette = {look.label: look.colour for look in variant_styles(trials).values()}
+    dots(axes, trials, means(trials, rate="throughput_per_s"), palette)
+    axes.set_xlabel("answers per second (log)")
+    return figure
+
+
+def timeline() -> Figure:
+    rng = np.random.default_rng(5)
+    start = np.sort(rng.uniform(0, 5, 900))
+    latency = np.exp(rng.normal(-6, 0.4, 900))
+    cause = [list(CAUSES)[place % len(CAUSES)] if place % 90 == 0 else "" for place in range(900)]
+    latency[[one != "" for one in cause]] *= 20
+    requests = pd.DataFrame({"start_s": start, "latency_s": latency, "cause": cause})
+    pauses = pd.DataFrame({"cause": list(CAUSES)[:4], "start_s": range(4), "end_s": np.arange(4) + 0.02})
+    labels = ("Java, G1", "Go")
+    return latency_over_time(
+        *(pd.concat([frame.assign(label=label) for label in labels]) for frame in (requests, pauses))
+    )
+
+
+#: Name -> what draws it.
+DRAWN = {"dots": trials_as_dots, "forest": ratios, "timeline": timeline}
+
+
+@pytest.fixture(scope="module", params=sorted(DRAWN))
 def figure(request: pytest.FixtureRequest) -> Figure:
-    made = drawn()[request.param]()
+    made = DRAWN[request.param]()
     made.canvas.draw()
     return made
 
@@ -77,22 +112,14 @@ def _fonts_cut_once() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_fonts_cut_once")  # what a font is cut down to follows from the glyphs alone
 @pytest.mark.parametrize(
-    "name", some_in_every_run(sorted(drawn()), ["forest"], "a figure of each kind saved twice")
+    "name", some_in_every_run(sorted(DRAWN), ["forest"], "a figure of each kind saved twice")
 )
 def test_the_same_data_give_the_same_bytes_whatever_a_notebook_has_set(name: str, tmp_path: Path) -> None:
-    first = [path.read_bytes() for path in save(drawn()[name](), tmp_path / "a")]
+    first = [path.read_bytes() for path in save(DRAWN[name](), tmp_path / "a")]
     with mpl.rc_context({"font.size": 20, "svg.hashsalt": None}):
-        again = [path.read_bytes() for path in save(drawn()[name](), tmp_path / "b")]
+        again = [path.read_bytes() for path in save(DRAWN[name](), tmp_path / "b")]
     assert first == again
     assert b"CreationDate" not in first[0]
-
-
-def test_there_is_something_in_every_panel_and_every_axis_has_a_name(figure: Figure) -> None:
-    visible = [axes for axes in figure.axes if axes.get_visible()]
-    assert visible
-    assert all(axes.lines or axes.patches or axes.collections for axes in visible)
-    names = [axes.get_xlabel() for axes in visible] + [figure.get_supxlabel()]
-    assert any(names)
 
 
 def texts_of(figure: Figure) -> list[Text]:
@@ -144,30 +171,14 @@ def lightness(colour: object) -> float:
     return float(np.dot(to_rgb(colour), (0.299, 0.587, 0.114)))  # type: ignore[arg-type]  # any colour that matplotlib takes
 
 
-def shape_of(artist: Artist) -> tuple[object, ...]:
-    """What tells a series apart without its colour."""
-    if isinstance(artist, Line2D):
-        marker = artist.get_marker()
-        filled = marker not in ("None", "") and to_hex(artist.get_markerfacecolor()) != "#ffffff"
-        return ("line", str(marker), str(artist.get_linestyle()), filled, artist.get_linewidth())
-    assert isinstance(artist, Rectangle)
-    return ("bar", artist.get_hatch())
-
-
-def colour_of(artist: Artist) -> object:
-    if isinstance(artist, Line2D):
-        has_line = artist.get_linestyle() not in ("None", "")
-        return artist.get_color() if has_line else artist.get_markeredgecolor()
-    assert isinstance(artist, Rectangle)
-    return artist.get_facecolor()
-
-
 def test_series_of_one_shape_stay_apart_in_grey(figure: Figure) -> None:
     for axes in figure.axes:
-        bars = [one for one in axes.patches if isinstance(one, Rectangle) and one.get_alpha() is None]
         by_shape: dict[tuple[object, ...], set[str]] = {}
-        for artist in (*axes.lines, *bars):
-            by_shape.setdefault(shape_of(artist), set()).add(to_hex(colour_of(artist)))  # type: ignore[arg-type]  # as above
+        for line in axes.lines:
+            marker, style = str(line.get_marker()), str(line.get_linestyle())
+            filled = marker not in ("None", "") and to_hex(line.get_markerfacecolor()) != "#ffffff"
+            colour = line.get_color() if style not in ("None", "") else line.get_markeredgecolor()
+            by_shape.setdefault((marker, style, filled, line.get_linewidth()), set()).add(to_hex(colour))
         for shape, colours in by_shape.items():
             for one, other in combinations(sorted(colours), 2):
                 assert abs(lightness(one) - lightness(other)) > LIGHTNESS_APART, (shape, one, other)

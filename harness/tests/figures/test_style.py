@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.figures.style import canvas, describe, log_scale, stamp
-from harness.figures.variant_style import ordered, variant_styles
+from harness.figures.style import canvas, describe, log_scale, stamp, variant_styles
 from harness.tests.support.made_up_trials import made_up_trials
 
 
@@ -18,14 +17,11 @@ def trials() -> pd.DataFrame:
     return made_up_trials()
 
 
-def test_a_variant_looks_the_same_whoever_stands_beside_it(trials: pd.DataFrame) -> None:
-    alone = variant_styles(trials[trials["variant"] == "java-helidon"])
-    among = variant_styles(trials)
-    assert alone["java-helidon"] == among["java-helidon"]
-
-
-def test_colour_is_the_language_and_shape_the_implementation(trials: pd.DataFrame) -> None:
+def test_colour_is_the_language_and_shape_the_implementation_whoever_stands_beside(
+    trials: pd.DataFrame,
+) -> None:
     look = variant_styles(trials)
+    assert variant_styles(trials[trials["variant"] == "java-helidon"])["java-helidon"] == look["java-helidon"]
     assert look["go-kit"].colour == look["go-nethttp"].colour != look["java-helidon"].colour
     assert look["java-helidon"].marker == look["java-helidon-aot"].marker
     assert look["java-helidon"].face != look["java-helidon-aot"].face
@@ -41,20 +37,23 @@ def test_languages_stay_apart_in_grey(trials: pd.DataFrame) -> None:
     assert abs(grey["go-kit"] - grey["java-helidon"]) > 0.2
 
 
-def test_go_comes_first_in_every_figure(trials: pd.DataFrame) -> None:
-    assert ordered(trials)[:2] == ["go-kit", "go-nethttp"]
-
-
-def test_an_excluded_trial_is_counted_in_the_caption(trials: pd.DataFrame) -> None:
-    trials.loc[0, "excluded"] = True
-    assert "1 excluded and counted" in describe(trials)
-
-
-def test_a_caption_says_which_trials_are_the_reference_once_more(trials: pd.DataFrame) -> None:
+def test_a_caption_counts_excluded_trials_and_those_of_the_reference_once_more(trials: pd.DataFrame) -> None:
     trials["duplicate"] = False
     assert "second time" not in describe(trials)
     trials.loc[1, "duplicate"] = True
     assert f"{len(trials)} trials (1 of them the reference a second time)" in describe(trials)
+    trials.loc[0, "excluded"] = True
+    assert "1 excluded and counted" in describe(trials)
+
+
+def test_a_caption_names_the_services_that_were_young_and_in_how_many_cells() -> None:
+    cells = (("Go", "a", "aot-compiled"), ("A", "a", "young"), ("A", "b", "warm"), ("B", "a", "young"))
+    trials = pd.DataFrame(cells, columns=["label", "cell", "age"]).assign(
+        session_id="s", block=1, excluded=False, measurement_s=5.0
+    )
+    trials["configuration"] = trials["label"] + "," + trials["cell"]
+    assert describe(trials).endswith(" Young processes: A (in 1 of 2 cells) and B.")
+    assert describe(trials[trials["label"] == "Go"]).endswith("measured for 5.00 s each.")
 
 
 def test_the_stamp_is_put_once(trials: pd.DataFrame) -> None:

@@ -5,20 +5,18 @@ from __future__ import annotations
 
 import gzip
 import random
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.errors import InputError
-from harness.formats import jvm_log, source
+from harness.formats import source
 from harness.formats.jtl import open_jtl
 from harness.formats.log_lines import BEGINS, LONGEST_LINE, OtherLines, read_lines
-from harness.formats.rows import _Patience
+from harness.formats.rows import _Records
 from harness.formats.runtime_log import read_runtime_log
 from harness.formats.wrk_text import read_wrk
-from harness.tests.support.runtime_logs import read_trace
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 HEADER = "timeStamp,elapsed,label,responseCode,success,failureMessage,Connect"
@@ -50,7 +48,7 @@ def test_a_quote_that_stays_open_is_not_looked_for_again_with_every_line(tmp_pat
     block = source.Block(data=b"", first_line=2)
     layout = open_jtl(write(tmp_path, f"{HEADER}\n{ROW}\n".encode())).layout
     _Counting.looked_at = 0
-    after = _Patience(block=block, layout=layout)._record(list(lines), 0, complete=True)
+    after = _Records(block, layout)._record(list(lines), 0)
     assert after == n + 1
     assert _Counting.looked_at <= sum(map(len, lines))
 
@@ -84,25 +82,6 @@ def test_a_line_of_a_jvms_log_has_a_longest_length_and_the_next_one_is_read(tmp_
     assert max(map(len, lines)) <= LONGEST_LINE
     assert lines[-1] == good.decode().rstrip()
     assert len(read_runtime_log(path).events) == 1
-
-
-WORDS = (
-    'Safepoint "a", ', "Total: 12 ns", 'Safepoint "', "a", '",', '"', " ", "Total: ", "Total:  ", "xTotal: ", "12", "7", " ns", "ns", "Allocation Stall (",
-    ")", "(", ") 1.5ms", ") 2,25ms", " 0.1", "ms", ",",
-)  # fmt: skip
-
-
-def test_parts_of_a_line_that_are_sought_one_after_the_other_are_those_that_one_expression_finds() -> None:
-    safepoint = re.compile(r'Safepoint "([^"]+)",.*?\bTotal: +(\d{1,18}) ns')
-    stall = re.compile(r"Allocation Stall \((.*)\) (\d{1,12}[.,]\d+)ms")
-    rng, n_found = random.Random(5), [0, 0]
-    for _ in range(40_000):
-        text = "".join(rng.choice(WORDS) for _ in range(rng.randrange(2, 25)))
-        stopped, stalled = safepoint.search(text), stall.search(text)
-        assert jvm_log._stopped_ns(text) == (stopped and stopped.groups())
-        assert jvm_log._stalled_ms(text) == (stalled and stalled[2])
-        n_found = [n_found[0] + (stopped is not None), n_found[1] + (stalled is not None)]
-    assert min(n_found) > 100
 
 
 def lines_of(path: Path) -> tuple[list[str], OtherLines, source.SourceNotes]:
@@ -140,35 +119,6 @@ def test_what_precedes_the_end_of_a_compressed_log_that_is_cut_is_read(tmp_path:
         whole = text.decode().splitlines()
         assert len(found) > 500 and notes.notes == ["the gzip stream ends early; what it holds was read"]
         assert found[:-1] == whole[: len(found) - 1] and whole[len(found) - 1].startswith(found[-1])
-
-
-def test_lines_of_gos_trace_are_found_among_any_others() -> None:
-    trace = "gc 1 @0.1s 2%: 0.01+0.2+0.003 ms clock, 0.1+0/0/0+0.1 ms cpu, 4->4->0 MB, 4 MB goal, 2 P"
-    for text in (
-        trace,
-        f"{trace}\n",
-        f"\n\n{trace}\nx",
-        f"xgc 1 @\n{trace}",
-        f"gc \n{trace}\n\n",
-        f"gc x\r\n{trace}",
-    ):
-        log = read_trace(text)
-        assert (log.n_unknown, log.n_collections, log.truncated) == (0, 1, False)
-    for text, truncated in (
-        (f"{trace}\ngc 2 @0.2", True),
-        (f"gc 2 @0.2\n{trace}", False),
-        (f"gc 2 @0.2\n{trace}\n", False),
-    ):
-        log = read_trace(text)
-        assert (log.n_unknown, log.n_collections, log.truncated) == (1, 1, truncated)
-    assert read_trace("") == read_trace("\n" * 1_000_000)
-
-
-@pytest.mark.parametrize("length", ["0" * 40, "+" * 2000], ids=["digits", "signs"])
-def test_a_length_of_gos_trace_has_a_longest_length(length: str) -> None:
-    rest = "+0.2+0.003 ms clock, 0.1+0/0/0+0.1 ms cpu, 4->4->0 MB, 4 MB goal, 2 P\n"
-    assert read_trace(f"gc 1 @0.1s 2%: 0.01{rest}").n_unknown == 0
-    assert read_trace(f"gc 1 @0.1s 2%: {length}{rest}").n_unknown == 1
 
 
 def test_blanks_between_words_of_wrk_are_no_line_ends(tmp_path: Path) -> None:

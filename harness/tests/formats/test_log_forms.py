@@ -59,15 +59,6 @@ def test_a_trace_of_go_has_the_same_pauses_whatever_stands_around_its_lines(carr
     assert not any("process" in said or "gaps" in said for said in log.warnings)
 
 
-@every_carrier
-def test_what_was_taken_off_is_said_with_its_words(carrier: str) -> None:
-    said = [one for one in read_log(carried(jvm_lines(), carrier)).warnings if "taken off" in one]
-    inside = carrier in {
-        "docker json-file", "a logger's JSON", "a logger's JSON, the text first", "nested JSON", "journald's JSON", "JSON in JSON",
-    }  # fmt: skip
-    assert len(said) == (0 if inside else 1)
-
-
 ENCODINGS: dict[str, Callable[[str], bytes]] = {
     "a mark of UTF-8": lambda text: text.encode("utf-8-sig"),
     "UTF-16 with a mark": lambda text: text.encode("utf-16"),
@@ -245,10 +236,6 @@ def test_every_known_stranger_is_called_by_its_name_in_one_line(text: str) -> No
     with pytest.raises(InputError, match=STRANGERS[text]) as refused:
         read_log(text)
     assert "\n" not in str(refused.value) and "gc.log" in str(refused.value)
-
-
-def test_a_jvms_log_without_a_pause_is_no_stranger() -> None:
-    assert "no pause in it" in read_log("[0.010s][info][gc,init] Heap Max Capacity: 48M\n").warnings[0]
 
 
 @pytest.mark.parametrize(

@@ -37,52 +37,72 @@ def of_jvm(
 ) -> list[Line]:
     """A log without safepoints; with wall-clock stamps of a process that started then, or with uptimes alone."""
 
-    def both(at_s: float) -> str:
+    def clocks(at_s: float) -> str:
         return f"[{stamp((started_s or 0.0) + at_s)}+0000]{uptime(at_s)}"
 
-    return jvm_lines(pauses, uptime if started_s is None else both, first_id=first_id, safepoints=False)
+    return jvm_lines(pauses, uptime if started_s is None else clocks, first_id=first_id, safepoints=False)
+
+
+def mixed(*logs: list[Line]) -> list[Line]:
+    return sorted(itertools.chain(*logs), key=lambda line: line[0])
+
+
+def renamed(lines: list[Line], carrier: str, old: str = "", new: str = "") -> list[Line]:
+    return [(at_s, CARRIERS[carrier](at_s, line).replace(old, new)) for at_s, line in lines]
 
 
 def ms(log: GcLog) -> list[float]:
-    return [round(1e3 * one.duration_s, 3) for one in log.events if one.duration_s > 1e-3]
+    return [round(1e3 * event.duration_s, 3) for event in log.events if event.duration_s > 1e-3]
 
 
-def left_out(log: GcLog) -> list[str]:
-    return [said for said in log.warnings if "left out" in said]
+def left_out(log: GcLog) -> str:
+    return "; ".join(text for text in log.warnings if "left out" in text)
 
 
-def test_an_archived_log_of_an_earlier_process_is_no_part() -> None:
-    log = read_log(text_of(of_jvm(LATER)), text_of(of_jvm(EARLIER)))
-    assert ms(log) == [4.0] * 10
-    assert left_out(log) == ["10 collections of another process in gc.log.0 left out"]
+NEWEST, REST = of_jvm(LATER[7:], first_id=7), of_jvm(LATER[:7])
+OLDER = [of_jvm(LATER[:4]), of_jvm(LATER[4:7], first_id=4), of_jvm(EARLIER)]
+OWN = [(at_s, f"[{at_s * 300:.0f}ms][info] GET /item") for at_s in (1.0, 20.0, 30.0)]
+CRASHES = [line for _ in range(5) for line in of_jvm([(0.4, 0.1), (0.6, 0.1)])]
+PIDS = [*renamed(go_lines(EARLIER), "journald", "4711", "4690"), *renamed(go_lines(LATER), "journald")]
+MIDNIGHT = [(at_s, CARRIERS["journald"](at_s + 48_570, line)) for at_s, line in of_jvm(LATER)]
+#: What a log is -> its files, the newest first; how many pauses of the later process there are; what is left out.
+ALONE: dict[str, tuple[list[list[Line]], int, str]] = {
+    "an archive of an earlier process": (
+        [of_jvm(LATER), of_jvm(EARLIER)], 10, "10 collections of another process in gc.log.0 left out",
+    ),
+    **{
+        f"parts {order} among archives": ([NEWEST, *(OLDER[k] for k in order)], 10, "10 collections of another process")
+        for order in itertools.permutations(range(3))
+    },
+    "its numbers end before": ([NEWEST, of_jvm(EARLIER[:5])], 3, "another process"),
+    "its uptimes end later": ([NEWEST, of_jvm(EARLIER[:9])], 3, "another process"),
+    "it ended long before": ([NEWEST, of_jvm([(0.1 * k + 0.5, 0.033) for k in range(7)])], 3, "another process"),
+    "its numbers are others": ([NEWEST, of_jvm(EARLIER[8:], first_id=20)], 3, "another process"),
+    "restarts in one file": (
+        [[*of_jvm(EARLIER), *of_jvm(EARLIER[:2]), *of_jvm(LATER)]], 10, "12 collections of 2 other processes in gc.log left out",
+    ),
+    "restarts at once": ([[*CRASHES, *of_jvm(LATER)]], 10, "10 collections of 5 other processes"),
+    "a program's own stamped lines": ([mixed(of_jvm(LATER), OWN)], 10, ""),
+    "midnight before the lines": ([MIDNIGHT], 10, ""),
+    "Go and a program's own lines": ([mixed(go_lines(LATER), OWN)], 10, ""),
+    "Go was started again": ([[*go_lines(EARLIER), *go_lines(LATER)]], 10, "10 collections of another process"),
+    "Go by its process": ([PIDS], 10, "10 collections of another process"),
+    "rotated parts of Go": (
+        [go_lines(LATER[6:], first_id=7), go_lines(LATER[:6]), go_lines(EARLIER)], 10, "10 collections of another process",
+    ),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
-def test_rotated_parts_of_one_process_are_joined_among_archives_of_others(order: Sequence[int]) -> None:
-    newest = of_jvm(LATER[7:], first_id=7)
-    older = [of_jvm(LATER[:4]), of_jvm(LATER[4:7], first_id=4), of_jvm(EARLIER)]
-    log = read_log(text_of(newest), *(text_of(older[k]) for k in order))
-    assert ms(log) == [4.0] * 10 and log.n_collections == 10
-    assert len(left_out(log)) == 1 and "10 collections of another process" in left_out(log)[0]
-    assert not any("starts late" in said for said in log.warnings)
-
-
-@pytest.mark.parametrize(
-    ("older", "why"),
-    [
-        (of_jvm(EARLIER[:5]), "its numbers end before"),
-        (of_jvm(EARLIER[:9]), "its uptimes end later"),
-        (of_jvm(tuple((0.1 * k + 0.5, 0.033) for k in range(7))), "it ended long before"),
-        (of_jvm(EARLIER[8:], first_id=20), "its numbers are others"),
-    ],
-    ids=lambda one: one if isinstance(one, str) else "",
-)
-def test_a_part_whose_numbers_or_uptimes_do_not_go_on_is_of_another_process(
-    older: list[Line], why: str
-) -> None:
-    log = read_log(text_of(of_jvm(LATER[7:], first_id=7)), text_of(older))
-    assert ms(log) == [4.0] * 3 and len(left_out(log)) == 1
-    assert any("starts late" in said for said in log.warnings)
+@pytest.mark.parametrize("name", ALONE)
+def test_of_a_log_without_wall_clock_the_last_process_counts_alone(name: str) -> None:
+    files, n, words = ALONE[name]
+    log = read_log(*map(text_of, files), process_start_epoch_s=START_S)
+    assert ms(log) == [4.0] * n
+    assert words in left_out(log) and bool(words) == bool(left_out(log))
+    assert any("starts late" in text for text in log.warnings) == (n < 10)
+    assert not any("gaps" in text for text in log.warnings)
+    if n == 10:
+        assert log.events[0].start_s == pytest.approx(START_S + LATER[0][0], abs=5e-3)
 
 
 def test_parts_with_both_clocks_are_joined_by_the_start_that_they_tell() -> None:
@@ -91,47 +111,23 @@ def test_parts_with_both_clocks_are_joined_by_the_start_that_they_tell() -> None
     log = read_log(text_of(newest), text_of(first), text_of(earlier))
     assert len(log.processes) == 2 and log.processes[1].end_s == pytest.approx(START_S + LATER[-1][0])
     assert ms(log) == [33.0] * 10 + [4.0] * 6
-    assert all(one.end_s < START_S - 500 for one in log.events[:10])
+    assert all(event.end_s < START_S - 500 for event in log.events[:10])
 
 
-def test_compressed_parts_are_parts_and_so_are_those_of_a_compressed_log(tmp_path: Path) -> None:
-    parts = {
-        "gc.log": of_jvm(LATER[7:], first_id=7),
-        "gc.log.0.gz": of_jvm(LATER[:7]),
-        "gc.log.1.gz": of_jvm(EARLIER),
-    }
+def test_parts_may_be_compressed_or_named_one_by_one(tmp_path: Path) -> None:
+    parts = {"gc.log": NEWEST, "gc.log.0.gz": REST, "gc.log.1.gz": of_jvm(EARLIER)}
     for name, lines in parts.items():
         data = text_of(lines).encode()
         (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
     assert ms(read_runtime_log(tmp_path / "gc.log")) == [4.0] * 10
     (tmp_path / "gc.log").rename(tmp_path / "gc.log.gz")
     assert ms(read_runtime_log(tmp_path / "gc.log.gz")) == [4.0] * 10
-
-
-def test_logs_named_one_by_one_are_joined_as_parts_are(tmp_path: Path) -> None:
-    for name, lines in {
-        "b.log": of_jvm(LATER[7:], first_id=7),
-        "a.log": of_jvm(LATER[:7]),
-        "c.log": of_jvm(EARLIER),
-    }.items():
+    for name, lines in {"b.log": NEWEST, "a.log": REST, "c.log": of_jvm(EARLIER)}.items():
         (tmp_path / name).write_text(text_of(lines))
     a, b, c = (tmp_path / name for name in ("a.log", "b.log", "c.log"))
     assert ms(read_runtime_log(a, b)) == ms(read_runtime_log(b, a)) == [4.0] * 10
     log = read_runtime_log(c, b, a)
-    assert ms(log) == [4.0] * 10 and left_out(log) == ["10 collections of another process in c.log left out"]
-
-
-def test_of_restarts_in_one_file_the_last_process_counts_where_only_it_can_be_placed() -> None:
-    both = text_of([*of_jvm(EARLIER), *of_jvm(EARLIER[:2]), *of_jvm(LATER)])
-    log = read_log(both, process_start_epoch_s=START_S)
-    assert ms(log) == [4.0] * 10 and log.events[0].end_s == pytest.approx(START_S + LATER[0][0])
-    assert left_out(log) == ["12 collections of 2 other processes in gc.log left out"]
-
-
-def test_a_process_that_restarts_at_once_again_and_again_is_several() -> None:
-    crashes = [line for _ in range(5) for line in of_jvm([(0.4, 0.1), (0.6, 0.1)])]
-    log = read_log(text_of([*crashes, *of_jvm(LATER)]), process_start_epoch_s=START_S)
-    assert ms(log) == [4.0] * 10 and "10 collections of 5 other processes" in left_out(log)[0]
+    assert ms(log) == [4.0] * 10 and left_out(log) == "10 collections of another process in c.log left out"
 
 
 @pytest.mark.parametrize("decorators", ["both clocks", "the wall clock alone"])
@@ -139,24 +135,16 @@ def test_restarts_with_wall_clock_stamps_all_count_each_at_its_own_time(decorato
     earlier, later = of_jvm(EARLIER, started_s=START_S - 300), of_jvm(LATER, started_s=START_S)
     if decorators != "both clocks":
         earlier, later = (
-            [(at, f"{line[:30]}{line[30:].partition(']')[2]}") for at, line in one]
-            for one in (earlier, later)
+            [(at, f"{line[:30]}{line[30:].partition(']')[2]}") for at, line in lines]
+            for lines in (earlier, later)
         )
     log = read_log(text_of([*earlier, *later]))
     assert ms(log) == [33.0] * 10 + [4.0] * 10 and not left_out(log)
-    assert any("of 2 processes" in said for said in log.warnings)
-    assert [round(one.start_s - START_S) for one in log.processes] == [-300, 0]
+    assert any("of 2 processes" in text for text in log.warnings)
+    assert [round(life.start_s - START_S) for life in log.processes] == [-300, 0]
     if decorators == "both clocks":
         chosen = read_log(text_of([*earlier, *later]), process_start_epoch_s=START_S - 301)
-        assert ms(chosen) == [33.0] * 10 and "10 collections of another process" in left_out(chosen)[0]
-
-
-def mixed(*logs: list[Line]) -> list[Line]:
-    return sorted(itertools.chain(*logs), key=lambda one: one[0])
-
-
-def renamed(lines: list[Line], carrier: str, old: str = "", new: str = "") -> list[Line]:
-    return [(at_s, CARRIERS[carrier](at_s, line).replace(old, new)) for at_s, line in lines]
+        assert ms(chosen) == [33.0] * 10 and "10 collections of another process" in left_out(chosen)
 
 
 @pytest.mark.parametrize(
@@ -187,46 +175,13 @@ def test_two_processes_that_share_lines_without_a_name_are_refused_too() -> None
 
 
 def test_a_jvm_and_a_go_process_of_one_compose_file_are_two_processes() -> None:
-    jvm, go = (
-        renamed(of_jvm(LATER), "docker compose"),
-        renamed(go_lines(EARLIER), "docker compose", "shop", "cart"),
-    )
+    jvm = renamed(of_jvm(LATER), "docker compose")
+    go = renamed(go_lines(EARLIER), "docker compose", "shop", "cart")
     with pytest.raises(InputError, match="'(shop|cart)-1  | ' and '(shop|cart)-1  | '"):
         read_log(text_of(mixed(jvm, go)))
     wall = read_log(text_of(mixed(renamed(of_jvm(LATER, started_s=START_S), "docker compose"), go)))
-    assert (wall.runtime, ms(wall)) == (
-        "jvm",
-        [4.0] * 10,
-    ) and "10 collections of another process" in left_out(wall)[0]
-
-
-def test_a_programs_own_stamped_lines_are_no_second_process() -> None:
-    own = [(at_s, f"[{at_s * 300:.0f}ms][info] GET /item") for at_s in (1.0, 20.0, 30.0)]
-    log = read_log(text_of(mixed(of_jvm(LATER), own)))
-    assert ms(log) == [4.0] * 10 and not left_out(log)
-    assert ms(read_log(text_of(mixed(go_lines(LATER), own)))) == [4.0] * 10
-
-
-def test_midnight_in_what_precedes_the_lines_is_no_restart() -> None:
-    lines = [(at_s, CARRIERS["journald"](at_s + 48_570, line)) for at_s, line in of_jvm(LATER)]
-    assert "Nov 28" in lines[0][1] and "Nov 29" in lines[-1][1]
-    log = read_log(text_of(lines))
-    assert ms(log) == [4.0] * 10 and not left_out(log)
-
-
-def test_a_go_process_that_was_started_again_counts_alone() -> None:
-    log = read_log(text_of([*go_lines(EARLIER), *go_lines(LATER)]), process_start_epoch_s=START_S)
-    assert ms(log) == [4.0, 3.1][:1] * 10 and left_out(log) == [
-        "10 collections of another process in gc.log left out"
-    ]
-    pids = [*renamed(go_lines(EARLIER), "journald", "4711", "4690"), *renamed(go_lines(LATER), "journald")]
-    assert ms(read_log(text_of(pids))) == [4.0] * 10
-    rotated = read_log(
-        text_of(go_lines(LATER[6:], first_id=7)), text_of(go_lines(LATER[:6])), text_of(go_lines(EARLIER))
-    )
-    assert ms(rotated) == [4.0] * 10 and not any(
-        "late" in said or "gaps" in said for said in rotated.warnings
-    )
+    assert (wall.runtime, ms(wall)) == ("jvm", [4.0] * 10)
+    assert "10 collections of another process" in left_out(wall)
 
 
 lives = st.lists(
@@ -248,12 +203,11 @@ def test_no_pause_of_another_process_ever_gets_into_a_log_without_wall_clock(
         cuts = sorted(data.draw(st.sets(st.integers(1, len(pauses)), max_size=2)))
         edges = [0, *(cut for cut in cuts if cut < len(pauses)), len(pauses)]
         of_newest = waits is lives[-1]
-        kept = [text_of(of_jvm(pauses[low:high], first_id=low)) for low, high in itertools.pairwise(edges)][
-            0 if of_newest else data.draw(st.integers(0, len(edges) - 2)) :
-        ]  # the first parts may have been overwritten
-        parts += kept
+        texts = [text_of(of_jvm(pauses[low:high], first_id=low)) for low, high in itertools.pairwise(edges)]
+        # the first parts may have been overwritten
+        parts += texts[0 if of_newest else data.draw(st.integers(0, len(edges) - 2)) :]
     newest = parts.pop()
     log = read_log(newest, *data.draw(st.permutations(parts)))
-    mine = {round(end_s, 3) for end_s, _ in pauses}
-    assert {round(one.end_s, 3) for one in log.events} <= mine
+    own = {round(end_s, 3) for end_s, _ in pauses}
+    assert {round(event.end_s, 3) for event in log.events} <= own
     assert len(log.events) >= newest.count("60M->12M")

@@ -5,11 +5,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
-from typing import cast
+from pathlib import Path
 
 import pytest
-from paramiko import SFTPClient
 
 from harness.errors import HostError
 from harness.hosts.base import Command
@@ -65,7 +63,7 @@ def test_what_one_session_sent_no_other_sends_again(
     def sent(*_: object, **__: object) -> None:
         raise AssertionError("it was sent again")
 
-    monkeypatch.setattr(workspace, "put_files", sent)
+    monkeypatch.setattr(workspace, "send_files", sent)
     assert later.install(here, without=MADE_LATER) == there
     assert (there / "aot-1.aot").read_bytes() == b"made over there"
     assert later.run(Command(argv=(str(there / "run"),), folder=there), patient(20)).stdout == "here\n"
@@ -101,47 +99,37 @@ def test_a_copy_that_is_not_what_was_sent_any_more_is_sent_again(
         assert (copy / "run").stat().st_mode & 0o777 == 0o755
 
 
-def written_there(far: SshHost, ours: Path) -> None:
-    """A log of random bytes in the trial's folder over there."""
-    ours.mkdir()
-    words = ("sh", "-c", "mkdir logs; head -c 70000 /dev/urandom > logs/gc.log")
-    assert far.run(Command(argv=words, folder=far.open_folder(ours)), patient(20)).exit_code == 0
-
-
-def test_a_log_that_arrives_damaged_is_refused_in_one_line_and_not_kept(
+def test_what_arrives_damaged_is_refused_in_one_line_and_not_kept(
     far: SshHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    written_there(far, tmp_path / "trial")
-    get = workspace._get
+    (tmp_path / "trial").mkdir()
+    words = ("sh", "-c", "mkdir logs; head -c 70000 /dev/urandom > logs/gc.log")
+    there = far.open_folder(tmp_path / "trial")
+    assert far.run(Command(argv=words, folder=there), patient(20)).exit_code == 0
+    send, fetch = workspace.send_files, workspace.fetch_files
 
-    def damaging(sftp: SFTPClient, source: PurePosixPath, target: Path) -> None:
-        get(sftp, source, target)
-        target.write_bytes(target.read_bytes()[:-1] + b"?")
+    def sends_otherwise(channel: AgentChannel, files: dict[str, Path], folder: str) -> None:
+        (tmp_path / "other").write_text("other")
+        send(channel, dict.fromkeys(files, tmp_path / "other"), folder)
 
-    monkeypatch.setattr(workspace, "_get", damaging)
+    def fetches_otherwise(channel: AgentChannel, folder: str, files: dict[str, Path]) -> None:
+        fetch(channel, folder, files)
+        for file in files.values():
+            file.write_bytes(file.read_bytes()[:-1] + b"?")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(workspace, "send_files", sends_otherwise)
+        with pytest.raises(HostError, match="lib/a.jar arrived in .* with another content"):
+            far.install(artifact(tmp_path))
+    assert (far.install(tmp_path / "artifact") / "run").stat().st_mode & 0o777 == 0o755
+    monkeypatch.setattr(workspace, "fetch_files", fetches_otherwise)
     with pytest.raises(HostError, match="bighost: logs/gc.log arrived here with another content") as refused:
         far.close_folder(tmp_path / "trial")
     assert "\n" not in str(refused.value)
     assert not [path for path in (tmp_path / "trial").rglob("*") if path.is_file()]
 
 
-class _Telling:
-    """In place of a channel: an agent that tells of these files, whatever it is asked."""
-
-    def __init__(self, *names: str) -> None:
-        self._names = names
-
-    def ask(self, what: str, **_: object) -> dict[str, list[object]]:
-        return {name: ["0" * 64, 1, 0] for name in self._names}
-
-
 @pytest.mark.parametrize("name", ["../outside", "a/../../outside", "/outside", "//outside", "", ".", "a\0b"])
-def test_a_host_that_names_a_file_outside_of_the_trials_folder_writes_nothing_here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    monkeypatch.setattr(workspace, "_get", lambda *_, **__: pytest.fail("a file was fetched"))
-    (tmp_path / "trial").mkdir()
-    lying = cast(AgentChannel, _Telling("logs/good.log", name))
+def test_a_host_that_names_a_file_outside_of_the_trials_folder_is_refused(name: str) -> None:
     with pytest.raises(HostError, match=r"^bighost: .* not below the trial's folder"):
-        workspace.fetch_tree(lying, "/there", tmp_path / "trial", host="bighost")
-    assert list(tmp_path.rglob("*")) == [tmp_path / "trial"]
+        workspace.refuse_outside(("logs/good.log", name), "bighost")

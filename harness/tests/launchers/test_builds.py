@@ -17,7 +17,7 @@ from harness.definitions.services import load_implementations
 from harness.errors import InputError, MissingTool, RematchError
 from harness.hosts.base import Command, Host
 from harness.hosts.local import LocalHost
-from harness.launchers import aot
+from harness.launchers import training
 from harness.launchers.base import LaunchSpec
 from harness.launchers.builds import Builder, Built, copy_artifact, source_sha256
 from harness.launchers.process import ProcessLauncher
@@ -87,13 +87,9 @@ def test_a_failed_build_names_its_log_and_does_not_count(builder: Builder, sourc
     ) as caught:
         builder.build(TOY)
     assert "no luck" in Path(str(caught.value).rpartition(": ")[2]).read_text()
-    assert builder.find(TOY) is None
-
-
-def test_a_build_without_its_artifact_does_not_count(builder: Builder, source: Path) -> None:
     (source / "build.sh").write_text("true")
     with pytest.raises(
-        InputError, match="artifact: the build did not leave this file or folder; found 'target/service'"
+        InputError, match="the build did not leave this file or folder; found 'target/service'"
     ):
         builder.build(TOY)
     assert builder.find(TOY) is None
@@ -145,6 +141,10 @@ def test_what_earlier_builds_made_beside_the_sources_is_not_source(source: Path)
         (
             {"runtime": "go", "build": ("go", "build")},
             "go is missing: it is required to build toy; install it with: ",
+        ),
+        (
+            {"runtime": "jvm", "min_java": 21},
+            "^JDK 21 is missing: it is required to build toy; install it with: ",
         ),
         (
             {"build": ("no-such-compiler", "all")},
@@ -269,17 +269,17 @@ def test_a_training_start_has_the_backing_services_that_the_implementation_needs
     _, implementation = java
     needy = implementation.model_copy(update={"needs": ("postgresql",)})
     host = LocalHost()
-    training = training_of(tmp_path, {"postgresql": FakeDatabase(host)})
-    launcher = ProcessLauncher(host, tmp_path, Tools(jdks=(jdk,)), training=training)
+    needed = training_of(tmp_path, {"postgresql": FakeDatabase(host)})
+    launcher = ProcessLauncher(host, tmp_path, Tools(jdks=(jdk,)), training=needed)
     told: list[dict[str, str]] = []
     sums: list[int] = []
 
-    def train(_host: Host, command: Command, *_: object) -> aot.AotCache:
+    def train(_host: Host, command: Command, *_: object) -> training.AotCache:
         told.append(command.environment)
         sums.append(ask(command.environment, "sum"))
-        return aot.AotCache(file=tmp_path / "x.aot", training_s=1.0, cache_bytes=2)
+        return training.AotCache(file=tmp_path / "x.aot", training_s=1.0, cache_bytes=2)
 
-    monkeypatch.setattr(aot, "train", train)
+    monkeypatch.setattr(training, "train_cache", train)
     variant = Variant(implementation="tiny", runtime=RuntimeSettings(aot_cache=True))
     launcher.build(needy, variant, BackingSettings(seed="seven", wiped=False))
     assert sums == [7]
@@ -292,31 +292,13 @@ def test_an_aot_cache_of_other_flags_is_another_cache(java: tuple[ProcessLaunche
 
     def cache_of(**settings: str) -> str:
         runtime = RuntimeSettings.model_validate({"aot_cache": True, **settings})
-        command = launcher.starts.command(
+        command = launcher.command(
             implementation, Variant(implementation="tiny", runtime=runtime), folder=Path("."), port=1
         )
         return next(word for word in command.argv if word.startswith("-XX:AOTCache="))
 
     assert cache_of(gc="serial") == cache_of(gc="serial")
     assert len({cache_of(gc="serial"), cache_of(gc="z"), cache_of(gc="serial", heap_max="64m")}) == 3
-
-
-def test_flags_that_the_jvm_refuses_make_a_variant_unavailable_in_its_own_words(
-    java: tuple[ProcessLauncher, Implementation],
-) -> None:
-    launcher, implementation = java
-    variant = Variant(implementation="tiny", runtime=RuntimeSettings(jvm_flags=("-XX:+NoSuchFlag",)))
-    assert "NoSuchFlag" in (launcher.unavailable(implementation, variant) or "")
-
-
-def test_an_aot_cache_needs_a_new_enough_jdk(java: tuple[ProcessLauncher, Implementation], jdk: Jdk) -> None:
-    _, implementation = java
-    old = Jdk(home=jdk.home, version="21.0.2", vendor=None)
-    launcher = ProcessLauncher(LocalHost(), Path("."), Tools(jdks=(old,)))
-    variant = Variant(implementation="tiny", runtime=RuntimeSettings(aot_cache=True))
-    assert launcher.unavailable(implementation, variant) == (
-        "an AOT cache needs JDK 25 or newer; the one used here is 21.0.2"
-    )
 
 
 def test_a_variant_that_names_a_jdk_runs_on_that_one_and_is_compiled_for_the_oldest_by_the_usual_one() -> (
@@ -369,18 +351,23 @@ def test_a_program_can_be_compiled_for_the_oldest_release_that_it_names(
     assert done.returncode == 0, done.stdout[-2000:]
 
 
-def test_a_toolchain_that_cannot_be_had_makes_a_variant_unavailable_and_says_how_to_get_it(
-    java: tuple[ProcessLauncher, Implementation],
+def test_a_jdk_or_flags_that_cannot_be_had_make_a_variant_unavailable_and_say_why(
+    java: tuple[ProcessLauncher, Implementation], jdk: Jdk
 ) -> None:
     launcher, implementation = java
+    old = ProcessLauncher(
+        LocalHost(), Path("."), Tools(jdks=(Jdk(home=jdk.home, version="21.0.2", vendor=None),))
+    )
 
-    def why(said: int) -> str:
-        variant = Variant(implementation="tiny", runtime=RuntimeSettings(java=said))
-        return launcher.unavailable(implementation, variant) or ""
+    def why(where: ProcessLauncher, **runtime: object) -> str:
+        variant = Variant(implementation="tiny", runtime=RuntimeSettings.model_validate(runtime))
+        return where.unavailable(implementation, variant) or ""
 
-    assert why(17).startswith("its sources and libraries need Java ")
-    assert why(99) == "no JDK 99 here; install it with: make toolchains"
-    assert why(25) == ""
+    assert why(launcher, java=17).startswith("its sources and libraries need Java ")
+    assert why(launcher, java=99) == "no JDK 99 here; install it with: make toolchains"
+    assert why(launcher, java=25) == ""
+    assert "NoSuchFlag" in why(launcher, jvm_flags=("-XX:+NoSuchFlag",))
+    assert why(old, aot_cache=True) == "an AOT cache needs JDK 25 or newer; the one used here is 21.0.2"
 
 
 def test_a_go_experiment_is_another_build_and_one_that_go_does_not_know_is_unavailable() -> None:

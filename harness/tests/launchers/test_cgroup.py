@@ -186,7 +186,7 @@ def test_where_no_group_may_be_made_the_service_is_pinned_and_its_record_says_wh
 ) -> None:
     root = tmp_path if made["version"] == "none" else made_up(tmp_path, **made)
     around = enclose(SMALL, None, root)
-    assert around is not None
+    assert around.record is not None
     assert around.doors == ()
     assert around.cpus == tuple(sorted(os.sched_getaffinity(0)))[:1]
     assert around.record.enforced_by is None
@@ -219,6 +219,6 @@ def test_a_trial_whose_limits_nobody_enforced_is_flagged(
 
 
 def test_without_a_memory_limit_nothing_stands_around_a_process() -> None:
-    assert enclose(RuntimeSettings(cpus=1), (0,)) is None
+    assert enclose(RuntimeSettings(cpus=1), (0,)).record is None
     assert remark_on_limits(RuntimeSettings(cpus=1)) is None
     assert [bytes_of(text) for text in ("64m", "1g", "2K")] == [2**26, 2**30, 2**11]

@@ -11,33 +11,18 @@ from pathlib import Path
 import pytest
 
 from harness.agent.files import file_sha256
-from harness.definitions import load_study
-from harness.errors import TrialFailure
 from harness.hosts.base import Command
 from harness.hosts.local import LocalHost
 from harness.launchers.arguments import misfit, native_start, runtime_arguments
-from harness.launchers.base import LaunchSpec
 from harness.launchers.builds import Built, copy_artifact
-from harness.launchers.forms import (
-    ALWAYS,
-    Forms,
-    image_argv,
-    label,
-    peak_rss_bytes,
-    read_modules,
-    write_registrations,
-)
-from harness.launchers.process import ProcessLauncher
+from harness.launchers.forms import Forms, label, peak_rss_bytes, write_registrations
 from harness.launchers.tools import Tools
 from harness.model import (
     BuildRecord,
-    FormBuild,
     Implementation,
     JavaForms,
-    Outcome,
     PreparedImage,
     RuntimeSettings,
-    Variant,
 )
 from harness.tests.support.available import not_asked_for, not_run
 from harness.tests.support.patience import patient
@@ -98,14 +83,6 @@ def test_what_a_form_does_not_have_is_a_misfit(settings: dict[str, object], word
         )
 
 
-def test_modules_are_those_that_jdeps_prints_and_those_it_cannot_see() -> None:
-    said = "Warning: split package: x a.jar b.jar\njava.base,java.logging\n"
-    assert read_modules(said, ("jdk.zipfs",)) == tuple(
-        sorted({"java.base", "java.logging", "jdk.zipfs", *ALWAYS})
-    )
-    assert read_modules("Error: a.jar not found\n", ()) is None
-
-
 def test_classes_named_in_files_of_the_jars_are_registered_and_no_others(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.jar", "w") as jar:
         jar.writestr("com/x/Named.class", b"")
@@ -118,24 +95,6 @@ def test_classes_named_in_files_of_the_jars_are_registered_and_no_others(tmp_pat
     assert [entry["name"] for entry in reflect] == ["com.x.Named", "com.x.Service"]
     resources = json.loads((tmp_path / "out/resource-config.json").read_text())
     assert resources["resources"]["includes"] == [{"pattern": r"\QMETA-INF/services/com.x.Service\E"}]
-
-
-def test_the_compiler_is_told_registrations_and_further_words_before_the_jar() -> None:
-    argv = image_argv(Path("/t/ni"), Path("/a.jar"), Path("/out"), configuration=Path("/c"), further=("-O3",))
-    assert argv == (
-        "/t/ni", "--no-fallback", "-H:ConfigurationFileDirectories=/c", "-O3", "-jar", "/a.jar", "-o", "/out",
-    )  # fmt: skip
-
-
-def test_each_form_of_a_program_is_a_build_of_its_own() -> None:
-    from harness.model import configurations
-
-    study = load_study(ROOT, "forms").experiment
-    names = {one.variant_name: one.variant.build_name for one in configurations(study, "full")}
-    assert names["java-helidon"] == "java-helidon"
-    assert names["java-helidon-native"] == "java-helidon+native"
-    assert names["java-helidon-aot"] == "java-helidon+aot"
-    assert names["java-helidon-jlink"] == "java-helidon+jlink"
 
 
 @pytest.mark.parametrize(
@@ -240,6 +199,22 @@ def _prepared(folder: Path, script: str) -> Implementation:
     return JAVA.model_copy(update={"forms": JavaForms(native_prepared=own, native_args=("-O2",))})
 
 
+def test_the_compiler_is_told_registrations_and_further_words_before_the_jar(
+    built: Built, tmp_path: Path
+) -> None:
+    own = JavaForms(native_registers=("META-INF/services/",), native_args=("-O3",))
+    tool = _compiler(tmp_path, 'while [ "$1" != -o ]; do shift; done; echo made > "$2"\n')
+    (tmp_path / "services/strings/hello").mkdir(parents=True)
+    (tmp_path / "services/strings/hello/service.toml").write_text("")
+    made = Forms(LocalHost(), tmp_path, Tools(native_image=tool)).make(
+        JAVA.model_copy(update={"forms": own}), "native", built
+    )
+    registered, *words = made.argv[2:]
+    assert made.argv[:2] == (str(tool), "--no-fallback")
+    assert registered.startswith("-H:ConfigurationFileDirectories=")
+    assert words[:3] == ["-O3", "-jar", str(built.artifact)] and words[3] == "-o"
+
+
 def test_an_image_that_a_framework_prepares_is_compiled_with_its_words_in_their_folder(
     built: Built, tmp_path: Path
 ) -> None:
@@ -264,23 +239,6 @@ def test_a_preparation_that_leaves_no_words_is_the_reason(built: Built, tmp_path
     assert "nothing to compile was prepared (ERROR: this compiler is too old); all of it: " in (
         made.problem or ""
     )
-
-
-def test_a_trial_of_a_form_that_could_not_be_made_failed_for_that_reason(
-    built: Built, tmp_path: Path
-) -> None:
-    launcher = ProcessLauncher(LocalHost(), tmp_path, Tools())
-    form = FormBuild(
-        form="native", tool="t", argv=("t",), build_s=1.0, image_bytes=None, problem="it could not"
-    )
-    variant = Variant(implementation="hello", runtime=runtime(form="native"))
-    record = built.record.model_copy(update={"form": form})
-    (tmp_path / "services/strings/hello").mkdir(parents=True)
-    (tmp_path / "services/strings/hello/service.toml").write_text("")
-    launcher.builder.find = lambda *_: built  # type: ignore[method-assign]  # the build is not what is tried
-    with pytest.raises(TrialFailure, match="it could not") as caught:
-        launcher.launch(LaunchSpec(implementation=JAVA, variant=variant, build=record, folder=tmp_path))
-    assert caught.value.outcome == Outcome.FAILED
 
 
 NATIVE = find_tool("native-image", Surroundings(project=ROOT))

@@ -20,7 +20,6 @@ from lightkube.resources.core_v1 import Pod
 from harness.analysis.tables.resource_columns import answered_by_pod
 from harness.errors import TrialFailure
 from harness.launchers.kubernetes_pods import PROBES_PER_S, condition_moments
-from harness.launchers.kubernetes_start import NO_METRICS
 from harness.model import RuntimeSettings, TrialRecord, Variant
 from harness.model.endpoint import Endpoint
 from harness.runner.start_up import wait_first_response
@@ -163,11 +162,6 @@ def test_limits_stand_in_the_record_and_a_boost_of_the_start_is_taken_back_befor
         assert pod.first_served_after_s is not None and pod.boost_ended_after_s is not None
         assert pod.boost_ended_after_s > pod.first_served_after_s
         assert pod.restarts == 0
-
-
-def test_an_autoscaler_needs_metrics(project: Clustered) -> None:
-    asked = project.late_variant(replicas=2, cpu_request=0.02, autoscale_cpu=0.5)
-    assert project.launcher.unavailable(*asked) == (None if cluster_here().has_metrics() else NO_METRICS)
 
 
 def test_pods_that_are_added_to_one_that_serves_count_from_the_request_for_them(project: Clustered) -> None:

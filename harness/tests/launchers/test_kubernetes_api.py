@@ -15,21 +15,20 @@ import httpx
 import pytest
 
 from harness.definitions import load_study
-from harness.errors import HostError, InputError, MissingTool
+from harness.errors import HostError, InputError
 from harness.hosts.local import LocalHost
-from harness.launchers.kubernetes_cluster import Cluster, deployment, job, service
-from harness.launchers.kubernetes_host import added, with_sum
-from harness.launchers.kubernetes_images import ClusterImages, ImageStore, store_for, write_archive
+from harness.launchers.images import Images, write_archive
+from harness.launchers.kubernetes import NodeImages, store_for
+from harness.launchers.kubernetes_cluster import Cluster, deployment, service
+from harness.launchers.kubernetes_instance import added, with_sum
 from harness.launchers.kubernetes_pods import (
     PodProcess,
-    Prober,
-    answers,
     connected_through,
     established,
     lost,
 )
 from harness.launchers.process import ProcessLauncher
-from harness.model import ClockReading, ResourceReading
+from harness.model import BuildRecord, ClockReading, ResourceReading
 from harness.model.endpoint import Endpoint
 from harness.tests.support.available import PROJECT
 from harness.tests.support.recorded_cluster import KUBECONFIG, RECORDED, Replay, pods, scenario
@@ -52,7 +51,7 @@ def test_the_recorded_api_server_gets_the_same_requests_and_its_answers_are_unde
     assert 30000 <= found.node_port <= 32767
     for said in found.absent:
         assert said is not None and not said.passing
-        assert "image not found: docker.io/rematch/absent:1 (ErrImageNeverPull" in said.reason
+        assert "docker.io/rematch/absent:1 (ErrImageNeverPull" in said.reason
     (greedy,) = found.unscheduled
     assert greedy is not None and greedy.passing and "Insufficient cpu" in greedy.reason
     assert found.conditions["PodScheduled"] == int(found.conditions["PodScheduled"])
@@ -60,8 +59,8 @@ def test_the_recorded_api_server_gets_the_same_requests_and_its_answers_are_unde
     assert scheduled != int(scheduled) and abs(scheduled - found.conditions["PodScheduled"]) < 2
     assert lost(found.events) == ("Pulled", "Created", "Started")
     assert found.resizable and found.limits == ["1", "500m"], "resized without another pod"
-    assert "no permission" in found.forbidden and "verb patch, resource deployments.apps" in found.forbidden
-    assert "refused to patch deployments.apps" in found.refused and "Not-A-Name" in found.refused
+    assert "no permission" in found.forbidden and 'cannot patch resource "deployments"' in found.forbidden
+    assert "refused a request: Deployment.apps" in found.refused and "Not-A-Name" in found.refused
 
 
 def failing(status: int, message: str) -> httpx.MockTransport:
@@ -77,7 +76,7 @@ def silent(request: httpx.Request) -> httpx.Response:
     ("transport", "words"),
     [
         (failing(401, "Unauthorized"), "does not accept the credentials"),
-        (failing(500, "etcd is gone"), "refused to list pods: etcd is gone"),
+        (failing(500, "etcd is gone"), "refused a request: etcd is gone"),
         (httpx.MockTransport(silent), r"no cluster answers at http://recorded\.invalid \(timed out\)"),
     ],
 )
@@ -92,7 +91,7 @@ def test_a_log_that_is_refused_while_it_is_streamed_is_one_line(config: Path) ->
         json_type = {"content-type": "application/json"}
         return httpx.Response(404, headers=json_type, content=iter([b'{"kind": "Status", ', b'"code": 404}']))
 
-    with pytest.raises(HostError, match="get pods/log") as caught:
+    with pytest.raises(HostError, match="refused to show a log") as caught:
         list(Cluster(config, httpx.MockTransport(refused)).log_lines("any", "gone", follow=True))
     assert "\n" not in str(caught.value)
 
@@ -111,9 +110,7 @@ def plain(made: Any) -> dict[str, Any]:
 
 
 def test_limits_and_requests_are_said_in_the_clusters_units_and_words_are_not_expanded() -> None:
-    said = plain(
-        deployment(pods("one", replicas=3, cpu_limit=0.5, cpu_request=0.02, memory_limit_bytes=2**26))
-    )
+    said = plain(deployment(pods("one", replicas=3, cpu_limit=0.5, cpu_request=0.02, memory_limit="64m")))
     assert said["spec"]["replicas"] == 3
     (container,) = said["spec"]["template"]["spec"]["containers"]
     assert container["resources"] == {
@@ -122,106 +119,53 @@ def test_limits_and_requests_are_said_in_the_clusters_units_and_words_are_not_ex
     assert container["args"] == ["--word", "$$(NOT_EXPANDED)"]
     assert container["volumeMounts"][0]["subPathExpr"] == "$(POD_NAME)"
     assert container["imagePullPolicy"] == "Never"
-    alone = plain(deployment(pods("one", pull_policy="IfNotPresent")))["spec"]["template"]["spec"][
-        "containers"
-    ][0]
+    alone = plain(deployment(pods("one")))["spec"]["template"]["spec"]["containers"][0]
     assert alone["resources"] == {} and "subPathExpr" not in alone["volumeMounts"][0]
-    assert alone["imagePullPolicy"] == "IfNotPresent"
     kinds = [plain(service(pods("one"), node_port=outside))["spec"]["type"] for outside in (True, False)]
     assert kinds == ["NodePort", "ClusterIP"]
-    once = plain(job(pods("load")))["spec"]  # it finds its files by the names that they have here
-    assert (once["backoffLimit"], once["template"]["spec"]["restartPolicy"]) == (0, "Never")
-    (program,) = once["template"]["spec"]["containers"]
-    assert program["volumeMounts"][0]["mountPath"] == "/tmp/rematch-recorded"
 
 
 def test_an_image_of_the_same_folder_is_the_same_image(tmp_path: Path) -> None:
     for name in ("one", "other"):
         (tmp_path / name / "bin").mkdir(parents=True)
         (tmp_path / name / "bin" / "program").write_bytes(b"x" * 1000)
-    one = write_archive(tmp_path / "one", "docker.io/rematch/x:1", tmp_path / "one.tar")
-    other = write_archive(tmp_path / "other", "docker.io/rematch/x:1", tmp_path / "other.tar")
+    one = write_archive(tmp_path / "one", "docker.io/rematch/x:1", tmp_path / "one.tar", {})
+    other = write_archive(tmp_path / "other", "docker.io/rematch/x:1", tmp_path / "other.tar", {})
     assert one == other and one.image_bytes > 1000
     (tmp_path / "other" / "bin" / "program").write_bytes(b"y" * 1000)
-    assert write_archive(tmp_path / "other", "docker.io/rematch/x:1", tmp_path / "y.tar").id != one.id
+    assert write_archive(tmp_path / "other", "docker.io/rematch/x:1", tmp_path / "y.tar", {}).id != one.id
 
 
 def test_an_import_is_timed_where_the_node_had_not_the_image(tmp_path: Path) -> None:
     """``true`` takes any archive, and ``echo`` says of any image that the node has it."""
-    program = Path(shutil.which("true") or "").resolve()
-    process = cast(ProcessLauncher, SimpleNamespace(builds_on=LocalHost()))
-    bring, look = (str(program),), (str(shutil.which("echo")), "{image}")
-    absent = ClusterImages(process, ImageStore(host=LocalHost(), bring=bring), {})
-    present = ClusterImages(process, ImageStore(host=LocalHost(), bring=bring, look=look), {})
-    (name, image), (same, known) = absent.of_program(program), present.of_program(program)
-    assert same == name and image.import_s is not None and known.import_s is None
-
-
-#: Keeps the words that it is started with; ``inspect`` fails until ``copy`` has brought the image.
-SKOPEO = """#!/bin/sh
-echo "$@" >> {folder}/asked
-case $1 in
-  copy) touch {folder}/pushed ;;
-  inspect) test -e {folder}/pushed && echo manifest ;;
-esac
-"""
-
-
-@pytest.mark.parametrize(
-    ("name", "prefix", "verified"),
-    [
-        ("localhost:5000/rematch", "localhost:5000/rematch/", "false"),
-        ("[::1]:5000", "[::1]:5000/", "false"),
-        ("registry.example.com/team/rematch", "registry.example.com/team/rematch/", "true"),
-        ("http://registry.example.com:80/a", "registry.example.com:80/a/", "false"),
-        ("https://localhost:5000", "localhost:5000/", "true"),
-    ],
-)
-def test_an_image_is_pushed_by_skopeo_to_the_registry_that_the_environment_names(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, prefix: str, verified: str
-) -> None:
-    (tmp_path / "skopeo").write_text(SKOPEO.format(folder=tmp_path))
-    (tmp_path / "skopeo").chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    monkeypatch.setenv("REMATCH_REGISTRY", name)
-    program = Path(shutil.which("true") or "").resolve()
-    process = cast(ProcessLauncher, SimpleNamespace(builds_on=LocalHost()))
-    first, later = (
-        ClusterImages(process, store_for(LocalHost(), "kind-x", tmp_path / "kubeconfig"), {})
-        for _ in range(2)
+    (tmp_path / "built").mkdir()
+    (tmp_path / "built" / "service").write_text("program")
+    built = SimpleNamespace(folder=tmp_path / "built", artifact=tmp_path / "built" / "service")
+    builder = SimpleNamespace(find=lambda *_: built)
+    process = cast(ProcessLauncher, SimpleNamespace(builds_on=LocalHost(), builder=builder))
+    record = BuildRecord(
+        implementation="x",
+        source_sha256="0" * 64,
+        argv=(),
+        build_s=None,
+        artifact_bytes=7,
+        artifact_sha256="1" * 64,
     )
-    (image, pushed), (same, known) = first.of_program(program), later.of_program(program)
-    assert same == image and image.startswith(f"{prefix}{program.name}:")
-    assert pushed.push_s is not None and known.push_s is None
-    assert (first.store.policy, first.store.words) == ("IfNotPresent", f"pushed to {prefix.rstrip('/')}")
-    inspect, copy, _again = (tmp_path / "asked").read_text().splitlines()
-    assert inspect == f"inspect --raw --tls-verify={verified} docker://{image}"
-    assert copy.startswith(f"copy --dest-tls-verify={verified} docker-archive:/") and copy.endswith(
-        f" docker://{image}"
-    )
+    images = []
+    for program in ("true", "echo"):
+        store = NodeImages(host=LocalHost(), words=(str(shutil.which(program)),))
+        service = load_study(PROJECT, "k8s-rounds").implementations["go-nethttp"]
+        images.append(Images(process, tmp_path, store, {}).of_build(service, record))
+    assert images[0][0] == images[1][0]
+    assert images[0][1].import_s is not None and images[1][1].import_s is None
 
 
-@pytest.mark.parametrize("name", ["Host/x y", "ftp://host:1/a", "me:secret@localhost:5000"])
-def test_a_name_that_is_no_registrys_is_refused_and_a_password_not_repeated(
-    tmp_path: Path, name: str
-) -> None:
-    with pytest.raises(InputError, match="REMATCH_REGISTRY: no registry by its name") as caught:
-        store_for(LocalHost(), "mine", tmp_path / "kubeconfig", {"REMATCH_REGISTRY": name})
+def test_who_cannot_import_images_is_told_what_to_set_and_a_registry_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="REMATCH_REGISTRY: .*no longer pushed") as caught:
+        store_for(LocalHost(), tmp_path / "k", {"REMATCH_REGISTRY": "me:secret@localhost:5000"})
     assert "secret" not in str(caught.value)
-
-
-def test_a_push_without_skopeo_says_how_to_get_it(tmp_path: Path) -> None:
-    asked = {"REMATCH_REGISTRY": "localhost:5000", "PATH": str(tmp_path)}
-    with pytest.raises(MissingTool, match="skopeo"):
-        store_for(LocalHost(), "mine", tmp_path / "kubeconfig", asked)
-
-
-def test_who_cannot_import_images_is_told_what_to_set(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="REMATCH_CONTAINERD: no way to import images"):
-        store_for(
-            LocalHost(), "mine", tmp_path / "kubeconfig", {"REMATCH_CONTAINERD": str(tmp_path / "none")}
-        )
-    assert store_for(LocalHost(), "kind-x", tmp_path / "k", {}).bring[-2:] == ("--name", "x")
+        store_for(LocalHost(), tmp_path / "kubeconfig", {"REMATCH_CONTAINERD": str(tmp_path / "none")})
 
 
 def test_an_open_connection_is_seen_in_its_network_and_no_other() -> None:
@@ -232,14 +176,6 @@ def test_an_open_connection_is_seen_in_its_network_and_no_other() -> None:
         assert connected_through(Endpoint(host="127.0.0.1", port=port), found, port) == "pod"
         assert connected_through(Endpoint(host="127.0.0.1", port=port), found, port + 1) is None
     assert connected_through(Endpoint(host="127.0.0.1", port=port), found, port) is None
-
-
-def test_a_prober_stops_when_it_is_told_to_and_leaves_who_never_answered() -> None:
-    prober = Prober(wanted=lambda: ["a"], look=lambda _uids: {}, expected=1, port=1, path="/health")
-    prober.start()
-    prober.stop()
-    assert not prober.all_served and prober.ended_s is not None
-    assert not answers("127.0.0.1", 1, "/health")
 
 
 def test_samples_of_several_pods_are_kept_and_summed(tmp_path: Path) -> None:
@@ -256,8 +192,3 @@ def test_samples_of_several_pods_are_kept_and_summed(tmp_path: Path) -> None:
     one = ResourceReading(at=at, rss_bytes=1, pss_bytes=None, cpu_s=0.5, n_threads=1, n_descriptors=1)
     both = added([one, one.model_copy(update={"pss_bytes": 5})])
     assert (both.rss_bytes, both.pss_bytes, both.cpu_s) == (2, None, 1.0)
-
-
-@pytest.mark.parametrize("name", ["k8s-rounds", "k8s-scale-out", "k8s-limits"])
-def test_experiments_of_a_cluster_are_started_in_one_unless_they_are_asked_to_elsewhere(name: str) -> None:
-    assert load_study(PROJECT, name).experiment.launcher == "kubernetes"

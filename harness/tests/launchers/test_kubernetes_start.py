@@ -1,72 +1,56 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a cluster may lack, why pods do not start, a boost of the start: decided from answers of an API, on a clock of
-the test."""
+"""Why pods do not start, more pods, a boost of the start, and what runtimes say: decided from answers of an API."""
 
 from __future__ import annotations
 
+import gzip
 import json
-import socket
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from lightkube.resources.core_v1 import Pod
 
 from harness.definitions import load_study
-from harness.errors import HostError, TrialFailure
-from harness.launchers import kubernetes_cluster, kubernetes_start
-from harness.launchers.kubernetes_cluster import (
-    Cluster,
-    PodsSpec,
-    autoscaler,
-    container_resources,
-    deployment,
-)
-from harness.launchers.kubernetes_instance import KubernetesInstance
-from harness.launchers.kubernetes_pods import PodProcess, Probed, Prober, trouble
+from harness.errors import TrialFailure
+from harness.launchers import kubernetes_instance, kubernetes_start
+from harness.launchers.kubernetes_cluster import Cluster, PodsSpec, deployment
+from harness.launchers.kubernetes_instance import with_runtime_cpus
+from harness.launchers.kubernetes_pods import PodProcess, Probed, Prober, is_program
 from harness.launchers.kubernetes_start import (
-    AUTOSCALED_WITHIN_S,
-    NO_INGRESS,
-    NO_METRICS,
     STARTED_WITHIN_S,
     UNSCHEDULED_FOR_S,
     StartBoost,
     cpu_quota,
-    kept_busy,
-    no_autoscaler,
-    no_boost,
     unfit,
     wait_started,
 )
-from harness.model import (
-    ClockReading,
-    InstanceRecord,
-    KubernetesRecord,
-    RuntimeSettings,
-    Unavailable,
-)
-from harness.model.endpoint import Endpoint
-from harness.model.plan import configurations
-from harness.session.planning import plan_without
+from harness.model import KubernetesRecord, PodRecord, RuntimeCpus, RuntimeSettings
+from harness.tests.support.answering_server import Handler, Server, serving
 from harness.tests.support.available import PROJECT
-from harness.tests.support.patience import patient
+from harness.tests.support.instances import eventually
 from harness.tests.support.recorded_cluster import KUBECONFIG, NAMESPACE, pods
 
-AUTOSCALED = RuntimeSettings(replicas=3, cpu_request=0.05, autoscale_cpu=0.5)
-METRICS = "GET /apis/metrics.k8s.io/v1beta1"
-REFUSED = json.dumps({"kind": "Status", "message": "nobody\nmay"})
-SCALED = pods("one", replicas=2, cpu_request=0.05, autoscale_cpu=0.5)
+
+class _Says(Handler):
+    server: Saying
+
+    def respond(self) -> None:
+        self.answer(self.server.status, self.server.body)
+
+
+class Saying(Server):
+    """Answers every request alike."""
+
+    def __init__(self, body: bytes = b"{}", status: int = 200) -> None:
+        super().__init__(_Says)
+        self.body, self.status = body, status
+
+
+GOLDEN = Path(__file__).parents[1] / "golden"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
-EVENTS = f"/api/v1/namespaces/{NAMESPACE}/events"
 DEPLOYMENT = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/one"
-DEPLOYED = {
-    "kind": "Deployment",
-    "metadata": {"name": "one"},
-    "spec": {"selector": {}, "template": {"metadata": {}, "spec": {"containers": [{"name": "service"}]}}},
-}
 
 
 class Clock:
@@ -89,242 +73,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return made
 
 
-def cluster(folder: Path, answer: Callable[[httpx.Request], httpx.Response]) -> Cluster:
-    file = folder / "kubeconfig"
-    file.write_text(KUBECONFIG)
-    return Cluster(file, httpx.MockTransport(answer))
-
-
-def answering(folder: Path, answers: dict[str, Any]) -> Cluster:
-    """Return an API that has these answers by path, and no pods, events or objects beside them."""
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        path = request.url.path
-        if path in answers:
-            return httpx.Response(200, json=answers[path])
-        if path in (PODS, EVENTS):
-            return httpx.Response(200, json=listed())
-        return httpx.Response(404, json={"kind": "Status", "code": 404, "message": f"{path} not found"})
-
-    return cluster(folder, answer)
-
-
-def listed(*items: dict[str, Any]) -> dict[str, Any]:
-    return {"kind": "List", "metadata": {}, "items": list(items)}
-
-
-def pod(uid: str, **status: Any) -> dict[str, Any]:
-    return {
-        "metadata": {"name": f"pod-{uid}", "uid": uid},
-        "spec": {"containers": [{"name": "service"}]},
-        "status": status,
-    }
-
-
-def _with_state(uid: str, *, state: dict[str, Any], ready: bool) -> dict[str, Any]:
-    known = {"name": "service", "image": "x", "imageID": "", "ready": ready, "restartCount": 0}
-    return pod(uid, containerStatuses=[known | {"state": state}])
-
-
-waiting = partial(_with_state, state={"waiting": {"reason": "ContainerCreating"}}, ready=False)
-running = partial(_with_state, state={"running": {}}, ready=True)
-
-
-def unschedulable(uid: str) -> dict[str, Any]:
-    why = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"}
-    return pod(uid, conditions=[why])
-
-
-def prober(spec: PodsSpec, **processes: PodProcess) -> Prober:
-    made = Prober(wanted=tuple, look=lambda _uids: {}, expected=spec.replicas, port=1, path="/")
-    made.pods.update({uid: Probed(process=one) for uid, one in processes.items()})
-    return made
-
-
-def test_a_pod_that_an_autoscaler_adds_late_has_its_own_time_to_start(tmp_path: Path, clock: Clock) -> None:
-    """The autoscaler takes longer than a pod may take to start; the pod is added pending, then runs."""
-    added_s = STARTED_WITHIN_S + 5.0
-    probed = prober(SCALED, a=PodProcess(1, 0, None))
-
-    def answer(_request: httpx.Request) -> httpx.Response:
-        if clock.now_s < added_s:
-            return httpx.Response(200, json=listed(running("a")))
-        if clock.now_s > added_s + UNSCHEDULED_FOR_S:
-            probed.pods["b"] = Probed(process=PodProcess(2, 0, None))
-        short = clock.now_s < added_s + UNSCHEDULED_FOR_S / 2
-        return httpx.Response(200, json=listed(running("a"), unschedulable("b") if short else waiting("b")))
-
-    def with_deployment(request: httpx.Request) -> httpx.Response:
-        if request.url.path == DEPLOYMENT:
-            return httpx.Response(200, json=DEPLOYED)
-        return answer(request)
-
-    wait_started(cluster(tmp_path, with_deployment), SCALED, probed)
-    assert clock.now_s > added_s
-
-
-def test_a_pod_that_no_node_takes_for_a_while_is_pending_however_late_it_was_added(
-    tmp_path: Path, clock: Clock
-) -> None:
-    api = answering(tmp_path, {PODS: listed(running("a"), unschedulable("b"))})
-    with pytest.raises(TrialFailure, match="pod-b is pending: Unschedulable: 0/1 nodes"):
-        wait_started(api, SCALED, prober(SCALED, a=PodProcess(1, 0, None)))
-    assert clock.now_s == pytest.approx(UNSCHEDULED_FOR_S, abs=2.0)
-
-
-def test_a_pod_whose_volume_is_not_mounted_says_so_when_its_time_is_over(
-    tmp_path: Path, clock: Clock
-) -> None:
-    def event(second: int, kind: str, message: str) -> dict[str, Any]:
-        return {
-            "metadata": {"name": f"e-{second}"},
-            "involvedObject": {"uid": "a"},
-            "type": kind,
-            "reason": "FailedMount" if kind == "Warning" else "Scheduled",
-            "message": message,
-            "eventTime": f"2026-01-01T00:00:{second:02d}.000001Z",
-        }
-
-    events = listed(
-        event(1, "Warning", "first"), event(2, "Warning", "no such\n  path"), event(3, "Normal", "x")
-    )
-    spec = pods("one")
-    api = answering(tmp_path, {PODS: listed(waiting("a")), EVENTS: events})
-    with pytest.raises(TrialFailure) as caught:
-        wait_started(api, spec, prober(spec))
-    assert caught.value.reason == "pod pod-a is pending: ContainerCreating; FailedMount: no such path"
-    assert clock.now_s > STARTED_WITHIN_S
-
-
-def test_pods_that_the_cluster_does_not_make_are_no_silence(tmp_path: Path, clock: Clock) -> None:
-    """A quota, or a policy that forbids volumes of the node: there is a deployment, and no pod."""
-    refused = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate"}
-    made = {**DEPLOYED, "status": {"conditions": [refused | {"message": "hostPath is\nforbidden"}]}}
-    spec = pods("one")
-    with pytest.raises(TrialFailure) as caught:
-        wait_started(answering(tmp_path, {DEPLOYMENT: made}), spec, prober(spec))
-    assert caught.value.reason == "the cluster makes no more pods: FailedCreate: hostPath is forbidden"
-    assert clock.now_s < STARTED_WITHIN_S
-
-
-def test_a_pod_that_its_node_rejects_has_failed_at_once() -> None:
-    rejected = pod("a", phase="Failed", reason="OutOfcpu", message="Node has\nno room")
-    said = trouble(Pod.from_dict(rejected))  # type: ignore[no-untyped-call]  # the client's own
-    assert said is not None and not said.passing
-    assert said.reason == "pod pod-a was rejected by its node: OutOfcpu: Node has no room"
-    without = trouble(Pod.from_dict(pod("a")))  # type: ignore[no-untyped-call]  # the client's own
-    assert without is not None and without.passing
-    assert without.reason == "pod pod-a is pending: no container yet"
-
-
-def growing(folder: Path, probed: Prober, asked: list[Any]) -> Cluster:
-    """Return an API in which pod ``a`` runs, and two more do as soon as the deployment is scaled."""
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        if request.method == "PATCH":
-            asked.append((request.url.path, json.loads(request.read())["spec"]))
-            probed.pods.update({uid: Probed(process=PodProcess(2, 0, None)) for uid in "bc"})
-            return httpx.Response(200, json={"kind": "Scale", "metadata": {"name": "one"}})
-        return httpx.Response(200, json=listed(running("a")) if request.url.path == PODS else DEPLOYED)
-
-    return cluster(folder, answer)
-
-
-def test_more_pods_are_asked_for_once_the_first_have_served(tmp_path: Path, clock: Clock) -> None:
-    spec = pods("one", replicas=3, scale_from=1)
-    made: Any = deployment(spec)
-    assert made.to_dict()["spec"]["replicas"] == 1
-    probed = prober(spec, a=PodProcess(1, 0, None))
-    asked: list[Any] = []
-    api = growing(tmp_path, probed, asked)
-    with pytest.raises(TrialFailure, match="0 of the first 1 pods have served within"):
-        wait_started(api, spec, probed)
-    assert asked == []
-    probed.pods["a"].served_s = 1.0
-    assert wait_started(api, spec, probed) == clock.now_s
-    assert asked == [(f"{DEPLOYMENT}/scale", {"replicas": 3})]
-
-
-@pytest.mark.parametrize(
-    ("status", "body", "words"),
-    [
-        (403, REFUSED, r"no permission .* verb get, resource apis/metrics.k8s.io \(nobody may\)"),
-        (401, REFUSED, "does not accept the credentials"),
-        (502, "<html>", "refused to get apis/metrics.k8s.io: Bad Gateway"),
-        (200, "<html>", "is no Kubernetes API"),
-    ],
-    ids=["not permitted", "no credentials", "a proxy", "something else"],
-)
-def test_an_api_that_does_not_tell_what_it_has_is_not_said_to_be_away(
-    tmp_path: Path, status: int, body: str, words: str
-) -> None:
-    api = cluster(tmp_path, lambda _request: httpx.Response(status, text=body))
-    with pytest.raises(HostError, match=words) as caught:
-        api.has_metrics()
-    assert "\n" not in str(caught.value) and "no cluster answers" not in str(caught.value)
-    service = load_study(PROJECT, "k8s-rounds").implementations["go-nethttp"]
-    assert unfit(api, service, AUTOSCALED) == str(caught.value)
-    for ask in (api.version, lambda: api.has_core_resource("pods/resize")):
-        with pytest.raises(HostError) as other:
-            ask()
-        assert "\n" not in str(other.value)
-
-
-def test_an_autoscaler_that_adds_nothing_fails_the_trial_after_its_time(tmp_path: Path, clock: Clock) -> None:
-    api = answering(tmp_path, {PODS: listed(running("a"))})
-    with pytest.raises(TrialFailure, match=r"1 of 2 processes of one were seen .*kubectl describe hpa one"):
-        wait_started(api, SCALED, prober(SCALED, a=PodProcess(1, 0, None)))
-    assert clock.now_s > AUTOSCALED_WITHIN_S
-
-
-def ending(*true: str) -> dict[str, Any]:
-    kinds = ("NamespaceDeletionDiscoveryFailure", "NamespaceContentRemaining", "NamespaceFinalizersRemaining")
-    said = [{"type": one, "status": str(one in true), "message": f"{one}\nof it"} for one in kinds]
-    return {"kind": "Namespace", "metadata": {"name": "gone"}, "status": {"conditions": said}}
-
-
-@pytest.mark.parametrize("content", [False, True], ids=["empty", "not empty"])
-def test_a_namespace_that_cannot_be_ended_while_an_api_is_away_is_waited_for_until_it_is_empty(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bool
-) -> None:
-    made = Clock()
-    monkeypatch.setattr(kubernetes_cluster, "time", made)
-    away = ("NamespaceDeletionDiscoveryFailure", *(["NamespaceContentRemaining"] if content else []))
-    api = answering(tmp_path, {"/api/v1/namespaces/gone": ending(*away)})
-    if not content:
-        api.remove_namespaces(["gone"])
-        assert made.now_s <= 1.0
-        return
-    with pytest.raises(HostError) as caught:
-        api.remove_namespaces(["gone"])
-    assert str(caught.value) == (
-        "the cluster does not remove namespace gone: NamespaceDeletionDiscoveryFailure of it; "
-        "NamespaceContentRemaining of it"
-    )
-
-
-def test_who_adds_pods_is_gone_before_the_deployment_that_it_would_add_to(tmp_path: Path) -> None:
-    asked: list[str] = []
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        if request.method == "DELETE":
-            asked.append(request.url.path.split("/")[-2])
-        return httpx.Response(200, json=listed())
-
-    around = KubernetesRecord(
-        server="v1", node="n", proxy_mode=None, namespace=NAMESPACE, access="node-port", replicas=2,
-        cpu_request=0.05, cpu_limit=None, memory_limit_bytes=None, samples="none",
-    )  # fmt: skip
-    record = InstanceRecord(
-        argv=(), environment={}, pid=0, process_start_ticks=0, port=1, cpu_affinity=(), cpu_limit=None,
-        launched=ClockReading(wall_epoch_s=0.0, monotonic_s=0.0), artifact_sha256="", artifact_bytes=0,
-        runtime_bytes=None, runtime_version=None, kubernetes=around,
-    )  # fmt: skip
-    endpoint = Endpoint(host="127.0.0.1", port=1)
-    KubernetesInstance(cluster(tmp_path, answer), SCALED, record, endpoint, prober(SCALED)).stop()
-    assert asked[:2] == ["horizontalpodautoscalers", "deployments"]
-
-
 def knowing(folder: Path, answers: Mapping[str, Any], asked: list[str] | None = None) -> Cluster:
     """Return an API that has these answers by method and path, and permits nothing else; ``asked`` gets each request."""
 
@@ -333,11 +81,79 @@ def knowing(folder: Path, answers: Mapping[str, Any], asked: list[str] | None = 
         if asked is not None:
             asked.append(f"{words} {request.read().decode()}".strip())
         if words in answers:
-            return httpx.Response(200, json=answers[words])
+            known = answers[words]
+            return httpx.Response(200, json=known() if callable(known) else known)
         status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 403, "message": words}
         return httpx.Response(403, json=status)
 
-    return cluster(folder, answer)
+    (folder / "kubeconfig").write_text(KUBECONFIG)
+    return Cluster(folder / "kubeconfig", httpx.MockTransport(answer))
+
+
+def listed(*items: dict[str, Any]) -> dict[str, Any]:
+    return {"kind": "List", "metadata": {}, "items": list(items)}
+
+
+def pod(uid: str, **status: Any) -> dict[str, Any]:
+    spec = {"containers": [{"name": "service"}]}
+    return {"metadata": {"name": f"pod-{uid}", "uid": uid}, "spec": spec, "status": status}
+
+
+UNPLACED = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes"}
+WAITING = {
+    "name": "service", "image": "x", "imageID": "", "ready": False, "restartCount": 0,
+    "state": {"waiting": {"reason": "ContainerCreating"}},
+}  # fmt: skip
+
+
+def prober(spec: PodsSpec, **processes: PodProcess) -> Prober:
+    made = Prober(wanted=tuple, look=lambda _uids: {}, expected=spec.replicas, port=1, path="/")
+    made.pods.update({uid: Probed(process=process) for uid, process in processes.items()})
+    return made
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "after_s"),
+    [
+        ({"conditions": [UNPLACED]}, "pod-a is pending: Unschedulable: 0/1 nodes", UNSCHEDULED_FOR_S),
+        ({"containerStatuses": [WAITING]}, "pod-a is pending: ContainerCreating", STARTED_WITHIN_S),
+        ({}, "pod-a is pending: no container yet", STARTED_WITHIN_S),
+        (
+            {"phase": "Failed", "reason": "OutOfcpu", "message": "Node has\nno room"},
+            "pod-a was rejected by its node: OutOfcpu: Node has no room",
+            0.0,
+        ),
+        (None, "no process of one were seen .*kubectl describe all -n", STARTED_WITHIN_S),
+    ],
+    ids=["no node", "waiting", "no container", "rejected", "no pod"],
+)
+def test_a_pod_that_does_not_start_fails_the_trial_in_its_time_with_the_reason(
+    tmp_path: Path, clock: Clock, status: dict[str, Any] | None, words: str, after_s: float
+) -> None:
+    made = () if status is None else (pod("a", **status),)
+    with pytest.raises(TrialFailure, match=words):
+        wait_started(knowing(tmp_path, {f"GET {PODS}": listed(*made)}), pods("one"), prober(pods("one")))
+    assert clock.now_s == pytest.approx(after_s, abs=2.0)
+
+
+def test_more_pods_are_asked_for_once_the_first_have_served(tmp_path: Path, clock: Clock) -> None:
+    spec = pods("one", replicas=3, scale_from=1)
+    made: Any = deployment(spec)
+    assert made.to_dict()["spec"]["replicas"] == 1
+    probed, asked = prober(spec, a=PodProcess(1, 0, None)), list[str]()
+
+    def scaled() -> dict[str, Any]:
+        probed.pods.update({uid: Probed(process=PodProcess(2, 0, None)) for uid in "bc"})
+        return {"kind": "Scale", "metadata": {"name": "one"}}
+
+    api = knowing(tmp_path, {f"GET {PODS}": listed(pod("a")), f"PATCH {DEPLOYMENT}/scale": scaled}, asked)
+    with pytest.raises(TrialFailure, match="pod-a is pending|0 of the first 1 pods have served within"):
+        wait_started(api, spec, probed)
+    assert not [line for line in asked if line.startswith("PATCH")]
+    probed.pods["a"].served_s = 1.0
+    assert wait_started(api, spec, probed) == clock.now_s
+    (scale,) = [line for line in asked if line.startswith("PATCH")]
+    assert json.loads(scale.split(" ", 2)[2])["spec"] == {"replicas": 3}
 
 
 BOOSTED = RuntimeSettings(cpus=1, cpu_boost=2.0)
@@ -346,136 +162,55 @@ BOOSTED = RuntimeSettings(cpus=1, cpu_boost=2.0)
 @pytest.mark.parametrize(
     ("resources", "runtime", "why"),
     [
-        (["pods", "pods/resize"], BOOSTED, None),
+        (["pods/resize"], BOOSTED, None),
         (["pods"], BOOSTED, "resized in place (Kubernetes 1.33)"),
-        (["pods"], RuntimeSettings(cpus=1), None),
+        (None, BOOSTED, "no permission on "),
+        ([], RuntimeSettings(cpus=1), None),
         (["pods/resize"], RuntimeSettings(cpu_boost=2.0), "found no limit"),
         (["pods/resize"], RuntimeSettings(cpu_boost=2.0, cpu_limit=2.0), "found 2"),
+        ([], RuntimeSettings(access="ingress"), 'use access = "node-port"'),
+        ([], RuntimeSettings(replicas=3, cpu_request=0.05, autoscale_cpu=0.5), "use scale_from"),
+        ([], RuntimeSettings(replicas=2, scale_from=2), "scale_from = 2 needs more replicas; found 2"),
     ],
-    ids=["resized", "not resized", "no boost", "no limit", "limit as high"],
 )
-def test_a_boost_needs_a_lower_limit_and_a_cluster_that_resizes_pods(
-    tmp_path: Path, resources: list[str], runtime: RuntimeSettings, why: str | None
+def test_what_a_cluster_or_every_pod_lacks_is_said_in_one_line(
+    tmp_path: Path, resources: list[str] | None, runtime: RuntimeSettings, why: str | None
 ) -> None:
-    api = {"GET /api/v1": {"resources": [{"name": name} for name in resources]}}
-    said = no_boost(knowing(tmp_path, api), runtime)
-    assert said is None if why is None else said is not None and why in said and "\n" not in said
-
-
-def test_an_ingress_is_refused_with_what_to_use_instead(tmp_path: Path) -> None:
+    answer = {"kind": "APIResourceList", "resources": [{"name": name} for name in resources or ()]}
+    api = knowing(tmp_path, {} if resources is None else {"GET /api/v1": answer})
     service = load_study(PROJECT, "k8s-rounds").implementations["go-nethttp"]
-    assert unfit(knowing(tmp_path, {}), service, RuntimeSettings(access="ingress")) == NO_INGRESS
-    assert NO_INGRESS == 'access = "ingress" was removed in 0.2.0: use access = "node-port"'
-
-
-@pytest.mark.parametrize("status", [404, 503], ids=["nobody serves it", "who serves it is away"])
-def test_an_autoscaler_needs_the_metrics_api_and_pods_to_add_and_a_request_to_go_by(
-    tmp_path: Path, status: int
-) -> None:
-    assert no_autoscaler(knowing(tmp_path, {}), RuntimeSettings(replicas=3)) is None, "nobody asked for one"
-    served = {METRICS: {"kind": "APIResourceList", "resources": [{"name": "nodes"}, {"name": "pods"}]}}
-    assert no_autoscaler(knowing(tmp_path, served), AUTOSCALED) is None
-    file = tmp_path / "kubeconfig"
-    without = Cluster(file, httpx.MockTransport(lambda _request: httpx.Response(status)))
-    assert no_autoscaler(without, AUTOSCALED) == NO_METRICS
-    for field in ("replicas", "cpu_request"):
-        lacking = no_autoscaler(knowing(tmp_path, served), AUTOSCALED.model_copy(update={field: None}))
-        assert lacking is not None and "both are needed" in lacking
-
-
-def plain(made: Any) -> dict[str, Any]:
-    """Return an object as it is sent."""
-    return dict(made.to_dict())
-
-
-def test_an_autoscaler_begins_with_one_pod_and_is_sent_as_the_deployments_own(tmp_path: Path) -> None:
-    spec = pods("one", replicas=3, cpu_request=0.05, autoscale_cpu=0.5)
-    assert plain(deployment(spec))["spec"]["replicas"] == 1
-    path = "/apis/autoscaling/v2/namespaces/rematch-recorded/horizontalpodautoscalers/one"
-    asked: list[str] = []
-    made = autoscaler(spec)
-    knowing(tmp_path, {f"PATCH {path}": plain(made)}, asked).apply(made)
-    (sent,) = asked
-    words = json.loads(sent.split(" ", 2)[2])
-    assert (words["kind"], words["apiVersion"]) == ("HorizontalPodAutoscaler", "autoscaling/v2")
-    assert (words["spec"]["minReplicas"], words["spec"]["maxReplicas"]) == (1, 3)
-    assert words["spec"]["scaleTargetRef"] == {"apiVersion": "apps/v1", "kind": "Deployment", "name": "one"}
-    (metric,) = words["spec"]["metrics"]
-    assert metric["resource"]["name"] == "cpu"
-    assert metric["resource"]["target"] == {"type": "Utilization", "averageUtilization": 50}
-
-
-def test_the_first_pod_is_kept_busy_until_the_last_one_has_a_process() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        prober = Prober(
-            wanted=tuple, look=lambda _uids: {}, expected=2, port=server.getsockname()[1], path="/"
-        )
-        prober.pods["a"] = Probed(process=PodProcess(1, 0, "127.0.0.1"))
-        with kept_busy(prober):
-            server.settimeout(0.2)
-            with pytest.raises(TimeoutError):
-                server.accept()  # it has not served
-            server.settimeout(patient(10.0))
-            prober.pods["a"].served_s = 1.0
-            for _ in range(10):
-                server.accept()[0].close()
-            prober.pods["b"] = Probed(process=PodProcess(2, 0, "127.0.0.1"))
-            server.close()
-
-
-def test_a_level_that_a_cluster_has_no_metrics_for_is_left_out_and_said(tmp_path: Path) -> None:
-    experiment = load_study(PROJECT, "k8s-scale-out").experiment
-    gone = [Unavailable(variant="pods=autoscaled", reason=NO_METRICS)]
-    plan = plan_without(experiment, "quick", gone, host="local", seed=1, launcher="kubernetes")
-    levels = {trial.configuration.levels["pods"] for trial in plan.trials}
-    assert levels == {"one", "ten", "boosted", "scaled"}
-
-
-def test_a_boosted_pod_begins_with_more_and_keeps_what_it_reserves() -> None:
-    spec = pods("one", cpu_limit=1.0, cpu_boost=2.0, cpu_request=0.05, memory_limit_bytes=2**26)
-    made = plain(deployment(spec))["spec"]["template"]["spec"]["containers"][0]["resources"]
-    assert (made["limits"]["cpu"], made["requests"]["cpu"]) == ("2000m", "50m")
-    later = container_resources(spec, boosted=False)
-    assert (later["limits"]["cpu"], later["requests"]["cpu"]) == ("1000m", "50m")
-    assert later["limits"]["memory"] == made["limits"]["memory"]
+    reason = unfit(api, service, runtime)
+    assert reason is None if why is None else why in (reason or "") and "\n" not in (reason or "")
 
 
 def test_a_boost_is_taken_back_once_from_each_pod_that_has_served(tmp_path: Path) -> None:
-    spec = pods("one", replicas=2, cpu_limit=1.0, cpu_boost=2.0)
-    listed = {"kind": "PodList", "metadata": {}, "items": [pod("a"), pod("b")]}
-    base = "/api/v1/namespaces/rematch-recorded/pods"
-    answers = {f"GET {base}": listed} | {f"PATCH {base}/pod-{uid}/resize": pod(uid) for uid in ("a", "b")}
-    asked: list[str] = []
-    quotas = {1: 2.0, 2: 2.0}
+    spec = pods("one", replicas=2, cpu_limit=1.0, cpu_boost=2.0, cpu_request=0.05)
+    made: Any = deployment(spec)
+    begins = made.to_dict()["spec"]["template"]["spec"]["containers"][0]["resources"]
+    assert (begins["limits"]["cpu"], begins["requests"]["cpu"]) == ("2000m", "50m")
+    answers = {f"GET {PODS}": listed(pod("a"), pod("b"))}
+    answers |= {f"PATCH {PODS}/pod-{uid}/resize": pod(uid) for uid in "ab"}
+    asked, quotas = list[str](), {1: 2.0, 2: 2.0}
     boost = StartBoost(knowing(tmp_path, answers, asked), spec, quota=quotas.get)
     a, b = PodProcess(1, 0, None), PodProcess(2, 0, None)
     boost.take_back({})
     assert asked == [] and not boost.complete and StartBoost(boost.cluster, pods("plain")).complete
     boost.take_back({"a": a})
     boost.take_back({"a": a})
-    assert [line.split(" {")[0] for line in asked] == [f"GET {base}", f"PATCH {base}/pod-a/resize"]
-    sent = json.loads(asked[1].split(" ", 2)[2])["spec"]["containers"]
-    assert sent == [
-        {"name": "service", "resources": {"limits": {"cpu": "1000m"}, "requests": {"cpu": "1000m"}}}
-    ]
+    (sent,) = [json.loads(line.split(" ", 2)[2]) for line in asked if line.startswith("PATCH")]
+    assert sent["spec"]["containers"][0]["resources"] == {
+        "limits": {"cpu": "1000m"},
+        "requests": {"cpu": "50m"},
+    }
     assert boost.done == {}, "the kernel still allows two"
-    quotas[1] = 1.0
-    boost.take_back({"a": a, "b": b})
-    assert set(boost.asked) == {"a", "b"} and set(boost.done) == {"a"} and not boost.complete
-    quotas[2] = 0.9999
+    quotas.update({1: 1.0, 2: 0.9999})
     boost.take_back({"a": a, "b": b})
     assert boost.complete
-
-
-def test_a_boost_that_is_not_taken_back_fails_the_trial_in_one_line(tmp_path: Path) -> None:
-    spec = pods("one", cpu_limit=1.0, cpu_boost=2.0)
-    listed = {"kind": "PodList", "metadata": {}, "items": [pod("a")]}
-    api = knowing(tmp_path, {"GET /api/v1/namespaces/rematch-recorded/pods": listed})
-    boost = StartBoost(api, spec, quota=lambda _pid: None)
-    with pytest.raises(TrialFailure, match="not taken back: no permission .* resource pods/resize") as caught:
-        boost.take_back({"a": PodProcess(1, 0, None)})
+    forbidden = StartBoost(knowing(tmp_path, {f"GET {PODS}": listed(pod("a"))}), spec)
+    with pytest.raises(TrialFailure, match="not taken back: no permission .*pod-a/resize") as caught:
+        forbidden.take_back({"a": a})
     assert "\n" not in caught.value.reason
-    assert boost.lacking().startswith("the CPU boost was taken back from 0 of 1 pods")
+    assert forbidden.lacking().startswith("the CPU boost was taken back from 0 of 2 pods")
 
 
 @pytest.mark.parametrize(("text", "cpus"), [("150000 100000", 1.5), ("max 100000", None), ("", None)])
@@ -491,12 +226,88 @@ def test_the_kernels_limit_of_a_group_is_read_in_cpus(
     assert cpu_quota(1) == 0.5
 
 
-def test_what_few_clusters_have_is_measured_under_full_alone() -> None:
-    rounds, scale = (load_study(PROJECT, name).experiment for name in ("k8s-rounds", "k8s-scale-out"))
-    for profile in ("smoke", "quick"):
-        planned = configurations(rounds, profile)
-        assert {one.variant.runtime.access for one in planned} <= {"cluster-ip", "node-port"}
-        assert all(one.load is not None and one.load.profile.renew_s is None for one in planned)
-    full = configurations(rounds, "full")
-    assert {one.load.profile.renew_s for one in full if one.load is not None} == {None, 5.0}
-    assert {one.variant.runtime.cpu_boost for one in configurations(scale, "full")} == {None, 2.0}
+@pytest.mark.parametrize(
+    ("name", "ids", "counts"),
+    [
+        ("service", "7 1", True),
+        ("runc:[2:INIT]", "7 1", False),
+        ("pause", "7 1", False),
+        ("worker", "9 3", False),
+    ],
+)
+def test_of_a_pod_the_first_process_that_runs_the_containers_own_program_counts(
+    tmp_path: Path, name: str, ids: str, counts: bool
+) -> None:
+    (tmp_path / "comm").write_text(f"{name}\n")
+    (tmp_path / "status").write_text(f"Name:\t{name}\nNSpid:\t{ids}\n")
+    assert is_program(tmp_path) is counts
+
+
+def test_a_pod_is_probed_from_its_program_on_until_it_answers() -> None:
+    looks: list[Callable[[], dict[str, PodProcess]]] = [dict, dict]
+    with serving(Saying()) as server:
+        port = server.endpoint.port
+        found = {"a": PodProcess(1, 0, server.endpoint.host)}
+        made = Prober(
+            wanted=lambda: ["a"],
+            look=lambda _: looks.pop()() if looks else found,
+            expected=1,
+            port=port,
+            path="/",
+        )
+        made.start()
+        assert eventually(lambda: made.all_served)
+        made.stop()
+    probed = made.pods["a"]
+    assert probed.program_s is not None and probed.served_s is not None and probed.probes >= 1
+    assert 0 < probed.program_gap_s < probed.program_s <= probed.served_s <= (made.ended_s or 0)
+
+
+def record(*served: bool) -> KubernetesRecord:
+    made = tuple(
+        PodRecord(name=f"one-{n}", uid=f"uid-{n}", node="n", address="127.0.0.1", pid=1,
+                  first_served_after_s=0.5 if one else None)
+        for n, one in enumerate(served, start=1)
+    )  # fmt: skip
+    return KubernetesRecord(
+        server="v1", node="n", proxy_mode=None, namespace="n", access="node-port", replicas=len(made),
+        cpu_request=None, cpu_limit=0.5, memory_limit_bytes=None, samples="none", pods=made,
+    )  # fmt: skip
+
+
+def what_pods_say(around: KubernetesRecord, kind: str, folder: Path) -> list[RuntimeCpus]:
+    results = [pod.runtime_cpus for pod in with_runtime_cpus(around, kind, folder).pods]
+    return [result for result in results if result is not None]
+
+
+def test_each_go_pod_that_served_says_its_cpus_and_the_others_have_a_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = (GOLDEN / "runtime_metrics" / "go1.26-nethttp.txt").read_bytes()
+    for status in (200, 404):
+        with serving(Saying(body, status)) as server:
+            monkeypatch.setattr(kubernetes_instance, "PORT", server.endpoint.port)
+            answers = what_pods_say(record(True, False), "go", tmp_path)
+        expected = (
+            RuntimeCpus(cpus=2, said_in="/metrics")
+            if status == 200
+            else RuntimeCpus(why_not="GET /metrics: 404")
+        )
+        assert (answers[0].cpus, answers[0].why_not) == (expected.cpus, expected.why_not)
+        assert answers[1].why_not == "the pod did not serve"
+    (gone,) = what_pods_say(record(True), "go", tmp_path)
+    assert "no answer to GET /metrics" in (gone.why_not or "")
+    monkeypatch.setattr(kubernetes_instance, "ALL_WITHIN_S", 0.0)
+    (late,) = what_pods_say(record(True), "go", tmp_path)
+    assert late.why_not == "not asked: other pods did not answer in time"
+
+
+def test_the_log_of_one_jvm_is_in_the_trials_folder_and_of_several_in_their_own(tmp_path: Path) -> None:
+    log = gzip.decompress((GOLDEN / "jvm_log" / "jdk25-Serial.log.gz").read_bytes())
+    serial = RuntimeCpus(cpus=2, collector="Serial", said_in="GC log")
+    (tmp_path / "gc.log").write_bytes(log)
+    assert what_pods_say(record(True), "jvm", tmp_path) == [serial]
+    (tmp_path / "one-2").mkdir()
+    (tmp_path / "one-2" / "gc.log").write_bytes(log)
+    assert what_pods_say(record(True, True), "jvm", tmp_path) == [RuntimeCpus(why_not="no GC log"), serial]
+    assert all(what_pods_say(record(True), kind, tmp_path)[0].why_not for kind in ("native", "other"))

@@ -11,7 +11,7 @@ import pytest
 
 from harness.errors import RematchError
 from harness.hosts.local import LocalHost
-from harness.launchers import pgo
+from harness.launchers import training
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.tools import Tools, build_environment, with_toolchain
 from harness.model import Implementation, RuntimeSettings, Variant
@@ -103,9 +103,9 @@ def go() -> Path | None:
 
 @pytest.fixture
 def launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ProcessLauncher:
-    monkeypatch.setattr(pgo, "SETTLE_S", 1)
-    monkeypatch.setattr(pgo, "PROFILED_S", 2)
-    monkeypatch.setattr(pgo, "LEAST_CPU_S", 0.0)
+    monkeypatch.setattr(training, "SETTLE_S", 1)
+    monkeypatch.setattr(training, "PROFILED_S", 2)
+    monkeypatch.setattr(training, "LEAST_CPU_S", 0.0)
     folder = tmp_path / "services" / "strings" / "tiny"
     folder.mkdir(parents=True)
     (folder / "main.go").write_text(PROGRAM)
@@ -138,7 +138,7 @@ def test_a_program_is_profiled_once_and_compiled_with_what_was_found(
     binary = next(path for path in launcher_builds(launcher) if "default.pgo" in told(path))
     assert b"rematchProfile" not in binary.read_bytes(), "what is measured does not profile itself"
 
-    monkeypatch.setattr(pgo, "train", lambda *_: pytest.fail("it is profiled a second time"))
+    monkeypatch.setattr(training, "train_profile", lambda *_: pytest.fail("it is profiled a second time"))
     assert launcher.build(TINY, variant()) == record
 
 
@@ -151,25 +151,27 @@ def test_a_profile_is_of_the_variants_own_settings(
         commands.append(command.argv)  # type: ignore[attr-defined]  # a command
         raise RematchError("far enough")
 
-    monkeypatch.setattr(pgo, "train", train)
+    monkeypatch.setattr(training, "train_profile", train)
     for work in ("little", "much"):
         with pytest.raises(RematchError, match="far enough"):
             launcher.build(TINY, variant(work=work))
     assert [argv[-1] for argv in commands] == ["--work=little", "--work=much"]
 
 
-def test_a_service_that_ends_under_training_is_said_to_have_ended(launcher: ProcessLauncher) -> None:
-    main = launcher.builder.source_folder(TINY) / "main.go"
-    main.write_text(PROGRAM.replace('println("begins")', 'panic("no luck")'))
-    with pytest.raises(RematchError, match="the service ended in the training run of a profile"):
-        launcher.build(TINY, variant())
-
-
-def test_a_profile_of_little_cpu_time_is_refused(
-    launcher: ProcessLauncher, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("source", "least_s", "words"),
+    [
+        ('panic("no luck")', 0.0, "the service ended in the training run of a profile"),
+        ('println("begins")', 1e6, r"used [0-9.]+ s of CPU time; at least 1e\+06 s are needed"),
+    ],
+)
+def test_a_training_run_that_is_no_use_is_refused(
+    launcher: ProcessLauncher, monkeypatch: pytest.MonkeyPatch, source: str, least_s: float, words: str
 ) -> None:
-    monkeypatch.setattr(pgo, "LEAST_CPU_S", 1e6)
-    with pytest.raises(RematchError, match=r"used [0-9.]+ s of CPU time; at least 1e\+06 s are needed"):
+    main = launcher.builder.source_folder(TINY) / "main.go"
+    main.write_text(PROGRAM.replace('println("begins")', source))
+    monkeypatch.setattr(training, "LEAST_CPU_S", least_s)
+    with pytest.raises(RematchError, match=words):
         launcher.build(TINY, variant())
 
 

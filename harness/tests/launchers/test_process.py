@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.agent.ports import free_port
 from harness.agent.processes import group_members
-from harness.errors import InputError, TrialFailure
-from harness.model import Implementation, Outcome, RuntimeSettings, Variant
+from harness.errors import TrialFailure
+from harness.model import Outcome, Variant
 from harness.runner.start_up import wait_first_response
 from harness.runner.warm_up import warm_up
 from harness.tests.contracts.launcher import HELLO
@@ -82,7 +81,7 @@ def test_an_instance_whose_port_was_taken_says_so(project: Project) -> None:
         squatter.listen()
         variant = Variant(implementation="misbehaving")
         project.launcher.build(project.implementation, variant)
-        order = project.launcher.starts.command(
+        order = project.launcher.command(
             project.implementation,
             variant,
             folder=project.root,
@@ -98,45 +97,9 @@ def test_an_instance_whose_port_was_taken_says_so(project: Project) -> None:
     assert taken.port_taken()
 
 
-def test_free_ports_lie_below_those_the_kernel_gives_to_clients() -> None:
-    first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
-    ports = {free_port() for _ in range(20)}
-    assert len(ports) > 1
-    if first > 22000:
-        assert max(ports) < first
-
-
-def test_runtime_settings_that_mean_nothing_here_make_a_variant_unavailable(project: Project) -> None:
-    variant = Variant(implementation="misbehaving", runtime=RuntimeSettings(gc="z", gogc=50))
-    assert project.launcher.unavailable(project.implementation, variant) == (
-        "the runtime of misbehaving (other) has no gogc, gc"
-    )
-
-
-def test_a_missing_jdk_is_named_with_the_reason_and_the_command_that_brings_one(project: Project) -> None:
-    java = _jvm(project.implementation)
-    reason = project.launcher.unavailable(java, Variant(implementation="misbehaving"))
-    assert reason is not None
-    assert reason.startswith("JDK 21 is missing: it is required to build misbehaving; install it with: ")
-
-
-def test_an_unknown_placeholder_names_file_place_and_what_is_allowed(project: Project) -> None:
-    wrong = project.implementation.model_copy(update={"start": ("{artefact}",)})
-    with pytest.raises(
-        InputError, match=r"service\.toml: start: unknown placeholder.*\{artefact\}.*\{artifact\}"
-    ):
-        project.launcher.starts.command(
-            wrong, Variant(implementation="misbehaving"), folder=project.root, port=1
-        )
-
-
 def test_an_instance_of_a_build_that_is_gone_cannot_be_launched(project: Project) -> None:
     build = project.launcher.build(project.implementation, Variant(implementation="misbehaving"))
     other = build.model_copy(update={"source_sha256": "0" * 64})
     with pytest.raises(TrialFailure, match="gone from the cache") as caught:
         project.launch_variant(Variant(implementation="misbehaving"), build=other)
     assert caught.value.outcome == Outcome.FAILED
-
-
-def _jvm(implementation: Implementation) -> Implementation:
-    return implementation.model_copy(update={"runtime": "jvm", "min_java": 21, "build": ("{mvn}", "package")})

@@ -21,7 +21,6 @@ from harness.loadgen.correlation import (
     fill_text,
     filled,
     filled_expectation,
-    names_in,
     needs,
     steps_of,
 )
@@ -58,11 +57,6 @@ def test_only_the_places_of_known_names_are_filled(parts: list[str], values: dic
         for even, part in enumerate(PLACE.split(text))
     ]
     assert fill_text(text, values) == "".join(wanted)
-
-
-def test_filling_happens_once_whatever_comes_of_it() -> None:
-    assert names_in("a${b}${B}${c_1}") == ("b", "c_1")
-    assert fill_text("${${a}}", {"a": "b", "b": 1}) == "${b}"
 
 
 @given(JSON, st.dictionaries(NAMES, VALUES, max_size=3))
@@ -122,16 +116,6 @@ def test_what_cannot_be_carried_on_is_a_fault_in_words(body: bytes, why: str) ->
     assert why in str(caught.value)
 
 
-def test_a_place_in_a_list_is_no_key_and_a_key_no_place() -> None:
-    with pytest.raises(CaptureFault):
-        captured({"a": "/0"}, b'{"0":1}')
-    with pytest.raises(CaptureFault):
-        captured({"a": "/x"}, b"[1]")
-    with pytest.raises(CaptureFault):
-        captured({"a": "/1"}, b"[1]")
-    assert captured({"a": "/0"}, b'["x"]') == {"a": "x"}
-
-
 def test_a_request_is_filled_in_path_headers_and_body_and_names_what_it_needs() -> None:
     request = step(2, "n", "POST", "/a/${a}", headers={"X": "${b}"}, body='{"a":${a},"c":"${c}"}')
     assert needs(request) == ("a", "b", "a", "c")
@@ -150,8 +134,3 @@ def test_an_expectation_is_filled_in_every_form_it_may_have() -> None:
     assert filled_expectation(expectation(one_of=["${a}", "${b}"]), values).one_of == (5, "x")
     assert filled_expectation(expectation(headers={"L": "/${b}"}), values).headers == {"L": "/x"}
     assert expects(expectation(one_of=[{"k": ["${a}"]}, "${b}"], headers={"L": "${c}"})) == ("c", "a", "b")
-
-
-def test_an_expectation_of_nothing_expects_nothing_after_it_was_filled() -> None:
-    assert "json_value" not in filled_expectation(expectation(), {"a": 1}).model_fields_set
-    assert "json_value" in filled_expectation(expectation(json=None), {"a": 1}).model_fields_set

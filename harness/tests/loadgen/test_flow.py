@@ -12,15 +12,12 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from harness.errors import InputError
-from harness.loadgen.correlation import Scalar, fill_json, fill_text
+from harness.loadgen.correlation import Carried, Pieces, Scalar, fill_json, fill_text, pieces
 from harness.loadgen.flow import flow_document, readiness_request, right_answers, right_bodies
-from harness.loadgen.renderings import Carried, Pieces, pieces
-from harness.loadgen.tools.jmeter_plan import jmespath, render_plan, with_variables
-from harness.loadgen.tools.oha import Oha
-from harness.loadgen.tools.wrk import Wrk
+from harness.loadgen.tools.jmeter import jmespath, render_plan, with_variables
 from harness.model import ClosedLoad, Expectation
 from harness.tests.loadgen.test_correlation import JSON, NAMES, TEXTS, VALUES
-from harness.tests.support.accounts_server import open_and_show, step, transfer_flow
+from harness.tests.support.accounts_server import open_and_show, step
 from harness.tests.support.answering_server import order_of, request_to
 from harness.workloads import load_requests
 
@@ -70,18 +67,6 @@ def test_every_rendering_of_a_right_answer_is_the_filled_value(value: object, ca
     assert len(rendered) in {2, 4, 8}  # twice as many where HTML takes a character for its own
     for cut in rendered:
         assert json.loads(text_of(cut, values)) == fill_json(expect.json_value, values)
-
-
-@given(st.lists(JSON, min_size=1, max_size=3))
-def test_without_captures_a_flow_and_a_mix_know_the_same_right_answers(values: list[object]) -> None:
-    text = json.dumps({"status": 200, "one_of": values})
-    expect = Expectation.model_validate_json(text.replace("${", "$["))
-    assert {"".join(map(str, cut)) for cut in right_answers(expect) or ()} == set(right_bodies(expect) or ())
-
-
-def test_one_of_is_right_in_the_renderings_of_each_of_its_values() -> None:
-    expect = Expectation.model_validate_json('{"status": 200, "one_of": [{"a": 1}, null]}')
-    assert right_bodies(expect) == ('{"a":1}', "null", '{"a":1}\n', "null\n", '{"a": 1}', '{"a": 1}\n')
 
 
 @pytest.mark.parametrize("beside", ['"body": "x"', '"json": 1'])
@@ -145,21 +130,10 @@ def test_a_broken_flow_names_file_line_request_and_name(
         load_requests(tmp_path, "m")
 
 
-def test_steps_come_in_order_whatever_the_order_of_lines(tmp_path: Path) -> None:
-    lines = [line(step=2, path="/${a}"), line(mix="other"), line(step=1, capture={"a": "/id"})]
-    (tmp_path / "requests.jsonl").write_text("\n".join(lines))
-    assert [request.step for request in load_requests(tmp_path, "m")] == [1, 2]
-
-
 def test_a_plain_mix_sends_what_looks_like_a_place_as_it_stands(tmp_path: Path) -> None:
     (tmp_path / "requests.jsonl").write_text(line(body="${a}"))
     (request,) = load_requests(tmp_path, "m")
     assert request.body == "${a}"
-
-
-def test_an_order_of_a_broken_flow_cannot_be_made(tmp_path: Path) -> None:
-    with pytest.raises(ValidationError, match="show: a step is missing before this one"):
-        order_of(tmp_path, ClosedLoad(users=1, loops=1), *open_and_show()[1:])
 
 
 def test_readiness_asks_the_marked_request_else_a_get_else_the_first() -> None:
@@ -205,13 +179,6 @@ def test_a_script_is_given_the_whole_flow_as_json() -> None:
             ],
         },
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize("tool", [Wrk(program=None), Oha(program=None)], ids=["wrk", "oha"])
-def test_wrk_and_oha_refuse_a_flow_and_name_tools_that_take_it(tool: Wrk | Oha) -> None:
-    refusal = tool.supports(ClosedLoad(users=1, duration_s=1), transfer_flow()) or ""
-    assert "cannot put data of one answer into the next request" in refusal
-    assert "'accounts' is a flow of 4 steps: use jmeter, locust or k6" in refusal
 
 
 @given(st.lists(st.one_of(NAMES, st.integers(0, 9)), max_size=4))

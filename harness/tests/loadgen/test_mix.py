@@ -34,6 +34,7 @@ def test_a_round_spreads_the_heavy_request_instead_of_bunching_it() -> None:
 
 def test_two_requests_of_one_name_are_refused() -> None:
     assert "twice" in (unsupported_mix((request_to("/a"), request_to("/a"))) or "")
+    assert "weights" in (unsupported_mix(mix_of(100_003, 7)) or "")
 
 
 def expectation(**parts: object) -> Expectation:

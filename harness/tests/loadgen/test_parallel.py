@@ -4,16 +4,11 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import signal
-import sys
 import threading
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,28 +16,15 @@ from hypothesis import strategies as st
 from harness.analysis.attribution.log_clock import generator_log
 from harness.analysis.tables.layout import load_table, load_trials
 from harness.analysis.tables.tidy import tidy
-from harness.errors import InputError, UnsupportedLoad
-from harness.formats.row_files import LOCUST_SAMPLES
-from harness.hosts.local import LocalHost
-from harness.hosts.ssh.host import SshHost
-from harness.loadgen.base import LoadCommand, LoadGenerator, LoadSpec
+from harness.errors import UnsupportedLoad
 from harness.loadgen.parallel import merge_summaries, seed_of, shares
-from harness.loadgen.tools.locust import Locust
 from harness.model import ClosedLoad, LoadSummary, OpenLoad, Outcome, TrialRecord
 from harness.runner import Limits
-from harness.runner.context import LoadSlot
 from harness.session import Assembly, measure, prepare
-from harness.session.dry_run import commands_of
-from harness.session.host_roles import HostRoles
-from harness.session.wiring import stations
 from harness.store import SessionFolder
-from harness.tests.support.available import only_when_long
-from harness.tests.support.fakes import CLIENT, FakeLoadGenerator
+from harness.tests.support.fakes import CLIENT
 from harness.tests.support.instances import eventually
 from harness.tests.support.sessions import LIMITS, make_session_project, running_below, tiny_assembly
-from harness.tests.support.sshd import Sshd
-from harness.tests.support.tools_here import QuickJMeter
-from harness.toolchains import Surroundings, find_jdks, find_jmeter
 
 ROOT = Path(__file__).resolve().parents[3]
 USERS, LOOPS = 5, 20
@@ -67,20 +49,6 @@ processes = %d
 profile = { model = "closed", users = 5, loops = %d }
 """
 
-#: The same experiment with two tools: the first one's load is that of ``DEFINITION``.
-TOOLS = """
-[factors.tool]
-locust = { load = "few" }
-jmeter = { load = "others" }
-
-[profiles.smoke]"""
-OTHER_LOAD = """
-[profiles.smoke.loads.others]
-generator = "jmeter"
-processes = 2
-profile = { model = "closed", users = 5, loops = 20 }
-"""
-
 
 def project(
     folder: Path, *, generator: str = "locust", processes: int = 2, told: str = "", loops: int = LOOPS
@@ -93,10 +61,6 @@ def project(
 def measured(root: Path, assembly: Assembly | None = None, limits: Limits = LIMITS) -> SessionFolder:
     parts = assembly or tiny_assembly(root)
     return measure(parts, prepare(parts, "tiny", profile="smoke", host="local", seed=1), limits=limits)
-
-
-def with_generator(root: Path, name: str, generator: LoadGenerator) -> Assembly:
-    return dataclasses.replace(tiny_assembly(root), generators={name: lambda: generator})
 
 
 @given(users=st.integers(1, 500), n=st.integers(1, 64))
@@ -137,25 +101,13 @@ def summary(n: int, start_s: float | None, duration_s: float, **more: object) ->
     return LoadSummary.model_validate(told | more)
 
 
-def test_counts_are_sums_and_the_time_is_from_the_first_start_to_the_last_end_on_one_clock() -> None:
-    merged = merge_summaries([summary(100, 1000.0, 10.0), summary(300, 1007.0, 10.0)], [0.0, -5.0])
+def test_counts_are_sums_and_the_time_is_from_the_first_start_to_the_last_end() -> None:
+    merged = merge_summaries([summary(100, 1000.0, 10.0), summary(300, 1002.0, 10.0)])
     assert (merged.n_requests, merged.n_errors, merged.errors_by_kind) == (400, 2, {"timeout": 2})
     assert (merged.start_epoch_s, merged.duration_s) == (1000.0, 12.0)
     assert merged.achieved_per_s == pytest.approx(400 / 12)
     assert merged.latency_mean_s == pytest.approx((100 * 0.1 + 300 * 0.3) / 400)
     assert merged.latency_quantiles_s == {}
-
-
-def test_what_one_does_not_tell_is_not_told_of_all() -> None:
-    merged = merge_summaries(
-        [summary(100, None, 2.0, n_dropped=3), summary(100, 5.0, 4.0, bodies_checked=True)], [0.0, 0.0]
-    )
-    assert (merged.start_epoch_s, merged.duration_s, merged.n_dropped, merged.bodies_checked) == (
-        None,
-        4.0,
-        None,
-        None,
-    )
 
 
 def check(folder: SessionFolder, root: Path, n: int) -> TrialRecord:
@@ -194,12 +146,6 @@ def test_two_generators_offer_together_what_one_was_asked_for(tmp_path: Path) ->
     assert said == "2 load generators: a pause of one concerns its own requests only"
 
 
-def test_a_plan_names_one_command_for_generators_that_are_alike(tmp_path: Path) -> None:
-    assembly = tiny_assembly(project(tmp_path, processes=3))
-    said = commands_of(assembly, prepare(assembly, "tiny", profile="smoke", host="local", seed=1))
-    assert "/TRIAL/load/1" in " ".join(said["load locust few hello (1 of 3 alike)"])
-
-
 def test_more_generators_than_users_are_refused_before_anything_starts(tmp_path: Path) -> None:
     assembly = tiny_assembly(project(tmp_path, processes=6))
     with pytest.raises(UnsupportedLoad, match="5 users cannot be divided among 6 load generators"):
@@ -233,104 +179,3 @@ def _kill_second(root: Path) -> None:
     pid = second()
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SecondFails(FakeLoadGenerator):
-    """One whose second engine ends with an error before it asks anything."""
-
-    def command(self, spec: LoadSpec) -> LoadCommand:
-        command = super().command(spec)
-        if spec.folder.name != "2":
-            return command
-        return command.model_copy(update={"argv": (sys.executable, "-c", "raise SystemExit(3)")})
-
-
-def test_one_that_ends_with_an_error_fails_the_trial_with_its_exit_code(tmp_path: Path) -> None:
-    root = project(tmp_path)
-    for record in measured(root, with_generator(root, "locust", SecondFails())).records():
-        assert record.outcome == Outcome.FAILED
-        assert (
-            record.reason == "load generator 2 of 2 ended with exit code 3: its share of the load is missing"
-        )
-
-
-@only_when_long("two engines of each of two real tools")
-def test_two_real_engines_of_a_tool_against_a_real_service_lose_no_request(tmp_path: Path) -> None:
-    around = Surroundings(project=ROOT)
-    root = project(tmp_path)
-    definition = root / "harness/experiments/tiny.toml"
-    definition.write_text(definition.read_text().replace("[profiles.smoke]", TOOLS, 1) + OTHER_LOAD)
-    parts = dataclasses.replace(
-        tiny_assembly(root),
-        generators={
-            "locust": Locust,
-            "jmeter": lambda: QuickJMeter(
-                home=find_jmeter(around).require().parent.parent, java=find_jdks(around)[0].java, heap="128m"
-            ),
-        },
-    )
-    patient = Limits(load_extra_s=60.0)  # two JVMs at once on a busy machine
-    folder = measured(root, parts, patient)
-    check(folder, root, 2)
-    assert {one.generator.name for one in folder.records() if one.generator} == {"locust", "jmeter"}
-    for record in folder.records():
-        assert record.load is not None and record.load.n_errors == 0
-        ends = [
-            (part.start_epoch_s or 0.0) + part.duration_s for one in record.generators if (part := one.load)
-        ]
-        assert (record.load.start_epoch_s or 0.0) + record.load.duration_s == pytest.approx(max(ends))
-
-
-@pytest.fixture(scope="module")
-def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
-    started = Sshd(tmp_path_factory.mktemp("sshd"))
-    started.start()
-    yield started
-    started.die()
-
-
-def test_load_from_two_hosts_is_put_on_the_clock_of_the_first(sshd: Sshd, tmp_path: Path) -> None:
-    """The second host says that its clock is five seconds ahead, so its rows are taken back by as much."""
-    root = project(tmp_path / "project", processes=1)
-    hosts = [
-        SshHost("first", sshd.settings(tmp_path / "one")),
-        SshHost("second", sshd.settings(tmp_path / "two", skew_s=5.0)),
-    ]
-    here = LocalHost()
-    parts = dataclasses.replace(
-        tiny_assembly(root),
-        host=here,
-        load_host=hosts[0],
-        further_loads=lambda _: (LoadSlot(host=hosts[1]),),
-        stations=HostRoles(
-            service=here,
-            load=hosts[0],
-            further_loads=(hosts[1],),
-            cpus=tuple(sorted(os.sched_getaffinity(0))),
-        ),
-    )
-    try:
-        record = check(measured(root, parts), root, 2)
-    finally:
-        for host in hosts:
-            host.close()
-    assert [one.host for one in record.generators] == ["first", "second"]
-    shift_s = record.generators[1].clock_shift_s
-    assert shift_s == pytest.approx(-5.0, abs=0.3)
-    assert {clock.role for clock in record.clocks} == {"load", "further load"}
-    assert "clock_skew" in record.flags
-    assert record.placement.endswith("generator on first, second, not pinned")
-    raw = SessionFolder(root / "data/raw/tiny/smoke-local-1")
-    name = next(name for name in record.files if name.startswith("load/2/samples.csv"))
-    theirs = LOCUST_SAMPLES.read(raw.path(record.planned.trial_id, name)).start_epoch_s
-    merged = load_table(root, "tiny", "requests", record.session_id, record.planned.trial_id)["start_epoch_s"]
-    assert np.isin(np.round(theirs + shift_s, 5), np.round(merged, 5)).all()
-
-
-@pytest.mark.parametrize("names", ["local,big", "big,big", "big,"])
-def test_several_load_hosts_are_different_machines_and_none_is_the_services(
-    names: str, tmp_path: Path
-) -> None:
-    with pytest.raises(InputError, match="several load hosts are different machines"):
-        stations(tmp_path, "local", names, ())

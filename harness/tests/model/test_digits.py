@@ -1,20 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rule of digits for every measured number, and one place that knows it."""
+"""One rule of digits for every measured number."""
 
 from __future__ import annotations
 
-import ast
-import json
 import math
-import re
-from pathlib import Path
 
 import pytest
 
 from harness.model.digits import cell_words, decimals, level_words, percent, plain, span, spoken
-
-HARNESS = Path(__file__).resolve().parents[2]
-NOTEBOOKS = HARNESS.parent / "notebooks"
 
 
 @pytest.mark.parametrize(
@@ -39,23 +32,6 @@ def test_value_and_bounds_end_at_the_second_digit_of_the_half_width(
     value: float, low: float | None, high: float | None, text: str
 ) -> None:
     assert spoken(value, low, high) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "low", "high", "places"),
-    [
-        (1.369, 1.278, 1.467, 2),  # half-width .0945: one digit
-        (26.1, 25.0, 27.2, 1),  # 1.1: two
-        (0.4, 0.36, 0.44, 2),
-        (125.0, 89.0, 174.0, -1),
-        (1.0, 0.90044, 1.09964, 2),  # .0996 rounds to .10
-        (2.0, 2.0, 2.0, 2),
-    ],
-)
-def test_a_sentence_has_the_digits_that_the_interval_supports(
-    value: float, low: float, high: float, places: int
-) -> None:
-    assert decimals(value, low, high, rounded=True) == places <= decimals(value, low, high)
 
 
 @pytest.mark.parametrize(
@@ -105,68 +81,3 @@ def test_a_level_is_said_in_words_and_an_unknown_one_by_its_factor(
 def test_a_cell_names_its_levels_in_their_order_and_none_is_nothing() -> None:
     assert cell_words({"logging": "on", "warm_up": "none"}) == "a log line, no warm-up"
     assert cell_words({}) == ""
-
-
-#: What prints.
-_PRINTS = (
-    "publish/*.py",
-    "figures/*.py",
-    "questions/*/*.py",
-    "evidence/*.py",
-    "report/[how]*.py",
-    "report/text.py",
-)
-_FLOAT = re.compile(r"[.\d,+]*[eEfFgG%]$")
-#: file -> format specs in it that print no measured number: ticks of axes, names of percentiles, what was chosen,
-#: and places on a clock, which have its resolution
-_NO_MEASUREMENT = {
-    "publish/display.py": {".0f"},
-    "publish/setup_tables.py": {",.10g"},
-    "figures/style.py": {"g"},
-    "questions/claims/words.py": {"g"},
-    "figures/marks.py": {".g"},  # places on the paper
-    "report/text.py": {"g", ".3f", "9.3f", "8.1f", ".1f"},
-    "report/html.py": {".3f", ".1f"},
-    "report/output.py": {".0%", ".0f"},  # progress
-    "report/words.py": {"g"},  # a time stamp that is none
-}
-
-
-def _specs(tree: ast.AST) -> list[str]:
-    """Format specs of floats: in f-strings, and calls of ``round``, ``format`` and ``%``."""
-    found = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FormattedValue) and node.format_spec is not None:
-            text = "".join(
-                part.value for part in ast.walk(node.format_spec)
-                if isinstance(part, ast.Constant) and isinstance(part.value, str)
-            )  # fmt: skip
-            if _FLOAT.search(text):
-                found.append(text)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "round":
-            found.append("round")
-    return found
-
-
-def test_nothing_that_prints_measured_numbers_formats_them_itself() -> None:
-    files = [path for pattern in _PRINTS for path in sorted(HARNESS.glob(pattern))]
-    assert {HARNESS / name for name in _NO_MEASUREMENT} <= set(files)
-    found = {}
-    for path in files:
-        allowed = _NO_MEASUREMENT.get(path.relative_to(HARNESS).as_posix(), set())
-        if specs := set(_specs(ast.parse(path.read_text("utf-8")))) - allowed:
-            found[path.relative_to(HARNESS).as_posix()] = specs
-    assert not found, f"use harness.model.digits: {found}"
-
-
-def test_no_notebook_formats_a_number_itself() -> None:
-    found: dict[str, list[str]] = {}
-    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
-        cells = json.loads(path.read_text("utf-8"))["cells"]
-        for cell in cells:
-            source = "".join(cell["source"])
-            if cell["cell_type"] == "code" and not source.lstrip().startswith("%"):
-                specs = _specs(ast.parse(source))
-                if specs:
-                    found.setdefault(path.name, []).extend(specs)
-    assert not found

@@ -3,21 +3,18 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from functools import cache
-from pathlib import Path
 from typing import get_args
 
 import pytest
 
 from harness.formats.detect import read_any
-from harness.loadgen import capabilities
 from harness.loadgen.base import Installed
 from harness.loadgen.tools import adapter_of
 from harness.model import LOAD_TOOLS, GeneratorName, LoadTool
 from harness.model.load_tools import titles
 from harness.project import find_root
+from harness.tests.support import load_tool_table
 from harness.toolchains import wanted
 
 HARNESS = find_root() / "harness"
@@ -28,26 +25,6 @@ CAPTURED = {
     "wrk2": "wrk2/latency.txt", "k6": "k6/samples.csv", "oha": "oha/oha.csv", "vegeta": "vegeta/results.csv",
     "metronome": "metronome/samples.csv",
 }  # fmt: skip
-#: Who may name one tool: its adapter and its readers, its row here, and set-up, which knows where each comes from.
-OWN_PLACES = (
-    "loadgen/tools/*.py",
-    "loadgen/templates/*.py",
-    "formats/*.py",
-    "model/load_tools.py",
-    "toolchains/*.py",
-    "tests/**/*.py",
-)
-#: Versions that a table prints, and the tool whose headroom a question asks for.
-IN_THE_PAPER = {"publish/session_facts.py", "publish/setup_tables.py", "questions/validity.py"}
-#: JMeter is also a folder that stands for one of this machine in records, and the only tool whose files may have
-#: passed through other hands; Locust is also a package whose version a session records; numbers are printed as each
-#: of the two would; trials of real processes are made with wrk.
-NAMED_IN = {
-    "jmeter": {"session/wiring.py", "report/requests.py", "cli/compare.py", "compare/other_tools.py"},
-    "locust": {"cli/check_remote.py", "provenance.py", "cli/compare.py", "compare/other_tools.py"},
-    "wrk": {"verify/real/bound.py"},
-}
-
 every_tool = pytest.mark.parametrize("tool", LOAD_TOOLS, ids=lambda tool: tool.name)
 
 
@@ -78,35 +55,13 @@ def test_a_row_says_of_the_output_what_its_reader_finds(tool: LoadTool) -> None:
     assert hasattr(table, "start_epoch_s") and (type(table).__name__ == "RequestTable") == tool.has_rows
 
 
-@every_tool
-def test_no_other_module_names_a_tool(tool: LoadTool) -> None:
-    allowed = {path for pattern in OWN_PLACES for path in HARNESS.glob(pattern)}
-    words = {tool.name, tool.title}
-    naming = [
-        path.relative_to(HARNESS).as_posix()
-        for path in sorted(set(HARNESS.rglob("*.py")) - allowed)
-        if words & _strings(path)
-    ]
-    assert set(naming) <= NAMED_IN.get(tool.name, set()) | IN_THE_PAPER
-
-
-@cache  # each tool is looked for in the same files
-def _strings(path: Path) -> frozenset[str]:
-    tree = ast.parse(path.read_text("utf-8"))
-    return frozenset(
-        node.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    )
-
-
 def test_the_table_of_the_page_is_what_the_adapters_say() -> None:
-    page = (find_root() / capabilities.PAGE).read_text("utf-8")
-    assert capabilities.written(page) == page, "run: python -m harness.loadgen.capabilities --write"
+    page = (find_root() / load_tool_table.PAGE).read_text("utf-8")
+    assert load_tool_table.written(page) == page, "run: python -m harness.tests.support.load_tool_table"
 
 
 def test_the_table_tells_what_a_tool_cannot_do_in_full() -> None:
-    rows = {line.split(" | ")[0].removeprefix("| "): line for line in capabilities.table().splitlines()}
+    rows = {line.split(" | ")[0].removeprefix("| "): line for line in load_tool_table.table().splitlines()}
     columns = [tool.name for tool in LOAD_TOOLS]
 
     def cell(row: str, tool: GeneratorName) -> str:

@@ -17,26 +17,19 @@ from typing import TypeVar
 import pytest
 
 from harness.pipeline import StageFailed, StageParameters, run
-from harness.pipeline.notebook_process import UnderWay
-from harness.pipeline.stage import Kind, NotebookFile, PlannedStage, StagePlan, may_begin
-from harness.pipeline.status import StageTable
+from harness.pipeline.execute import UnderWay, may_begin
+from harness.pipeline.stage import Kind, NotebookFile, PlannedStage, StagePlan, StageTable
 from harness.publish.generated import GENERATED, fact_entry, read_values, update
 from harness.tests.support.patience import patient
 from harness.tests.support.synthetic import ROOT
 
 T = TypeVar("T")
 WITHIN_S = patient(300.0)
-#: What the cells of these notebooks begin with: `tell` leaves a file behind, `wait` waits for one.
-PRELUDE = f"""import os, time
+#: What the cells of these notebooks begin with: `tell` leaves a file behind.
+PRELUDE = """import os, time
 from pathlib import Path
-here = Path(os.environ["REMATCH_ROOT"])
 def tell(name):
-    (here / name).write_text(str(os.getpid()))
-def wait(name):
-    until = time.monotonic() + {WITHIN_S}
-    while not (here / name).is_file():
-        assert time.monotonic() < until, f"{{name}} never came"
-        time.sleep(0.05)
+    (Path(os.environ["REMATCH_ROOT"]) / name).write_text(str(os.getpid()))
 """
 
 
@@ -51,19 +44,6 @@ def plan_of(root: Path) -> StagePlan:
     files = sorted((root / "notebooks").glob("*.ipynb"))
     stages = (*(stage(file.stem, root=root) for file in files), stage("paper", "paper"))
     return StagePlan(root=root, settings=StageParameters(profile="smoke"), stages=stages)
-
-
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., StagePlan]:
-    """Makes the plan of a project whose notebooks hold one cell each."""
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-
-    def make(**cells: str) -> StagePlan:
-        for name, source in cells.items():
-            write_notebook(tmp_path / "notebooks" / f"{name}.ipynb", PRELUDE + source)
-        return plan_of(tmp_path)
-
-    return make
 
 
 def write_notebook(path: Path, source: str) -> None:
@@ -93,37 +73,26 @@ class Shown:
         return max(list(states.values()).count("running") for states in self.states)
 
 
-@pytest.mark.parametrize("kind", ["check", "measure", "tidy", "paper"])
-def test_only_analyses_share_the_machine(kind: Kind) -> None:
-    alone, analysis = stage("alone", kind), stage("analysis")
-    assert may_begin(alone, [], places=4)
-    assert not may_begin(alone, [analysis], places=4)
-    assert not may_begin(analysis, [alone], places=4)
-    assert not may_begin(alone, [alone], places=4)
+def test_only_analyses_share_the_machine_and_the_time_expected_is_theirs_beside_each_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    analysis = stage("analysis")
+    kinds: tuple[Kind, ...] = ("check", "measure", "tidy", "paper")
+    for alone in (stage("alone", kind) for kind in kinds):
+        assert may_begin(alone, [], places=4)
+        assert not may_begin(alone, [analysis], places=4)
+        assert not may_begin(analysis, [alone], places=4) and not may_begin(alone, [alone], places=4)
     assert may_begin(analysis, [analysis], places=2)
     assert not may_begin(analysis, [analysis, analysis], places=2)
-
-
-def test_the_time_expected_is_that_of_stages_beside_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.pipeline.stage.places_here", lambda: 2)
     stages = (stage("measure", "measure"), *(stage(str(number)) for number in range(6)))
     plan = StagePlan(root=Path(), settings=StageParameters(), stages=stages)
     assert plan.expected_s == pytest.approx(1 + 3)
 
 
-def test_two_analyses_that_wait_for_each_other_both_end_well(project: Callable[..., StagePlan]) -> None:
-    plan = project(a="tell('a')\nwait('b')", b="tell('b')\nwait('a')")
-    shown = Shown()
-    with pytest.raises(StageFailed, match="paper: .*no notebook has published anything"):
-        run(plan, progress=shown, places=2)
-    assert shown.states[-1] == {"a": "done", "b": "done", "paper": "failed"}
-    assert shown.at_once() == 2
-
-
 @pytest.fixture
 def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., StagePlan]:
     """Makes the plan of a project in which shell scripts stand in for papermill and its kernels."""
-    monkeypatch.setattr("harness.pipeline.execute._APART_S", 0.0)
     monkeypatch.setattr("harness.pipeline.execute._LOOK_EVERY_S", 0.02)
 
     def make(**sources: str) -> StagePlan:
@@ -165,7 +134,7 @@ def test_after_an_analysis_fails_the_others_are_executed_no_paper_is_made_and_al
         "also failed: c"
     )
     assert shown.states[-1] == {"a": "failed", "b": "done", "c": "failed", "d": "done", "paper": "to do"}
-    assert (tmp_path / "b").is_file() and (tmp_path / "d").is_file()
+    assert (tmp_path / "b").is_file() and (tmp_path / "d").is_file() and shown.at_once() == 3
 
 
 def test_after_a_stage_fails_that_analyses_build_on_nothing_is_begun(
@@ -220,9 +189,11 @@ def test_what_was_published_is_replaced_when_its_notebook_has_ended_well_and_nev
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
 def test_a_signal_ends_all_that_is_at_work(
-    project: Callable[..., StagePlan], tmp_path: Path, number: signal.Signals
+    tmp_path: Path, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    project(a="tell('a')\ntime.sleep(600)", b="tell('b')\ntime.sleep(600)")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    for name in "ab":
+        write_notebook(tmp_path / f"notebooks/{name}.ipynb", f"{PRELUDE}tell('{name}')\ntime.sleep(600)")
     code = (
         "import signal, sys; from pathlib import Path; from harness.pipeline import run;"
         "signal.signal(signal.SIGINT, signal.default_int_handler);"  # a test in the background has it ignored

@@ -17,12 +17,12 @@ import harness.project
 from harness.agent.http_exchange import request_bytes
 from harness.cli import app
 from harness.errors import InputError, RematchError
+from harness.model import ClosedLoad, OpenLoad
 from harness.probe.fitness import ask
 from harness.probe.generators import OWN, Generators, Point
 from harness.probe.target import PERMISSION, header_named, target_of
 from harness.probe.trying import SAME_MACHINE, _answers, _kept_rate, try_target
 from harness.project import find_root
-from harness.tests.support.available import only_when_long
 from harness.tests.support.command import run_here
 from harness.tests.support.patience import patient
 
@@ -98,27 +98,27 @@ def test_a_service_can_be_tried_where_there_is_no_project(
 
 def test_both_loads_by_threads_of_this_program(url: str) -> None:
     generators = Generators(target_of(f"{url}/hello"), find_root(), 200, tools=())
-    point = generators.closed(2, 1)
+    point = generators.offer(ClosedLoad(users=2, duration_s=1.0))
     assert point.tool == OWN and point.error_share == 0 and point.answered_per_s > 1
     assert point.p50_s is not None and point.p99_s is not None and 0 < point.p50_s <= point.p99_s
-    calm = generators.open_loop(20, 1)
+    calm = generators.offer(OpenLoad(rate_per_s=20.0, duration_s=1.0, arrivals="constant"))
     assert (calm.offered_per_s, calm.error_share) == (20, 0) and calm.p99_s is not None
     assert 10 < calm.answered_per_s < 25
 
 
-@only_when_long()
-def test_the_whole_minute_in_short(url: str) -> None:
+def test_the_whole_minute_in_short(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.probe.trying.USERS", (1, 2))
+    monkeypatch.setattr("harness.probe.trying.SHARES", (0.5,))
     asked: list[str] = []
-    found = try_target(target_of(f"{url}/hello"), find_root(), seconds=10, progress=asked.append)
-    assert SAME_MACHINE in found.cannot_tell and found.fitness.faults == ()
-    assert len(found.closed) >= 3 and len(found.open_loop) == 7
-    assert found.most_per_s == max(point.answered_per_s for point in found.closed)
-    assert (found.knee_per_s is None) != (found.knee_why is None)
-    assert (found.kept_up_to_per_s, found.kept_why) == _kept_rate(
-        list(found.open_loop), found.most_per_s or 0.0
-    ) and found.answers_after
+    tried = try_target(target_of(f"{url}/hello"), find_root(), seconds=6, tools=(), progress=asked.append)
+    assert SAME_MACHINE in tried.cannot_tell and tried.fitness.faults == () and tried.answers_after
+    assert [point.users for point in tried.closed] == [1, 2] and len(tried.open_loop) == 1
+    assert tried.most_per_s == max(point.answered_per_s for point in tried.closed)
+    assert (tried.kept_up_to_per_s, tried.kept_why) == _kept_rate(
+        list(tried.open_loop), tried.most_per_s or 0.0
+    )
     assert any("open loop" in text for text in asked)
-    assert json.loads(found.model_dump_json())["url"].endswith("/hello")
+    assert json.loads(tried.model_dump_json())["url"].endswith("/hello")
 
 
 def point(offered: float, answered: float, *, bound: bool = False) -> Point:
@@ -138,21 +138,14 @@ def test_a_rate_that_the_load_generator_could_not_offer_is_not_told_of_the_servi
     assert kept is None and why is not None
 
 
-def test_a_service_that_dies_under_load_ends_with_1_and_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    with _server() as address:
-        target = target_of(f"{address}/hello")
-        monkeypatch.setattr("harness.probe.trying.USERS", (1,))
-        monkeypatch.setattr("harness.probe.trying.SHARES", ())
-        assert try_target(target, find_root(), seconds=20, tools=()).answers_after
-    assert not _answers(target)
-
-
 def test_a_service_that_died_between_two_loads_is_no_failure_of_the_tool(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with _server() as address:
         target = target_of(f"{address}/hello")
         fitness = ask(target)
+        assert _answers(target)
+    assert not _answers(target)
 
     def fails(*_words: object) -> None:
         raise RematchError("wrk ended before it wrote its totals")

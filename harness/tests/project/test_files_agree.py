@@ -32,6 +32,12 @@ def conda_specs() -> tuple[list[str], list[str]]:
     return [line for line in lines if isinstance(line, str)], pip[0]
 
 
+def used() -> list[str]:
+    """What the project itself imports."""
+    extras = pyproject()["project"]["optional-dependencies"]
+    return [*pyproject()["project"]["dependencies"], *extras["notebooks"], *extras["measure"]]
+
+
 #: conda-forge's name where it differs from the Python index's.
 CONDA_NAMES = {"docker": "docker-py", "matplotlib": "matplotlib-base", "seaborn": "seaborn-base"}
 
@@ -43,17 +49,13 @@ def test_every_line_for_conda_is_a_strict_spec_and_pip_installs_this_project() -
     specs, pip = conda_specs()
     for line in specs:
         assert MatchSpec(line, strict=True).name is not None, line
-    assert pip == ["-e ."]
+    assert pip == ["-e .[notebooks,measure]"]
 
 
 def test_conda_asks_for_the_same_packages_and_bounds_as_pyproject() -> None:
     specs, _ = conda_specs()
     bounds = {str(MatchSpec(line).name.normalized): str(MatchSpec(line).version or "") for line in specs}
-    requirements = [
-        one
-        for one in map(Requirement, pyproject()["project"]["dependencies"])
-        if one.name not in NOT_BY_CONDA
-    ]
+    requirements = [item for item in map(Requirement, used()) if item.name not in NOT_BY_CONDA]
     for requirement in requirements:
         name = CONDA_NAMES.get(requirement.name, requirement.name)
         assert SpecifierSet(bounds[name]) == requirement.specifier, name
@@ -83,20 +85,22 @@ def test_the_lock_satisfies_every_requirement_and_pins_each_by_hash() -> None:
         pinned.setdefault(canonicalize_name(requirement.name), []).append(requirement)
         assert "--hash=sha256:" in block, requirement
     extras = project["optional-dependencies"]
-    for line in (*project["dependencies"], *extras["test"], *extras["database"]):
+    for line in (*used(), *extras["test"], *extras["database"]):
         asked = Requirement(line)
         versions = [next(iter(r.specifier)).version for r in pinned[canonicalize_name(asked.name)]]
         assert all(asked.specifier.contains(version) for version in versions), line
 
 
+HOSTS = (
+    "pypi" + ".org",
+    "files.python" + "hosted",
+    "maven" + ".org",
+    "proxy.golang" + ".org",
+    "deb.debian" + ".org",
+)
+
+
 def test_no_file_of_set_up_names_a_registrys_host_or_a_folder_of_one_machine() -> None:
-    hosts = [
-        "pypi" + ".org",
-        "files.python" + "hosted",
-        "maven" + ".org",
-        "proxy.golang" + ".org",
-        "deb.debian" + ".org",
-    ]
     files = [file for file in (PROJECT / "setup").rglob("*") if file.suffix in (".py", ".sh", ".txt", ".xml")]
     files += [
         PROJECT / name
@@ -104,7 +108,7 @@ def test_no_file_of_set_up_names_a_registrys_host_or_a_folder_of_one_machine() -
     ]
     for file in files:
         text = file.read_text(encoding="utf-8")
-        assert not [host for host in (*hosts, "/root/", "/home/") if host in text], file
+        assert not [host for host in (*HOSTS, "/root/", "/home/") if host in text], file
 
 
 def test_the_citation_names_the_version_and_licences_of_the_package() -> None:
@@ -113,13 +117,6 @@ def test_the_citation_names_the_version_and_licences_of_the_package() -> None:
     assert {"message", "title", "authors"} <= set(cited)
     assert cited["version"] == pyproject()["project"]["version"]
     assert " AND ".join(cited["license"]) == pyproject()["project"]["license"]
-
-
-def test_clean_never_names_recorded_data() -> None:
-    done = subprocess.run(["make", "-n", "clean"], cwd=PROJECT, capture_output=True, text=True, check=False)
-    assert "results" in done.stdout
-    assert "data/raw" not in done.stdout
-    assert ".venv" not in done.stdout
 
 
 def test_parameters_of_make_reach_papermill() -> None:

@@ -28,9 +28,8 @@ def command_of(rule: str, *words: str) -> str:
     """The last command of a rule, with this interpreter's environment in the place of ``.venv``."""
     changes = (f"VENV={Path(sys.executable).parent}", f"LAB_ARGS={' '.join(words)}")
     argv = ["make", "--no-print-directory", "-n", rule, *changes]
-    return subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, check=True).stdout.splitlines()[
-        -1
-    ]
+    done = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()[-1]
 
 
 @pytest.fixture(scope="module")

@@ -1,130 +1,362 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Set-up: what it would bring, whom it asks, what it says when it cannot."""
+"""Set-up: what it installs, builds and finds, with the real uv, the real make and the committed pins."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
+import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
+
+import pytest
 
 from harness import toolchains
 from harness.definitions import load_study
-from harness.tests.support.fake_machine import fake_environment, program
-from setup import jdk_debian, pip_settings, python_env, wheels
+from harness.tests.support.available import PROJECT
+from harness.tests.support.fake_machine import fake_environment, machine_to_set_up, program
+from setup import __main__ as setup_main
+from setup import jdk_debian, light, python_env, source_builds, wheels, wrk2
 
-PROJECT = Path(__file__).resolve().parents[3]
-
-
-def test_what_pip_is_told_is_told_to_uv(tmp_path: Path) -> None:
-    listing = (
-        "global.index-url='https://index.example/simple'\n"
-        "global.extra-index-url='https://a.example/s\\nhttps://b.example/s'\n"
-        f"global.find-links='{tmp_path} /no/such/folder'\n"
-        "global.cert='/etc/own.pem'\n"
-        "install.trusted-host='index.example'\n"
-        ":env:.timeout='9'\n"
-    )
-    pip = pip_settings.read_pip(listing, {"PIP_TIMEOUT": "180"})
-    assert pip_settings.uv_variables(pip, {}) == {
-        "UV_DEFAULT_INDEX": "https://index.example/simple",
-        "UV_INDEX": "https://a.example/s https://b.example/s",
-        "UV_FIND_LINKS": str(tmp_path),
-        "SSL_CERT_FILE": "/etc/own.pem",
-        "UV_INSECURE_HOST": "index.example",
-        "UV_HTTP_TIMEOUT": "180",
-    }
+LOCK = (PROJECT / "requirements.lock").read_text("utf-8")
 
 
-def test_a_variable_of_pip_beats_its_file_and_a_variable_of_uv_beats_both() -> None:
-    pip = pip_settings.read_pip(
-        "global.index-url='https://file.example'", {"PIP_INDEX_URL": "https://env.example"}
-    )
-    assert pip_settings.uv_variables(pip, {}) == {"UV_DEFAULT_INDEX": "https://env.example"}
-    assert pip_settings.uv_variables(pip, {"UV_DEFAULT_INDEX": "https://uv.example"}) == {}
-    assert pip_settings.uv_variables(pip, {"UV_INDEX_URL": "https://older.example"}) == {}
+# --- the Python environment
 
 
-def test_an_environment_is_current_until_an_input_a_package_or_its_place_changes(tmp_path: Path) -> None:
-    here = tmp_path / "here"
-    here.mkdir()
-    fake_environment(here)
-    assert python_env.environment_is_current(here, "py")
-    assert not python_env.environment_is_current(here, "another interpreter")
-    python = here / ".venv/bin/python"
+@pytest.mark.parametrize(
+    ("pip", "environ", "uv"),
+    [
+        ("global.index-url='https://a.example'\ninstall.trusted-host='a.example'", {},
+         {"UV_DEFAULT_INDEX": "https://a.example", "UV_INSECURE_HOST": "a.example"}),
+        ("global.extra-index-url='https://a.example\\nhttps://b.example'\nglobal.find-links='/no/such'\nglobal.cert='/c.pem'",
+         {}, {"UV_INDEX": "https://a.example https://b.example", "SSL_CERT_FILE": "/c.pem"}),
+        ("global.index-url='https://a.example'", {"PIP_INDEX_URL": "https://b.example", "PIP_TIMEOUT": "9"},
+         {"UV_DEFAULT_INDEX": "https://b.example", "UV_HTTP_TIMEOUT": "9"}),
+        ("global.index-url='https://a.example'", {"UV_DEFAULT_INDEX": "https://c.example"}, {}),
+        ("global.index-url='https://a.example'", {"UV_INDEX_URL": "https://older.example"}, {}),
+    ],
+)  # fmt: skip
+def test_what_pip_is_told_is_told_to_uv_unless_uv_is_told_otherwise(
+    pip: str, environ: dict[str, str], uv: dict[str, str]
+) -> None:
+    assert python_env.uv_variables(python_env.read_pip(pip, environ), environ) == uv
+
+
+def test_an_environment_is_ready_until_an_input_a_package_or_its_place_changes(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    fake_environment(project)
+    assert python_env.is_ready(project, "py") and not python_env.is_ready(project, "another interpreter")
+    stamp, python = project / python_env.STAMP, project / ".venv/bin/python"
+    whole = json.loads(stamp.read_text("utf-8"))
+    stamp.write_text(json.dumps(whole | {"light": True}), "utf-8")
+    assert python_env.is_ready(project, "py", light=True) and not python_env.is_ready(project, "py")
+    stamp.write_text(json.dumps(whole), "utf-8")
+    project.rename(tmp_path / "elsewhere")
+    assert not python_env.is_ready(tmp_path / "elsewhere", "py")
+    (tmp_path / "elsewhere").rename(project)
     before = python.read_text("utf-8")
     program(python, '["rematch==0.1.0"]')
-    assert not python_env.environment_is_current(here, "py")
+    assert not python_env.is_ready(project, "py")
     python.write_text(before, "utf-8")
-    here.rename(tmp_path / "there")
-    assert not python_env.environment_is_current(tmp_path / "there", "py")
-    (tmp_path / "there").rename(here)
-    (here / "requirements.lock").write_text("changed", encoding="utf-8")
-    assert not python_env.environment_is_current(here, "py")
+    (project / "requirements.lock").write_text("changed", "utf-8")
+    assert not python_env.is_ready(project, "py")
+
+
+#: Builds a project that is nothing but its script, so that no package has to be fetched for it.
+BACKEND = """
+import zipfile
+def build_editable(folder, config_settings=None, metadata_directory=None):
+    name, info = "rematch-0.1.0-py3-none-any.whl", "rematch-0.1.0.dist-info"
+    with zipfile.ZipFile(f"{folder}/{name}", "w") as wheel:
+        wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\\nName: rematch\\nVersion: 0.1.0\\n")
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\\nGenerator: t\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr(f"{info}/entry_points.txt", "[console_scripts]\\nrematch = sys:exit\\n")
+        wheel.writestr(f"{info}/RECORD", "")
+    return name
+"""
+
+
+def write_wheel(folder: Path, name: str, version: str) -> str:
+    """Write a package without content; return its line of a lock file."""
+    path, info = folder / f"{name}-{version}-py3-none-any.whl", f"{name}-{version}.dist-info"
+    if not path.exists():
+        with zipfile.ZipFile(path, "w") as wheel:
+            wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+            wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+            wheel.writestr(f"{info}/RECORD", "")
+    return f"{name}=={version} --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}\n"
+
+
+def test_set_up_installs_what_the_lock_has_and_leaves_what_a_user_installed(tmp_path: Path) -> None:
+    index = tmp_path / "wheels"
+    for folder in ("wheels", "setup/pins", ".tools"):
+        (tmp_path / folder).mkdir(parents=True)
+    for name in ("setup/pins/uv.txt", "setup/python_env.py", "setup/light.py"):
+        (tmp_path / name).write_bytes((PROJECT / name).read_bytes())
+    (tmp_path / "setup/pins/build.txt").touch()
+    (tmp_path / "backend.py").write_text(BACKEND)
+    (tmp_path / "pyproject.toml").write_text(
+        '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+        '[project]\nname = "rematch"\nversion = "0.1.0"\n'
+    )
+    (uv,) = (PROJECT / ".tools").glob("uv-*")
+    (tmp_path / ".tools" / uv.name).symlink_to(uv.resolve())
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("UV_")}
+    environ |= {"UV_NO_INDEX": "1", "UV_FIND_LINKS": str(index), "UV_CACHE_DIR": str(tmp_path / "cache")}
+    python = getattr(
+        sys, "_base_executable", sys.executable
+    )  # it has pip more often than an environment of it
+
+    def made(**versions: str) -> list[str]:
+        lock = "".join(write_wheel(index, *item) for item in versions.items())
+        (tmp_path / "requirements.lock").write_text(lock)
+        python_env.make_environment(tmp_path, python, environ)
+        assert python_env.is_ready(tmp_path, python)
+        return python_env.installed(tmp_path)
+
+    def by_hand(name: str, version: str) -> None:
+        write_wheel(index, name, version)
+        words = ["pip", "install", "-q", "--python", str(tmp_path / ".venv/bin/python"), f"{name}=={version}"]
+        subprocess.run([str(uv / "bin/uv"), *words], env=environ, check=True)
+
+    assert made(numbers="1.0", tables="2.0") == ["numbers==1.0", "rematch==0.1.0", "tables==2.0"]
+    by_hand("plots", "3.0")
+    assert python_env.is_ready(tmp_path, python)
+    by_hand("numbers", "9.0")
+    assert not python_env.is_ready(tmp_path, python)
+    assert made(numbers="1.0") == ["numbers==1.0", "plots==3.0", "rematch==0.1.0"]
+
+
+def test_set_up_itself_imports_nothing_but_the_standard_library() -> None:
+    code = (
+        f"import sys; sys.path.insert(0, {str(PROJECT)!r}); import setup.__main__\n"
+        "names = {name.partition('.')[0] for name in sys.modules} - set(sys.stdlib_module_names)\n"
+        "print(sorted(names - {'setup', 'rematch_platforms', 'rematch_toolchains', '__main__'}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.strip() == "[]", done.stderr
 
 
 def test_set_up_finds_a_python_by_its_full_path_and_skips_what_is_too_old(tmp_path: Path) -> None:
     program(tmp_path / "python3", status=1)
     (tmp_path / "python3.12").symlink_to(sys.executable)
-    done = subprocess.run(
-        ["/bin/sh", str(PROJECT / "setup/find_python.sh")],
-        env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    python = Path(done.stdout.strip())
-    assert python.is_absolute()
-    subprocess.run([python, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"], check=True)
-
-
-def test_set_up_itself_imports_nothing_but_the_standard_library() -> None:
-    code = (
-        "import sys, setup.__main__; names = {n.partition('.')[0] for n in sys.modules};"
-        "print(sorted(names - set(sys.stdlib_module_names) - {'setup', 'rematch_platforms', 'rematch_toolchains', '__main__'}))"
+    words = ["/bin/sh", str(PROJECT / "setup/find_python.sh")]
+    done = subprocess.run(words, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=True)
+    assert Path(done.stdout.strip()).is_absolute()
+    subprocess.run(
+        [done.stdout.strip(), "-c", "import sys; sys.exit(sys.version_info < (3, 11))"], check=True
     )
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {str(PROJECT)!r}); {code}"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.stdout.strip() == "[]", done.stderr
 
 
-def test_links_out_of_an_unpacked_tree_are_turned_inwards(tmp_path: Path) -> None:
-    (tmp_path / "etc/java").mkdir(parents=True)
-    (tmp_path / "etc/java/a.cfg").write_text("a", encoding="utf-8")
-    (tmp_path / "usr/lib").mkdir(parents=True)
-    inward, outward = tmp_path / "usr/lib/a.cfg", tmp_path / "usr/lib/cacerts"
-    inward.symlink_to("/etc/java/a.cfg")
-    outward.symlink_to("/etc/ssl/certs/java/cacerts")
-    jdk_debian.relink(tmp_path)
-    assert inward.read_text(encoding="utf-8") == "a"
-    assert str(outward.readlink()) == "/etc/ssl/certs/java/cacerts"
+# --- the part of the lock that reading needs
 
 
-def test_programs_are_told_from_scripts_by_their_first_bytes(tmp_path: Path) -> None:
-    (tmp_path / "script").write_text("#!/bin/sh\n", encoding="utf-8")
-    assert not jdk_debian.is_elf(tmp_path / "script")
-    assert jdk_debian.is_elf(Path("/bin/sh").resolve())
+def names(lock: str) -> set[str]:
+    return set(re.findall(r"^([a-z0-9._-]+)==", lock, re.MULTILINE))
 
 
-def test_the_pinned_go_is_new_enough_for_the_services() -> None:
-    version = wheels.pinned_version(PROJECT / "setup/pins/go.txt")
-    minimum = toolchains.wanted("go").minimum
-    assert minimum is not None
-    assert toolchains.parse_version(version) >= toolchains.parse_version(minimum)
-    for module in PROJECT.glob("services/*/*/go.mod"):
-        asked = next(line.split()[1] for line in module.read_text().splitlines() if line.startswith("go "))
-        assert toolchains.parse_version(version) >= toolchains.parse_version(asked), module
+def test_the_light_lock_has_what_reading_needs_with_hashes_and_nothing_of_measuring_or_testing() -> None:
+    part = light.light_lock(LOCK)
+    measuring = {"locust", "docker", "paramiko", "psycopg-binary", "lightkube", "pytest", "mypy", "ruff"}
+    assert set(light.reading()) <= names(part) and not names(part) & (measuring | set(light.SPARED))
+    assert names(LOCK) >= measuring | set(light.SPARED)
+    assert all("--hash=sha256:" in entry for entry in re.split(r"^(?=\S)", part, flags=re.MULTILINE)[1:])
 
 
-def test_the_pinned_java_is_the_release_that_an_experiment_names() -> None:
-    version = wheels.pinned_version(PROJECT / "setup/pins/java.txt", wheels.JAVA)
-    variants = load_study(PROJECT, "strings-then-now").experiment.variants.values()
-    releases = {variant.runtime.java for variant in variants}
-    assert toolchains.parse_version(version)[0] in releases
+def test_a_light_lock_keeps_what_a_kept_package_requires_but_for_what_is_spared() -> None:
+    lock = "a==1 \\\n    --hash=x\nb==1 \\\n    --hash=y\n    # via\n    #   a\nc==1 \\\n    --hash=z\n    # via b\n"
+    assert names(light.light_lock(lock, ["a"])) == {"a", "b", "c"}
+    assert names(light.light_lock(lock, ["a"], spared=["b"])) == {"a"}
+    with pytest.raises(ValueError, match="not in the lock file: z"):
+        light.light_lock(lock, ["z"])
+
+
+def test_kernel_and_completion_do_without_what_is_spared(tmp_path: Path) -> None:
+    code = (
+        f"import sys; sys.modules.update(dict.fromkeys({light.SPARED}))\nimport ipykernel.ipkernel\n"
+        "from IPython.core.interactiveshell import InteractiveShell\n"
+        "shell = InteractiveShell.instance(); shell.user_ns['answer'] = 1\nprint(shell.complete('answ')[1])"
+    )
+    env = os.environ | {"IPYTHONDIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['answer']"
+
+
+# --- pins
 
 
 def test_every_pin_is_one_version_with_hashes() -> None:
     for pin in (PROJECT / "setup/pins").glob("*.txt"):
-        lines = [line for line in pin.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
-        kinds = ["hash" if line.strip().startswith("--hash=sha256:") else "package" for line in lines]
-        assert all("==" in line for line, kind in zip(lines, kinds, strict=True) if kind == "package"), pin
-        assert kinds[0] == "package" and kinds[-1] == "hash", pin
-        assert "package package" not in " ".join(kinds), pin
+        text = re.sub(r"^#.*\n", "", pin.read_text("utf-8"), flags=re.MULTILINE)
+        assert re.fullmatch(
+            r"(?:\S+==[^\\\n]+\\\n(?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+(?: +#.*\n)*)+", text
+        ), pin
+
+
+def test_the_pinned_go_and_java_are_those_that_services_and_experiments_need() -> None:
+    version = toolchains.parse_version(wheels.pinned_version(PROJECT / "setup/pins/go.txt"))
+    modules = [path.read_text("utf-8") for path in PROJECT.glob("services/*/*/go.mod")]
+    asked = [match[1] for text in modules if (match := re.search(r"^go (\S+)", text, re.MULTILINE))]
+    assert all(
+        version >= toolchains.parse_version(least)
+        for least in (toolchains.wanted("go").minimum, *asked)
+        if least
+    )
+    java = toolchains.parse_version(wheels.pinned_version(PROJECT / "setup/pins/java.txt", wheels.JAVA))
+    variants = load_study(PROJECT, "strings-then-now").experiment.variants.values()
+    assert java[0] in {variant.runtime.java for variant in variants}
+
+
+@pytest.mark.parametrize("name", source_builds.GO_PROGRAMS)
+def test_a_generator_in_go_is_the_version_that_its_module_file_names_with_hashes(name: str) -> None:
+    row, folder = source_builds.GO_PROGRAMS[name], PROJECT / source_builds.go_module(name)
+    assert row.version == toolchains.wanted(name).pinned
+    assert f"require {row.package} v{row.version}\n" in (folder / "go.mod").read_text("utf-8")
+    assert f"{row.package} v{row.version} h1:" in (folder / "go.sum").read_text("utf-8")
+
+
+# --- what is built
+
+
+def test_a_generator_in_go_is_built_into_the_tools_of_the_project_with_the_hashes_held_fast(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    version = source_builds.GO_PROGRAMS["k6"].version
+    (tmp_path / "project" / source_builds.go_module("k6")).mkdir(parents=True)
+    go = program(tmp_path / "bin/go")
+    go.write_text(
+        '#!/bin/sh\n[ "$1" = version ] && echo go version go1.26.6 linux/amd64 && exit 0\n'
+        f'echo "$GOFLAGS" > {tmp_path}/flags; mkdir -p "$(dirname "$3")"\n'
+        f'printf "#!/bin/sh\necho k6 v{version}\n" > "$3"; chmod +x "$3"\n'
+    )
+    place = machine_to_set_up(tmp_path, monkeypatch, str(go.parent), "/usr/bin", "/bin")
+    setup_main.bring(("k6",), (), place)
+    assert toolchains.find_tool("k6", place).path == tmp_path / f"project/.tools/k6-{version}/bin/k6"
+    assert "-mod=readonly" in (tmp_path / "flags").read_text()
+    assert not list((tmp_path / "project/.tools").glob("*.new"))
+
+
+def test_the_load_generator_in_c_is_built_once_and_one_of_another_source_does_not_stand_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = f'echo "$*" >> {tmp_path}/calls; while [ "$1" != -o ]; do shift; done; echo made > "$2"'
+    cc = program(tmp_path / "bin/cc")
+    cc.write_text(f"#!/bin/sh\n{script}\n")
+    (cc.parent / "mkdir").symlink_to("/bin/mkdir")
+    place = machine_to_set_up(tmp_path, monkeypatch, str(cc.parent))
+    other = tmp_path / "metronome.c"
+    other.write_bytes(toolchains.METRONOME.source.read_bytes() + b"// changed\n")
+    program(toolchains.METRONOME.built(place.tools, other))
+    assert toolchains.find_tool("metronome", place).state == "missing"
+    for _ in range(2):
+        setup_main.bring((), ("cc", "metronome"), place)
+    assert toolchains.find_tool("metronome", place).path == toolchains.METRONOME.built(place.tools)
+    (built,) = [line for line in (tmp_path / "calls").read_text().splitlines() if "-o" in line.split()]
+    assert {"-Werror", str(toolchains.METRONOME.source)} <= set(built.split())
+
+
+def wrk2_source(folder: Path) -> Path:
+    """A folder as wrk2's, whose Makefile writes a program that speaks as wrk2 does."""
+    (folder / "deps/luajit").mkdir(parents=True)
+    (folder / "src").mkdir()
+    (folder / "src/wrk.c").write_text("int main(void) { return 0; }\n")
+    program(folder / "says", "wrk 4.0.0 [epoll]\n    -R, --rate        <T>  work rate (throughput)", status=1)
+    (folder / "Makefile").write_text(
+        'all:\n\t@cp says wrk && echo "flags <$(MAKEFLAGS)> cc <$(CC)>" >> wrk\nclean:\n\t@rm -f wrk\n'
+    )
+    return folder
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> toolchains.Surroundings:
+    """A machine with make and a compiler that finds every header, without wrk2 and without git."""
+    folder = program(tmp_path / "bin/cc").parent
+    for name in ("make", "cat", "cp", "rm", "sh", "mkdir"):
+        path = next(path for path in (Path("/usr/bin") / name, Path("/bin") / name) if path.exists())
+        (folder / name).symlink_to(path)
+    return machine_to_set_up(tmp_path, monkeypatch, str(folder))
+
+
+def test_wrk2_is_built_from_the_folder_that_is_named_which_stays_as_it_was(
+    tmp_path: Path, place: toolchains.Surroundings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = wrk2_source(tmp_path / "given")
+    before = sorted(folder.rglob("*"))
+    monkeypatch.setenv(wrk2.SOURCE, str(folder))
+    monkeypatch.setenv("MAKEFLAGS", "-n")
+    setup_main.bring((), ("wrk2",), place)
+    tool = toolchains.find_tool("wrk2", place)
+    assert tool.path == place.tools / f"wrk2-{toolchains.WRK2_VERSION}/bin/wrk2"
+    assert f"cc <{tmp_path / 'bin/cc'}>" in tool.path.read_text()
+    assert sorted(folder.rglob("*")) == before
+
+
+@pytest.mark.parametrize("line", [wrk2.FAULTY, wrk2.REPAIRED, f"{wrk2.FAULTY}\n{wrk2.FAULTY}"])
+def test_the_timers_of_wrk2_are_repaired_where_they_have_the_one_fault_and_its_version_says_so(
+    tmp_path: Path, line: str
+) -> None:
+    folder = wrk2_source(tmp_path / "given")
+    (folder / "src/ae.c").write_text(line)
+    (folder / "src/wrk.h").write_text(f'#define VERSION "{wrk2.UNREPAIRED_VERSION}"\n')
+    wrk2.repair(folder)
+    repaired = line == wrk2.FAULTY
+    assert (folder / "src/ae.c").read_text() == (wrk2.REPAIRED if repaired else line)
+    version = toolchains.WRK2_VERSION if repaired else wrk2.UNREPAIRED_VERSION
+    assert f'"{version}"' in (folder / "src/wrk.h").read_text()
+
+
+@pytest.mark.parametrize(
+    ("lacking", "says"),
+    [
+        ("source", "no source and no git to fetch it; make generators WRK2_SOURCE=FOLDER"),
+        ("files", "has no src/wrk.c and deps/luajit"),
+        ("headers", "looking for the headers of OpenSSL"),
+        ("make", "make is missing"),
+    ],
+)
+def test_where_wrk2_cannot_be_built_a_line_says_why_and_nothing_stops(
+    tmp_path: Path, place: toolchains.Surroundings, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str], lacking: str, says: str,
+) -> None:  # fmt: skip
+    folder = wrk2_source(tmp_path / "given")
+    if lacking != "source":
+        monkeypatch.setenv(wrk2.SOURCE, str(folder))
+    if lacking == "files":
+        (folder / "src/wrk.c").unlink()
+    if lacking == "headers":
+        (tmp_path / "bin/cc").write_text("#!/bin/sh\necho 'fatal error: no ssl.h' >&2\nexit 1\n")
+    if lacking == "make":
+        (tmp_path / "bin/make").unlink()
+    setup_main.bring((), ("wrk2",), place)
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "wrk2: unavailable: " in line]
+    assert says in line
+    assert not toolchains.find_tool("wrk2", place).usable
+
+
+def test_without_a_folder_the_pinned_commit_of_wrk2_is_fetched_by_its_name(
+    tmp_path: Path, place: toolchains.Surroundings
+) -> None:
+    git = program(tmp_path / "bin/git")
+    git.write_text(f'#!/bin/sh\necho "$*" >> {tmp_path}/asked\n')
+    setup_main.bring((), ("wrk2",), place)  # this git brings nothing
+    assert f"--depth 1 {wrk2.REPOSITORY} {wrk2.COMMIT}\n" in (tmp_path / "asked").read_text()
+    assert not toolchains.find_tool("wrk2", place).usable
+
+
+def test_links_out_of_an_unpacked_tree_are_turned_inwards(tmp_path: Path) -> None:
+    (tmp_path / "etc/java").mkdir(parents=True)
+    (tmp_path / "etc/java/a.cfg").write_text("a", "utf-8")
+    (tmp_path / "usr").mkdir()
+    inward, outward = tmp_path / "usr/a.cfg", tmp_path / "usr/cacerts"
+    inward.symlink_to("/etc/java/a.cfg")
+    outward.symlink_to("/etc/ssl/certs/java/cacerts")
+    jdk_debian.relink(tmp_path)
+    assert inward.read_text("utf-8") == "a"
+    assert str(outward.readlink()) == "/etc/ssl/certs/java/cacerts"

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,11 +16,20 @@ from harness.errors import InputError, MissingTool
 from harness.model import Estimate
 from harness.pipeline import StageParameters, analysis_notebooks
 from harness.pipeline.steps import tidy_all
-from harness.publish.build import PaperFailed, build_paper, explain
-from harness.publish.generated import GENERATED, clear, contributions, in_order, paper_sources, read_values
+from harness.publish.build import (
+    AUX,
+    COPY,
+    MOST_BYTES,
+    PaperFailed,
+    build_paper,
+    copy_pdf,
+    explain,
+    keys_on,
+)
+from harness.publish.generated import GENERATED, contributions, in_order, paper_sources, read_values
 from harness.rows.schema import slug
 from harness.store import Store
-from harness.tests.support.available import only_when_long
+from harness.tests.support.available import needs, only_when_long
 from harness.tests.support.in_process import execute_in_process
 from harness.tests.support.kept import fonts_cut_once, pictures_in_pdf_alone, simulated_once
 from harness.tests.support.kept_sessions import lay_project
@@ -132,11 +143,6 @@ def test_no_table_is_set_below_seven_points_or_cut_off(project: Path) -> None:
     assert "Overfull \\hbox" not in log
 
 
-def test_every_figure_has_its_alt_text(project: Path) -> None:
-    figures = [one for part in contributions(project / GENERATED) for one in part["figures"].values()]
-    assert len(figures) >= 8 and all(one["alt"] and one["caption"] for one in figures)
-
-
 def test_the_supplement_has_every_table_and_figure_of_each_notebook_in_its_order(project: Path) -> None:
     text = (project / "paper/generated/supplement.tex").read_text("utf-8")
     labels = (project / "paper/supplement.aux").read_text("utf-8", errors="replace")
@@ -159,19 +165,59 @@ def test_the_supplement_names_the_sessions_of_a_section(project: Path) -> None:
     assert names and all(f"{name} &" in section for name in names)
 
 
-def test_every_number_over_trials_says_where_it_comes_from(project: Path) -> None:
-    values = read_values(project).values()
-    estimated = [entry for entry in values if entry["n_trials"] > 1 and entry["value"] is not None]
+def test_every_number_says_where_it_comes_from_and_every_cited_one_links_to_its_key(project: Path) -> None:
+    values = read_values(project)
+    estimated = [entry for entry in values.values() if entry["n_trials"] > 1 and entry["value"] is not None]
     assert len(estimated) > 10 and all(entry["inputs"] for entry in estimated)
-
-
-def test_every_number_of_the_text_links_to_its_key_at_the_end(project: Path) -> None:
     aux, log = (
         (project / "paper" / name).read_text("utf-8", errors="replace") for name in ("main.aux", "main.log")
     )
     cited = set(re.findall(r"\\rematch@cited\{([^}]*)\}", aux))
-    assert len(cited) > 5 and cited <= set(read_values(project))
+    assert len(cited) > 5 and cited <= set(values)
     assert "has been referenced but does not exist" not in log
+
+
+def test_a_page_has_its_keys_in_the_order_of_the_text_each_once(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no paper was built here; allowed: make paper first"):
+        keys_on(tmp_path, 1)
+    cited = [("a.b", 1), ("c.d", 1), ("a.b", 1), ("e.f", 2), ("a.b", 5)]
+    (tmp_path / AUX).parent.mkdir()
+    (tmp_path / AUX).write_text(
+        "\\relax\n" + "".join(f"\\rematch@cited{{{key}}}{{{page}}}\n" for key, page in cited)
+    )
+    assert {page: keys_on(tmp_path, page) for page in (1, 2, 5)} == {
+        1: ["a.b", "c.d"], 2: ["e.f"], 5: ["a.b"],
+    }  # fmt: skip
+    with pytest.raises(InputError, match=r"main\.aux: .*no numbers; found 4; allowed: .*: 1 to 2, 5"):
+        keys_on(tmp_path, 4)
+
+
+@needs(None if shutil.which("pdftotext") else "pdftotext of poppler-utils is required to read a PDF")
+def test_the_readme_links_a_pdf_of_its_own_numbers() -> None:
+    """Fails after `rematch paper --readme` until `rematch paper --copy` has followed."""
+
+    def signs(text: str) -> str:  # a PDF breaks lines and words, and joins letters
+        return re.sub(r"[^0-9A-Za-z.]", "", unicodedata.normalize("NFKC", text))
+
+    command = ["pdftotext", str(ROOT / COPY), "-"]
+    printed = signs(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    text = (ROOT / "README.md").read_text("utf-8")
+    numbers = re.findall(r"<!-- valci (?:strings_warm|clients|runtimes)\S+ratio\S+ -->(.*?)<!-- / -->", text)
+    assert len(numbers) > 15 and f"]({COPY.as_posix()})" in text
+    assert [number for number in numbers if signs(number) not in printed] == []
+    assert (ROOT / COPY).stat().st_size <= MOST_BYTES
+
+
+def test_a_paper_that_is_missing_or_too_large_is_not_copied(tmp_path: Path) -> None:
+    (tmp_path / "paper").mkdir()
+    (tmp_path / "docs").mkdir()
+    with pytest.raises(InputError, match="not built"):
+        copy_pdf(tmp_path)
+    (tmp_path / "paper/main.pdf").write_bytes(b"%PDF-" + bytes(MOST_BYTES))
+    with pytest.raises(InputError, match="too large"):
+        copy_pdf(tmp_path)
+    (tmp_path / "paper/main.pdf").write_bytes(b"%PDF-1.5")
+    assert copy_pdf(tmp_path).read_bytes() == b"%PDF-1.5"
 
 
 def copy_of(project: Path, folder: Path) -> Path:
@@ -185,12 +231,6 @@ def test_a_mistake_in_the_source_is_one_line_with_file_and_place(project: Path, 
     question.write_text("\\section{Q}\n\\undefinedmacro\n")
     with pytest.raises(PaperFailed, match=r"paper/text/introduction\.tex:2: Undefined control sequence"):
         build_paper(root)
-
-
-def test_without_the_start_up_notebook_the_rest_still_builds(project: Path, tmp_path: Path) -> None:
-    root = copy_of(project, tmp_path)
-    clear(root, "31-startup")
-    assert build_paper(root).stat().st_size > 0
 
 
 @pytest.mark.parametrize(
@@ -221,20 +261,14 @@ def test_a_number_that_bundled_sessions_lack_fails_the_build_with_its_place(
     assert "\n" not in str(caught.value)
 
 
-def test_nothing_published_is_said_before_latex_is_started(tmp_path: Path) -> None:
-    (tmp_path / "paper").mkdir()
-    with pytest.raises(InputError, match="no notebook has published anything"):
-        build_paper(tmp_path)
-
-
-def test_missing_latex_is_named_with_what_brings_it(
+def test_without_results_or_latex_the_error_says_what_brings_them(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    (tmp_path / "empty" / "paper").mkdir(parents=True)
+    with pytest.raises(InputError, match="no notebook has published anything"):
+        build_paper(tmp_path / "empty")
+    assert "no error line" in explain(tmp_path / "supplement.log")
     root = copy_of(project, tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MissingTool, match=r"latexmk is missing: .*apt-get install"):
         build_paper(root)
-
-
-def test_a_log_without_an_error_line_is_said_so(tmp_path: Path) -> None:
-    assert "no error line" in explain(tmp_path / "supplement.log")

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import json
-import multiprocessing
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,7 @@ from matplotlib.figure import Figure
 from harness.errors import InputError
 from harness.model import Estimate
 from harness.model.formatting import NOT_MEASURED, show
-from harness.publish.cells import cell_texts
+from harness.publish.display import cell_texts
 from harness.publish.generated import clear, read_values
 from harness.publish.latex import escape, render_table
 from harness.publish.publisher import Publisher
@@ -78,47 +76,10 @@ def test_the_order_of_notebooks_and_of_cells_leaves_no_trace(tmp_path: Path) -> 
     assert published(tmp_path / "twice", cells + cells) == forward
 
 
-def publish_some(root: Path, name: str) -> None:
-    """What a notebook of that name publishes, in a process of its own."""
-    publisher = Publisher(name, root=root, publish=True)
-    for number in range(40):
-        publisher.values({f"{name[3:]}.k{number}": entry(estimate(1.0 + number))})
-    publisher.table(f"{name[3:]}.t", {"a": "A"}, [{"a": 1}], caption="c")
-
-
-def test_notebooks_at_work_at_once_lose_nothing_and_leave_what_one_after_the_other_leaves(
-    tmp_path: Path,
-) -> None:
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__])
-
-    def published(root: Path, *, at_once: bool) -> dict[str, bytes]:
-        children = [
-            context.Process(target=publish_some, args=(root, name)) for name in ("31-b", "30-a", "32-c")
-        ]
-        for child in children:
-            child.start()
-            if not at_once:
-                child.join()
-        for child in children:
-            child.join()
-        assert [child.exitcode for child in children] == [0, 0, 0]
-        folder = root / "paper/generated"
-        return {path.name: path.read_bytes() for path in folder.rglob("*.*") if path.is_file()}
-
-    after_each_other = published(tmp_path / "after", at_once=False)
-    assert len(json.loads(after_each_other["30-a.json"])["values"]) == 40
-    assert published(tmp_path / "at-once", at_once=True) == after_each_other
-
-
-def test_two_notebooks_cannot_publish_the_same_key(tmp_path: Path) -> None:
+def test_a_key_has_one_notebook_and_clearing_one_leaves_the_others(tmp_path: Path) -> None:
     publish(tmp_path, "30-a", {"a.x": estimate(1.0)})
     with pytest.raises(InputError, match="30-a already"):
         publish(tmp_path, "31-b", {"a.x": estimate(2.0)})
-
-
-def test_clearing_a_notebook_leaves_the_others(tmp_path: Path) -> None:
-    publish(tmp_path, "30-a", {"a.x": estimate(1.0)})
     publish(tmp_path, "31-b", {"b.x": estimate(2.0)})
     clear(tmp_path, "30-a")
     assert set(read_values(tmp_path)) == {"b.x"}
@@ -170,20 +131,13 @@ def test_a_figure_is_saved_with_its_stamp_and_needs_an_alternative_text(tmp_path
         publisher.figure("x.y", figure, alt=" ", caption="A caption.")
 
 
-def test_a_column_with_a_width_is_set_in_lines_and_the_others_keep_theirs() -> None:
-    text = render_table(
-        notebook="n", key="k", header=["a", "b", "c"], rows=[["x", "a long text", "1"]], caption="c", notes=[],
-        numeric=[False, False, True], widths=[None, 0.25, None],
-    )  # fmt: skip
-    assert r"\begin{rematchfit}{l>{\raggedright\arraybackslash}p{0.25\linewidth}r}" in text
-
-
 def test_a_table_that_is_too_wide_can_be_set_in_lines() -> None:
     text = render_table(
-        notebook="n", key="k", header=["throughput per core (1/s)", "a"],
-        rows=[["1.20 (1.10 to 1.30)", "the service (9 of 10), the generator (1 of 10)"]], caption="c", notes=["50 %"],
-        numeric=[True, False], widths=[None, None],
+        notebook="n", key="k", header=["throughput per core (1/s)", "a", "b"],
+        rows=[["1.20 (1.10 to 1.30)", "the service (9 of 10), the generator (1 of 10)", "a long text"]], caption="c",
+        notes=["50 %"], numeric=[True, False, False], widths=[None, None, 0.25],
     )  # fmt: skip
+    assert r"\begin{rematchfit}{rl>{\raggedright\arraybackslash}p{0.25\linewidth}}" in text
     assert r"\rematchhead{throughput per core (1/s)}{throughput\\per core\\(1/s)} & a" in text
     assert r"\rematchci{1.20}{1.10 to 1.30} & \rematchlong{the service" in text
     assert r"\rematchnotes{50\,\%}" in text

@@ -156,11 +156,11 @@ def test_every_predicate_of_the_ledger_can_hold_and_can_fail(
             assert (outcome, row["says"] == "refused") == (expected, False), (wanted, why)
 
 
-@pytest.mark.parametrize("test", [test for _, test in TESTS], ids=[name for name, _ in TESTS])
-def test_every_predicate_of_the_ledger_tells_printed_numbers_apart(test: ClaimTest) -> None:
-    assert test.predicate.holds(fulfilling(test.predicate))
-    assert not test.predicate.holds(failing(test.predicate))
-    assert predicate_words(test)
+def test_every_predicate_of_the_ledger_tells_printed_numbers_apart() -> None:
+    for name, test in TESTS:
+        assert test.predicate.holds(fulfilling(test.predicate)), name
+        assert not test.predicate.holds(failing(test.predicate)), name
+        assert predicate_words(test), name
 
 
 @pytest.mark.parametrize("number", [RATIO, LEVELS], ids=["variants", "levels"])
@@ -171,14 +171,10 @@ def test_every_predicate_of_the_ledger_tells_printed_numbers_apart(test: ClaimTe
         (Above(limit=1.0), 0.8, "fails"),
         (Above(limit=1.0), 1.01, "fails"),  # within the margin: equal
         (Above(limit=1.2), 1.1, "fails"),
-        (Above(limit=1.2), 1.4, "holds"),
         (Below(limit=1.0), 0.8, "holds"),
-        (Below(limit=1.0), 1.2, "fails"),
-        (Below(limit=0.9), 0.95, "fails"),
         (Near(limit=1.0), 1.01, "holds"),
         (Near(limit=1.0), 1.2, "fails"),
         (Near(limit=2.0, margin=0.2), 2.1, "holds"),
-        (Near(limit=2.0, margin=0.2), 1.5, "fails"),
     ],
 )
 def test_a_ratio_is_judged_against_its_limit(
@@ -193,10 +189,8 @@ def test_a_ratio_is_judged_against_its_limit(
         (Above(limit=100.0), 120.0, "holds"),
         (Above(limit=100.0), 80.0, "fails"),
         (Below(limit=100.0), 80.0, "holds"),
-        (Below(limit=100.0), 120.0, "fails"),
         (Near(limit=100.0, margin=0.1), 102.0, "holds"),
         (Near(limit=100.0, margin=0.1), 130.0, "fails"),
-        (Near(limit=100.0, margin=0.1), 70.0, "fails"),
     ],
 )
 def test_a_value_is_judged_by_its_interval(predicate: Predicate, value: float, expected: str) -> None:
@@ -250,12 +244,10 @@ def test_a_family_of_many_asks_more_of_each() -> None:
         (["holds weaker", "holds stronger"], ClaimVerdict.HOLDS_WEAKER),
         (["holds stronger", "holds"], ClaimVerdict.HOLDS),
         (["holds stronger", "holds stronger"], ClaimVerdict.HOLDS_STRONGER),
-        (["holds", "fails", "undecided"], ClaimVerdict.DOES_NOT_HOLD),
         (["fails", "fails reversed"], ClaimVerdict.DOES_NOT_HOLD),
         (["holds", "fails reversed"], ClaimVerdict.REVERSED),
         (["holds", "undecided"], ClaimVerdict.INCONCLUSIVE),
         (["holds weaker", "not testable"], ClaimVerdict.INCONCLUSIVE),
-        (["undecided", "not testable"], ClaimVerdict.INCONCLUSIVE),
         (["not testable", "not testable"], ClaimVerdict.UNTESTABLE),
     ],
 )
@@ -324,12 +316,9 @@ def test_claims_against_their_own_tables_are_found_from_the_published_numbers_al
     [
         ("N1", 0, 15330.60 / 20364.11),
         ("N4", 1, 14273.48 / 82047.92),
-        ("N5", 0, 430264 / 15144),
         ("N9", 0, 21333.33 / 18273.18),
-        ("N24", 2, 30497.10 / 43712.02),
         ("N27", 0, 15216 * 1024),
         ("T1", 0, 1320 / 1.81),
-        ("T12", 0, 1971.75),
         ("B1", 0, 0.0),
         ("B4", 1, 131.3 / 88.8),
         ("X3", 0, 20),
@@ -367,6 +356,8 @@ def judged_claim(claim: Claim, *sessions: Session) -> JudgedClaim:
 def test_the_verdict_carries_what_it_rests_on() -> None:
     claim = judged_claim(one_claim(), made_session(made_trials(RATIO, 1.5)))
     assert claim.verdict is ClaimVerdict.HOLDS
+    then = claim.tests[0].then
+    assert (then.outcome, then.why) == ("not testable", "no program of its time")
     row = claim.tests[0].row
     assert row is not None
     assert row["value"] == pytest.approx(1.5, rel=0.02)
@@ -398,9 +389,6 @@ def test_what_is_missing_is_named() -> None:
     level = LEVELS.model_copy(update={"where": {"f": "full"}})
     why = str(row_of(made_session(made_trials(LEVELS, 1.5)), level))
     assert why == "no throughput_per_s of full in e"
-
-
-def test_an_unknown_metric_is_an_error() -> None:
     with pytest.raises(InputError, match="no such metric; found 'speed'"):
         row_of(made_session(made_trials(RATIO, 1.5)), RATIO.model_copy(update={"metric": "speed"}))
 
@@ -447,11 +435,6 @@ def test_what_was_not_reproduced_is_divided_where_both_verdicts_exist(
     assert (test.then.outcome == "not testable") == (then is None)
 
 
-def test_without_a_row_of_its_time_the_reason_of_the_source_stands() -> None:
-    (test,) = judged_claim(one_claim(), made_session(made_trials(RATIO, 1.5))).tests
-    assert (test.then.outcome, test.then.why) == ("not testable", "no program of its time")
-
-
 def test_by_its_own_method_nothing_is_asked_of_bounds_and_ages() -> None:
     session = made_session(made_trials(RATIO, 1.5, bound_by="machine").assign(age="young"))
     (test,) = judged_claim(one_claim(age="warm", then=(RATIO,), then_ours=(RATIO,)), session).tests
@@ -465,17 +448,12 @@ def test_by_its_own_method_nothing_is_asked_of_bounds_and_ages() -> None:
     [
         (Above(limit=1.0), 1.5, "holds"),
         (Above(limit=1.0), 0.7, "fails"),
-        (Above(limit=1.2), 1.5, "holds"),
         (Above(limit=2.0), 1.5, "undecided"),
-        (Above(limit=2.0), 0.7, "fails"),
         (Above(limit=0.5), 0.7, "undecided"),
         (Below(limit=0.8), 0.7, "holds"),
         (Below(limit=2.0), 1.5, "undecided"),
-        (Below(limit=1.2), 1.5, "fails"),
         (Near(limit=1.0), 1.0, "undecided"),
         (Near(limit=1.0), 1.5, "fails"),
-        (Near(limit=2.0), 1.5, "undecided"),
-        (Near(limit=1.2), 1.5, "fails"),
     ],
 )
 def test_where_a_part_of_the_latency_is_the_load_tools_the_services_may_be_farther_apart(

@@ -100,13 +100,9 @@ def test_a_claim_about_warm_services_is_never_judged_by_young_ones() -> None:
     assert chosen({}, {}, age="warm").row is None  # of no age that is known
     warm = chosen(young, {"change": of_age("aot-compiled")}, age="warm")
     assert experiment_of(warm) == "second"
+    assert here_words(chosen(young, young).row).endswith("), young")
     one = judged_claim(one_claim(age="warm"), made_session(of_age("young")(made_trials(RATIO, 1.5))))
     assert one.verdict is ClaimVerdict.UNTESTABLE
-
-
-def test_young_numbers_carry_the_word() -> None:
-    row = chosen({"change": of_age("young")}, {"change": of_age("young")}).row
-    assert here_words(row).endswith("), young")
 
 
 @pytest.mark.parametrize(("subject", "says"), [("services", "refused"), ("system", "higher")])

@@ -9,15 +9,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
-from scipy import stats
 
-from harness.analysis.load.coordinated_omission import _p_fewer, coordinated_omission_check
+from harness.analysis.load.coordinated_omission import coordinated_omission_check
 from harness.report.analyse import report_file
 from harness.report.output import main
-from harness.report.plots import percentile_band
-from harness.report.spread import EveryLatency
 from harness.tests.support.generated_jtl import (
     BARE,
     COLUMNS,
@@ -116,25 +113,6 @@ def test_the_tail_that_users_hid_is_put_beside_what_was_measured(
     assert plain["loop"]["kind"] == "closed" and plain["loop"]["corrected_ms"]["p99"] == corrected
 
 
-def test_the_percentiles_on_the_page_have_a_band_and_few_requests_say_why_not(tmp_path: Path) -> None:
-    main([write_load(tmp_path / "many.jtl", open_load(2000, 100.0, 0.02))], html=tmp_path / "many.html")
-    many = (tmp_path / "many.html").read_text()
-    assert "Grey band: 95 % interval" in many and ">95 % interval, this trial</text>" in many
-    main([write_load(tmp_path / "few.jtl", open_load(200, 100.0, 0.02))], html=tmp_path / "few.html")
-    few = (tmp_path / "few.html").read_text()
-    assert "No interval: too few requests" in few and ">95 % interval, this trial</text>" not in few
-
-
-def test_the_band_is_the_interval_of_the_table() -> None:
-    rng = np.random.default_rng(6)
-    latency = rng.gamma(4.0, 0.005, 20_000)
-    band = percentile_band(EveryLatency(latency))
-    assert band is not None
-    for at, low, high in list(zip(*band, strict=True))[::10]:
-        wanted = EveryLatency(latency).quantile(1 - 1 / at)
-        assert (low, high) == (wanted.low, wanted.high)
-
-
 def test_a_correction_for_short_pauses_warns_that_it_restores_too_little() -> None:
     load = with_stalls(10)
     stalls = np.array([4.0, 9.0, 14.0, 19.0, 24.0])
@@ -183,16 +161,3 @@ def test_a_calm_file_without_names_cannot_say_its_loop() -> None:
         and loop.kind == "cannot say"
         and "only the times of the requests" in loop.evidence[0]
     )
-
-
-@given(
-    few=st.lists(st.integers(0, 20), min_size=9, max_size=40),
-    many=st.lists(st.integers(0, 20), min_size=9, max_size=40),
-)
-@settings(max_examples=30, deadline=None)
-def test_the_rank_sum_test_is_scipys(few: list[int], many: list[int]) -> None:
-    if len({*few, *many}) < 2:
-        assert _p_fewer(np.array(few), np.array(many)) == 1.0
-        return
-    theirs = stats.mannwhitneyu(few, many, alternative="less", method="asymptotic").pvalue
-    assert _p_fewer(np.array(few), np.array(many)) == pytest.approx(float(theirs), abs=1e-12)

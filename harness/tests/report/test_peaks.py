@@ -69,13 +69,17 @@ def reported(folder: Path, trial: Trial, spans: Spans) -> Report:
     return report_file(jtl, read_runtime_log(write_log(folder / "gc.log", spans)))
 
 
+def causes(report: Report) -> set[str | None]:
+    return {stall.cause for stall in report.stalls or ()}
+
+
 def said(report: Report, words: str) -> bool:
     return any(words in warning for warning in report.warnings)
 
 
 def test_the_log_of_the_same_process_explains_its_peaks(tmp_path: Path, trial: Trial) -> None:
     report = reported(tmp_path, trial, trial[2].spans)
-    assert set(report.causes) == {"gc_pause"} and report.attribution is not None
+    assert causes(report) == {"gc_pause"} and report.attribution is not None
     assert report.attribution["p99"]["causes"]["gc_pause"]["value"] > 0.9
 
 
@@ -92,7 +96,7 @@ def test_a_stall_that_touches_pauses_of_two_causes_is_given_to_the_first_in_orde
     report = report_file(
         write_jtl(tmp_path / "r.jtl", trial[0], trial[1]), read_runtime_log(tmp_path / "gc.log")
     )
-    assert set(report.causes) == {"gc_pause"}
+    assert causes(report) == {"gc_pause"}
 
 
 def test_a_file_in_stretches_says_the_same_as_a_whole_one(
@@ -114,12 +118,12 @@ def test_a_file_in_stretches_says_the_same_as_a_whole_one(
         whole.duration_s,
     )
     assert found.latency_ms == whole.latency_ms
-    assert gathered.kept.n == whole.requests
+    assert gathered.latency.n == whole.requests
     hard = [[s for s in one.stalls or () if s.kind == "stall"] for one in (found, whole)]
     assert (
         abs(len(hard[0]) - len(hard[1])) <= len(parts) - 1
     )  # one across an edge may be seen as two, or missed
-    assert set(found.causes) == {"gc_pause"}
+    assert causes(found) == {"gc_pause"}
     assert found.attribution is not None and whole.attribution is not None
     for name in ("p99", "p99.9"):
         mine, other = (one.attribution[name]["causes"]["gc_pause"] for one in (found, whole))  # type: ignore[index]
@@ -127,6 +131,23 @@ def test_a_file_in_stretches_says_the_same_as_a_whole_one(
     assert mine["low"] <= mine["value"] <= mine["high"]
     assert said(found, f"in {len(parts)} stretches of the file")
     assert not said(whole, "stretches")
+
+
+def test_rows_that_sum_up_others_are_counted_over_all_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = Path(__file__).resolve().parents[1] / "golden" / "jmeter" / "default-transactions.jtl"
+    whole = report_file(path)
+    monkeypatch.setattr(source, "BLOCK_BYTES", 2000)
+    monkeypatch.setattr(source, "PIECE_BYTES", 500)
+    opened = open_any(path)
+    assert isinstance(opened, RequestStream)
+    parts = list(opened.stretches(20, whole_rows=40))
+    assert sum(part.n_transactions_left_out > 0 for part in parts) > 1
+    in_parts = gather(parts).report()
+    left_out = [
+        [text for text in report.warnings if "transaction controllers" in text]
+        for report in (in_parts, whole)
+    ]
+    assert left_out[0] == left_out[1] and len(left_out[0]) == 1
 
 
 def test_plots_keep_the_slowest_request_of_every_moment() -> None:
@@ -180,7 +201,7 @@ def test_a_log_that_does_not_belong_to_the_requests_explains_nothing_and_says_wh
     assert (
         report.attribution is not None and "refused" in report.attribution and "p99" not in report.attribution
     )
-    assert set(report.causes) == {None}
+    assert causes(report) == {None}
     assert said(report, "attribution refused") and said(report, why)
 
 
@@ -208,17 +229,6 @@ def test_what_would_not_show_is_said_and_a_known_pause_does_not_hide_in_it(
     assert 0 < with_log.shortest_visible_ms <= without.shortest_visible_ms
 
 
-def test_a_log_that_counts_from_the_start_of_its_process_is_placed_with_all_its_times(tmp_path: Path) -> None:
-    path = Path(__file__).resolve().parents[1] / "golden" / "gctrace"
-    log = read_runtime_log(min(path.glob("go*.log")))
-    placed = log.placed(1e9)
-    assert log.start_s is not None and log.end_s is not None
-    assert (placed.clock, placed.start_s, placed.end_s) == ("epoch", log.start_s + 1e9, log.end_s + 1e9)
-    for before, after in ((log.events, placed.events), (log.cycles, placed.cycles)):
-        assert before and [one.start_s + 1e9 for one in before] == [one.start_s for one in after]
-        assert [one.end_s + 1e9 for one in before] == [one.end_s for one in after]
-
-
 def test_a_compressed_log_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     path = Path(__file__).resolve().parents[1] / "golden" / "gctrace"
     whole = min(path.glob("go*.log"))
@@ -227,7 +237,7 @@ def test_a_compressed_log_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: P
     cut = tmp_path / "gc.log.gz"
     cut.write_bytes(packed[: len(packed) // 2])
     log = read_runtime_log(cut)
-    assert log.truncated and log.n_collections > 0
+    assert any("half-written" in text for text in log.warnings) and log.n_collections > 0
     assert any("ends early" in warning for warning in log.warnings)
 
 
@@ -236,41 +246,30 @@ def test_a_log_that_starts_late_or_ends_early_is_noticed(tmp_path: Path, trial: 
     assert said(late, "log begins") and not said(late, "log ends")
     early = reported(tmp_path, trial, trial[2].spans[:8])
     assert said(early, "log ends") and not said(early, "log begins")
-    assert "unexplained" in early.causes and "gc_pause" in early.causes
-
-
-def page_of(folder: Path, trial: Trial, **names: str) -> str:
-    jtl = write_jtl(folder / names.get("file", "r.jtl"), trial[0], trial[1])
-    log = write_log(folder / "gc.log", trial[2].spans[::2])
-    main([jtl], gc=[log], html=folder / "page.html", as_json=True)
-    return (folder / "page.html").read_text(encoding="utf-8")
+    assert causes(early) >= {"unexplained", "gc_pause"}
 
 
 def test_the_page_loads_nothing_and_its_plots_have_a_text_of_their_own(
     tmp_path: Path, trial: Trial, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = page_of(tmp_path, trial)
+    jtl = write_jtl(tmp_path / "<b>x.jtl", trial[0], trial[1])
+    log = write_log(tmp_path / "gc.log", trial[2].spans[::2])
+    pages = []
+    for name in ("page.html", "again.html"):
+        main([jtl], gc=[log], html=tmp_path / name, as_json=True)
+        report = json.loads(capsys.readouterr().out)
+        pages.append((tmp_path / name).read_text(encoding="utf-8"))
+    page = pages[0]
+    assert page == pages[1], "the same data give the same page"
+    assert "&lt;b&gt;x.jtl" in page and "<b>x" not in page
     plots = re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL)
     assert len(plots) == 3 and all(ElementTree.fromstring(plot) is not None for plot in plots)
     assert len(re.findall(r'role="img" aria-label="[^"]{30,}"', page)) == 3
-    assert (
-        not re.search(r'(?:src|href)="(?!#)', page.replace('xlink:href="#', 'ok="#'))
-        and "<script" not in page
-    )
-    report = json.loads(capsys.readouterr().out)
+    links = page.replace('xlink:href="#', 'ok="#')
+    assert not re.search(r'(?:src|href)="(?!#)', links) and "<script" not in page
     assert f"All {len(report['stalls'])}, by time taken from requests" in page
-    assert page.count("<td>unexplained</td>") - 1 == sum(
-        s["cause"] == "unexplained" for s in report["stalls"]
-    )
-
-
-def test_a_name_with_markup_in_it_stays_text(tmp_path: Path, trial: Trial) -> None:
-    page = page_of(tmp_path, trial, file="<b>x.jtl")
-    assert "&lt;b&gt;x.jtl" in page and "<b>x" not in page
-
-
-def test_the_same_data_give_the_same_page(tmp_path: Path, trial: Trial) -> None:
-    assert page_of(tmp_path, trial) == page_of(tmp_path, trial)
+    unexplained = sum(stall["cause"] == "unexplained" for stall in report["stalls"])
+    assert page.count("<td>unexplained</td>") - 1 == unexplained  # and a row of shares
 
 
 def test_a_page_for_two_files_is_refused(tmp_path: Path) -> None:

@@ -35,13 +35,6 @@ from harness.tests.support.generated_jtl import (
     suspected,
     write_load,
 )
-from harness.verify.simulated.queueing import (
-    ServiceLaw,
-    arrival_times,
-    regular_pauses,
-    service_times,
-    simulate_open,
-)
 
 MANY = settings(max_examples=25, deadline=None)
 #: From a tenth of a millisecond to half a minute.
@@ -155,61 +148,12 @@ def test_nanoseconds_are_noticed_too(users: int, median_s: float, seed: int) -> 
 
 
 @SOME
-@given(users=st.integers(1, 30), median_s=st.floats(0.005, 0.3), seed=seeds)
-def test_microseconds_are_noticed_by_the_number_of_threads_alone(
-    users: int, median_s: float, seed: int
-) -> None:
-    load = closed_load(users, 200, median_s, seed=seed)
-    wrong = reported(load, ("timeStamp", "elapsed", "allThreads", "success"), elapsed_per_s=1e6)
-    assert suspected(wrong) == {"us"}
-
-
-@SOME
 @given(n=st.integers(100, 900), median_s=st.floats(0.05, 2.0), seed=seeds)
 def test_seconds_are_noticed_by_a_first_byte_that_comes_after_the_last(
     n: int, median_s: float, seed: int
 ) -> None:
     load = open_load(n, 20.0, median_s, seed=seed)
     assert suspected(reported(load, elapsed_per_s=1.0)) == {"s"}
-
-
-@SOME
-@given(users=st.integers(2, 20), seed=seeds)
-def test_whole_seconds_are_noticed_by_when_each_thread_goes_on(users: int, seed: int) -> None:
-    load = closed_load(users, 40, 4.0, sigma=0.8, seed=seed)
-    assert suspected(
-        reported(load, ("timeStamp", "elapsed", "threadName", "success"), elapsed_per_s=1.0)
-    ) == {"s"}
-
-
-@SOME
-@given(users=st.integers(2, 6), median_s=st.floats(0.04, 0.4), seed=seeds)
-def test_microseconds_are_noticed_by_requests_that_begin_where_others_end(
-    users: int, median_s: float, seed: int
-) -> None:
-    load = closed_load(users, 150, median_s, seed=seed)
-    assert suspected(reported(load, BARE, elapsed_per_s=1e6)) == {"us"}
-
-
-def test_microseconds_are_noticed_by_a_log_whose_pauses_show_only_then(tmp_path: Path) -> None:
-    rng = np.random.default_rng(3)
-    arrivals = arrival_times("poisson", 300.0, 24.0, rng)
-    pauses = regular_pauses(24.0, 0.06, 1.5, rng)
-    start, latency = simulate_open(
-        arrivals, service_times(len(arrivals), ServiceLaw(), rng), servers=8, pauses=pauses
-    )
-    load = Load(start=start, latency=latency, thread=np.arange(len(start)), threads=np.ones(len(start)))
-    log = tmp_path / "gc.log"
-    log.write_text("".join(
-        f'[{round((EPOCH_S + b) * 1e3)}ms][{round((b + 100) * 1e9)}ns][info][safepoint] Safepoint "G1CollectForAllocation", '
-        f"Time since last: 1 ns, Reaching safepoint: 1 ns, Cleanup: 1 ns, At safepoint: 1 ns, Total: {round((b - a) * 1e9)} ns\n"
-        for a, b in pauses.spans
-    ))  # fmt: skip
-    from harness.formats.runtime_log import read_runtime_log
-
-    right = report_file(write_load(tmp_path / "ms.jtl", load, BARE), read_runtime_log(log))
-    wrong = report_file(write_load(tmp_path / "us.jtl", load, BARE, elapsed_per_s=1e6), read_runtime_log(log))
-    assert accused(right) == [] and suspected(wrong) == {"us"}
 
 
 def test_the_line_names_file_column_what_was_found_and_what_to_say() -> None:

@@ -11,7 +11,7 @@ from harness.analysis.stats.comparisons import compare as compare_trials
 from harness.analysis.stats.summaries import summarise
 from harness.errors import InputError
 from harness.evidence.metrics import METRICS
-from harness.figures.variant_style import variant_styles
+from harness.figures.style import variant_styles
 from harness.rows import (
     along,
     behind,

@@ -13,7 +13,6 @@ import pytest
 
 from harness.agent.affinity import HEADER
 from harness.agent.platforms import usable_cpus
-from harness.cli.results_session import read_results
 from harness.errors import InputError
 from harness.model import Outcome, Phase, TrialRecord
 from harness.runner.duet_arm import PARTNER_FAILED
@@ -153,17 +152,6 @@ def test_who_runs_beside_a_trial_that_failed_has_failed_with_it(folder: SessionF
     )
 
 
-def test_a_variant_is_compared_with_its_own_partner(root: Path, folder: SessionFolder) -> None:
-    one, two = pair_of(folder, "same")
-    assert one.load is not None and two.load is not None
-    rows = read_results(root, folder).rows.query("name == 'throughput' and kind == 'ratio'")
-    (ratio,) = rows[rows["variant"] == "same"].to_dict("records")
-    assert ratio["value"] == pytest.approx(one.load.achieved_per_s / two.load.achieved_per_s, rel=0.02)
-    names = {name.rpartition("/")[2] for name in ratio["inputs"]}
-    assert names == {one.planned.trial_id, two.planned.trial_id}
-    assert "both under contention by the other arm" in ratio["estimand"]
-
-
 def test_a_pair_is_made_again_whole_and_what_is_left_of_one_has_failed(root: Path, tmp_path: Path) -> None:
     copy = tmp_path / "project"
     shutil.copytree(root, copy, symlinks=True)
@@ -222,25 +210,13 @@ def refused(root: Path, before: str, after: str, **changes: object) -> str:
         ("users = 2, duration_s = 1.5", "users = 2, loops = 5", "duration_s is needed"),
         ('{ model = "closed", users = 2, duration_s = 1.5 }',
          '{ model = "open", rate_per_s = 5, duration_s = 2 }', "a closed loop is needed"),
-        ('generator = "locust"', 'generator = "locust"\nprocesses = 2', "one process of a load generator"),
         ('design = "duet"', 'design = "duet"\nkind = "startup"', "no load to run side by side"),
-        ('design = "duet"', 'design = "both"', "design"),
         ('[variants.same]\n', '[variants.same]\nruntime = { pin = "none" }\n', "each arm has a set of CPUs"),
         ('[variants.same]\n', '[variants.same]\nruntime = { cpus = 64 }\n', "half of the CPUs"),
     ],
-    ids=["loops", "rate", "processes", "startup", "unknown", "not pinned", "too many CPUs"],
+    ids=["loops", "rate", "startup", "not pinned", "too many CPUs"],
 )  # fmt: skip
 def test_what_cannot_be_a_duet_is_refused_in_one_line(
     tmp_path: Path, before: str, after: str, words: str
 ) -> None:
     assert words in refused(side_by_side(tmp_path), before, after)
-
-
-def test_a_duet_needs_two_cpus(tmp_path: Path) -> None:
-    assert "a set of CPUs for each" in refused(side_by_side(tmp_path), "smoke", "smoke", cpus=(0,))
-
-
-def test_a_duet_in_containers_is_refused(tmp_path: Path) -> None:
-    assembly = tiny_assembly(side_by_side(tmp_path))
-    with pytest.raises(InputError, match="not ours to move"):
-        prepare(assembly, "tiny", profile="smoke", host="local", seed=1, launcher="container")

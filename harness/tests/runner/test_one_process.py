@@ -57,10 +57,7 @@ WINDOW_LOOPS = 25
 
 @dataclass(frozen=True, kw_only=True)
 class ShortWindows(FakeLoadGenerator):
-    """Stands for wrk, which does not look at bodies; its windows end after some requests, not after a second.
-
-    The real wrk makes real services warm in ``whole/test_load_again.py``.
-    """
+    """Stands for wrk, which does not look at bodies; its windows end after some requests, not after a second."""
 
     name: str = "wrk"
 
@@ -184,31 +181,6 @@ def test_a_trial_whose_process_is_gone_is_made_up_for_on_one_of_its_own(root: Pa
     assert again[1].instance is not None and first.instance is not None
     assert again[1].instance.pid != first.instance.pid
     assert again[1].warm_up is not None and again[1].start_up is not None
-
-
-@pytest.mark.parametrize(
-    ("changed", "words"),
-    [
-        ('same_process = "users"', "same_process: unknown factor 'users'; allowed: \\['load'\\]"),
-        ('more = { load = "more", warm_up_requests = 5 }', "\\['warm_up_requests'\\] cannot change"),
-        ("at_most_s = 3", "shorter than two groups of 2 windows"),
-        ('generator = "jmeter"\nusers', "'jmeter' cannot saturate a service; allowed: wrk"),
-    ],
-)
-def test_what_makes_no_sense_is_refused_in_one_line(tmp_path: Path, changed: str, words: str) -> None:
-    file = two_loads(tmp_path) / "harness" / "experiments" / "tiny.toml"
-    key = changed.partition(" =")[0]
-    lines = file.read_text().split("\n")
-    where = next(number for number, line in enumerate(lines) if line.startswith(f"{key} ="))
-    if "\n" in changed:
-        where = next(n for n, line in enumerate(lines) if line == 'generator = "wrk"')
-        lines[where + 1] = ""
-        changed += " = 2"
-    lines[where] = changed
-    file.write_text("\n".join(lines))
-    with pytest.raises(Exception, match=words) as refused:
-        prepare(with_windows(tmp_path), "tiny", profile="smoke", host="local", seed=1)
-    assert "\n" not in str(refused.value)
 
 
 def test_wrong_answers_are_found_after_the_loads_and_all_trials_of_the_process_have_them(

@@ -15,8 +15,8 @@ from harness.agent.sampler import Watched
 from harness.errors import TrialFailure
 from harness.model import Outcome
 from harness.model.started import SettingValue
-from harness.runner.snapshots import save_native_memory, take_boundary
-from harness.runner.start_up import first_complaint, wait_first_response
+from harness.runner.snapshots import take_boundary
+from harness.runner.start_up import wait_first_response
 from harness.runner.warm_up import warm_up
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.support.accounts_server import accounts_server, open_and_show, transfer_flow
@@ -67,20 +67,6 @@ def test_a_service_that_does_not_get_ready_has_its_outcome_and_reason(
     assert caught.value.outcome == outcome and caught.value.reason.startswith(reason)
 
 
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("listening host=127.0.0.1 port=1\ngc 1 @0.1s 0%: 1+2\n\n  panic: no\nmore\n", "panic: no"),
-        ("listening host=127.0.0.1 port=1\n", None),
-        ("", None),
-    ],
-)
-def test_the_first_complaint_is_neither_the_listening_line_nor_a_collection(
-    text: str, complaint: str | None
-) -> None:
-    assert first_complaint(text) == complaint
-
-
 def test_warm_up_sends_every_request_of_the_mix_and_checks_the_answers(project: Project) -> None:
     instance = project.launch(wrong_answers=11)
     wait_first_response(instance, HELLO, patient(20))
@@ -115,16 +101,6 @@ def test_warm_up_goes_through_a_flow_in_order_with_what_its_answers_gave() -> No
         warm_up(server.endpoint, transfer_flow(), 10)
         assert dict(server.seen) == {"/account": 6, "/transfer": 2, "/account/": 2}
         assert [json.loads(body)["from"] for body in server.transfers] == [1, 3]
-
-
-def test_warm_up_of_a_flow_checks_every_answer() -> None:
-    with (
-        accounts_server((None, "no id")) as server,
-        pytest.raises(
-            TrialFailure, match=r"nonconforming: warm-up request 3 \(open\): nothing to capture as a"
-        ),
-    ):
-        warm_up(server.endpoint, open_and_show(), 10)
 
 
 def test_users_at_once_divide_the_requests_of_a_warm_up_and_keep_to_their_own_passes() -> None:
@@ -174,9 +150,3 @@ def test_a_boundary_keeps_resources_and_the_metrics_as_they_came(project: Projec
     gone = take_boundary("after-load", watched, instance.endpoint, tmp_path)
     assert (gone.reading.rss_bytes, gone.runtime_metrics_file) == (None, None)
     assert list(tmp_path.glob("boundary-*")) == []
-
-
-def test_native_memory_of_what_is_no_jvm_is_absent(project: Project, tmp_path: Path) -> None:
-    file = tmp_path / "nmt.txt"
-    assert not save_native_memory(project.host, Path("/bin/false"), 1, file)
-    assert not file.exists()

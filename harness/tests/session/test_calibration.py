@@ -11,22 +11,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from harness.definitions import experiment_files, load_study
-from harness.errors import CalibrationFailed, StoreError
-from harness.model import (
-    ClosedLoad,
-    LoadSummary,
-    OpenLoad,
-    ProfileDefinition,
-    ScaledLoad,
-    configurations,
-    make_plan,
-)
+from harness.errors import CalibrationFailed
+from harness.model import LoadSummary, OpenLoad, ScaledLoad, configurations, make_plan
 from harness.session import measure, prepare
 from harness.session.capacity_trials import capacity_per_s, saturated
-from harness.store import SessionFolder, SessionWriter
+from harness.store import SessionFolder
 from harness.tests.support.fakes import FakeLoadGenerator
 from harness.tests.support.sessions import (
     LIMITS,
@@ -39,7 +30,6 @@ from harness.tests.support.sessions import (
 from harness.tests.support.synthetic import ROOT
 
 OPEN = {"generator": "locust", "profile": {"model": "open", "rate_share": 0.5, "duration_s": 1.0}}
-CLOSED = {"generator": "locust", "profile": {"model": "closed", "users_share": 0.5, "ramp_up_s": 2.0}}
 
 
 def scaled_project(root: Path, *, other: str = "") -> Path:
@@ -71,50 +61,10 @@ def test_an_open_load_is_its_share_of_the_capacity(capacity: float, share: float
     assert profile.rate_per_s == pytest.approx(max(1.0, share * capacity), abs=0.051)
 
 
-@given(st.floats(1, 1e4))
-def test_users_who_come_once_arrive_at_their_share_of_the_capacity(capacity: float) -> None:
-    profile = ScaledLoad.model_validate(CLOSED).at(capacity).profile
-    assert isinstance(profile, ClosedLoad)
-    assert profile.loops == 1
-    assert profile.users / profile.ramp_up_s == pytest.approx(max(0.5, 0.5 * capacity), abs=0.51)
-
-
 def test_capacity_counts_right_answers_by_the_steps_of_a_pass() -> None:
     assert capacity_per_s(summary(), 1) == pytest.approx(30.0)
     assert capacity_per_s(summary(), 3) == pytest.approx(10.0)
     assert capacity_per_s(summary(duration_s=0.0), 1) == 0.0
-
-
-@pytest.mark.parametrize(
-    ("definition", "why"),
-    [
-        ({"blocks": 1, "scaled_loads": {"a": OPEN}}, "need each other"),
-        ({"blocks": 1, "calibration": {"generator": "locust"}}, "need each other"),
-        ({"blocks": 1, "calibration": {"generator": "wrk"}, "scaled_loads": {"a": OPEN}}, "its generator"),
-        (
-            {
-                "blocks": 1,
-                "calibration": {"generator": "locust"},
-                "scaled_loads": {"a": OPEN},
-                "loads": {
-                    "a": {"generator": "locust", "profile": {"model": "closed", "users": 1, "loops": 1}}
-                },
-            },
-            "scaled or not",
-        ),
-    ],
-)
-def test_shares_and_their_capacity_come_together(definition: dict[str, object], why: str) -> None:
-    with pytest.raises(ValidationError, match=why):
-        ProfileDefinition.model_validate(definition)
-
-
-@pytest.mark.parametrize("profile", [{"rate_share": 0.0}, {"rate_share": 0.5, "rate_per_s": 3.0}, {}])
-def test_a_share_is_above_zero_and_no_rate_stands_beside_it(profile: dict[str, float]) -> None:
-    with pytest.raises(ValidationError):
-        ScaledLoad.model_validate(
-            {"generator": "locust", "profile": {"model": "open", "duration_s": 1.0, **profile}}
-        )
 
 
 @pytest.mark.parametrize("name", experiment_files(ROOT))
@@ -183,18 +133,6 @@ def test_a_reference_that_answers_nothing_rightly_has_no_capacity_and_no_session
     assert not tiny_folder(root).exists
 
 
-def test_a_calibration_is_never_written_twice(scaled: Path) -> None:
-    folder = tiny_folder(scaled)
-    found = folder.calibration()
-    assert found is not None
-    writer = SessionWriter(folder)
-    try:
-        with pytest.raises(StoreError, match="one calibration"):
-            writer.write_calibration(found)
-    finally:
-        writer.close()
-
-
 def searching_project(root: Path, *, late_after_s: float) -> Path:
     """The scaled project, whose capacity is searched for by short trials of another tool than it began with."""
     made = scaled_project(root)
@@ -233,17 +171,3 @@ def test_a_capacity_that_is_searched_for_is_kept_with_all_its_trials(tmp_path: P
     assert min(one.rate_per_s for one in search.trials) <= search.lower_per_s
     assert folder.header.notes["calibration"] == found.model_dump(mode="json")
     assert not list((tmp_path / ".cache").rglob("samples.csv*")), "its trials' own files are thrown away"
-
-
-def test_a_service_that_is_late_at_every_rate_has_no_capacity_and_no_session(tmp_path: Path) -> None:
-    root = searching_project(tmp_path, late_after_s=0.001)
-    with pytest.raises(CalibrationFailed, match="already misses the goals"):
-        measure_searching(root)
-    assert not tiny_folder(root).exists
-
-
-def test_a_tool_that_knows_whole_rates_only_is_given_one() -> None:
-    load = ScaledLoad.model_validate({**OPEN, "generator": "wrk2"})
-    profile = load.at(1234.56).profile
-    assert isinstance(profile, OpenLoad)
-    assert profile.rate_per_s == int(profile.rate_per_s)

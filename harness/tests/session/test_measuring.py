@@ -22,8 +22,7 @@ import pytest
 from harness.errors import InputError, OrphanError, StoreError
 from harness.model import TrialRecord
 from harness.session import PlainProgress, ProgressState, Silent, measure, with_blocks
-from harness.session.progress import in_words
-from harness.session.signals import RUNNING, RunningProcesses, start_ticks
+from harness.session.signals import RUNNING, RunningProcesses
 from harness.store import SessionFolder
 from harness.tests.support.instances import eventually
 from harness.tests.support.sessions import (
@@ -263,13 +262,6 @@ def test_a_recycled_pid_is_no_orphan(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_what_has_ended_has_no_start_time() -> None:
-    ended = subprocess.Popen(["true"])
-    assert eventually(lambda: start_ticks(ended.pid) is None)  # a zombie until it is waited for
-    ended.wait()
-    assert start_ticks(ended.pid) is None
-
-
 def _forget_owner(root: Path, pid: int) -> None:
     path = root / RUNNING / f"{pid}.json"
     note = json.loads(path.read_text())
@@ -322,10 +314,3 @@ def test_a_full_disk_stops_the_session_and_space_lets_it_go_on(tmp_path: Path) -
         folder = measure_tiny(root)
         assert folder.complete and folder.verify() == ()
         assert next(folder.records()) == kept[0]
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"), [(3.4, "3 s"), (75, "1 min 15 s"), (36_000 + 130, "10 h 2 min")]
-)
-def test_times_are_said_in_words(seconds: float, words: str) -> None:
-    assert in_words(seconds) == words

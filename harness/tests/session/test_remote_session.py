@@ -5,21 +5,17 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import paramiko
 import pytest
 
 from harness.errors import HostError
-from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost
 from harness.hosts.ssh.host import SshHost
 from harness.hosts.ssh.settings import HostSettings
 from harness.model import Outcome, TrialRecord
-from harness.session.signals import RunningProcesses
 from harness.store import SessionFolder, Store
 from harness.tests.support.instances import eventually
 from harness.tests.support.namespace import Namespace, tidy_namespace
@@ -29,7 +25,6 @@ from harness.tests.support.sessions import (
     calm_alone,
     make_session_project,
     measure_tiny,
-    running_below,
     running_with,
     tiny_folder,
 )
@@ -93,70 +88,17 @@ def _moments_fit(record: TrialRecord, samples: str) -> None:
     assert begin_s < min(moments) and max(moments) < end_s
 
 
-def test_a_service_over_there_takes_its_load_from_here(
-    namespace: Namespace, cuttable: Sshd, tmp_path: Path
+def test_a_connection_that_dies_in_the_middle_of_a_trial_costs_that_one_and_the_next_session_resumes(
+    sshd: Sshd, tmp_path: Path
 ) -> None:
-    root = calm_alone(make_session_project(tmp_path / "project", loops=100))
-    with bighost(cuttable.settings(tmp_path / "base"), listen_address=namespace.far) as host:
-        folder = measure_remote(root, host, LocalHost())
-    for record in folder.records():
-        assert record.outcome == Outcome.OK
-        assert record.generator is not None
-        assert record.placement.startswith("on two machines")
-        assert {clock.role for clock in record.clocks} == {"service"}
-        rows = folder.open(record.planned.trial_id, "samples.csv").read().decode().splitlines()
-        assert {row.split(",")[1] for row in rows[1:]} == {"service", "generator"}
-
-
-def test_a_connection_that_dies_in_the_middle_of_a_trial_costs_nothing(sshd: Sshd, tmp_path: Path) -> None:
-    _costs_nothing(lambda _host: sshd.end_connections(), sshd, tmp_path, loops=10)
-
-
-def test_an_sshd_that_is_killed_in_the_middle_of_a_trial_and_started_again_costs_nothing(
-    tmp_path: Path,
-) -> None:
-    own = Sshd(tmp_path / "sshd")
-    own.start()
-
-    def kill_and_start(_host: SshHost) -> None:
-        own.die()
-        time.sleep(2.0)  # the first attempts to connect again are refused
-        own.start()
-
-    try:
-        _costs_nothing(kill_and_start, own, tmp_path)
-    finally:
-        own.die()
-
-
-def test_a_link_that_is_silent_for_a_while_in_the_middle_of_a_trial_costs_nothing(
-    namespace: Namespace, cuttable: Sshd, tmp_path: Path
-) -> None:
-    def cut_and_join(host: SshHost) -> None:
-        before = host.agent.channel.client
-        namespace.cut()
-        noticed = eventually(lambda: not _is_up(before), within_s=30)
-        namespace.join()
-        assert noticed
-
-    _costs_nothing(cut_and_join, cuttable, tmp_path, grace_s=10.5)
-
-
-def _costs_nothing(
-    act: Callable[[SshHost], object], sshd: Sshd, folder: Path, *, loops: int = 6, grace_s: float = 20
-) -> None:
-    """Measure, do something in the middle of a trial, and lose none."""
-    root = make_session_project(folder / "project", other="slow_s = 0.2", loops=loops)
-    with bighost(sshd.settings(folder / "base", grace_s=patient(grace_s))) as host:
-        session = _measured_while(lambda: _load_runs(folder), lambda: act(host), root, host, duplicates=False)
+    root = make_session_project(tmp_path / "project", other="slow_s = 0.2", loops=10)
+    settings = sshd.settings(tmp_path / "base", grace_s=patient(4))
+    with bighost(settings) as host, pytest.raises(HostError, match="bighost is gone"):
+        _measured_while(lambda: _load_runs(tmp_path), sshd.end_connections, root, host, duplicates=False)
+    with bighost(settings) as again:
+        session = measure_remote(root, again, duplicates=False)
     assert [record.outcome for record in session.records()] == [Outcome.OK] * len(session.finished())
     assert session.complete and session.verify() == ()
-    assert host.agent.channel.n_reattached > 0
-
-
-def _is_up(client: paramiko.SSHClient) -> bool:
-    transport = client.get_transport()
-    return transport is not None and transport.is_active()
 
 
 def _measured_while(
@@ -204,22 +146,6 @@ def test_a_link_cut_for_good_costs_one_trial_and_leaves_nothing_running(
 def _nothing_runs_below(base: Path) -> None:
     assert eventually(lambda: not running_with(f"{base}/artifacts"), within_s=60)
     assert eventually(lambda: not list((base / "sessions").iterdir()), within_s=60)
-
-
-def test_a_link_cut_for_good_leaves_no_generator_here_that_loaded_what_is_there(
-    namespace: Namespace, cuttable: Sshd, tmp_path: Path
-) -> None:
-    root = make_session_project(tmp_path / "project", other="slow_s = 0.3", loops=20)
-    settings = cuttable.settings(tmp_path / "base", grace_s=patient(4))
-    with bighost(settings, listen_address=namespace.far) as host:
-        with pytest.raises(HostError, match="bighost is gone") as stop:
-            _measured_while(lambda: bool(running_below(root)), namespace.cut, root, host, LocalHost())
-        assert "\n" not in str(stop.value)
-        assert not running_below(root)
-        _nothing_runs_below(tmp_path / "base")
-    kept = list(Store(root).session("tiny", "smoke-bighost-1").records())
-    assert [record.outcome for record in kept if record.outcome != Outcome.OK][1:] == []
-    RunningProcesses(root, "tiny/smoke-bighost-1").refuse_orphans()
 
 
 def test_a_disk_there_that_is_full_in_the_middle_of_a_trial_stops_the_session_and_space_lets_it_go_on(

@@ -12,12 +12,11 @@ from pydantic import ValidationError
 
 from harness.analysis.tables.layout import load_trials
 from harness.definitions import load_study
-from harness.errors import InputError, MissingTool
+from harness.errors import InputError
 from harness.model import Outcome, ProfileDefinition, TrialRecord
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.session import Assembly, measure, prepare
-from harness.session.dry_run import session_s
 from harness.store import SessionFolder
 from harness.tests.support.fakes import FakeLoadGenerator
 from harness.tests.support.sessions import LIMITS, make_session_project, tiny_assembly, tiny_folder
@@ -92,23 +91,6 @@ def test_a_trial_of_which_no_rate_keeps_the_goals_has_failed_and_the_session_goe
     assert record.reason is not None and "already misses the goals" in record.reason
     assert record.load is not None, "what the load came to is kept"
     assert record.load.n_requests == 10
-
-
-def test_a_search_whose_tool_is_not_here_is_refused_before_the_first_trial(tmp_path: Path) -> None:
-    root = searching_project(tmp_path)
-    with pytest.raises(MissingTool, match="k6"):
-        measured(root, "locust")
-
-
-def test_the_time_of_searches_is_part_of_what_a_session_is_expected_to_take(tmp_path: Path) -> None:
-    root = searching_project(tmp_path)
-    assembly = assembly_with(root, "locust", "k6")
-    path = root / "harness/experiments/tiny.toml"
-    prepared = prepare(assembly, "tiny", profile="smoke", host="local", seed=1)
-    text = path.read_text()
-    path.write_text("".join(line for line in text.splitlines(keepends=True) if not line.startswith("search")))
-    without = prepare(assembly, "tiny", profile="smoke", host="local", seed=1)
-    assert session_s(assembly, prepared) > session_s(assembly, without)
 
 
 @pytest.mark.parametrize(

@@ -12,26 +12,25 @@ from pathlib import Path
 import pytest
 
 from harness.project import find_root
-from harness.store import SessionFolder, Store, archive_of, blocks, gzipping, pack
+from harness.store import SessionFolder, Store, archive_of, blocks, layout, pack
 from harness.tests.support.packed_sessions import seal
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _compressed_once() -> Iterator[None]:
     """The smallest xz of a block takes seconds: one with the contents of an earlier one has the same bytes."""
-    made: dict[tuple[bytes, str, int], tuple[bytes, bool]] = {}
-    compress = blocks.compressed_block
+    known: dict[bytes, bytes] = {}
+    compress = blocks.compressed
 
-    def compressed(pieces: Iterable[bytes], size_bytes: int, ending: str) -> tuple[Iterable[bytes], bool]:
+    def compressed(pieces: Iterable[bytes], size_bytes: int) -> Iterator[bytes]:
         text = b"".join(pieces)
-        key = (hashlib.sha256(text).digest(), ending, blocks.BLOCK_BYTES)
-        if key not in made:
-            data, columns = compress([text], size_bytes, ending)
-            made[key] = (b"".join(data), columns)
-        return [made[key][0]], made[key][1]
+        key = hashlib.sha256(text).digest()
+        if key not in known:
+            known[key] = b"".join(compress([text], size_bytes))
+        yield known[key]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "compressed_block", compressed)
+        patch.setattr(blocks, "compressed", compressed)
         yield
 
 
@@ -75,4 +74,4 @@ def old(unpacked: SessionFolder, tmp_path: Path) -> SessionFolder:
 @pytest.fixture
 def another_zlib(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """From its call on, the same content is compressed to other bytes, as another library does."""
-    return lambda: monkeypatch.setattr(gzipping, "_LEVEL", 1)
+    return lambda: monkeypatch.setattr(layout, "_LEVEL", 1)

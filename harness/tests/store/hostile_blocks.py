@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import lzma
+import struct
 import warnings
 import zipfile
 import zlib
@@ -14,19 +15,21 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from harness.store import blocks
-from harness.store.columns import to_columns
+from harness.store import blocks, layout
 
 #: What the bombs here unpack to; a list and a block may not be so large.
 BOMB_BYTES = 96 << 20
 _ENTRY = f"{blocks.FOLDER}0001.txt.xz"
 _TEXT = b"1,2,3\n" * 1000
-#: Twice as long, and a sixth of that in columns.
-_NUMBERS = b"0.000000000\n" * 1000
 _PACKED = zipfile.ZIP_DEFLATED
 _SHA256 = hashlib.sha256(_TEXT).hexdigest()
 #: In an xz stream with one filter: where its block's header begins, and in that, the size of the dictionary.
 _HEADER, _DICTIONARY = 12, 4
+
+
+@cache
+def _probe() -> str:
+    return layout.probe_sha256()
 
 
 def with_blocks(
@@ -53,7 +56,7 @@ def listed(*files: dict[str, Any], **block: Any) -> dict[str, Any]:
     """Return a list of one block: sound of its own, with what is given in place of what would be there."""
     there = files or ({"name": "0001-x/a.txt", "bytes": len(_TEXT)},)
     one = {"entry": _ENTRY, "bytes": sum(file["bytes"] for file in there), "sha256": _SHA256, "files": there}
-    return {"version": blocks.VERSION, "gzip_probe": "0" * 64, "blocks": [one | block]}
+    return {"version": blocks.VERSION, "gzip_probe": _probe(), "blocks": [one | block]}
 
 
 def _sound(contents: object, stream: bytes | None = None) -> Callable[[bytes], bytes]:
@@ -63,6 +66,13 @@ def _sound(contents: object, stream: bytes | None = None) -> Callable[[bytes], b
 
 def _named(name: str, **more: Any) -> Callable[[bytes], bytes]:
     return _sound(listed({"name": name, "bytes": len(_TEXT)} | more))
+
+
+def _columns(n_rows: int) -> bytes:
+    """The form in columns of so many lines of ``0.000000000``, twelve bytes each."""
+    column = {"lag": 1, "order": 0, "planes": 0, "numbers": n_rows, "other_bytes": 0}
+    head = json.dumps({"tables": [{"rows": n_rows, "columns": [column]}]}).encode()
+    return struct.pack("<I", len(head)) + head + b"\0" * n_rows + b"\x09" * n_rows
 
 
 @cache
@@ -107,7 +117,6 @@ HOSTILE_BLOCKS: dict[str, Callable[[bytes], bytes]] = {
     "the folder's own name": _named("."),
     "a name in another spelling": _named("a//b"),
     "a name of archives": _named(f"{blocks.FOLDER}a"),
-    "a name that unpacking writes": _named("recompressed.json"),
     "a name of an entry": _named("session.json"),
     "a name twice": _sound(listed(*[{"name": "a/b", "bytes": 0}] * 2)),
     "gzip without a hash": _named("a/b.gz"),
@@ -124,7 +133,7 @@ HOSTILE_BLOCKS: dict[str, Callable[[bytes], bytes]] = {
     "too few bytes": _sound(listed(), xz(_TEXT[:-1])),
     "other contents": _sound(listed(), xz(_TEXT[::-1])),
     "no columns": _sound(listed(columns=True), xz(_TEXT)),
-    "columns of other contents": _sound(listed(columns=True), xz(to_columns(_NUMBERS[:6000]) or b"")),
-    "columns of too much": _sound(listed(columns=True), xz(to_columns(_NUMBERS) or b"")),
+    "columns of other contents": _sound(listed(columns=True), xz(_columns(500))),
+    "columns of too much": _sound(listed(columns=True), xz(_columns(1000))),
     "columns of a large block": _sound(listed({"name": "a/b", "bytes": 9 << 20}, columns=True)),
 }  # fmt: skip

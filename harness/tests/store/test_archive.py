@@ -3,20 +3,25 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import shutil
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from harness.agent.files import file_sha256
+from harness.analysis.tables.tidy import damage_of
 from harness.cli import app
 from harness.errors import InputError, StoreError
 from harness.project import find_root
-from harness.store import Archive, SessionFolder, Store, archive_of, blocks, pack
+from harness.store import Archive, SessionFolder, Store, archive_of, blocks, layout, pack, packing
 from harness.tests.support.available import some_in_every_run
-from harness.tests.support.packed_sessions import seal
+from harness.tests.support.packed_sessions import contents_of, file_bytes, listed, relisted, seal
 
 ROOT = find_root(Path(__file__).parent)
 
@@ -143,7 +148,6 @@ def test_a_sealed_file_that_is_no_archive_ends_in_one_line(tmp_path: Path, conte
         ("link", 0o120777, "not a regular file"),
         ("device", 0o020644, "not a regular file"),
         (".", 0o100644, "not the name of a file below"),
-        ("recompressed.json", 0o100644, "a list that only unpacking writes"),
     ],
 )
 def test_an_archive_with_an_entry_that_is_no_file_of_a_session_is_refused_whole(
@@ -204,3 +208,155 @@ def test_pack_and_unpack_by_command(
     assert SessionFolder(root / "results" / "unpacked" / "aa" / unpacked.folder.name).verify() == ()
     missing = run(app, ["unpack", "nothing"])
     assert isinstance(missing.exception, InputError) and "no such session" in str(missing.exception)
+
+
+def test_contents_that_are_packed_together_take_less_than_those_packed_one_by_one(
+    packed: SessionFolder, old: SessionFolder
+) -> None:
+    assert archive_of(packed.folder).stat().st_size < archive_of(old.folder).stat().st_size * 3 / 4
+    assert old.archive is not None and packed.archive is not None
+    assert old.verify() == packed.verify() == ()
+    assert dict(old.archive.sizes) == dict(packed.archive.sizes)
+    for name in old.archive.sizes:
+        assert old.archive.read(name) == packed.archive.read(name)
+        assert old.archive.recorded_sha256(name) == packed.archive.recorded_sha256(name)
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_hashes_are_those_of_the_list_or_of_the_record(packed: SessionFolder, version: int) -> None:
+    assert packed.archive is not None
+    hashes = {name: packed.archive.recorded_sha256(name) for name in packed.archive.sizes}
+    files = [file for block in listed(packed)["blocks"] for file in block["files"] if "gzip" in file]
+    recorded = {
+        f"{trial_id}/{name}" for trial_id in packed.finished() for name in packed.record(trial_id).files
+    }
+    assert (
+        {file["name"] for file in files if "sha256" not in file["gzip"]}
+        == {file["name"] for file in files} & recorded
+        != set()
+    )
+
+    def with_hashes(contents: dict[str, Any]) -> None:
+        contents["version"] = version
+        for file in (file for block in contents["blocks"] for file in block["files"] if "gzip" in file):
+            if version == 3:
+                file["gzip"]["sha256"] = hashes[file["name"]]
+
+    relisted(packed.archive.path, with_hashes)
+    again = SessionFolder(packed.folder)
+    assert again.archive is not None and again.verify() == ()
+    assert {name: again.archive.recorded_sha256(name) for name in hashes} == hashes
+
+
+def test_a_hash_that_neither_list_nor_record_has_is_refused(packed: SessionFolder) -> None:
+    assert packed.archive is not None
+
+    def renamed(contents: dict[str, Any]) -> None:
+        for block in contents["blocks"]:
+            for file in block["files"]:
+                file["name"] = file["name"].replace("/samples.csv.gz", "/others.csv.gz")
+
+    relisted(packed.archive.path, renamed)
+    again = Archive(packed.archive.path)
+    name = next(name for name in again.sizes if name.endswith("/others.csv.gz"))
+    with pytest.raises(InputError, match="is neither in the list nor in the trial's record"):
+        again.recorded_sha256(name)
+
+
+def test_a_file_larger_than_a_shared_block_is_read_in_pieces(
+    unpacked: SessionFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 2000)
+    monkeypatch.setattr(blocks, "MAX_SHARED_BYTES", 2000)
+    monkeypatch.setattr(blocks, "PIECE_BYTES", 700)
+    made = SessionFolder(tmp_path / "aa" / "quick-local-1")
+    pack(unpacked.folder, archive_of(made.folder))
+    assert made.archive is not None and made.verify() == ()
+    assert list(contents_of(made)) == list(contents_of(unpacked))
+    assert {name: made.archive.read(name) for name in made.archive.sizes} == file_bytes(unpacked.folder)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(gzip.compress(b"text\n" * 1000, 9, mtime=0), id="another level"),
+        pytest.param(gzip.compress(b"text\n" * 1000, 6, mtime=0)[:-5], id="cut"),
+        pytest.param(gzip.compress(b"text\n", 6, mtime=0) * 2, id="two members"),
+        pytest.param(b"no gzip", id="no gzip"),
+        pytest.param(b"", id="empty"),
+    ],
+)
+def test_a_gz_file_that_is_not_given_again_is_stored_as_it_is(tmp_path: Path, data: bytes) -> None:
+    name = "0001-x/other.csv.gz"
+    session = tmp_path / "s"
+    (session / name).parent.mkdir(parents=True)
+    (session / "session.json").write_text("{}")
+    (session / name).write_bytes(data)
+    with (session / "0001-x/given-again.csv.gz").open("wb") as stream:
+        layout.write_gzip([b"text\n" * 1000], stream)
+    archive = Archive(pack(session, tmp_path / "s.zip"))
+    own = [one for one in zipfile.ZipFile(archive.path).namelist() if not one.startswith(blocks.FOLDER)]
+    assert own == [name, "session.json"]
+    assert archive.read(name) == data and archive.extracted(name, content=True).read_bytes() == data
+    assert {one: archive.read(one) for one in archive.sizes} == file_bytes(session)
+
+
+def test_an_archive_with_other_bytes_than_its_session_never_gets_its_name(
+    unpacked: SessionFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = packing._content
+    monkeypatch.setattr(packing, "_content", lambda path: (piece.swapcase() for piece in content(path)))
+    with pytest.raises(StoreError, match="has other bytes in the archive"):
+        pack(unpacked.folder, tmp_path / "new" / "s.zip")
+    assert list((tmp_path / "new").iterdir()) == []
+
+
+def test_the_same_content_in_other_pieces_gives_the_same_gzip() -> None:
+    text = b"".join(b"%d,%d\n" % (n, n * n) for n in range(200_000))
+    results = set()
+    for size in (len(text), 1 << 20, 4096, 1000):
+        stream = io.BytesIO()
+        layout.write_gzip([text[at : at + size] for at in range(0, len(text), size)], stream)
+        results.add(stream.getvalue())
+    (result,) = results
+    assert gzip.decompress(result) == text
+
+
+def test_another_zlib_reads_the_same_and_is_not_taken_for_damage(
+    packed: SessionFolder, unpacked: SessionFolder, tmp_path: Path, another_zlib: Callable[[], None]
+) -> None:
+    another_zlib()
+    assert packed.archive is not None and not packed.archive.compresses_alike
+    assert list(contents_of(packed)) == list(contents_of(unpacked))
+    first = packed.record(min(packed.finished()))
+    name = f"{first.planned.trial_id}/samples.csv.gz"
+    assert packed.archive.read(name) != (unpacked.folder / name).read_bytes()
+    assert damage_of(packed, first) is None
+    assert packed.verify() == ()
+    with pytest.raises(InputError, match="was packed by another zlib"):
+        packed.archive.unpack(tmp_path / "out")
+
+
+@pytest.mark.parametrize("of_list", [True, False], ids=["the list has the hash", "only the record has it"])
+def test_the_zlib_that_packed_a_session_finds_a_content_that_is_not_the_recorded_one(
+    unpacked: SessionFolder, tmp_path: Path, of_list: bool
+) -> None:
+    session = tmp_path / "aa" / "s"
+    shutil.copytree(unpacked.folder, session)
+    first = min(unpacked.finished())
+    with (session / first / "samples.csv.gz").open("wb") as stream:
+        layout.write_gzip([b"other content\n"], stream)
+    packed = archive_of(tmp_path / "packed" / "s")
+    pack(session, packed)
+    (problem,) = SessionFolder(tmp_path / "packed" / "s").verify()
+    assert problem.endswith("samples.csv.gz: its bytes are not those of the record")
+    recorded = unpacked.record(first).files["samples.csv.gz"]
+
+    def claim(contents: dict[str, Any]) -> None:
+        files = (file for block in contents["blocks"] for file in block["files"])
+        (file,) = (file for file in files if file["name"] == f"{first}/samples.csv.gz")
+        file["gzip"] = {"bytes": recorded.bytes} | ({"sha256": recorded.sha256} if of_list else {})
+
+    relisted(packed, claim)
+    (problem,) = SessionFolder(tmp_path / "packed" / "s").verify()
+    assert problem.endswith("samples.csv.gz: compressed again, its bytes are not those of the record")

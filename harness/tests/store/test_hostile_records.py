@@ -6,9 +6,8 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -26,21 +25,23 @@ def session(unpacked: SessionFolder, tmp_path: Path) -> SessionFolder:
     return SessionFolder(shutil.copytree(unpacked.folder, tmp_path / "project/data/raw/aa/quick-local-3"))
 
 
-def rewrite(file: Path, change: Callable[[Any], object]) -> None:
-    made = json.loads(file.read_text("utf-8"))
-    change(made)
-    file.write_text(json.dumps(made), "utf-8")
+def rewrite(file: Path, place: Sequence[str], **values: object) -> None:
+    """Give a table of a JSON file other values."""
+    content = table = json.loads(file.read_text("utf-8"))
+    for key in place:
+        table = table[key]
+    table.update(values)
+    file.write_text(json.dumps(content), "utf-8")
 
 
-@pytest.mark.parametrize("name", ["../../../../../outside", "/outside", "a\\b", ".hidden", "a\0b", ""])
-def test_a_record_that_names_a_path_writes_nothing_outside(
-    session: SessionFolder, tmp_path: Path, name: str
-) -> None:
+def test_a_record_that_names_a_path_writes_nothing_outside(session: SessionFolder, tmp_path: Path) -> None:
     first = min(session.finished())
-    rewrite(session.folder / first / "record.json", lambda made: made["planned"].update(trial_id=name))
+    record = session.folder / first / "record.json"
+    for name in ("/outside", "a\\b", ".hidden", "a\0b", "", "../../../../../outside"):
+        rewrite(record, ["planned"], trial_id=name)
+        with pytest.raises(InputError, match=r"record\.json"):
+            session.record(first)
     before = {path for path in tmp_path.rglob("*") if "processed" not in path.parts}
-    with pytest.raises(InputError, match=r"record\.json"):
-        session.record(first)
     (done,) = tidy(tmp_path / "project", ["aa"]).experiments
     assert done.by_reason["damaged"] == 1
     after = {path for path in tmp_path.rglob("*") if "processed" not in path.parts}
@@ -55,41 +56,26 @@ def test_the_record_of_another_trial_is_refused(session: SessionFolder) -> None:
         session.record(first)
 
 
-def replace_samples(session: SessionFolder, content: bytes) -> None:
-    """Give the first trial other samples, and its record their size."""
-    first = min(session.finished())
-    stored = session.folder / first / "samples.csv.gz"
-    packed = content if content.startswith(b"\x1f\x8b") else gzip.compress(content, mtime=0)
-    stored.write_bytes(packed)
-    rewrite(
-        session.folder / first / "record.json",
-        lambda made: made["files"]["samples.csv.gz"].update(bytes=len(packed)),
-    )
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        pytest.param(b"a,b\n1,2\n", id="other columns"),
-        pytest.param(b"", id="empty"),
-        # its header holds no time, so that every worker collects the same bytes
-        pytest.param(gzip.compress(b"x" * 100, mtime=0)[:20], id="truncated gzip"),
-        pytest.param(b"monotonic_s,role\nx,y\n", id="words for numbers"),
-    ],
+#: Samples that are none; the last ones are those of a service that ended at once.
+SAMPLES = (
+    b"a,b\n1,2\n",
+    b"",
+    gzip.compress(b"x" * 100, mtime=0)[:20],
+    b"monotonic_s,role\nx,y\n",
+    b"monotonic_s,role,rss_bytes,cpu_s,n_threads,n_descriptors\n",
 )
+
+
 def test_samples_that_are_none_exclude_their_trial_and_no_other(
-    session: SessionFolder, tmp_path: Path, content: bytes
-) -> None:
-    replace_samples(session, content)
-    (done,) = tidy(tmp_path / "project", ["aa"]).experiments
-    assert done.by_reason == {"damaged": 1, **LEFT_OUT}
-    assert done.n_kept == done.n_planned - 1 - sum(LEFT_OUT.values())
-
-
-def test_samples_without_a_row_are_those_of_a_service_that_ended_at_once(
     session: SessionFolder, tmp_path: Path
 ) -> None:
-    replace_samples(session, b"monotonic_s,role,rss_bytes,cpu_s,n_threads,n_descriptors\n")
+    trials = [record.planned.trial_id for record in session.records() if "samples.csv.gz" in record.files]
+    for trial_id, content in zip(trials, SAMPLES, strict=False):
+        packed = content if content.startswith(b"\x1f\x8b") else gzip.compress(content, mtime=0)
+        (session.folder / trial_id / "samples.csv.gz").write_bytes(packed)
+        record = session.folder / trial_id / "record.json"
+        rewrite(record, ["files", "samples.csv.gz"], bytes=len(packed))
     (done,) = tidy(tmp_path / "project", ["aa"]).experiments
-    assert done.by_reason == LEFT_OUT
-    assert done.n_kept == done.n_planned - sum(LEFT_OUT.values())
+    assert done.by_reason["damaged"] == len(SAMPLES) - 1
+    assert done.n_kept == done.n_planned - sum(done.by_reason.values())
+    assert done.by_reason.keys() == {"damaged", *LEFT_OUT}

@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 import base64
-import fcntl
 import itertools
 import json
 import os
 import select
-import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -32,15 +30,12 @@ _OPTIONS = (
 _OWN = ("file:", "data:", "about:", "blob:")
 
 
-class BrowserError(AssertionError):
-    """The browser did not do what it was asked."""
-
-
 class Browser:
     """One page of a running browser. ``requests``: addresses that pages asked for; ``problems``: what they logged."""
 
-    def __init__(self, process: subprocess.Popen[bytes], reads: int, writes: int) -> None:
-        self._process, self._reads, self._writes = process, reads, writes
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdin is not None and process.stdout is not None
+        self._process, self._reads, self._writes = process, process.stdout.fileno(), process.stdin.fileno()
         self._numbers = itertools.count(1)
         self._rest = b""
         self._session: str | None = None
@@ -60,13 +55,11 @@ class Browser:
             message["sessionId"] = self._session
         os.write(self._writes, json.dumps(message).encode() + b"\0")
         while True:
-            said = self._next()
-            if said.get("id") == number:
-                if "error" in said:
-                    raise BrowserError(f"{method}: {said['error']}")
-                found: dict[str, Any] = said["result"]
-                return found
-            self._note(said)
+            message = self._next()
+            if message.get("id") == number:
+                assert "error" not in message, f"{method}: {message['error']}"
+                return dict(message["result"])
+            self._note(message)
 
     def open(
         self,
@@ -96,15 +89,14 @@ class Browser:
 
     def evaluate(self, expression: str) -> Any:
         """Return the value of an expression in the page; a promise is waited for."""
-        said = self.ask("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
-        if "exceptionDetails" in said:
-            raise BrowserError(str(said["exceptionDetails"]))
-        return said["result"].get("value")
+        answer = self.ask("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in answer, str(answer["exceptionDetails"])
+        return answer["result"].get("value")
 
     def pdf(self, file: Path) -> Path:
         """Write the page as it is printed."""
-        said = self.ask("Page.printToPDF", printBackground=True, preferCSSPageSize=True)
-        file.write_bytes(base64.b64decode(said["data"]))
+        printed = self.ask("Page.printToPDF", printBackground=True, preferCSSPageSize=True)
+        file.write_bytes(base64.b64decode(printed["data"]))
         return file
 
     @property
@@ -112,85 +104,46 @@ class Browser:
         """Addresses that were asked for and are no files."""
         return [url for url in self.requests if not url.startswith(_OWN)]
 
-    def _note(self, said: dict[str, Any]) -> None:
-        self._events.append(said)
-        method, told = said.get("method"), said.get("params", {})
+    def _note(self, event: dict[str, Any]) -> None:
+        self._events.append(event)
+        method, about = event.get("method"), event.get("params", {})
         if method == "Network.requestWillBeSent":
-            self.requests.append(str(told["request"]["url"]))
+            self.requests.append(str(about["request"]["url"]))
         elif method == "Runtime.exceptionThrown":
-            self.problems.append(json.dumps(told["exceptionDetails"]))
-        elif method == "Log.entryAdded" and told["entry"]["level"] in ("error", "warning"):
-            self.problems.append(str(told["entry"]["text"]))
+            self.problems.append(json.dumps(about["exceptionDetails"]))
+        elif method == "Log.entryAdded" and about["entry"]["level"] in ("error", "warning"):
+            self.problems.append(str(about["entry"]["text"]))
 
     def _next(self) -> dict[str, Any]:
         until_s = time.monotonic() + _PATIENCE_S
         while b"\0" not in self._rest:
             ready, _, _ = select.select([self._reads], [], [], max(0.0, until_s - time.monotonic()))
             part = os.read(self._reads, 1 << 20) if ready else b""
-            if not part:
-                raise BrowserError(f"no answer (exit status {self._process.poll()})")
+            assert part, f"no answer (exit status {self._process.poll()})"
             self._rest += part
         message, _, self._rest = self._rest.partition(b"\0")
-        said: dict[str, Any] = json.loads(message)
-        return said
+        return dict(json.loads(message))
 
 
 @contextmanager
 def a_browser(folder: Path) -> Iterator[Browser]:
     """Start a browser whose data are below ``folder``, or say that the test was not run."""
     program = program_or_not_run("chromium")
-    theirs, writes = _high_pipe()
-    reads, ours = _high_pipe()
-
-    def as_three_and_four() -> None:
-        os.dup2(theirs, 3)
-        os.dup2(ours, 4)
-
+    # it reads commands from descriptor 3 and writes answers to 4
+    shell = ["sh", "-c", 'exec "$0" "$@" 3<&0 4>&1 </dev/null >/dev/null', str(program)]
     process = subprocess.Popen(
-        [
-            *_without_network(),
-            str(program),
-            *_OPTIONS,
-            f"--user-data-dir={folder / 'browser'}",
-            "about:blank",
-        ],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        pass_fds=(3, 4),
-        preexec_fn=as_three_and_four,
+        [*shell, *_OPTIONS, f"--user-data-dir={folder / 'browser'}", "about:blank"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0,
         env={**os.environ, "HOME": str(folder)},
-    )
-    os.close(theirs)
-    os.close(ours)
+    )  # fmt: skip
     try:
-        yield Browser(process, reads, writes)
+        yield Browser(process)
     finally:
-        os.close(writes)  # it ends when nobody can tell it anything
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.close()  # it ends when nobody can tell it anything
         try:
             process.wait(patient(10))
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        os.close(reads)
-
-
-def _high_pipe() -> tuple[int, int]:
-    """A pipe whose ends are not 3 or 4, which the browser's own will be."""
-    ends = []
-    for end in os.pipe():
-        ends.append(fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10))
-        os.close(end)
-    return ends[0], ends[1]
-
-
-def _without_network() -> tuple[str, ...]:
-    """What begins a command in a network of its own, with nothing in it; empty where that is not allowed."""
-    for options in (("--net",), ("--net", "--map-root-user")):
-        prefix = ("unshare", *options)
-        if (
-            shutil.which("unshare")
-            and subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode == 0
-        ):
-            return prefix
-    return ()
+        process.stdout.close()

@@ -23,21 +23,30 @@ def client_of(daemon: Daemon) -> Any:
     return docker.DockerClient(base_url=daemon.address)
 
 
+class HostOfDaemon(LocalHost):
+    """This machine with a daemon at another address than the usual one."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__()
+        self._address = address
+
+    def docker_address(self) -> str:
+        return self._address
+
+
 def container_launcher(
-    root: Path, daemon: Daemon, base: str, host: MeasuringHost | None = None
+    root: Path, daemon: Daemon, base: Path, host: MeasuringHost | None = None
 ) -> ContainerLauncher:
     """Return a launcher of containers on ``host`` (default: this machine), where ``daemon`` is."""
     process = ProcessLauncher(LocalHost(), root, Tools())
-    socket = daemon.address if host is None else None  # a far host's settings have it
-    return ContainerLauncher(
-        process, root, bases={"other": base}, host=host, socket=socket, grace_s=OBEYS_WITHIN_S
-    )
+    place = host or HostOfDaemon(daemon.address)  # a far host's settings have its daemon
+    return ContainerLauncher(process, root, bases={"other": base}, host=place, grace_s=OBEYS_WITHIN_S)
 
 
 class Contained(Started[ContainerLauncher, ContainerInstance]):
     """A project with a launcher of containers; ``close`` is sure that none is left."""
 
-    def __init__(self, root: Path, daemon: Daemon, base: str, host: MeasuringHost | None = None) -> None:
+    def __init__(self, root: Path, daemon: Daemon, base: Path, host: MeasuringHost | None = None) -> None:
         self.client = client_of(daemon)
         launcher = container_launcher(make_project(root), daemon, base, host)
         super().__init__(root, host or LocalHost(), launcher, launcher.launch)

@@ -10,15 +10,15 @@ import signal
 import subprocess
 import sys
 import sysconfig
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 
 from harness.hosts.local import LocalHost
-from harness.launchers.images import import_root, is_elf, lay_out, libraries
+from harness.launchers.images import is_elf, lay_out, libraries, write_archive
 from harness.tests.support.available import not_run
 from harness.tests.support.instances import eventually
 from harness.tests.support.patience import patient
@@ -27,31 +27,6 @@ from harness.tests.support.sessions import running_with
 READY_WITHIN_S = patient(40.0)
 BRIDGE_ADDRESS = "10.213.77.1/24"
 PYTHON_BASE = "rematch/python-for-tests:1"
-
-
-def why_not() -> str | None:
-    """Return why no daemon can be started here, or ``None``.
-
-    It makes links and mounts, which root in a plain container may not: both are tried.
-    """
-    missing = [name for name in ("dockerd", "ip") if shutil.which(name) is None]
-    if missing:
-        return f"containers need {' and '.join(missing)} (apt-get install -y docker.io iproute2)"
-    bridge = f"rmt{os.getpid() % 10_000_000}"
-    linked = subprocess.run(
-        ["ip", "link", "add", "name", bridge, "type", "bridge"], capture_output=True, check=False
-    )
-    if linked.returncode != 0:
-        return f"a Docker daemon needs root, to make a bridge: {linked.stderr.decode().strip()}"
-    subprocess.run(["ip", "link", "del", bridge], check=True)
-    with tempfile.TemporaryDirectory(prefix="rematch-try-") as folder:
-        mounted = subprocess.run(
-            ["mount", "-t", "tmpfs", "rematch-test", folder], capture_output=True, check=False
-        )
-        if mounted.returncode != 0:
-            return f"a Docker daemon needs root, to mount: {mounted.stderr.decode().strip()}"
-        subprocess.run(["umount", folder], check=True)
-    return None
 
 
 class Daemon:
@@ -133,12 +108,16 @@ class Daemon:
 def tidy_daemon(folder: Path, prefix: tuple[str, ...] = ()) -> Iterator[Daemon]:
     """Yield a running daemon, then end it and be sure that nothing of it is left. The body of a fixture.
 
-    Where none can run the test says that it was not run.
+    Where none can run the test says that it was not run: it makes links and mounts, which root in a plain container
+    may not.
     """
-    reason = why_not()
-    if reason is not None:
-        not_run(reason)
-    running = Daemon(folder, prefix)
+    missing = [name for name in ("dockerd", "ip") if shutil.which(name) is None]
+    if missing:
+        not_run(f"containers need {' and '.join(missing)} (apt-get install -y docker.io iproute2)")
+    try:
+        running = Daemon(folder, prefix)
+    except (subprocess.CalledProcessError, AssertionError) as problem:
+        not_run(f"a Docker daemon needs root, to make a bridge and to mount: {problem}")
     try:
         yield running
     finally:
@@ -168,11 +147,13 @@ def processes_in_containers(folder: Path) -> list[int]:
     return found
 
 
-def make_python_base(client: object, folder: Path) -> str:
-    """Make an image with this Python and as much of its standard library as services of tests use; return its name."""
-    root = python_root(folder / "python-root")
-    import_root(client, root, PYTHON_BASE, label="tests", settings=("ENV PATH=/bin",))  # type: ignore[arg-type]  # docker is not imported here
-    return PYTHON_BASE
+def make_python_base(client: Any, folder: Path) -> Path:
+    """Lay out this Python for services of tests, and have the daemon know it as ``PYTHON_BASE``; return its folder."""
+    root, archive = python_root(folder / "python-root"), folder / "python.tar"
+    write_archive(root, PYTHON_BASE, archive, {})
+    with archive.open("rb") as stream:
+        client.images.load(stream)
+    return root
 
 
 def python_root(folder: Path) -> Path:

@@ -14,12 +14,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from harness.analysis.attribution.attribute import attributable_fractions
 from harness.analysis.attribution.clock_offset import estimate_clock_offset
-from harness.analysis.attribution.event_matching import coincidence_test, match_events
+from harness.analysis.attribution.share_of_quantile import attributable_fractions
 from harness.analysis.attribution.spans import attribute_latency
-from harness.analysis.attribution.stalls import detect_stalls, detectability_limit
-from harness.analysis.audit.closed_loop import closed_loop_per_s
+from harness.analysis.attribution.stalls import detect_stalls
 from harness.analysis.load.coordinated_omission import coordinated_omission_check
 from harness.analysis.stats.aa_noise import aa_noise, aa_test
 from harness.analysis.stats.assumptions import check_assumptions
@@ -30,7 +28,7 @@ from harness.analysis.stats.quantiles import batch_means_ci, bootstrap_quantile
 from harness.analysis.stats.sample_size import detectable_ratio, plan_repetitions, power_curve
 from harness.analysis.stats.scaling import fit_usl
 from harness.analysis.stats.summaries import mean_ci, mean_within, summarise
-from harness.analysis.stats.verdicts import adjust_pvalues, sign_flip_p, verdict
+from harness.analysis.stats.verdicts import adjust_pvalues, sign_flip_p
 from harness.analysis.warmup.classify import classify_warmup, detect_changepoints
 from harness.model import Estimate
 
@@ -55,10 +53,10 @@ class Row:
     call: Callable[..., Any]
     read: Callable[[Any], Numbers]
     scaled: tuple[int, ...] = ()
-    unit: Literal["same", "times", "squared"] = "times"
+    unit: Literal["same", "times"] = "times"
     permuted: tuple[int, ...] = ()
     moved: tuple[int, ...] = ()
-    swapped: Literal["inverts", "same", "negates", "first two"] | None = None
+    swapped: Literal["inverts", "same"] | None = None
     bad: tuple[int, ...] = (0,)
     rel: float = 1e-6
 
@@ -100,12 +98,6 @@ def _series(rng: np.random.Generator) -> Arrays:
     return (series,)
 
 
-def _spans(rng: np.random.Generator) -> Arrays:
-    found, truth = (np.sort(rng.uniform(0, 50, n)) for n in (12, 9))
-    truth[:6] = found[:6]
-    return np.stack([found, found + 0.2], axis=1), np.stack([truth, truth + 0.2], axis=1)
-
-
 def _pairs(spans: np.ndarray) -> list[tuple[float, float]]:
     return [(float(low), float(high)) for low, high in np.asarray(spans).reshape(-1, 2)]
 
@@ -132,7 +124,7 @@ def _effects() -> list[Row]:
     rows = []
     for estimator in get_args(Estimator):
         for paired in (True, False):
-            if estimator in (("welch_log_t", "fieller") if paired else ("hodges_lehmann",)):
+            if estimator in (("welch_log_t", "fieller") if paired else ("log_t", "hodges_lehmann")):
                 continue
             rows.append(Row(
                 name="effect_size_ci", how=f"{estimator} {'paired' if paired else 'unpaired'}", make=_arms,
@@ -156,7 +148,6 @@ def _ratios() -> list[Row]:
         ratio("aa_test", aa_test, lambda found: bounds(found[0]), how="ratio"),
         ratio("aa_test", aa_test, lambda found: [found[1]],
               how="noise", swapped="same"),
-        ratio("verdict", _said, lambda found: [float(len(found))], how="of both intervals", swapped="same"),
         ratio("compare", lambda a, b: compare(_frame(a, b), "cost_s", reference="go"),
               lambda found: bounds(found[0].ratio) if found else [], how="one variant", permuted=(), swapped=None),
         ratio("aa_noise", lambda a, b: aa_noise(_frame(a, b), "cost_s"),
@@ -181,11 +172,6 @@ def _crossed(a: np.ndarray, b: np.ndarray) -> pd.DataFrame:
     """The table of trials with and without a log line, which costs the one arm more than the other."""
     plain, logged = _frame(a, b), _frame(1.3 * np.roll(a, 1), 1.1 * np.roll(b, 2))
     return pd.concat([plain.assign(logging="off"), logged.assign(logging="on")])
-
-
-def _said(a: np.ndarray, b: np.ndarray) -> Any:
-    ratio = effect_size_ci(a, b, paired=True)
-    return verdict(ratio, equivalence_interval(a, b, paired=True), margin=0.05)
 
 
 def _one_sample() -> list[Row]:
@@ -247,14 +233,10 @@ def _over_time() -> list[Row]:
            lambda start, latency, pauses: estimate_clock_offset(
                start[: len(latency)] + latency[: len(start)], _pairs(pauses), median_service_s=0.004),
            lambda found: [found.offset_s], permuted=(), rel=1e-4),
-        Row(name="detectability_limit", how="rate and tail", make=lambda rng: (np.array([900.0]), np.array([0.004])),
-            call=lambda rate, tail: detectability_limit(
-                *(float(x[0]) if len(x) else float("nan") for x in (rate, tail))),
-            read=lambda found: [found], bad=(0, 1)),
     ]  # fmt: skip
 
 
-def _events_and_fits() -> list[Row]:
+def _fits() -> list[Row]:
     def fit(cores: np.ndarray, rate: np.ndarray, block: np.ndarray) -> Any:
         return fit_usl(cores, rate, block, n_resamples=20)
 
@@ -263,33 +245,12 @@ def _events_and_fits() -> list[Row]:
         rate = 100 * cores / (1 + 0.05 * (cores - 1) + 0.001 * cores * (cores - 1))
         return cores, rate * np.exp(rng.normal(0, 0.01, 16)), np.repeat(np.arange(4.0), 4)
 
-    def rate(users: np.ndarray, response_s: np.ndarray) -> Any:
-        n = int(users[0]) if len(users) and np.isfinite(users[0]) else 0
-        return closed_loop_per_s(
-            users=n, loops=100, mean_response_s=float(response_s[0]) if len(response_s) else float("nan")
-        )
-
-    spans: dict[str, Any] = {"make": _spans, "moved": (0, 1), "permuted": (), "bad": (0, 1)}
     return [
-        Row(name="match_events", how="spans",
-            call=lambda f, t: match_events(_pairs(f), _pairs(t), tolerance_s=0.1),
-            read=lambda found: [found.precision, found.recall, found.f1], swapped="first two", **spans),
-        Row(name="coincidence_test", how="spans",
-            call=lambda f, t: coincidence_test(
-                _pairs(f), _pairs(t), window=_window(f, t), tolerance_s=0.1, shifts=99),
-            read=lambda found: [float(found.n_matched)], **spans),
         Row(name="fit_usl", how="sixteen trials", make=laws, call=fit, permuted=(), scaled=(1,),
             read=lambda found: bounds(found.per_core_per_s), bad=(0, 1), rel=1e-3),
         Row(name="fit_usl", how="shares", make=laws, call=fit, permuted=(), scaled=(1,), unit="same",
             read=lambda found: [found.contention.value], bad=(0, 1), rel=2e-2),
-        Row(name="closed_loop_per_s", how="a plan", make=lambda rng: (np.array([4.0]), np.array([0.01])), call=rate,
-            read=lambda found: [found], bad=(0, 1)),
     ]  # fmt: skip
 
 
-def _window(*spans: np.ndarray) -> tuple[float, float]:
-    every = np.concatenate([np.asarray(one).ravel() for one in spans])
-    return (float(every.min()), float(every.max()) + 1.0) if len(every) else (0.0, 1.0)
-
-
-TABLE: tuple[Row, ...] = (*_effects(), *_ratios(), *_one_sample(), *_over_time(), *_events_and_fits())
+TABLE: tuple[Row, ...] = (*_effects(), *_ratios(), *_one_sample(), *_over_time(), *_fits())

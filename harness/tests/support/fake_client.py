@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program behind FakeLoadGenerator: real requests from the standard library alone.
 
-Usage: python fake_client.py FOLDER. Reads order.json there, and answers.json or flow.json; writes samples.csv.
+Usage: python fake_client.py FOLDER. Reads order.json and requests.json there; writes samples.csv.
 """
 
 import http.client
@@ -18,8 +18,7 @@ from typing import Any
 
 FOLDER = Path(sys.argv[1])
 ORDER = json.loads((FOLDER / "order.json").read_text(encoding="utf-8"))
-IS_FLOW = (FOLDER / "flow.json").exists()
-ASKED = json.loads((FOLDER / ("flow.json" if IS_FLOW else "answers.json")).read_text(encoding="utf-8"))
+ASKED = json.loads((FOLDER / "requests.json").read_text(encoding="utf-8"))
 PROFILE, REQUESTS = ORDER["profile"], ORDER["requests"]
 RANDOM = random.Random(ORDER["seed"])
 LOCK = threading.Lock()
@@ -33,11 +32,11 @@ def connect() -> http.client.HTTPConnection:
 
 def ask(connection: http.client.HTTPConnection) -> None:
     """One request of a mix, or one pass through a flow, checked and written down."""
-    if IS_FLOW:
+    if ASKED["carried"]:
         go_through(connection)
         return
-    request = RANDOM.choices(REQUESTS, weights=[one["weight"] for one in REQUESTS])[0]
-    timed(request["name"], partial(wrong, connection, request))
+    step = RANDOM.choices(ASKED["steps"], weights=[request["weight"] for request in REQUESTS])[0]
+    timed(step["name"], partial(wrong_step, connection, step, {}))
 
 
 def go_through(connection: http.client.HTTPConnection) -> None:
@@ -61,20 +60,8 @@ def timed(name: str, make: Callable[[], str]) -> str:
     return error
 
 
-def wrong(connection: http.client.HTTPConnection, request: dict[str, Any]) -> str:
-    """What is wrong with the answer; empty when nothing is."""
-    found = exchange(connection, request["method"], request["path"], request["body"], request["headers"])
-    if isinstance(found, str):
-        return found
-    status, answer = found
-    if status != request["expect"]["status"]:
-        return f"status {status}"
-    right = ASKED[request["name"]]
-    return "" if right is None or answer in right else "wrong body"
-
-
 def wrong_step(connection: http.client.HTTPConnection, step: dict[str, Any], values: dict[str, Any]) -> str:
-    """The same for a step; what it captures goes into ``values``."""
+    """What is wrong with the answer, empty when nothing is; what it captures goes into ``values``."""
     body = None if step["body"] is None else filled(step["body"], values)
     headers = {name: filled(text, values) for name, text in step["headers"].items()}
     found = exchange(connection, step["method"], filled(step["path"], values), body, headers)

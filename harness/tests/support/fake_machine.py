@@ -48,7 +48,7 @@ def around(folder: Path, *places: Path, **environ: str) -> toolchains.Surroundin
 def machine_to_set_up(folder: Path, monkeypatch: pytest.MonkeyPatch, *path: str) -> toolchains.Surroundings:
     """Make a machine whose project has an environment, and on which set-up finds programs in these folders alone."""
     fake_environment(folder / "project")
-    monkeypatch.setattr("setup.python_env.environment_is_current", lambda project, python: True)
+    monkeypatch.setattr("setup.python_env.is_ready", lambda project, python, light: True)
     monkeypatch.setattr(setup_main, "PROJECT", folder / "project")
     monkeypatch.setenv("PATH", os.pathsep.join(path))
     for name in ("CC", "CONDA_PREFIX", wrk2.SOURCE):

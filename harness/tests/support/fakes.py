@@ -5,36 +5,30 @@ from __future__ import annotations
 
 import json
 import sys
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import InputError, TrialFailure
 from harness.formats.row_files import LOCUST_SAMPLES
-from harness.loadgen.base import LoadCommand, LoadSpec
-from harness.loadgen.summary import (
-    existing,
-    last_words,
-    n_dropped,
-    open_text,
-    order_text,
-    read_order,
-    summarise,
-)
-from harness.loadgen.tools.locust import what_is_asked
-from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
+from harness.formats.table import RequestTable
+from harness.loadgen.base import LoadSpec
+from harness.loadgen.flow import flow_document
+from harness.loadgen.summary import RowTool
+from harness.loadgen.tools.locust import REQUESTS
+from harness.model import ClosedLoad, LoadProfile, OpenLoad, Request
 
 CLIENT = Path(__file__).with_name("fake_client.py")
 
 
 @dataclass(frozen=True, kw_only=True)
-class FakeLoadGenerator:
+class FakeLoadGenerator(RowTool):
     """A load generator that is a page of Python: closed and open loops, up in a tenth of a second.
 
     Its command sends real requests. ``name`` is that of the tool it stands for in a definition.
     """
 
     name: str = "locust"
+    title = "the fake generator"
+    outputs = ("samples.csv", REQUESTS)
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
         """A thread per user or arrival: only small loads."""
@@ -49,32 +43,14 @@ class FakeLoadGenerator:
     def require(self) -> None:
         """It is a part of the tests."""
 
-    def command(self, spec: LoadSpec) -> LoadCommand:
-        """This Python, running ``fake_client.py``."""
-        name, asked = what_is_asked(spec)
-        return LoadCommand(
-            # without site packages, which take it as long as its own modules
-            argv=(sys.executable, "-I", "-S", str(CLIENT), str(spec.folder)),
-            files={"order.json": order_text(spec), name: json.dumps(asked)},
-            outputs=("samples.csv", "order.json", name),
-            expected_s=self.expected_s(spec.profile, spec.requests),
-        )
+    def argv(self, spec: LoadSpec) -> tuple[str, ...]:
+        """This Python, running ``fake_client.py``, without site packages, which take it as long as its own modules."""
+        return (sys.executable, "-I", "-S", str(CLIENT), str(spec.folder))
 
-    def read(self, folder: Path) -> LoadSummary:
-        """Totals of ``samples.csv``."""
-        path = existing(folder, "samples.csv")
-        try:
-            table = LOCUST_SAMPLES.read(path)
-        except InputError as problem:
-            said = last_words(folder, "generator.stderr.txt")
-            raise TrialFailure("failed", f"no samples ({problem}); output: {said}") from problem
-        if not table.n_requests:
-            raise TrialFailure("failed", f"{path} has no rows")
-        with open_text(path) as stream:
-            errors = [line.rstrip("\n").rsplit(",", 1)[-1] for line in stream if ",false," in line]
-        dropped = None
-        order = read_order(folder)
-        if isinstance(order.profile, OpenLoad):
-            n_arrivals = int(order.profile.rate_per_s * order.profile.duration_s)
-            dropped = n_dropped(table, order, n_arrivals)
-        return summarise(table, order, errors_by_kind=Counter(errors), n_dropped=dropped)
+    def files(self, spec: LoadSpec) -> dict[str, str]:
+        """What is asked."""
+        return {REQUESTS: json.dumps(flow_document(spec.requests))}
+
+    def rows(self, path: Path) -> RequestTable:
+        """Rows of ``samples.csv``."""
+        return LOCUST_SAMPLES.read(path)

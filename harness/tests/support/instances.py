@@ -34,7 +34,7 @@ def make_project(root: Path) -> Path:
     workload = root / "services" / "strings"
     shutil.copytree(CONTRACT, workload / "contract")
     (workload / "misbehaving").mkdir()
-    for name in ("service.py", "service.toml", "Dockerfile"):
+    for name in ("service.py", "service.toml"):
         shutil.copy2(SERVICE / name, workload / "misbehaving" / name)
     return root
 

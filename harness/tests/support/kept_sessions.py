@@ -25,7 +25,7 @@ class Options(TypedDict, total=False):
 
     missing: int
     unavailable: Sequence[Unavailable]
-    launcher: Literal["process", "container", "kubernetes"]
+    launcher: Literal["process", "kubernetes"]
     settle_s: float
 
 

@@ -22,6 +22,8 @@ PRONOUNS = frozenset(
     ("found", "told", "said", "mine", "ours", "theirs", "one", "other", "others", "both", "there", "here", "these",
      "those", "kept")
 )  # fmt: skip
+#: A field of stored records, and a parameter of ``InputError``: files and callers have it.
+_FIELD = "found"
 _BLANK = re.compile(r"\w,? \w")
 #: A text with so many blanks between words is a sentence or a clause of one.
 _CLAUSE = 3
@@ -80,6 +82,8 @@ class Seen:
             if isinstance(node.ctx, ast.Store):
                 self.names.append(node.id)
             return
+        if isinstance(node, ast.AnnAssign) and getattr(node.target, "id", "") == _FIELD and not node.value:
+            return
         if isinstance(node, ast.arg):
             self.names.append(node.arg)
         elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -96,6 +100,9 @@ class Seen:
             self.visit(child, returned=below)
         if is_function:
             self.functions += self._sentences.pop()
+        if isinstance(node, ast.FunctionDef) and node.name == "__init__":
+            for _ in (arg for arg in node.args.kwonlyargs if arg.arg == _FIELD):
+                self.names.remove(_FIELD)
 
 
 def _text(node: ast.AST) -> str:

@@ -32,6 +32,7 @@ from harness.launchers.kubernetes_cluster import (
     service,
 )
 from harness.launchers.kubernetes_pods import condition_moments, event_moments, name_of, trouble, uid_of
+from harness.model import RuntimeSettings
 
 RECORDED = Path(__file__).parents[1] / "golden" / "kubernetes" / "answers.json"
 NAMESPACE = "rematch-recorded"
@@ -46,8 +47,8 @@ users: [{name: recorded, user: {}}]
 """
 
 
-def pods(name: str, **more: Any) -> PodsSpec:
-    """Return what two pods of an image that no node has are asked for."""
+def pods(name: str, **runtime: Any) -> PodsSpec:
+    """Return what pods of an image that no node has are asked for."""
     return PodsSpec(
         name=name,
         namespace=NAMESPACE,
@@ -59,7 +60,7 @@ def pods(name: str, **more: Any) -> PodsSpec:
         user=0,
         group=0,
         grace_s=2.0,
-        **more,
+        runtime=RuntimeSettings.model_validate(runtime),
     )
 
 
@@ -68,7 +69,7 @@ def scenario(cluster: Cluster, nobody: Cluster, settle: Callable[[], None]) -> S
     found = SimpleNamespace()
     found.version = cluster.version()
     cluster.apply(namespace(NAMESPACE, {"rematch.io/project": "recorded"}))
-    several = pods("absent", replicas=2, cpu_limit=0.5, cpu_request=0.01, memory_limit_bytes=64 * 2**20)
+    several = pods("absent", replicas=2, cpu_limit=0.5, cpu_request=0.01, memory_limit="64m")
     found.node_port = int(port_of(cluster.apply(service(several, node_port=True))).nodePort or 0)
     cluster.apply(deployment(several))
     cluster.apply(deployment(pods("greedy", cpu_limit=1000.0)))

@@ -47,11 +47,11 @@ class Made:
         return float(np.mean(some))
 
 
-def requests(n: int, *, failed: int = 0, seed: int = 1, every_ms: int = 20) -> Made:
-    """``n`` requests, one begun every ``every_ms``, of which the first ``failed`` fail."""
+def requests(n: int, *, failed: int = 0, seed: int = 1) -> Made:
+    """``n`` requests, one begun every 20 ms, of which the first ``failed`` fail."""
     rng = np.random.default_rng(seed)
     return Made(
-        start_ms=[every_ms * i for i in range(n)],
+        start_ms=[20 * i for i in range(n)],
         latency_ms=rng.integers(10, 200, n).tolist(),
         ok=[i >= failed for i in range(n)],
     )

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Literal
 from unittest.mock import patch
 
@@ -19,21 +18,17 @@ import numpy as np
 from pydantic import JsonValue
 
 from harness.definitions import Study, load_study
-from harness.memory_sizing.fit import heap_mib
-from harness.memory_sizing.probe import asked_of
+from harness.memory_sizing.probe import asked_of, heap_mib
 from harness.model import (
     BuildRecord,
     Calibration,
     FormBuild,
-    HeldMemory,
-    LeastHeap,
     LimitProbe,
     MatchedLimit,
     MemoryFit,
     Plan,
     ProfileName,
     SessionHeader,
-    TrialRecord,
     Unavailable,
     Variant,
 )
@@ -46,7 +41,6 @@ from harness.tests.support.synthetic_trial import (
     HELD_MIB,
     artifact_bytes,
     artifact_sha256,
-    in_container,
     made_trial,
 )
 
@@ -58,10 +52,6 @@ CAPACITY_PER_S = 150.0
 LEAST_MIB = 10
 #: What the forms of Java programs took to make.
 FORM_BUILD_S, AOT_TRAINING_S, AOT_CACHE_BYTES = 90.0, 3.5, 33 * 2**20
-#: launcher -> what it adds to the record of a made-up trial.
-_PLACES: Mapping[str, Callable[[TrialRecord], TrialRecord]] = MappingProxyType(
-    {"process": lambda record: record, "container": in_container, "kubernetes": in_pods}
-)
 
 
 def make_project(
@@ -92,7 +82,7 @@ def make_session(
     missing: int = 0,
     bundled: bool = False,
     unavailable: Sequence[Unavailable] = (),
-    launcher: Literal["process", "container", "kubernetes"] = "process",
+    launcher: Literal["process", "kubernetes"] = "process",
     settle_s: float = 0.0,
 ) -> SessionFolder:
     """Write a session; the last ``missing`` trials of its plan are not made, nor those of ``unavailable`` variants.
@@ -116,7 +106,7 @@ def make_session(
         for trial in plan.trials[: len(plan.trials) - missing]:
             under_way = writer.begin(trial.trial_id)
             made = made_trial(experiment, trial, folder.name, under_way.folder, rng)
-            writer.finish(under_way, _PLACES[launcher](made))
+            writer.finish(under_way, in_pods(made) if launcher == "kubernetes" else made)
     writer.close()
     return session
 
@@ -164,20 +154,7 @@ def memory_fit_of(study: Study, profile: ProfileName) -> MemoryFit | None:
     held = HELD_MIB * 2**20
     return MemoryFit(
         asked=asked, resolved=settings | {name: {"gomemlimit": f"{HELD_MIB}MiB"} for name in limits}, mix=experiment.mix,
-        rate_per_s=200.0, n_requests=300, cold_requests=100, at_once=100, most_late_s=0.5, hold_s=1.0,
         warm_up_requests=experiment.warm_up_requests,
-        tried=next(iter(experiment.profiles[profile].loads.values())),
-        least=tuple(
-            LeastHeap(
-                implementation=experiment.variants[name].implementation, collector=runtimes[name].gc,
-                setting="heap_max" if runtimes[name].heap_multiple else "gomemlimit", variants=(name,),
-                least_mib=LEAST_MIB, step_mib=1, steady=True, probes=(),
-            )
-            for name in settings
-        ),
-        held=tuple(
-            HeldMemory(variant=other, heap_max=None, rss_bytes=held) for other in dict.fromkeys(limits.values())
-        ),
         limits=tuple(
             MatchedLimit(
                 variant=name, memory_of=other, wanted_bytes=held, limit_mib=HELD_MIB,

@@ -4,20 +4,15 @@
 from __future__ import annotations
 
 from harness.model import (
-    CapacityGoals,
-    CapacitySearch,
     KubernetesRecord,
     PodRecord,
     RuntimeCpus,
-    SearchTrial,
     TrialRecord,
 )
 from harness.tests.support import records
 
 #: The first pod serves after that long, each further one so much later, and the cluster's clocks are this far behind.
 FIRST_SERVED_S, LATER_S, EVENT_LATE_S = 0.5, 0.25, 0.0625
-#: What a pod carries, 1/s, of the reference; one of another variant carries half of it.
-POD_CAPACITY_PER_S = 1000.0
 POD_IMAGE_BYTES, POD_IMPORT_S, POD_GROUP_BYTES, THROTTLED_S = 9_000_000, 1.5, 30 * 2**20, 0.25
 
 
@@ -41,32 +36,7 @@ def in_pods(record: TrialRecord) -> TrialRecord:
         for one in record.boundaries
     ]
     instance = record.instance.model_copy(update={"kubernetes": around})
-    search = None if record.planned.configuration.search is None else _searched(record, n_pods)
-    return record.model_copy(update={"instance": instance, "boundaries": tuple(boundaries), "search": search})
-
-
-def _searched(record: TrialRecord, n_pods: int) -> CapacitySearch:
-    """Capacities grow with the pods, and differ by a hundredth from block to block, and a little from trial to trial."""
-    planned = record.planned
-    share = 1.0 if planned.configuration.variant_name.startswith("go-") else 0.5
-    capacity = POD_CAPACITY_PER_S * n_pods * share * (1 + planned.block / 100 + planned.position / 10_000)
-    return a_search().model_copy(update={"lower_per_s": capacity, "upper_per_s": 1.02 * capacity})
-
-
-def a_search(capacity_per_s: float = 950.0) -> CapacitySearch:
-    """A search as a session keeps it: a rate is good up to the capacity; the one at 900/s was bad once."""
-    tried = [(1200.0, 1.0), (1000.0, 1.0), (900.0, 1.0)]
-    tried += [(rate, 4.0) for rate in (900.0, 940.0, 958.0) for _ in range(3)]
-    trials = []
-    for number, (rate, duration_s) in enumerate(tried):
-        good = rate <= capacity_per_s and number != 3
-        trials.append(
-            SearchTrial(
-                rate_per_s=rate, duration_s=duration_s, n_arrivals=int(rate * duration_s), right_per_s=min(rate, 1000.0),
-                lost_share=0.0, late_share=0.001 if good else 0.2, good=good,
-            )
-        )  # fmt: skip
-    return CapacitySearch(goals=CapacityGoals(), trials=tuple(trials), lower_per_s=940.0, upper_per_s=958.0)
+    return record.model_copy(update={"instance": instance, "boundaries": tuple(boundaries)})
 
 
 def _goes_by(record: TrialRecord) -> RuntimeCpus:

@@ -11,7 +11,6 @@ from harness.model import (
     Boundary,
     ClockReading,
     Configuration,
-    ContainerRecord,
     InvariantReading,
     Load,
     OpenLoad,
@@ -52,8 +51,6 @@ _WITH_PAUSES = "gc-"
 _SPEED = {"on": 0.7, "off": 1.0, "none": 0.96, "calls-1000": 1.0}
 EPOCH = 1_700_000_000.0
 _LOAD_STARTS_S = 2.5
-#: Of each container: the layers of its image, and what its control group held at the end.
-LAYERS_BYTES, GROUP_BYTES = (40 * 2**20, 2 * 2**20), 15 * 2**20
 _AROUND_LOAD = ("before-load", "after-load")
 
 
@@ -169,19 +166,6 @@ def _warm_up(spec: WarmUpSpec, per_s: float, is_jvm: bool) -> WarmUpRecord:
             )
         )  # fmt: skip
     return WarmUpRecord(spec=spec, windows=tuple(windows), end="settled")
-
-
-def in_container(record: TrialRecord) -> TrialRecord:
-    """The same trial as if it had been made in a container, whose group holds less than its process."""
-    assert record.instance is not None
-    at_stop = records.group_reading(GROUP_BYTES, cpu_s=2.5, rss_bytes=GROUP_BYTES + 2**20, process_cpu_s=2.4)
-    container = ContainerRecord(
-        engine="0.0", image_id="sha256:0", image_bytes=sum(LAYERS_BYTES), layer_bytes=LAYERS_BYTES, network="host",
-        user="0", cpuset=None, cpu_quota=1.0, memory_limit_bytes=None, create_s=0.125, start_s=0.5, at_stop=at_stop,
-        out_of_memory=False,
-    )  # fmt: skip
-    instance = record.instance.model_copy(update={"container": container})
-    return record.model_copy(update={"instance": instance})
 
 
 def _lasts_s(load: Load | None, speed: float) -> float:

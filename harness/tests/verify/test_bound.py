@@ -13,9 +13,7 @@ from harness.verify.real.bound import TRIES, Machinery
 
 TRUTH = {
     "a slowed generator": "generator",
-    "a slowed upstream": "backing",
     "a slowed database": "backing",
-    "a locked database": "backing",
     "a rate below capacity": "offered",
     "a saturated service": "service",
 }
@@ -34,7 +32,7 @@ def test_each_kind_is_named_in_a_trial_that_nothing_disturbed(machinery: Machine
     # elsewhere tests run beside this one, and what disturbed the first trial would disturb the next.
     tries = TRIES if long_tests_are_asked_for() else 1
     trials = machinery.trials(kind)
-    trial = next((one for one in islice(trials, tries) if not one.disturbed), None)
+    trial = next((trial for trial in islice(trials, tries) if not trial.disturbed), None)
     trials.close()
     if trial is None:
         cannot_tell(f"other processes disturbed {tries} of {tries} trials")

@@ -8,7 +8,6 @@ the scheduler makes real ones.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -103,16 +102,3 @@ def test_stops_of_the_files_kept_aside_are_listed_and_few_others(busy: bool) -> 
 def test_every_tool_and_loop_is_kept_aside(stopped: bool) -> None:
     kinds = {path.stem.rpartition("-")[0] for path, truth in ASIDE.items() if bool(truth["stops"]) == stopped}
     assert kinds == {"jmeter-closed", "jmeter-open", "k6-closed", "k6-open", "locust-closed"}
-
-
-def test_each_recorded_file_has_its_truth() -> None:
-    assert sorted(path.name for path in STOPS.glob("*.gz")) == sorted(truth["file"] for truth in ALL.values())
-
-
-def test_only_stops_that_reach_the_limit_have_to_be_listed_and_what_touches_none_is_false() -> None:
-    stops: Sequence[Span] = ((10.0, 10.2), (11.98, 12.02))
-    listed = ((10.0, 10.2), (12.0, 12.06), (20.0, 20.1), (30.0, 30.04))
-    judged = Judged(limit_s=0.05, listed=listed, stops=tuple(stops), duration_s=60.0)
-    assert judged.visible == ((10.0, 10.2),)
-    assert (judged.n_listed(), judged.n_listed(1.5)) == (1, 0)
-    assert judged.false == [(20.0, 20.1), (30.0, 30.04)]

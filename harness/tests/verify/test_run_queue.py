@@ -45,9 +45,3 @@ def test_two_who_share_a_cpu_wait_for_each_other_and_a_stopped_one_waits_for_nob
         for process in both:
             process.kill()
             process.wait()
-
-
-def test_nothing_read_is_nothing_waited() -> None:
-    with RunQueue([os.getpid()], every_s=10.0) as queue:
-        pass
-    assert queue.waited_s(os.getpid(), 0.0, 1.0) == queue.stolen_s(0.0, 1.0) == 0.0

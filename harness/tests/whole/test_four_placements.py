@@ -8,29 +8,18 @@ ours, so whatever is asked of the wrong machine is answered by nobody.
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from harness.agent.processes import alive
-from harness.backing.base import BackingNeed
 from harness.backing.postgres import find_home
-from harness.backing.postgres_server import connect
-from harness.backing.postgres_source import RemotePostgres
-from harness.cli.check_remote import check_remote
-from harness.cli.measure import measure_command
 from harness.errors import InputError
 from harness.hosts.local import LocalHost
 from harness.hosts.ssh.host import SshHost
-from harness.launchers.container import ContainerLauncher
-from harness.launchers.process import ProcessLauncher
-from harness.launchers.tools import Tools
-from harness.model import BackingSettings, Outcome, TrialRecord, Variant
+from harness.model import Outcome, TrialRecord
 from harness.session import Assembly, measure, prepare
 from harness.session.wiring import stations
 from harness.store import SessionFolder
@@ -38,7 +27,7 @@ from harness.tests.contracts.launcher import LauncherContract
 from harness.tests.support.contained import Contained, client_of, container_launcher
 from harness.tests.support.dockerd import Daemon, make_python_base, tidy_daemon
 from harness.tests.support.instances import OBEYS_WITHIN_S as GRACE_S
-from harness.tests.support.instances import Project, eventually, make_project, read_implementation
+from harness.tests.support.instances import Project, eventually
 from harness.tests.support.ledger_sessions import make_ledger_project
 from harness.tests.support.namespace import Namespace, tidy_namespace
 from harness.tests.support.patience import patient
@@ -65,7 +54,7 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
 
 
 @pytest.fixture(scope="module")
-def base(daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> str:
+def base(daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_python_base(client_of(daemon), tmp_path_factory.mktemp("base"))
 
 
@@ -75,7 +64,7 @@ def remote_daemon(apart: Namespace, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.fixture(scope="module")
-def remote_base(remote_daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> str:
+def remote_base(remote_daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_python_base(client_of(remote_daemon), tmp_path_factory.mktemp("base-there"))
 
 
@@ -105,7 +94,7 @@ class TestHere(LauncherContract):
 
 class TestInAContainer(LauncherContract):
     @pytest.fixture
-    def project(self, tmp_path: Path, daemon: Daemon, base: str) -> Iterator[Contained]:
+    def project(self, tmp_path: Path, daemon: Daemon, base: Path) -> Iterator[Contained]:
         made = Contained(tmp_path, daemon, base)
         yield made
         made.close()
@@ -122,7 +111,7 @@ class TestOverSsh(LauncherContract):
 class TestInAContainerOverSsh(LauncherContract):
     @pytest.fixture
     def project(
-        self, tmp_path: Path, far: SshHost, remote_daemon: Daemon, remote_base: str
+        self, tmp_path: Path, far: SshHost, remote_daemon: Daemon, remote_base: Path
     ) -> Iterator[Contained]:
         made = Contained(tmp_path, remote_daemon, remote_base, far)
         yield made
@@ -143,7 +132,7 @@ def tiny(assembly: Assembly, host: str, launcher: str) -> SessionFolder:
 
 
 def test_one_experiment_gives_the_same_records_in_all_four_places(
-    far: SshHost, daemon: Daemon, base: str, remote_daemon: Daemon, remote_base: str, tmp_path: Path
+    far: SshHost, daemon: Daemon, base: Path, remote_daemon: Daemon, remote_base: Path, tmp_path: Path
 ) -> None:
     root = pinned(calm_alone(make_session_project(tmp_path)))
     here, there = tiny_assembly(root), remote_assembly(root, far)
@@ -206,7 +195,7 @@ def test_database_and_upstream_stand_beside_a_far_service_and_leave_nothing_ther
 ) -> None:
     root = calm_alone(make_ledger_project(tmp_path / "project", loops=10))
     with reachable_folder() as open_folder:
-        programs = find_home(postgres_tool(), open_folder).programs
+        programs = find_home(LocalHost(), postgres_tool(), open_folder).programs
         settings = sshd.settings(tmp_path / "base", postgres=str(programs), grace_s=patient(20))
         host = SshHost("bighost", settings)
         try:
@@ -225,31 +214,6 @@ def test_database_and_upstream_stand_beside_a_far_service_and_leave_nothing_ther
         assert eventually(lambda: not [one for one in scratch if one.exists()])
 
 
-def test_passwords_of_a_far_database_are_checked_as_told(sshd: Sshd, tmp_path: Path) -> None:
-    root = make_ledger_project(tmp_path / "project")
-    with reachable_folder() as open_folder:
-        programs = find_home(postgres_tool(), open_folder).programs
-        host = SshHost("bighost", sshd.settings(tmp_path / "base", postgres=str(programs)))
-        try:
-            source = RemotePostgres(host)
-            for told in ("scram-sha-256", "md5"):
-                settings = BackingSettings.model_validate({"authentication": told})
-                contract = root / "services" / "ledger" / "contract"
-                need = BackingNeed(workload="ledger", contract=contract, settings=settings)
-                lent = source.start(need, tmp_path)
-                with connect(lent.login, "test") as connection:
-                    rules = connection.execute("SELECT auth_method FROM pg_hba_file_rules").fetchall()
-                    kept = connection.execute(
-                        "SELECT rolpassword FROM pg_authid WHERE rolname = 'rematch'"
-                    ).fetchall()
-                assert rules == [(told,)]
-                assert kept[0][0].startswith("md5") == (told == "md5")
-                lent.stop()
-            source.close()
-        finally:
-            host.close()
-
-
 def test_service_load_and_database_are_three_machines(apart: Namespace, sshd: Sshd, tmp_path: Path) -> None:
     root = calm_alone(make_ledger_project(tmp_path / "project", loops=100))
     third = Sshd(tmp_path / "sshd", address=apart.near)
@@ -257,7 +221,7 @@ def test_service_load_and_database_are_three_machines(apart: Namespace, sshd: Ss
     service = database = None
     try:
         with reachable_folder() as open_folder:
-            programs = find_home(postgres_tool(), open_folder).programs
+            programs = find_home(LocalHost(), postgres_tool(), open_folder).programs
             service = SshHost("bighost", sshd.settings(tmp_path / "base"), listen_address=apart.far)
             told = third.settings(tmp_path / "third", postgres=str(programs), service_address=apart.near)
             database = SshHost("datahost", told)
@@ -285,65 +249,3 @@ def test_a_database_on_this_machine_for_a_far_service_is_refused_and_so_is_one_t
         stations(tmp_path, "bighost", None, (), "local")
     with pytest.raises(InputError, match=r"hosts.datahost.service_address: .*found '127.0.0.1'"):
         stations(tmp_path, "local", None, (), "datahost")
-
-
-def test_what_check_says_of_a_far_host_holds_its_docker_daemon(
-    apart: Namespace, sshd: Sshd, remote_daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
-    root = make_session_project(tmp_path / "project")
-    told = sshd.settings(tmp_path / "base", docker=remote_daemon.address, service_address=apart.far)
-    settings = told.model_dump(exclude_none=True)
-    lines = [f"{name} = {json.dumps(value)}" for name, value in settings.items()]
-    (root / "hosts.toml").write_text("\n".join(["[hosts.bighost]", *lines]))
-    monkeypatch.setenv("REMATCH_ROOT", str(root))
-    check_remote("bighost", as_json=True)
-    found = json.loads(capsys.readouterr().out)
-    assert found["containers"]["engine"].startswith("Docker ")
-    assert found["fit_for"]["containers"]
-    places = {"host": "bighost", "load_host": "local", "launcher": "docker"}
-    measure_command("tiny", profile="smoke", **places, dry_run=True, as_json=True)  # type: ignore[arg-type]
-    planned = json.loads(capsys.readouterr().out)
-    assert planned["session"] == "tiny/smoke-bighost-from-local-container-1"
-    assert planned["unavailable"] == {}
-
-
-def test_a_controller_that_is_gone_leaves_no_container_on_the_far_host(
-    sshd: Sshd, remote_daemon: Daemon, remote_base: str, tmp_path: Path
-) -> None:
-    settings = sshd.settings(tmp_path, docker=remote_daemon.address, grace_s=patient(6))
-    code = (
-        "import sys, time; from pathlib import Path; from harness.launchers.docker_engine import connect\n"
-        "from harness.hosts.ssh.host import SshHost\n"
-        "from harness.hosts.ssh.settings import HostSettings\n"
-        "host = SshHost('bighost', HostSettings.model_validate_json(sys.argv[1]))\n"
-        "host.note_container('rematch-left', host.docker_address())\n"
-        "words = ['python3', '-c', 'import time; time.sleep(300)']\n"
-        "client = connect(host, Path.cwd())\n"
-        "made = client.containers.run(sys.argv[2], entrypoint=words, name='rematch-left', detach=True)\n"
-        "print(made.id, flush=True); time.sleep(300)"
-    )
-    words = [sys.executable, "-c", code, settings.model_dump_json(), remote_base]
-    controller = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
-    assert controller.stdout is not None
-    made = controller.stdout.readline().strip()
-    client = client_of(remote_daemon)
-    assert client.containers.get(made).status == "running"
-    controller.kill()
-    controller.communicate()
-    assert eventually(
-        lambda: made not in {one.id for one in client.containers.list(all=True, ignore_removed=True)},
-        within_s=60,
-    )
-    assert eventually(lambda: not list((tmp_path / "sessions").iterdir()))
-    client.close()
-
-
-def test_a_far_host_without_a_daemon_is_named_with_the_way_to_one(far: SshHost, tmp_path: Path) -> None:
-    root = make_project(tmp_path)
-    process = ProcessLauncher(LocalHost(), root, Tools())
-    launcher = ContainerLauncher(process, root, host=far, socket="unix:///no/docker.sock")
-    implementation = read_implementation(root / "services/strings/misbehaving")
-    reason = launcher.unavailable(implementation, Variant(implementation="misbehaving")) or ""
-    assert reason.startswith("no Docker daemon answers on bighost (")
-    assert "set docker in hosts.toml" in reason

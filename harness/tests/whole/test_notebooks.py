@@ -95,13 +95,6 @@ def test_parameters_come_first_and_are_checked_in_the_next_cell(path: Path) -> N
     assert second["metadata"]["tags"] == ["setup"]
 
 
-@pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
-def test_a_notebook_asks_one_question_and_is_mostly_prose_and_short_cells(path: Path) -> None:
-    prose = "\n".join("".join(cell["source"]) for cell in cells_of(path, "markdown"))
-    assert prose.count("**Question:") == 1
-    assert max(len("".join(cell["source"]).splitlines()) for cell in cells_of(path)) <= longest(path)[1]
-
-
 @pytest.mark.parametrize("name", ANALYSES)
 def test_the_metadata_of_a_notebook_name_every_experiment_that_it_reads(name: str) -> None:
     namespace: dict[str, object] = {}
@@ -173,34 +166,6 @@ def test_a_notebook_executed_again_gives_the_same_numbers(project: Path, name: s
             assert shell.displayed[number], f"{cell['id']} prints nothing"
             lines = shell.displayed[number].splitlines()
             assert not {line.partition(":")[0] for line in lines} & published.keys(), cell["id"]
-
-
-def test_a_notebook_in_a_kernel_of_its_own_publishes_what_it_publishes_in_a_shell(project: Path) -> None:
-    name = "31-startup"
-    with Shell(project, name, profile="smoke", experiments=ANALYSIS[name]) as shell:
-        shell.execute()
-    here = snapshot(project)
-    client = opened(project, name, profile="smoke", experiments=ANALYSIS[name])
-    with client.setup_kernel():
-        for number, cell in enumerate(client.nb.cells):
-            client.execute_cell(cell, number)
-    assert snapshot(project) == here
-    code = [cell for cell in client.nb.cells if cell.cell_type == "code" and cell.id != "injected"]
-    assert [bool(cell.outputs) for cell in code] == [bool(said) for said in shell.displayed.values()]
-
-
-@pytest.mark.usefixtures("_drawn_quickly")  # the test before draws every format
-def test_a_notebook_opened_alone_shows_the_same_and_leaves_the_paper_as_it_is(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    if not any(entry["notebook"] == "30-strings" for entry in read_values(project).values()):
-        execute_in_process(project, "30-strings")
-    before = snapshot(project)
-    capsys.readouterr()
-    shown: Any = execute_in_process(project, "30-strings", publishing=False)["sizes"]
-    assert capsys.readouterr().out.startswith("strings-rounds: measured here, session smoke-local-1 of ")
-    assert {"payload": "128", "variant": "java-jdkhttp"} in shown[["payload", "variant"]].to_dict("records")
-    assert snapshot(project) == before
 
 
 @pytest.mark.parametrize("name", BARE)

@@ -6,26 +6,21 @@ from __future__ import annotations
 import json
 import os
 import re
-import select
 import signal
 import threading
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
 import pytest
-from _pytest.mark import ParameterSet
 
 from harness.agent.http_exchange import Connection, request_bytes
 from harness.definitions import load_implementations
 from harness.hosts.local import LocalHost
-from harness.launchers.base import STDOUT
 from harness.launchers.process import ProcessInstance, ProcessLauncher
 from harness.model import Outcome, RuntimeSettings, Variant
 from harness.model.endpoint import Endpoint
-from harness.tests.support.available import only_when_long
 from harness.tests.support.instances import eventually
 from harness.tests.support.patience import patient
 from harness.tests.support.real_projects import QUICK_JVM, load, measured, project_of, up
@@ -38,59 +33,11 @@ LOGGERS = {
     "java-helidon": ("jul", "logback", "logback-async"),
 }
 EVERY = [(service, logger) for service, names in LOGGERS.items() for logger in names]
-ASYNCHRONOUS = ("java-helidon", "logback-async")
-SYNCHRONOUS = [
-    *(pair for pair in EVERY if pair != ASYNCHRONOUS),
-    *((service, "by-hand") for service in LOGGERS),
-]
-#: What every run tries with a slow and with no reader; the others begin and end alike.
-IN_EVERY_RUN = (("go-nethttp", "slog-json"), ("java-helidon", "logback"), ASYNCHRONOUS)
 FIELDS = {
     "level": "info", "msg": "request", "method": "POST", "path": "/uppercase", "status": "200", "bytes_in": "13",
     "bytes_out": "13",
 }  # fmt: skip
-#: More lines than a pipe of 64 KiB and a queue of 256 events hold.
-MANY = 1_500
 BODY = b'{"s":"hello"}'
-CHUNK_BYTES = 4096
-
-
-class PipeReader:
-    """The reading end of a service's standard output. Nothing is read before ``read`` is called."""
-
-    def __init__(self, folder: Path, *, pause_s: float = 0.0) -> None:
-        self.file = folder / STDOUT
-        os.mkfifo(self.file)
-        self._descriptor: int | None = os.open(self.file, os.O_RDONLY | os.O_NONBLOCK)
-        self._pause_s, self._parts = pause_s, list[bytes]()
-        self._thread = threading.Thread(target=self._read_to_the_end, daemon=True)
-
-    def read(self) -> None:
-        """Begin to read, as slowly as it was told."""
-        self._thread.start()
-
-    def go_away(self) -> None:
-        """Close the reading end: whoever writes from now on has no reader."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
-
-    def text(self) -> str:
-        """Return all that was written, when the service has ended."""
-        if not self._thread.ident:
-            self.read()
-        self._thread.join()
-        return b"".join(self._parts).decode()
-
-    def _read_to_the_end(self) -> None:
-        assert self._descriptor is not None
-        waiting = select.poll()
-        waiting.register(self._descriptor, select.POLLIN)
-        waiting.poll()  # before the first line nobody may have opened it for writing, which looks like its end
-        os.set_blocking(self._descriptor, True)
-        while data := os.read(self._descriptor, CHUNK_BYTES):
-            self._parts.append(data)
-            time.sleep(self._pause_s)
 
 
 @contextmanager
@@ -120,15 +67,6 @@ def ask(endpoint: Endpoint, n_requests: int) -> int:
     return sum(answer.status == 200 and answer.body == b'{"v":"HELLO"}' for answer in answers)
 
 
-def few_in_every_run(pairs: Iterable[tuple[str, str]]) -> list[ParameterSet]:
-    return [
-        pytest.param(
-            *pair, marks=() if pair in IN_EVERY_RUN else only_when_long("each logger of each service")
-        )
-        for pair in pairs
-    ]
-
-
 @pytest.fixture(scope="module")
 def launcher() -> ProcessLauncher:
     return ProcessLauncher(LocalHost(), REPOSITORY, tools_here(), grace_s=patient(15))
@@ -156,41 +94,6 @@ def test_every_logger_writes_the_same_fields(
         moment = datetime.fromisoformat(when)
         assert moment.tzinfo is not None and int(took_us) >= 0
         assert {**found, "level": found["level"].lower()} == FIELDS
-
-
-@pytest.mark.parametrize(("service", "logger"), few_in_every_run(SYNCHRONOUS))
-def test_a_slow_reader_costs_a_synchronous_logger_no_line(
-    service: str, logger: str, launcher: ProcessLauncher, tmp_path: Path
-) -> None:
-    reader = PipeReader(tmp_path, pause_s=0.002)
-    reader.read()
-    with logging_service(launcher, service, logger, "pipe", tmp_path) as instance:
-        assert ask(instance.endpoint, MANY) == MANY
-    assert reader.text().count("\n") == MANY
-
-
-def test_a_reader_that_does_not_read_costs_asynchronous_logback_lines_and_no_request(
-    launcher: ProcessLauncher, tmp_path: Path
-) -> None:
-    service, logger = ASYNCHRONOUS
-    reader = PipeReader(tmp_path)
-    with logging_service(launcher, service, logger, "pipe", tmp_path) as instance:
-        assert ask(instance.endpoint, MANY) == MANY
-        reader.read()
-    lines = reader.text().splitlines()
-    assert 0 < len(lines) < MANY
-    assert all(fields_of(line)["msg"] == "request" for line in lines)
-
-
-@pytest.mark.parametrize(("service", "logger"), few_in_every_run([*SYNCHRONOUS, ASYNCHRONOUS]))
-def test_a_reader_that_is_gone_costs_no_request(
-    service: str, logger: str, launcher: ProcessLauncher, tmp_path: Path
-) -> None:
-    reader = PipeReader(tmp_path)
-    with logging_service(launcher, service, logger, "pipe", tmp_path) as instance:
-        reader.go_away()
-        assert ask(instance.endpoint, 50) == 50
-        assert instance.exited() is None
 
 
 def project(root: Path, sink: str, services: Sequence[str] = ("go-nethttp", "java-helidon")) -> Path:

@@ -7,7 +7,6 @@ Nothing of `harness/` knows them: each is a folder below `services/` and an expe
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -16,8 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.analysis.stats.verdicts import FEWEST_FOR_P
-from harness.definitions import load_study
 from harness.model import Outcome
 from harness.store import Store
 from harness.tests.support.available import PROJECT, program_or_not_run
@@ -80,20 +77,6 @@ def test_it_is_measured_with_node_alone(root: Path) -> None:
         assert record.instance is not None and (record.instance.runtime_version or "").startswith("node v")
 
 
-def test_without_node_the_missing_program_and_its_install_step_are_named(root: Path) -> None:
-    done = rematch(root, "measure", str(EXAMPLE), "--profile", "smoke", "--dry-run", "--json")
-    plan = json.loads(done.stdout)
-    said = f"{plan['unavailable']} {plan['refused']}"
-    assert "node is missing: " in said and "to start node-http" in said
-
-
-def test_it_is_a_service_like_any_other() -> None:
-    study = load_study(PROJECT, str(PROJECT / EXAMPLE))
-    assert set(study.implementations) == {"node-http"}
-    assert not study.experiment.in_paper
-    assert os.access(PROJECT / SERVICE / "README.md", os.R_OK)
-
-
 def test_the_files_on_the_page_are_measured_and_print_what_the_page_shows(empty: Path) -> None:
     write_example(empty)
     (empty / "bin/python3").symlink_to(Path(sys.executable).resolve())
@@ -122,9 +105,3 @@ def test_the_files_on_the_page_are_measured_and_print_what_the_page_shows(empty:
     assert [line for line in of_wrong if line not in said] == []
     code, _, _ = run_here(empty, "results", "hello")
     assert code == 1
-
-
-def test_the_quick_profile_of_the_page_has_the_blocks_of_a_verdict(empty: Path) -> None:
-    write_example(empty)
-    study = load_study(empty, str(empty / "hello.toml"))
-    assert study.experiment.profiles["quick"].blocks >= FEWEST_FOR_P

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """``verify bound``: is what bounded a trial named? With real services, where the truth is made.
 
-Six kinds of trial, each of real processes on this machine: wrk with a script that works before each request, on CPUs
-that it shares with the service (a slowed generator); an upstream API on a CPU of its own that may hold no memory and
-collects all the time (a slowed upstream); PostgreSQL on a CPU of its own that reads a grown table without an index for
-each request (a slowed database), or in which somebody else holds a lock nearly all the time and nobody works (a locked
-database); a steady rate far below what the service can do; a service on one CPU under wrk on others.
+Four kinds of trial, each of real processes on this machine: wrk with a script that works before each request, on CPUs
+that it shares with the service (a slowed generator); PostgreSQL on a CPU of its own that reads a hundred thousand rows
+without an index for each request (a slowed database); a steady rate far below what the service can do; a service on one
+CPU under wrk on others.
 
 A trial during which other processes or the hypervisor took a tenth of a CPU or more is set aside and made again: what
 bounded it is then not what was made. Control: the flag that looks at pinned CPUs and at the headroom of the session
@@ -14,33 +13,34 @@ alone, ``generator_bottleneck``, which misses the slowed generator.
 
 from __future__ import annotations
 
+import http.client
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
+from harness.agent.machine_counters import MachineReading, read_machine
 from harness.agent.platforms import usable_cpus
-from harness.agent.ports import free_port
-from harness.analysis.tables.bound import HEADROOM_ENOUGH, Asked, Connections, PartName, what_bounds
-from harness.errors import RematchError
-from harness.hosts.base import Command, Process
-from harness.hosts.local import LocalHost
-from harness.model import Bound
-from harness.project import find_root
-from harness.toolchains import Surroundings, find_go, find_tool
-from harness.verify.real.go_service import (
-    POOL_SIZE,
-    Behind,
-    Counters,
-    Kind,
-    SteadyRate,
-    build_go_service,
-    cpu_s,
-    wait_until_ready,
+from harness.analysis.tables.bound import (
+    HEADROOM_ENOUGH,
+    AroundIt,
+    Asked,
+    Part,
+    PartName,
+    Seen,
+    what_bounds,
 )
+from harness.backing.base import BackingNeed
+from harness.errors import RematchError
+from harness.hosts.base import Command
+from harness.hosts.local import LocalHost
+from harness.model import BackingSettings, Bound, BoundBy
+from harness.project import find_root
+from harness.toolchains import Surroundings, find_tool
+from harness.verify.real.go_service import build_go_service, cpu_s, running_service, tree_cpu_s
 from harness.verify.simulated.result import Cells, VerifyResult
 
 NAMED = 0.95
@@ -51,6 +51,8 @@ DISTURBED = 0.10
 #: The load is on for this long before and after the readings, and in between.
 AROUND_S, WINDOW_S = 0.2, 0.8
 RATE_PER_S = 200.0
+#: Users of a closed loop. The service of a database has more connections than users, so that no request waits for one.
+USERS_PER_CPU, POOL_SIZE = 8, 40
 #: Turns of a loop before each request of the slowed generator: some tenths of a millisecond.
 TURNS = 400_000
 BUSY_SHARE = 0.9  # of pinned CPUs, as generator_bottleneck has it
@@ -62,9 +64,26 @@ request = function()
   return wrk.format()
 end
 """
-_BALANCE = "/client/1/balance"
-#: Nothing asks the database: a connection is made when a request needs one.
-_NO_DATABASE = dict.fromkeys(("PGHOST", "PGUSER", "PGPASSWORD", "PGDATABASE"), "none") | {"PGPORT": "1"}
+#: CPU time used so far, in seconds; and the machine with what each part had used at one moment.
+Used = Callable[[], float]
+Reading = tuple[MachineReading, Mapping[PartName, float]]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What runs on which CPUs, and what bounds it in truth. ``database``: its CPUs; empty: there is none."""
+
+    truth: BoundBy
+    service: tuple[int, ...]
+    generator: tuple[int, ...]
+    slowed_wrk: bool = False
+    database: tuple[int, ...] = ()
+    rate_per_s: float | None = None
+
+    @property
+    def users(self) -> int:
+        """Of a closed loop."""
+        return USERS_PER_CPU * len(self.generator)
 
 
 @dataclass(frozen=True)
@@ -87,7 +106,7 @@ def bound(sims: int, seed: int) -> VerifyResult:
         seed: stands in the result; the truth is made, and nothing is drawn.
 
     Raises:
-        RematchError: a service cannot be built or does not answer, wrk or Go is missing, or there is one CPU.
+        RematchError: a service cannot be built or does not answer, a tool is missing, or there is one CPU.
     """
     cells = Cells(
         "bound", sims, seed,
@@ -129,19 +148,14 @@ class Machinery:
                 f"verify bound needs 2 CPUs, one for the service and one for the load; here: {len(cpus)}"
             )
         first, rest = cpus[:1], cpus[1:]
-        waiting = partial(Kind, "backing", first, first, behind=rest[:1])
         self.kinds = {
             "a slowed generator": Kind("generator", cpus, cpus, slowed_wrk=True),
-            "a slowed upstream": waiting(path="/hello"),
-            "a slowed database": waiting(database="grown", path=_BALANCE),
-            "a locked database": waiting(database="locked", path=_BALANCE),
+            "a slowed database": Kind("backing", first, first, database=rest[:1]),
             "a rate below capacity": Kind("offered", first, rest, rate_per_s=RATE_PER_S),
             "a saturated service": Kind("service", first, rest),
         }
-        around = Surroundings(project=find_root())
-        self._go, self._around = find_go(around), around
-        self._wrk = find_tool("wrk", around)
-        self._host = LocalHost()
+        self._around = Surroundings(project=find_root())
+        self._wrk = find_tool("wrk", self._around)
         self._built: dict[str, Path] = {}
 
     def __enter__(self) -> Machinery:
@@ -157,35 +171,40 @@ class Machinery:
         """Yield trials of one kind for as long as they are asked for; each meets the same running services."""
         kind = self.kinds[name]
         with ExitStack() as running:
-            behind = running.enter_context(self._behind(kind))
-            port = free_port()
-            service = running.enter_context(self._service(kind, port, behind))
+            used: dict[PartName, Used] = {}
+            environment: Mapping[str, str] = {}
+            source, ready, options = "echo/go-raw", "/", tuple[str, ...]()
+            if kind.database:
+                environment, used["backing"] = running.enter_context(self._database(kind.database))
+                source, ready, options = "bank/go-gorilla", "/health", ("--pool-size", str(POOL_SIZE))
+            process, port = running.enter_context(
+                running_service(
+                    self._binary(source), ready, *options,
+                    cpus=kind.service, GOMAXPROCS=str(len(kind.service)), **environment,
+                )
+            )  # fmt: skip
+            used["service"] = lambda: cpu_s(process)
             echo_per_s = None
             if kind.slowed_wrk:  # as a session has it: read once, before, with the generator as it is
                 with self._wrk_at(port, kind, slowed=False) as (_, answered):
                     time.sleep(WINDOW_S)
                 echo_per_s = answered()
             while True:
-                yield self._trial(kind, port, service, behind, echo_per_s)
+                yield self._trial(kind, port, used, echo_per_s)
 
-    def _trial(
-        self, kind: Kind, port: int, service: Process, behind: Behind | None, echo_per_s: float | None
-    ) -> Trial:
-        load = (
-            self._rate_at(port, kind) if kind.rate_per_s else self._wrk_at(port, kind, slowed=kind.slowed_wrk)
+    def _trial(self, kind: Kind, port: int, used: Mapping[PartName, Used], echo_per_s: float | None) -> Trial:
+        load: AbstractContextManager[tuple[Used, Callable[[], float]]] = (
+            _rate_at(port, kind.rate_per_s)
+            if kind.rate_per_s
+            else self._wrk_at(port, kind, slowed=kind.slowed_wrk)
         )
         with load as (generator_cpu_s, answered):
             time.sleep(AROUND_S)
-            parts: dict[PartName, Callable[[], float]] = {
-                "service": lambda: cpu_s(service),
-                "generator": generator_cpu_s,
-            }
-            if behind is not None:
-                parts["backing"] = behind.cpu_s
-            before = Counters.read(parts)
-            connections = behind.wait(WINDOW_S) if behind is not None else _wait(WINDOW_S)
-            after = Counters.read(parts)
-            time.sleep(AROUND_S)
+            every: dict[PartName, Used] = {**used, "generator": generator_cpu_s}
+            readings: list[Reading] = []
+            for wait_s in (WINDOW_S, AROUND_S):
+                readings.append((read_machine(), {name: used_s() for name, used_s in every.items()}))
+                time.sleep(wait_s)
         achieved_per_s = answered()
         ratio = None if echo_per_s is None or kind.rate_per_s else echo_per_s / max(achieved_per_s, 1.0)
         asked = Asked(
@@ -195,13 +214,13 @@ class Machinery:
             headroom_ratio=ratio,
             users=None if kind.rate_per_s else kind.users,
         )
-        seen = after.since(before, kind, asked, connections)
-        used = seen.part("generator")
+        trial = _between(readings[0], readings[1], kind, asked)
+        generator = trial.part("generator")
         pinned = kind.generator if kind.generator != kind.service else ()
-        busy = bool(pinned) and used is not None and (used.cores or 0.0) > BUSY_SHARE * len(pinned)
+        busy = bool(pinned) and generator is not None and (generator.cores or 0.0) > BUSY_SHARE * len(pinned)
         return Trial(
-            bound=what_bounds(seen),
-            taken_cores=seen.around.taken_cores,
+            bound=what_bounds(trial),
+            taken_cores=trial.around.taken_cores,
             flagged=busy or (ratio is not None and ratio < HEADROOM_ENOUGH),
         )
 
@@ -209,95 +228,107 @@ class Machinery:
         """Build a service from its folder, once."""
         if source not in self._built:
             target = self._folder / source.replace("/", "-")
-            build_go_service(source, target, self._go, self._around)
-            self._built[source] = target
+            self._built[source] = build_go_service(source, target, self._around)
         return self._built[source]
 
     @contextmanager
-    def _running(
-        self, source: str, port: int, cpus: tuple[int, ...], path: str, *options: str, **environment: str
-    ) -> Iterator[Process]:
-        argv = (str(self._binary(source)), "--host", "127.0.0.1", "--port", str(port), *options)
-        command = Command(
-            argv=argv,
-            folder=self._folder,
-            environment={"GOMAXPROCS": str(len(cpus)), **environment},
+    def _database(self, cpus: tuple[int, ...]) -> Iterator[tuple[Mapping[str, str], Used]]:
+        """Start PostgreSQL with a grown table; yield what the service is told of it, and its CPU seconds so far."""
+        from harness.backing.postgres_source import Postgres  # with its driver, which readers do not have
+
+        source = Postgres(LocalHost(), find_root(), find_tool("postgres", self._around))
+        need = BackingNeed(
+            workload="bank",
+            contract=find_root() / "services" / "bank" / "contract",
+            settings=BackingSettings(seed="grown"),
             cpus=cpus,
         )
-        process = self._host.spawn(command)
-        try:
-            wait_until_ready(port, path, f"services/{source}")
-            yield process
-        finally:
-            process.stop(grace_s=2.0)
+        missing = source.unavailable(need)
+        if missing is not None:
+            raise RematchError(f"verify bound needs PostgreSQL: {missing}")
+        with ExitStack() as ending:
+            ending.callback(source.close)
+            source.prepare(need)
+            lent = source.start(need, self._folder)
+            ending.callback(lent.stop)
+            record, at_launch_s = lent.record, lent.cpu_at_launch_s
+            yield (
+                dict(lent.environment),
+                lambda: tree_cpu_s(record.pid, record.process_start_ticks, at_launch_s, short_lived=True),
+            )
 
     @contextmanager
-    def _behind(self, kind: Kind) -> Iterator[Behind | None]:
-        if not kind.behind:
-            yield None
-        elif kind.database is not None:
-            from harness.verify.real.slowed_database import slowed_database  # with PostgreSQL's driver
-
-            with slowed_database(
-                kind.database, kind.behind, self._host, self._around, self._folder
-            ) as behind:
-                yield behind
-        else:
-            # over its memory limit from the start, so that it never stops collecting
-            port, slowed = free_port(), {"GOMEMLIMIT": "1MiB", "GOGC": "1"}
-            with self._running("clients/upstream-api", port, kind.behind, "/health", **slowed) as process:
-                values = _NO_DATABASE | {"UPSTREAM_URL": f"http://127.0.0.1:{port}"}
-                yield Behind(environment=values, cpu_s=lambda: cpu_s(process), wait=_wait)
-
-    @contextmanager
-    def _service(self, kind: Kind, port: int, behind: Behind | None) -> Iterator[Process]:
-        options: tuple[str, ...] = ()
-        if behind is None:
-            source, ready = "echo/go-raw", "/"
-        elif kind.database is not None:
-            source, ready, options = "bank/go-gorilla", "/health", ("--pool-size", str(POOL_SIZE))
-        else:
-            source, ready, options = "clients/go-nethttp", "/health", ("--pool-min", "0", "--pool-size", "1")
-        needs: Mapping[str, str] = {} if behind is None else behind.environment
-        with self._running(source, port, kind.service, ready, *options, **needs) as process:
-            yield process
-
-    @contextmanager
-    def _wrk_at(
-        self, port: int, kind: Kind, *, slowed: bool
-    ) -> Iterator[tuple[Callable[[], float], Callable[[], float]]]:
+    def _wrk_at(self, port: int, kind: Kind, *, slowed: bool) -> Iterator[tuple[Used, Callable[[], float]]]:
         """Start wrk; yield what tells its CPU seconds so far, and, once it is stopped, what tells its rate."""
         text = self._folder / "wrk.txt"
         text.unlink(missing_ok=True)
         script = ("-s", str(self._folder / "slow.lua")) if slowed else ()
-        threads = str(len(kind.generator))
-        argv = (str(self._wrk.require()), "-t", threads, "-c", str(kind.users), "-d", "10s", *script)
+        path = "/client/1/balance" if kind.database else "/"
+        words = ("-t", str(len(kind.generator)), "-c", str(kind.users), "-d", "10s", *script)
         command = Command(
-            argv=(*argv, f"http://127.0.0.1:{port}{kind.path}"),
+            argv=(str(self._wrk.require()), *words, f"http://127.0.0.1:{port}{path}"),
             folder=self._folder,
             cpus=kind.generator,
             stdout=text,
         )
-        process = self._host.spawn(command)
+        process = LocalHost().spawn(command)
         try:
             yield (lambda: cpu_s(process)), (lambda: _wrk_rate(text))
         finally:
             process.stop(grace_s=5.0, first="SIGINT")  # it prints what it has done so far
 
-    @contextmanager
-    def _rate_at(self, port: int, kind: Kind) -> Iterator[tuple[Callable[[], float], Callable[[], float]]]:
-        """Ask at a steady rate over one connection, in a thread of this process."""
-        client = SteadyRate(port, kind.rate_per_s or RATE_PER_S)
-        client.start()
-        try:
-            yield time.process_time, client.rate_per_s
-        finally:
-            client.stop()
+
+def _between(before: Reading, after: Reading, kind: Kind, asked: Asked) -> Seen:
+    """Return what was measured between two readings of the machine and of each part's CPU time."""
+    span_s = after[0].monotonic_s - before[0].monotonic_s
+    cpus = {"service": kind.service, "generator": kind.generator, "backing": kind.database}
+    parts = tuple(
+        Part(
+            name=name,
+            cores=(used_s - before[1][name]) / span_s,
+            cpus=frozenset(("here", cpu) for cpu in cpus[name]),
+            most=1.0 if kind.rate_per_s and name == "generator" else None,
+        )
+        for name, used_s in after[1].items()
+    )
+
+    def rate(name: str) -> float | None:
+        first, last = getattr(before[0], name), getattr(after[0], name)
+        return None if first is None or last is None else max(0.0, last - first) / span_s
+
+    busy, own = rate("total_cpu_s"), sum(part.cores or 0.0 for part in parts)
+    around = AroundIt(
+        n_cpus=len(usable_cpus()),
+        stolen_cores=rate("steal_s"),
+        other_cores=None if busy is None else max(0.0, busy - own),
+        idle_cores=rate("idle_s"),
+    )
+    return Seen(parts=parts, asked=asked, around=around)
 
 
-def _wait(span_s: float) -> Connections | None:
-    time.sleep(span_s)
-    return None
+@contextmanager
+def _rate_at(port: int, rate_per_s: float) -> Iterator[tuple[Used, Callable[[], float]]]:
+    """Ask at a steady rate over one connection, in a thread of this process; what is late is asked at once."""
+    over, n, lasted_s = threading.Event(), 0, 0.0
+
+    def ask() -> None:
+        nonlocal n, lasted_s
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5.0)
+        began = time.monotonic()
+        while not over.wait(max(0.0, began + n / rate_per_s - time.monotonic())):
+            connection.request("GET", "/")
+            connection.getresponse().read()
+            n += 1
+        lasted_s = time.monotonic() - began
+        connection.close()
+
+    client = threading.Thread(target=ask, name="steady-rate", daemon=True)
+    client.start()
+    try:
+        yield time.process_time, lambda: n / lasted_s if lasted_s else 0.0
+    finally:
+        over.set()
+        client.join()
 
 
 def _wrk_rate(output: Path) -> float:

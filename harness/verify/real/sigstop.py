@@ -27,27 +27,21 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import psutil
 
-from harness.agent.ports import free_port
 from harness.analysis.attribution.event_matching import match_events
 from harness.analysis.attribution.spans import Span
 from harness.analysis.attribution.stalls import detect_stalls
-from harness.hosts.base import Command
-from harness.hosts.local import LocalHost
 from harness.project import find_root
-from harness.toolchains import Surroundings, find_go
-from harness.verify.real.go_service import build_go_service, wait_until_ready
+from harness.toolchains import Surroundings
+from harness.verify.real.go_service import build_go_service, running_service
 from harness.verify.simulated.result import Cells, VerifyResult
 
-_STEAL_FIELD = 8
-_TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
 RATE_PER_S = 200.0
 EVERY_S = 1.0
 SHORTEST_S, LONGEST_S = 0.15, 0.4
 TOLERANCE_S = 0.005
 RECALL, PRECISION = 1.0, 0.95
-#: After a stop its queue drains for so long.
-AFTER_S = 0.1
 #: The client sends this late only when it was held up itself.
 LATE_S = 0.005
 _REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -98,7 +92,7 @@ class RunQueue:
                 now = _waits_s(pid)
                 totals[i] += max((s - before[i].get(thread, s) for thread, s in now.items()), default=0.0)
                 before[i] = now
-            self._counts.append([*totals, _steal_s()])
+            self._counts.append([*totals, getattr(psutil.cpu_times(), "steal", 0.0)])
             self._at.append(at)  # last: who asks meanwhile finds a count for each time
 
 
@@ -116,15 +110,6 @@ def _waits_s(pid: int) -> dict[str, float]:
     return waits
 
 
-def _steal_s() -> float:
-    try:
-        with open("/proc/stat", "rb") as stream:
-            fields = stream.readline().split()
-        return int(fields[_STEAL_FIELD]) * _TICK_S
-    except (OSError, IndexError, ValueError):
-        return 0.0
-
-
 @dataclass(frozen=True)
 class Stopped:
     """A service that was stopped and continued, as the client and the kernel saw it."""
@@ -132,15 +117,6 @@ class Stopped:
     pid: int
     trial: _Trial
     queue: RunQueue
-
-    @property
-    def noise_s(self) -> float:
-        """The longest answer that no stop held up: what the machine itself does to requests."""
-        calm = (end - start for start, end in self.trial.rows if not self._touched(start, end))
-        return max(calm, default=float("inf"))
-
-    def _touched(self, start_s: float, end_s: float) -> bool:
-        return any(start_s <= high + AFTER_S and low <= end_s for low, high in self.trial.stops)
 
 
 def sigstop(sims: int, seed: int) -> VerifyResult:
@@ -157,20 +133,15 @@ def stop_service(sims: int, seed: int) -> Stopped:
     rng = np.random.default_rng(seed)
     starts = EVERY_S * (np.arange(sims) + 1 + rng.uniform(0.1, 0.4, sims))
     lengths = rng.uniform(SHORTEST_S, LONGEST_S, sims)
-    around = Surroundings(project=find_root())
     with tempfile.TemporaryDirectory(prefix="rematch-sigstop-") as folder:
-        port, binary = free_port(), Path(folder) / "service"
-        build_go_service("echo/go-raw", binary, find_go(around), around)
-        argv = (str(binary), "--host", "127.0.0.1", "--port", str(port))
-        process = LocalHost().spawn(Command(argv=argv, folder=Path(folder)))
-        queue = RunQueue((process.pid, os.getpid()))
-        try:
-            wait_until_ready(port, "/", "go-raw")
-            with queue:
-                trial = asyncio.run(_run(process.pid, port, starts, lengths))
-        finally:
-            os.kill(process.pid, signal.SIGCONT)  # a stopped process does not see SIGTERM
-            process.stop(grace_s=2.0)
+        binary = build_go_service("echo/go-raw", Path(folder) / "service", Surroundings(project=find_root()))
+        with running_service(binary, "/") as (process, port):
+            queue = RunQueue((process.pid, os.getpid()))
+            try:
+                with queue:
+                    trial = asyncio.run(_run(process.pid, port, starts, lengths))
+            finally:
+                os.kill(process.pid, signal.SIGCONT)  # a stopped process does not see SIGTERM
     return Stopped(pid=process.pid, trial=trial, queue=queue)
 
 

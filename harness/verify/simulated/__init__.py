@@ -8,19 +8,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from harness.errors import InputError
-from harness.verify.simulated import (
-    attribution,
-    capacity,
-    compared_runs,
-    comparisons,
-    duets,
-    omission,
-    repeated_loads,
-    speeds,
-    tails,
-    warmup,
-)
-from harness.verify.simulated.result import Cell, VerifyResult, together
+from harness.verify.simulated import attribution, comparisons, duets, speeds, tails
+from harness.verify.simulated.result import Cell, VerifyResult
 
 
 class Verification(NamedTuple):
@@ -34,32 +23,19 @@ VERIFICATIONS: Mapping[str, Verification] = MappingProxyType(
     {
         "coverage": Verification(comparisons.coverage, 2000),
         "aa": Verification(comparisons.aa, 4000),
-        "duet": Verification(duets.duet, 4000),
-        "compare": Verification(compared_runs.compare, 2000),
-        "speed": Verification(speeds.speed, 2000),
-        "repeats": Verification(repeated_loads.repeats, 2000),
-        "capacity": Verification(capacity.capacity, 200),
+        "duet": Verification(duets.duet, 8000),
+        "speed": Verification(speeds.speed, 8000),
         "quantile": Verification(tails.quantile, 1000),
         "attribution": Verification(attribution.attribution, 300),
-        "omission": Verification(omission.omission, 20),
-        "warmup": Verification(warmup.simulate_warmup, 120),
     }
 )
-#: A cell whose limit still lies within its Monte Carlo interval after so many rounds says that it is undecided.
-MOST_ROUNDS = 4
-#: Apart from any seed that a person gives.
-_NEXT_ROUND = 1_000_003
 
 
-def run_verify(
-    name: str, sims: int | None = None, seed: int = 1, *, rounds: int | None = None
-) -> VerifyResult:
-    """Run one verification: further rounds of other random numbers while a cell is undecided.
+def run_verify(name: str, sims: int | None = None, seed: int = 1) -> VerifyResult:
+    """Run one verification; the same name, sims and seed give the same cells.
 
     Args:
         name: a key of ``VERIFICATIONS``. sims: experiments a cell; ``None``: as many as its bar is meant for.
-        seed: the same name, sims, seed and rounds give the same cells.
-        rounds: at most so many; ``None``: one where ``sims`` are given, else ``MOST_ROUNDS``.
 
     Raises:
         InputError: no such name, or fewer than ten simulations.
@@ -69,12 +45,7 @@ def run_verify(
     if sims is not None and sims < 10:
         raise InputError("too few simulations", place="--sims", found=sims, allowed="10 or more")
     verification = VERIFICATIONS[name]
-    most = (MOST_ROUNDS if sims is None else 1) if rounds is None else rounds
-    n = verification.sims if sims is None else sims
-    results = [verification.run(n, seed)]
-    while len(results) < most and any(cell.tally is not None for cell in together(results).undecided):
-        results.append(verification.run(n, seed + _NEXT_ROUND * len(results)))
-    return together(results) if len(results) > 1 else results[0]
+    return verification.run(verification.sims if sims is None else sims, seed)
 
 
 __all__ = ["VERIFICATIONS", "Cell", "Verification", "VerifyResult", "run_verify"]

@@ -164,7 +164,7 @@ def aa(sims: int, seed: int) -> VerifyResult:
         cells.share(f"paired t, random blocks, drift {kind}", t, at_least=0.035, at_most=0.065)
         cells.share(f"sign flip, random blocks, drift {kind}", flips, at_least=0.035, at_most=0.065)
         if kind != "none":
-            bounds = intervals.two_sample(values[:, :k], values[:, k:], LEVEL, welch=True)
+            bounds = intervals.two_sample(values[:, :k], values[:, k:], LEVEL)
             wrong = 1 - covered(bounds, 0.0)
             cells.share(f"Welch, sequential order, drift {kind}", wrong, at_least=0.3, control=True)
     return cells.result()

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,7 +11,6 @@ from hypothesis import strategies as st
 from harness.analysis.attribution import share_of_quantile as module
 from harness.analysis.attribution.share_of_quantile import (
     BIN_SHARE,
-    LatencyCounts,
     WithoutPauses,
     counted,
     pooled_and_without,
@@ -88,26 +85,6 @@ def test_the_pooled_share_is_one_less_the_ratio_of_both_pooled_quantiles() -> No
     assert found.n_trials == 5
     assert found.n_requests == sum(one.clear.n for one in trials)
     assert f"5 trials, {found.n_requests:,} requests clear of every pause" in found.warnings[0]
-
-
-def test_the_order_of_trials_and_the_unit_of_latency_change_nothing() -> None:
-    trials = session_of(5, 3000)
-
-    def longer(counts: LatencyCounts) -> LatencyCounts:
-        return LatencyCounts(counts.bins + 6900, counts.counts)  # a thousand times
-
-    scaled = [replace(one, measured=longer(one.measured), clear=longer(one.clear)) for one in trials]
-    found, *changed = (share(of) for of in (trials, trials[::-1], scaled))
-    for one in changed:
-        assert (found.value, found.low, found.high) == pytest.approx((one.value, one.low, one.high))
-
-
-def test_the_trial_is_the_unit_so_that_trials_that_differ_widen_the_interval() -> None:
-    rng = np.random.default_rng(3)
-    slow = [1.1, 1.3, 1.5, 1.7, 1.9]
-    apart = share([trial_of(rng, 20_000, slow=s) for s in slow])
-    mixed = share([trial_of(rng, 20_000, slow=1.5) for _ in slow])
-    assert (apart.high or 0) - (apart.low or 0) > 3 * ((mixed.high or 0) - (mixed.low or 0))
 
 
 def test_few_clear_requests_in_one_trial_are_refused_with_their_count() -> None:

@@ -12,8 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.attribution.attribute import excess_in_spans
-from harness.analysis.attribution.clock_offset import wall_step_s
 from harness.analysis.attribution.log_clock import (
     LAUNCH_TO_CLOCK_S,
     ClockShift,
@@ -21,6 +19,7 @@ from harness.analysis.attribution.log_clock import (
     placed,
     runtime_start,
     service_log,
+    wall_step_s,
 )
 from harness.analysis.attribution.share_of_quantile import pooled_and_without
 from harness.analysis.attribution.table import attribution_table
@@ -122,28 +121,22 @@ def test_what_pauses_took_from_p99_is_found(session: SessionFolder) -> None:
     assert one.most_share["p99"] == pytest.approx(0.025 / one.latency_s["p99"], abs=1e-3)
 
 
-def test_the_generators_own_pause_is_no_fault_of_the_service(session: SessionFolder) -> None:
-    one = attributed(session, "serial-3x")
-    assert one.events["generator_stall"] and "generator_stall" in one.tail["p99"]
-    bare = pooled_and_without([one.without_pauses[0].unpaused], 0.99)[0]
-    assert bare > 0.003 * np.exp(0.3 * 2.326), "of the service's pauses alone: the generator's are left in"
-
-
 def test_gos_short_pauses_are_placed_and_their_shares_have_intervals(session: SessionFolder) -> None:
     one = attributed(session, "go-gogc-100")
     assert one.refused is None
-    assert one.placed_within_s is not None and one.placed_within_s < 1.1e-3
+    record = session.record(trial_of(session, "go-gogc-100"))
+    within_s = service_log(session, record).placed_within_s
+    assert within_s is not None and within_s < 1.1e-3
     assert one.n_pauses == 14  # each collection stops the world twice
     assert len(one.without_pauses) == 3, "they are short against what their place is known to"
     p99 = [pooled_and_without([place.unpaused], 0.99)[0] for place in one.without_pauses]
     assert min(p99) > 0.95 * one.latency_s["p99"]  # a tenth of a millisecond cannot be more of several
     # the log cut the starts; what was laid over requests is where the pauses were, to what is said
-    record = session.record(trial_of(session, "go-gogc-100"))
     begin_s = next(phase for phase in record.phases if phase.name == "measurement").start.wall_epoch_s
     truth = pauses_of(begin_s, 0.0001)
     laid = sorted(one.events["gc_pause"])[::2]
     for (low, _), (true_low, _) in zip(laid, truth, strict=True):
-        assert abs(low - true_low) <= one.placed_within_s
+        assert abs(low - true_low) <= within_s
 
 
 def test_pauses_that_nothing_but_the_launch_places_are_refused_and_bounded(
@@ -157,7 +150,6 @@ def test_pauses_that_nothing_but_the_launch_places_are_refused_and_bounded(
     assert one.n_pauses == 14
     assert 0 < one.most_share["p99"] < 0.05
     (row,) = attribution_table([one])
-    assert row.n_refused == 1
     assert row.numbers["share"].value is None
     assert row.numbers["unexplained_tail"].value is None  # what could not be placed is not called unexplained
     assert row.numbers["most_share"].value is not None
@@ -203,18 +195,6 @@ def test_a_number_that_is_missing_says_why_of_itself_and_not_of_another(session:
     (row,) = attribution_table([one.model_copy(update={**unknown, "refused": "there is no gc.log"})])
     for name in ("pauses_per_s", "paused_share", "longest_pause_s", "collections", "cycles_per_s"):
         assert row.numbers[name].warnings == ("there is no gc.log",)
-
-
-def test_too_few_requests_beside_a_collection_at_work_are_told_from_none_at_work(
-    session: SessionFolder,
-) -> None:
-    start, latency = np.linspace(0.0, 10.0, 1000), np.full(1000, 0.001)
-    assert excess_in_spans(start, latency, [(0.0, 0.1)]) is None
-    one = attributed(session, "g1-3x").model_copy(update={"excess": {"p99": None}, "refused": None})
-    (row,) = attribution_table([one])
-    assert row.numbers["cycle_excess"].warnings == (
-        "too few requests that met a collection at work, or too few that met none",
-    )
 
 
 def moved(record: TrialRecord, by_s: float) -> TrialRecord:
@@ -268,13 +248,6 @@ def test_what_a_denied_cpu_can_have_taken_is_bounded(tmp_path: Path) -> None:
     assert attribute_trial(session, trial, requests).most_beside["p99"]["cgroup_throttle"] > 0
 
 
-def test_a_trial_without_answers_is_an_error_not_a_number(session: SessionFolder) -> None:
-    trial = trial_of(session, "serial-3x")
-    requests = requests_of(session, trial).assign(ok=False)
-    with pytest.raises(InputError, match="no request was answered correctly"):
-        attribute_trial(session, trial, requests)
-
-
 def test_the_table_has_an_interval_over_trials_and_counts_what_was_refused(session: SessionFolder) -> None:
     trials = sorted(session.finished())
     every = {trial: attribute_trial(session, trial, requests_of(session, trial)) for trial in trials}
@@ -286,7 +259,7 @@ def test_the_table_has_an_interval_over_trials_and_counts_what_was_refused(sessi
     unexplained = java.numbers["unexplained_tail"]
     assert java.n_trials == unexplained.n_trials == 2
     assert unexplained.low is None and "two trials" in unexplained.warnings[0]
-    assert java.n_refused == go.n_refused == 0 and java.numbers["share"].inputs
+    assert java.numbers["share"].inputs
     for row in (java, go):
         parts = (row.numbers[f"{part}_tail"].value for part in ("service", "generator", "unexplained"))
         assert sum(part or 0 for part in parts) == pytest.approx(1)
@@ -317,13 +290,6 @@ def test_a_far_clock_is_allowed_for_on_the_way_to_the_clock_of_the_requests(
     told = record.model_copy(update={"clocks": clocks})
     assert clock_shift(told, "service").shift_s == pytest.approx(service_s)
     assert clock_shift(told, None).shift_s == pytest.approx(launch_s)
-
-
-def test_a_far_clock_that_moves_makes_the_placing_less_sure(record: TrialRecord) -> None:
-    clocks = (_far_clock("service", "a", 5.0), _far_clock("service", "a", 5.01))
-    shift = clock_shift(record.model_copy(update={"clocks": clocks}), "service")
-    assert shift.shift_s == pytest.approx(-5.005)
-    assert shift.within_s == pytest.approx(5.2e-3)
 
 
 def test_a_log_of_another_clock_is_placed_on_that_of_the_requests() -> None:

@@ -90,9 +90,7 @@ def by_name(trial: AuditedTrial) -> dict[str, TrialCheck]:
 def test_the_time_between_is_found_though_no_row_names_its_user(serve_s: float, between_s: float) -> None:
     rows = closed_rows(30, 60, ramp_up_s=0.3, serve_s=serve_s, between_s=between_s)
     found = time_between(rows["start_epoch_s"], rows["latency_s"], users=30, requests_each=60, ramp_up_s=0.3)
-    assert found is not None
-    assert found.between_s == pytest.approx(between_s, rel=0.1, abs=2e-4)
-    assert found.n_gaps == 30 * 59
+    assert found == pytest.approx(between_s, rel=0.1, abs=2e-4)
 
 
 def test_one_request_a_user_has_no_time_between_and_too_many_are_refused() -> None:
@@ -208,14 +206,6 @@ def test_a_law_fails_where_its_plan_was_another_one_and_says_why_it_cannot_be_as
     assert by_time[LAW].result == "not applicable"
     ended = trial.load.model_copy(update={"n_flows": 20, "n_flows_right": 19})
     assert by_name(replace(trial, load=ended))[loops].why.startswith("passes ended")
-
-
-def test_dropped_arrivals_are_counted_and_lost_ones_noticed() -> None:
-    trial = sound_open()
-    name = "arrivals planned are arrivals sent and dropped"
-    fewer = trial.load.model_copy(update={"n_requests": 1500, "n_dropped": 500})
-    assert by_name(replace(trial, load=fewer))[name].result == "held"
-    assert by_name(replace(trial, load=fewer.model_copy(update={"n_dropped": 0})))[name].result == "failed"
 
 
 def test_requests_in_flight_are_counted_as_little_says() -> None:

@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ratio speaks of the services only where they, or an equal rate, bounded both arms."""
+"""A ratio speaks of the services only where they, or an equal rate, bounded both arms, and not the load tool."""
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.stats.about_services import TURNS
+from harness.analysis.stats.about_services import TURNS, tool_part
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.model import Verdict
-from harness.model.formatting import verdict_name, verdict_words
 from harness.tests.analysis.stats.test_comparisons import table
 
-RATE, CPU, P99, RSS = "throughput_per_s", "cpu_s_per_request", "latency_p99_s", "rss_after_bytes"
+RATE, CPU, RSS = "throughput_per_s", "cpu_s_per_request", "rss_after_bytes"
+MEAN, P50, P99 = "latency_mean_s", "latency_p50_s", "latency_p99_s"
+NO_VERDICT = Verdict.NOT_ABOUT_SERVICES
 
 
 def trials(go: str, java: str, *, rate: float = 1.0, n_go: int = 10, n_java: int = 10) -> pd.DataFrame:
@@ -27,50 +29,49 @@ def trials(go: str, java: str, *, rate: float = 1.0, n_go: int = 10, n_java: int
     speed = frame["variant"].map({"go": 1.0, "java": rate})
     noise = frame[P99] / frame.groupby("variant")[P99].transform("mean")
     return frame.assign(
-        throughput_per_s=1_000.0 * speed * noise**0.01,
-        cpu_s_per_request=frame[P99] / 100,
-        rss_after_bytes=frame[P99] * 1e9,
-        service_share=0.2,
-        generator_share=0.7,
-        backing_share=None,
-        machine_share=0.01,
-    )
+        throughput_per_s=1_000.0 * speed * noise**0.01, cpu_s_per_request=frame[P99] / 100,
+        rss_after_bytes=frame[P99] * 1e9, service_share=0.2, generator_share=0.7, backing_share=None, machine_share=0.01,
+    )  # fmt: skip
 
 
-def found(frame: pd.DataFrame, metric: str) -> Comparison:
-    (one,) = compare(frame, metric, reference="go", margin=0.05)
-    return one
+def at_a_rate(go_s: float, java_s: float, metric: str = MEAN, **columns: float | str | None) -> pd.DataFrame:
+    """Ten blocks that kept an offered rate, with one latency of each service."""
+    frame = trials("offered", "offered")
+    noise = 1 + 0.01 * np.random.default_rng(3).standard_normal(len(frame))
+    return frame.assign(**{metric: frame["variant"].map({"go": go_s, "java": java_s}) * noise, **columns})
 
 
-@pytest.mark.parametrize("metric", [RATE, CPU, P99])
-def test_where_both_arms_are_bound_by_the_service_every_metric_has_a_verdict(metric: str) -> None:
-    one = found(trials("service", "service", rate=0.5), metric)
-    assert one.about_services and one.verdict == Verdict.DIFFERENT
-    assert one.bound_by == {"service": 20}
+def compared(frame: pd.DataFrame, metric: str = MEAN) -> Comparison:
+    (comparison,) = compare(frame, metric, reference="go", margin=0.05)
+    return comparison
 
 
 @pytest.mark.parametrize("metric", [RATE, CPU, P99])
-@pytest.mark.parametrize("other", ["generator", "backing", "machine", "unknown"])
-def test_where_an_arm_is_bound_by_something_else_there_is_none_and_it_is_named(
+@pytest.mark.parametrize("other", ["service", "generator", "backing", "machine", "unknown"])
+def test_a_ratio_of_arms_bound_by_something_else_than_the_service_has_no_verdict(
     metric: str, other: str
 ) -> None:
-    one = found(trials("service", other, rate=0.5), metric)
-    assert (one.about_services, one.verdict) == (False, Verdict.NOT_ABOUT_SERVICES)
-    assert one.band is None and one.p_adjusted is None
-    assert one.not_about is not None and "(10 of 20 trials)" in one.not_about
-    assert one.ratio.value is not None  # the number stays; only what it says goes
+    comparison = compared(trials("service", other, rate=0.5), metric)
+    if other == "service":
+        assert comparison.about_services and comparison.verdict == Verdict.DIFFERENT
+        assert comparison.bound_by == {"service": 20}
+        return
+    assert (comparison.about_services, comparison.verdict) == (False, NO_VERDICT)
+    assert comparison.p_adjusted is None
+    assert comparison.not_about is not None and "(10 of 20 trials)" in comparison.not_about
+    assert comparison.ratio.value is not None  # the number stays; only what it says goes
 
 
-@pytest.mark.parametrize("metric", [P99, "latency_mean_s"])
+@pytest.mark.parametrize("metric", [P99, MEAN])
 @pytest.mark.parametrize("sharing", [("go", "java"), ("java",)])
 def test_latency_on_cpus_shared_with_the_generator_is_not_compared_and_the_rest_is(
     metric: str, sharing: tuple[str, ...]
 ) -> None:
-    frame = trials("service", "service", rate=0.5).assign(latency_mean_s=lambda one: one[P99] / 3)
+    frame = trials("service", "service", rate=0.5).assign(latency_mean_s=lambda own: own[P99] / 3)
     shared = frame.assign(shares_cpus=frame["variant"].isin(sharing))
-    assert found(frame, metric).about_services
-    assert found(shared, metric).not_about == TURNS
-    assert found(shared, RATE).about_services and found(shared, CPU).about_services
+    assert compared(frame, metric).about_services
+    assert compared(shared, metric).not_about == TURNS
+    assert compared(shared, RATE).about_services and compared(shared, CPU).about_services
 
 
 @pytest.mark.parametrize(
@@ -80,8 +81,8 @@ def test_cpu_time_at_an_equal_offered_rate_is_compared_whatever_else_was_busy(
     model: str, rate: float, about: bool
 ) -> None:
     frame = trials("machine", "backing", rate=rate).assign(load_model=model)
-    assert found(frame, CPU).about_services == about
-    assert not found(frame, P99).about_services and not found(frame, RATE).about_services
+    assert compared(frame, CPU).about_services == about
+    assert not compared(frame, P99).about_services and not compared(frame, RATE).about_services
 
 
 SHARED = "bound by shared CPUs, most used by the generator (20 of 20 trials)"
@@ -106,23 +107,16 @@ APART = "rates differ by 11 % (900 against 1,000/s), more than 5 %"
 def test_a_ratio_has_the_condition_of_its_metric(
     go: str, java: str, more: dict[str, float], metric: str, why: str | None
 ) -> None:
-    one = found(trials(go, java, **more), metric)  # type: ignore[arg-type]  # counts and a rate
-    assert one.about_services == (why is None)
-    assert why is None or (one.not_about or "").startswith(why)
+    comparison = compared(trials(go, java, **more), metric)  # type: ignore[arg-type]  # counts and a rate
+    assert comparison.about_services == (why is None)
+    assert why is None or (comparison.not_about or "").startswith(why)
 
 
 def test_tables_that_do_not_say_what_bounded_them_and_a_gate_left_open_have_no_condition() -> None:
     frame = trials("generator", "generator", rate=0.5)
-    assert found(frame.drop(columns="bound_by"), RATE).about_services
-    (one,) = compare(frame, RATE, reference="go", gated=False)
-    assert one.verdict == Verdict.DIFFERENT
-
-
-def test_tables_and_sentences_say_so_without_an_adjective() -> None:
-    one = found(trials("generator", "generator", rate=0.5), RATE)
-    assert verdict_name(one) == "not about the services" and one.p_adjusted is None
-    words = verdict_words(one)
-    assert words == "not about the services: bound by the generator (20 of 20 trials), and not compared with"
+    assert compared(frame.drop(columns="bound_by"), RATE).about_services
+    (comparison,) = compare(frame, RATE, reference="go", gated=False)
+    assert comparison.verdict == Verdict.DIFFERENT
 
 
 @pytest.mark.parametrize(
@@ -134,12 +128,56 @@ def test_unequal_shares_refuse_throughput_and_latency_of_a_closed_loop_where_the
     latency: float, java: float, refused: bool
 ) -> None:
     frame = trials("service", "service", rate=1 / latency)
-    frame = frame.assign(
-        service_share=frame["variant"].map({"go": 0.96, "java": java}), latency_mean_s=16 / frame[RATE]
-    )
-    said = [found(frame, metric) for metric in ("latency_mean_s", RATE)]
-    assert [one.about_services for one in said] == [not refused] * 2
-    assert found(frame, CPU).about_services
+    shares = frame["variant"].map({"go": 0.96, "java": java})
+    frame = frame.assign(service_share=shares, latency_mean_s=16 / frame[RATE])
     why = "they used 87 % and 96 % of their CPUs, and at equal shares the order is the other way round"
-    assert said[0].not_about == said[1].not_about == (why if refused else None)
-    assert (said[0].ratio.value or 0) * (said[1].ratio.value or 0) == pytest.approx(1)
+    for metric in (MEAN, RATE):
+        assert compared(frame, metric).not_about == (why if refused else None)
+    assert compared(frame, CPU).about_services
+
+
+@pytest.mark.parametrize(
+    ("java_s", "echo_s", "verdict"),
+    [
+        (3e-3, 9e-4, NO_VERDICT), (3e-3, 5e-4, Verdict.DIFFERENT), (3e-3, None, Verdict.DIFFERENT),
+        (1.5e-3, 1e-4, Verdict.EQUIVALENT), (1.5e-3, 5e-4, Verdict.INCONCLUSIVE), (1.5e-3, None, Verdict.EQUIVALENT),
+    ],
+)  # fmt: skip
+def test_above_half_the_tools_part_leaves_no_verdict_and_above_a_tenth_nothing_alike(
+    java_s: float, echo_s: float | None, verdict: Verdict
+) -> None:
+    comparison = compared(at_a_rate(1.5e-3, java_s, echo_latency_mean_s=echo_s, generator="vegeta"))
+    assert comparison.verdict == verdict
+    assert comparison.ratio.value == pytest.approx(java_s / 1.5e-3, rel=0.02)  # the number stays
+    assert (comparison.margin is None) == (echo_s is not None and echo_s > 1e-4)
+    warnings = " ".join(comparison.warnings)
+    assert ("the ratio of the services is farther from 1" in warnings) == (comparison.margin is None)
+    part = "the echo service has 0.90 ms under the same load, 60 % of the smaller latency"
+    assert comparison.not_about in (None, f"mostly not the services' own ({part})")
+
+
+@pytest.mark.parametrize(
+    ("metric", "latency_s", "part"),
+    [
+        (MEAN, 1.25e-3, "wrk2 sends about 1.0 ms late, 80 % of the smaller latency"),
+        (P50, 1.25e-3, "wrk2 sends about 1.0 ms late, 80 % of the smaller latency"),
+        (P99, 2.5e-3, "wrk2 sends up to 2.0 ms late, 80 % of the smaller latency"),
+        (P99, 1e-3, "wrk2 sends up to 2.0 ms late, 100 % of the smaller latency"),
+    ],
+)
+def test_where_the_echo_services_latency_was_not_kept_the_known_lateness_counts(
+    metric: str, latency_s: float, part: str
+) -> None:
+    frame = at_a_rate(latency_s, 10 * latency_s, metric, generator="wrk2")
+    assert compared(frame, metric).not_about == f"mostly not the services' own ({part})"
+    assert compared(frame.assign(generator="vegeta"), metric).about_services
+
+
+def test_only_latencies_at_a_rate_have_such_a_part() -> None:
+    frame = at_a_rate(1.5e-3, 3e-3, generator="wrk2", echo_latency_mean_s=1.4e-3)
+    assert compared(frame.assign(bound_by="service")).verdict == Verdict.DIFFERENT
+    go, java = (frame[frame["variant"] == name] for name in ("go", "java"))
+    for metric in (CPU, RATE, "latency_max_s", RSS):
+        assert tool_part(go, java, metric) is None
+    part = tool_part(go, java, MEAN)
+    assert part is not None and part.refused and part.share == pytest.approx(1.4 / 1.5, rel=0.02)

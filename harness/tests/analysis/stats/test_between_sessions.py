@@ -36,12 +36,6 @@ def test_the_mean_and_its_interval_are_those_of_statsmodels() -> None:
     assert np.log([low, high]) == pytest.approx(list(expected), abs=1e-6)
 
 
-def test_another_session_is_less_sure_than_the_mean() -> None:
-    between = between_sessions(RATIOS, ERRORS, estimand="ratio")
-    (_, low, high), (_, least, most) = ends(between.mean), ends(between.predicted)
-    assert least < low < high < most
-
-
 def test_sessions_that_agree_have_no_variance_between_them() -> None:
     between = between_sessions([1.3] * 5, [0.01] * 5, estimand="ratio")
     assert between.tau == 0 and between.i2 == 0

@@ -10,7 +10,7 @@ import pytest
 from harness.analysis.audit.session_checks import equal_cells
 from harness.analysis.stats.aa_noise import aa_noise
 from harness.analysis.stats.comparisons import compare
-from harness.analysis.stats.pairing import DUET_ESTIMAND, pair_by_block
+from harness.analysis.stats.pairing import pair_by_block
 from harness.analysis.stats.sample_size import power_curve
 from harness.model import Verdict
 
@@ -54,14 +54,6 @@ def test_a_ratio_is_that_of_the_two_that_ran_side_by_side(variant: str) -> None:
     assert {name.rpartition("/")[2] for name in found.ratio.inputs} == {
         *mine["trial_id"], *mine["duet_partner"],
     }  # fmt: skip
-
-
-def test_what_a_ratio_of_a_duet_speaks_of_is_said_with_it() -> None:
-    for one in compare(duets(), METRIC, reference="go"):
-        assert one.ratio.estimand.endswith(DUET_ESTIMAND)
-        assert f"measured side by side: {DUET_ESTIMAND}" in one.warnings
-    alone = duets().assign(duet_partner=None).drop_duplicates(["block", "variant", "duplicate"])
-    assert all(DUET_ESTIMAND not in one.ratio.estimand for one in compare(alone, METRIC, reference="go"))
 
 
 def test_the_noise_is_that_of_the_reference_beside_itself() -> None:

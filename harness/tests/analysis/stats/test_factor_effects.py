@@ -76,12 +76,6 @@ def test_an_interaction_of_cells_that_were_not_measured_is_refused_by_their_name
     assert value(found["java", "on"]) == pytest.approx(1.2, rel=0.05)
 
 
-def test_few_blocks_are_refused_and_said() -> None:
-    for effect in interactions(trials(n_blocks=4, noise=0.01), "latency_p99_s", FACTORS):
-        assert effect.ratio.value is None and effect.shown is None
-        assert effect.ratio.warnings == ("few blocks: 4 hold every cell of it, fewer than 5",)
-
-
 def test_a_block_that_lacks_a_cell_counts_for_the_interactions_without_it() -> None:
     table = trials(noise=0.01)
     gone = (table["block"] == 0) & (table["variant"] == "java") & (table["logging"] == "on")

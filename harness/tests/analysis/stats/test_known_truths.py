@@ -40,14 +40,6 @@ def test_an_effect_of_the_stated_size_is_told_as_often_as_stated(n_pilot: int, n
     assert holds(told, at_least=POWER - 0.03, at_most=POWER + 0.03, n=2000)
 
 
-def test_a_size_stated_from_windows_as_if_they_were_trials_is_told_too_seldom() -> None:
-    rng = np.random.default_rng(2)
-    trials, second = (rng.normal(0.0, 0.05, (2000, 10)) for _ in range(2))
-    windows = trials[..., None] + rng.normal(0.0, 0.025, (2000, 10, 10))
-    stated = windows.reshape(2000, -1).std(axis=-1, ddof=1) * effect(99, 100)
-    assert np.mean(paired_p(second + stated[:, None]) <= 0.05) < 0.5
-
-
 # --- effects of factors
 
 BLOCK_SD, BOTH = 0.10, 0.1
@@ -65,7 +57,7 @@ def test_the_interval_of_an_interaction_holds_the_truth(law: Law, k: int) -> Non
     cells = tuple(product(("go", "java"), ("off", "on")))
     made = contrast(cells, {0: ("java", "go"), 1: ("on", "off")})
     assert made is not None
-    bounds = intervals.student(np.asarray(factorial(np.random.default_rng(k), law, k) @ made[0]), 0.95)
+    bounds = intervals.student(np.asarray(factorial(np.random.default_rng(k), law, k) @ made), 0.95)
     assert holds(covered(bounds, BOTH), at_least=0.93, at_most=0.97)
 
 

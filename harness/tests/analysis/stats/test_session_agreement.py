@@ -62,11 +62,6 @@ def test_every_verdict_of_both_sessions_is_set_beside_that_of_the_same_cell() ->
     assert (found.counts()["agree"], found.share) == (2, 1.0)
 
 
-def test_a_question_that_only_one_session_has_is_left_out() -> None:
-    found = agreement(session(1.5), session(1.5, seed=1)[:1])
-    assert len(found.pairs) == 1
-
-
 @pytest.mark.parametrize("changed", ["java", "go"])
 def test_verdicts_on_a_program_that_changed_are_counted_apart(changed: str) -> None:
     found = agreement(session(1.5), session(0.5), changed=(changed, "elsewhere"))

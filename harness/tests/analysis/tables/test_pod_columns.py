@@ -3,21 +3,18 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from harness.analysis.tables.layout import load_trials
 from harness.analysis.tables.resource_columns import answered_by_pod, pod_columns
-from harness.cli.results_text import print_results
 from harness.evidence import Evidence
 from harness.evidence.opening import open_evidence
 from harness.model import TrialRecord
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
-from harness.rows.session_results import goes_by, results_of
+from harness.rows.session_results import goes_by
 from harness.tests.support.kept_sessions import lay_session
 from harness.tests.support.synthetic import make_project
 from harness.tests.support.synthetic_pods import (
@@ -103,35 +100,6 @@ def test_what_the_runtimes_go_by_is_the_fewest_cpus_of_all_pods_and_their_collec
     assert (go["runtime_cpus"] == 2).all() and go["gc_found"].isna().all()
     assert (java["runtime_cpus"] == 1).all() and (java["gc_found"] == "Serial").all()
     assert (goes_by(go), goes_by(java)) == ("2", "1, Serial")
-
-
-def test_where_no_runtime_has_told_its_collector_the_cpus_stand_alone() -> None:
-    """A column without any text is one of numbers."""
-    told = pd.DataFrame({"runtime_cpus": [2.0, 1.0, math.nan], "gc_found": [math.nan] * 3})
-    assert goes_by(told) == "1 or 2"
-    assert goes_by(told.assign(gc_found=pd.Series([None, "Serial", None], dtype=object))) == "1, Serial or 2"
-
-
-def test_results_say_what_each_runtime_goes_by_within_a_terminals_width(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    print_results(results_of(opened(root, "k8s-limits")))
-    lines = capsys.readouterr().out.splitlines()
-    assert "CPUs that the runtime of go-nethttp goes by: 2." in lines
-    assert "CPUs that the runtime of java-helidon goes by: 1, Serial." in lines
-    assert max(map(len, lines)) <= 80
-
-
-def test_a_pod_whose_runtime_does_not_say_is_not_answered_for_by_the_others(root: Path) -> None:
-    record = first_record(opened(root, "k8s-rounds"), pods="two", access="inside")
-    assert record.instance is not None and record.instance.kubernetes is not None
-    around = record.instance.kubernetes
-    silent = around.pods[0].model_copy(update={"runtime_cpus": None})
-    instance = record.instance.model_copy(
-        update={"kubernetes": around.model_copy(update={"pods": (silent, *around.pods[1:])})}
-    )
-    columns = pod_columns(record.model_copy(update={"instance": instance}))
-    assert columns["runtime_cpus"] is None
 
 
 def test_the_pods_requests_are_summed_and_the_pod_with_the_fewest_is_known(root: Path) -> None:

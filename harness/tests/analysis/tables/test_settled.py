@@ -15,8 +15,6 @@ from harness.analysis.tables.trial_row import is_settled, trial_row
 from harness.evidence import Evidence
 from harness.evidence.opening import find_evidence
 from harness.pipeline import StageParameters
-from harness.questions.validity import audit
-from harness.rows import Session, along, warm_up_curves
 from harness.tests.support.synthetic import make_project, make_session
 
 SETTLE_S = 0.9
@@ -94,35 +92,6 @@ def test_cpu_time_is_that_of_the_settled_part_of_the_load(settled: Evidence) -> 
         used = np.interp([end - row["measurement_s"], end], service["monotonic_s"], service["cpu_s"])
         assert row["cpu_s_per_request"] * row["n_requests"] == pytest.approx(used[1] - used[0], rel=0.05)
         assert row["service_cores"] * row["measurement_s"] == pytest.approx(used[1] - used[0], rel=0.05)
-
-
-def test_a_ratio_of_loops_is_that_of_their_settled_requests(settled: Evidence) -> None:
-    p99: dict[str, list[float]] = {"open": [], "closed": []}
-    for level, found in p99.items():
-        for _, row in settled.cell(loop=level).sort_values("block").iterrows():
-            if row["variant"] == "serial-64m" and not row["duplicate"]:
-                requests = settled.requests(str(row["session_id"]), str(row["trial_id"]))
-                assert requests is not None
-                found.append(float(np.quantile(requests["latency_s"], 0.99, method="inverted_cdf")))
-    rows = along(settled.trials, "latency_p99_s", "p99", factor="loop", base="closed").set_index("variant")
-    expected = np.exp(np.mean(np.log(p99["open"]) - np.log(p99["closed"])))
-    assert rows.loc["serial-64m", "value"] == pytest.approx(expected)
-
-
-def test_latencies_of_every_kind_are_settled_and_the_warm_up_curve_is_not(settled: Evidence) -> None:
-    trials = settled.trials
-    counted = int(trials.loc[~trials["duplicate"], "n_requests"].sum())
-    session = Session(root=settled.root, experiment=settled.experiment, evidence=settled)
-    assert int(session.requests()["ok"].sum()) == counted
-    assert all(curve.at_s[0] < SETTLE_S / 2 for curve in warm_up_curves(session, settled.trials))
-
-
-def test_the_audit_holds_the_row_against_the_requests_that_count(settled: Evidence) -> None:
-    session = Session(root=settled.root, experiment="gc-loops", evidence=settled)
-    checks = audit(session).set_index("check")["result"]
-    for name in ("the table counts the requests of the record", "throughput is right answers over time",
-                 "mean latency is that of the rows", "p99 is that of the rows"):  # fmt: skip
-        assert set(checks[name]) == {"held"}
 
 
 def test_a_tool_without_single_requests_tells_nothing_of_a_load_with_a_head(settled: Evidence) -> None:

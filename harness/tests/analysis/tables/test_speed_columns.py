@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from harness.analysis.tables.layout import load_exclusions, load_trials
@@ -14,7 +13,6 @@ from harness.analysis.tables.resource_columns import (
     SPEED_DIFFERS,
     exclude_other_speeds,
     speed_columns,
-    with_every_speed,
 )
 from harness.analysis.tables.tidy import tidy
 from harness.model import Outcome
@@ -72,12 +70,6 @@ def test_a_slower_generator_counts_where_the_service_was_not_the_limit(bound_by:
     assert all("the generator's CPUs took 30 % longer" in str(row["exclusion_reason"]) for row in found)
 
 
-def test_a_trial_that_failed_keeps_its_own_reason() -> None:
-    rows = rows_of(*[1.0] * FEWEST_TRIALS, 1.5)
-    rows[-1] |= {"excluded": True, "exclusion_reason": "failed: it ended"}
-    assert exclude_other_speeds(rows) == [] and rows[-1]["exclusion_reason"] == "failed: it ended"
-
-
 def test_the_columns_are_those_of_the_cpus_of_each_and_of_all_where_it_was_not_pinned(tmp_path: Path) -> None:
     head = header("smoke", 1)
     told = record(head.plan.trials[0], head, Outcome.OK).model_copy(update={"cpu_speeds": speeds(80.0)})
@@ -98,12 +90,3 @@ def test_the_tables_of_a_session_leave_it_out_and_count_it(tmp_path: Path) -> No
     assert one.reason.startswith("machine: the service's CPUs took 41 % longer")
     again = tidy(tmp_path)
     assert (again.n_fresh, again.experiments[0].n_kept) == (0, 9), "unchanged rows are judged again"
-
-
-def test_trials_at_another_speed_can_be_counted_again_and_no_others_are() -> None:
-    rows = rows_of(*[1.0] * FEWEST_TRIALS, 1.27)
-    rows[0] |= {"excluded": True, "exclusion_reason": "failed"}
-    exclude_other_speeds(rows)
-    trials = with_every_speed(pd.DataFrame(rows))
-    assert list(trials["excluded"]) == [True, *[False] * FEWEST_TRIALS]
-    assert trials["exclusion_reason"].dropna().tolist() == ["failed"]

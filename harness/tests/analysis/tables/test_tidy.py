@@ -1,32 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Raw to Parquet: what enters, what is counted out, what is kept, and what damage does."""
+"""Raw to Parquet: what enters, what is counted out, what damage does, what is made again, and what breaks the schema."""
 
 from __future__ import annotations
 
-import json
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from harness.analysis.stats.aa_noise import aa_noise
-from harness.analysis.stats.comparisons import compare
-from harness.analysis.stats.summaries import summarise
+from harness.analysis.tables import tidy as tidy_module
 from harness.analysis.tables.layout import load_exclusions, load_table, load_trials
+from harness.analysis.tables.schema import as_trials
 from harness.analysis.tables.tidy import tidy
 from harness.errors import InputError
+from harness.import_closure import closure
 from harness.model import EchoReading
+from harness.project import find_root
+from harness.store import SessionFolder
 from harness.store.writing import SessionWriter, TrialFolder
 from harness.tests.support.oha_output import oha_db
 from harness.tests.support.toy_sessions import EPOCH, N_REQUESTS, header, make_session, trial_ids, write_load
 
 
-def test_a_trial_becomes_a_row_with_its_units(tmp_path: Path) -> None:
-    session = make_session(tmp_path)
-    result = tidy(tmp_path)
-    rows = load_trials(tmp_path, "toy")
-    assert len(rows) == len(trial_ids(session)) == result.n_fresh == 10
-    row = rows.iloc[0]
+@pytest.fixture(scope="module")
+def tidied(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SessionFolder]:
+    """A project with a small session, tidied."""
+    root = tmp_path_factory.mktemp("tidied")
+    session = make_session(root)
+    assert tidy(root).n_fresh == 10
+    return root, session
+
+
+def test_a_trial_becomes_a_row_with_its_units(tidied: tuple[Path, SessionFolder]) -> None:
+    row = load_trials(tidied[0], "toy").iloc[0]
     assert row["throughput_per_s"] == pytest.approx(390 / 4.0), "correct answers only"
     assert row["cpu_s_per_request"] == pytest.approx(0.5 * 4 / 400)
     assert row["service_cores"] == pytest.approx(0.5)
@@ -56,19 +65,11 @@ def test_the_echo_services_latencies_are_those_under_the_load_and_mix_of_the_tri
     assert np.isnan(row["echo_latency_p999_s"])
 
 
-def test_a_damaged_echo_file_costs_its_latencies_and_nothing_else(tmp_path: Path) -> None:
-    session = make_session(tmp_path)
-    (session.folder / "echo.json").write_text("[", "utf-8")
-    assert tidy(tmp_path).n_fresh == 10
-    assert any("echo.json" in problem for problem in load_exclusions(tmp_path, "toy").problems)
-
-
-def test_latency_is_of_correct_answers_only(tmp_path: Path) -> None:
-    session = make_session(tmp_path)
-    tidy(tmp_path)
+def test_latency_is_of_correct_answers_only(tidied: tuple[Path, SessionFolder]) -> None:
+    root, session = tidied
     trial = trial_ids(session)[3]
-    requests = load_table(tmp_path, "toy", "requests", session.folder.name, trial)
-    row = load_trials(tmp_path, "toy").set_index("trial_id").loc[trial]
+    requests = load_table(root, "toy", "requests", session.folder.name, trial)
+    row = load_trials(root, "toy").set_index("trial_id").loc[trial]
     right = np.sort(requests.loc[requests["ok"], "latency_s"])
     assert len(requests) == 400 and len(right) == 390
     assert row["latency_mean_s"] == pytest.approx(right.mean())
@@ -94,14 +95,6 @@ def test_times_since_the_tools_own_start_are_placed_where_its_summary_says(tmp_p
     assert requests["start_epoch_s"].min() == pytest.approx(EPOCH + 2)
     assert requests["start_epoch_s"].max() == pytest.approx(EPOCH + 2 + 0.01 * (N_REQUESTS - 1))
     assert int((~requests["ok"]).sum()) == 10
-
-
-def test_samples_are_joined_to_the_launch_and_absent_stays_absent(tmp_path: Path) -> None:
-    session = make_session(tmp_path)
-    tidy(tmp_path)
-    samples = load_table(tmp_path, "toy", "samples", session.folder.name, trial_ids(session)[0])
-    assert samples["since_launch_s"].iloc[0] == pytest.approx(1.0)
-    assert samples.loc[samples["role"] == "service", "n_descriptors"].isna().all()
 
 
 def test_failed_and_unmade_trials_are_counted_by_reason(tmp_path: Path) -> None:
@@ -164,16 +157,64 @@ def test_what_is_missing_is_named_with_the_command_that_makes_it(tmp_path: Path)
     assert tidy(tmp_path).experiments == ()
 
 
-def test_from_raw_to_a_comparison_that_names_its_trials(tmp_path: Path) -> None:
-    make_session(tmp_path, profile="quick", bundled=True)
-    tidy(tmp_path)
-    rows = load_trials(tmp_path, "toy", "bundled")
-    found = compare(rows, "latency_mean_s", reference="go-nethttp", by=("logging",))
-    assert sorted(c.levels["logging"] for c in found) == ["off", "on"]
-    for comparison in found:
-        assert comparison.ratio.value == pytest.approx(1.3, abs=0.05)
-        assert comparison.ratio.n_trials == 5
-        assert all(name.startswith("bundled/toy/quick-local-1/") for name in comparison.ratio.inputs)
-    assert aa_noise(rows, "latency_mean_s").n_blocks == 10, "five blocks in each of two cells"
-    assert len(summarise(rows, "throughput_per_s", by=("variant", "logging"))) == 4
-    assert json.loads((tmp_path / "data/processed/bundled/toy/exclusions.json").read_text())["n_kept"] == 30
+def test_a_second_call_reads_only_what_was_deleted_and_gives_the_same_bytes(
+    tidied: tuple[Path, SessionFolder],
+) -> None:
+    root, session = tidied
+    folder, trial = root / "data/processed/toy", trial_ids(session)[2]
+    before = (folder / "trials.parquet").read_bytes()
+    again = tidy(root)
+    assert (again.n_fresh, again.n_unchanged) == (0, 10)
+    (folder / "requests" / session.folder.name / f"{trial}.parquet").unlink()
+    assert tidy(root).n_fresh == 1
+    assert len(load_table(root, "toy", "requests", session.folder.name, trial)) == 400
+    assert (folder / "trials.parquet").read_bytes() == before
+
+
+def test_every_module_that_a_process_loads_to_tidy_is_one_whose_change_is_noticed() -> None:
+    """Packages may be loaded on the way to their modules: what they hold themselves makes no table."""
+    program = (
+        f"import sys, {tidy_module.__name__}\n"
+        "print(*(n for n, m in sys.modules.items() if n.startswith('harness.') and not hasattr(m, '__path__')))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert tidy_module.__name__ in loaded
+    assert loaded <= set(closure(find_root(Path(__file__).parent), {tidy_module.__name__}))
+
+
+FACTORS = ("logging", "factor_generator")
+
+
+@pytest.fixture(scope="module")
+def rows(tidied: tuple[Path, SessionFolder]) -> list[dict[str, Any]]:
+    """The rows of a small session."""
+    trials = load_trials(tidied[0], "toy").astype("object")
+    return [
+        {str(k): v for k, v in row.items()} for row in trials.where(trials.notna(), None).to_dict("records")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "column"),
+    [
+        ({"latency_p99_s": -1e-9}, "latency_p99_s"),
+        ({"position": 0}, "position"),
+        ({"variant": None}, "variant"),
+        ({"excluded": True}, "exclusion_reason"),
+        ({"exclusion_reason": "failed"}, "exclusion_reason"),
+        ({"trial_id": "0002"}, "trial_id"),
+        ({"block": 2}, "configuration"),
+    ],
+    ids=lambda given: ",".join(given) if isinstance(given, dict) else "",
+)
+def test_what_breaks_the_schema_is_seen_and_named(
+    rows: list[dict[str, Any]], changes: dict[str, object], column: str
+) -> None:
+    first, second = rows[0], rows[1] | {"trial_id": "0002"}
+    later = first | {"trial_id": "0003", "block": 2}
+    assert len(as_trials([first, second, later], FACTORS)) == 3
+    assert as_trials([], FACTORS).empty
+    with pytest.raises(InputError, match="breaks its schema") as caught:
+        as_trials([first | changes, second, later], FACTORS)
+    assert column in str(caught.value)

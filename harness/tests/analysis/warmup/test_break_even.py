@@ -16,13 +16,6 @@ def course(start: float, cold: float, warm: float, n_cold: int = 1000, n: int = 
     return Course(n_requests=places, spent=tuple(map(float, spent)), warm_cost=warm)
 
 
-def test_a_course_goes_on_at_its_warm_cost_and_nothing_is_known_before_its_first_answer() -> None:
-    one = course(1.0, 0.01, 0.001)
-    assert one.at(1) == 1.0 and one.at(0) == 1.0
-    assert one.at(1000) == pytest.approx(1 + 999 * 0.01) and one.at(500.5) == pytest.approx(1 + 499.5 * 0.01)
-    assert one.at(20_000) == pytest.approx(one.at(10_000) + 10)
-
-
 def test_who_starts_fast_and_is_slower_warm_is_caught_up_with_where_both_have_spent_the_same() -> None:
     fast, slow = course(0.1, 0.002, 0.002), course(2.0, 0.004, 0.001)
     found = break_even(fast, slow)
@@ -44,11 +37,6 @@ def test_who_is_as_fast_warm_and_starts_sooner_is_never_caught_up_with() -> None
     assert break_even(course(0.1, 0.002, 0.001), course(2.0, 0.004, 0.001)) == BreakEven(
         n_requests=None, first_ahead=True
     )
-
-
-def test_who_was_never_ahead_is_not_caught_up_with_either() -> None:
-    found = break_even(course(2.0, 0.004, 0.002), course(0.1, 0.002, 0.001))
-    assert found.n_requests is None and not found.first_ahead
 
 
 def test_a_crossing_that_turns_back_does_not_count() -> None:

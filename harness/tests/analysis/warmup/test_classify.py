@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of the change points and of the warm-up classes."""
+"""Change points beside those of ruptures, and the warm-up classes."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -30,15 +35,6 @@ EXAMPLES = settings(max_examples=15, deadline=None, derandomize=True)
 
 
 @EXAMPLES
-@given(seed=seeds, min_size=st.integers(2, 20))
-def test_change_points_reverse_with_the_series(seed: int, min_size: int) -> None:
-    series = stepped([100, 110, 95], [50, 60, 55], seed=seed)
-    forward = detect_changepoints(series, penalty=12.0, min_size=min_size)
-    backward = detect_changepoints(series[::-1], penalty=12.0, min_size=min_size)
-    assert tuple(len(series) - at for at in reversed(backward)) == forward
-
-
-@EXAMPLES
 @given(seed=seeds, min_size=st.integers(2, 12), penalty=st.floats(0.5, 30.0))
 def test_no_segment_is_shorter_than_the_least(seed: int, min_size: int, penalty: float) -> None:
     series = np.random.default_rng(seed).standard_normal(90)
@@ -54,11 +50,6 @@ def test_a_change_of_variance_alone_is_a_change_point() -> None:
     assert abs(found[0] - 200) <= 5
 
 
-@pytest.mark.parametrize("values", [[], [1.0], [5.0] * 400, [0.0] * 400, [0.1] * 400])
-def test_a_constant_or_tiny_series_has_no_change_point(values: list[float]) -> None:
-    assert detect_changepoints(values) == ()
-
-
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_a_window_without_a_finite_value_is_an_error_that_names_it(bad: float) -> None:
     series = np.ones(400)
@@ -72,8 +63,6 @@ def test_bad_arguments_are_refused() -> None:
     series = np.arange(400.0)
     with pytest.raises(InputError, match="one number per window"):
         classify_warmup(np.ones((20, 20)))
-    with pytest.raises(InputError, match="tolerance"):
-        classify_warmup(series, tolerance=-0.1)
     with pytest.raises(InputError, match="two windows"):
         detect_changepoints(series, min_size=1)
     for penalty in (0.0, float("nan")):
@@ -82,7 +71,7 @@ def test_bad_arguments_are_refused() -> None:
 
 
 SPIKE = stepped([100], [400]) + 5_000.0 * (np.arange(400) == 200)
-SLOW_DECAY, QUIET_DECAY = 32 * np.exp(-np.arange(500) / 15), 20 * np.exp(-np.arange(500) / 40)
+SLOW_DECAY = 32 * np.exp(-np.arange(500) / 15)
 
 
 @pytest.mark.parametrize(
@@ -110,30 +99,10 @@ def test_each_class_is_recognised_and_its_steady_state_located(
     assert why in " ".join(found.warnings)
 
 
-def test_a_gradual_warm_up_is_recognised_in_quieter_noise() -> None:
-    series = QUIET_DECAY + stepped([100], [500], rho=0.3, seed=1)
-    assert classify_warmup(series).kind is SteadyState.WARM_UP
-
-
-def test_for_throughput_a_rising_series_warms_up() -> None:
-    series = stepped([100, 130], [100, 300])
-    assert classify_warmup(series).kind is SteadyState.SLOWDOWN
-    assert classify_warmup(series, better="higher").kind is SteadyState.WARM_UP
-    assert classify_warmup(-series, better="lower").kind is SteadyState.WARM_UP
-
-
 def test_a_shift_within_the_tolerance_is_listed_but_no_end_of_the_steady_state() -> None:
     series = stepped([103, 100], [200, 200], sd=0.5)
     found = classify_warmup(series)
     assert found.kind is SteadyState.FLAT and len(found.changepoints) == 1
-    assert classify_warmup(series, tolerance=0.01).kind is SteadyState.WARM_UP
-
-
-@settings(max_examples=6, deadline=None, derandomize=True)
-@given(seed=seeds, shift=st.sampled_from([-60.0, 40.0, 900.0]))
-def test_shifts_of_the_level_do_not_depend_on_an_offset(seed: int, shift: float) -> None:
-    series = stepped([112, 100], [120, 280], rho=0.6, seed=seed)
-    assert classify_warmup(series).changepoints == classify_warmup(series + shift).changepoints
 
 
 def test_a_random_walk_is_undecidable_rather_than_steady() -> None:
@@ -143,7 +112,40 @@ def test_a_random_walk_is_undecidable_rather_than_steady() -> None:
     assert kinds.count(SteadyState.UNDECIDABLE) >= 5
 
 
-def test_the_smallest_step_that_would_be_seen_grows_with_correlation() -> None:
-    series = (stepped([100], [500], rho=rho) for rho in (0.0, 0.9))
-    loose, tight = (classify_warmup(one).smallest_step or 0.0 for one in series)
-    assert 0 < 2 * loose < tight < 40
+def total_cost(unit: npt.NDArray[np.float64], indices: Sequence[int], penalty: float) -> float:
+    """Return Gaussian cost plus penalties, computed segment by segment."""
+    parts = np.split(unit, [int(at) for at in indices])
+    return sum(len(part) * float(np.log(part.var() + 1e-6)) for part in parts) + penalty * len(indices)
+
+
+def test_pelt_equals_ruptures_or_finds_a_cheaper_cut() -> None:
+    # ruptures 1.1 discards a start as soon as it loses, before the segment that beats it may itself be followed by
+    # another, and so now and then misses the optimum by one short segment
+    ruptures = import_module("ruptures")  # not above: every worker collects this file
+    rng, n_alike = np.random.default_rng(5), 0
+    for _ in range(30):
+        lengths = rng.integers(10, 41, rng.integers(2, 4))
+        series = np.concatenate([rng.normal(rng.normal(0, 3), rng.uniform(0.5, 2), n) for n in lengths])
+        series = np.concatenate([series, rng.normal(0, 1, max(40 - len(series), 0))])
+        unit = (
+            series - series.mean()
+        ) / series.std()  # ruptures adds 1e-6 to each variance whatever the unit
+        penalty, min_size = float(rng.uniform(3.0, 25.0)), int(rng.integers(2, 8))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # it announces the 1e-6 each time
+            theirs = ruptures.Pelt(model="normal", jump=1, min_size=min_size).fit(unit).predict(penalty)[:-1]
+        ours = detect_changepoints(series, penalty=penalty, min_size=min_size)
+        alike = list(ours) == [int(at) for at in theirs]
+        assert alike or total_cost(unit, ours, penalty) < total_cost(unit, theirs, penalty) - 1e-9
+        n_alike += alike
+    assert n_alike >= 27
+
+
+def test_noise_that_the_regression_does_not_fit_is_undecidable() -> None:
+    """A moving average of five windows is no autoregression of order 1: the class must say so."""
+    rng = np.random.default_rng(8)
+    for _ in range(4):
+        series = 100 + np.convolve(rng.standard_normal(504), np.ones(5), "valid")
+        found = classify_warmup(series)
+        assert found.kind is SteadyState.UNDECIDABLE
+        assert "autoregressive" in found.warnings[0]

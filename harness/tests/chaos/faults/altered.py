@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line with one thing about it changed: its clock, its limits, what it leaks, or that its syncs are noted.
+"""The command line with one thing about it changed: its limits, what it leaks, or that its syncs are noted.
 
 ``python -m harness.tests.chaos.faults.altered CHANGES WORD...``; CHANGES: JSON, name of a change -> its arguments.
 """
@@ -9,11 +9,9 @@ from __future__ import annotations
 import json
 import os
 import resource
-import signal
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,12 +27,6 @@ LEAK_BYTES = 64 << 10
 def open_files(limit: int) -> None:
     """Allow so many open files."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
-
-
-def clock(by_s: float) -> None:
-    """Have the wall clock jump by so much at SIGUSR1."""
-    wall = time.time
-    signal.signal(signal.SIGUSR1, lambda *_: vars(time).update(time=lambda: wall() + by_s))
 
 
 def syncs(below: str, record: str) -> None:
@@ -61,7 +53,7 @@ def leaks() -> None:
 def main() -> None:
     """Make the changes, then be the command line."""
     changes: dict[str, Callable[..., None]] = {
-        "open_files": open_files, "clock": clock, "syncs": syncs, "leaks": leaks,
+        "open_files": open_files, "syncs": syncs, "leaks": leaks,
     }  # fmt: skip
     for name, arguments in json.loads(sys.argv[1]).items():
         changes[name](**arguments)

@@ -89,12 +89,11 @@ class Stage:
     def start(
         self,
         *words: str,
-        prefix: tuple[str, ...] = (),
         changes: Mapping[str, Mapping[str, object]] | None = None,
     ) -> Session:
-        """Start the session, or go on with it; ``changes``: as ``altered`` has them, ``prefix``: words before it."""
+        """Start the session, or go on with it; ``changes``: as ``altered`` has them."""
         argv = [
-            *prefix, sys.executable, "-m", ALTERED, json.dumps(changes or {}), "measure", NAME, "--profile", "smoke",
+            sys.executable, "-m", ALTERED, json.dumps(changes or {}), "measure", NAME, "--profile", "smoke",
             "--seed", "1", "--host", self.host, "--json", *words,
         ]  # fmt: skip
         environment = {

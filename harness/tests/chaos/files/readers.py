@@ -12,42 +12,33 @@ import io
 import json
 import random
 import re
-import shutil
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from harness.agent.files import file_sha256
 from harness.analysis.tables.runtime_columns import runtime_columns
 from harness.analysis.tables.tidy import damage_of, read_requests, read_samples
-from harness.compare.arguments import RunFiles
-from harness.compare.reading import read_run
+from harness.compare.reading import RunFiles, read_run
 from harness.definitions import load_implementations, load_requests, load_study
 from harness.definitions.claims import load_claims
 from harness.definitions.extending import BASES
 from harness.errors import InputError
 from harness.formats.jfr_json import parse_contention
-from harness.formats.nmt import parse_nmt
 from harness.formats.runtime_log import read_runtime_log
-from harness.formats.runtime_metrics import parse_runtime_metrics
+from harness.formats.runtime_metrics import parse_nmt, parse_runtime_metrics
 from harness.hosts.ssh.settings import FILE as HOSTS
 from harness.hosts.ssh.settings import host_names
 from harness.project import EXPERIMENTS, LEDGERS
 from harness.report.output import main
-from harness.report.samples import summarise_samples
 from harness.store import SessionFolder
-from harness.store.archive import CHECKSUM, SUFFIX
 from harness.store.layout import HEADER
 from harness.tests.chaos.files.mutate import hostile, mutated
-from harness.tests.store.hostile_blocks import HOSTILE_BLOCKS
 from harness.workloads import load_all_requests, load_cases
 
 #: A small bundled session; its archive and its files are changed. Its files are entries of their own.
 SESSION = Path("data") / "raw" / "bundled" / "aa" / "quick-local-3.zip"
-#: One whose files are packed together in blocks.
-IN_BLOCKS = Path("data") / "raw" / "bundled" / "strings-startup" / "quick-local-1.zip"
 #: One hostile file among so many changed ones: some are megabytes.
 HOSTILE_ONE_IN = 60
 #: The shares of reports that are written as a page and as text: they take as long as a hundred and as ten others.
@@ -57,9 +48,6 @@ TRIALS = 2
 #: Of a long text a part is used, for faults are in kinds of lines; of a long ledger, parts of so many bytes; of a flight
 #: recording, so many events of each type.
 LONGEST, PART_BYTES, EVENTS = 3000, 4000, 4
-SAMPLES = b"monotonic_s,role,rss_bytes,cpu_s\n" + b"".join(
-    b"%d.5,service,%d,%d.25\n" % (i, 10**6 + i, i) for i in range(20)
-)
 CONTENTION = (
     b"\n                     Contention by Lock Class\n\nLock Class          Count  Avg.    P90     Max.\n"
     b"------------------- ----- ------- ------- -------\njava.lang.Object       12 1.23 ms 4.56 ms 7.89 ms\n"
@@ -120,7 +108,6 @@ def readers(root: Path) -> dict[str, Reader]:
         "nmt": golden("nmt/*", _text(parse_nmt), names=None),
         "prometheus": golden("runtime_metrics/*", _text(parse_runtime_metrics), names=None),
         "contention": Reader(recordings=(CONTENTION,), read=_text(parse_contention), names=None),
-        "samples": Reader(recordings=(SAMPLES,), read=_samples, names="changed.csv"),
         "experiment": Reader(
             recordings=of(f"{experiments}/*.toml"), read=_experiment(root), names=".toml", whole=True
         ),
@@ -136,10 +123,6 @@ def readers(root: Path) -> dict[str, Reader]:
         "cases": Reader(recordings=of("services/*/contract/cases.jsonl"), read=_cases, names="cases.jsonl", whole=True),
         "hosts": Reader(recordings=of("harness/hosts.example.toml"), read=_hosts, names=HOSTS, whole=True),
         "record": Reader(recordings=_records(root), read=_session(root), names="quick-local-1", whole=True),
-        "archive": Reader(
-            recordings=tuple((root / name).read_bytes() for name in (SESSION, IN_BLOCKS)), read=_archive,
-            names="quick-local-1", make=_changed_archive,
-        ),
     }  # fmt: skip
 
 
@@ -177,12 +160,6 @@ def _changed_bytes(original: bytes, rng: random.Random) -> bytes:
     return bytes(data[: rng.randrange(len(data))]) if rng.random() < 0.1 else bytes(data)
 
 
-def _changed_archive(original: bytes, rng: random.Random) -> bytes:
-    if rng.random() < 0.5:
-        return HOSTILE_BLOCKS[rng.choice(list(HOSTILE_BLOCKS))](original)
-    return _changed_bytes(original, rng)
-
-
 def _written(data: bytes, folder: Path, name: str) -> Path:
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -211,10 +188,6 @@ def _text(parse: Callable[[str], object]) -> Read:
         parse(data.decode("utf-8", "replace"))
 
     return read
-
-
-def _samples(data: bytes, folder: Path, rng: random.Random) -> None:
-    summarise_samples(_written(data, folder, "changed.csv"), rng.choice([None, (0.0, 10.0)]))
 
 
 def _experiment(root: Path) -> Read:
@@ -335,21 +308,3 @@ def _read_all(session: SessionFolder) -> None:
             except (InputError, ValueError, OSError):
                 pass  # what tidy takes for a damaged trial, too
     session.verify()
-
-
-def _archive(data: bytes, folder: Path, rng: random.Random) -> None:
-    """An archive whose checksum is right, since who makes one makes the other."""
-    path = _written(data, folder, f"aa/quick-local-1{SUFFIX}")
-    path.with_name(path.name + CHECKSUM).write_text(f"{file_sha256(path)}  {path.name}\n")
-    session = SessionFolder(path.with_suffix(""))
-    target = folder / "quick-local-1-unpacked"
-    try:
-        if session.archive is not None:
-            session.archive.unpack(target)
-            _ = session.header
-            session.verify()
-    finally:
-        stray = [one for one in target.rglob("*") if one.is_symlink() or not (one.is_file() or one.is_dir())]
-        shutil.rmtree(target, ignore_errors=True)
-        if stray:
-            raise AssertionError(f"unpacked something else than files: {stray[0]}")

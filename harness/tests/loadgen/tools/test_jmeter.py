@@ -9,11 +9,9 @@ from pathlib import Path
 import pytest
 
 from harness.definitions import load_study
-from harness.errors import MissingTool
 from harness.loadgen.base import LoadGenerator
-from harness.loadgen.tools.jmeter import JMeter
-from harness.loadgen.tools.jmeter_plan import GC_LOG, IS_RIGHT, SAMPLES, render_plan
-from harness.model import ClosedLoad, OpenLoad
+from harness.loadgen.tools.jmeter import GC_LOG, SAMPLES, JMeter, render_plan
+from harness.model import ClosedLoad
 from harness.project import find_root
 from harness.tests.contracts.flow import FlowContract, OpenFlowContract
 from harness.tests.contracts.load_generator import (
@@ -22,8 +20,7 @@ from harness.tests.contracts.load_generator import (
     OpenLoopContract,
     offer,
 )
-from harness.tests.support.accounts_server import transfer_flow
-from harness.tests.support.answering_server import AWKWARD, answering_server, order_of, request_to
+from harness.tests.support.answering_server import answering_server, order_of
 from harness.tests.support.tools_here import QUICK_JVM
 from harness.toolchains import Surroundings, find_jdks, find_jmeter
 
@@ -67,38 +64,6 @@ def test_think_time_is_kept_and_no_row_says_more_than_is_read(tmp_path: Path) ->
     assert "Safepoint" in (tmp_path / GC_LOG).read_text(encoding="utf-8")
 
 
-def test_the_plan_is_well_formed_whatever_stands_in_names_and_bodies(tmp_path: Path) -> None:
-    request = request_to("/right", body=AWKWARD, name="<\"&'>")
-    plan = ET.fromstring(render_plan(order_of(tmp_path, ClosedLoad(users=1, loops=1), request)))
-    samplers = [element.get("testname") for element in plan.iter("HTTPSamplerProxy")]
-    assert samplers == ["<\"&'>"]
-
-
-def test_a_closed_loop_is_users_a_ramp_and_an_end(tmp_path: Path) -> None:
-    plan = ET.fromstring(render_plan(order_of(tmp_path, ClosedLoad(users=100, ramp_up_s=50, loops=10_000))))
-    settings = settings_of(plan)
-    assert settings["ThreadGroup.num_threads"] == "100"
-    assert settings["ThreadGroup.ramp_time"] == "50"
-    assert settings["LoopController.loops"] == "10000"
-    assert settings["ThreadGroup.scheduler"] == "false"
-
-
-def test_a_flow_is_its_steps_in_order_and_a_wrong_answer_begins_the_next_loop(tmp_path: Path) -> None:
-    closed = ClosedLoad(users=1000, ramp_up_s=60, loops=1)
-    wanted = order_of(tmp_path, closed, *transfer_flow()[::-1])
-    plan = ET.fromstring(render_plan(wanted))
-    settings = settings_of(plan)
-    assert settings["ThreadGroup.on_sample_error"] == "startnextloop"
-    assert settings["LoopController.loops"] == "1"
-    names = [element.get("testname") for element in plan.iter("HTTPSamplerProxy")]
-    assert names == ["open-a", "open-b", "transfer", "show-a"]
-    assert plan.find(".//RandomController") is None
-    extracted = [element.get("testname") for element in plan.iter("JMESPathExtractor")]
-    taken = [name for name in extracted if name != IS_RIGHT]
-    assert taken == ["a.text", "a.json", "owner.text", "owner.json", "b.text", "t.text", "t.json"]
-    assert real_jmeter().command(wanted).expected_s == pytest.approx(5 + 60 + 1000 * 4 / 4000)
-
-
 def test_the_published_ten_thousand_users_are_as_many_threads_a_minutes_ramp_one_loop_and_three_requests(
     tmp_path: Path,
 ) -> None:
@@ -121,26 +86,3 @@ def test_the_published_ten_thousand_users_are_as_many_threads_a_minutes_ramp_one
         ("POST", "/transaction"),
         ("GET", "/client/1/balance"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("arrivals", "word"), [("poisson", "random_arrivals"), ("constant", "even_arrivals")]
-)
-def test_an_open_loop_is_a_rate_and_never_users(tmp_path: Path, arrivals: str, word: str) -> None:
-    profile = OpenLoad.model_validate({"rate_per_s": 0.5, "duration_s": 7.0, "arrivals": arrivals})
-    plan = render_plan(order_of(tmp_path, profile))
-    assert f"rate(0.5/sec) {word}(7000 ms)" in plan
-    assert "ThreadGroup.num_threads" not in plan
-
-
-def test_a_mix_that_cannot_be_repeated_in_proportion_is_refused() -> None:
-    mix = (request_to("/a", weight=100_003), request_to("/b", weight=7))
-    assert "weights" in (real_jmeter().supports(ClosedLoad(users=1, loops=1), mix) or "")
-
-
-@pytest.mark.parametrize("absent", ["home", "java"])
-def test_a_missing_part_is_named_with_the_way_to_get_it(tmp_path: Path, absent: str) -> None:
-    whole = real_jmeter()
-    home, java = (None, whole.java) if absent == "home" else (whole.home, tmp_path / "no-java")
-    with pytest.raises(MissingTool, match="make setup"):
-        JMeter(home=home, java=java).command(order_of(tmp_path, ClosedLoad(users=1, loops=1)))

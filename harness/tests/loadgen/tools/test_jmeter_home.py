@@ -13,8 +13,6 @@ import pytest
 from harness import toolchains
 from setup import jmeter, say
 
-PROJECT = Path(__file__).resolve().parents[4]
-
 
 def fake_jars(folder: Path) -> None:
     for name in ("ApacheJMeter-5.6.3.jar", "ApacheJMeter_http-5.6.3.jar", "groovy-3.0.20.jar"):
@@ -48,11 +46,6 @@ def test_jmeter_is_laid_out_as_it_wants_to_be(jmeter_project: Path) -> None:
     assert toolchains.find_jmeter(toolchains.Surroundings(project=jmeter_project)).usable
 
 
-def test_a_jmeter_that_is_whole_is_not_fetched_again(jmeter_project: Path) -> None:
-    jmeter.ensure_jmeter(jmeter_project, fake_jars)
-    assert not jmeter.ensure_jmeter(jmeter_project, lambda folder: pytest.fail(f"fetched into {folder}"))
-
-
 @pytest.mark.parametrize(
     ("harm", "said"),
     [
@@ -75,12 +68,6 @@ def test_a_damaged_jmeter_is_seen_and_repaired(jmeter_project: Path, harm: Any, 
     assert toolchains.find_jmeter(toolchains.Surroundings(project=jmeter_project)).usable
 
 
-def test_a_log_that_jmeter_left_in_its_home_is_no_damage(jmeter_project: Path) -> None:
-    jmeter.ensure_jmeter(jmeter_project, fake_jars)
-    (toolchains.jmeter_home(jmeter_project) / "bin/jmeter.log").write_text("x")
-    assert toolchains.find_jmeter(toolchains.Surroundings(project=jmeter_project)).usable
-
-
 def test_jars_that_are_not_the_listed_ones_never_become_the_jmeter_in_use(jmeter_project: Path) -> None:
     def other(folder: Path) -> None:
         fake_jars(folder)
@@ -89,14 +76,3 @@ def test_jars_that_are_not_the_listed_ones_never_become_the_jmeter_in_use(jmeter
     with pytest.raises(say.SetupError, match=r"differs from .*manifest\.tsv in 1 files.*groovy"):
         jmeter.ensure_jmeter(jmeter_project, other)
     assert not toolchains.jmeter_home(jmeter_project).exists()
-
-
-def test_the_committed_list_of_jmeter_has_what_is_started_and_nothing_outside_its_home() -> None:
-    listed = toolchains.read_manifest(PROJECT / toolchains.MANIFEST)
-    paths = [row.path for row in listed]
-    assert {"bin/ApacheJMeter.jar", "bin/jmeter.properties", "lib/ext/ApacheJMeter_http-5.6.3.jar"} <= set(
-        paths
-    )
-    assert paths == sorted(set(paths))
-    assert not [path for path in paths if path.startswith("/") or ".." in path.split("/")]
-    assert all(len(row.sha256) == 64 for row in listed)

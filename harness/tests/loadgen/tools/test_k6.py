@@ -10,12 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.errors import TrialFailure
 from harness.formats.row_files import K6_HEADER, K6_SAMPLES
-from harness.loadgen.base import LoadGenerator
-from harness.loadgen.summary import ORDER_FILE, order_text
-from harness.loadgen.tools.k6 import K6, LOG, PLAN, SAMPLES, TOTALS
-from harness.loadgen.tools.k6_plan import scenario, scenarios
+from harness.loadgen.base import ORDER_FILE, LoadGenerator, order_text
+from harness.loadgen.tools.k6 import K6, SAMPLES, TOTALS
 from harness.model import ClosedLoad, LoadProfile, OpenLoad, Outcome
 from harness.model.load import Stage, WhenBusy
 from harness.runner.outcome import judge_load
@@ -43,27 +40,6 @@ class TestK6(LoadGeneratorContract, OpenLoopContract, JsonValuesContract, FlowCo
     @pytest.fixture
     def generator(self, k6: K6) -> LoadGenerator:
         return k6
-
-
-def test_a_rate_becomes_whole_iterations_in_whole_seconds() -> None:
-    found = scenario(OpenLoad(rate_per_s=2.5, duration_s=1.5, arrivals="constant", connections=7))
-    assert (found["executor"], found["rate"], found["timeUnit"]) == ("constant-arrival-rate", 5, "2s")
-    assert (found["duration"], found["preAllocatedVUs"], found["maxVUs"]) == ("1500000us", 7, 7)
-
-
-FOUR = OpenLoad(rate_per_s=20, duration_s=1, arrivals="constant", connections=3, parts=4, pause_s=0.5)
-
-
-def test_parts_of_a_load_are_scenarios_one_after_another_each_with_all_its_arrivals() -> None:
-    found = scenarios(FOUR)
-    assert [one["startTime"] for one in found.values()] == ["0us", "1500000us", "3000000us", "4500000us"]
-    assert all(one["executor"] == "constant-arrival-rate" and one["rate"] == 20 for one in found.values())
-
-
-def test_arrivals_that_may_wait_are_one_queue_over_the_same_connections() -> None:
-    found = scenarios(FOUR.model_copy(update={"busy": "wait"}))
-    assert list(found) == ["load"]
-    assert (found["load"]["vus"], found["load"]["iterations"]) == (3, 80)
 
 
 @pytest.mark.parametrize("busy", ["tool", "wait"])
@@ -109,14 +85,6 @@ def test_connections_are_renewed_when_they_are_old_and_every_request_is_answered
     assert totals["renewals"] <= n_connections <= totals["renewals"] + 4
 
 
-def test_connections_that_are_not_to_be_renewed_are_kept(k6: K6, tmp_path: Path) -> None:
-    with answering_server() as server:
-        order = order_of(tmp_path, ClosedLoad(users=2, duration_s=1), endpoint=server.endpoint)
-        assert offer(k6, order).exit_code == 0
-        assert server.n_connections <= 2
-    assert "renewals" not in json.loads((tmp_path / TOTALS).read_text())
-
-
 def test_what_waits_for_a_connection_is_sent_later_and_counts_from_when_it_was_due(
     k6: K6, tmp_path: Path
 ) -> None:
@@ -132,35 +100,6 @@ def test_what_waits_for_a_connection_is_sent_later_and_counts_from_when_it_was_d
     assert due_s[5:] == pytest.approx(np.arange(5, 50) / 50, abs=0.03)
     assert table.latency_s[in_turn][-1] >= 50 * 0.05 - 1
     assert (np.diff(table.latency_s[in_turn]) > 0).mean() > 0.8  # the queue grows
-
-
-def test_a_pass_that_waited_counts_the_wait_once(k6: K6, tmp_path: Path) -> None:
-    profile = OpenLoad(rate_per_s=20, duration_s=1, arrivals="constant", connections=1, busy="wait")
-    steps = tuple(
-        request_to("/right", name=name).model_copy(update={"step": step})
-        for step, name in enumerate(("first", "second"), start=1)
-    )
-    with answering_server(delay_s=0.05) as server:
-        assert offer(k6, order_of(tmp_path, profile, *steps, endpoint=server.endpoint)).exit_code == 0
-    table, summary = K6_SAMPLES.read(tmp_path / SAMPLES), k6.read(tmp_path)
-    assert (summary.n_flows, summary.n_flows_right, summary.n_dropped) == (20, 20, 0)
-    assert np.median(table.latency_s[table.label == "second"]) < 0.2
-    assert table.latency_s[table.label == "first"].max() > 0.5
-
-
-@pytest.mark.parametrize(
-    ("profile", "executor"),
-    [
-        (ClosedLoad(users=3, duration_s=2), "constant-vus"),
-        (ClosedLoad(users=3, duration_s=2, ramp_up_s=1), "ramping-vus"),
-        (ClosedLoad(users=3, loops=5), "per-vu-iterations"),
-        (ClosedLoad(users=3, loops=5, ramp_up_s=60), "per-vu-iterations"),
-    ],
-)
-def test_users_stay_users(profile: ClosedLoad, executor: str) -> None:
-    found = scenario(profile)
-    assert found["executor"] == executor
-    assert "rate" not in found
 
 
 def test_k6_speaks_to_nobody_but_the_service(tmp_path: Path) -> None:
@@ -216,15 +155,6 @@ def test_what_happened_in_place_of_an_answer_has_a_name(tmp_path: Path, code: st
     assert K6(program=None).read(tmp_path).errors_by_kind == {kind: 1}
 
 
-def test_a_ramp_and_think_time_hold_back_requests(k6: K6, tmp_path: Path) -> None:
-    with answering_server() as server:
-        profile = ClosedLoad(users=2, duration_s=2, ramp_up_s=1, think_time_s=0.2)
-        assert offer(k6, order_of(tmp_path, profile, endpoint=server.endpoint)).exit_code == 0
-        summary = k6.read(tmp_path)
-        assert summary.n_requests == server.seen.total()
-    assert 2 <= summary.n_requests <= 2 * 11  # no user can ask more often than its think time lets it
-
-
 def test_stages_of_users_come_and_go_as_they_say(k6: K6, tmp_path: Path) -> None:
     """The published way: one user, two, four, none."""
     profile = ClosedLoad(users=4, stages=tuple(Stage(users=users, duration_s=1) for users in (1, 2, 4, 0)))
@@ -240,25 +170,3 @@ def test_stages_of_users_come_and_go_as_they_say(k6: K6, tmp_path: Path) -> None
     assert np.median(under_way[(since_s > 2.6) & (since_s < 3.0)]) >= 2
     assert summary.n_errors == 0
     assert (summary.offered_per_s, summary.n_dropped) == (None, None)
-
-
-def test_users_of_a_load_by_loops_begin_one_after_another(k6: K6, tmp_path: Path) -> None:
-    with answering_server() as server:
-        profile = ClosedLoad(users=4, loops=2, ramp_up_s=1)
-        offer(k6, order_of(tmp_path, profile, endpoint=server.endpoint))
-    summary = k6.read(tmp_path)
-    assert summary.n_requests == 8
-    assert json.loads((tmp_path / PLAN).read_text())["stagger_s"] == 0.25
-    assert summary.duration_s >= 0.7  # the fourth user waits for three quarters of the ramp
-
-
-def test_a_script_that_does_not_run_is_a_failed_trial_with_k6s_words(k6: K6, tmp_path: Path) -> None:
-    with answering_server() as server:
-        order = order_of(tmp_path, ClosedLoad(users=1, loops=1), endpoint=server.endpoint)
-        command = k6.command(order)
-        (tmp_path / "broken").mkdir()
-        for name, content in command.files.items():
-            (tmp_path / name).write_text(content)
-        (tmp_path / LOG).write_text("SyntaxError: somewhere")
-    with pytest.raises(TrialFailure, match="sent nothing.*SyntaxError"):
-        k6.read(tmp_path)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import csv
 import signal
 import socketserver
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -154,19 +153,3 @@ def test_answers_are_taken_for_what_they_are(
         offer(generator, contract.order(tmp_path / "o", endpoint, open_load(40, 0.25, connections=2)))
     summary = generator.read(tmp_path / "o")
     assert summary.errors_by_kind == ({} if error is None else {error: 10})
-
-
-def test_a_request_without_an_answer_is_given_up(program: Path, tmp_path: Path) -> None:
-    generator = Metronome(program=program)
-    with answering_server(delay_s=3) as server:
-        spec = LoadGeneratorContract().order(
-            tmp_path / "o", server.endpoint, open_load(10, 0.3, connections=4)
-        )
-        (tmp_path / "o" / "requests.txt").write_text(generator.command(spec).files["requests.txt"])
-        (tmp_path / "o" / "order.json").write_text(generator.command(spec).files["order.json"])
-        argv = list(generator.command(spec).argv)
-        argv[argv.index("-t") + 1] = "0.2"
-        subprocess.run(argv, check=True, timeout=30)
-    summary = generator.read(tmp_path / "o")
-    assert summary.errors_by_kind == {"timeout": 3}
-    assert all(0.2 <= latency_s < 3 for latency_s in column(tmp_path / "o", "latency_s"))

@@ -10,20 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import TrialFailure
-from harness.loadgen.base import LoadGenerator
-from harness.loadgen.summary import ORDER_FILE, order_text
+from harness.loadgen.base import ORDER_FILE, LoadGenerator, order_text
 from harness.loadgen.tools.oha import SAMPLES, TOTALS, Oha
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad
 from harness.model.endpoint import Endpoint
 from harness.tests.contracts.load_generator import LoadGeneratorContract, Offered, OpenLoopContract, offer
-from harness.tests.support.answering_server import (
-    AWKWARD,
-    AnsweringServer,
-    answering_server,
-    order_of,
-    request_to,
-)
+from harness.tests.support.answering_server import AWKWARD, AnsweringServer, order_of, request_to
 from harness.tests.support.available import program_or_not_asked_for
 from harness.tests.support.oha_output import oha_db
 
@@ -89,50 +81,6 @@ class TestOha(LoadGeneratorContract, OpenLoopContract):
         assert not summary.has_requests
         assert summary.latency_mean_s is None
         assert sum(summary.errors_by_kind.values()) == 10
-
-    def test_a_request_that_had_to_wait_is_counted_from_when_it_was_due(
-        self, generator: LoadGenerator, tmp_path: Path
-    ) -> None:
-        """One connection, answers of 0.1 s, forty arrivals a second: the queue grows, and so must latencies."""
-        profile = OpenLoad(rate_per_s=40, duration_s=1, arrivals="constant", connections=1)
-        with answering_server(delay_s=0.1) as server:
-            offered = offer(generator, self.order(tmp_path / "o", server.endpoint, profile))
-            summary = generator.read(offered.folder)
-            assert summary.n_requests == server.seen.total()
-        table = self.rows(offered.folder)
-        assert table.latency_s.max() > 0.5
-        assert summary.n_dropped is not None
-        assert summary.n_requests + summary.n_dropped == pytest.approx(40, abs=2)
-
-
-def test_a_mix_of_two_requests_is_refused_by_name() -> None:
-    refusal = Oha(program=None).supports(
-        ClosedLoad(users=1, duration_s=1), (request_to("/right"), request_to("/wrong"))
-    )
-    assert refusal is not None
-    assert "right, wrong" in refusal
-
-
-def test_a_rate_goes_with_a_duration_and_latency_correction_and_keeps_connections(tmp_path: Path) -> None:
-    program = tmp_path / "oha"
-    program.touch()
-    profile = OpenLoad(rate_per_s=2.5, duration_s=1.5, arrivals="constant", connections=7)
-    argv = Oha(program=program).command(order_of(tmp_path, profile)).argv
-    assert {"--latency-correction", "-w"} <= set(argv)
-    assert argv[argv.index("-q") + 1] == "2.5"
-    assert argv[argv.index("-c") + 1] == "7"
-    assert argv[argv.index("-z") + 1] == "1500000us"
-    assert "-n" not in argv
-    assert "--disable-keepalive" not in argv
-
-
-def test_rows_without_totals_are_a_failed_trial(tmp_path: Path) -> None:
-    (tmp_path / "order.json").write_text(
-        order_of(tmp_path, ClosedLoad(users=1, duration_s=1)).model_dump_json(by_alias=True)
-    )
-    (tmp_path / SAMPLES).write_bytes(b"")
-    with pytest.raises(TrialFailure, match="oha ended before"):
-        Oha(program=None).read(tmp_path)
 
 
 def oha_folder(folder: Path, profile: LoadProfile, errors: dict[str, int] | None = None) -> Path:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""vegeta and wrk2: their commands, and what is read of output they really wrote."""
+"""vegeta and wrk2: what is read of output they really wrote, and both for real where they are here."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import TrialFailure
-from harness.loadgen.summary import ORDER_FILE, order_text
+from harness.loadgen.base import ORDER_FILE, LoadGenerator, order_text
 from harness.loadgen.tools.vegeta import SAMPLES, TARGETS, Vegeta
 from harness.loadgen.tools.wrk2 import RESULT, Wrk2, n_due
-from harness.model import OpenLoad
-from harness.tests.support.answering_server import order_of, request_to
+from harness.model import LoadProfile, LoadSummary, OpenLoad, Request
+from harness.tests.contracts.load_generator import LoadGeneratorContract, Offered, OpenLoopContract, offer
+from harness.tests.support.answering_server import AnsweringServer, order_of, request_to
+from harness.tests.support.available import program_or_not_asked_for
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden"
 
@@ -79,16 +80,6 @@ def test_errors_without_an_answer_are_named_after_their_cause(tmp_path: Path) ->
     assert summary.errors_by_kind == {"connection refused": 2}
 
 
-def test_wrk2_is_given_a_rate_and_a_script_without_a_report(tmp_path: Path, program: Path) -> None:
-    command = Wrk2(program=program).command(order_of(tmp_path, evenly(500, 12)))
-    assert command.argv[command.argv.index("-R") + 1] == "500"
-    assert command.argv[command.argv.index("-d") + 1] == "12s"
-    assert "--latency" in command.argv
-    assert command.stdout == RESULT
-    assert "function done" not in command.files["mix.lua"]
-    assert "/right" in command.files["mix.lua"]
-
-
 def test_what_wrk2_printed_is_summed_up(tmp_path: Path) -> None:
     (tmp_path / ORDER_FILE).write_text(order_text(order_of(tmp_path, evenly(500, 12))))
     shutil.copy(GOLDEN / "wrk2" / "latency.txt", tmp_path / RESULT)
@@ -131,14 +122,81 @@ def test_what_wrk2_could_not_have_sent_is_not_dropped_and_what_waited_is(tmp_pat
     assert dropped == 5996 - 3000 - 1  # one under way: 250 a second, each for 1 ms
 
 
-def test_wrk2_that_ended_early_is_a_failed_trial(tmp_path: Path) -> None:
-    (tmp_path / ORDER_FILE).write_text(order_text(order_of(tmp_path, evenly(500, 12))))
-    (tmp_path / RESULT).write_text("unable to connect to 127.0.0.1:8080 Connection refused\n")
-    with pytest.raises(TrialFailure, match="ended before.*Connection refused"):
-        Wrk2(program=None).read(tmp_path)
+class OpenOnly(LoadGeneratorContract, OpenLoopContract):
+    spacings = ("constant",)
+    endless: LoadProfile = evenly(1000, 60, 4)
+
+    @pytest.fixture
+    def small(self) -> LoadProfile:
+        return evenly(100, 2, 4)
+
+    def one(
+        self, generator: LoadGenerator, folder: Path, server: AnsweringServer, load: OpenLoad, *asked: Request
+    ) -> LoadSummary:
+        assert offer(generator, order_of(folder, load, *asked, endpoint=server.endpoint)).exit_code == 0
+        return generator.read(folder)
 
 
-@pytest.mark.parametrize("generator", [Vegeta(program=None), Wrk2(program=None)], ids=["vegeta", "wrk2"])
-def test_an_empty_folder_is_a_failed_trial(generator: Vegeta | Wrk2, tmp_path: Path) -> None:
-    with pytest.raises(TrialFailure):
-        generator.read(tmp_path)
+class TestVegeta(OpenOnly):
+    """Its rows are in a form of its own until they are encoded, after the load."""
+
+    rows_at_the_end = True
+
+    @pytest.fixture
+    def generator(self) -> LoadGenerator:
+        return Vegeta(program=program_or_not_asked_for("vegeta"))
+
+    def check_counts(self, summary: LoadSummary, load: LoadProfile, server: AnsweringServer) -> None:
+        """A wrong body goes unnoticed, and the summary says that nobody looked."""
+        assert summary.n_requests == self.n_whole(load) == server.seen.total()
+        assert summary.n_errors == server.seen["/500"]
+        assert summary.errors_by_kind == {"status 500": server.seen["/500"]}
+        assert summary.bodies_checked is False
+        assert summary.n_dropped == 0
+
+    def check_connections(self, load: LoadProfile, server: AnsweringServer) -> None:
+        """One more for each arrival that finds all busy: how many is the machine's affair."""
+        assert server.n_connections < server.seen.total()
+
+    def check_rows(self, offered: Offered, summary: LoadSummary) -> None:
+        table = self.rows(offered.folder)
+        assert (table.n_requests, table.n_errors) == (summary.n_requests, summary.n_errors)
+        assert summary.start_epoch_s == table.start_epoch_s.min() >= offered.before_epoch_s - 0.002
+        assert (table.start_epoch_s + table.latency_s).max() <= offered.after_epoch_s + 0.002
+        labels = {label.rsplit("/", 1)[-1] for label in table.labels}
+        assert labels == {"right", "wrong", "500"}
+        failed = [label for label, ok in zip(table.label, table.ok, strict=True) if not ok]
+        assert len(failed) == summary.n_errors
+        assert all(label.endswith("/500") for label in failed)
+
+
+class TestWrk2(OpenOnly):
+    """Each connection has its share of the rate, and waits for its answer."""
+
+    one_row_per_request = False
+    leaves_what_is_under_way = True
+    #: At the end of a load one request more or less may be counted for each of them.
+    connections = 4
+
+    @pytest.fixture
+    def generator(self) -> LoadGenerator:
+        return Wrk2(program=program_or_not_asked_for("wrk2"))
+
+    def check_counts(self, summary: LoadSummary, load: LoadProfile, server: AnsweringServer) -> None:
+        """It ends each thread at its first answer after the time, and leaves what is under way."""
+        assert isinstance(load, OpenLoad)
+        assert server.seen.total() - load.connections <= summary.n_requests <= server.seen.total()
+        assert server.seen["/500"] - load.connections <= summary.n_errors <= server.seen["/500"]
+        assert summary.errors_by_kind == {"status": summary.n_errors}
+        assert summary.bodies_checked is False
+        assert not summary.has_requests
+        assert summary.latency_quantiles_s["p50"] <= summary.latency_quantiles_s["p99"]
+        assert summary.latency_quantiles_s["p99"] <= summary.latency_quantiles_s["max"]
+
+    def test_a_service_that_is_too_slow_for_the_rate_has_arrivals_dropped(
+        self, generator: LoadGenerator, server: AnsweringServer, tmp_path: Path
+    ) -> None:
+        server.delay_s = 0.05
+        summary = self.one(generator, tmp_path, server, evenly(200, 3, 4), request_to("/right"))
+        assert summary.n_dropped is not None
+        assert summary.n_dropped > 0.5 * 200 * 3  # four connections answer 80 a second at most

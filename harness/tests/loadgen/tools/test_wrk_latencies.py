@@ -27,14 +27,11 @@ from harness.formats.wrk_histogram import (
 )
 from harness.loadgen.base import LoadCommand, LoadGenerator, LoadSpec
 from harness.loadgen.parallel import merge_summaries
-from harness.loadgen.summary import existing
-from harness.loadgen.tools.wrk import HISTOGRAM, RESULT, SCRIPT, TIMEOUT_S, Wrk
+from harness.loadgen.tools.wrk import HISTOGRAM, RESULT, SCRIPT, Wrk
 from harness.model import ClosedLoad, LoadSummary
 from harness.model.endpoint import Endpoint
-from harness.store import Store
 from harness.tests.contracts.load_generator import PATIENCE_S, end, start
 from harness.tests.support.answering_server import answering_server, order_of
-from harness.tests.support.available import long_tests_are_asked_for
 from harness.tests.support.synthetic import ROOT
 
 USERS = 4
@@ -49,17 +46,15 @@ with answering_server() as server:
 
 @dataclass(frozen=True, kw_only=True)
 class RealWrk(Wrk):
-    """The adapter's command, but for the time limit and what is done to the script."""
+    """The adapter's command, but for what is done to the script."""
 
     program: Path | None = field(default_factory=lambda: Path(shutil.which("wrk") or "/no/wrk"))
-    limit: str = f"{TIMEOUT_S}s"
     script: Callable[[str], str] = str
 
     def command(self, spec: LoadSpec) -> LoadCommand:
         command = super().command(spec)
-        argv = tuple(self.limit if word == f"{TIMEOUT_S}s" else word for word in command.argv)
         files = command.files | {SCRIPT: self.script(command.files[SCRIPT])}
-        return command.model_copy(update={"argv": argv, "files": files})
+        return command.model_copy(update={"files": files})
 
 
 @contextmanager
@@ -118,35 +113,6 @@ def test_of_a_service_that_stood_still_the_latencies_are_those_of_its_requests(t
     for wrong in (interval_us - 1, interval_us + 1, 2 * interval_us):
         with pytest.raises(InputError):
             undo_correction(corrected, wrong, n_recorded=summary.n_requests)
-
-
-def test_answers_after_wrks_time_limit_are_counted_and_have_no_latency(tmp_path: Path) -> None:
-    hurried = RealWrk(limit="1s")
-    summary = paused(tmp_path, hurried, duration_s=3, stops_s=(1.3,))
-    late = summary.errors_by_kind["timeout"]
-    assert late > 0
-    assert (summary.latency_method, summary.n_latencies) == (UNDONE, summary.n_requests - late)
-    assert summary.latency_quantiles_s["max"] <= 1.0
-
-
-#: The script's own ``done``, and then what the documented interface tells of the same histogram.
-LISTED = """
-local rematch_done = done
-function done(summary, latency, requests)
-  rematch_done(summary, latency, requests)
-  local file = io.open("listed.csv", "w")
-  for i = 1, #latency do file:write(string.format("%d,%d\\n", latency(i))) end
-  file:close()
-end
-"""
-
-
-def test_the_file_holds_what_wrk_tells_of_its_histogram_one_by_one(tmp_path: Path) -> None:
-    paused(tmp_path, RealWrk(script=lambda text: text + LISTED), duration_s=1, stops_s=(0.1,))
-    found = read_wrk_histogram(tmp_path / HISTOGRAM)
-    listed = (tmp_path / "listed.csv").read_text().splitlines()
-    assert len(listed) > 100
-    assert [f"{us},{n}" for us, n in zip(found.value_us, found.count, strict=True)] == listed
 
 
 @pytest.mark.parametrize(
@@ -233,57 +199,9 @@ def test_what_does_not_fit_together_is_reported_as_before_with_one_reason(
     assert why in (summary.latency_method or "") and "\n" not in (summary.latency_method or "")
 
 
-#: Of these one has an order of long bodies, which the store packs.
-IN_EVERY_RUN = ("strings-payload", "strings-startup", "strings-warm-duet")
-FEWEST_TRIALS = 8
-#: What the adapter reads of a trial.
-READ = (f"load/{RESULT}", f"load/{HISTOGRAM}", "load/order.json")
-
-
-@pytest.fixture(scope="module")
-def bundled_loads() -> dict[Path, LoadSummary]:
-    """Load folder of each bundled trial of wrk -> what its record says: of some trials, or of all in ``make test-all``."""
-    recorded: dict[Path, LoadSummary] = {}
-    every = long_tests_are_asked_for()
-    for session in Store(ROOT).sessions(bundled=True):
-        assert session.archive is not None
-        if session.folder.parent.name not in IN_EVERY_RUN and not every:
-            continue
-        trials = sorted(session.finished())[: None if every else FEWEST_TRIALS]
-        for name in session.archive.sizes:
-            trial, _, inner = name.partition("/")
-            if trial in trials and inner.removesuffix(".gz") in READ:
-                folder = session.archive.extracted(name).parent
-                if inner.startswith(f"load/{RESULT}"):
-                    record = session.record(trial)
-                    assert record.load is not None
-                    recorded[folder] = record.load
-    return recorded
-
-
-def test_bundled_trials_are_read_as_their_records_have_them(bundled_loads: dict[Path, LoadSummary]) -> None:
-    """With the order of long bodies packed, as the store leaves it."""
-    for folder, recorded in bundled_loads.items():
-        assert recorded.latency_method == (UNDONE if existing(folder, HISTOGRAM).exists() else None)
-        assert Wrk(program=None).read(folder) == recorded  # restored once more
-    assert len({existing(folder, "order.json").suffix for folder in bundled_loads}) == 2
-
-
-def test_a_trial_of_the_time_before_histograms_has_what_wrk_said_of_it(
-    tmp_path: Path, bundled_loads: dict[Path, LoadSummary]
-) -> None:
-    folder = min(bundled_loads)
-    said = json.loads(existing(folder, RESULT).read_text(encoding="utf-8"))
-    (tmp_path / RESULT).write_text(json.dumps({name: said[name] for name in said if "histogram" not in name}))
-    summary = Wrk(program=None).read(tmp_path)
-    assert summary.latency_method is None
-    assert summary.n_latencies is None
-    assert summary.latency_mean_s == said["latency_us"]["mean"] / 1e6
-
-
 def test_of_several_generators_the_method_is_told_once(left: Path) -> None:
     one = Wrk(program=None).read(left)
-    both = merge_summaries((one, one), (0.0, 0.0))
+    both = merge_summaries((one, one))
     assert (both.n_latencies, both.latency_method) == (20, UNDONE)
     other = one.model_copy(update={"latency_method": f"{LEFT}: why"})
-    assert merge_summaries((one, other), (0.0, 0.0)).latency_method == f"{UNDONE}; {LEFT}: why"
+    assert merge_summaries((one, other)).latency_method == f"{UNDONE}; {LEFT}: why"

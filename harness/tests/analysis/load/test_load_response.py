@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of a load, the share that was answered rightly, and the rate that was kept up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.analysis.load.load_response import (
+    failed_share,
+    parts_of,
+    right_share,
+    serve_s,
+    sustained_per_s,
+    wanted,
+)
+from harness.errors import InputError
+from harness.model import ClosedLoad, LoadSummary, OpenLoad
+
+
+def requests(start: np.ndarray, latency: np.ndarray, ok: np.ndarray | None = None) -> pd.DataFrame:
+    right = np.ones(start.size, dtype=bool) if ok is None else ok
+    return pd.DataFrame({"start_epoch_s": start, "latency_s": latency, "ok": right})
+
+
+@given(st.integers(1, 7), st.integers(2, 400), st.integers(0, 99))
+@settings(max_examples=50, deadline=None)
+def test_every_request_is_in_one_part_and_no_error_is_lost(n_parts: int, n: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    start = 1e9 + rng.uniform(0, 8, n)
+    ok = rng.random(n) > 0.2
+    parts = parts_of(requests(start, rng.uniform(0.001, 0.1, n), ok), duration_s=8, n_parts=n_parts)
+    assert list(parts["part"]) == [str(i + 1) for i in range(n_parts)]
+    assert parts["n_requests"].sum() == n
+    assert parts["n_errors"].sum() == (~ok).sum()
+    assert (parts["throughput_per_s"] * 8 / n_parts).sum() == pytest.approx(ok.sum())
+
+
+def test_the_processor_time_of_a_part_is_that_of_its_own_window() -> None:
+    start = np.arange(0, 8, 0.01)
+    at = np.arange(-1, 9, 0.05)
+    cpu = np.interp(at, [0, 2, 8], [0, 3, 6])  # a core and a half, then half a one
+    samples = pd.DataFrame({"monotonic_s": at, "role": "service", "cpu_s": cpu, "rss_bytes": 1e8})
+    parts = parts_of(
+        requests(1e9 + start, np.full(start.size, 0.002)), duration_s=8, samples=samples,
+        epoch_to_monotonic_s=-1e9,
+    )  # fmt: skip
+    assert parts["service_cores"].round(2).tolist() == [1.5, 0.5, 0.5, 0.5]
+
+
+def test_a_schedule_with_pauses_is_cut_where_its_parts_were_due_however_late_they_were_answered() -> None:
+    begins = (0.0, 3.0, 6.0)
+    start = np.concatenate([begin + np.arange(0, 2, 0.01) for begin in begins])
+    latency = np.where(start < 2, 4.0, 0.002)  # all of the first part is answered in later ones
+    parts = parts_of(requests(1e9 + start, latency), duration_s=2, begins_s=begins, n_parts=3)
+    assert parts["n_requests"].tolist() == [200, 200, 200]
+    assert parts["latency_mean_s"].round(6).tolist() == [4.0, 0.002, 0.002]
+    assert parts["throughput_per_s"].round(6).tolist() == [100.0, 100.0, 100.0]
+
+
+@given(st.floats(-0.4, 0.4), st.integers(0, 99))
+@settings(max_examples=30, deadline=None)
+def test_a_late_generator_and_a_late_first_request_move_nothing_into_another_part(
+    late_s: float, seed: int
+) -> None:
+    """What counts from the first request may be early in later parts; a slow generator may reach into the pause."""
+    begins = (0.0, 3.0, 6.0)
+    jitter = np.random.default_rng(seed).uniform(0, 0.05, 60)
+    start = np.concatenate([begin + np.linspace(0, 2, 20, endpoint=False) for begin in begins]) + jitter
+    start[20:] += late_s
+    parts = parts_of(requests(1e9 + start, np.full(60, 0.01)), duration_s=2, begins_s=begins, n_parts=3)
+    assert parts["n_requests"].tolist() == [20, 20, 20]
+
+
+def test_parts_of_a_schedule_can_be_cut_further_and_only_alike() -> None:
+    start = np.concatenate([begin + np.arange(0, 2, 0.01) for begin in (0.0, 3.0)])
+    all_of_it = requests(1e9 + start, np.full(start.size, 0.002))
+    finer = parts_of(all_of_it, duration_s=2, begins_s=(0.0, 3.0), n_parts=8)
+    assert finer["n_requests"].tolist() == [50] * 8
+    with pytest.raises(InputError, match="2 parts"):
+        parts_of(all_of_it, duration_s=2, begins_s=(0.0, 3.0), n_parts=3)
+
+
+@pytest.mark.parametrize(("start", "duration_s"), [([], 1), ([1.0], 0)])
+def test_nothing_to_cut_is_refused(start: list[float], duration_s: float) -> None:
+    with pytest.raises(InputError):
+        parts_of(requests(np.array(start), np.array(start)), duration_s=duration_s)
+
+
+def row(**counts: float | None) -> pd.DataFrame:
+    names = ("n_requests", "n_errors", "n_dropped", "n_flows", "n_flows_right")
+    return pd.DataFrame([{name: counts.get(name) for name in names}])
+
+
+@pytest.mark.parametrize(
+    ("counts", "failed", "right"),
+    [
+        ({"n_requests": 19, "n_errors": 6, "n_dropped": 21}, 27 / 40, 13 / 40),  # 40 arrivals, 21 never sent
+        (
+            {"n_requests": 4946, "n_errors": 505, "n_flows": 988, "n_flows_right": 483},
+            505 / 988,
+            483 / 988,
+        ),  # passes
+        (
+            {"n_requests": 4946, "n_errors": 505, "n_flows": 988, "n_flows_right": 483, "n_dropped": 12},
+            0.517,
+            0.483,
+        ),
+        ({"n_requests": 0, "n_errors": 0}, np.nan, np.nan),
+        ({}, np.nan, np.nan),
+    ],
+)
+def test_what_was_never_sent_has_failed_and_a_flow_is_counted_in_passes(
+    counts: dict[str, int], failed: float, right: float
+) -> None:
+    assert failed_share(row(**counts)).tolist() == pytest.approx([failed], nan_ok=True)
+    assert right_share(row(**counts)).tolist() == pytest.approx([right], nan_ok=True)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 500), st.integers(0, 500), st.integers(0, 500) | st.none()),
+        min_size=1,
+        max_size=8,
+    )
+)
+@settings(max_examples=60, deadline=None)
+def test_what_was_wanted_was_answered_rightly_or_failed(loads: list[tuple[int, int, int | None]]) -> None:
+    frame = pd.concat(
+        [row(n_requests=r + e, n_errors=e, n_dropped=d) for r, e, d in loads], ignore_index=True
+    )
+    there = wanted(frame).notna()
+    assert there.tolist() == [r + e + (d or 0) > 0 for r, e, d in loads]
+    assert (failed_share(frame) + right_share(frame))[there].tolist() == pytest.approx([1.0] * there.sum())
+
+
+ONCE = ClosedLoad(users=400, ramp_up_s=4.0, loops=1)
+
+
+def load(**changes: object) -> LoadSummary:
+    facts: dict[str, object] = {
+        "n_requests": 2800, "n_errors": 0, "start_epoch_s": 0.0, "duration_s": 6.0, "offered_per_s": None,
+        "achieved_per_s": 2800 / 6, "latency_mean_s": 0.01, "resolution_s": 0.001, "has_requests": True,
+        "n_flows": 400, "n_flows_right": 400,
+    }  # fmt: skip
+    return LoadSummary.model_validate(facts | changes)
+
+
+def test_a_service_that_falls_behind_keeps_up_its_own_rate_and_wrong_answers_are_none() -> None:
+    start = np.arange(0, 4, 0.01)
+    done = np.arange(1, start.size + 1) / 25.0  # a quarter of what comes
+    right = np.ones(start.size, dtype=bool)
+    assert sustained_per_s(start, done - start, right, 4.0) == pytest.approx(25, rel=0.02)
+    assert sustained_per_s(start, done - start, ~right, 4.0) == 0
+
+
+def test_time_to_serve_is_that_of_work_that_was_all_done() -> None:
+    assert serve_s(ONCE, load()) == 6
+    assert serve_s(ONCE, load(n_flows=None, n_flows_right=None)) == 6
+    for lost in ({"n_errors": 1}, {"n_flows_right": 399}, {"n_dropped": 1}):
+        assert serve_s(ONCE, load(**lost)) is None
+    assert serve_s(ClosedLoad(users=9, duration_s=5), load()) is None
+    assert serve_s(OpenLoad(rate_per_s=9, duration_s=5), load()) is None

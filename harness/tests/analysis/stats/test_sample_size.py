@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many blocks a session needs, what it tells apart, and reasons to distrust its trials."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from harness.analysis.audit.closed_loop import closed_loop_per_s
+from harness.analysis.stats.aa_noise import aa_test
+from harness.analysis.stats.assumptions import check_assumptions, judge_resolution
+from harness.analysis.stats.quantiles import batch_means_ci
+from harness.analysis.stats.sample_size import (
+    FEWEST_PAIRS,
+    POWER,
+    blocks_for,
+    detectable_ratio,
+    effect,
+    plan_repetitions,
+    power_curve,
+)
+from harness.errors import InputError
+from harness.tests.support.made_up_trials import made_up_trials
+from harness.verify.simulated.comparisons import ar_series
+
+
+def test_batch_means_know_of_autocorrelation_where_the_plain_interval_does_not() -> None:
+    rng = np.random.default_rng(2)
+    x = ar_series(rng, (300, 6000), 0.9)
+    inside = [
+        e.low <= 0 <= e.high for e in map(batch_means_ci, x) if e.low is not None and e.high is not None
+    ]
+    half = 1.96 * x.std(axis=1) / np.sqrt(x.shape[1])
+    assert len(inside) == 300 and np.mean(inside) > 0.9
+    assert np.mean(np.abs(x.mean(axis=1)) <= half) < 0.5
+
+
+def sd_of(cv: float) -> float:
+    """Return the standard deviation of a log ratio of two arms that vary by this share from run to run."""
+    return float(np.sqrt(2 * np.log1p(cv**2)))
+
+
+@pytest.mark.parametrize(("cv", "wanted"), [(0.01, 5), (0.02, 11), (0.03, 22), (0.05, 55), (0.10, 205)])
+def test_the_plan_needs_the_blocks_that_simulation_found(cv: float, wanted: int) -> None:
+    assert blocks_for(sd_of(cv)) == pytest.approx(wanted, rel=0.07)
+
+
+def test_the_plan_is_made_of_the_pilots_spread() -> None:
+    a, b = np.exp(np.random.default_rng(6).normal(0, 0.03, (2, 5)))
+    assert plan_repetitions(a, b) == blocks_for(float(np.log(a / b).std(ddof=1)))
+    for wrong in (([1.0], [1.0]), ([0.0, 1.0], [1.0, 1.0]), ([1e-9, 1.0, 1e9], [1.0, 1.0, 1.0])):
+        with pytest.raises(InputError):
+            plan_repetitions(*wrong)
+
+
+def test_two_groups_of_trials_are_flagged_and_one_is_not() -> None:
+    one = np.exp(np.random.default_rng(8).normal(0, 0.03, 20))
+    two = one * np.where(np.arange(20) < 5, 1.5, 1.0)
+    assert not any("two groups" in warning for warning in check_assumptions(one))
+    assert "two groups of trials (15 low, 5 high): no single value describes them" in check_assumptions(two)
+    few = check_assumptions([1.0, 1.01, 1.02, 1.5, 1.51])
+    assert not any("two groups" in warning for warning in few), "five trials cannot show it"
+
+
+def test_drift_over_the_session_is_flagged_in_the_order_of_the_trials() -> None:
+    rng = np.random.default_rng(9)
+    x = np.exp(0.01 * np.arange(20) + rng.normal(0, 0.02, 20))
+    assert any("drift" in warning for warning in check_assumptions(x))
+    assert not any("drift" in warning for warning in check_assumptions(x, positions=rng.permutation(20)))
+    with pytest.raises(InputError, match="one position per value"):
+        check_assumptions(x, positions=[1.0])
+
+
+def test_resolution_warns_below_twenty_steps_and_refuses_below_two() -> None:
+    for typical, kind in ((0.0301, "fine"), (0.015, "coarse"), (0.0015, "refused")):
+        assert judge_resolution(typical, 0.001, "quantile")[0] == kind
+    kind, _, warnings = judge_resolution(0.0015, 0.001, "mean")
+    assert kind == "coarse" and "1.5 steps" in warnings[0]
+
+
+def test_the_rate_of_a_closed_loop_follows_from_its_plan() -> None:
+    # 100 users, 100 loops of 20 ms, started over 10 s: 9.9 + 2 s
+    plan: dict[str, Any] = {"users": 100, "loops": 100, "mean_response_s": 0.02, "ramp_up_s": 10.0}
+    assert closed_loop_per_s(**plan) == pytest.approx(10_000 / 11.9)
+    assert closed_loop_per_s(**plan, think_time_s=0.01, between_s=0.03) == pytest.approx(10_000 / 15.9)
+    for wrong in (
+        {"users": 0},
+        {"loops": 0},
+        {"mean_response_s": -1.0},
+        {"mean_response_s": 0.0, "ramp_up_s": 0.0},
+    ):
+        with pytest.raises(InputError):
+            closed_loop_per_s(**(plan | wrong))
+
+
+def test_equal_things_pass_the_aa_test_and_its_noise_fits_the_interval() -> None:
+    rng = np.random.default_rng(10)
+    a, b = np.exp(rng.normal(0, 0.02, (2, 10)))
+    ratio, noise = aa_test(a, b)
+    assert ratio.low is not None and ratio.high is not None and ratio.low < 1 < ratio.high
+    assert noise is not None and 0 < noise < 0.05
+    assert (aa_test(a * 1.2, b)[0].low or 0) > 1
+    assert aa_test([1.0], [1.0])[1] is None
+
+
+@pytest.mark.parametrize("n_blocks", [5, 10, 20])
+def test_with_a_known_spread_the_effect_is_that_of_statsmodels(n_blocks: int) -> None:
+    power = import_module(
+        "statsmodels.stats.power"
+    ).TTestPower()  # not above: every worker collects this file
+    oracle = power.solve_power(nobs=n_blocks, alpha=0.05, power=POWER, alternative="two-sided")
+    assert effect(None, n_blocks) == pytest.approx(oracle, rel=2e-3)
+
+
+def test_more_blocks_and_less_spread_tell_smaller_ratios() -> None:
+    rng = np.random.default_rng(1)
+    a, b = np.exp(rng.normal(0, 0.03, 10)), np.exp(rng.normal(0, 0.03, 10))
+    by_blocks = [detectable_ratio(a, b, n_blocks=n).value or 0.0 for n in (5, 10, 20)]
+    assert by_blocks == sorted(by_blocks, reverse=True) and by_blocks[-1] > 1
+    finer = detectable_ratio(np.sqrt(a), np.sqrt(b), n_blocks=10)
+    assert finer.value == pytest.approx(np.sqrt(by_blocks[1]))
+    told = detectable_ratio(a, b, n_blocks=10)
+    assert told.low is not None and told.high is not None and told.value is not None
+    assert 1 < told.low < told.value < told.high
+
+
+def test_too_few_pairs_and_pairs_without_spread_say_so() -> None:
+    few = detectable_ratio([1.0, 1.1], [1.0, 1.2], n_blocks=10)
+    assert few.value is None and f"fewer than {FEWEST_PAIRS}" in few.warnings[0]
+    same = detectable_ratio([1.0] * 5, [2.0] * 5, n_blocks=10)
+    assert same.value is None and same.warnings
+    with pytest.raises(InputError, match="one block"):
+        detectable_ratio([1.0] * 5, [2.0] * 5, n_blocks=1)
+
+
+def test_every_pair_of_a_session_has_its_curve_and_the_duplicate_is_first() -> None:
+    trials = made_up_trials().query("language != 'rust' and logging == 'off'")
+    duplicate = trials.query("variant == 'go-nethttp'").assign(duplicate=True)
+    both = pd.concat([trials, duplicate])
+    first, *others = power_curve(both, "throughput_per_s", reference="go-nethttp", blocks=(10, 20))
+    assert first.twice and not any(curve.twice for curve in others)
+    assert {curve.variant for curve in others} == set(trials["variant"]) - {"go-nethttp"}
+    at_10, at_20 = (point.ratio for point in others[-1].smallest)
+    assert (at_10.value or 0) > (at_20.value or 0) > 1 and at_10.inputs

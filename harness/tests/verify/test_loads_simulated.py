@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Simulated loads: the check for coordinated omission against an open loop, and the classes of warm-up.
+
+Each has the control that must fail in the same simulation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import get_args
+
+import numpy as np
+import pytest
+import scipy
+
+from harness.analysis.attribution.stalls import detect_stalls
+from harness.analysis.load.coordinated_omission import coordinated_omission_check
+from harness.analysis.warmup.classify import SteadyState, classify_warmup, detect_changepoints
+from harness.formats.arrays import FloatArray
+from harness.tests.analysis.stats.test_known_truths import holds
+from harness.tests.support.available import long_tests_are_asked_for
+from harness.verify.simulated.queueing import (
+    Arrivals,
+    ServiceLaw,
+    arrival_times,
+    regular_pauses,
+    service_times,
+    simulate_closed,
+    simulate_open,
+)
+
+# --- users who wait send nothing during a pause
+
+USERS, N_PAUSES, PAUSED = 8, 10, 0.05
+LAW = ServiceLaw(outlier_share=0.0)
+
+
+@pytest.mark.parametrize("pause_s", [0.03, 0.1, 0.3])
+def test_a_closed_loop_that_hides_its_pauses_is_flagged_and_corrected_to_the_open_loop(
+    pause_s: float,
+) -> None:
+    rng, every_s = np.random.default_rng([1, int(pause_s * 1e3)]), pause_s / PAUSED
+    lasts_s = N_PAUSES * every_s
+    pauses = regular_pauses(lasts_s, pause_s, every_s, rng, spread=0.0)
+    start, latency = simulate_closed(USERS, lasts_s, LAW, rng, servers=USERS, pauses=pauses)
+    check = coordinated_omission_check(start, latency, users=USERS, stalls=detect_stalls(start, latency))
+    by_rhythm = coordinated_omission_check(start, latency, stalls=detect_stalls(start, latency))
+    assert check.flagged and by_rhythm.flagged
+    warned = any("open loop" in warning for warning in check.warnings)
+    assert warned == (pause_s < 0.1)
+    if warned:
+        return
+    arrivals = arrival_times("poisson", len(start) / (lasts_s * (1 - PAUSED)), lasts_s, rng)
+    service = service_times(len(arrivals), LAW, rng)
+    opened = simulate_open(arrivals, service, servers=max(64, len(start) // 50), pauses=pauses)[1]
+    p99 = float(np.quantile(opened, 0.99))
+    assert check.corrected_s is not None and check.corrected_s["p99"] == pytest.approx(p99, rel=0.10)
+    assert check.measured_s["p99"] < p99 / 2, "uncorrected"
+
+
+@pytest.mark.parametrize("kind", get_args(Arrivals))
+def test_an_open_loop_is_not_flagged(kind: Arrivals) -> None:
+    rng = np.random.default_rng([1, get_args(Arrivals).index(kind)])
+    arrivals = arrival_times(kind, 800.0, 20.0, rng)
+    service = service_times(len(arrivals), ServiceLaw(), rng)
+    start, latency = simulate_open(arrivals, service, servers=12, pauses=regular_pauses(20.0, 0.1, 2.0, rng))
+    assert not coordinated_omission_check(start, latency).flagged
+
+
+# --- series on which no threshold was tuned: skewed innovations, steps of 2.5 to 4.5 standard deviations
+
+
+def warm_up(rng: np.random.Generator) -> FloatArray:
+    """One or two steps down, then the rest of the series."""
+    lengths = rng.integers(60, 111, rng.integers(1, 3))
+    levels = np.cumsum(rng.uniform(2.5, 4.5, len(lengths)))[::-1]
+    rest = np.zeros(int(rng.integers(max(300 - lengths.sum(), lengths.sum()), 401)))
+    return np.concatenate([np.repeat(levels, lengths), rest])
+
+
+def no_steady_state(rng: np.random.Generator) -> FloatArray:
+    """Five to eight segments; each step goes up or down, the last segment is short."""
+    lengths, level, parts = [*rng.integers(60, 111, rng.integers(4, 8)), int(rng.integers(60, 71))], 0.0, []
+    for length in lengths:
+        parts.append(np.full(length, level))
+        # towards the middle when far from it, so that levels return as they do in reality
+        sign = -np.sign(level) if abs(level) > 3.0 else rng.choice([-1.0, 1.0])
+        level += sign * rng.uniform(2.5, 4.5)
+    while sum(map(len, parts)) < 300:
+        parts.insert(0, np.full(rng.integers(60, 111), parts[0][0] + rng.uniform(2.5, 4.5)))
+    return np.concatenate(parts)
+
+
+LEVELS: dict[SteadyState, Callable[[np.random.Generator], FloatArray]] = {
+    SteadyState.FLAT: lambda rng: np.zeros(int(rng.integers(300, 701))),
+    SteadyState.WARM_UP: warm_up,
+    SteadyState.SLOWDOWN: lambda rng: -warm_up(rng),
+    SteadyState.NO_STEADY_STATE: no_steady_state,
+}
+N_SERIES = 60 if long_tests_are_asked_for() else 6
+
+
+def windows(level: FloatArray, rho: float, rng: np.random.Generator) -> FloatArray:
+    """Return windows around a level, in log-normal noise of this correlation between neighbours."""
+    shape = 0.4
+    drawn = rng.lognormal(0.0, shape, len(level) + 200)
+    mean, variance = np.exp(shape**2 / 2), np.expm1(shape**2) * np.exp(shape**2)
+    innovations = (drawn - mean) / np.sqrt(variance) * np.sqrt(1.0 - rho * rho)
+    noise = scipy.signal.lfilter([1.0], [1.0, -rho], innovations)[200:]
+    return np.asarray(100.0 + 4.0 * (level + noise))
+
+
+@pytest.mark.parametrize("kind", LEVELS)
+def test_the_class_of_a_series_is_recognised_in_correlated_noise(kind: SteadyState) -> None:
+    rng = np.random.default_rng([1, list(LEVELS).index(kind)])
+    results = [classify_warmup(windows(LEVELS[kind](rng), 0.6, rng)) for _ in range(N_SERIES)]
+    assert holds(float(np.mean([item.kind is kind for item in results])), at_least=0.93, n=N_SERIES)
+    if kind is SteadyState.FLAT:
+        assert np.mean([len(item.changepoints) for item in results]) <= 0.2
+
+
+def test_a_fixed_penalty_makes_up_changes_in_strongly_correlated_noise() -> None:
+    rng = np.random.default_rng(17)
+    flat = [windows(LEVELS[SteadyState.FLAT](rng), 0.9, rng) for _ in range(30)]
+    assert np.mean([len(detect_changepoints(series)) for series in flat]) >= 0.3
