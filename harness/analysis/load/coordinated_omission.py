@@ -2,7 +2,6 @@
 """What a closed loop hides, and the figures with it; and whether a loop is closed, by when requests began and ended.
 
 A user that waits for its answer sends nothing through a pause: the requests that others would have sent are missing.
-Where only counts of latencies are known (:class:`WithMissing`), corrected percentiles follow by bisection.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from harness.analysis.attribution.slow_periods import Stall
 from harness.analysis.attribution.stalls import detect_stalls
 from harness.analysis.stats.inputs import starts_and_latencies
 from harness.errors import InputError
-from harness.formats.arrays import FloatArray, IntArray
+from harness.formats.arrays import FloatArray
 from harness.model import Frozen
 
 #: Evidence for a closed loop is one that an open one shows once in a million.
@@ -221,48 +220,3 @@ def correction_warnings(stalls: Sequence[Stall]) -> tuple[str, ...]:
     lasted = f"stalls here last {max(typical * 1e3, 1):.0f} ms (median)"
     low = f"for stalls shorter than {SHORTEST_CORRECTED_S * 1e3:g} ms the corrected percentiles are too low"
     return (f"{lasted}; {low}; measure with an open loop",)
-
-
-#: Halvings of the span from 0 to the longest latency; what is left is told apart by the values themselves.
-_HALVINGS = 50
-
-
-def with_missing_of_counts(values_s: FloatArray, counts: IntArray, interval_s: float) -> WithMissing | None:
-    """Return the latencies and those that waiting left out; ``None``: far too many.
-
-    Args:
-        values_s: different latencies, shape (d,), d > 0. counts: how often each occurs, shape (d,).
-    """
-    n_each = n_missing(values_s, interval_s)
-    n_added = float(n_each.astype(np.float64) @ counts)  # whole numbers may overflow
-    if n_added > MOST_ADDED * int(counts.sum()):
-        return None
-    return WithMissing(values_s, counts, n_each, interval_s)
-
-
-class WithMissing:
-    """Latencies L, each with L - I, L - 2 I, ... down to I, in ascending order; ``n_each``: left out by each, shape
-    (d,)."""
-
-    def __init__(self, values_s: FloatArray, counts: IntArray, n_each: IntArray, interval_s: float) -> None:
-        self._values, self._counts, self._n_each, self._interval_s = values_s, counts, n_each, interval_s
-        self.n = int(counts.sum()) + int(n_each @ counts)
-
-    def at(self, ranks: IntArray) -> FloatArray:
-        """Return the latencies of these ranks, counted from 1, in seconds, shape of ``ranks``."""
-        return np.array([self._at(int(rank)) for rank in ranks])
-
-    def _at(self, rank: int) -> float:
-        low, high = 0.0, float(self._values.max())
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            low, high = (low, middle) if self._n_up_to(middle) >= rank else (middle, high)
-        # The latency itself, not the end of a bisection near it.
-        back = np.clip(np.rint((self._values - high) / self._interval_s), 0, self._n_each)
-        near = self._values - back * self._interval_s
-        return float(near[np.argmin(np.abs(near - high))])
-
-    def _n_up_to(self, limit_s: float) -> int:
-        first = np.maximum(np.ceil((self._values - limit_s) / self._interval_s), 1)
-        added = np.clip(self._n_each - first + 1, 0, self._n_each).astype(np.int64)
-        return int(((self._values <= limit_s) + added) @ self._counts)
