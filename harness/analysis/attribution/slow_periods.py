@@ -103,7 +103,7 @@ class Ordinary:
                 (rho**distance * last - opening) / np.sqrt(1 - rho ** (2 * distance))
                 for rho in (self.rho, self.rho_all)
             )
-            first = np.maximum(*map(scipy.special.log_ndtr, scores))
+            first = np.max([scipy.special.log_ndtr(score) for score in scores], axis=0)
             following = self._log_following(a, self.rho * last, distance, edges[:-1])
             chances.append([_log_divided(single[i], first[i], following[i], reached[i]) for i in groups])
         return np.asarray(np.minimum(np.array(chances[0]) - np.array(chances[1]), 0.0))
