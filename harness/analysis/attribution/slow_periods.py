@@ -99,11 +99,11 @@ class Ordinary:
             second = np.append(a[1:], a[-1])
             second[edges[1:] - 1] = a[edges[1:] - 1]
             opening = np.minimum(a, second)
-            own, all_tried = (
+            scores = (
                 (rho**distance * last - opening) / np.sqrt(1 - rho ** (2 * distance))
                 for rho in (self.rho, self.rho_all)
             )
-            first = np.maximum(scipy.special.log_ndtr(own), scipy.special.log_ndtr(all_tried))
+            first = np.max([scipy.special.log_ndtr(score) for score in scores], axis=0)
             following = self._log_following(a, self.rho * last, distance, edges[:-1])
             chances.append([_log_divided(single[i], first[i], following[i], reached[i]) for i in groups])
         return np.asarray(np.minimum(np.array(chances[0]) - np.array(chances[1]), 0.0))
