@@ -11,6 +11,7 @@ import resource
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from harness.agent.platforms import has_proc
 from harness.backing import BackingNeed, source_of
 from harness.definitions import Study, contract_of
 from harness.errors import MissingTool, NothingRunsHere, RematchError, UnsupportedLoad
@@ -34,6 +35,8 @@ from harness.model import (
 from harness.model.endpoint import Endpoint
 from harness.session.capacity_trials import arrivals
 from harness.session.wiring import Assembly
+
+NO_PROC = "this system has no /proc; measuring requires Linux"
 
 
 def load_orders(assembly: Assembly, load: Load, requests: tuple[Request, ...]) -> list[LoadSpec]:
@@ -137,7 +140,9 @@ def unavailable_here(
 
 def variant_reasons(assembly: Assembly, study: Study) -> dict[str, str | None]:
     """Return variant -> why it cannot run here, or ``None``."""
-    reasons = {
+    if not has_proc():  # no process can be started and asked
+        return dict.fromkeys(study.experiment.variants, NO_PROC)
+    reasons: dict[str, str | None] = {
         name: assembly.launcher.unavailable(study.implementations[variant.implementation], variant)
         or _backing_problem(assembly, study.implementations[variant.implementation], study.experiment.backing)
         for name, variant in study.experiment.variants.items()

@@ -27,7 +27,7 @@ from harness.model import (
 )
 from harness.provenance import collect_provenance, name_places, without_paths
 from harness.runner import Limits, TrialContext, TrialSpec, run_duet, run_trials
-from harness.session.availability import allowed, raise_limit, too_large
+from harness.session.availability import NO_PROC, allowed, raise_limit, too_large
 from harness.session.capacity_trials import CapacityTrials, arrivals
 from harness.session.dry_run import trial_s
 from harness.session.headroom import echo_achieved
@@ -107,7 +107,7 @@ def refuse_other_systems() -> None:
         HostError: the kernel does not show them as files.
     """
     if not has_proc():
-        raise HostError("this system has no /proc; measuring requires Linux")
+        raise HostError(NO_PROC)
 
 
 @dataclass(kw_only=True)
