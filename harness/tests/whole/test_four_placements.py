@@ -339,10 +339,13 @@ def test_a_controller_that_is_gone_leaves_no_container_on_the_far_host(
     client.close()
 
 
-def test_a_far_host_without_a_daemon_is_named_with_the_way_to_one(far: SshHost, tmp_path: Path) -> None:
+def test_a_far_host_without_a_daemon_is_named_with_the_way_to_one(
+    far: SshHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(far, "_docker", "unix:///no/docker.sock")
     root = make_project(tmp_path)
     process = ProcessLauncher(LocalHost(), root, Tools())
-    launcher = ContainerLauncher(process, root, host=far, socket="unix:///no/docker.sock")
+    launcher = ContainerLauncher(process, root, host=far)
     implementation = read_implementation(root / "services/strings/misbehaving")
     reason = launcher.unavailable(implementation, Variant(implementation="misbehaving")) or ""
     assert reason.startswith("no Docker daemon answers on bighost (")
