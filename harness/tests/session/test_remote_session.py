@@ -125,14 +125,12 @@ def _measured_while(
     root: Path,
     host: SshHost,
     load: MeasuringHost | None = None,
-    *,
-    duplicates: bool = True,
 ) -> SessionFolder:
     """Measure, and do something once something holds."""
     beside = threading.Thread(target=when(holds, act))
     beside.start()
     try:
-        return measure_remote(root, host, load, duplicates=duplicates)
+        return measure_remote(root, host, load)
     finally:
         beside.join()
 
