@@ -110,8 +110,10 @@ def test_containers_of_a_harness_that_is_gone_are_removed_and_no_others(project:
     gone.wait()
     labels = {LABEL: project_label(project.root), OWNER: f"{gone.pid}:1"}
     image = living.record.container.image_id if living.record.container else ""
-    left = project.client.containers.create(image, labels=labels)
-    foreign = project.client.containers.create(image, labels={LABEL: "another-project", OWNER: "1:1"})
+    left = project.client.containers.create(image, "/bin/true", labels=labels)
+    foreign = project.client.containers.create(
+        image, "/bin/true", labels={LABEL: "another-project", OWNER: "1:1"}
+    )
     project.launcher.build(project.implementation, Variant(implementation="misbehaving"))
     there = {container.id for container in project.client.containers.list(all=True)}
     assert left.id not in there

@@ -94,9 +94,9 @@ def test_a_connection_that_dies_in_the_middle_of_a_trial_costs_that_one_and_the_
     root = make_session_project(tmp_path / "project", other="slow_s = 0.2", loops=10)
     settings = sshd.settings(tmp_path / "base", grace_s=patient(4))
     with bighost(settings) as host, pytest.raises(HostError, match="bighost is gone"):
-        _measured_while(lambda: _load_runs(tmp_path), sshd.end_connections, root, host, duplicates=False)
+        _measured_while(lambda: _load_runs(tmp_path), sshd.end_connections, root, host)
     with bighost(settings) as again:
-        session = measure_remote(root, again, duplicates=False)
+        session = measure_remote(root, again)
     assert [record.outcome for record in session.records()] == [Outcome.OK] * len(session.finished())
     assert session.complete and session.verify() == ()
 
@@ -107,14 +107,12 @@ def _measured_while(
     root: Path,
     host: SshHost,
     load: MeasuringHost | None = None,
-    *,
-    duplicates: bool = True,
 ) -> SessionFolder:
     """Measure, and do something once something holds."""
     beside = threading.Thread(target=when(holds, act))
     beside.start()
     try:
-        return measure_remote(root, host, load, duplicates=duplicates)
+        return measure_remote(root, host, load)
     finally:
         beside.join()
 
