@@ -225,8 +225,8 @@ class SamplerContract:
     def test_a_process_that_was_gone_before_has_no_rows_and_no_descriptor_stays_open(
         self, bench: Bench, files: Files, puppet: Puppet
     ) -> None:
-        before = len(os.listdir("/proc/self/fd"))
         puppet.end()
+        before = len(os.listdir("/proc/self/fd"))
         with bench(100, service=puppet.watched):
             time.sleep(0.05)
         assert rows(files.samples) == []
