@@ -33,13 +33,13 @@ OF_THE_INSTANCE = (
 
 
 class LentUpstream:
-    """A running upstream API, as a trial has it. ``local``: its folder here, ``there``: on ``host``."""
+    """A running upstream API, as a trial has it. ``local``: its folder here, ``remote``: on ``host``."""
 
     def __init__(
-        self, instance: Instance, need: BackingNeed, host: MeasuringHost, local: Path, there: Path
+        self, instance: Instance, need: BackingNeed, host: MeasuringHost, local: Path, remote: Path
     ) -> None:
         self._instance, self._need, self._host = instance, need, host
-        self._local, self._there = local, there
+        self._local, self._remote = local, remote
         self._ready_s = 0.0
         self._stopped = False
 
@@ -100,7 +100,7 @@ class LentUpstream:
 
     def _last_words(self) -> str:
         try:
-            text = self._host.read(self._there / STDERR, TAIL_BYTES)
+            text = self._host.read(self._remote / STDERR, TAIL_BYTES)
         except HostError:
             return "nothing"
         lines = text.decode(errors="replace").strip().splitlines()
@@ -137,19 +137,19 @@ class Upstream:
         local = folder / FOLDER
         local.mkdir(exist_ok=True)
         with contextlib.ExitStack() as undo:
-            there = self._host.open_folder(local)
+            remote = self._host.open_folder(local)
             undo.callback(self._host.close_folder, local)
             began, implementation = time.monotonic(), self._implementation(need)
             spec = LaunchSpec(
                 implementation=implementation,
                 variant=_variant(need),
                 build=self._builds[need.workload],
-                folder=there,
+                folder=remote,
                 cpus=need.cpus,
             )
             instance = self._launcher.launch(spec)
             undo.callback(instance.stop)
-            lent = LentUpstream(instance, need, self._host, local, there)
+            lent = LentUpstream(instance, need, self._host, local, remote)
             lent.wait_until_healthy(implementation.readiness, began)
             undo.pop_all()
         return lent
