@@ -81,11 +81,6 @@ def has_commit(root: Path, commit: str) -> bool | None:
     return git_output(root, "merge-base", "--is-ancestor", commit, "HEAD") is not None
 
 
-def file_at(root: Path, commit: str, path: str) -> str | None:
-    """Return a file's text at a commit, path relative to the root; ``None``: no such file, commit or repository."""
-    return git_output(root, "show", f"{commit}:./{path}") if _COMMIT.fullmatch(commit) else None
-
-
 def _is_root(folder: Path) -> bool:
     return all((folder / marker).exists() for marker in MARKERS)
 

@@ -20,9 +20,8 @@ WARM_UP_SHARE = {"go": 0.15, "jvm": 0.5}
 #: Beside the load: launch, conformance, boundaries, stop and packing. Seen on two cores; for planning only.
 OVERHEAD_S = {"go": 1.5, "jvm": 3.5}
 ECHO_OVERHEAD_S = 1.5
-#: Of each pod beyond the first, and until an autoscaler has added pods. Seen on two cores; for planning only.
+#: Of each pod beyond the first. Seen on two cores; for planning only.
 POD_S = {"go": 0.4, "jvm": 3.0}
-AUTOSCALED_S = 30.0
 #: A search takes so many times what decides on one rate. Seen on two cores; for planning only.
 SEARCHED_RATES = 8
 BACKING_S = 1.0
@@ -47,7 +46,6 @@ def expected_s(assembly: Assembly, study: Study, configuration: Configuration) -
     around_s = OVERHEAD_S.get(implementation.runtime, OVERHEAD_S["jvm"]) + configuration.idle_s
     runtime = configuration.variant.runtime
     around_s += ((runtime.replicas or 1) - 1) * POD_S.get(implementation.runtime, POD_S["jvm"])
-    around_s += 0.0 if runtime.autoscale_cpu is None else AUTOSCALED_S
     if configuration.warm_up is not None:
         share = WARM_UP_SHARE.get(implementation.runtime, WARM_UP_SHARE["jvm"])
         shortest_s = 2 * configuration.warm_up.n_windows * configuration.warm_up.window_s

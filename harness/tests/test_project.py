@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.project import commit_of, file_at, has_changes, has_commit
+from harness.project import commit_of, has_changes, has_commit
 
 WHO = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"]
 
@@ -29,8 +29,6 @@ def test_a_file_is_read_as_it_was_at_a_commit_and_a_change_is_noticed(repository
     assert has_changes(repository) is False
     (repository / "pom.xml").write_text("two\n")
     assert has_changes(repository) is True
-    assert file_at(repository, commit, "pom.xml") == "one\n"
-    assert file_at(repository, commit, "gone.xml") is None
 
 
 def test_a_commit_that_nobody_has_is_told_from_one_that_cannot_be_looked_up(
@@ -45,4 +43,3 @@ def test_a_commit_that_nobody_has_is_told_from_one_that_cannot_be_looked_up(
     lonely.mkdir()
     assert commit_of(lonely) is None and has_changes(lonely) is None
     assert has_commit(lonely, "f" * 40) is None
-    assert file_at(lonely, "f" * 40, "pom.xml") is None
