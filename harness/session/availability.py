@@ -160,6 +160,8 @@ def _backing_problem(
     assembly: Assembly, implementation: Implementation, settings: BackingSettings | None
 ) -> str | None:
     """Return why what the implementation needs cannot be had here with these settings, or ``None``."""
+    if implementation.needs and not has_proc():
+        return NO_PROC
     need = BackingNeed(
         workload=implementation.workload,
         contract=contract_of(assembly.root, implementation),

@@ -98,6 +98,7 @@ PACKAGES: Mapping[str, str] = {
     "docker": "to measure services in containers",
     "lightkube": "to measure services in pods of a cluster",
     "locust": "to offer the load of Locust",
+    "paramiko": "to measure on hosts over SSH",
     "psycopg": "to measure services that have a database",
 }
 HOW_TO_GET = "make setup"
