@@ -10,6 +10,7 @@ from harness.cli.results_text import cells_of
 from harness.evidence import Evidence
 from harness.figures.style import describe
 from harness.model import Verdict
+from harness.rows.equal_speed import beside_neighbours
 from harness.rows.session_results import results_of
 from harness.rows.text import entry_of
 from harness.store import Store
@@ -54,7 +55,8 @@ def test_each_ratio_of_a_young_arm_and_no_other_has_the_word(
         results = results_of(evidence)
         for metric in results.metrics:
             for cell in results.cells(metric):
-                arms = counted(evidence.cell(**cell.levels)).groupby("variant")
+                trials = beside_neighbours(evidence.cell(**cell.levels), metric.column)
+                arms = counted(trials).groupby("variant")
                 young_arms = {str(name) for name, arm in arms if metric.column != START and is_young(arm)}
                 verdicts = {line[0]: line[-1] for line in cells_of(cell, metric, conclusive=True)}
                 for line in cell.lines:
