@@ -96,7 +96,7 @@ class LentUpstream:
             if time.monotonic() > deadline:
                 words = f"did not answer GET {path} within {READY_WITHIN_S:g} s"
                 raise TrialFailure(Outcome.FAILED, f"the upstream API {words}")
-            time.sleep(0.002 if self._host.here else 0.05)  # elsewhere every look is a channel of its own
+            time.sleep(0.002 if self._host.is_local else 0.05)  # elsewhere every look is a channel of its own
 
     def _last_words(self) -> str:
         try:

@@ -35,7 +35,7 @@ class LocalHost:
     """This machine; a ``MeasuringHost``."""
 
     name = "local"
-    here = True
+    is_local = True
     #: Whether a service's address is translated on its way, so that early refusals are remembered there.
     translates = False
 

@@ -79,7 +79,7 @@ class MeasuringHost(Host, Protocol):
         """Compare the clocks now; ``None``: they are the same clocks."""
 
     @property
-    def here(self) -> bool:
+    def is_local(self) -> bool:
         """Whether this is the machine that the harness itself runs on."""
 
     @property

@@ -44,12 +44,12 @@ def connect(host: MeasuringHost, root: Path) -> DockerClient:
         return client
     except (docker.errors.DockerException, OSError, HostError) as problem:
         get = how_to_get(wanted("docker"), Surroundings(project=root))
-        where = "" if host.here else f" on {host.name}"
+        where = "" if host.is_local else f" on {host.name}"
         why = str(problem) if isinstance(problem, HostError) else f"at {address}: {_innermost(problem)}"
         raise RematchError(
             f"{SILENT}{where} ({why.splitlines()[0][:200]}): it is required to measure "
             f"services in containers; install it{where} with: {get}; then start it (or set "
-            f"{'DOCKER_HOST' if host.here else 'docker in hosts.toml'}) and grant access to its socket"
+            f"{'DOCKER_HOST' if host.is_local else 'docker in hosts.toml'}) and grant access to its socket"
         ) from problem
 
 
@@ -87,7 +87,7 @@ def asking(host: MeasuringHost) -> Iterator[None]:
         raise TrialFailure(Outcome.FAILED, f"the Docker daemon: {text}") from problem
     except (errors.DockerException, OSError) as problem:
         address = host.docker_address()  # of a far host that is gone, that is the error
-        where = "" if host.here else f" on {host.name}"
+        where = "" if host.is_local else f" on {host.name}"
         raise HostError(
             f"{SILENT} at {address}: {_innermost(problem)}; start the daemon{where} again: finished trials are kept, "
             "and the same command resumes the session"

@@ -261,7 +261,7 @@ class Runtimes:
         jdk = self.jdk(implementation)
         if implementation.runtime != "jvm" or jdk is None:
             return None
-        home = jdk.home.resolve() if self._host.here else jdk.home
+        home = jdk.home.resolve() if self._host.is_local else jdk.home
         if home not in self._bytes:
             size = self._host.folder_bytes(home)
             if size is None:

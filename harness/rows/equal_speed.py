@@ -44,8 +44,11 @@ def beside_neighbours(trials: pd.DataFrame, *metrics: str, by: Sequence[str] = (
         by: factor columns; each combination of levels is decided and adjusted on its own.
     """
     adjustable = [metric for metric in metrics if metric in OF_SPEED]
-    others = [metric for metric in metrics if metric not in OF_SPEED]
-    if not all(metric.startswith(_NOT_OF_SPEED) for metric in others) or not at_other_speed(trials).any():
+    as_measured = [metric for metric in metrics if metric not in OF_SPEED]
+    if (
+        not all(metric.startswith(_NOT_OF_SPEED) for metric in as_measured)
+        or not at_other_speed(trials).any()
+    ):
         return trials
     cells = [cell for _, cell in trials.groupby(list(by), dropna=False, sort=False)] if by else [trials]
     return pd.concat([_decided(cell, adjustable) for cell in cells]).loc[trials.index]

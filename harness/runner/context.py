@@ -103,12 +103,12 @@ class TrialContext:
 
     def note(self, host: MeasuringHost, *, pid: int, role: str, port: int | None = None) -> None:
         """Note a process that was started on a host; an agent keeps the books of its own host."""
-        if host.here:
+        if host.is_local:
             self.ledger.note(pid=pid, role=role, port=port)
 
     def forget(self, host: MeasuringHost, pid: int) -> None:
         """Forget a process that was stopped; as ``note``."""
-        if host.here:
+        if host.is_local:
             self.ledger.forget(pid)
 
     @property

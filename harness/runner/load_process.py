@@ -142,7 +142,7 @@ def put_files(context: TrialContext, command: LoadCommand, local: Path, remote: 
     command, host = in_words_of(context.load_words, command), context.load_host
     for name, content in command.files.items():
         (local / name).write_text(content, "utf-8")
-        if not host.here:
+        if not host.is_local:
             host.put(local / name, remote / name)
     return command
 

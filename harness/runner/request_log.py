@@ -58,7 +58,7 @@ class RequestLog:
         try:
             program = self._there / PROGRAM.name
             context.host.put(PROGRAM, program)
-            words = (sys.executable if context.host.here else "python3", "-I", "-S", str(program))
+            words = (sys.executable if context.host.is_local else "python3", "-I", "-S", str(program))
             self._reader = running = context.host.spawn(
                 Command(
                     argv=(*words, STDOUT, COUNTED, LAST),

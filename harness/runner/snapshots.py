@@ -174,7 +174,7 @@ def _counted(instance: Instance, notes: Notes) -> dict[str, JsonValue]:
     load, generator = spec.planned.configuration.load, spec.generator
     if load is None or generator is None or not isinstance(load.profile, ClosedLoad):
         raise TrialFailure("failed", "only a closed loop is offered again to count calls")
-    if not (context.host.here and context.load_host.here):
+    if not (context.host.is_local and context.load_host.is_local):
         raise TrialFailure("failed", "calls are counted on the machine of this program only")
     programs = [shutil.which(name) for name in ("unshare", "perf")]
     if None in programs:

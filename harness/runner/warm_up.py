@@ -255,7 +255,7 @@ class _Windows:
             output = (done.stderr or done.stdout).strip()[-300:]
             why = f"{self.generator.name} ended with {done.exit_code} in the warm-up: {output}"
             raise TrialFailure(Outcome.FAILED, why)
-        for name in outputs if not host.here else ():
+        for name in outputs if not host.is_local else ():
             host.get(self.remote / name, self.local / name)
 
     def _reading(self) -> ResourceReading:

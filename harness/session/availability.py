@@ -111,7 +111,7 @@ def unavailable_here(
         reasons = variant_reasons(assembly, study)
     results = [Unavailable(variant=name, reason=reason) for name in names if (reason := reasons[name])]
     problems = load_problems(assembly, study, definition)
-    if assembly.host.here:
+    if assembly.host.is_local:
         problems |= too_large(configurations(experiment, profile), study.implementations, allowed())
     for factor, levels in experiment.factors.items():
         used = [name for name in levels if name in experiment.levels_used(definition)[factor]]
@@ -226,7 +226,7 @@ def remarks(assembly: Assembly, variants: Mapping[str, Variant]) -> dict[str, st
 
     A container's limits are its daemon's business, and a far host's processes have none.
     """
-    if assembly.launcher.name != "process" or not assembly.host.here:
+    if assembly.launcher.name != "process" or not assembly.host.is_local:
         return {}
     text = {name: remark_on_limits(variant.runtime) for name, variant in variants.items()}
     return {name: remark for name, remark in text.items() if remark is not None}

@@ -52,7 +52,7 @@ class HostRoles:
         names = {
             role: Path(cast("SshHost", station).agent.base)
             for role, station in roles
-            if station is not None and not station.here
+            if station is not None and not station.is_local
         }
         if self.elsewhere is not None and self.elsewhere.jdks:
             names["far_java_home"] = self.elsewhere.jdks[0].home
@@ -61,7 +61,7 @@ class HostRoles:
     def close(self) -> None:
         """End what runs on far machines, and the connections."""
         for station in (self.service, self.load, self.database):
-            if station is not None and not station.here:
+            if station is not None and not station.is_local:
                 cast("SshHost", station).close()
 
 

@@ -127,7 +127,7 @@ class _Session(Preparation):
         calibration = self.capacity()
         if calibration is not None:
             self.prepared = calibrated(self.prepared, calibration)
-            if self.assembly.host.here:
+            if self.assembly.host.is_local:
                 planned = (trial.configuration for trial in self.prepared.plan.trials)
                 problems = too_large(planned, self.prepared.study.implementations, allowed())
                 if problems:

@@ -47,7 +47,7 @@ def refuse_duets_here(
     if experiment.design_of(profile) != "duet":
         return
     hosts = [item for item in (assembly.host, assembly.load_host, assembly.database_host) if item is not None]
-    far = [item.name for item in hosts if not item.here]
+    far = [item.name for item in hosts if not item.is_local]
     if launcher != "process" or far:
         raise InputError(
             "the CPUs of plain processes of this machine are exchanged, and no others",

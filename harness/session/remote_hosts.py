@@ -82,7 +82,7 @@ def connected(
         cores=cores,
         machines=facts,
         words=words_there,
-        backing=None if service.here and database is None else remote_backing,
+        backing=None if service.is_local and database is None else remote_backing,
     )
 
 

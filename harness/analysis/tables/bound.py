@@ -187,10 +187,9 @@ def _share_of_left(part: Part, seen: Seen) -> float | None:
     share, limit, stolen = part.share, part.may_use, seen.around.stolen_cores or 0.0
     if share is None or not limit or not stolen or seen.n_arms or not _is_there(part, seen):
         return share
-    used = sum(other.cores or 0.0 for other in seen.parts if _is_there(other, seen)) + (
-        seen.around.other_cores or 0.0
-    )
-    beside = sum(other.cores or 0.0 for other in seen.parts if other.cpus & part.cpus)
+    local = [each for each in seen.parts if _is_there(each, seen)]
+    used = sum(each.cores or 0.0 for each in local) + (seen.around.other_cores or 0.0)
+    beside = sum(each.cores or 0.0 for each in seen.parts if each.cpus & part.cpus)
     # of CPUs that it shares, or may use in part, it loses by what it may use of them
     taken = stolen * beside / used * min(1.0, limit / len(part.cpus)) if used else 0.0
     return share * limit / (limit - taken) if taken <= limit / 2 else None

@@ -35,7 +35,7 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 class SshHost(RemoteWorkspace):
     """A host over SSH. Close it: the agent there ends what it started and removes its folder."""
 
-    here = False
+    is_local = False
 
     def __init__(
         self,
