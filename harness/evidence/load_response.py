@@ -14,10 +14,9 @@ from harness.analysis.load.load_response import (
     sustained_per_s,
 )
 from harness.analysis.stats.pairing import with_plain_texts
-from harness.analysis.tables.bound_columns import DATABASE_FILE, read_database, use_of
+from harness.analysis.tables.bound_columns import connections_under_load
 from harness.analysis.tables.resource_columns import at_other_speed
 from harness.definitions import load_requests
-from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.model import ClosedLoad, Load, TrialRecord
 from harness.store import SessionFolder
@@ -50,9 +49,10 @@ def load_response(evidence: Evidence | None) -> pd.DataFrame | None:
         dict(row) | _pressure(evidence, record) | database_columns(session, record)
         for row, session, record in evidence.with_records()
     ])  # fmt: skip
-    frame = frame.assign(error_share=failed_share(frame), right_share=right_share(frame))
     absent = [name for name in ("sustained_per_s", "serve_s") if name not in frame]
-    frame = frame.assign(**dict.fromkeys(absent, np.nan))
+    frame = frame.assign(
+        error_share=failed_share(frame), right_share=right_share(frame), **dict.fromkeys(absent, np.nan)
+    )
     return with_plain_texts(frame.astype({name: "float64" for name in _FLOATS if name in frame}))
 
 
@@ -86,15 +86,10 @@ def _pressure(evidence: Evidence, record: TrialRecord) -> dict[str, object]:
 
 def database_columns(folder: SessionFolder, record: TrialRecord) -> dict[str, object]:
     """Return ``most_connections`` and ``most_active`` of one trial; empty: its database told nothing."""
-    load, trial_id = record.load, record.planned.trial_id
-    if load is None or load.start_epoch_s is None or not folder.has(trial_id, DATABASE_FILE):
+    rows = connections_under_load(folder, record)
+    if rows is None:
         return {}
-    try:
-        with folder.open(trial_id, DATABASE_FILE) as stream:
-            used = use_of(read_database(stream), (load.start_epoch_s, load.start_epoch_s + load.duration_s))
-    except InputError:  # it was killed before it wrote a line: there is nothing to tell
-        return {}
-    return {} if used is None else used.model_dump()
+    return {"most_connections": int(rows["n_open"].max()), "most_active": int(rows["n_active"].max())}
 
 
 def every(trials: pd.DataFrame) -> pd.DataFrame:

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bounded a trial, as columns: from record, samples, ``machine.csv`` and ``database.csv``; and its database's
-use."""
+"""What bounded a trial, as columns: from record, samples, ``machine.csv`` and ``database.csv``."""
 
 from __future__ import annotations
 
@@ -19,8 +18,8 @@ from harness.analysis.tables.resource_columns import (
     phase_of,
 )
 from harness.errors import InputError
-from harness.model import LOAD_TOOLS, ClosedLoad, LoadSummary, Provenance, TrialRecord
-from harness.model.base import Frozen
+from harness.model import ClosedLoad, LoadSummary, Provenance, TrialRecord
+from harness.model.load_tools import BY_NAME
 from harness.store import SessionFolder
 
 DATABASE_FILE = "database.csv"
@@ -28,19 +27,8 @@ _STATES = ("n_active", "n_idle", "n_idle_in_transaction", "n_starting")
 _COLUMNS = ("epoch_s", *_STATES, "n_waiting_for_lock", "deadlocks", "xact_commit", "xact_rollback")
 
 
-class DatabaseUse(Frozen):
-    """Connections of one trial under load. The server was asked twice a second: shorter peaks go unseen."""
-
-    most_connections: int  # open at once, whatever they did
-    most_active: int  # executing a statement at once
-
-
 def read_database(stream: IO[bytes]) -> pd.DataFrame:
-    """Return ``database.csv`` as a table; a last line that a kill cut is left out.
-
-    Raises:
-        InputError: it is no such file.
-    """
+    """Return ``database.csv`` as numbers, a last line that a kill cut left out. Raises InputError: it is no such file."""
     try:
         frame = pd.read_csv(stream, on_bad_lines="skip", encoding_errors="replace")
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
@@ -54,25 +42,26 @@ def read_database(stream: IO[bytes]) -> pd.DataFrame:
     return numbers.dropna().reset_index(drop=True)
 
 
-def use_of(frame: pd.DataFrame, window_epoch_s: tuple[float, float]) -> DatabaseUse | None:
-    """Return the use within a window of time; ``None``: no reading lies in it."""
-    inside = frame[frame["epoch_s"].between(*window_epoch_s)]
-    if inside.empty:
+def connections_under_load(
+    session: SessionFolder, record: TrialRecord, settle_s: float = 0.0
+) -> pd.DataFrame | None:
+    """Return the readings of a trial's database, two a second, from ``settle_s`` after the first request to the last
+    answer, with ``n_open``, all connections; ``None``: there is none."""
+    load, trial_id = record.load, record.planned.trial_id
+    if load is None or load.start_epoch_s is None or not session.has(trial_id, DATABASE_FILE):
         return None
-    return DatabaseUse(
-        most_connections=int(inside[list(_STATES)].sum(axis=1).max()),
-        most_active=int(inside["n_active"].max()),
-    )
+    try:
+        with session.open(trial_id, DATABASE_FILE) as stream:
+            rows = read_database(stream)
+    except InputError:  # it was killed before it wrote a line
+        return None
+    inside = rows[rows["epoch_s"].between(load.start_epoch_s + settle_s, load.start_epoch_s + load.duration_s)]
+    return None if inside.empty else inside.assign(n_open=inside[list(_STATES)].sum(axis=1))
 
 
 MACHINE = "machine.csv"
 #: Role in the samples -> name of the backing service in the record.
 BACKING_ROLES = {"database": "postgresql", "upstream": "upstream"}
-#: A Python lets one thread at a time work, so each process of such a tool is one CPU's worth.
-ONE_THREAD = frozenset(tool.name for tool in LOAD_TOOLS if tool.runs_as == "python")
-NEVER_SLEEP = frozenset(tool.name for tool in LOAD_TOOLS if tool.never_sleeps)
-#: The word of a tool's command that is followed by its number of threads.
-THREADS_OPTION: dict[str, str | None] = {tool.name: tool.threads_option for tool in LOAD_TOOLS}
 
 Window = tuple[float, float]
 Cpus = frozenset[tuple[str, int]]
@@ -92,7 +81,7 @@ def bound_columns(
     missing = [f"no CPU time of the {part.name} was sampled" for part in parts if part.cores is None]
     seen = Seen(
         parts=parts, asked=_asked(record, record.load), around=_around(session, record, window, parts),
-        connections=_connections(session, record, record.load),
+        connections=_connections(session, record),
         missing=tuple(missing) if window else ("when the load ran is not known",),
         n_arms=2 if record.duet is not None else int(record.planned.shares_cpus),
     )  # fmt: skip
@@ -128,7 +117,7 @@ def _parts(
         Part(
             name="generator", cores=cores(["generator"]) if with_reader is None else with_reader,
             cpus=_load_cpus(provenance, generator.cpu_affinity if generator else (), record), most=_threads(record),
-            spins=generator is not None and generator.name in NEVER_SLEEP,
+            spins=generator is not None and generator.name in BY_NAME and BY_NAME[generator.name].never_sleeps,
         ),
     ]  # fmt: skip
     names = {item.name for item in record.backing}
@@ -183,14 +172,14 @@ def _quota(record: TrialRecord) -> float | None:
 def _threads(record: TrialRecord) -> float | None:
     """How many CPUs the generator's own threads could use at once; ``None``: as many as there are."""
     generator = record.generator
-    if generator is None:
+    tool = None if generator is None else BY_NAME.get(generator.name)
+    if generator is None or tool is None:
         return None
     n_processes = max(1, len(record.generators))
-    if generator.name in ONE_THREAD:
+    if tool.runs_as == "python":  # which lets one thread at a time work
         return float(n_processes)
-    option = THREADS_OPTION.get(generator.name)
-    if option is not None and option in generator.argv[:-1]:
-        threads = generator.argv[generator.argv.index(option) + 1]
+    if tool.threads_option is not None and tool.threads_option in generator.argv[:-1]:
+        threads = generator.argv[generator.argv.index(tool.threads_option) + 1]
         return float(threads) * n_processes if threads.isdigit() else None
     return None
 
@@ -281,23 +270,14 @@ def _machine_rates(
     return results if results["total_cpu_s"] is not None else None
 
 
-def _connections(session: SessionFolder, record: TrialRecord, load: LoadSummary) -> Connections | None:
-    trial_id = record.planned.trial_id
-    if load.start_epoch_s is None or not session.has(trial_id, DATABASE_FILE):
-        return None
-    try:
-        with session.open(trial_id, DATABASE_FILE) as stream:
-            rows = read_database(stream)
-    except InputError:  # it was killed before it wrote a line
-        return None
-    begin = load.start_epoch_s + session.header.settle_s
-    inside = rows[rows["epoch_s"].between(begin, load.start_epoch_s + load.duration_s)]
-    if inside.empty:
+def _connections(session: SessionFolder, record: TrialRecord) -> Connections | None:
+    rows = connections_under_load(session, record, session.header.settle_s)
+    if rows is None:
         return None
     pool = record.planned.configuration.variant.settings.get("pool_size")
     return Connections(
-        n_active=float(inside["n_active"].mean()),
-        n_in_use=float((inside["n_active"] + inside["n_idle_in_transaction"]).mean()),
-        n_waiting_for_lock=float(inside["n_waiting_for_lock"].mean()),
+        n_active=float(rows["n_active"].mean()),
+        n_in_use=float((rows["n_active"] + rows["n_idle_in_transaction"]).mean()),
+        n_waiting_for_lock=float(rows["n_waiting_for_lock"].mean()),
         at_most=pool if isinstance(pool, int) and not isinstance(pool, bool) else None,
     )
