@@ -33,8 +33,6 @@ MOST = 0.50
 GENERATOR = "generator"
 #: Before the name of a latency: what the echo service had of it.
 ECHO = "echo_"
-#: The columns that are asked for here, where a table has them.
-TOOL_COLUMNS = (GENERATOR, *(f"{ECHO}{name}" for name in (MEAN, *LATENCIES)))
 
 
 class ToolPart(NamedTuple):
@@ -104,8 +102,6 @@ _THROUGHPUT = (RATE, "sustained_per_s", "capacity_per_s", "serve_s")
 _PARTS: dict[BoundBy, str] = {
     "service": "service_share", "generator": "generator_share", "backing": "backing_share", "machine": "machine_share",
 }  # fmt: skip
-#: The columns that are asked for here, where a table has them.
-COLUMNS = ("bound_by", RATE, MODEL, *_PARTS.values(), SHARED, *TOOL_COLUMNS)
 
 Condition = Literal["throughput", "at a rate"]
 

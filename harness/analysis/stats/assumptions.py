@@ -28,8 +28,7 @@ Statistic = Literal["mean", "quantile"]
 
 
 def check_assumptions(values: ArrayLike, *, positions: ArrayLike | None = None) -> tuple[str, ...]:
-    """Return what speaks against one arm's per-trial values, shape (k,): two groups, drift, outliers (kept), few
-    trials.
+    """Return what speaks against one arm's per-trial values, shape (k,): two groups, drift, outliers, few trials.
 
     Args:
         positions: when each trial ran, shape (k,); in the given order if absent.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every variant against the reference, block by block, at a margin that the measured noise allows.
+"""Variants against a reference over a table of trials.
 
 Excluded trials never enter an estimate and are counted. Duplicates (the A/A pairs) enter the noise only. The verdict is
 that of :func:`harness.analysis.stats.verdicts.decide`. Of a warm arm the few young trials are left out with their
@@ -17,27 +17,25 @@ from pydantic import Field
 
 from harness.analysis.stats.aa_noise import AANoise, no_ratio, noise_by_configuration, noise_for
 from harness.analysis.stats.about_services import (
-    COLUMNS,
     bounds_of,
     condition_of,
     latency_of_tool,
     not_about_services,
 )
-from harness.analysis.stats.ages import AGE_COLUMNS, ages_of, of_their_age
+from harness.analysis.stats.ages import ages_of, of_their_age
 from harness.analysis.stats.assumptions import check_assumptions
 from harness.analysis.stats.effects import effect_size_ci, equivalence_interval
 from harness.analysis.stats.pairing import (
     DUET_ESTIMAND,
     in_duet,
     inputs_of,
-    narrowed,
     pair_by_block,
     require,
     split_excluded,
     split_missing,
     with_own_reference,
 )
-from harness.analysis.stats.summaries import SUMMED, requests_of, resolution_of
+from harness.analysis.stats.summaries import requests_of, resolution_of
 from harness.analysis.stats.verdicts import (
     ALPHA,
     FEWEST_FOR_P,
@@ -45,6 +43,7 @@ from harness.analysis.stats.verdicts import (
     adjust_pvalues,
     decide,
     default_margin,
+    leaves_out_one,
     sign_flip_p,
     verdict,
 )
@@ -73,9 +72,7 @@ class Comparison(Frozen):
     ratio: Estimate  # variant over reference: paired log-t over blocks, 95 %
     hodges_lehmann: Estimate  # the same, moved little by a few slow trials
     equivalence: Estimate  # the ratio with the 90 % interval of the equivalence test
-    margin: (
-        float | None
-    )  # what counts as negligible, never below the noise; None: nothing can be called equivalent
+    margin: float | None  # what counts as negligible, never below the noise; None: nothing is called equivalent
     why_not_equivalent: str | None = None  # why nothing can be called equivalent; None: something can
     noise: AANoise  # the reference against itself, in this cell or elsewhere
     p_value: float | None  # sign flips over blocks; None below 5 blocks
@@ -133,8 +130,7 @@ def compare(
         allowed = ", ".join(names)
         raise InputError("no trial of the reference", place="reference", found=reference, allowed=allowed)
     noises = noise_by_configuration(trials, metric)
-    narrow = narrowed(trials, metric, *by, *COLUMNS, *AGE_COLUMNS, *SUMMED)
-    first = narrow[~narrow["duplicate"].astype(bool)]
+    first = trials[~trials["duplicate"].astype(bool)]
     cells = first.groupby(list(by), sort=False, observed=True) if by else [((), first)]
     wanted = default_margin(metric) if margin is None else margin
     comparisons = []
@@ -144,7 +140,7 @@ def compare(
         comparisons += [
             _compare(
                 cell, metric, variant=name, reference=reference, levels=levels, level=level,
-                noise=noise_for(noises, own, (reference, name), metric), gated=gated, wide=trials,
+                noise=noise_for(noises, own, (reference, name), metric), gated=gated,
             )
             for name in names
             if name != reference and (cell["variant"] == name).any()
@@ -157,14 +153,12 @@ def compare(
 
 def _compare(
     cell: pd.DataFrame, metric: str, *, variant: str, reference: str, levels: dict[str, str], noise: AANoise,
-    level: float, gated: bool, wide: pd.DataFrame,
+    level: float, gated: bool,
 ) -> Comparison:  # fmt: skip
     """Return the estimates; what they say is decided when the whole family is there."""
     counted, n_excluded = split_excluded(with_own_reference(cell, variant, reference))
     counted, warnings = split_missing(counted, metric)
-    a, b, n_alone = pair_by_block(
-        counted[counted["variant"] == variant], counted[counted["variant"] == reference], wide=wide
-    )
+    a, b, n_alone = pair_by_block(*(counted[counted["variant"] == name] for name in (variant, reference)))
     if in_duet(a).any():
         warnings += (f"measured side by side: {DUET_ESTIMAND}",)
     if n_excluded:
@@ -177,10 +171,9 @@ def _compare(
     part = latency_of_tool(a, b, metric) if gated else None
     refused, steps = resolution_of(pd.concat([a, b]), metric) if len(a) else (False, ())
     warnings += steps
-    what = f" of {metric}, {variant} over {reference}"
+    what, p_value = f" of {metric}, {variant} over {reference}", None
     if refused or len(a) == 0 or min(arm[metric].min() for arm in (a, b)) <= 0:
         ratios = dict.fromkeys(("ratio", "hodges_lehmann", "equivalence"), no_ratio(metric, len(a), level))
-        p_value = None
         if not refused:
             warnings += ("no block has both arms" if len(a) == 0 else "a value is zero: no ratio",)
     else:
@@ -295,16 +288,12 @@ def _notes(comparison: Comparison, decision: Decision, wanted: float) -> list[st
         notes.append(f"{blocks}: too few for a verdict, below {FEWEST_FOR_P} no p-value is printed")
     elif decision.margin is None:
         is_tool = decision.why_not_equivalent == comparison.alike_by
-        farther, noisy = (
-            "the ratio of the services is farther from 1",
-            "too noisy to call anything equivalent",
-        )
-        notes.append(f"{farther if is_tool else noisy}: {decision.why_not_equivalent}")
+        reason = "the ratio of the services is farther from 1" if is_tool else "too noisy to call anything equivalent"
+        notes.append(f"{reason}: {decision.why_not_equivalent}")
     elif decision.margin > wanted:
         notes.append(f"margin widened from {wanted:.1%} to the A/A noise, {decision.margin:.1%}")
-    low, high, p = comparison.ratio.low, comparison.ratio.high, decision.p_adjusted
-    leaves_out_1 = low is not None and high is not None and not low <= 1 <= high
-    if comparison.about_services and leaves_out_1 and p is not None and p > ALPHA:
+    p = decision.p_adjusted
+    if comparison.about_services and leaves_out_one(comparison.ratio) and p is not None and p > ALPHA:
         notes.append(f"different on its own, not within its family (adjusted p = {p:.2g})")
     return notes
 

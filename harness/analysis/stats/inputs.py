@@ -15,11 +15,7 @@ MAX_TRIALS = 200
 
 
 def finite(values: ArrayLike, what: str) -> Floats:
-    """Return ``values`` as a one-dimensional float64 array, shape (n,), n >= 1.
-
-    Raises:
-        InputError: not one-dimensional, not numbers, empty, or with NaN or infinity in it.
-    """
+    """Return ``values`` as float64, shape (n,), n >= 1. Raises InputError: not flat, not numbers, empty, not finite."""
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -68,11 +64,8 @@ def arms(a: ArrayLike, b: ArrayLike, *, paired: bool) -> tuple[Floats, Floats]:
 
 
 def starts_and_latencies(start_s: ArrayLike, latency_s: ArrayLike) -> tuple[Floats, Floats]:
-    """Return both of the requests of one trial, shapes (n,), n >= 0, seconds.
-
-    Raises:
-        InputError: not one-dimensional, of different lengths, not finite, or a latency below zero.
-    """
+    """Return both of the requests of one trial, shapes (n,), n >= 0, seconds. Raises InputError: other shapes, not
+    finite, or a latency below zero."""
     start, latency = np.asarray(start_s, dtype=np.float64), np.asarray(latency_s, dtype=np.float64)
     if start.ndim != 1 or start.shape != latency.shape:
         shapes = (start.shape, latency.shape)

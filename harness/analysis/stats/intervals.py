@@ -81,8 +81,7 @@ def two_sample(a: Floats, b: Floats, level: float) -> Bounds:
 
 
 def fieller(a: Floats, b: Floats, level: float) -> Bounds:
-    """Fieller's interval of mean(a) / mean(b) (1954, Satterthwaite's degrees of freedom); NaN bounds when it is
-    unbounded."""
+    """Fieller's interval of mean(a) / mean(b) (1954, Satterthwaite's degrees of freedom); NaN: it is unbounded."""
     ma, mb = float(a.mean()), float(b.mean())
     va, vb = float(a.var(ddof=1)) / a.size, float(b.var(ddof=1)) / b.size
     df = float(two_sample_error(a, b)[1])
@@ -135,8 +134,7 @@ _BOTH_WAYS = {Support.SHARE: (0.1, 0.9), Support.REDUCTION: (-1.0, 0.5)}
 
 
 def withheld(estimate: Estimate) -> Estimate:
-    """Return the estimate, without value and interval where a share's or reduction's interval leaves open which way it
-    goes."""
+    """Return the estimate, without a value where the interval of a share or reduction leaves open which way it goes."""
     ends = _BOTH_WAYS.get(estimate.support)
     if ends is None or estimate.low is None or estimate.high is None:
         return estimate

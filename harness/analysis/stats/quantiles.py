@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from harness.analysis.stats.inputs import Floats, finite, fraction
 from harness.analysis.stats.intervals import is_constant, t_critical, widest
+from harness.formats.arrays import IntArray
 from harness.model import Estimate, support_of
 
 #: Requests beyond the quantile: fewer give no interval; p99.9 and beyond is then refused altogether.
@@ -53,23 +54,9 @@ def quantile_refused(n: int, q: float) -> str | None:
     return f"refused: {n_beyond(n, q):.3g} requests beyond p{q * 100:g}, {needed} needed"
 
 
-def bootstrap_quantile(values: ArrayLike, q: float, *, n_resamples: int = 10_000, seed: int = 0) -> Floats:
-    """Return draws of the q quantile's ordinary bootstrap distribution, shape (n_resamples,), of exchangeable requests.
-
-    The j-th smallest of n uniform draws is Beta(j, n - j + 1), and resampling sorted values x is taking x[ceil(n U)].
-    """
-    x, q = finite(values, "values"), fraction(q, "q")
-    n, j = x.size, rank(x.size, q)
-    uniform = np.random.default_rng(seed).beta(j, n - j + 1, n_resamples)
-    index = np.minimum((uniform * n).astype(np.int64), n - 1)
-    first, last = int(index.min()), int(index.max())
-    window = np.sort(np.partition(x, [first, last])[first : last + 1])
-    return np.asarray(window[index - first])
-
-
 def woodruff_ranks(
     x: Floats, value: Floats, q: float, level: float, n_batches: int = N_BATCHES
-) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.int64]], np.ndarray[tuple[int, ...], np.dtype[np.int64]]]:
+) -> tuple[IntArray, IntArray]:
     """Return the ranks (from 1) of the interval's ends for trials ``x``, shape (trials, n), in time order."""
     n_trials, n = x.shape
     size = n // n_batches
@@ -86,32 +73,6 @@ def order_statistic_ranks(n: int, q: float, level: float) -> tuple[int, int]:
     half = float(scipy.special.ndtri(0.5 + level / 2)) * np.sqrt(n * q * (1 - q))
     # the binomial law is normal enough from ten requests beyond the quantile on, and rounding is outwards
     return max(1, int(np.floor(n * q - half))), min(n, int(np.ceil(n * q + half)) + 1)
-
-
-def leave_one_out_of_sorted(
-    values: Floats,
-    owner: np.ndarray[tuple[int, ...], np.dtype[np.int64]],
-    sizes: np.ndarray[tuple[int, ...], np.dtype[np.int64]],
-    q: float,
-) -> tuple[float, Floats]:
-    """Return the pooled quantile, and that without each trial in turn, shape (k,).
-
-    Args:
-        values: the largest of all, ascending. owner: whose trial each is. sizes: how many each trial has in all.
-    """
-    total = int(sizes.sum())
-    whole = float(values[values.size - 1 - (total - rank(total, q))])
-    if sizes.size < 2:
-        return whole, np.array([whole])
-    without = np.empty(sizes.size)
-    for i, size in enumerate(sizes):
-        rest = total - int(size)
-        from_top = rest - rank(rest, q)
-        # the wanted value lies among the top (from_top + size + 1), whoever owns them
-        top = values[max(0, values.size - from_top - int(size) - 1) :]
-        remaining = top[owner[values.size - top.size :] != i]
-        without[i] = remaining[remaining.size - 1 - from_top]
-    return whole, without
 
 
 def jackknife_variance(without: Floats) -> float:

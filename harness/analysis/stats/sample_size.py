@@ -17,14 +17,7 @@ from numpy.typing import ArrayLike
 
 from harness.analysis.stats.inputs import Floats, arms, fraction
 from harness.analysis.stats.intervals import CONSTANT, nothing, t_critical
-from harness.analysis.stats.pairing import (
-    inputs_of,
-    narrowed,
-    pair_by_block,
-    require,
-    split_excluded,
-    split_missing,
-)
+from harness.analysis.stats.pairing import inputs_of, pair_by_block, require, split_excluded, split_missing
 from harness.analysis.stats.verdicts import FEWEST_FOR_P
 from harness.errors import InputError
 from harness.model import Estimate
@@ -62,9 +55,6 @@ def detectable_ratio(a: ArrayLike, b: ArrayLike, *, n_blocks: int, inputs: tuple
 
     Args:
         a, b: both arms, one positive value per block each, shapes (k,). n_blocks: planned, 2 or more.
-
-    Raises:
-        InputError: arms of different length, values that are not positive, or fewer than two blocks planned.
     """
     if n_blocks < 2:
         raise InputError("one block tells no ratio", place="n_blocks", found=n_blocks, allowed="2 or more")
@@ -94,12 +84,9 @@ def power_curve(
 
     Args:
         trials: one row per trial, of one cell. blocks: numbers of blocks that are asked for.
-
-    Raises:
-        InputError: unknown column; several trials of one variant in one block.
     """
     require(trials, metric, ())
-    counted, _ = split_missing(split_excluded(narrowed(trials, metric, "source"))[0], metric)
+    counted, _ = split_missing(split_excluded(trials)[0], metric)
     duplicate = counted["duplicate"].astype(bool)
     plain, again = counted[~duplicate], counted[duplicate]
     base = plain[plain["variant"] == reference]
@@ -107,7 +94,7 @@ def power_curve(
     pairs += [(str(n), plain[plain["variant"] == n]) for n in plain["variant"].unique() if n != reference]
     curves = []
     for variant, arm in pairs:
-        a, b, _ = pair_by_block(arm, base, wide=trials)
+        a, b, _ = pair_by_block(arm, base)
         x, y = (frame[metric].to_numpy(dtype=np.float64) for frame in (a, b))
         if not x.size or min(x.min(), y.min()) <= 0:
             continue
@@ -179,8 +166,8 @@ def plan_repetitions(a: ArrayLike, b: ArrayLike, *, half_width: float = 0.02) ->
 
 
 def blocks_for(sd_log_ratio: float, half_width: float = 0.02) -> int:
-    """Return the fewest blocks (never below 5) with t sd / sqrt(k) <= log(1 + half_width). Raises InputError: none
-    does."""
+    """Return the fewest blocks (never below 5) with t sd / sqrt(k) <= log(1 + half_width). Raises InputError: none is
+    enough."""
     enough = _widths() * sd_log_ratio <= np.log1p(fraction(half_width, "half_width"))
     if not enough.any():
         raise InputError(

@@ -47,14 +47,10 @@ _SATURATION = {
 def knee(
     load_per_s: ArrayLike, latency_s: ArrayLike, *, n_resamples: int = 500, seed: int = 0, inputs: tuple[str, ...] = ()
 ) -> Estimate:  # fmt: skip
-    """Return the load at which latency begins to rise faster, in the unit of ``load_per_s``; no value where none is
-    shown.
+    """Return the load at which latency begins to rise faster, in the unit of ``load_per_s``; no value: none is shown.
 
     Args:
-        load_per_s, latency_s: one value per trial, shape (k,), both above zero.
-
-    Raises:
-        InputError: lengths that differ, or values that are not above zero.
+        load_per_s, latency_s: one value per trial, shape (k,), both above zero, else InputError.
     """
     load, latency = _pairs(load_per_s, latency_s, "latency_s")
     if (latency <= 0).any():
@@ -147,11 +143,7 @@ class _Fit:
 
     def best(self, means: Floats, within: Floats) -> tuple[Floats, Floats]:
         """Return the knee of least squares that bends upwards (NaN: none), and the share of the line's squares it
-        takes.
-
-        Args:
-            means: of y, shape (loads, sets). within: squares within the groups, shape (sets,).
-        """
+        takes; of means of y, shape (loads, sets), and the squares within the groups, shape (sets,)."""
         y = means * self._weights
         left = within + np.sum((y - self._line @ (self._line.T @ y)) ** 2, axis=0)
         along = self._bends @ y
@@ -204,8 +196,7 @@ def fit_usl(
     cores: ArrayLike, throughput_per_s: ArrayLike, blocks: ArrayLike, *, n_resamples: int = N_RESAMPLES, seed: int = 0,
     inputs: tuple[str, ...] = (),
 ) -> ScalingFit:  # fmt: skip
-    """Fit the law to one value per trial, by least squares of logarithms; intervals by the cluster bootstrap over
-    blocks.
+    """Fit the law to one value per trial by least squares of logarithms, with intervals of a bootstrap over blocks.
 
     Args:
         cores, throughput_per_s, blocks: shape (n,), one entry per trial.

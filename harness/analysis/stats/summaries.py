@@ -18,14 +18,7 @@ from harness.analysis.stats import intervals
 from harness.analysis.stats.assumptions import Statistic, judge_resolution
 from harness.analysis.stats.inputs import Floats, fraction, trial_values
 from harness.analysis.stats.intervals import ONE_TRIAL, from_bounds, nothing, widest, withheld
-from harness.analysis.stats.pairing import (
-    inputs_of,
-    narrowed,
-    require,
-    split_excluded,
-    split_missing,
-    unit_of,
-)
+from harness.analysis.stats.pairing import inputs_of, require, split_excluded, split_missing, unit_of
 from harness.model import Estimate, Support, support_of
 
 Scale = Literal["log", "logit", "reduction", "linear"]
@@ -80,17 +73,12 @@ def mean_ci(
     values: ArrayLike, *, scale: Scale = "log", level: float = 0.95, unit: str = "", what: str = "the trial's value",
     inputs: tuple[str, ...] = (),
 ) -> Estimate:  # fmt: skip
-    """Return the mean over trials with a t interval on a scale; no bounds for one trial, constant values or none in
-    support.
+    """Return the mean over trials with a t interval on a scale; no bounds for one trial, or constant values.
 
     Args:
         values: one number per trial, shape (k,). unit: of the values.
         scale: ``log``: geometric mean; ``logit``: share of the mean log odds; ``reduction``: 1 less the geometric mean
-        of
-            what is left; ``linear``: arithmetic mean.
-
-    Raises:
-        InputError, PseudoReplicationError: see :mod:`harness.analysis.stats.inputs`.
+            of what is left; ``linear``: arithmetic mean.
     """
     x = trial_values(values, "values")
     way = _WAYS[scale]
@@ -147,10 +135,6 @@ def mean_within(
     )  # fmt: skip
 
 
-#: What is asked of trials beside their values, where a table has it.
-SUMMED = ("source", "n_requests", "latency_resolution_s")
-
-
 def summarise(
     trials: pd.DataFrame, metric: str, *, by: Sequence[str] = ("variant",), level: float = 0.95, unit: str | None = None
 ) -> pd.DataFrame:  # fmt: skip
@@ -163,8 +147,7 @@ def summarise(
     """
     require(trials, metric, by)
     rows = []
-    narrow = narrowed(trials, metric, *by, *SUMMED)
-    for key, group in narrow.groupby(list(by), sort=False, dropna=False, observed=True):
+    for key, group in trials.groupby(list(by), sort=False, dropna=False, observed=True):
         counted, n_excluded = split_excluded(group[~group["duplicate"].astype(bool)])
         estimate = _summary(counted, metric, unit=unit or unit_of(metric), level=level, n_excluded=n_excluded)
         ends = (estimate.value, estimate.low, estimate.high)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,23 +41,6 @@ STOPPING = "after the planned blocks"
 ALTERED = "the registration itself"
 
 
-class HasInterval(Protocol):
-    """All of an estimate that a verdict is decided by: the ends of its interval."""
-
-    @property
-    def low(self) -> float | None: ...
-
-    @property
-    def high(self) -> float | None: ...
-
-
-class Interval(NamedTuple):
-    """The ends of an interval that no estimate was made of."""
-
-    low: float
-    high: float
-
-
 class Decision(Frozen):
     """What a comparison says, and what may be printed beside it."""
 
@@ -69,8 +52,8 @@ class Decision(Frozen):
 
 
 def decide(
-    ratio: HasInterval,
-    equivalence: HasInterval,
+    ratio: Estimate,
+    equivalence: Estimate,
     *,
     n_blocks: int,
     margin: float,
@@ -100,7 +83,7 @@ def decide(
     Raises:
         InputError: the margin is not positive and finite.
     """
-    check_margin(margin)
+    _check_margin(margin)
     widened, why = margin if noise is None else max(margin, noise), alike_by
     if n_blocks < FEWEST_FOR_P:
         why = f"{n_blocks} blocks, fewer than {FEWEST_FOR_P}"
@@ -108,12 +91,12 @@ def decide(
         why = f"noise {widened * 100:.0f} %, above {MOST_NOISE * 100:.0f} %"
     tells = p_can_tell(n_blocks, family_size) if p_has_least else n_blocks >= FEWEST_FOR_P
     p = p_adjusted if tells and not_about is None else None
-    different = n_blocks >= FEWEST_FOR_P and _leaves_out_one(ratio) and (p is None or p <= ALPHA)
-    equivalent = why is None and _within(equivalence, widened)
-    says = _VERDICTS[different, equivalent] if not_about is None else Verdict.NOT_ABOUT_SERVICES
+    different = n_blocks >= FEWEST_FOR_P and leaves_out_one(ratio) and (p is None or p <= ALPHA)
+    says = _VERDICTS[different, why is None and _within(equivalence, widened)]
     return Decision(
-        verdict=says, margin=widened if why is None else None, why_not_equivalent=why, p_adjusted=p
-    )
+        verdict=says if not_about is None else Verdict.NOT_ABOUT_SERVICES,
+        margin=widened if why is None else None, why_not_equivalent=why, p_adjusted=p,
+    )  # fmt: skip
 
 
 def smallest_p(n_blocks: int) -> float:
@@ -147,14 +130,12 @@ def adjust_pvalues(
     ``holm`` bounds the chance of any false claim; ``bh`` the share of false ones (Benjamini & Hochberg 1995).
 
     Raises:
-        InputError: a p-value outside [0, 1] or NaN, or an unknown method.
+        InputError: a p-value outside [0, 1] or NaN.
     """
     present = [(i, p) for i, p in enumerate(p_values) if p is not None]
     for i, p in present:
         if not 0.0 <= p <= 1.0:
             raise InputError("not a p-value", place=f"p_values[{i}]", found=p, allowed="a number in [0, 1]")
-    if method not in ("holm", "bh"):
-        raise InputError("no such adjustment", place="method", found=method, allowed="holm, bh")
     family, n = np.array([p for _, p in present]), len(present)
     order = np.argsort(family, kind="stable")
     if method == "holm":
@@ -174,26 +155,30 @@ def default_margin(metric: str) -> float:
 
 
 def verdict(difference: Estimate, equivalence: Estimate, *, margin: float) -> Verdict:
-    """Return what a ratio with its 95 % and its 90 % interval says; blocks, noise and family are not regarded."""
-    check_margin(margin)
-    return _VERDICTS[_leaves_out_one(difference), _within(equivalence, margin)]
+    """Return what a ratio with its 95 % and its 90 % interval says; blocks, noise and family are not regarded.
+
+    Raises:
+        InputError: the margin is not positive and finite.
+    """
+    _check_margin(margin)
+    return _VERDICTS[leaves_out_one(difference), _within(equivalence, margin)]
 
 
-def _leaves_out_one(ratio: HasInterval) -> bool:
-    return ratio.low is not None and ratio.high is not None and not (ratio.low <= 1.0 <= ratio.high)
-
-
-def _within(ratio: HasInterval, margin: float) -> bool:
-    if ratio.low is None or ratio.high is None:
-        return False
-    return ratio.low >= 1 / (1 + margin) and ratio.high <= 1 + margin
-
-
-def check_margin(margin: float) -> None:
-    """Raise when a margin is not positive and finite."""
+def _check_margin(margin: float) -> None:
     if not 0 < margin < float("inf"):
         why, allowed = "a margin is a share of the reference", "above 0, such as 0.05"
         raise InputError(why, place="margin", found=margin, allowed=allowed)
+
+
+def leaves_out_one(ratio: Estimate) -> bool:
+    """Tell whether a ratio has an interval, and 1 lies outside of it."""
+    return ratio.low is not None and ratio.high is not None and not (ratio.low <= 1.0 <= ratio.high)
+
+
+def _within(ratio: Estimate, margin: float) -> bool:
+    if ratio.low is None or ratio.high is None:
+        return False
+    return ratio.low >= 1 / (1 + margin) and ratio.high <= 1 + margin
 
 
 def sign_flip_p(a: ArrayLike, b: ArrayLike) -> float | None:

@@ -24,7 +24,7 @@ from harness.analysis.stats.assumptions import check_assumptions
 from harness.analysis.stats.comparisons import compare
 from harness.analysis.stats.effects import Estimator, effect_size_ci, equivalence_interval
 from harness.analysis.stats.factor_effects import interactions
-from harness.analysis.stats.quantiles import batch_means_ci, bootstrap_quantile
+from harness.analysis.stats.quantiles import batch_means_ci
 from harness.analysis.stats.sample_size import detectable_ratio, plan_repetitions, power_curve
 from harness.analysis.stats.scaling import fit_usl
 from harness.analysis.stats.summaries import mean_ci, mean_within, summarise
@@ -185,8 +185,6 @@ def _one_sample() -> list[Row]:
             for scale in ("log", "linear")
         ),
         of("mean_within", "s", lambda x: mean_within(x, unit="s"), bounds, make=_one_arm, permuted=(0,)),
-        of("bootstrap_quantile", "p90", lambda x: bootstrap_quantile(x, 0.9, n_resamples=200),
-           lambda found: found.tolist(), permuted=(0,)),
         of("batch_means_ci", "mean", batch_means_ci, bounds),
         of("check_assumptions", "outliers and modes", check_assumptions,
            lambda found: [float(len(found))],
