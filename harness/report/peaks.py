@@ -16,11 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from harness.analysis.attribution.clock_offset import MIN_PAUSES, SEARCH_S, ClockOffset, estimate_clock_offset
 from harness.analysis.attribution.event_matching import (
+    MIN_PAUSES,
+    SEARCH_S,
     TOLERANCE_S,
+    ClockOffset,
     coincidence_test,
     connecting_stalls,
+    estimate_clock_offset,
     stall_causes,
 )
 from harness.analysis.attribution.share_of_quantile import Attribution, attributable_fractions

@@ -17,8 +17,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from harness.analysis.attribution.clock_offset import estimate_clock_offset
-from harness.analysis.attribution.event_matching import Beside
+from harness.analysis.attribution.event_matching import Beside, estimate_clock_offset
 from harness.analysis.attribution.spans import CauseName, Paused, Span, joined
 from harness.analysis.tables.runtime_columns import process_metrics
 from harness.errors import InputError

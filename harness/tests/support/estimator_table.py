@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from harness.analysis.attribution.clock_offset import estimate_clock_offset
+from harness.analysis.attribution.event_matching import estimate_clock_offset
 from harness.analysis.attribution.share_of_quantile import attributable_fractions
 from harness.analysis.attribution.spans import attribute_latency
 from harness.analysis.attribution.stalls import detect_stalls

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from harness.analysis.attribution.clock_offset import estimate_clock_offset
-from harness.analysis.attribution.event_matching import match_events
+from harness.analysis.attribution.event_matching import estimate_clock_offset, match_events
 from harness.analysis.attribution.slow_periods import _log_chance
 from harness.analysis.attribution.spans import attribute_latency
 from harness.analysis.attribution.stalls import detect_stalls, detectability_limit
