@@ -227,7 +227,7 @@ def most_lost_s(start_s: FloatArray, latency_s: FloatArray, beside: Beside) -> F
 def most_of_tail(
     start_s: FloatArray, latency_s: FloatArray, explained_s: FloatArray, beside: Sequence[Beside], *, quantile: float
 ) -> float | None:  # fmt: skip
-    """Return the largest share of the tail's time beyond the median that one cause can have taken; ``None``: no such time.
+    """Return the largest share of the tail's time beyond the median that one cause can have taken; ``None``: none.
 
     Args:
         explained_s: what pauses and connecting took from each request, shape (n,). beside: the sources of the cause.

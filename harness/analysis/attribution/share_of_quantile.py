@@ -54,9 +54,7 @@ class Attribution(Frozen):
 
     quantile: float
     latency_s: float  # the quantile as measured
-    causes: dict[
-        TailCause, Estimate
-    ]  # share of the tail's time beyond the median, by ``ORDER``, then unexplained
+    causes: dict[TailCause, Estimate]  # share of the tail's time beyond the median, by ``ORDER``, then unexplained
     quantile_share: Estimate  # would vanish with pauses and queue drain; None: too few requests started clear
     quantile_share_lower: Estimate  # the pauses' own time only
     quantile_share_upper: Estimate  # everything in a queue drain at the median
@@ -146,12 +144,10 @@ class _Resamples:
         resampled = self.weights @ np.stack(per_block).T
         totals = resampled.sum(axis=1, keepdims=True)
         draws = np.divide(resampled, totals, out=np.full_like(resampled, np.nan), where=totals > 0)
-        whole = part.sum()
         beyond = f"share of the time beyond the median, requests beyond p{self.quantile * 100:g}, taken by"
-        shares = [float(row.sum() / whole) if whole > 0 else None for row in part]
         return {
             name: self.estimate(share, drawn, f"{beyond} {name}")
-            for name, share, drawn in zip(names, shares, draws.T, strict=True)
+            for name, share, drawn in zip(names, _shares(part), draws.T, strict=True)
         }
 
     def apart(self) -> Attribution:
@@ -203,15 +199,15 @@ def _check(start: FloatArray, *quantiles: float) -> None:
 
 
 def tail_shares(lives: RequestOverlap, quantile: float) -> dict[TailCause, float | None]:
-    """Return cause -> its share of the time by which requests beyond a quantile exceed the median.
-
-    In the order of ``ORDER``, then unexplained; ``None``: no request of the tail took longer than the median.
-    """
+    """Return cause -> its share of the time by which requests beyond a quantile exceed the median, by ``ORDER``, then
+    unexplained; ``None``: no request of the tail took longer than the median."""
     names, part = _tail_parts(lives, lives.latency >= float(np.quantile(lives.latency, quantile)))
+    return dict(zip(names, _shares(part), strict=True))
+
+
+def _shares(part: FloatArray) -> list[float | None]:
     whole = part.sum()
-    return {
-        name: float(row.sum() / whole) if whole > 0 else None for name, row in zip(names, part, strict=True)
-    }
+    return [float(row.sum() / whole) if whole > 0 else None for row in part]
 
 
 def _tail_parts(lives: RequestOverlap, tail: Mask) -> tuple[list[TailCause], FloatArray]:
@@ -242,9 +238,6 @@ def excess_in_spans(
 
     Args:
         start_s, latency_s: of each request, shape (n,), seconds. spans: in time order, not touching each other.
-
-    Raises:
-        InputError: shapes differ, there is no request, or the quantile is not in (0, 1).
     """
     start, latency = starts_and_latencies(start_s, latency_s)
     _check(start, quantile)
@@ -294,7 +287,7 @@ def _ties_spread(latency_s: FloatArray, step_s: float) -> FloatArray:
 
 def pooled_and_without(trials: Sequence[LatencyCounts], quantile: float) -> tuple[float, FloatArray]:
     """Return the quantile in seconds of all trials, and that without each in turn, shape (k,), to half a bin; NaN:
-    none left."""
+    none."""
     used = np.unique(np.concatenate([trial.bins for trial in trials]))
     if not len(used):
         return float("nan"), np.full(len(trials), np.nan)
@@ -357,29 +350,22 @@ def pooled_share(
         what: the estimand in words, and whose.
     """
     remaining: list[LatencyCounts] = [getattr(trial, way) for trial in trials]
+    clear = way == "clear"
+    scale = "log scale of the ratio of pooled quantiles" if clear else "log odds of the share"
     facts = {
-        "level": level,
-        "unit": "share",
-        "support": Support.REDUCTION if way == "clear" else Support.SHARE,
-        "method": "delete-one-trial jackknife t "
-        + ("(log scale of the ratio of pooled quantiles)" if way == "clear" else "(log odds of the share)"),
-        "estimand": f"pooled {what}",
-        "n_trials": len(trials),
-        "n_requests": sum(item.n for item in remaining),
-        "inputs": inputs,
-    }
-    refused = _refused(
-        [item.n for item in remaining], quantile, "clear of every pause " if way == "clear" else ""
-    )
+        "level": level, "unit": "share", "support": Support.REDUCTION if clear else Support.SHARE,
+        "method": f"delete-one-trial jackknife t ({scale})", "estimand": f"pooled {what}", "n_trials": len(trials),
+        "n_requests": sum(counts.n for counts in remaining), "inputs": inputs,
+    }  # fmt: skip
+    refused = _refused([counts.n for counts in remaining], quantile, "clear of every pause " if clear else "")
     if refused:
         return Estimate.model_validate(facts | {"value": None, "warnings": (refused,)})
     (measured, measured_without), (left, left_without) = (
         pooled_and_without(counts, quantile) for counts in ([trial.measured for trial in trials], remaining)
     )
     log_ratio, log_ratios = float(np.log(left / measured)), np.log(left_without / measured_without)
-    value = float(-np.expm1(log_ratio)) + 0.0
     entered = f"{len(trials)} trials, {facts['n_requests']:,} requests"
-    entered += " clear of every pause and its queue drain" if way == "clear" else ""
+    entered += " clear of every pause and its queue drain" if clear else ""
     same = bool(np.ptp(log_ratios) <= 1e-9)
     low: float | None = None
     high: float | None = None
@@ -387,20 +373,21 @@ def pooled_share(
     if len(trials) < 3:
         why = "fewer than three trials: no interval over trials"
     elif same and np.ptp(measured_without) > 0:
-        # Trials differ and their ratio does not, as far as bins can tell: so far, and no further.
-        low, high = _one_bin(log_ratio, least=-1.0 if way == "clear" else 0.0)
+        # Trials differ and their ratio does not, as far as bins can tell: one bin to each side.
+        low, high = (0.0 - float(np.expm1(round(log_ratio + by, 12))) for by in (BIN_LOG, -BIN_LOG))
+        low = max(low, -1.0 if clear else 0.0)
         why = f"the same without any one trial: the interval is one bin, {BIN_SHARE:.1%}"
     elif same:
         why = "no variation between trials: no interval"
-    elif way == "clear":
+    elif clear:
         high, low = (0.0 - float(np.expm1(end)) for end in jackknifed(log_ratio, log_ratios, level))
     elif max(log_ratio, float(log_ratios.max())) >= 0:
         why = "a share of 0 without one of the trials: it has no odds, no interval"
     else:
         ends = jackknifed(float(_log_odds(log_ratio)), _log_odds(log_ratios), level)
         low, high = (float(scipy.special.expit(end)) for end in ends)
-    warnings = (entered, why) if why else (entered,)
-    return Estimate.model_validate(facts | {"value": value, "low": low, "high": high, "warnings": warnings})
+    value = {"value": float(-np.expm1(log_ratio)) + 0.0, "low": low, "high": high}
+    return Estimate.model_validate(facts | value | {"warnings": (entered, why) if why else (entered,)})
 
 
 def _log_odds(log_ratio: float | FloatArray) -> FloatArray:
@@ -408,14 +395,8 @@ def _log_odds(log_ratio: float | FloatArray) -> FloatArray:
     return np.asarray(np.log(-np.expm1(log_ratio)) - log_ratio)
 
 
-def _one_bin(log_ratio: float, least: float) -> tuple[float, float]:
-    """Return one bin to each side: what counts in bins leave open, and no further than ``least``."""
-    low, high = (0.0 - float(np.expm1(round(log_ratio + by, 12))) for by in (BIN_LOG, -BIN_LOG))
-    return max(low, least), high
-
-
 def jackknifed(value: float, without: FloatArray, level: float) -> tuple[float, float]:
-    """Return the interval from a value and those without each trial, shape (k,): t with k - 2 degrees; NaN for k <
+    """Return the interval from a value and those without each trial, shape (k,): t with k - 2 degrees; NaN below k =
     3."""
     half = float(t_critical(level, len(without) - 2)) * float(np.sqrt(jackknife_variance(without)))
     return value - half, value + half
@@ -454,10 +435,7 @@ def over_all_places(estimate: Estimate, rest: Sequence[Estimate]) -> Estimate:
     if estimate.low is None or estimate.high is None:
         return estimate
     every = (estimate, *rest)
-    bounds: dict[str, object] = {
-        "low": min(e.low for e in every if e.low is not None),
-        "high": max(e.high for e in every if e.high is not None),
-    }
-    return estimate.model_copy(
-        update=bounds | {"method": f"{estimate.method}, over all places that the pauses may have"}
-    )
+    low = min(e.low for e in every if e.low is not None)
+    high = max(e.high for e in every if e.high is not None)
+    method = f"{estimate.method}, over all places that the pauses may have"
+    return estimate.model_copy(update={"low": low, "high": high, "method": method})
