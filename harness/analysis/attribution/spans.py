@@ -218,21 +218,15 @@ class RequestOverlap:
 
 
 def lived(
-    start: FloatArray,
-    latency: FloatArray,
-    events: Mapping[CauseName, Sequence[Span]],
-    *,
+    start: FloatArray, latency: FloatArray, events: Mapping[CauseName, Sequence[Span]], *,
     connect_s: FloatArray | None = None,
-) -> RequestOverlap:
+) -> RequestOverlap:  # fmt: skip
     """Lay the spans of ``events`` over requests; arguments and errors as of ``attribute_latency``."""
     by_cause = attribute_latency(start, latency, events, connect_s=connect_s)
-    paused = _sum([taken for cause, taken in by_cause.items() if cause in events], start)
+    nothing = np.zeros_like(start)
+    paused = sum((taken for cause, taken in by_cause.items() if cause in events), start=nothing)
     spans = joined([span for cause in events for span in events[cause]])
     return RequestOverlap(
         start=start, latency=latency, by_cause=by_cause, events=events, spans=spans, paused=paused,
-        unpaused=latency - _sum(list(by_cause.values()), start), wake=in_wake(start, latency, paused, spans),
+        unpaused=latency - sum(by_cause.values(), start=nothing), wake=in_wake(start, latency, paused, spans),
     )  # fmt: skip
-
-
-def _sum(taken: Sequence[FloatArray], like: FloatArray) -> FloatArray:
-    return np.asarray(np.sum(taken, axis=0)) if taken else np.zeros_like(like)

@@ -71,11 +71,7 @@ def ordinary_p99(
 
 def detectability_limit(rate_per_s: float, latency_p99_s: float) -> float:
     """Return the shortest pause in seconds that ``detect_stalls`` can see: ten blocked requests, or twice the ordinary
-    p99.
-
-    Raises:
-        InputError: an argument is not positive.
-    """
+    p99. Raises InputError: an argument is not positive."""
     if not (0 < rate_per_s < np.inf and 0 < latency_p99_s < np.inf):
         pair = (rate_per_s, latency_p99_s)
         raise InputError("rate and latency must be positive", found=pair, allowed="above 0 and finite")
@@ -141,8 +137,7 @@ class _Trial:
 
 
 class _Gaps:
-    """Gaps between completions with the requests outstanding at the end of each; ``every_s``: between completions
-    there."""
+    """Gaps between completions, every ``every_s`` there, with the requests outstanding at the end of each."""
 
     def __init__(self, trial: _Trial, start: FloatArray, end: FloatArray, every_s: FloatArray) -> None:
         self.trial, self.start, self.end, self.every_s = trial, start, end, every_s
@@ -194,8 +189,7 @@ class _Gaps:
         self, waiting: npt.NDArray[np.intp], begins: npt.NDArray[np.intp]
     ) -> tuple[FloatArray, npt.NDArray[np.intp], FloatArray]:
         """Return of each waiting request the ratio of the last one before it that did not wait, its distance, and what
-        the last
-        two had. ``begins``: of the requests of each gap."""
+        the last two had. ``begins``: of the requests of each gap."""
         place = np.arange(len(waiting))
         opens_run = np.append(True, np.diff(waiting) > 1)
         opens_run[begins] = True
@@ -207,8 +201,7 @@ class _Gaps:
         return last, distance, lift
 
     def stall(self, gap: int, log_p: float) -> Stall:
-        """Return the stall of a gap, from when somebody waited: one usual distance of answers before the first who
-        did."""
+        """Return the stall of a gap, from one usual distance of answers before the first who waited."""
         waiting = self.request[self.edges[gap] : self.edges[gap + 1]]
         first_s = float(self.trial.start[waiting].min()) - float(self.every_s[gap])
         start_s, end_s = max(float(self.start[gap]), first_s), float(self.end[gap])
@@ -253,11 +246,8 @@ _JITTER_PER_MINUTE = 0.5
 
 
 def shortest_visible_s(
-    start_s: FloatArray,
-    latency_s: FloatArray,
-    stalls: Sequence[Stall],
-    known: Mapping[CauseName, Sequence[Span]],
-) -> float | None:
+    start_s: FloatArray, latency_s: FloatArray, stalls: Sequence[Stall], known: Mapping[CauseName, Sequence[Span]]
+) -> float | None:  # fmt: skip
     """Return the ``detectability_limit`` of one trial in seconds; ``None``: its requests began at one moment.
 
     The lowest limit that agrees with itself where requests touched by a known pause or a longer stall are not ordinary;
@@ -287,14 +277,12 @@ def shortest_visible_s(
             break
         above = left
     # Once only: with a limit that it raised itself, pauses that have a cause would be counted as jitter, too.
-    return max(limit_s, jitter_reach_s([item.duration_s for item in stalls], limit_s, window_s))
+    return max(limit_s, jitter_reach_s([stall.duration_s for stall in stalls], limit_s, window_s))
 
 
 def jitter_reach_s(durations_s: Sequence[float], limit_s: float, window_s: float) -> float:
-    """Return which length short stalls exceed half a time a minute, seconds; 0: they are few.
-
-    Their lengths beyond the shortest are taken for exponential, cut off at ``limit_s``. ``window_s``: of the trial.
-    """
+    """Return which length short stalls exceed half a time a minute, seconds; 0: they are few. Their lengths beyond the
+    shortest are taken for exponential, cut off at ``limit_s``."""
     short = np.sort([duration_s for duration_s in durations_s if duration_s < limit_s])
     if len(short) < _FEWEST_SHORT:
         return 0.0
