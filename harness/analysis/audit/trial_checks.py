@@ -14,8 +14,8 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from harness.analysis.audit.closed_loop import closed_loop_per_s, time_between
 from harness.analysis.stats.quantiles import rank
+from harness.analysis.stats.scaling import closed_loop_per_s, time_between
 from harness.analysis.tables.trial_row import settled_requests
 from harness.errors import InputError
 from harness.formats.wrk_histogram import LatencyHistogram
@@ -84,8 +84,8 @@ class AuditedTrial:
 
     @cached_property
     def between_s(self) -> float | None:
-        """What users waited inside the generator; ``None``: it cannot be told. Raises InputError for more requests
-        than theirs."""
+        """What users waited inside the generator; ``None``: not known. Raises InputError for more requests than
+        theirs."""
         (each, _), requests, profile = self.requests_each, self.requests, self.profile
         if requests is None or each is None or not isinstance(profile, ClosedLoad):
             return None
@@ -114,11 +114,6 @@ def near(
     return judged(name, float(expected), float(actual), abs(actual - expected) <= tolerance * abs(expected))
 
 
-def exact(name: str, expected: int | None, actual: float | None, why: str = _ABSENT) -> TrialCheck:
-    """Hold a count against the expected one."""
-    return near(name, expected, actual, why=why)
-
-
 def judged(name: str, expected: float, actual: float, held: bool, bound: str = "") -> TrialCheck:
     """Return a check that was made; ``bound``: words before the expected number, such as ``at most``."""
     if held:
@@ -139,7 +134,7 @@ def _closed(trial: AuditedTrial) -> Iterator[TrialCheck]:
     profile, load = trial.profile, trial.load
     assert isinstance(profile, ClosedLoad)
     each, why = trial.requests_each
-    yield exact("requests are users times loops", each and profile.users * each, load.n_requests, why)
+    yield near("requests are users times loops", each and profile.users * each, load.n_requests, why=why)
     name = "no more requests in flight than users"
     mean_s, throughput = number_of(trial, "latency_mean_s"), number_of(trial, "throughput_per_s")
     if mean_s is None or throughput is None:
@@ -155,8 +150,7 @@ def _closed(trial: AuditedTrial) -> Iterator[TrialCheck]:
 
 
 def _law(trial: AuditedTrial, profile: ClosedLoad, each: int | None) -> TrialCheck:
-    """Throughput from users, loops, ramp, latency, and what users wait inside the generator; users are taken for
-    alike."""
+    """Throughput from users, loops, ramp, latency, and what users wait inside the generator; users are alike."""
     mean_s, requests = number_of(trial, "latency_mean_s"), trial.requests
     if profile.stages:
         return cannot(LAW, "users come and go in stages")
@@ -221,20 +215,20 @@ def _totals(trial: AuditedTrial) -> Iterator[TrialCheck]:
     """Totals equal their parts, and the rows are the requests that the record counts."""
     load, requests, counted = trial.load, trial.requests, trial.n_counted
     name = "the table counts the requests of the record"
-    yield exact(name, counted[0], number_of(trial, "n_requests")) if counted else cannot(name, HEAD)
+    yield near(name, counted[0], number_of(trial, "n_requests")) if counted else cannot(name, HEAD)
     name, right = "rows are the requests, wrong ones too", load.n_requests - load.n_errors
     if requests is None:
         yield cannot(name, "the tool writes no single requests")
     else:
         n_right = int(requests["ok"].sum())
-        yield exact(f"{name}: right", right, n_right)
-        yield exact(f"{name}: wrong", load.n_errors, len(requests) - n_right)
+        yield near(f"{name}: right", right, n_right)
+        yield near(f"{name}: wrong", load.n_errors, len(requests) - n_right)
     name = "requests by name add up"
     if not load.answers:
         yield cannot(name, "the record has no counts by name")
     else:
-        yield exact(f"{name}: sent", load.n_requests, sum(a.n_requests for a in load.answers.values()))
-        yield exact(f"{name}: right", right, sum(a.n_right for a in load.answers.values()))
+        yield near(f"{name}: sent", load.n_requests, sum(a.n_requests for a in load.answers.values()))
+        yield near(f"{name}: right", right, sum(a.n_right for a in load.answers.values()))
 
 
 def _ratios(trial: AuditedTrial) -> Iterator[TrialCheck]:
@@ -280,7 +274,7 @@ def _little(trial: AuditedTrial) -> Iterator[TrialCheck]:
 def _counted(trial: AuditedTrial, histogram: LatencyHistogram) -> Iterator[TrialCheck]:
     """What the table says of latencies, against the histogram of every measured answer."""
     names = ("mean latency is that of the histogram", "p99 is that of the histogram")
-    yield exact("the histogram holds the latencies of the record", trial.load.n_latencies or 0, histogram.n)
+    yield near("the histogram holds the latencies of the record", trial.load.n_latencies or 0, histogram.n)
     if not histogram.n:
         yield from (cannot(name, "no latency was measured") for name in names)
         return

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.audit.closed_loop import time_between
 from harness.analysis.audit.trial_checks import LAW, AuditedTrial, TrialCheck, audit_trial, in_flight
+from harness.analysis.stats.scaling import time_between
 from harness.analysis.tables.tidy import read_restored
 from harness.errors import InputError
 from harness.formats.wrk_histogram import UNDONE, LatencyHistogram

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.audit.closed_loop import closed_loop_per_s
+from harness.analysis.stats.scaling import closed_loop_per_s
 from harness.analysis.stats.aa_noise import aa_test
 from harness.analysis.stats.assumptions import check_assumptions, judge_resolution
 from harness.analysis.stats.quantiles import batch_means_ci
