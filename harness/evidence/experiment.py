@@ -26,10 +26,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """One experiment's trials with their requests and samples. Tables as in ``docs/data.md``.
-
-    ``against``: the reference in place of the definition's; see :meth:`over`.
-    """
+    """One experiment's trials with their requests and samples. Tables as in ``docs/data.md``. ``against``: the
+    reference in place of the definition's; see :meth:`over`."""
 
     root: Path
     experiment: str
@@ -66,11 +64,7 @@ class Evidence:
         return self.sessions[0].bundled
 
     def folder(self, session_id: str) -> SessionFolder:
-        """Return the session of this name.
-
-        Raises:
-            InputError: it is none of these.
-        """
+        """Return the session of this name. Raises InputError: it is none of these."""
         for session in self.sessions:
             if session.folder.name == session_id:
                 return session
@@ -82,11 +76,8 @@ class Evidence:
         return self.against or self.header.experiment.reference
 
     def over(self, reference: str) -> Evidence:
-        """Return the same sessions with another variant as the denominator of every ratio.
-
-        Raises:
-            InputError: the definition has no such variant.
-        """
+        """Return the same sessions with another variant as the denominator of every ratio. Raises InputError: the
+        definition has no such variant."""
         if reference not in self.variants:
             raise InputError(
                 "no such variant", place="reference", found=reference, allowed=", ".join(self.variants)
@@ -160,10 +151,8 @@ class Evidence:
 
     @cached_property
     def other_sessions(self) -> tuple[Evidence, ...]:
-        """The other complete sessions of the experiment with the same profile and host, the newest first.
-
-        Sessions that come with the project are compared with each other, and measured ones with measured ones.
-        """
+        """The other complete sessions of the experiment with the same profile and host, the newest first. Sessions that
+        come with the project are compared with each other, and measured ones with measured ones."""
         own = {session.key for session in self.sessions}
         begun: dict[float, SessionFolder] = {}
         for session in Store(self.root).sessions(self.experiment, bundled=self.bundled):
@@ -188,10 +177,8 @@ class Evidence:
         return artifacts
 
     def requests(self, session_id: str, trial_id: str) -> pd.DataFrame | None:
-        """Return one trial's requests as ``docs/data.md`` has them; ``None``: its tool wrote no single ones.
-
-        Those begun while programs still settled (``settle_s`` of the profile) are left out, as in ``trials``.
-        """
+        """Return one trial's requests as ``docs/data.md`` has them; ``None``: its tool wrote no single ones. Those
+        begun while programs still settled (``settle_s`` of the profile) are left out, as in ``trials``."""
         whole = self.whole_requests(session_id, trial_id)
         return None if whole is None else self.settled(whole, session_id)
 
@@ -200,10 +187,8 @@ class Evidence:
         return settled_requests(whole, self.folder(session_id).header.settle_s)
 
     def whole_requests(self, session_id: str, trial_id: str) -> pd.DataFrame | None:
-        """Return one trial's requests from the first one on: for curves of warming up and checks of totals.
-
-        No metric is taken from them; ``None``: the tool wrote no single ones.
-        """
+        """Return one trial's requests from the first one on: for curves of warming up and checks of totals. No metric
+        is taken from them; ``None``: the tool wrote no single ones."""
         return self._table("requests", session_id, trial_id)
 
     def with_records(self) -> Iterator[tuple[pd.Series, SessionFolder, TrialRecord]]:

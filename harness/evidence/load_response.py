@@ -23,10 +23,8 @@ from harness.store import SessionFolder
 
 
 def offered_per_s(load: Load, n_steps: int) -> float | None:
-    """Return the requests per second that a load offers if every pass goes to its end; ``None``: none is.
-
-    Users who come once, spread over a ramp, are arrivals, too; other closed loops offer what is taken.
-    """
+    """Return the requests per second that a load offers if every pass goes to its end; ``None``: none is. Users who
+    come once, spread over a ramp, are arrivals, too; other closed loops offer what is taken."""
     profile = load.profile
     if not isinstance(profile, ClosedLoad):
         return profile.rate_per_s * n_steps
@@ -36,13 +34,11 @@ def offered_per_s(load: Load, n_steps: int) -> float | None:
 
 
 def load_response(evidence: Evidence | None) -> pd.DataFrame | None:
-    """Return the table of trials with what the load did to each: one row per trial, those that went wrong too.
-
-    Beside the columns of ``docs/data.md``: ``offered_per_s`` (also of users who come once), ``sustained_per_s`` and
+    """Return the table of trials with what the load did to each: one row per trial, those that went wrong too. Beside
+    the columns of ``docs/data.md``: ``offered_per_s`` (also of users who come once), ``sustained_per_s`` and
     ``serve_s`` (see ``harness.analysis.load.load_response``), ``error_share`` and ``right_share`` (of a flow in passes;
     what was never sent was not answered), ``drain_s`` (from the last start to the last end: queueing after the load
-    stopped), ``most_connections`` and ``most_active``.
-    """
+    stopped), ``most_connections`` and ``most_active``."""
     if evidence is None:
         return None
     frame = pd.DataFrame([

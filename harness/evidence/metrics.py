@@ -66,11 +66,7 @@ FLAG_WORDS: dict[Flag, str] = {
 
 
 def metrics_named(names: Sequence[str]) -> tuple[Metric, ...]:
-    """Return these metrics, all where none is named.
-
-    Raises:
-        InputError: there is no such metric.
-    """
+    """Return these metrics, all where none is named. Raises InputError: there is no such metric."""
     known = {metric.name: metric for metric in METRICS}
     for name in names:
         if name not in known:

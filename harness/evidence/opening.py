@@ -19,13 +19,11 @@ from harness.store import SessionFolder, Store
 
 
 def open_evidence(settings: StageParameters, experiment: str, *, root: Path | None = None) -> Evidence:
-    """Open what was measured of an experiment under these parameters, and print which sessions that is.
+    """Open what was measured of an experiment under these parameters, and print which sessions that is. Raises
+    InputError: nothing was measured yet.
 
-    ``sample``: what comes with the project; ``newest``: the newest complete session measured here, else the
-    sample. Tables that are not there yet are derived first, so that a notebook can be opened alone.
-
-    Raises:
-        InputError: nothing was measured yet.
+    ``sample``: what comes with the project; ``newest``: the newest complete session measured here, else the sample.
+    Tables that are not there yet are derived first, so that a notebook can be opened alone.
     """
     project = root or find_root()
     sessions = sessions_read(project, settings, experiment)
@@ -49,12 +47,10 @@ def tidied(root: Path, session: SessionFolder) -> Evidence:
 
 
 def find_evidence(settings: StageParameters, experiment: str, *, root: Path | None = None) -> Evidence | None:
-    """Open what was measured of an experiment; ``None``: nothing was, or it is not among the chosen ones.
+    """Open what was measured of an experiment; ``None``: nothing was, or it is not among the chosen ones. Raises
+    InputError: an experiment that was named does not exist.
 
     For notebooks that say "not measured in this profile" instead of failing.
-
-    Raises:
-        InputError: an experiment that was named does not exist.
     """
     project = root or find_root()
     defined = experiment_files(project)

@@ -57,11 +57,7 @@ class StageParameters(Frozen):
         return tuple(name.strip() for name in self.experiments.split(","))
 
     def chosen(self, known: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the chosen experiments in the order of ``known``.
-
-        Raises:
-            InputError: one of the names is not known.
-        """
+        """Return the chosen experiments in the order of ``known``. Raises InputError: one of the names is not known."""
         if self.experiments == ALL:
             return known
         for name in self.names:
@@ -73,15 +69,14 @@ class StageParameters(Frozen):
 
 class RunAllParameters(StageParameters):
     """Parameters of ``run_all`` and of measuring: the profile says what is measured, so it is never ``newest``.
-
-    ``auto`` is settled before anything is planned (:func:`harness.pipeline.chosen_profile`).
-    """
+    ``auto`` is settled before anything is planned (:func:`harness.pipeline.chosen_profile`)."""
 
     profile: Literal["auto", "smoke", "quick", "full", "sample"] = "auto"
 
 
 def check_parameters(model: type[M], namespace: Mapping[str, Any], *, any_experiment: bool = False) -> M:
-    """Return the parameters that stand in a notebook's namespace, checked.
+    """Return the parameters that stand in a notebook's namespace, checked. Raises InputError: an unknown name, a value
+    that is not allowed, or an experiment that the notebook does not read.
 
     From then on an error that is raised on purpose is shown as its line, without a traceback.
 
@@ -90,9 +85,6 @@ def check_parameters(model: type[M], namespace: Mapping[str, Any], *, any_experi
             history, so that a misspelt name is found even though it is just another variable.
         any_experiment: the notebook has something to say whichever experiments are named, also of those that it
             does not read.
-
-    Raises:
-        InputError: an unknown name, a value that is not allowed, or an experiment that the notebook does not read.
     """
     _show_own_errors_in_one_line()
     rows = _parameter_cells(namespace.get("In", ()))

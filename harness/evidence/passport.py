@@ -62,11 +62,8 @@ class Change(Frozen):
 
 
 def passport_of(evidence: Evidence, *, blocks: Sequence[int] = BLOCKS) -> Passport:
-    """Return the passport that a session of the reference against itself makes.
-
-    Raises:
-        InputError: the session is not tidied.
-    """
+    """Return the passport that a session of the reference against itself makes. Raises InputError: the session is not
+    tidied."""
     machine = evidence.machine
     return Passport(
         session=evidence.sessions[0].key,

@@ -23,13 +23,11 @@ def session_of(root: Path, settings: StageParameters, experiment: str) -> Sessio
 
 
 def sessions_read(root: Path, settings: StageParameters, experiment: str) -> tuple[SessionFolder, ...]:
-    """Return the session an analysis reads: the measured one, or the newest of those that come with the project.
-
-    Of the bundled ones a disturbed one is read only where no other is complete (:func:`is_disturbed`).
-    With the profile ``newest``: the newest complete session measured here, else the newest that comes with the
-    project. Sessions are not pooled: what differs between them is no scatter of blocks. Others are read for their
-    agreement (``Evidence.other_sessions``).
-    """
+    """Return the session an analysis reads: the measured one, or the newest of those that come with the project. Of the
+    bundled ones a disturbed one is read only where no other is complete (:func:`is_disturbed`). With the profile
+    ``newest``: the newest complete session measured here, else the newest that comes with the project. Sessions are not
+    pooled: what differs between them is no scatter of blocks. Others are read for their agreement
+    (``Evidence.other_sessions``)."""
     if not settings.newest and not settings.bundled:
         session = session_of(root, settings, experiment)
         return (session,) if session.exists else ()
@@ -66,11 +64,8 @@ def newest_session(
 
 
 def named_session(present: Sequence[SessionFolder], name: str, *, place: str) -> SessionFolder:
-    """Return the session of this name, with or without ``bundled/`` before it, of those of one experiment.
-
-    Raises:
-        InputError: there is none. place: what names it.
-    """
+    """Return the session of this name, with or without ``bundled/`` before it, of those of one experiment. Raises
+    InputError: there is none. place: what names it."""
     keys = {session.key.replace(f"{session.folder.parent.name}/", ""): session for session in present}
     named = [session for key, session in keys.items() if name in (key, session.folder.name)]
     if not named:
@@ -96,11 +91,8 @@ def measured_experiments(root: Path, settings: StageParameters) -> tuple[str, ..
 
 
 def chosen_experiments(root: Path, settings: StageParameters) -> tuple[str, ...]:
-    """Return the experiments these parameters are about: the named ones, or all that have a place in the paper.
-
-    Raises:
-        InputError: an unknown name.
-    """
+    """Return the experiments these parameters are about: the named ones, or all that have a place in the paper. Raises
+    InputError: an unknown name."""
     if settings.bundled:
         return settings.chosen(_experiments(root, bundled=True))
     known = tuple(experiment_files(root))

@@ -98,11 +98,8 @@ def canvas(
 
 
 def describe(trials: pd.DataFrame | None) -> str:
-    """Return what a caption owes its reader: blocks, trials, what was left out, how long was measured, how the
-    programs are written, and who was young.
-
-    ``None``: that nothing was measured.
-    """
+    """Return what a caption owes its reader: blocks, trials, what was left out, how long was measured, how the programs
+    are written, and who was young. ``None``: that nothing was measured."""
     if trials is None:
         return NOT_MEASURED
     counted = trials[~trials["excluded"].astype(bool)]
@@ -264,10 +261,8 @@ def stamp(figure: Figure, words: str) -> None:
 
 
 def save(figure: Figure, stem: Path) -> tuple[Path, Path, Path]:
-    """Write ``stem``.pdf, .svg and .png; the same figure gives the same bytes. Returns the three paths.
-
-    The figure is laid out once, for the PDF: the others have its proportions.
-    """
+    """Write ``stem``.pdf, .svg and .png; the same figure gives the same bytes. Returns the three paths. The figure is
+    laid out once, for the PDF: the others have its proportions."""
     stem.parent.mkdir(parents=True, exist_ok=True)
     paths = tuple(stem.with_name(f"{stem.name}.{ending}") for ending in ("pdf", "svg", "png"))
     without_date: Iterable[dict[str, Any]] = (
@@ -298,9 +293,6 @@ def texts_of(figure: Figure) -> list[str]:
 
 
 def show_figures_in(shell: Any) -> None:
-    """Make a notebook show a figure that a cell ends with; without this it prints the figure's type.
-
-    Args:
-        shell: IPython's, of the kernel.
-    """
+    """Make a notebook show a figure that a cell ends with; without this it prints the figure's type. ``shell``:
+    IPython's, of the kernel."""
     shell.display_formatter.formatters["image/png"].for_type(Figure, png_of)

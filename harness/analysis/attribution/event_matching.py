@@ -51,10 +51,7 @@ class Coincidence(Frozen):
 
 def match_events(detected: Sequence[Span], truth: Sequence[Span], *, tolerance_s: float) -> Matching:
     """Pair spans that overlap once each is widened by ``tolerance_s``, as many as possible, each in one pair at most.
-
-    Raises:
-        InputError: a span ends before it starts, or the tolerance is negative.
-    """
+    Raises InputError: a span ends before it starts, or the tolerance is negative."""
     _check_spans(detected, truth, tolerance_s)
     free = sorted(range(len(detected)), key=lambda i: detected[i][1])
     by_end_truth = sorted(range(len(truth)), key=lambda i: truth[i][1])
@@ -132,13 +129,11 @@ def estimate_clock_offset(
     completion_s: FloatArray, pauses: Sequence[Span], *, median_service_s: float
 ) -> ClockOffset:
     """Return the offset: mode of (first completion after a gap - pause end), less the wait for an answer at any moment.
+    Raises InputError: the service time is negative, or a time is not finite.
 
     Args:
         completion_s: when each answer came, shape (n,), on the requests' clock. pauses: on the log's clock.
         median_service_s: ordinary latency without queueing.
-
-    Raises:
-        InputError: the service time is negative, or a time is not finite.
     """
     if not 0 <= median_service_s < np.inf:
         raise InputError("a service time cannot be negative", found=median_service_s, allowed="seconds >= 0")
@@ -271,10 +266,7 @@ def stall_causes(
     connecting: Sequence[bool] | None = None,
 ) -> tuple[str, ...]:
     """Return the cause of each stall: the first in ``ORDER`` that touches it (one pause a stall), else ``unexplained``.
-
-    Args:
-        connecting: of each stall, whether connecting claims it; ``None``: times to connect are not known.
-    """
+    ``connecting``: of each stall, whether connecting claims it; ``None``: times to connect are not known."""
     spans = [(stall.start_s, stall.end_s) for stall in stalls]
     claims: dict[CauseName, set[int]] = {
         cause: {result for result, _ in match_events(spans, events[cause], tolerance_s=TOLERANCE_S).pairs}

@@ -113,10 +113,8 @@ class _Resamples:
         )  # fmt: skip
 
     def quantiles(self, values: FloatArray, blocks: npt.NDArray[np.intp], edges: FloatArray) -> FloatArray:
-        """Return the quantile of each resample, to within one bin: counts per block times how often it was drawn.
-
-        Only values near the quantile and beyond are put into bins; where a resample's lies below, more are taken.
-        """
+        """Return the quantile of each resample, to within one bin: counts per block times how often it was drawn. Only
+        values near the quantile and beyond are put into bins; where a resample's lies below, more are taken."""
         n_blocks = self.weights.shape[1]
         total = self.weights @ np.bincount(blocks, minlength=n_blocks)
         sample = values[:: max(1, len(values) // _SAMPLE)]
@@ -170,14 +168,9 @@ def attributable_fractions(
     start_s: FloatArray, latency_s: FloatArray, events: Mapping[CauseName, Sequence[Span]], *,
     quantiles: Sequence[float] = (0.99,), resamples: int = 500, connect_s: FloatArray | None = None,
 ) -> tuple[Attribution, ...]:  # fmt: skip
-    """Take the tail beyond each quantile apart by cause, with intervals that speak of this one trial.
-
-    Args:
-        connect_s: as ``attribute_latency`` takes it; what went into connecting counts as gone with the pauses.
-
-    Raises:
-        InputError: as ``attribute_latency``; or there is no request, or a quantile is not in (0, 1).
-    """
+    """Take the tail beyond each quantile apart by cause, with intervals that speak of this one trial. ``connect_s``: as
+    ``attribute_latency`` takes it; what went into connecting counts as gone with the pauses. Raises InputError: as
+    ``attribute_latency``; or there is no request, or a quantile is not in (0, 1)."""
     start, latency = np.asarray(start_s, dtype=np.float64), np.asarray(latency_s, dtype=np.float64)
     _check(start, *quantiles)
     lives = lived(start, latency, events, connect_s=connect_s)
@@ -315,11 +308,8 @@ FEWEST_IN_A_TRIAL, FEWEST_TOGETHER = 15, 75
 
 @dataclass(frozen=True, kw_only=True)
 class WithoutPauses:
-    """One trial's latencies as measured, and without pauses.
-
-    ``clear``: of requests clear of every pause and queue drain; ``unpaused``: the pauses' own time taken away;
-    ``drained``: everything in a queue drain at the median.
-    """
+    """One trial's latencies as measured, and without pauses. ``clear``: of requests clear of every pause and queue
+    drain; ``unpaused``: the pauses' own time taken away; ``drained``: everything in a queue drain at the median."""
 
     measured: LatencyCounts
     clear: LatencyCounts
@@ -342,12 +332,10 @@ def pooled_share(
     inputs: tuple[str, ...] = (),
 ) -> Estimate:  # fmt: skip
     """Return the share of the pooled quantile that would vanish, with a delete-one-trial jackknife t interval.
+    ``what``: the estimand in words, and whose.
 
     On the logarithm of the ratio of both quantiles for ``clear``, on the log odds of the share for the other two ways.
     Value ``None`` where too few requests lie beyond the quantile. No interval is ever cut.
-
-    Args:
-        what: the estimand in words, and whose.
     """
     remaining: list[LatencyCounts] = [getattr(trial, way) for trial in trials]
     clear = way == "clear"

@@ -268,10 +268,8 @@ def _scan(start_s: FloatArray, width_s: float, n_slow: npt.NDArray[np.int64], us
 
 def _law_of(sums: list[float], typical_n: int, rho: float) -> tuple[float, tuple[float, float] | None]:
     """Return the share of slow requests in windows of these sums, and its beta law over windows; None: it is the same.
-
     How alike two requests of a window are: what the counts' excess over the binomial variance shows, or ``rho``
-    implies.
-    """
+    implies."""
     n, k, nn, nk, kk = sums
     share = (k + 0.5) / (n + 1)
     excess = kk - 2 * share * nk + share**2 * nn - n * share * (1 - share)

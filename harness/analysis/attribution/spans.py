@@ -129,15 +129,11 @@ def attribute_latency(
     *,
     connect_s: FloatArray | None = None,
 ) -> dict[CauseName, FloatArray]:
-    """Return, for each cause, the seconds that its spans took from each request, shape (n,).
+    """Return, for each cause, the seconds that its spans took from each request, shape (n,). ``connect_s``: time to
+    connect, shape (n,), NaN: not known. What goes beyond its median is the cause ``connect``. Raises InputError: shapes
+    differ, a cause is not one of ``ORDER``, a span is none, or ``connect`` is told twice.
 
     A moment that several causes claim belongs to the first of them in ``ORDER``, and only then to connecting.
-
-    Args:
-        connect_s: time to connect, shape (n,), NaN: not known. What goes beyond its median is the cause ``connect``.
-
-    Raises:
-        InputError: shapes differ, a cause is not one of ``ORDER``, a span is none, or ``connect`` is told twice.
     """
     start, latency = starts_and_latencies(start_s, latency_s)
     unknown = set(events) - set(ORDER)
@@ -190,11 +186,9 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, kw_only=True)
 class RequestOverlap:
-    """What all quantiles share. Arrays of shape (n,), in seconds.
-
-    ``paused``: by what stopped everybody; ``unpaused``: the latency without that and without its own connecting;
-    ``wake``: started in a pause, or in the backlog behind it.
-    """
+    """What all quantiles share. Arrays of shape (n,), in seconds. ``paused``: by what stopped everybody; ``unpaused``:
+    the latency without that and without its own connecting; ``wake``: started in a pause, or in the backlog behind
+    it."""
 
     start: FloatArray
     latency: FloatArray

@@ -40,14 +40,12 @@ ROUNDS = 5
 
 
 def detect_stalls(start_s: FloatArray, latency_s: FloatArray, *, resolution_s: float = 0.0) -> list[Stall]:
-    """Return the stalls and slow periods of one trial, in time order.
+    """Return the stalls and slow periods of one trial, in time order. Raises InputError: shapes differ, a value is not
+    finite, or a latency is negative.
 
     Args:
         start_s, latency_s: of each successful request, shape (n,), any order, seconds.
         resolution_s: the smallest step of the load generator's clock.
-
-    Raises:
-        InputError: shapes differ, a value is not finite, or a latency is negative.
     """
     trial = _Trial(*starts_and_latencies(start_s, latency_s), resolution_s)
     stalls = trial.stalls()

@@ -183,10 +183,8 @@ def _commonest(reasons: Iterable[str | None]) -> str | None:
 def share_over_trials(
     group: Sequence[TrialAttribution], way: Way, quantile: str, *, what: str, level: float
 ) -> Estimate:
-    """Return the pooled share of the trials whose pauses could be laid over their requests.
-
-    The interval covers all places that short pauses may have, to the same side in all trials.
-    """
+    """Return the pooled share of the trials whose pauses could be laid over their requests. The interval covers all
+    places that short pauses may have, to the same side in all trials."""
     laid = [trial for trial in group if trial.without_pauses]
     short: tuple[str, ...] = ()
     if len(laid) < len(group):

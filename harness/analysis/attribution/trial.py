@@ -126,14 +126,12 @@ class TrialAttribution(Frozen):
 
 
 def attribute_trial(session: SessionFolder, trial_id: str, requests: pd.DataFrame) -> TrialAttribution:
-    """Lay the pauses of service and generator over one trial's requests and take the tail apart.
+    """Lay the pauses of service and generator over one trial's requests and take the tail apart. Raises InputError: no
+    request was answered correctly, or the trial has no record.
 
     Args:
         requests: ``start_epoch_s``, ``latency_s``, ``ok``, and ``connect_s`` where the load tool told it; with fewer
             than ``MIN_TAIL`` beyond one of ``QUANTILES`` that is left out.
-
-    Raises:
-        InputError: no request was answered correctly, or the trial has no record.
     """
     record = session.record(trial_id)
     right = requests[requests["ok"].to_numpy(dtype=bool)]

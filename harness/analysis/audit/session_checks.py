@@ -59,11 +59,8 @@ class EqualArms(Frozen):
 
 
 def equal_arms(trials: pd.DataFrame, metric: str) -> EqualArms:
-    """Deal trials that differ in nothing but their name into two arms, within blocks, and count false alarms.
-
-    Raises:
-        InputError: no such column, or fewer than ``FEWEST_EQUAL`` trials.
-    """
+    """Deal trials that differ in nothing but their name into two arms, within blocks, and count false alarms. Raises
+    InputError: no such column, or fewer than ``FEWEST_EQUAL`` trials."""
     require(trials, metric, ())
     counted, _ = split_missing(split_excluded(trials)[0], metric)
     counted = counted.sort_values("position")
@@ -129,10 +126,8 @@ def slope_within(
     x: Floats, y: Floats, groups: np.ndarray[tuple[int, ...], np.dtype[np.object_]], *, level: float = 0.95
 ) -> Slope | None:
     """Return the common slope of ``y`` over ``x`` within groups, shapes (n,), with its t interval (analysis of
-    covariance).
-
-    ``None``: fewer than ``FEWEST_DEGREES`` degrees of freedom are left, or no group has two different values of ``x``.
-    """
+    covariance). ``None``: fewer than ``FEWEST_DEGREES`` degrees of freedom are left, or no group has two different
+    values of ``x``."""
     degrees = len(y) - len(set(groups)) - 1
     x, y = _centred(x, groups), _centred(y, groups)
     spread = float(x @ x)
@@ -159,11 +154,7 @@ class SpeedResponse:
 
 def speed_response(trials: pd.DataFrame, metric: str, *, level: float = 0.95) -> SpeedResponse | None:
     """Return how a metric followed the speed of the service's CPUs: slope of logarithms within variants; ``None``: not
-    read.
-
-    Args:
-        trials: of one session under one load; those excluded for their speed count here.
-    """
+    read. ``trials``: of one session under one load; those excluded for their speed count here."""
     known = trials[(~trials["excluded"].astype(bool) | at_other_speed(trials)) & trials[SERVICE].notna()]
     known = known[known[metric] > 0]
     if known.empty:

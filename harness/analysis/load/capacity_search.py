@@ -21,11 +21,8 @@ _BAD = 2.0
 def search_capacity(
     measure: Measure, goals: CapacityGoals, *, lowest_per_s: float, highest_per_s: float
 ) -> CapacitySearch:
-    """Return the bounds of the capacity between two rates, with all trials.
-
-    Raises:
-        CalibrationFailed: the lowest rate already misses its goals, or the search took too long.
-    """
+    """Return the bounds of the capacity between two rates, with all trials. Raises CalibrationFailed: the lowest rate
+    already misses its goals, or the search took too long."""
     # loaded when it is used: who reads results has no need of it
     from MLRsearch import Config, MultipleLossRatioSearch, SearchGoal
 

@@ -127,6 +127,7 @@ def coordinated_omission_check(
     stalls: Sequence[Stall] | None = None,
 ) -> OmissionCheck:  # fmt: skip
     """Say whether a trial came from a closed loop; correct its tail by the expected interval (G. Tene, HdrHistogram).
+    Raises InputError: shapes differ, there is no request, or users is not positive.
 
     Without users the requests' rhythm has to tell. Where less is sent while many wait, requests are missing
     (``flagged``), but a generator that was held up itself leaves that out as well as users do.
@@ -134,9 +135,6 @@ def coordinated_omission_check(
     Args:
         start_s, latency_s: every request of one trial, shapes (n,), seconds, in any order. users: None: unknown.
         resolution_s: of the load generator's clock. stalls: of ``detect_stalls``; None: it is asked.
-
-    Raises:
-        InputError: shapes differ, there is no request, or users is not positive.
     """
     start, latency = starts_and_latencies(start_s, latency_s)
     if not len(start):
@@ -183,11 +181,8 @@ def with_missing_requests(latency_s: FloatArray, interval_s: float) -> FloatArra
 
 
 def n_missing(latency_s: FloatArray, interval_s: float) -> npt.NDArray[np.int64]:
-    """Return how many requests waiting for each latency left out, shape (n,).
-
-    Raises:
-        InputError: the interval is not positive.
-    """
+    """Return how many requests waiting for each latency left out, shape (n,). Raises InputError: the interval is not
+    positive."""
     if not interval_s > 0:
         raise InputError("the expected interval must be positive", found=interval_s, allowed="seconds > 0")
     return np.maximum(np.floor(latency_s / interval_s).astype(np.int64) - 1, 0)

@@ -30,16 +30,14 @@ def parts_of(
     requests: pd.DataFrame, *, duration_s: float, begins_s: Sequence[float] = (0.0,), n_parts: int = N_PARTS,
     samples: pd.DataFrame | None = None, epoch_to_monotonic_s: float = 0.0,
 ) -> pd.DataFrame:  # fmt: skip
-    """Return one row per part: ``part`` (1...), counts, latencies of right answers, rate, CPU, memory.
+    """Return one row per part: ``part`` (1...), counts, latencies of right answers, rate, CPU, memory. Raises
+    InputError: no request, no length, or a number of parts that the schedule cannot be cut into.
 
     Args:
         requests: of one trial. duration_s: of each part of the schedule; the first request begins it.
         begins_s: of each part, in seconds after the first. n_parts: how many to return, each part cut alike.
         samples: of the same trial, for ``service_cores`` and ``rss_max_bytes``; NaN without them.
         epoch_to_monotonic_s: what to add to an epoch time to be on the clock of the samples.
-
-    Raises:
-        InputError: no request, no length, or a number of parts that the schedule cannot be cut into.
     """
     if duration_s <= 0 or n_parts < 1:
         parts = f"{n_parts} of {duration_s} s"

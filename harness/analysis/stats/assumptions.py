@@ -29,13 +29,8 @@ Statistic = Literal["mean", "quantile"]
 
 def check_assumptions(values: ArrayLike, *, positions: ArrayLike | None = None) -> tuple[str, ...]:
     """Return what speaks against one arm's per-trial values, shape (k,): two groups, drift, outliers, few trials.
-
-    Args:
-        positions: when each trial ran, shape (k,); in the given order if absent.
-
-    Raises:
-        InputError: see :func:`trial_values`; positions of another length.
-    """
+    ``positions``: when each trial ran, shape (k,); in the given order if absent. Raises InputError: see
+    :func:`trial_values`; positions of another length."""
     x = trial_values(values, "values")
     order = np.arange(x.size, dtype=np.float64) if positions is None else finite(positions, "positions")
     if order.size != x.size:

@@ -114,15 +114,13 @@ def compare(
     level: float = 0.95, gated: bool = True,
 ) -> tuple[Comparison, ...]:  # fmt: skip
     """Compare every variant with the reference, block by block, at each combination of levels, in order of appearance.
+    Raises InputError: unknown column or reference; several trials of one variant in one block and cell.
 
     Args:
         trials: one row per trial. metric: a numeric column. reference: the variant that is the denominator.
         by: factor columns; every factor that varies within a block must be named.
         margin: what is negligible, as a share; default 5 %, 10 % in the tail; never below the noise of the reference.
         gated: no verdict where something else than the services bounded the trials.
-
-    Raises:
-        InputError: unknown column or reference; several trials of one variant in one block and cell.
     """
     require(trials, metric, by)
     names = list(dict.fromkeys(trials["variant"].astype(str)))

@@ -31,17 +31,15 @@ def effect_size_ci(
     a: ArrayLike, b: ArrayLike, *, paired: bool, estimator: Estimator = "log_t", level: float = 0.95,
     inputs: tuple[str, ...] = (),
 ) -> Estimate:  # fmt: skip
-    """Return the ratio a / b with its interval; bounds ``None`` with a warning where they cannot be had.
+    """Return the ratio a / b with its interval; bounds ``None`` with a warning where they cannot be had. Raises
+    InputError: empty, not finite, unequal lengths when paired, or an estimator that cannot do it.
+    PseudoReplicationError: more values than anybody makes trials.
 
     Args:
         a, b: one number per trial, shapes (k,) in the same order of blocks when ``paired``, else (m,) and (n,).
         estimator: ``log_t``: geometric mean ratio, paired t of logs; ``welch_log_t``: the same of unpaired arms;
             ``fieller``: ratio of arithmetic means, unpaired (Fieller 1954); ``hodges_lehmann``: paired, exp of the
             median of pairwise log ratios with an exact rank interval.
-
-    Raises:
-        InputError: empty, not finite, unequal lengths when paired, or an estimator that cannot do it.
-        PseudoReplicationError: more values than anybody makes trials.
     """
     fraction(level, "level")
     left, right = arms(np.asarray(a), np.asarray(b), paired=paired)

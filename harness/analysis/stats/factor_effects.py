@@ -53,13 +53,11 @@ class Interaction(Frozen):
 
 
 def interactions(trials: pd.DataFrame, metric: str, factors: Sequence[str]) -> tuple[Interaction, ...]:
-    """Return the interaction of every pair of levels of every pair of factors, each against the first level.
+    """Return the interaction of every pair of levels of every pair of factors, each against the first level. Raises
+    InputError: no such column, values that are not positive, or several trials of one cell in a block.
 
     Args:
         trials: one row per trial. metric: a positive column. factors: columns that tell the cells apart.
-
-    Raises:
-        InputError: no such column, values that are not positive, or several trials of one cell in a block.
     """
     require(trials, metric, factors)
     own = trials[~trials["duplicate"].astype(bool)]

@@ -34,11 +34,8 @@ def finite(values: ArrayLike, what: str) -> Floats:
 
 
 def trial_values(values: ArrayLike, what: str) -> Floats:
-    """Return per-trial statistics, shape (k,): one number per fresh process, never one per request.
-
-    Raises:
-        InputError: see :func:`finite`. PseudoReplicationError: there are so many values that they must be requests.
-    """
+    """Return per-trial statistics, shape (k,): one number per fresh process, never one per request. Raises InputError:
+    see :func:`finite`. PseudoReplicationError: there are so many values that they must be requests."""
     array = finite(values, what)
     if array.size > MAX_TRIALS:
         raise PseudoReplicationError(
@@ -49,11 +46,8 @@ def trial_values(values: ArrayLike, what: str) -> Floats:
 
 
 def arms(a: ArrayLike, b: ArrayLike, *, paired: bool) -> tuple[Floats, Floats]:
-    """Return both arms of a comparison, shapes (k,) and (k,) when paired, (m,) and (n,) otherwise.
-
-    Raises:
-        InputError: paired arms of different length; see :func:`trial_values`.
-    """
+    """Return both arms of a comparison, shapes (k,) and (k,) when paired, (m,) and (n,) otherwise. Raises InputError:
+    paired arms of different length; see :func:`trial_values`."""
     left, right = trial_values(a, "a"), trial_values(b, "b")
     if paired and left.size != right.size:
         raise InputError(

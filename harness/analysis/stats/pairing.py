@@ -94,12 +94,10 @@ def with_own_reference(trials: pd.DataFrame, variant: str, reference: str) -> pd
 def pair_by_block(
     a: pd.DataFrame, b: pd.DataFrame, *, also: Sequence[str] = ()
 ) -> tuple[pd.DataFrame, pd.DataFrame, int]:
-    """Return both arms in the same order of blocks of sessions, and how many trials have no partner.
+    """Return both arms in the same order of blocks of sessions, and how many trials have no partner. Raises InputError:
+    an arm has several trials in one block, so a factor was left out of ``by``.
 
     Trials of a duet are paired with those that ran beside them, and the reference beside another variant is left out.
-
-    Raises:
-        InputError: an arm has several trials in one block, so a factor was left out of ``by``.
     """
     keys = ["session_id", "block", *also]
     places_a, places_b = _places(a, keys, PARTNER), _places(b, keys, "trial_id")

@@ -150,13 +150,8 @@ MOST_BLOCKS = 100_000
 
 def plan_repetitions(a: ArrayLike, b: ArrayLike, *, half_width: float = 0.02) -> int:
     """Return how many blocks make the half-width of the ratio's interval ``half_width`` (a share) or less, by a pilot.
-
-    Args:
-        a, b: one positive value per block each, shapes (k,), k of 2 or more.
-
-    Raises:
-        InputError: a pilot of one block, or not positive; or no practical number of blocks is enough.
-    """
+    ``a, b``: one positive value per block each, shapes (k,), k of 2 or more. Raises InputError: a pilot of one block,
+    or not positive; or no practical number of blocks is enough."""
     left, right = arms(a, b, paired=True)
     if min(left.min(), right.min()) <= 0:
         raise InputError("a pilot needs positive values", found="zero or less", allowed="above 0")

@@ -50,10 +50,7 @@ def knee(
     load_per_s: ArrayLike, latency_s: ArrayLike, *, n_resamples: int = 500, seed: int = 0, inputs: tuple[str, ...] = ()
 ) -> Estimate:  # fmt: skip
     """Return the load at which latency begins to rise faster, in the unit of ``load_per_s``; no value: none is shown.
-
-    Args:
-        load_per_s, latency_s: one value per trial, shape (k,), both above zero, else InputError.
-    """
+    ``load_per_s, latency_s``: one value per trial, shape (k,), both above zero, else InputError."""
     load, latency = _pairs(load_per_s, latency_s, "latency_s")
     if (latency <= 0).any():
         raise InputError("latencies are above zero", found="0 or less", allowed="positive numbers")
@@ -199,13 +196,8 @@ def fit_usl(
     inputs: tuple[str, ...] = (),
 ) -> ScalingFit:  # fmt: skip
     """Fit the law to one value per trial by least squares of logarithms, with intervals of a bootstrap over blocks.
-
-    Args:
-        cores, throughput_per_s, blocks: shape (n,), one entry per trial.
-
-    Raises:
-        InputError: fewer than three sizes, shapes that differ, or a throughput that is not positive.
-    """
+    ``cores, throughput_per_s, blocks``: shape (n,), one entry per trial. Raises InputError: fewer than three sizes,
+    shapes that differ, or a throughput that is not positive."""
     n, x, block = _checked(cores, throughput_per_s, blocks)
     values = _fit(n, x, float(n.max()))
     groups = np.unique(block)
@@ -285,14 +277,9 @@ def closed_loop_per_s(
     *, users: int, loops: int, mean_response_s: float, ramp_up_s: float = 0.0, think_time_s: float = 0.0,
     between_s: float = 0.0,
 ) -> float:  # fmt: skip
-    """Return the throughput of a closed plan, 1/s: N L / (R (N-1)/N + L (RT + think + between)).
-
-    Args:
-        between_s: mean time from an answer to the same user's next request beyond ``think_time_s``; 0: not known.
-
-    Raises:
-        InputError: no users or loops, a negative time, or nothing that takes any time.
-    """
+    """Return the throughput of a closed plan, 1/s: N L / (R (N-1)/N + L (RT + think + between)). ``between_s``: mean
+    time from an answer to the same user's next request beyond ``think_time_s``; 0: not known. Raises InputError: no
+    users or loops, a negative time, or nothing that takes any time."""
     times = (mean_response_s, ramp_up_s, think_time_s, between_s)
     duration_s = 0.0
     if users >= 1 and loops >= 1 and all(0 <= time < float("inf") for time in times):
@@ -310,6 +297,7 @@ def time_between(
     start_s: ArrayLike, latency_s: ArrayLike, *, users: int, requests_each: int | None = None, ramp_up_s: float = 0.0
 ) -> float | None:  # fmt: skip
     """Return the mean time between an answer and the same user's next request; ``None``: no user sent a second one.
+    Raises InputError: no user, lengths that differ, or more requests than these users send.
 
     Users are put together from the requests: whoever has been free the longest sends next, as threads that wait for a
     core.
@@ -317,9 +305,6 @@ def time_between(
     Args:
         start_s, latency_s: of every request, wrong answers too, shapes (n,), any order.
         users: who start evenly over ``ramp_up_s``. requests_each: after so many a user is done; ``None``: none is.
-
-    Raises:
-        InputError: no user, lengths that differ, or more requests than these users send.
     """
     start, latency = finite(start_s, "start_s"), finite(latency_s, "latency_s")
     if users < 1 or start.size != latency.size:

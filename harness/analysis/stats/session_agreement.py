@@ -157,14 +157,12 @@ def between_sessions(
     inputs: Sequence[str] = (),
     n_trials: int = 0,
 ) -> BetweenSessions:
-    """Combine the ratio of each session.
+    """Combine the ratio of each session. Raises InputError: fewer than two sessions, other shapes, or values that are
+    not above 0.
 
     Args:
         ratios: one a session, shape (k,), above 0. standard_errors: of their logarithms, shape (k,), above 0.
         estimand: what the ratio is of. level: of both intervals.
-
-    Raises:
-        InputError: fewer than two sessions, other shapes, or values that are not above 0.
     """
     fraction(level, "level")
     logs, errors = _checked(ratios, standard_errors)

@@ -64,7 +64,8 @@ def decide(
     p_has_least: bool = True,
     alike_by: str | None = None,
 ) -> Decision:
-    """Return verdict, margin and p-value of one comparison, from the same rule.
+    """Return verdict, margin and p-value of one comparison, from the same rule. Raises InputError: the margin is not
+    positive and finite.
 
     The margin is ``margin``, or the noise of the reference against itself where that is larger. Noise above 25 %, fewer
     than five blocks, and ``alike_by`` allow none: nothing is called equivalent. *Different*: five blocks or more, the
@@ -79,9 +80,6 @@ def decide(
         not_about: why the ratio does not speak of the services; None: it does.
         alike_by: what else than the services makes both alike; None: nothing does.
         p_has_least: so few blocks cannot give a smaller p, as with sign flips; false: the p is of a t test.
-
-    Raises:
-        InputError: the margin is not positive and finite.
     """
     _check_margin(margin)
     widened, why = margin if noise is None else max(margin, noise), alike_by
@@ -125,12 +123,10 @@ _VERDICTS = {
 def adjust_pvalues(
     p_values: Sequence[float | None], *, method: Literal["holm", "bh"] = "holm"
 ) -> tuple[float | None, ...]:
-    """Return p-values adjusted over their family, in the same order; ``None`` stays and is not counted.
+    """Return p-values adjusted over their family, in the same order; ``None`` stays and is not counted. Raises
+    InputError: a p-value outside [0, 1] or NaN.
 
     ``holm`` bounds the chance of any false claim; ``bh`` the share of false ones (Benjamini & Hochberg 1995).
-
-    Raises:
-        InputError: a p-value outside [0, 1] or NaN.
     """
     present = [(i, p) for i, p in enumerate(p_values) if p is not None]
     for i, p in present:
@@ -155,11 +151,8 @@ def default_margin(metric: str) -> float:
 
 
 def verdict(difference: Estimate, equivalence: Estimate, *, margin: float) -> Verdict:
-    """Return what a ratio with its 95 % and its 90 % interval says; blocks, noise and family are not regarded.
-
-    Raises:
-        InputError: the margin is not positive and finite.
-    """
+    """Return what a ratio with its 95 % and its 90 % interval says; blocks, noise and family are not regarded. Raises
+    InputError: the margin is not positive and finite."""
     _check_margin(margin)
     return _VERDICTS[leaves_out_one(difference), _within(equivalence, margin)]
 
@@ -183,11 +176,9 @@ def _within(ratio: Estimate, margin: float) -> bool:
 
 def sign_flip_p(a: ArrayLike, b: ArrayLike) -> float | None:
     """Return the two-sided p of "swapping a and b within blocks changes nothing"; ``None``: fewer than five blocks.
+    Raises InputError: not positive, not finite, empty, or unequal lengths. PseudoReplicationError: more than trials.
 
     All 2^k signs up to k = 20, sampled above with the observed arrangement counted in (Phipson & Smyth 2010).
-
-    Raises:
-        InputError: not positive, not finite, empty, or unequal lengths. PseudoReplicationError: more than trials.
     """
     left, right = arms(a, b, paired=True)
     if min(left.min(), right.min()) <= 0:

@@ -180,10 +180,8 @@ def _full(seen: Seen) -> _Said | None:
 
 
 def _share_of_left(part: Part, seen: Seen) -> float | None:
-    """Return the share that a part used of the CPU time that the hypervisor left to its CPUs.
-
-    ``None``: its share is not known, or the hypervisor took more than half.
-    """
+    """Return the share that a part used of the CPU time that the hypervisor left to its CPUs. ``None``: its share is
+    not known, or the hypervisor took more than half."""
     share, limit, stolen = part.share, part.may_use, seen.around.stolen_cores or 0.0
     if share is None or not limit or not stolen or seen.n_arms or not _is_there(part, seen):
         return share
@@ -197,10 +195,8 @@ def _share_of_left(part: Part, seen: Seen) -> float | None:
 
 def _arm(seen: Seen) -> _Said | None:
     """Of CPUs shared by design: those of the arm were used, and the larger user of them is what the arm waited for.
-
     Neither can be near the whole, so the two are counted together. What others took is in a duet half of it this arm's,
-    because both arms were on the same CPUs as long: it makes both slower and neither the better one.
-    """
+    because both arms were on the same CPUs as long: it makes both slower and neither the better one."""
     service, generator = seen.part("service"), seen.part("generator")
     if not seen.n_arms or service is None or generator is None:
         return None

@@ -82,11 +82,8 @@ class Processed:
     def write_trial(
         self, session: str, trial: str, tables: Mapping[str, pd.DataFrame | None], key: str, row: dict[str, object]
     ) -> None:
-        """Write a trial's tables by kind, remove those that it has no more, and keep its row for next time.
-
-        Raises:
-            StoreError: the disk is full or the folder cannot be written; as of :meth:`write_result`.
-        """
+        """Write a trial's tables by kind, remove those that it has no more, and keep its row for next time. Raises
+        StoreError: the disk is full or the folder cannot be written; as of :meth:`write_result`."""
         paths = {kind: self.path(kind, session, trial) for kind in TRIAL_TABLES}
         for kind, path in paths.items():
             frame = tables.get(kind)

@@ -138,10 +138,8 @@ def limit_columns(record: TrialRecord) -> dict[str, object]:
 
 
 def pod_columns(record: TrialRecord) -> dict[str, object]:
-    """Return the columns of pods; none of a trial outside a cluster.
-
-    ``last_pod_*``: since the pods were asked for, of the last pod; empty where one lacks it, as sums are.
-    """
+    """Return the columns of pods; none of a trial outside a cluster. ``last_pod_*``: since the pods were asked for, of
+    the last pod; empty where one lacks it, as sums are."""
     instance = record.instance
     if instance is None or instance.kubernetes is None:
         return {}
@@ -224,10 +222,8 @@ def _mean(read: dict[int, float], cpus: Sequence[int]) -> float | None:
 
 def exclude_other_speeds(rows: Iterable[dict[str, object]]) -> list[dict[str, object]]:
     """Exclude the trials of one session that ran at another speed than its faster ones, in place, and return them.
-
     Usual is the lower quartile under the same load. The generator's CPUs are judged only where the service was not the
-    limit. Where fewer than ``FEWEST_TRIALS`` have a reading, none is excluded.
-    """
+    limit. Where fewer than ``FEWEST_TRIALS`` have a reading, none is excluded."""
     results = []
     alike: dict[object, list[dict[str, object]]] = defaultdict(list)
     for row in rows:

@@ -173,11 +173,8 @@ def factor_column(factor: str) -> str:
 
 
 def as_trials(rows: Sequence[dict[str, object]], factors: Sequence[str]) -> pd.DataFrame:
-    """Return the checked table of trials: standard columns, then one text column per factor.
-
-    Raises:
-        InputError: a row breaks the schema: which column, which value, and how many.
-    """
+    """Return the checked table of trials: standard columns, then one text column per factor. Raises InputError: a row
+    breaks the schema: which column, which value, and how many."""
     kinds = dict.fromkeys((*TEXT, *OPTIONAL_TEXT, *factors), "str") | dict.fromkeys(COUNTS, "int64")
     kinds |= dict.fromkeys(SWITCHES, "bool") | dict.fromkeys(NUMBERS, "float64")
     typed = pd.DataFrame(list(rows), columns=[*COLUMNS, *factors]).astype(kinds)
@@ -206,10 +203,8 @@ def _rules(frame: pd.DataFrame) -> Iterator[tuple[str, pd.Series[bool], str]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One column. ``unit``: empty for texts and switches, ``1`` for counts and ratios.
-
-    ``minimum``: inclusive; ``None``: no limit. ``allowed``: empty where any text may stand.
-    """
+    """One column. ``unit``: empty for texts and switches, ``1`` for counts and ratios. ``minimum``: inclusive;
+    ``None``: no limit. ``allowed``: empty where any text may stand."""
 
     name: str
     type: ColumnType

@@ -151,14 +151,11 @@ def tidy(
     *,
     sources: Sequence[Source] = ("measured", "bundled"),
 ) -> TidyResult:
-    """Bring ``data/processed`` up to date with ``data/raw``.
+    """Bring ``data/processed`` up to date with ``data/raw``. Raises InputError: an experiment that has no session, or
+    rows that break the schema. StoreError: ``data/processed`` cannot be written.
 
     Args:
         experiments: names; ``None``: all there are. sources: sessions measured here, those of the project, or both.
-
-    Raises:
-        InputError: an experiment that has no session, or rows that break the schema.
-        StoreError: ``data/processed`` cannot be written.
     """
     by_name: dict[str, dict[Source, list[SessionFolder]]] = {}
     for source in sources:

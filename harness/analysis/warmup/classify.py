@@ -31,14 +31,11 @@ def detect_changepoints(
     values: npt.ArrayLike, *, penalty: float | None = None, min_size: int = 2
 ) -> tuple[int, ...]:
     """Return the first window of each segment but the first, by least Gaussian cost plus penalty; none for a constant
-    series.
+    series. Raises InputError: not one-dimensional, a value is not finite, penalty <= 0 or min_size < 2.
 
     Args:
         values: one number per window, shape (n,), any unit; equal windows in time order.
         penalty: > 0; default 15 log n, which supposes independent windows. min_size: shortest segment, at least 2.
-
-    Raises:
-        InputError: not one-dimensional, a value is not finite, penalty <= 0 or min_size < 2.
     """
     series = checked_series(values)
     if min_size < 2:
@@ -53,11 +50,8 @@ def detect_changepoints(
 
 
 def checked_series(values: npt.ArrayLike) -> FloatArray:
-    """Return ``values`` as a finite float array of shape (n,).
-
-    Raises:
-        InputError: not one-dimensional, or a value is not finite; the message names the window.
-    """
+    """Return ``values`` as a finite float array of shape (n,). Raises InputError: not one-dimensional, or a value is
+    not finite; the message names the window."""
     series = np.asarray(values, dtype=np.float64)
     if series.ndim != 1:
         raise InputError("a series has one number per window", found=series.shape, allowed="shape (n,)")
@@ -234,13 +228,8 @@ class WarmUp(Frozen):
 
 def classify_warmup(values: npt.ArrayLike) -> WarmUp:
     """Return whether a trial is flat, warms up, slows down, has no steady state, or cannot be judged, and why not.
-
-    Args:
-        values: latency per window, shape (n,), equal windows in time order; fewer than 300: ``undecidable``.
-
-    Raises:
-        InputError: not one-dimensional, or a value is not finite.
-    """
+    ``values``: latency per window, shape (n,), equal windows in time order; fewer than 300: ``undecidable``. Raises
+    InputError: not one-dimensional, or a value is not finite."""
     series = checked_series(values)
     n = len(series)
     if n < MIN_WINDOWS:

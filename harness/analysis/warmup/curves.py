@@ -28,12 +28,9 @@ TOGETHER = 3
 
 @dataclass(frozen=True, kw_only=True)
 class ColdStart:
-    """What a process needed to become warm. ``None``: it did not within its warm-up, or it cannot be told.
-
-    Of the windows before the first one whose throughput is within 10 % of warm, alone and in the median with the next
-    two.
-    ``extra_cpu_s``: what all windows used beyond the warm CPU time of as many requests.
-    """
+    """What a process needed to become warm. ``None``: it did not within its warm-up, or it cannot be told. Of the
+    windows before the first one whose throughput is within 10 % of warm, alone and in the median with the next two.
+    ``extra_cpu_s``: what all windows used beyond the warm CPU time of as many requests."""
 
     seconds: float | None = None
     n_requests: int | None = None
@@ -100,10 +97,8 @@ class Course:
 
 @dataclass(frozen=True, kw_only=True)
 class BreakEven:
-    """Where the later one has caught up; ``n_requests`` ``None``: it never does, or was never behind.
-
-    ``first_ahead``: the first course is ahead until then. ``within``: within what was measured of both.
-    """
+    """Where the later one has caught up; ``n_requests`` ``None``: it never does, or was never behind. ``first_ahead``:
+    the first course is ahead until then. ``within``: within what was measured of both."""
 
     n_requests: float | None
     first_ahead: bool
@@ -177,11 +172,8 @@ class WarmUpRow(Frozen):
 
 
 def warm_up_curve(requests: pd.DataFrame, *, trial: str, variant: str, label: str, block: int) -> WarmUpCurve:
-    """Cut one trial's correct answers into windows of equal counts, in order of their start, and classify it.
-
-    Raises:
-        InputError: no request was answered correctly.
-    """
+    """Cut one trial's correct answers into windows of equal counts, in order of their start, and classify it. Raises
+    InputError: no request was answered correctly."""
     ok = requests[requests["ok"].astype(bool)].sort_values("start_epoch_s", kind="stable")
     if ok.empty:
         raise InputError("no request was answered correctly", place=trial, found="0", allowed="at least one")

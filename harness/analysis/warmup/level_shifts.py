@@ -106,10 +106,8 @@ def _moments(
 
 def scan(series: FloatArray, scale: FloatArray, rho: float, min_size: int) -> tuple[FloatArray, FloatArray]:
     """Return the loss without a shift, shape (b,), and the gain of one at each place, shape (b, n - 2 min_size + 1).
-
     ``series`` has shape (b, n), ``scale`` (b, 1). The jump's own row keeps Huber's loss; the rest enter to second
-    order.
-    """
+    order."""
     n = series.shape[1]
     rows = n - 1
     innovation = series[:, 1:] - rho * series[:, :-1]
