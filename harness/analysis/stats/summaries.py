@@ -15,8 +15,7 @@ import scipy  # loads its slow submodules when they are first used
 from numpy.typing import ArrayLike
 
 from harness.analysis.stats import intervals
-from harness.analysis.stats.assumptions import Statistic, judge_resolution
-from harness.analysis.stats.inputs import Floats, fraction, trial_values
+from harness.analysis.stats.inputs import Floats, Statistic, fraction, judge_resolution, trial_values
 from harness.analysis.stats.intervals import ONE_TRIAL, from_bounds, nothing, widest, withheld
 from harness.analysis.stats.pairing import inputs_of, require, split_excluded, split_missing, unit_of
 from harness.model import Estimate, Support, support_of

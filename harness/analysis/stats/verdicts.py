@@ -15,14 +15,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from harness.analysis.stats.inputs import Floats, arms
+from harness.analysis.stats.inputs import FEWEST_TRIALS, Floats, arms
 from harness.errors import InputError
 from harness.model import Estimate, Plan, Registration, Verdict
 from harness.model.base import Frozen
 from harness.model.digits import plain
 
 #: Below this number of blocks no p-value is printed.
-FEWEST_FOR_P = 5
+FEWEST_FOR_P = FEWEST_TRIALS
 
 #: What counts as negligible where nothing else is said: a share of the reference.
 DEFAULT_MARGIN = 0.05

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.audit.trial_checks import LAW, AuditedTrial, TrialCheck, audit_trial, in_flight
+from harness.analysis.audit.session_checks import LAW, AuditedTrial, TrialCheck, audit_trial, in_flight
 from harness.analysis.stats.scaling import time_between
 from harness.analysis.tables.tidy import read_restored
 from harness.errors import InputError

@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.stats.scaling import closed_loop_per_s
 from harness.analysis.stats.aa_noise import aa_test
-from harness.analysis.stats.assumptions import check_assumptions, judge_resolution
+from harness.analysis.stats.inputs import check_assumptions, judge_resolution
 from harness.analysis.stats.quantiles import batch_means_ci
 from harness.analysis.stats.sample_size import (
     FEWEST_PAIRS,
@@ -23,6 +22,7 @@ from harness.analysis.stats.sample_size import (
     plan_repetitions,
     power_curve,
 )
+from harness.analysis.stats.scaling import closed_loop_per_s
 from harness.errors import InputError
 from harness.tests.support.made_up_trials import made_up_trials
 from harness.verify.simulated.comparisons import ar_series
