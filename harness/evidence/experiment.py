@@ -17,6 +17,7 @@ from harness.analysis.tables.layout import Source, TrialTable, load_table, load_
 from harness.analysis.tables.schema import factor_column
 from harness.analysis.tables.trial_row import settled_requests
 from harness.errors import InputError
+from harness.evidence.sessions import complete_sessions
 from harness.model import Machine, SessionHeader, TrialRecord
 from harness.model.session import label_of
 from harness.store import SessionFolder, Store
@@ -50,10 +51,12 @@ class Evidence:
         chosen = frame[of_sessions & (frame["source"] == self._source)]
         if chosen.empty:
             raise InputError("not tidied yet; run notebooks/20-tidy.ipynb", place=self.sessions[0].key)
-        places = [chosen[factor].map(self._rank(factor)) for factor in self.factors]
-        rank = {name: place for place, name in enumerate(self.variants)}
-        places += [chosen["variant"].map(rank), chosen["position"]]
-        order: pd.DataFrame = pd.DataFrame({str(place): column for place, column in enumerate(places)})
+        orders = {factor_column(name): levels for name, levels in self.header.experiment.factors.items()}
+        orders["variant"] = tuple(self.variants)
+        places = [
+            chosen[name].map({level: place for place, level in enumerate(levels)}) for name, levels in orders.items()
+        ]
+        order: pd.DataFrame = pd.concat([*places, chosen["position"]], axis=1, ignore_index=True)
         return with_plain_texts(
             chosen.loc[order.sort_values(list(order.columns)).index].reset_index(drop=True)
         )
@@ -151,29 +154,24 @@ class Evidence:
 
     @cached_property
     def other_sessions(self) -> tuple[Evidence, ...]:
-        """The other complete sessions of the experiment with the same profile and host, the newest first. Sessions that
-        come with the project are compared with each other, and measured ones with measured ones."""
-        own = {session.key for session in self.sessions}
-        begun: dict[float, SessionFolder] = {}
-        for session in Store(self.root).sessions(self.experiment, bundled=self.bundled):
-            try:
-                plan = session.header.plan
-                same = (plan.profile, plan.host) == (self.profile, self.header.plan.host)
-                if session.key not in own and same and session.complete:
-                    begun[session.header.provenance.started_epoch_s] = session
-            except InputError:  # its header is damaged: tidying reports that
-                continue
-        return tuple(replace(self, sessions=(begun[began],)) for began in sorted(begun)[::-1])
+        """The other complete sessions of the experiment with the same profile and host, the newest first: of those that
+        come with the project, or of those measured here, as these are."""
+        own, plan = {session.key for session in self.sessions}, self.header.plan
+        stored = Store(self.root).sessions(self.experiment, bundled=self.bundled)
+        return tuple(
+            replace(self, sessions=(session,))
+            for session in complete_sessions(session for session in stored if session.key not in own)
+            if (session.header.plan.profile, session.header.plan.host) == (plan.profile, plan.host)
+        )
 
     @cached_property
     def programs(self) -> dict[str, set[tuple[str, str]]]:
         """Variant -> (SHA-256 of the artifact, version of the runtime) of its trials."""
         artifacts: dict[str, set[tuple[str, str]]] = {}
         for row, _, record in self.with_records():
-            if record.instance is not None:
-                artifacts.setdefault(str(row["variant"]), set()).add(
-                    (record.instance.artifact_sha256, str(record.instance.runtime_version))
-                )
+            if (instance := record.instance) is not None:
+                program = instance.artifact_sha256, str(instance.runtime_version)
+                artifacts.setdefault(str(row["variant"]), set()).add(program)
         return artifacts
 
     def requests(self, session_id: str, trial_id: str) -> pd.DataFrame | None:
@@ -213,12 +211,5 @@ class Evidence:
     def _table(self, kind: TrialTable, session_id: str, trial_id: str) -> pd.DataFrame | None:
         try:
             return load_table(self.root, self.experiment, kind, session_id, trial_id, source=self._source)
-        except InputError:
-            return (
-                None  # a tool without single requests, or a trial without samples: there is nothing to show
-            )
-
-    def _rank(self, factor: str) -> dict[str, int]:
-        factors = self.header.experiment.factors
-        levels = next(levels for name, levels in factors.items() if factor_column(name) == factor)
-        return {level: place for place, level in enumerate(levels)}
+        except InputError:  # a tool without single requests, or a trial without samples
+            return None

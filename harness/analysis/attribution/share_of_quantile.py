@@ -332,11 +332,9 @@ def pooled_share(
     inputs: tuple[str, ...] = (),
 ) -> Estimate:  # fmt: skip
     """Return the share of the pooled quantile that would vanish, with a delete-one-trial jackknife t interval.
-    ``what``: the estimand in words, and whose.
-
-    On the logarithm of the ratio of both quantiles for ``clear``, on the log odds of the share for the other two ways.
-    Value ``None`` where too few requests lie beyond the quantile. No interval is ever cut.
-    """
+    ``what``: the estimand in words, and whose. On the logarithm of the ratio of both quantiles for ``clear``, on the
+    log odds of the share for the other two ways. Value ``None`` where too few requests lie beyond the quantile. No
+    interval is ever cut."""
     remaining: list[LatencyCounts] = [getattr(trial, way) for trial in trials]
     clear = way == "clear"
     scale = "log scale of the ratio of pooled quantiles" if clear else "log odds of the share"

@@ -131,10 +131,8 @@ def attribute_latency(
 ) -> dict[CauseName, FloatArray]:
     """Return, for each cause, the seconds that its spans took from each request, shape (n,). ``connect_s``: time to
     connect, shape (n,), NaN: not known. What goes beyond its median is the cause ``connect``. Raises InputError: shapes
-    differ, a cause is not one of ``ORDER``, a span is none, or ``connect`` is told twice.
-
-    A moment that several causes claim belongs to the first of them in ``ORDER``, and only then to connecting.
-    """
+    differ, a cause is not one of ``ORDER``, a span is none, or ``connect`` is told twice. A moment that several causes
+    claim belongs to the first of them in ``ORDER``, and only then to connecting."""
     start, latency = starts_and_latencies(start_s, latency_s)
     unknown = set(events) - set(ORDER)
     if unknown:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Is a session to be trusted? Equal against equal; whether a metric followed the speed of the machine's CPUs; and whether
-the arithmetic of each trial holds together: totals, ratios, Little's law, and the law of its load.
+the arithmetic of each trial holds: totals, ratios, Little's law, and the law of its load.
 
 What is compared was computed in different ways. A check that cannot be made says why and is neither held nor failed.
 """
@@ -23,15 +23,13 @@ from harness.analysis.stats.inputs import Floats
 from harness.analysis.stats.intervals import nothing, t_critical, t_two_sided_p
 from harness.analysis.stats.pairing import inputs_of, require, split_excluded, split_missing
 from harness.analysis.stats.quantiles import rank
+from harness.analysis.stats.sample_size import FEWEST_PAIRS
 from harness.analysis.stats.scaling import closed_loop_per_s, time_between
 from harness.analysis.tables.resource_columns import SERVICE, at_other_speed
 from harness.analysis.tables.trial_row import settled_requests
 from harness.errors import InputError
 from harness.formats.wrk_histogram import LatencyHistogram
 from harness.model import ClosedLoad, Estimate, Frozen, LoadProfile, LoadSummary, OpenLoad, Support
-
-#: Fewer pairs than this have no variation to plan from.
-FEWEST_PAIRS = 3
 
 
 def leading_metric(trials: pd.DataFrame) -> str:

@@ -95,10 +95,8 @@ def pair_by_block(
     a: pd.DataFrame, b: pd.DataFrame, *, also: Sequence[str] = ()
 ) -> tuple[pd.DataFrame, pd.DataFrame, int]:
     """Return both arms in the same order of blocks of sessions, and how many trials have no partner. Raises InputError:
-    an arm has several trials in one block, so a factor was left out of ``by``.
-
-    Trials of a duet are paired with those that ran beside them, and the reference beside another variant is left out.
-    """
+    an arm has several trials in one block, so a factor was left out of ``by``. Trials of a duet are paired with those
+    that ran beside them, and the reference beside another variant is left out."""
     keys = ["session_id", "block", *also]
     places_a, places_b = _places(a, keys, PARTNER), _places(b, keys, "trial_id")
     for arm, result in ((a, places_a), (b, places_b)):

@@ -138,10 +138,8 @@ def summarise(
     trials: pd.DataFrame, metric: str, *, by: Sequence[str] = ("variant",), level: float = 0.95, unit: str | None = None
 ) -> pd.DataFrame:  # fmt: skip
     """Return one row per group, in order of appearance, with the estimate over its trials (:func:`mean_within`). Raises
-    InputError: no such column; a metric that is not numeric.
-
-    Columns: those of ``by``, ``metric n_trials n_excluded value low high unit estimate``; NaN: cannot be said.
-    """
+    InputError: no such column; a metric that is not numeric. Columns: those of ``by``, ``metric n_trials n_excluded
+    value low high unit estimate``; NaN: cannot be said."""
     require(trials, metric, by)
     rows = []
     for key, group in trials.groupby(list(by), sort=False, dropna=False, observed=True):

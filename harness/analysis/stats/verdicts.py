@@ -124,10 +124,8 @@ def adjust_pvalues(
     p_values: Sequence[float | None], *, method: Literal["holm", "bh"] = "holm"
 ) -> tuple[float | None, ...]:
     """Return p-values adjusted over their family, in the same order; ``None`` stays and is not counted. Raises
-    InputError: a p-value outside [0, 1] or NaN.
-
-    ``holm`` bounds the chance of any false claim; ``bh`` the share of false ones (Benjamini & Hochberg 1995).
-    """
+    InputError: a p-value outside [0, 1] or NaN. ``holm`` bounds the chance of any false claim; ``bh`` the share of
+    false ones (Benjamini & Hochberg 1995)."""
     present = [(i, p) for i, p in enumerate(p_values) if p is not None]
     for i, p in present:
         if not 0.0 <= p <= 1.0:
@@ -177,9 +175,7 @@ def _within(ratio: Estimate, margin: float) -> bool:
 def sign_flip_p(a: ArrayLike, b: ArrayLike) -> float | None:
     """Return the two-sided p of "swapping a and b within blocks changes nothing"; ``None``: fewer than five blocks.
     Raises InputError: not positive, not finite, empty, or unequal lengths. PseudoReplicationError: more than trials.
-
-    All 2^k signs up to k = 20, sampled above with the observed arrangement counted in (Phipson & Smyth 2010).
-    """
+    All 2^k signs up to k = 20, sampled above with the observed arrangement counted in (Phipson & Smyth 2010)."""
     left, right = arms(a, b, paired=True)
     if min(left.min(), right.min()) <= 0:
         raise InputError(
