@@ -44,7 +44,6 @@ def test_what_a_busy_machine_can_have_taken_is_bounded(tmp_path: Path) -> None:
     for share in (0.0, 0.02, 0.95):
         with_machine(session, machine_csv(record, [share] * 12))
         one = attributed(session, requests_of(session))
-        assert "run_queue" not in one.tail["p99"]
         assert one.tail["p99"]["unexplained"] == pytest.approx(1)  # nothing is subtracted
         found[share] = one.most_beside["p99"]["run_queue"]
     assert found[0.0] == 0
@@ -86,13 +85,11 @@ def test_compilers_at_work_are_bounded_and_are_no_pause(tmp_path: Path) -> None:
     trial = java_trial(session)
     record = session.record(trial)
     file = session.folder / trial / "recording.json"
-    file.write_text(recorded(record, [(3.05, 3.2), (3.4, 3.401)]), "utf-8")
-    one = attributed(session, requests_of(session))
-    assert "jit" not in one.events  # nothing is subtracted by it
-    assert 0 < one.most_beside["p99"]["jit"] < 0.5
-    file.write_text(recorded(record, [(2.0, 6.0)]), "utf-8")
-    busy = attributed(session, requests_of(session))
-    assert busy.most_beside["p99"]["jit"] == pytest.approx(1)
+    for spans, least, most in (([(3.05, 3.2), (3.4, 3.401)], 0.0, 0.5), ([(2.0, 6.0)], 0.999, 1.001)):
+        file.write_text(recorded(record, spans), "utf-8")
+        one = attributed(session, requests_of(session))
+        assert "jit" not in one.events  # nothing is subtracted by it
+        assert least < one.most_beside["p99"]["jit"] < most
     file.write_text('{"recording": {"events": []}}', "utf-8")
     assert "was it asked for" in attributed(session, requests_of(session)).missing["jit"]
 
@@ -119,9 +116,3 @@ def test_a_jvm_that_was_asked_leaves_a_recording_and_its_own_jdk_prints_it(tmp_p
     assert found.compilations and found.log.n_unknown == 0
     assert set(found.n_by_type) <= {"jdk.Compilation", "jdk.Deoptimization"}
     assert all(high - low >= 0.5e-3 for low, high in found.compilations)
-
-
-def test_a_jvm_that_was_killed_leaves_no_recording_and_that_is_no_failure(tmp_path: Path) -> None:
-    assert not keep_recording(LocalHost(), reference_jdk().home / "bin" / "jfr", tmp_path, tmp_path)
-    assert not keep_recording(LocalHost(), tmp_path / "no-such-program", tmp_path, tmp_path)
-    assert not (tmp_path / "recording.json").exists()

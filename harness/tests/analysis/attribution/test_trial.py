@@ -80,8 +80,12 @@ def test_a_real_go_log_is_placed_by_the_launch_and_says_how_well() -> None:
     found = placed(log, LAUNCHED)
     first = found.events["gc_pause"][0]
     assert first[0] - 1.7e9 == pytest.approx(log.events[0].start_s, abs=1e-6)
-    assert (found.placed_within_s or 0) > LAUNCH_TO_CLOCK_S
+    assert found.placed_within_s is not None and found.placed_within_s > LAUNCH_TO_CLOCK_S
     assert placed(log, None).refused is not None
+    shifted = placed(log, LAUNCHED, clock=ClockShift(shift_s=-5.0, within_s=2e-4))
+    for cause, spans in found.events.items():
+        assert np.allclose(np.array(spans) - 5.0, np.array(shifted.events[cause]), rtol=0, atol=1e-6)
+    assert shifted.placed_within_s == pytest.approx(found.placed_within_s + 2e-4)
 
 
 def end_of(log: GcLog, number: int, start_s: float, late_s: float = 0.0004) -> LastCollection:
@@ -145,9 +149,7 @@ def test_pauses_that_nothing_but_the_launch_places_are_refused_and_bounded(
     monkeypatch.setattr("harness.analysis.attribution.log_clock.last_collections", lambda *_: ())
     one = attributed(session, "go-gogc-100")
     assert "cannot be placed" in (one.refused or "")
-    assert one.without_pauses == ()
-    assert "gc_pause" not in one.events
-    assert one.n_pauses == 14
+    assert one.without_pauses == () and "gc_pause" not in one.events and one.n_pauses == 14
     assert 0 < one.most_share["p99"] < 0.05
     (row,) = attribution_table([one])
     assert row.numbers["share"].value is None
@@ -155,29 +157,30 @@ def test_pauses_that_nothing_but_the_launch_places_are_refused_and_bounded(
     assert row.numbers["most_share"].value is not None
 
 
-def test_in_a_duet_no_pause_is_laid_over_requests_and_the_reason_is_said(
+def test_in_a_duet_and_where_the_wall_clock_was_set_no_pause_is_laid_over_requests(
     session: SessionFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record = session.record(trial_of(session, "serial-3x"))
     duet = DuetRecord(
         partner="0002-go", cpus=(0,), partner_cpus=(1,), interval_s=0.5, n_exchanges=4, file="exchanges.csv"
     )
-    beside = record.model_copy(update={"duet": duet})
-    monkeypatch.setattr(SessionFolder, "record", lambda *_: beside)
-    one = attributed(session, "serial-3x")
-    assert (one.refused or "").startswith("in a duet the other arm and the exchanges of CPUs stop requests")
-    assert one.without_pauses == () and "gc_pause" not in one.events
+    assert wall_step_s(record) == pytest.approx(0, abs=1e-6)
+    for changed, words in (
+        (record.model_copy(update={"duet": duet}), "in a duet the other arm and the exchanges of CPUs stop requests"),
+        (moved(record, 0.5), "the wall clock was moved by 500.0 ms"),
+    ):
+        monkeypatch.setattr(SessionFolder, "record", lambda *_, changed=changed: changed)
+        one = attributed(session, "serial-3x")
+        assert (one.refused or "").startswith(words)
+        assert one.without_pauses == () and "gc_pause" not in one.events
 
 
-def test_a_quantile_with_too_few_requests_beyond_it_is_not_said_and_one_not_asked_for_is_refused(
-    session: SessionFolder,
-) -> None:
+def test_a_quantile_with_too_few_requests_beyond_it_is_not_said(session: SessionFolder) -> None:
     one = attributed(session, "serial-3x")
     assert "p99.9" not in one.tail
     (row,) = attribution_table([one], quantile="p99.9")
     share = row.numbers["share"]
     assert share.value is None and "beyond p99.9: " in share.warnings[0]
-    assert "100 needed in each" in share.warnings[0]
     assert "too few requests beyond p99.9" in row.numbers["latency_s"].warnings
     with pytest.raises(InputError, match="quantile: .*; found 'p95'; allowed: p99, p99.9"):
         attribution_table([one], quantile="p95")
@@ -209,48 +212,26 @@ def moved(record: TrialRecord, by_s: float) -> TrialRecord:
     return record.model_copy(update={"phases": phases, "ended": later(record.ended), "anchors": anchors})
 
 
-def test_a_wall_clock_that_was_set_during_the_trial_is_noticed(
-    session: SessionFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    trial = trial_of(session, "serial-3x")
-    record = session.record(trial)
-    assert wall_step_s(record) == pytest.approx(0, abs=1e-6)
-    monkeypatch.setattr(SessionFolder, "record", lambda *_: moved(record, 0.5))
-    assert "wall clock was moved by 500.0 ms" in (
-        attribute_trial(session, trial, requests_of(session, trial)).refused or ""
-    )
-
-
-def test_a_log_that_is_gone_or_unreadable_is_said_and_nothing_is_invented(tmp_path: Path) -> None:
+def test_a_log_that_is_gone_or_unreadable_is_said_and_a_denied_cpu_is_bounded(tmp_path: Path) -> None:
     session = make_session(tmp_path, "gc-peaks", "smoke")
     trial = trial_of(session, "serial-3x")
-    requests = requests_of(session, trial)
-    path = session.path(trial, "gc.log")
+    record, path = session.record(trial), session.path(trial, "gc.log")
     path.unlink()
-    gone = attribute_trial(session, trial, requests)
-    assert gone.n_pauses is None
-    assert gone.refused is not None
-    assert gone.without_pauses == ()
-    assert "p99" in gone.tail  # the generator's log is still there
-    path.with_name("gc.log").write_text("no log at all\n")
-    assert "no log of a JVM" in (service_log(session, session.record(trial)).refused or "")
-
-
-def test_what_a_denied_cpu_can_have_taken_is_bounded(tmp_path: Path) -> None:
-    session = make_session(tmp_path, "gc-peaks", "smoke")
-    trial = trial_of(session, "serial-3x")
-    requests = requests_of(session, trial)
-    assert "cgroup_throttle" not in attribute_trial(session, trial, requests).most_beside["p99"]
-    at = session.record(trial).started.monotonic_s
-    rows = [f"{at + half / 2},{half},{half * 0.1}" for half in range(12)]
+    rows = [f"{record.started.monotonic_s + half / 2},{half},{half * 0.1}" for half in range(12)]
     machine = "\n".join(["monotonic_s,n_throttled,throttled_s", *rows]) + "\n"
     (session.folder / trial / "machine.csv").write_text(machine, "utf-8")
-    assert attribute_trial(session, trial, requests).most_beside["p99"]["cgroup_throttle"] > 0
+    gone = attribute_trial(session, trial, requests_of(session, trial))
+    assert gone.n_pauses is None and gone.refused is not None and gone.without_pauses == ()
+    assert "p99" in gone.tail  # the generator's log is still there
+    assert gone.most_beside["p99"]["cgroup_throttle"] > 0
+    path.with_name("gc.log").write_text("no log at all\n")
+    assert "no log of a JVM" in (service_log(session, record).refused or "")
 
 
 def test_the_table_has_an_interval_over_trials_and_counts_what_was_refused(session: SessionFolder) -> None:
-    trials = sorted(session.finished())
-    every = {trial: attribute_trial(session, trial, requests_of(session, trial)) for trial in trials}
+    every = {
+        trial: attribute_trial(session, trial, requests_of(session, trial)) for trial in sorted(session.finished())
+    }
     with_pair = {row.variant: row for row in attribution_table(list(every.values()))}["go-gogc-100"]
     assert with_pair.n_trials == 4 and with_pair.numbers["paused_share"].low is not None
     alone = attribution_table([one for trial, one in every.items() if not trial.endswith("-aa")])
@@ -259,7 +240,6 @@ def test_the_table_has_an_interval_over_trials_and_counts_what_was_refused(sessi
     unexplained = java.numbers["unexplained_tail"]
     assert java.n_trials == unexplained.n_trials == 2
     assert unexplained.low is None and "two trials" in unexplained.warnings[0]
-    assert java.numbers["share"].inputs
     for row in (java, go):
         parts = (row.numbers[f"{part}_tail"].value for part in ("service", "generator", "unexplained"))
         assert sum(part or 0 for part in parts) == pytest.approx(1)
@@ -290,13 +270,3 @@ def test_a_far_clock_is_allowed_for_on_the_way_to_the_clock_of_the_requests(
     told = record.model_copy(update={"clocks": clocks})
     assert clock_shift(told, "service").shift_s == pytest.approx(service_s)
     assert clock_shift(told, None).shift_s == pytest.approx(launch_s)
-
-
-def test_a_log_of_another_clock_is_placed_on_that_of_the_requests() -> None:
-    logs = map(read_runtime_log, sorted(GOLDEN.glob("jvm_log/jdk25-*.log.gz")))
-    log = next(log for log in logs if log.clock == "epoch" and log.events)
-    plain, shifted = placed(log, None), placed(log, None, clock=ClockShift(shift_s=-5.0, within_s=2e-4))
-    for cause, spans in plain.events.items():
-        assert np.allclose(np.array(spans) - 5.0, np.array(shifted.events[cause]))
-    assert plain.placed_within_s is not None
-    assert shifted.placed_within_s == pytest.approx(plain.placed_within_s + 2e-4)

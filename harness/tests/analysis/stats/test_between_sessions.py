@@ -36,18 +36,14 @@ def test_the_mean_and_its_interval_are_those_of_statsmodels() -> None:
     assert np.log([low, high]) == pytest.approx(list(expected), abs=1e-6)
 
 
-def test_sessions_that_agree_have_no_variance_between_them() -> None:
-    between = between_sessions([1.3] * 5, [0.01] * 5, estimand="ratio")
-    assert between.tau == 0 and between.i2 == 0
-    _, low, high = ends(between.mean)
-    assert low < 1.3 < high, "never surer than the sessions' own errors"
-
-
-def test_few_sessions_predict_nothing() -> None:
+def test_few_sessions_predict_nothing_and_sessions_that_agree_have_no_variance_between_them() -> None:
     few = FEWEST_TO_PREDICT - 1
     between = between_sessions(RATIOS[:few], ERRORS[:few], estimand="ratio")
     assert between.mean.low is not None
     assert between.predicted.value is None and str(few) in between.predicted.warnings[0]
+    alike = between_sessions([1.3] * 5, [0.01] * 5, estimand="ratio")
+    assert alike.tau == 0 and alike.i2 == 0
+    assert ends(alike.mean)[1] < 1.3 < ends(alike.mean)[2], "never surer than the sessions' own errors"
 
 
 @pytest.mark.parametrize("spread", [0.0, 0.02, 0.06])

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.audit.session_checks import equal_cells
 from harness.analysis.stats.aa_noise import aa_noise
 from harness.analysis.stats.comparisons import compare
 from harness.analysis.stats.pairing import pair_by_block
@@ -60,8 +59,6 @@ def test_the_noise_is_that_of_the_reference_beside_itself() -> None:
     trials = duets()
     assert aa_noise(trials, METRIC).n_blocks == 10
     assert (aa_noise(trials, METRIC).noise or 1) < 0.03
-    ((_, noise),) = equal_cells(trials, ())
-    assert noise.n_blocks == 10
     curves = power_curve(trials, METRIC, reference="go")
     assert [(curve.variant, curve.n_pairs) for curve in curves] == [("go", 10), ("java", 10), ("rust", 10)]
     assert all((curve.sd_log_ratio or 1) < 0.03 for curve in curves)
@@ -79,11 +76,3 @@ def test_only_trials_of_the_pair_are_counted_as_excluded_or_alone() -> None:
     assert list(a["duet_partner"]) == list(b["trial_id"])
     _, _, n_alone = pair_by_block(java, go[go["block"] > 4])
     assert n_alone == 4
-
-
-def test_sessions_of_both_designs_are_compared_each_in_its_own_way() -> None:
-    alone = duets(seed=9, shared_sd=0.01).assign(duet_partner=None, session_id="t")
-    alone = alone.drop_duplicates(["block", "variant", "duplicate"])
-    both = pd.concat([duets(), alone], ignore_index=True)
-    for one in compare(both, METRIC, reference="go"):
-        assert one.n_blocks == 20

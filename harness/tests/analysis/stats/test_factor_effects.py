@@ -50,15 +50,12 @@ def value(effect: Interaction) -> float:
     return effect.ratio.value
 
 
-def test_an_interaction_is_a_ratio_of_ratios() -> None:
+def test_an_interaction_is_a_ratio_of_ratios_without_what_the_trials_of_a_block_share() -> None:
     found = named(interactions(trials(), "latency_p99_s", FACTORS))
     assert list(found) == [("java", "on"), ("java", "calls"), ("on", "calls")]
     assert value(found["java", "on"]) == pytest.approx(1.2)
     assert value(found["java", "calls"]) == pytest.approx(1.0)
     assert found["java", "on"].against == {"variant": "go", "logging": "off"}
-
-
-def test_what_the_trials_of_a_block_share_is_not_in_the_interval() -> None:
     found = named(interactions(trials(noise=0.01), "latency_p99_s", FACTORS))
     ratio = found["java", "on"].ratio
     assert ratio.low is not None and ratio.high is not None
@@ -66,9 +63,7 @@ def test_what_the_trials_of_a_block_share_is_not_in_the_interval() -> None:
     assert found["java", "on"].shown is True and found["java", "calls"].shown is False
 
 
-def test_an_interaction_of_cells_that_were_not_measured_is_refused_by_their_name_and_the_others_stand() -> (
-    None
-):
+def test_an_interaction_of_cells_that_were_not_measured_is_refused_by_their_name() -> None:
     some = trials(noise=0.01, keep=lambda _, logging, warm_up: logging == "off" or warm_up == "none")
     found = named(interactions(some, "latency_p99_s", FACTORS))
     assert found["on", "calls"].ratio.value is None

@@ -54,16 +54,15 @@ def test_what_two_verdicts_are_to_each_other(
     assert kind_of(b, a) == kind
 
 
-def test_every_verdict_of_both_sessions_is_set_beside_that_of_the_same_cell() -> None:
+def test_verdicts_are_set_beside_those_of_the_same_cell_and_those_on_a_changed_program_counted_apart() -> (
+    None
+):
     first, second = session(1.5), session(1.5, seed=1)[::-1]
     found = agreement(first, second)
     assert [pair.first for pair in found.pairs] == list(first)
     assert all(pair.first.levels == pair.second.levels for pair in found.pairs)
     assert (found.counts()["agree"], found.share) == (2, 1.0)
-
-
-@pytest.mark.parametrize("changed", ["java", "go"])
-def test_verdicts_on_a_program_that_changed_are_counted_apart(changed: str) -> None:
-    found = agreement(session(1.5), session(0.5), changed=(changed, "elsewhere"))
-    assert found.changed == (changed,)
-    assert (found.n(), found.share, found.counts(changed=True)["contradict"]) == (0, None, 2)
+    for changed in ("java", "go"):
+        found = agreement(first, session(0.5), changed=(changed, "elsewhere"))
+        assert found.changed == (changed,)
+        assert (found.n(), found.share, found.counts(changed=True)["contradict"]) == (0, None, 2)

@@ -55,21 +55,25 @@ def test_a_request_counts_from_the_end_of_the_head_on() -> None:
     assert is_settled([], 4.0).tolist() == []
 
 
-def test_columns_of_the_load_are_those_of_its_settled_requests(whole: Evidence, settled: Evidence) -> None:
+def test_columns_of_the_load_are_those_of_its_settled_part(whole: Evidence, settled: Evidence) -> None:
     assert (settled.trials["settle_s"] == SETTLE_S).all()
     for _, row in settled.trials.iterrows():
         key = str(row["session_id"]), str(row["trial_id"])
-        requests, all_of_them = settled.requests(*key), settled.whole_requests(*key)
-        assert requests is not None and all_of_them is not None
+        requests, all_of_them, samples = (
+            read(*key) for read in (settled.requests, settled.whole_requests, settled.trial_samples)
+        )
+        assert requests is not None and all_of_them is not None and samples is not None
         begun = all_of_them["start_epoch_s"]
         assert len(requests) == (begun >= begun.min() + SETTLE_S).sum() < len(all_of_them)
         right = requests[requests["ok"]]
         lasted_s = (all_of_them["start_epoch_s"] + all_of_them["latency_s"]).max() - begun.min() - SETTLE_S
         assert row["n_requests"] == len(requests)
-        assert row["measurement_s"] == pytest.approx(lasted_s, rel=0.02)
         assert row["throughput_per_s"] == pytest.approx(len(right) / lasted_s, rel=0.02)
         assert row["latency_mean_s"] == pytest.approx(right["latency_s"].mean())
-        assert row["latency_max_s"] == right["latency_s"].max()
+        service = samples[samples["role"] == "service"]
+        end = float(service["monotonic_s"].iloc[-1])
+        used = np.interp([end - row["measurement_s"], end], service["monotonic_s"], service["cpu_s"])
+        assert row["cpu_s_per_request"] * row["n_requests"] == pytest.approx(used[1] - used[0], rel=0.05)
 
 
 def test_every_column_that_a_head_can_change_is_without_it(whole: Evidence, settled: Evidence) -> None:
@@ -81,17 +85,6 @@ def test_every_column_that_a_head_can_change_is_without_it(whole: Evidence, sett
     # none, constant, whole milliseconds
     by_chance = {"n_errors", "rss_max_bytes", "latency_p50_s", "latency_p90_s"}
     assert set(same) <= by_chance | {name for name in same if name.startswith("go_")}
-
-
-def test_cpu_time_is_that_of_the_settled_part_of_the_load(settled: Evidence) -> None:
-    for _, row in settled.trials.iterrows():
-        samples = settled.trial_samples(str(row["session_id"]), str(row["trial_id"]))
-        assert samples is not None
-        service = samples[samples["role"] == "service"]
-        end = float(service["monotonic_s"].iloc[-1])
-        used = np.interp([end - row["measurement_s"], end], service["monotonic_s"], service["cpu_s"])
-        assert row["cpu_s_per_request"] * row["n_requests"] == pytest.approx(used[1] - used[0], rel=0.05)
-        assert row["service_cores"] * row["measurement_s"] == pytest.approx(used[1] - used[0], rel=0.05)
 
 
 def test_a_tool_without_single_requests_tells_nothing_of_a_load_with_a_head(settled: Evidence) -> None:
