@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import matplotlib as mpl
-import numpy as np
 import pandas as pd
 import pytest
 
-from harness.figures.style import canvas, describe, log_scale, stamp, variant_styles
+from harness.figures.style import canvas, describe, log_scale, variant_styles
 from harness.tests.support.made_up_trials import made_up_trials
 
 
@@ -28,56 +26,31 @@ def test_colour_is_the_language_and_shape_the_implementation_whoever_stands_besi
     assert look["go-kit"].marker != look["go-nethttp"].marker
 
 
-def test_languages_stay_apart_in_grey(trials: pd.DataFrame) -> None:
-    look = variant_styles(trials)
-    grey = {
-        name: float(np.dot(mpl.colors.to_rgb(look[name].colour), (0.299, 0.587, 0.114)))
-        for name in ("go-kit", "java-helidon")
-    }
-    assert abs(grey["go-kit"] - grey["java-helidon"]) > 0.2
-
-
-def test_a_caption_counts_excluded_trials_and_those_of_the_reference_once_more(trials: pd.DataFrame) -> None:
+def test_a_caption_counts_excluded_trials_and_names_the_services_that_were_young(trials: pd.DataFrame) -> None:
     trials["duplicate"] = False
     assert "second time" not in describe(trials)
     trials.loc[1, "duplicate"] = True
     assert f"{len(trials)} trials (1 of them the reference a second time)" in describe(trials)
     trials.loc[0, "excluded"] = True
     assert "1 excluded and counted" in describe(trials)
-
-
-def test_a_caption_names_the_services_that_were_young_and_in_how_many_cells() -> None:
     cells = (("Go", "a", "aot-compiled"), ("A", "a", "young"), ("A", "b", "warm"), ("B", "a", "young"))
-    trials = pd.DataFrame(cells, columns=["label", "cell", "age"]).assign(
+    aged = pd.DataFrame(cells, columns=["label", "cell", "age"]).assign(
         session_id="s", block=1, excluded=False, measurement_s=5.0
     )
-    trials["configuration"] = trials["label"] + "," + trials["cell"]
-    assert describe(trials).endswith(" Young processes: A (in 1 of 2 cells) and B.")
-    assert describe(trials[trials["label"] == "Go"]).endswith("measured for 5.00 s each.")
+    aged["configuration"] = aged["label"] + "," + aged["cell"]
+    assert describe(aged).endswith(" Young processes: A (in 1 of 2 cells) and B.")
+    assert describe(aged[aged["label"] == "Go"]).endswith("measured for 5.00 s each.")
 
 
-def test_the_stamp_is_put_once(trials: pd.DataFrame) -> None:
-    figure, _ = canvas()
-    stamp(figure, "draft measurement: quick")
-    stamp(figure, "draft measurement: smoke")
-    assert [text.get_text() for text in figure.texts] == ["draft measurement: smoke"]
-
-
-def test_ticks_of_a_log_scale_are_short_and_of_one_kind() -> None:
+def test_ticks_of_a_log_scale_are_short_and_one_with_little_room_has_the_two_that_lie_furthest_apart() -> (
+    None
+):
     axes = canvas(1, 1, width=6, height=2)[1][0, 0]
     axes.plot([1, 10_000_000], [1, 1])
     log_scale(axes, "x")
     said = axes.xaxis.get_major_formatter()
-    assert [said(value) for value in (0.5, 100, 1000, 10_000, 1_000_000)] == [
-        "0.5",
-        "100",
-        "1,000",
-        "10 k",
-        "1 M",
-    ]
-
-
-def test_a_log_axis_with_room_for_one_number_has_the_two_that_lie_furthest_apart() -> None:
+    ticks = ["0.5", "100", "1,000", "10 k", "1 M"]
+    assert [said(value) for value in (0.5, 100, 1000, 10_000, 1_000_000)] == ticks
     axes = canvas(1, 3, height=1.0)[1][0, 0]
     axes.plot([12.5, 308.0], [0, 1])
     log_scale(axes, "x")

@@ -3,13 +3,10 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
 from harness.analysis.attribution.share_of_quantile import excess_in_spans
-from harness.analysis.attribution.slow_periods import Ordinary
 from harness.analysis.attribution.spans import RequestOverlap, lived, under_way_in
 from harness.formats.arrays import FloatArray
 from harness.verify.simulated.queueing import (
@@ -32,25 +29,6 @@ def test_a_request_is_under_way_in_a_span_that_it_touches(step: float) -> None:
         found = under_way_in(start, end, low, high)
         touches = (start[:, None] <= high) & (end[:, None] >= low)
         assert found.tolist() == touches.any(axis=1).tolist()
-
-
-def test_groups_of_requests_are_judged_as_if_each_were_alone() -> None:
-    rng = np.random.default_rng(2)
-    ordinary = Ordinary(rng.lognormal(0, 0.3, 5_000))
-    sizes = np.array([1, 7, 2, 40, 1])
-    edges = np.append(0, np.cumsum(sizes))
-    n = int(edges[-1])
-    needed = rng.uniform(1, 4, n)
-    reached = np.where(rng.uniform(size=n) < 0.5, rng.uniform(0, 1, n), -1.0)
-    before, lift = rng.uniform(0.5, 2, n), rng.uniform(1, 2, n)
-    distance = rng.integers(1, 5, n)
-    together = ordinary.log_unlucky(needed, reached, before, distance, lift, edges=edges)
-    for i, (begin, end) in enumerate(pairwise(edges.tolist())):
-        one = slice(begin, end)
-        alone = ordinary.log_unlucky(
-            needed[one], reached[one], before[one], distance[one], lift[one], edges=np.array([0, end - begin])
-        )
-        assert together[i] == alone[0] < 0
 
 
 def served(

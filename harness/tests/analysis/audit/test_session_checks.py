@@ -58,27 +58,20 @@ def requests(n: int, cold: float, rng: np.random.Generator) -> pd.DataFrame:
     return pd.DataFrame({"start_epoch_s": 1.7e9 + np.cumsum(latency), "latency_s": latency, "ok": True})
 
 
-def test_a_cold_start_is_a_warm_up_that_ends_where_the_level_ends() -> None:
+def test_a_cold_start_is_a_warm_up_that_ends_where_the_level_ends_and_a_short_trial_is_undecidable() -> None:
     frame = requests(8000, 1.3, np.random.default_rng(1))
-    curve = warm_up_curve(frame, trial="e/s/t", variant="v", label="V", block=1)
+    about = {"trial": "e/s/t", "variant": "v", "label": "V"}
+    curve = warm_up_curve(frame, **about, block=1)
     assert curve.found.kind == SteadyState.WARM_UP
     assert len(curve.at_s) == WINDOWS
     ends = float(frame["start_epoch_s"].iloc[1600] - frame["start_epoch_s"].iloc[0])
     assert curve.steady_from_s == pytest.approx(ends, rel=0.05)
     assert curve.cold_ratio == pytest.approx(1.3, rel=0.05)
     (row,) = warm_up_table([curve])
-    assert row.classes[SteadyState.WARM_UP] == 1
-    assert row.steady_from_s.low is None  # one trial
-
-
-def test_a_short_trial_is_undecidable_and_says_why() -> None:
-    curve = warm_up_curve(
-        requests(500, 1.0, np.random.default_rng(1)), trial="e/s/t", variant="v", label="V", block=1
-    )
-    assert curve.found.kind == SteadyState.UNDECIDABLE
-    (row,) = warm_up_table([curve])
-    assert row.steady_from_s.value is None
-    assert "50 windows" in curve.found.warnings[0]
+    assert row.classes[SteadyState.WARM_UP] == 1 and row.steady_from_s.low is None  # one trial
+    short = warm_up_curve(frame[:500], **about, block=1)
+    assert short.found.kind == SteadyState.UNDECIDABLE and "50 windows" in short.found.warnings[0]
+    assert warm_up_table([short])[0].steady_from_s.value is None
 
 
 def doubled(*, duplicate_shift: float = 1.0) -> pd.DataFrame:

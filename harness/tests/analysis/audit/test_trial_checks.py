@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.audit.session_checks import LAW, AuditedTrial, TrialCheck, audit_trial, in_flight
+from harness.analysis.audit.session_checks import LAW, AuditedTrial, TrialCheck, audit_trial
 from harness.analysis.stats.scaling import time_between
 from harness.analysis.tables.tidy import read_restored
 from harness.errors import InputError
@@ -86,17 +86,12 @@ def by_name(trial: AuditedTrial) -> dict[str, TrialCheck]:
     return {check.name: check for check in audit_trial(trial)}
 
 
-@pytest.mark.parametrize(("serve_s", "between_s"), [(0.002, 0.02), (0.02, 0.002), (0.01, 0.0)])
+@pytest.mark.parametrize(("serve_s", "between_s"), [(0.002, 0.02), (0.01, 0.0)])
 def test_the_time_between_is_found_though_no_row_names_its_user(serve_s: float, between_s: float) -> None:
     rows = closed_rows(30, 60, ramp_up_s=0.3, serve_s=serve_s, between_s=between_s)
-    found = time_between(rows["start_epoch_s"], rows["latency_s"], users=30, requests_each=60, ramp_up_s=0.3)
-    assert found == pytest.approx(between_s, rel=0.1, abs=2e-4)
-
-
-def test_one_request_a_user_has_no_time_between_and_too_many_are_refused() -> None:
-    rows = closed_rows(10, 1, ramp_up_s=1.0, serve_s=0.01, between_s=0.0)
     start, latency = rows["start_epoch_s"], rows["latency_s"]
-    assert time_between(start, latency, users=10, requests_each=1, ramp_up_s=1.0) is None
+    found = time_between(start, latency, users=30, requests_each=60, ramp_up_s=0.3)
+    assert found == pytest.approx(between_s, rel=0.1, abs=2e-4)
     with pytest.raises(InputError, match="more requests than these users send"):
         time_between(start, latency, users=3, requests_each=1)
     with pytest.raises(InputError, match="no closed load"):
@@ -117,9 +112,8 @@ def test_of_a_histogram_all_is_checked_but_what_needs_single_requests() -> None:
     assert {"p99 is that of the histogram", "no more requests in flight than users"} < held
     mean, none = "mean latency is that of the histogram", np.array([], dtype=np.int64)
     assert {"the histogram holds the latencies of the record", mean} < held
-    trial, histogram = sound_wrk(), LatencyHistogram(value_us=none, count=none)
-    load = trial.load.model_copy(update={"n_latencies": 0})
-    assert by_name(replace(trial, load=load, histogram=histogram))[mean].why == "no latency was measured"
+    nothing = replace(sound_wrk(), histogram=LatencyHistogram(value_us=none, count=none))
+    assert by_name(nothing)[mean].why == "no latency was measured"
 
 
 BUNDLED = ROOT / "data/raw/bundled/aa/quick-local-3"
@@ -206,8 +200,3 @@ def test_a_law_fails_where_its_plan_was_another_one_and_says_why_it_cannot_be_as
     assert by_time[LAW].result == "not applicable"
     ended = trial.load.model_copy(update={"n_flows": 20, "n_flows_right": 19})
     assert by_name(replace(trial, load=ended))[loops].why.startswith("passes ended")
-
-
-def test_requests_in_flight_are_counted_as_little_says() -> None:
-    start = np.arange(0, 100, 0.01)
-    assert in_flight(start, np.full(start.size, 0.05)) == pytest.approx(5.0, rel=0.01)

@@ -138,17 +138,6 @@ def test_two_groups_of_trials_and_flags_are_named() -> None:
         assert words in " | ".join(by_level(trials)["off"].warnings)
 
 
-def test_a_summary_is_the_geometric_mean_over_trials_with_its_unit() -> None:
-    trials = table(7)
-    summary = summarise(trials, METRIC, by=("variant", "logging"))
-    (row,) = summary[(summary["variant"] == "java") & (summary["logging"] == "off")].to_dict("records")
-    chosen = trials.loc[java_off(trials), METRIC].to_numpy(dtype=float)
-    assert row["value"] == pytest.approx(np.exp(np.log(chosen).mean())) and row["unit"] == "s"
-    assert row["low"] < row["value"] < row["high"] and row["estimate"].n_trials == 7
-    trials[METRIC] = 0.0
-    assert summarise(trials, METRIC)["value"].isna().all()
-
-
 def test_bad_names_are_named_with_what_is_allowed() -> None:
     trials = table(5)
     with pytest.raises(InputError, match="latency_p98_s"):

@@ -26,17 +26,14 @@ def test_who_starts_fast_and_is_slower_warm_is_caught_up_with_where_both_have_sp
     )
 
 
-def test_beyond_what_was_measured_the_warm_cost_tells_and_the_result_says_so() -> None:
-    fast, slow = course(0.1, 0.002, 0.002, n=2000), course(2.0, 0.004, 0.001, n=2000)
+def test_beyond_what_was_measured_the_warm_cost_tells_and_who_is_as_fast_warm_is_never_caught_up_with() -> (
+    None
+):
     longer = break_even(course(0.1, 0.002, 0.002), course(2.0, 0.004, 0.001))
-    found = break_even(fast, slow)
+    found = break_even(course(0.1, 0.002, 0.002, n=2000), course(2.0, 0.004, 0.001, n=2000))
     assert not found.within and found.n_requests == pytest.approx(longer.n_requests)
-
-
-def test_who_is_as_fast_warm_and_starts_sooner_is_never_caught_up_with() -> None:
-    assert break_even(course(0.1, 0.002, 0.001), course(2.0, 0.004, 0.001)) == BreakEven(
-        n_requests=None, first_ahead=True
-    )
+    never = break_even(course(0.1, 0.002, 0.001), course(2.0, 0.004, 0.001))
+    assert never == BreakEven(n_requests=None, first_ahead=True)
 
 
 def test_a_crossing_that_turns_back_does_not_count() -> None:
