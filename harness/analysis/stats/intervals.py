@@ -56,7 +56,10 @@ def mean_and_error(values: Floats) -> tuple[Floats, Floats, int]:
 def student(values: Floats, level: float) -> Bounds:
     """One sample t: mean of ``values`` (shape (..., k)); the paired interval when these are differences."""
     centre, error, df = mean_and_error(values)
-    half = t_critical(level, df) * error
+    return _bounds(centre, t_critical(level, df) * error)
+
+
+def _bounds(centre: Floats, half: Floats) -> Bounds:
     return Bounds(centre=centre, low=centre - half, high=centre + half)
 
 
@@ -74,10 +77,8 @@ def two_sample_error(a: Floats, b: Floats) -> tuple[Floats, Floats]:
 
 def two_sample(a: Floats, b: Floats, level: float) -> Bounds:
     """Welch's t interval of mean(a) - mean(b), shapes (..., m) and (..., n)."""
-    centre = np.asarray(a.mean(axis=-1) - b.mean(axis=-1), dtype=np.float64)
     error, df = two_sample_error(a, b)
-    half = t_critical(level, df) * error
-    return Bounds(centre=centre, low=centre - half, high=centre + half)
+    return _bounds(np.asarray(a.mean(axis=-1) - b.mean(axis=-1)), t_critical(level, df) * error)
 
 
 def fieller(a: Floats, b: Floats, level: float) -> Bounds:
@@ -135,10 +136,8 @@ _BOTH_WAYS = {Support.SHARE: (0.1, 0.9), Support.REDUCTION: (-1.0, 0.5)}
 
 def withheld(estimate: Estimate) -> Estimate:
     """Return the estimate, without a value where the interval of a share or reduction leaves open which way it goes."""
-    ends = _BOTH_WAYS.get(estimate.support)
-    if ends is None or estimate.low is None or estimate.high is None:
-        return estimate
-    if estimate.low >= ends[0] or estimate.high <= ends[1]:
+    low, high, ends = estimate.low, estimate.high, _BOTH_WAYS.get(estimate.support)
+    if ends is None or low is None or high is None or low >= ends[0] or high <= ends[1]:
         return estimate
     reach = f"from below {ends[0]:.0%} to above {ends[1]:.0%}"
     why = f"cannot be said: the interval over {estimate.n_trials} trials reaches {reach}"

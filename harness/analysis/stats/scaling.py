@@ -255,18 +255,18 @@ def _estimate(
 ) -> Estimate:  # fmt: skip
     usable = resampled[np.isfinite(resampled)]
     known = bool(np.isfinite(value))
-    enough = known and usable.size >= 0.9 * resampled.size > 0
-    low, high = np.quantile(usable, _ENDS) if enough else (None, None)
-    if low is not None and low == high:  # no resample moves it: a bound of the law, or values without noise
-        low = high = None
-        warnings = (*warnings, "every resample gives the same value: no interval")
+    low = high = None
     if not known:
         warnings = (*warnings, "beyond the numbers of cores that were measured")
-    elif not enough:
+    elif not usable.size >= 0.9 * resampled.size > 0:
         warnings = (*warnings, "too few blocks for an interval")
+    else:
+        low, high = (float(end) for end in np.quantile(usable, _ENDS))
+        if low == high:  # no resample moves it: a bound of the law, or values without noise
+            low = high = None
+            warnings = (*warnings, "every resample gives the same value: no interval")
     return Estimate(
-        value=value if known else None, low=None if low is None else float(low),
-        high=None if high is None else float(high), unit=unit,
+        value=value if known else None, low=low, high=high, unit=unit,
         method="least squares of logarithms; cluster bootstrap over blocks",
         estimand=f"{what} of the universal scalability law", n_trials=n_trials, seed=seed, inputs=inputs,
         warnings=warnings,

@@ -7,7 +7,7 @@ Intervals stay where the quantity can be: logarithms for what cannot be negative
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -81,25 +81,23 @@ def mean_ci(
     """
     x = trial_values(values, "values")
     way = _WAYS[scale]
-    method, estimand = f"{way.method} over trials", f"{way.mean} over trials of {what}"
+    about: dict[str, Any] = {
+        "method": f"{way.method} over trials", "estimand": f"{way.mean} over trials of {what}", "unit": unit,
+        "n_trials": x.size, "level": level, "inputs": inputs,
+    }  # fmt: skip
     if way.outside(x):
-        return nothing(
-            f"a trial's value ({way.edge} or beyond) has no place on the {scale} scale", method=method,
-            estimand=estimand, unit=unit, n_trials=x.size, level=level, inputs=inputs,
-        )  # fmt: skip
+        return nothing(f"a trial's value ({way.edge} or beyond) has no place on the {scale} scale", **about)
     work = way.forward(x)
     bounds = intervals.student(work, fraction(level, "level"))
-    back = intervals.Bounds(
-        # the greater end of what is left is the lesser end of what is gone
-        # equal trials have their own value, not what logarithms and back make of it: 5, not 4.999...
-        centre=np.asarray(x[0]) if intervals.is_constant(x) else way.back(bounds.centre),
-        low=np.minimum(way.back(bounds.low), way.back(bounds.high)),
-        high=np.maximum(way.back(bounds.low), way.back(bounds.high)),
-    )
+    # the greater end of what is left is the lesser end of what is gone
+    ends = way.back(bounds.low), way.back(bounds.high)
+    # equal trials have their own value, not what logarithms and back make of it: 5, not 4.999...
+    centre = np.asarray(x[0]) if intervals.is_constant(x) else way.back(bounds.centre)
+    back = intervals.Bounds(centre=centre, low=np.minimum(*ends), high=np.maximum(*ends))
+    linear = scale == "linear"
     return from_bounds(
-        None, back, method=method, estimand=estimand, unit=unit,
-        support=widest(x, support_of(unit)) if scale == "linear" else way.support, n_trials=x.size, level=level,
-        inputs=inputs, constant=intervals.is_constant(work, least=0.0 if scale == "linear" else 1.0),
+        None, back, support=widest(x, support_of(unit)) if linear else way.support,
+        constant=intervals.is_constant(work, least=0.0 if linear else 1.0), **about,
     )  # fmt: skip
 
 
@@ -162,16 +160,14 @@ def _summary(trials: pd.DataFrame, metric: str, *, unit: str, level: float, n_ex
     present, warnings = split_missing(trials, metric)
     if n_excluded:
         warnings += (f"{n_excluded} trials excluded",)
-    estimand = f"mean over trials of {metric}"
+    about: dict[str, Any] = {"estimand": f"mean over trials of {metric}", "unit": unit, "level": level}
     if present.empty:
-        return nothing(*warnings, "no trial has this value", estimand=estimand, unit=unit, level=level)
+        return nothing(*warnings, "no trial has this value", **about)
+    inputs = inputs_of(present)
     refused, notes = resolution_of(present, metric)
     if refused:
-        return nothing(
-            *warnings, *notes, method="refused", estimand=estimand, unit=unit, level=level, n_trials=len(present),
-            inputs=inputs_of(present),
-        )  # fmt: skip
-    values, inputs = present[metric].to_numpy(dtype=np.float64), inputs_of(present)
+        return nothing(*warnings, *notes, method="refused", n_trials=len(present), inputs=inputs, **about)
+    values = present[metric].to_numpy(dtype=np.float64)
     estimate = mean_within(values, level=level, unit=unit, what=metric, inputs=inputs)
     return estimate.model_copy(
         update={"warnings": (*estimate.warnings, *warnings, *notes), "n_requests": requests_of(present)}
@@ -182,11 +178,11 @@ def resolution_of(trials: pd.DataFrame, metric: str) -> tuple[bool, tuple[str, .
     """Tell whether a latency lies below what the tool can tell, and what must be said about it."""
     if not metric.startswith("latency_") or "latency_resolution_s" not in trials:
         return False, ()
-    steps = trials["latency_resolution_s"].dropna()
-    if steps.empty:
+    step_s = float(trials["latency_resolution_s"].max())
+    if np.isnan(step_s):
         return False, ()
     statistic: Statistic = "mean" if "mean" in metric else "quantile"
-    kind, _, warnings = judge_resolution(float(trials[metric].median()), float(steps.max()), statistic)
+    kind, _, warnings = judge_resolution(float(trials[metric].median()), step_s, statistic)
     return kind == "refused", warnings
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import IO
 
 import numpy as np
@@ -28,7 +28,8 @@ _COLUMNS = ("epoch_s", *_STATES, "n_waiting_for_lock", "deadlocks", "xact_commit
 
 
 def read_database(stream: IO[bytes]) -> pd.DataFrame:
-    """Return ``database.csv`` as numbers, a last line that a kill cut left out. Raises InputError: it is no such file."""
+    """Return ``database.csv`` as numbers, without a last line that a kill cut. Raises InputError: it is no such
+    file."""
     try:
         frame = pd.read_csv(stream, on_bad_lines="skip", encoding_errors="replace")
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
@@ -95,7 +96,7 @@ def _parts(
 ) -> tuple[Part, ...]:
     instance, generator = record.instance, record.generator
 
-    def cores(roles: Iterable[str]) -> float | None:
+    def cores(*roles: str) -> float | None:
         """CPUs' worth of time that these roles used; None: that of one of them is not known."""
         if samples is None or window is None:
             return None
@@ -106,17 +107,22 @@ def _parts(
         known = [seconds for seconds in used if seconds is not None]
         return sum(known) / (window[1] - window[0]) if len(known) == len(used) else None
 
-    # the reader of a request log has the CPUs of the generators
-    with_reader = cores(["generator", LOG_READER])
-    pinned = instance.cpu_affinity if instance is not None else ()
+    whole = _named("service", range(provenance.machine.n_cpus))
+    if instance is not None and not instance.cpu_affinity and instance.cpus_allowed:
+        whole = _named("service", instance.cpus_allowed)  # as the kernel numbers them
+    with_reader = cores("generator", LOG_READER)  # which has the CPUs of the generators
+    hosts = [role for role in provenance.machines if role == "load" or role.startswith("load-")]
+    cpus_of_load: Cpus = frozenset().union(*(_cpus(provenance, role, ()) for role in hosts))
+    if not hosts:
+        cpus_of_load = _named("service", generator.cpu_affinity if generator else ())
     parts = [
         Part(
-            name="service", cores=cores(["service"]), most=_quota(record),
-            cpus=_cpus(provenance, "service", pinned) or _all_cpus(provenance, record),
+            name="service", cores=cores("service"), most=_quota(record),
+            cpus=_cpus(provenance, "service", instance.cpu_affinity if instance is not None else ()) or whole,
         ),
         Part(
-            name="generator", cores=cores(["generator"]) if with_reader is None else with_reader,
-            cpus=_load_cpus(provenance, generator.cpu_affinity if generator else (), record), most=_threads(record),
+            name="generator", cores=cores("generator") if with_reader is None else with_reader,
+            cpus=cpus_of_load or whole, most=_threads(record),
             spins=generator is not None and generator.name in BY_NAME and BY_NAME[generator.name].never_sleeps,
         ),
     ]  # fmt: skip
@@ -124,32 +130,17 @@ def _parts(
     needed = [role for role, name in BACKING_ROLES.items() if name in names]
     if needed:
         of_backing = sorted({cpu for item in record.backing for cpu in item.cpu_affinity})
-        cpus = _cpus(provenance, "database", of_backing) or _all_cpus(provenance, record)
-        parts.append(Part(name="backing", cores=cores(needed), cpus=cpus))
+        cpus = _cpus(provenance, "database", of_backing) or whole
+        parts.append(Part(name="backing", cores=cores(*needed), cpus=cpus))
     return tuple(parts)
-
-
-def _all_cpus(provenance: Provenance, record: TrialRecord) -> Cpus:
-    """Every CPU of the service's machine, as the kernel numbers them where it was asked."""
-    instance = record.instance
-    if instance is not None and not instance.cpu_affinity and instance.cpus_allowed:
-        return _named("service", instance.cpus_allowed)
-    return _named("service", range(provenance.machine.n_cpus))
 
 
 def _cpus(provenance: Provenance, role: str, pinned: Sequence[int]) -> Cpus:
     """The CPUs of a role: those it is pinned to, else all of a machine of its own; none: all of the service's."""
     own = role if role in provenance.machines and role != "service" else "service"
-    if pinned:
+    if pinned or own == "service":
         return _named(own, pinned)
-    return _named(own, range(provenance.machines[own].n_cpus)) if own != "service" else frozenset()
-
-
-def _load_cpus(provenance: Provenance, pinned: Sequence[int], record: TrialRecord) -> Cpus:
-    hosts = [role for role in provenance.machines if role == "load" or role.startswith("load-")]
-    if hosts:
-        return frozenset().union(*(_cpus(provenance, role, ()) for role in hosts))
-    return _named("service", pinned) if pinned else _all_cpus(provenance, record)
+    return _named(own, range(provenance.machines[own].n_cpus))
 
 
 def _named(machine: str, cpus: Sequence[int]) -> Cpus:
@@ -213,32 +204,28 @@ def _around(
 ) -> AroundIt:
     """What the service's machine did while the load ran; where it was not sampled, from the record."""
     machine, phase = record.machine, phase_of(record, "measurement")
-    n_cpus: int | None = None
+    n_cpus = session.header.provenance.machine.n_cpus
     span = 0.0 if phase is None else phase.end.monotonic_s - phase.start.monotonic_s
 
     def of_phase(seconds: float | None) -> float | None:
         return None if seconds is None or span <= 0 else max(0.0, seconds) / span
 
-    rates = _machine_rates(session, record, window)
+    rates, others_cores = _machine_rates(session, record, window), None
     if rates is not None:
         used = [part.cores for part in parts if any(name == "service" for name, _ in part.cpus)]
         # the other arm of a duet is no neighbour
         used += [of_phase(record.duet.partner_cpu_s)] if record.duet is not None else []
-        busy = rates["total_cpu_s"] or 0.0
-        others_cores = (
-            None if None in used else max(0.0, busy - sum(cores for cores in used if cores is not None))
-        )
+        busy, known = rates["total_cpu_s"] or 0.0, [cores for cores in used if cores is not None]
+        others_cores = max(0.0, busy - sum(known)) if len(known) == len(used) else None
         if rates["idle_s"] is not None:
-            n_cpus = round(busy + rates["idle_s"] + (rates["steal_s"] or 0.0))
+            n_cpus = round(busy + rates["idle_s"] + (rates["steal_s"] or 0.0)) or n_cpus
     elif machine is not None:
         rates = {name: of_phase(getattr(machine, name)) for name in _RATES[1:]}
         others_cores = of_phase(machine.other_cpu_s)
-    else:
-        rates, others_cores = {}, None
+    rates = rates or {}
     return AroundIt(
-        n_cpus=n_cpus or session.header.provenance.machine.n_cpus, stolen_cores=rates.get("steal_s"),
-        other_cores=others_cores, idle_cores=rates.get("idle_s"), waited_for_memory=rates.get("psi_memory_some_s"),
-        waited_for_disks=rates.get("psi_io_some_s"),
+        n_cpus=n_cpus, stolen_cores=rates.get("steal_s"), other_cores=others_cores, idle_cores=rates.get("idle_s"),
+        waited_for_memory=rates.get("psi_memory_some_s"), waited_for_disks=rates.get("psi_io_some_s"),
     )  # fmt: skip
 
 
@@ -258,15 +245,12 @@ def _machine_rates(
             return None
     if "monotonic_s" not in rows:
         return None
-    span, at = window[1] - window[0], rows["monotonic_s"]
-    results: dict[str, float | None] = {}
+    results: dict[str, float | None] = dict.fromkeys(_RATES)
     for name in _RATES:
-        known = (at.notna() & rows[name].notna()).to_numpy(dtype=bool) if name in rows else np.array([False])
-        if known.sum() < 2:
-            results[name] = None
-            continue
-        begin, end = np.interp(window, at.to_numpy()[known], rows[name].to_numpy()[known])
-        results[name] = float(max(0.0, end - begin)) / span
+        known = rows.reindex(columns=["monotonic_s", name]).dropna()
+        if len(known) >= 2:
+            begin, end = np.interp(window, known["monotonic_s"], known[name])
+            results[name] = float(max(0.0, end - begin)) / (window[1] - window[0])
     return results if results["total_cpu_s"] is not None else None
 
 
