@@ -62,7 +62,6 @@ def find_evidence(settings: StageParameters, experiment: str, *, root: Path | No
 
 
 def _origin(evidence: Evidence) -> str:
-    """Say where the data come from, with session and day (UTC)."""
     began = datetime.fromtimestamp(evidence.header.provenance.started_epoch_s, UTC)
     names = ", ".join(session.folder.name for session in evidence.sessions)
     where = "sample data of the project" if evidence.bundled else "measured here"

@@ -232,7 +232,6 @@ def _steps(ratio: float, room: float) -> tuple[float, ...]:
 
 
 def _in_view(steps: Sequence[float], low: float, high: float) -> list[float]:
-    """The multiples of powers of ten that lie on an axis."""
     decades = range(int(np.floor(np.log10(max(low, 1e-12)))), int(np.floor(np.log10(max(high, 1e-12)))) + 1)
     return [step * 10.0**decade for decade in decades for step in steps if low <= step * 10.0**decade <= high]
 

@@ -215,7 +215,6 @@ def slow_periods(
 
 
 def _slow(ratio: FloatArray, quiet: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Which of the ``quiet`` requests are far slower than ordinary, shape (n,)."""
     log_ratio = np.log(ratio)
     of_quiet = log_ratio[quiet]
     spread = 1.4826 * float(np.median(np.abs(of_quiet - np.median(of_quiet))))

@@ -101,7 +101,6 @@ class _Trial:
         self.ratio = self.latency / self.level
 
     def _long_gaps(self) -> tuple[_Gaps, float]:
-        """Gaps that are long enough to be looked at, and the usual rate of completions."""
         done = np.sort(self.end, kind="stable")  # nearly in order already, which only this kind makes use of
         gaps, rate = np.diff(done), _local_rate(done)
         long = np.flatnonzero((gaps * rate >= MIN_EXPECTED) & (gaps > 2 * self.resolution_s))

@@ -157,7 +157,6 @@ def _over(
 
 
 def _why_nothing(group: Sequence[TrialAttribution], quantile: str, name: str) -> str:
-    """Return why a number is not known of some of a group's trials, the commonest reason."""
     number = _NUMBERS[name]
     if name == "rss_bytes":
         return "not read after the load"

@@ -371,7 +371,6 @@ def audit_trial(trial: AuditedTrial) -> tuple[TrialCheck, ...]:
 
 
 def _totals(trial: AuditedTrial) -> Iterator[TrialCheck]:
-    """Totals equal their parts, and the rows are the requests that the record counts."""
     load, requests, counted = trial.load, trial.requests, trial.n_counted
     name = "the table counts the requests of the record"
     yield near(name, counted[0], number_of(trial, "n_requests")) if counted else cannot(name, HEAD)
@@ -431,7 +430,6 @@ def _little(trial: AuditedTrial) -> Iterator[TrialCheck]:
 
 
 def _counted(trial: AuditedTrial, histogram: LatencyHistogram) -> Iterator[TrialCheck]:
-    """What the table says of latencies, against the histogram of every measured answer."""
     names = ("mean latency is that of the histogram", "p99 is that of the histogram")
     yield near("the histogram holds the latencies of the record", trial.load.n_latencies or 0, histogram.n)
     if not histogram.n:

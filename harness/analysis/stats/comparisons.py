@@ -259,7 +259,6 @@ def _arms(comparison: Comparison) -> list[tuple[str, ArmAge]]:
 
 
 def _age_notes(comparison: Comparison) -> list[str]:
-    """Return what a reader must know of the age of both arms."""
     notes = []
     if comparison.beside is not None and comparison.not_about is None:
         notes.append(f"without {_left_out(comparison)}; with them {show(comparison.beside.ratio).interval}")
@@ -273,7 +272,6 @@ def _age_notes(comparison: Comparison) -> list[str]:
 
 
 def _notes(comparison: Comparison, decision: Decision, wanted: float) -> list[str]:
-    """Return what a reader of a verdict must know of the margin and the p-value behind it."""
     noise, notes = comparison.noise, []
     if comparison.not_about is not None:
         notes.append(f"{NOT_ABOUT}: {comparison.not_about}")

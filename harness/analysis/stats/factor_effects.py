@@ -182,7 +182,6 @@ class _Design:
 
 
 def _judged(effects: Sequence[Interaction]) -> tuple[Interaction, ...]:
-    """Return the interactions with what their family makes of them."""
     p_values = [effect.p_value if effect.not_about is None else None for effect in effects]
     n_family = sum(p is not None for p in p_values)
     judged = []

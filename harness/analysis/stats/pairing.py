@@ -125,7 +125,6 @@ def _ids(trials: pd.DataFrame, column: str) -> list[tuple[object, object]]:
 
 
 def _several(twice: pd.DataFrame, keys: list[str]) -> InputError:
-    """Say which trials share a block, and by which columns they differ."""
     texts = [c for c in twice.columns if c not in NEEDED and not pd.api.types.is_numeric_dtype(twice[c])]
     varying = ", ".join(str(c) for c in texts if twice.groupby(keys)[c].nunique().max() > 1)
     return InputError(

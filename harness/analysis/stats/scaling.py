@@ -80,7 +80,6 @@ def _pairs(load_per_s: ArrayLike, values: ArrayLike, name: str) -> tuple[Floats,
 def _bend(
     load: Floats, y: Floats, sought: dict[str, str], n_resamples: int, seed: int, inputs: tuple[str, ...]
 ) -> Estimate:
-    """Return where y begins to rise faster."""
     loads = np.unique(load)
     about: dict[str, object] = {**sought, "n_trials": load.size, "inputs": inputs}
 

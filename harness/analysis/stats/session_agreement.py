@@ -180,7 +180,6 @@ def between_sessions(
 
 
 def _squares(tau2: float, logs: Floats, errors: Floats) -> float:
-    """Return the weighted squares about their weighted mean."""
     weights = 1 / (errors**2 + tau2)
     return float((weights * (logs - np.average(logs, weights=weights)) ** 2).sum())
 

@@ -268,7 +268,6 @@ def _is_there(part: Part, seen: Seen) -> bool:
 
 
 def _own_limit(seen: Seen) -> _Said | None:
-    """The service's pool was in use while everything else had room."""
     connections, users = seen.connections, seen.asked.users
     pool = None if connections is None else connections.at_most
     if connections is None or pool is None or (users is not None and users <= pool):
@@ -279,7 +278,6 @@ def _own_limit(seen: Seen) -> _Said | None:
 
 
 def _waiting(seen: Seen) -> _Said | None:
-    """As good as all who could wait for the database did."""
     connections = seen.connections
     if connections is None:
         return None

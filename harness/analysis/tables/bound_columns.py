@@ -176,7 +176,6 @@ def _threads(record: TrialRecord) -> float | None:
 
 
 def _asked(record: TrialRecord, load: LoadSummary) -> Asked:
-    """What was offered and answered. Users who come once, spread over a ramp, are arrivals."""
     configured, generator = record.planned.configuration.load, record.generator
     assert configured is not None
     echo = generator.echo_achieved_per_s if generator else None

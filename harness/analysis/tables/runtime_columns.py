@@ -105,7 +105,6 @@ def process_metrics(session: SessionFolder, record: TrialRecord, name: str) -> t
 
 @lru_cache(maxsize=16)
 def _parsed(text: str) -> RuntimeMetrics:
-    """Parse what several columns of a trial are read from."""
     return parse_runtime_metrics(text)
 
 

@@ -78,7 +78,6 @@ def read_requests(session: SessionFolder, record: TrialRecord) -> RequestTable |
 def _rows_in(
     session: SessionFolder, record: TrialRecord, folder: str, start_epoch_s: float | None
 ) -> RequestTable:
-    """Read the one file in a generator's folder that holds single requests."""
     trial_id = record.planned.trial_id
     for name in sorted(record.files):
         plain = name.removesuffix(".gz")
@@ -180,8 +179,6 @@ def tidy(
 
 
 class _Tidying:
-    """One experiment under way: collects rows and counts."""
-
     def __init__(self, processed: Processed, sessions: Sequence[SessionFolder], code: str) -> None:
         self.processed, self.sessions, self.code = processed, sessions, code
         self.n_fresh = self.n_unchanged = self.n_planned = self.n_made = 0

@@ -109,7 +109,6 @@ def latencies_told(load: LoadSummary, requests: RequestTable | None, settle_s: f
 
 
 def _printed(load: LoadSummary) -> Told:
-    """What a tool without single requests printed itself, where it had requests enough for it."""
     n_latencies = load.n_requests if load.n_latencies is None else load.n_latencies
     quantiles = {
         _key(q): value

@@ -200,7 +200,6 @@ def select(
 
 
 def _first_scale(series: FloatArray, candidates: tuple[int, ...]) -> float:
-    """Scale of the innovations, from the residuals of the richest model."""
     rough = float(series.std())
     innovations = fit(series, candidates, rough).innovations
     n = len(innovations)
@@ -215,7 +214,6 @@ def _robust_scale(innovations: FloatArray) -> float:
 
 
 def _path(series: FloatArray, richest: ShiftModel, scale: float) -> tuple[ShiftModel, ...]:
-    """The models from the richest down to that without a shift."""
     models = [richest]
     while models[-1].shifts:
         last = models[-1]
