@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +35,7 @@ from harness.analysis.stats.quantiles import (
 )
 from harness.errors import InputError
 from harness.formats.arrays import FloatArray, IntArray
-from harness.model import Estimate, Frozen, Support
+from harness.model import Estimate, Support
 
 #: Fewer requests beyond the quantile than this, and its share is not said.
 MIN_TAIL = 20
@@ -49,16 +49,25 @@ FEWEST = 50
 TailCause = CauseName | Literal["unexplained"]
 
 
-class Attribution(Frozen):
-    """The tail beyond one quantile, taken apart."""
+class Share(NamedTuple):
+    """A share with its interval, which speaks of one trial; ``None``: it cannot be said."""
 
-    quantile: float
-    latency_s: float  # the quantile as measured
-    causes: dict[TailCause, Estimate]  # share of the tail's time beyond the median, by ``ORDER``, then unexplained
-    quantile_share: Estimate  # would vanish with pauses and queue drain; None: too few requests started clear
-    quantile_share_lower: Estimate  # the pauses' own time only
-    quantile_share_upper: Estimate  # everything in a queue drain at the median
-    warnings: tuple[str, ...] = ()
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+class Attribution(NamedTuple):
+    """The tail beyond one quantile, taken apart: ``latency_s``: the quantile as measured; ``causes``: shares of the
+    tail's time beyond the median, by ``ORDER``, then unexplained. ``quantile_share`` would vanish with pauses and queue
+    drain, the lower with the pauses' own time only, the upper with everything in a queue drain at the median."""
+
+    latency_s: float
+    causes: dict[TailCause, Share]
+    quantile_share: Share
+    quantile_share_lower: Share
+    quantile_share_upper: Share
+    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,47 +79,26 @@ class _Resamples:
     weights: FloatArray  # shape (resamples, blocks)
     quantile: float
 
-    def share(self, without: FloatArray, words: str, clear: Mask | None = None) -> Estimate:
+    def share(self, without: FloatArray, clear: Mask | None = None) -> Share:
         """Return the share of the quantile that is gone in ``without``; of ``clear`` requests, a reduction."""
         latency = self.lives.latency
         measured = float(np.quantile(latency, self.quantile))
-        estimand = f"share of p{self.quantile * 100:g} that goes {words}"
-        support = Support.SHARE if clear is None else Support.REDUCTION
         usable = np.ones(len(latency), dtype=bool) if clear is None else clear
         if np.count_nonzero(usable) * (1 - self.quantile) < MIN_TAIL or measured <= 0:
-            none = self.estimate(None, np.empty(0), estimand, support)
-            return none.model_copy(
-                update={"warnings": (*none.warnings, "too few requests clear of every pause")}
-            )
+            return Share(None)
         left = float(np.quantile(without[usable], self.quantile))
         low = max(float(min(latency.min(), without.min())), 1e-9)
         edges = np.geomspace(low, max(float(latency.max()), low * 1.001), _BINS)
         with_q = self.quantiles(latency, self.blocks, edges)
         without_q = self.quantiles(without[usable], self.blocks[usable], edges)
-        return self.estimate(1 - left / measured, 1 - without_q / with_q, estimand, support)
+        return self.bounded(1 - left / measured, 1 - without_q / with_q)
 
-    def estimate(
-        self, value: float | None, draws: FloatArray, estimand: str, support: Support = Support.SHARE
-    ) -> Estimate:
+    def bounded(self, value: float | None, draws: FloatArray) -> Share:
         """Return a value with the percentile interval of its ``draws``; none for too few requests in the tail."""
-        n = len(self.lives.start)
-        few = n * (1 - self.quantile) < MIN_TAIL
         usable = draws[np.isfinite(draws)]
-        low = high = None
-        if value is not None and not few and len(usable) > 0:
-            low, high = (float(np.quantile(usable, (1 + s * LEVEL) / 2)) for s in (-1, 1))
-        why: tuple[str, ...] = ()
-        if few:
-            why = (f"fewer than {MIN_TAIL} requests beyond the quantile: no interval",)
-        elif low is None:
-            why = ("it cannot be said of these requests",)
-        elif low == high:
-            why = ("the same in every resample: nothing in this trial makes it uncertain, another trial may",)
-        return Estimate(
-            value=value, low=low, high=high, level=LEVEL, unit="share", support=support,
-            method=f"bootstrap over time blocks, {len(self.weights)} resamples", estimand=estimand, n_trials=1,
-            n_requests=n, seed=SEED, warnings=why,
-        )  # fmt: skip
+        if value is None or len(self.lives.start) * (1 - self.quantile) < MIN_TAIL or not len(usable):
+            return Share(value)
+        return Share(value, *(float(np.quantile(usable, (1 + s * LEVEL) / 2)) for s in (-1, 1)))
 
     def quantiles(self, values: FloatArray, blocks: npt.NDArray[np.intp], edges: FloatArray) -> FloatArray:
         """Return the quantile of each resample, to within one bin: counts per block times how often it was drawn. Only
@@ -134,7 +122,7 @@ class _Resamples:
                 cumulative = total[:, None] - np.append(above[:, 1:], np.zeros((len(above), 1)), axis=1)
                 return np.asarray(edges[used[np.argmax(cumulative >= wanted[:, None], axis=1)]])
 
-    def causes(self, tail: Mask) -> dict[TailCause, Estimate]:
+    def causes(self, tail: Mask) -> dict[TailCause, Share]:
         """Return cause -> its share of the time by which the requests of the tail exceed the median."""
         names, part = _tail_parts(self.lives, tail)
         n_blocks = self.weights.shape[1]
@@ -142,11 +130,7 @@ class _Resamples:
         resampled = self.weights @ np.stack(per_block).T
         totals = resampled.sum(axis=1, keepdims=True)
         draws = np.divide(resampled, totals, out=np.full_like(resampled, np.nan), where=totals > 0)
-        beyond = f"share of the time beyond the median, requests beyond p{self.quantile * 100:g}, taken by"
-        return {
-            name: self.estimate(share, drawn, f"{beyond} {name}")
-            for name, share, drawn in zip(names, _shares(part), draws.T, strict=True)
-        }
+        return dict(zip(names, map(self.bounded, _shares(part), draws.T), strict=True))
 
     def apart(self) -> Attribution:
         """Return the tail taken apart."""
@@ -154,14 +138,9 @@ class _Resamples:
         threshold = float(np.quantile(lives.latency, self.quantile))
         tail = lives.latency >= threshold
         return Attribution(
-            quantile=self.quantile,
-            latency_s=threshold,
-            causes=self.causes(tail),
-            quantile_share=self.share(lives.unpaused, "without pauses and their queue drain", ~lives.wake),
-            quantile_share_lower=self.share(lives.unpaused, "without the pauses' own time"),
-            quantile_share_upper=self.share(lives.drained, "with pauses and their backlog gone"),
-            warnings=_warnings(lives, int(tail.sum())),
-        )
+            threshold, self.causes(tail), self.share(lives.unpaused, ~lives.wake), self.share(lives.unpaused),
+            self.share(lives.drained), _warnings(lives, int(tail.sum())),
+        )  # fmt: skip
 
 
 def attributable_fractions(

@@ -13,9 +13,8 @@ import scipy  # loads its slow submodules when they are first used
 from numpy.typing import ArrayLike
 
 from harness.analysis.stats.inputs import Floats, finite, fraction
-from harness.analysis.stats.intervals import is_constant, t_critical, widest
+from harness.analysis.stats.intervals import is_constant, t_critical
 from harness.formats.arrays import IntArray
-from harness.model import Estimate, support_of
 
 #: Requests beyond the quantile: fewer give no interval; p99.9 and beyond is then refused altogether.
 FEWEST_BEYOND = 10
@@ -81,26 +80,15 @@ def jackknife_variance(without: Floats) -> float:
     return float((k - 1) / k * np.sum((without - without.mean()) ** 2))
 
 
-def batch_means_ci(values: ArrayLike, *, level: float = 0.95) -> Estimate:
-    """Return the mean of one trial's requests in time order, shape (n,), seconds, with an interval from batch means."""
+def batch_means_ci(values: ArrayLike, *, level: float = 0.95) -> tuple[float, float] | None:
+    """Return the interval of the mean of one trial's requests in time order, shape (n,), from batch means; ``None``: too
+    few requests, constant values, or a few batches hold most of the time, so that it would reach below 0."""
     x = finite(values, "values")
     fraction(level, "level")
-    value, low, high = float(x.mean()), None, None
-    warnings: tuple[str, ...] = ()
-    if x.size < 2 * N_BATCHES:
-        warnings = (f"{x.size} requests: too few for {N_BATCHES} batches",)
-    elif is_constant(x):
-        warnings = ("constant values (below the resolution?): no interval",)
-    else:
-        size = x.size // N_BATCHES
-        means = x[: size * N_BATCHES].reshape(N_BATCHES, size).mean(axis=1)
-        half = float(t_critical(level, N_BATCHES - 1)) * float(means.std(ddof=1)) / np.sqrt(N_BATCHES)
-        low, high = value - half, value + half
-        if low < 0 <= x.min():
-            low = high = None
-            warnings = ("a few batches hold most of the time: the interval reaches below 0, no interval",)
-    return Estimate(
-        value=value, low=low, high=high, level=level, unit="s", support=widest(x, support_of("s")),
-        method=f"batch means, {N_BATCHES} batches", estimand="mean of the requests of this trial", n_trials=1,
-        n_requests=x.size, warnings=warnings,
-    )  # fmt: skip
+    if x.size < 2 * N_BATCHES or is_constant(x):
+        return None
+    size = x.size // N_BATCHES
+    means = x[: size * N_BATCHES].reshape(N_BATCHES, size).mean(axis=1)
+    half = float(t_critical(level, N_BATCHES - 1)) * float(means.std(ddof=1)) / np.sqrt(N_BATCHES)
+    low, high = float(x.mean()) - half, float(x.mean()) + half
+    return None if low < 0 <= x.min() else (low, high)

@@ -190,13 +190,12 @@ class _Tidying:
     def run(self) -> ExperimentTidied:
         for session in self.sessions:
             try:
-                header = session.header
+                header, finished = session.header, session.finished()
             except InputError as error:
                 self.problems.append(str(error))
                 continue
             self.factors |= dict.fromkeys(map(schema.factor_column, header.experiment.factors))
             self.n_planned += len(header.plan.trials)
-            finished = session.finished()
             self.n_made += len(finished)
             builds, readings = self._readable(session.builds) or {}, self._readable(session.echo) or ()
             n_before = len(self.rows)
@@ -239,10 +238,8 @@ class _Tidying:
             return
         planned = record.planned.configuration
         row = self._row(session, record, echo_reading(echo, record))
-        row |= {
-            "label": label_of(planned.variant_name, planned.variant, builds),
-            "build_s": trial_row.build_seconds(record, builds),
-        }
+        row["label"] = label_of(planned.variant_name, planned.variant, builds)
+        row["build_s"] = trial_row.build_seconds(record, builds)
         self.rows.append(row)
         if row["excluded"]:
             reason = str(row["exclusion_reason"])

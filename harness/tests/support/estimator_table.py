@@ -185,7 +185,7 @@ def _one_sample() -> list[Row]:
             for scale in ("log", "linear")
         ),
         of("mean_within", "s", lambda x: mean_within(x, unit="s"), bounds, make=_one_arm, permuted=(0,)),
-        of("batch_means_ci", "mean", batch_means_ci, bounds),
+        of("batch_means_ci", "mean", batch_means_ci, lambda found: list(found or (None, None))),
         of("check_assumptions", "outliers and modes", check_assumptions,
            lambda found: [float(len(found))],
            unit="same", make=_one_arm),
@@ -226,7 +226,7 @@ def _over_time() -> list[Row]:
            lambda start, latency, pauses: attribute_latency(start, latency, {"gc_pause": _pairs(pauses)}),
            lambda found: [float(one.sum()) for one in found.values()], scaled=(0, 1, 2), bad=(0, 1, 2)),
         of("attributable_fractions", "p99", shares,
-           lambda found: [*bounds(found.quantile_share), found.latency_s], bad=(0, 1, 2), rel=1e-4),
+           lambda found: [*found.quantile_share, found.latency_s], bad=(0, 1, 2), rel=1e-4),
         of("estimate_clock_offset", "six pauses",
            lambda start, latency, pauses: estimate_clock_offset(
                start[: len(latency)] + latency[: len(start)], _pairs(pauses), median_service_s=0.004),
