@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Is a session to be trusted? Equal against equal; whether a metric followed the speed of the machine's CPUs; and whether
-the arithmetic of each trial holds: totals, ratios, Little's law, and the law of its load.
-
-What is compared was computed in different ways. A check that cannot be made says why and is neither held nor failed.
-"""
+"""Is a session to be trusted? Equal against equal; whether a metric followed the speed of the machine's CPUs; and
+whether the arithmetic of each trial holds: totals, ratios, Little's law, and the law of its load. A check that cannot
+be made says why, and is neither held nor failed."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def jackknife_variance(without: Floats) -> float:
 
 
 def batch_means_ci(values: ArrayLike, *, level: float = 0.95) -> tuple[float, float] | None:
-    """Return the interval of the mean of one trial's requests in time order, shape (n,), from batch means; ``None``: too
+    """Return the interval of the mean of one trial's requests in time order, shape (n,), from batch means; ``None``:
     few requests, constant values, or a few batches hold most of the time, so that it would reach below 0."""
     x = finite(values, "values")
     fraction(level, "level")

@@ -20,21 +20,18 @@ from harness.analysis.audit.session_checks import (
 from harness.analysis.warmup.classify import SteadyState
 from harness.analysis.warmup.curves import WINDOWS, warm_up_curve, warm_up_table
 from harness.errors import InputError
+from harness.tests.analysis.trial_tables import trial_table
 from harness.tests.support.uneven_speeds import uneven_speeds
 
 
 def session(*, blocks: int = 8, slope: float = 0.0, noise: float = 0.02, seed: int = 1) -> pd.DataFrame:
     """Three equal trials a block, whose values drift by the factor exp(slope) over the session."""
-    rng = np.random.default_rng(seed)
     n = 3 * blocks
-    position = np.arange(1, n + 1)
-    values = 1000 * np.exp(slope * (position - 1) / (n - 1) + noise * rng.standard_normal(n))
-    return pd.DataFrame({
-        "experiment": "aa", "session_id": "s", "trial_id": [f"{p:04d}" for p in position],
-        "block": (position - 1) // 3 + 1, "position": position, "duplicate": position % 3 == 0,
-        "variant": "a", "configuration": "a", "excluded": False, "flags": "", "load_name": "users",
-        "throughput_per_s": values, "latency_mean_s": 10 / values, "n_requests": 1000.0,
-    })  # fmt: skip
+    scatter = noise * np.random.default_rng(seed).standard_normal(n)
+    values = 1000 * np.exp(slope * np.arange(n) / (n - 1) + scatter)
+    return trial_table(
+        {"block": place // 3 + 1, "variant": "a", "throughput_per_s": value} for place, value in enumerate(values)
+    )
 
 
 def test_equal_trials_rarely_differ_when_dealt_within_blocks() -> None:
@@ -78,16 +75,14 @@ def doubled(*, duplicate_shift: float = 1.0) -> pd.DataFrame:
     """Two variants and the reference's duplicate, with a log line and without."""
     rng = np.random.default_rng(1)
     arms = ("go", False, 1.0), ("go", True, duplicate_shift), ("java", False, 0.8)
-    rows = [
+    return trial_table(
         {
-            "experiment": "e", "session_id": "s", "trial_id": f"{position:04d}", "block": block, "position": position,
-            "duplicate": duplicate, "variant": variant, "logging": logging, "configuration": f"{variant},{logging}",
-            "excluded": False, "flags": "", "load_model": "closed", "latency_mean_s": 0.01,
+            "block": block, "duplicate": duplicate, "variant": variant, "logging": logging,
+            "configuration": f"{variant},{logging}", "load_model": "closed", "latency_mean_s": 0.01,
             "throughput_per_s": 1000 * shift * np.exp(0.02 * rng.standard_normal()),
         }
-        for position, (block, logging, (variant, duplicate, shift)) in enumerate(product(range(8), ("off", "on"), arms))
-    ]  # fmt: skip
-    return pd.DataFrame(rows)
+        for block, logging, (variant, duplicate, shift) in product(range(8), ("off", "on"), arms)
+    )  # fmt: skip
 
 
 def test_equal_cells_pass_and_a_duplicate_that_differs_is_named_in_its_cells() -> None:

@@ -11,6 +11,7 @@ from harness.analysis.stats.ages import age_of_arm
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.model import Verdict
 from harness.model.age import TrialAge
+from harness.tests.analysis.trial_tables import trial_table
 
 RATE, P99, CPU, RSS = "throughput_per_s", "latency_p99_s", "cpu_s_per_request", "rss_after_bytes"
 FIRST = "time_to_first_response_s"
@@ -21,21 +22,16 @@ def trials(
 ) -> pd.DataFrame:
     """A block for each trial of the Java arm, of the age that is given; the ratio of young trials is another."""
     rng = np.random.default_rng(1)
-    rows: list[dict[str, object]] = []
-    for block, age in enumerate(java, 1):
-        for variant, mine in (("go", go), ("java", age)):
-            size = 1.0 if variant == "go" else of_young if mine == "young" else ratio
-            value = 1000.0 * size * np.exp(rng.normal(0, 0.01))
-            rows.append(
-                {
-                    "experiment": "toy", "source": "measured", "session_id": "quick-local-1",
-                    "trial_id": f"{len(rows) + 1:04d}-{variant}", "block": block, "position": len(rows) + 1,
-                    "duplicate": False, "variant": variant, "configuration": variant, "excluded": False, "flags": "",
-                    "bound_by": "service", "measurement_s": 10.0, "age": mine,
-                    **dict.fromkeys((RATE, P99, CPU, RSS, FIRST), value),
-                }
-            )  # fmt: skip
-    return pd.DataFrame(rows)
+
+    def row(block: int, variant: str, age: str | None) -> dict[str, object]:
+        size = 1.0 if variant == "go" else of_young if age == "young" else ratio
+        values = dict.fromkeys((RATE, P99, CPU, RSS, FIRST), 1000.0 * size * np.exp(rng.normal(0, 0.01)))
+        about = {"block": block, "variant": variant, "bound_by": "service", "measurement_s": 10.0, "age": age}
+        return about | values
+
+    return trial_table(
+        row(block, *arm) for block, age in enumerate(java, 1) for arm in (("go", go), ("java", age))
+    )
 
 
 def found(frame: pd.DataFrame, metric: str = RATE, *, gated: bool = True) -> Comparison:

@@ -13,7 +13,7 @@ from harness.analysis.stats.summaries import summarise
 from harness.analysis.stats.verdicts import adjust_pvalues, decide, p_can_tell, smallest_p
 from harness.errors import InputError
 from harness.model import Estimate, Verdict
-
+from harness.tests.analysis.trial_tables import trial_table
 METRIC = "latency_p99_s"
 
 
@@ -22,24 +22,17 @@ def table(
 ) -> pd.DataFrame:
     """Two variants and the reference's duplicate, with logging on and off, in shuffled blocks."""
     rng = np.random.default_rng(seed)
-    rows: list[dict[str, object]] = []
     cells = [(variant, logging, False) for variant in ("go", "java") for logging in ("on", "off")]
     cells.append(("go", "on", True))
-    for block in range(1, blocks + 1):
-        for variant, logging, duplicate in (cells[i] for i in rng.permutation(len(cells))):
-            truth = base * (ratio if variant == "java" else 1.0) * (2.0 if logging == "on" else 1.0)
-            position = len(rows) + 1
-            rows.append(
-                {
-                    "experiment": "toy", "source": "measured", "session_id": "quick-local-1",
-                    "trial_id": f"{position:04d}-{variant}", "block": block, "position": position,
-                    "duplicate": duplicate, "variant": variant, "logging": logging,
-                    "configuration": f"{variant},logging={logging}", "excluded": False, "flags": "",
-                    "n_requests": 10_000.0, "latency_resolution_s": 0.001,
-                    METRIC: truth * np.exp(rng.normal(0, cv)),
-                }
-            )  # fmt: skip
-    return pd.DataFrame(rows)
+    return trial_table(
+        {
+            "block": block, "duplicate": duplicate, "variant": variant, "logging": logging,
+            "configuration": f"{variant},logging={logging}", "n_requests": 10_000.0, "latency_resolution_s": 0.001,
+            METRIC: base * (ratio if variant == "java" else 1) * (1 + (logging == "on")) * np.exp(rng.normal(0, cv)),
+        }
+        for block in range(1, blocks + 1)
+        for variant, logging, duplicate in (cells[i] for i in rng.permutation(len(cells)))
+    )  # fmt: skip
 
 
 def compared(trials: pd.DataFrame) -> tuple[Comparison, ...]:
@@ -62,7 +55,7 @@ def test_a_comparison_pairs_by_block_and_names_its_trials() -> None:
     assert off.ratio.value == pytest.approx(np.exp(float(np.log(d["java"] / d["go"]).mean())))
     assert off.verdict == Verdict.DIFFERENT and off.n_blocks == 10 and off.ratio.n_requests == 200_000
     assert len(off.ratio.inputs) == 20
-    assert all(name.startswith("toy/quick-local-1/0") for name in off.ratio.inputs)
+    assert all(name.startswith("e/s/0") for name in off.ratio.inputs)
     assert off.p_value == 2 / 1024 and off.p_adjusted is not None and off.p_adjusted >= off.p_value
 
 

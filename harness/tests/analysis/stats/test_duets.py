@@ -12,6 +12,7 @@ from harness.analysis.stats.comparisons import compare
 from harness.analysis.stats.pairing import pair_by_block
 from harness.analysis.stats.sample_size import power_curve
 from harness.model import Verdict
+from harness.tests.analysis.trial_tables import trial_table
 
 METRIC = "throughput_per_s"
 RATIOS = {"java": 0.8, "rust": 1.25}
@@ -23,19 +24,17 @@ def duets(n_blocks: int = 10, *, seed: int = 4, shared_sd: float = 0.5, own_sd: 
     rows: list[dict[str, object]] = []
     for block in range(1, n_blocks + 1):
         for variant in ("java", "go", "rust"):
-            shared, position = rng.normal(0, shared_sd), len(rows) + 1
-            names = (variant, "go")
-            ids = [f"{position + n:04d}-{name}" for n, name in enumerate(names)]
-            for place, name in enumerate(names):
-                duplicate = variant == "go" and place == 0
-                value = 1000 * RATIOS.get(name, 1.0) * np.exp(shared + rng.normal(0, own_sd))
-                rows.append({
-                    "experiment": "e", "source": "measured", "session_id": "s", "trial_id": ids[place], "block": block,
-                    "position": position + place, "duplicate": duplicate, "variant": name, "configuration": name,
-                    "is_reference": name == "go", "excluded": False, "flags": "", "load_model": "closed",
-                    "duet_partner": ids[1 - place], "bound_by": "service", METRIC: value,
-                })  # fmt: skip
-    return pd.DataFrame(rows)
+            shared, names = rng.normal(0, shared_sd), (variant, "go")
+            ids = [f"{len(rows) + 1 + n:04d}-{name}" for n, name in enumerate(names)]
+            rows += [
+                {
+                    "block": block, "duplicate": variant == "go" and place == 0, "variant": name,
+                    "load_model": "closed", "duet_partner": ids[1 - place], "bound_by": "service",
+                    METRIC: 1000 * RATIOS.get(name, 1.0) * np.exp(shared + rng.normal(0, own_sd)),
+                }
+                for place, name in enumerate(names)
+            ]  # fmt: skip
+    return trial_table(rows)
 
 
 @pytest.mark.parametrize("variant", RATIOS)

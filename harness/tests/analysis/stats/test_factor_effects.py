@@ -12,6 +12,7 @@ import pytest
 
 from harness.analysis.stats.factor_effects import Interaction, interactions
 from harness.errors import InputError
+from harness.tests.analysis.trial_tables import trial_table
 
 Keep = Callable[[str, str, str], bool]
 FACTORS = ("variant", "logging", "warm_up")
@@ -25,20 +26,14 @@ def trials(
     rows: list[dict[str, object]] = []
     for block in range(n_blocks):
         shared = float(np.exp(rng.normal(0.0, 0.3)))
-        for variant, logging, warm_up in product(("go", "java"), ("off", "on"), ("none", "calls")):
-            if not keep(variant, logging, warm_up):
+        for cell in product(("go", "java"), ("off", "on"), ("none", "calls")):
+            if not keep(*cell):
                 continue
-            java, on = variant == "java", logging == "on"
-            value = (
-                0.01 * shared * (2.0 if java else 1.0) * (1.5 if on else 1.0) * (1.2 if java and on else 1.0)
-            )
-            rows.append({
-                "experiment": "e", "session_id": "s", "trial_id": f"{len(rows):04d}", "block": block,
-                "position": len(rows) + 1, "duplicate": False, "variant": variant, "configuration": variant,
-                "excluded": False, "flags": "", "logging": logging, "warm_up": warm_up,
-                "latency_p99_s": value * float(np.exp(rng.normal(0.0, noise))),
-            })  # fmt: skip
-    return pd.DataFrame(rows)
+            java, on = cell[0] == "java", cell[1] == "on"
+            cost = (2.0 if java else 1.0) * (1.5 if on else 1.0) * (1.2 if java and on else 1.0)
+            value = 0.01 * shared * cost * float(np.exp(rng.normal(0.0, noise)))
+            rows.append({"block": block, "latency_p99_s": value} | dict(zip(FACTORS, cell, strict=True)))
+    return trial_table(rows)
 
 
 def named(effects: Sequence[Interaction]) -> dict[tuple[str, ...], Interaction]:
