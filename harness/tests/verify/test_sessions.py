@@ -16,7 +16,7 @@ from harness.analysis.stats.inputs import Floats
 from harness.analysis.stats.session_agreement import kind_of_verdicts
 from harness.analysis.stats.verdicts import decide
 from harness.model import Estimate, Verdict
-from harness.tests.analysis.stats.test_known_truths import holds
+from harness.tests.analysis.stats.test_sample_size import holds
 from harness.verify.simulated.comparisons import paired_p
 
 MARGIN, BLOCKS, SIMS = 0.05, 10, 1000

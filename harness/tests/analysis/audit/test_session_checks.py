@@ -3,24 +3,36 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from harness.analysis.audit.session_checks import (
+    LAW,
+    AuditedTrial,
+    TrialCheck,
+    audit_trial,
     equal_arms,
     equal_cells,
     leading_metric,
     slope_within,
     speed_response,
 )
+from harness.analysis.stats.scaling import time_between
+from harness.analysis.tables.tidy import read_restored
 from harness.analysis.warmup.classify import SteadyState
 from harness.analysis.warmup.curves import WINDOWS, warm_up_curve, warm_up_table
 from harness.errors import InputError
+from harness.formats.wrk_histogram import UNDONE, LatencyHistogram
+from harness.model import AnswerCount, ClosedLoad, LoadProfile, LoadSummary, OpenLoad
+from harness.store import SessionFolder
 from harness.tests.analysis.trial_tables import trial_table
+from harness.tests.support.synthetic import ROOT
 from harness.tests.support.uneven_speeds import uneven_speeds
 
 
@@ -126,3 +138,185 @@ def test_trials_that_failed_tell_nothing_of_it_and_those_without_a_reading_neith
     found = speed_response(trials, "throughput_per_s")
     assert found is not None and found.elasticity.n_trials == len(trials) - 2
     assert speed_response(trials.assign(service_step_s=np.nan), "throughput_per_s") is None
+
+
+def closed_rows(
+    users: int, loops: int, *, ramp_up_s: float, serve_s: float, between_s: float, seed: int = 1
+) -> pd.DataFrame:
+    """Users who each ask, wait, and are held up in the generator; both times scatter."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for user in range(users):
+        at = 1.7e9 + ramp_up_s * user / users
+        for _ in range(loops):
+            latency = serve_s * rng.gamma(20, 1 / 20)
+            rows.append((at, latency))
+            at += latency + between_s * rng.gamma(20, 1 / 20)
+    frame = pd.DataFrame(rows, columns=["start_epoch_s", "latency_s"]).sort_values("start_epoch_s")
+    return frame.assign(ok=True, label="hello").reset_index(drop=True)
+
+
+def audited(requests: pd.DataFrame | None, profile: LoadProfile, **changes: object) -> AuditedTrial:
+    """A trial whose record and row say what the requests are, but for the changes to the row."""
+    assert requests is not None
+    n, start = len(requests), requests["start_epoch_s"]
+    duration_s = float((start + requests["latency_s"]).max() - start.min())
+    paused_s = profile.paused_s if isinstance(profile, OpenLoad) else 0.0
+    mean_s = float(requests["latency_s"].mean())
+    load = LoadSummary(
+        n_requests=n, n_errors=0, start_epoch_s=float(start.min()), duration_s=duration_s,
+        offered_per_s=profile.rate_per_s if isinstance(profile, OpenLoad) else None,
+        achieved_per_s=n / (duration_s - paused_s), latency_mean_s=mean_s, resolution_s=1e-6, has_requests=True,
+        n_dropped=0, answers={"hello": AnswerCount(n_requests=n, n_right=n)},
+    )  # fmt: skip
+    p99 = float(np.sort(requests["latency_s"])[int(np.ceil(0.99 * n)) - 1])
+    row: dict[str, object] = {
+        "n_requests": n, "throughput_per_s": n / (duration_s - paused_s), "latency_mean_s": mean_s, "latency_p99_s": p99,
+        "cpu_s_per_request": 1e-4, "service_cores": 1e-4 * n / duration_s, "headroom_ratio": 2.0,
+        "echo_per_s": 2.0 * load.achieved_per_s,
+    }  # fmt: skip
+    return AuditedTrial(row=row | changes, load=load, profile=profile, requests=requests)
+
+
+def sound_closed(**changes: object) -> AuditedTrial:
+    rows = closed_rows(20, 50, ramp_up_s=0.5, serve_s=0.004, between_s=0.02)
+    return audited(rows, ClosedLoad(users=20, loops=50, ramp_up_s=0.5), **changes)
+
+
+def sound_open() -> AuditedTrial:
+    rng = np.random.default_rng(2)
+    start, latency = 1.7e9 + np.sort(rng.uniform(0, 10, 2000)), rng.gamma(4, 0.002, 2000)
+    rows = pd.DataFrame({"start_epoch_s": start, "latency_s": latency, "ok": True})
+    return audited(rows, OpenLoad(rate_per_s=200, duration_s=10))
+
+
+def sound_wrk() -> AuditedTrial:
+    """Users without a pause for a time, of whom the tool keeps a histogram and no rows."""
+    rows = closed_rows(20, 500, ramp_up_s=0.0, serve_s=0.004, between_s=1e-5)
+    rows["latency_s"] = rows["latency_s"].round(6)
+    trial = audited(rows, ClosedLoad(users=20, duration_s=2.0))
+    value_us, count = np.unique((rows["latency_s"] * 1e6).round().astype(np.int64), return_counts=True)
+    of_tool = {"has_requests": False, "n_latencies": len(rows), "latency_method": UNDONE}
+    load = trial.load.model_copy(update=of_tool)
+    histogram = LatencyHistogram(value_us=value_us, count=count)
+    return replace(trial, load=load, requests=None, histogram=histogram)
+
+
+def by_name(trial: AuditedTrial) -> dict[str, TrialCheck]:
+    return {check.name: check for check in audit_trial(trial)}
+
+
+@pytest.mark.parametrize(("serve_s", "between_s"), [(0.002, 0.02), (0.01, 0.0)])
+def test_the_time_between_is_found_though_no_row_names_its_user(serve_s: float, between_s: float) -> None:
+    rows = closed_rows(30, 60, ramp_up_s=0.3, serve_s=serve_s, between_s=between_s)
+    start, latency = rows["start_epoch_s"], rows["latency_s"]
+    found = time_between(start, latency, users=30, requests_each=60, ramp_up_s=0.3)
+    assert found == pytest.approx(between_s, rel=0.1, abs=2e-4)
+    with pytest.raises(InputError, match="more requests than these users send"):
+        time_between(start, latency, users=3, requests_each=1)
+    with pytest.raises(InputError, match="no closed load"):
+        time_between([0.0, 1.0], [0.1], users=1)
+
+
+@pytest.mark.parametrize("trial", [sound_closed(), sound_open()], ids=["closed", "open"])
+def test_every_check_of_a_sound_trial_holds(trial: AuditedTrial) -> None:
+    found = by_name(trial)
+    assert {check.result for check in found.values()} == {"held"}, [c for c in found.values() if c.why]
+    assert len(found) >= 12
+
+
+def test_of_a_histogram_all_is_checked_but_what_needs_single_requests() -> None:
+    found = by_name(sound_wrk())
+    assert {check.result for check in found.values()} == {"held", "not applicable"}
+    held = {name for name, check in found.items() if check.result == "held"}
+    assert {"p99 is that of the histogram", "no more requests in flight than users"} < held
+    mean, none = "mean latency is that of the histogram", np.array([], dtype=np.int64)
+    assert {"the histogram holds the latencies of the record", mean} < held
+    nothing = replace(sound_wrk(), histogram=LatencyHistogram(value_us=none, count=none))
+    assert by_name(nothing)[mean].why == "no latency was measured"
+
+
+BUNDLED = ROOT / "data/raw/bundled/aa/quick-local-3"
+
+
+def restored_from(folder: Path, **changes: object) -> LatencyHistogram | None:
+    """What a trial of wrk with 32 users has in its file, restored by what its record says."""
+    session = SessionFolder(BUNDLED)
+    record = session.record(min(session.finished()))
+    assert record.load is not None
+    # 64 answers and two that broke off, in 20 ms: e is 10 ms; one answer came after the time limit
+    said = {
+        "n_requests": 66, "duration_s": 0.02, "latency_method": UNDONE, "n_latencies": 63,
+        "errors_by_kind": {"read": 2, "timeout": 1},
+    }  # fmt: skip
+    file = folder / record.planned.trial_id / "load" / "wrk_latency.csv"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("step_us,count\n50,61\n14950,2\n10000,2\n")
+    load = record.load.model_copy(update=said | changes)
+    return read_restored(SessionFolder(folder), record.model_copy(update={"load": load}))
+
+
+def test_a_trials_histogram_is_restored_from_its_file_once_more(tmp_path: Path) -> None:
+    found = restored_from(tmp_path)
+    assert found is not None
+    assert (found.value_us.tolist(), found.count.tolist()) == ([50, 25000], [61, 2])
+    assert restored_from(tmp_path, latency_method=None) is None
+    for wrong in ({"duration_s": 0.0199}, {"errors_by_kind": {"read": 2}}, {"n_requests": 67}):
+        with pytest.raises(InputError):
+            restored_from(tmp_path, **wrong)
+
+
+def altered(trial: AuditedTrial, how: str) -> AuditedTrial | None:
+    """The trial with one thing altered; ``None``: a load by time has no plan for its requests."""
+    profile, requests, histogram = trial.profile, trial.requests, trial.histogram
+    if how == "throughput a fifth too high":
+        return replace(
+            trial, row={**trial.row, "throughput_per_s": 1.2 * float(str(trial.row["throughput_per_s"]))}
+        )
+    if how == "one wrong answer more":
+        return replace(trial, load=trial.load.model_copy(update={"n_errors": trial.load.n_errors + 1}))
+    if how == "another plan":
+        if not isinstance(profile, ClosedLoad):
+            return replace(trial, profile=profile.model_copy(update={"rate_per_s": 1.2 * profile.rate_per_s}))
+        more = profile.model_copy(update={"users": profile.users + 1})
+        return None if profile.loops is None else replace(trial, profile=more)
+    lost = how == "one request lost"
+    if histogram is not None:
+        count, value_us = histogram.count.copy(), histogram.value_us * (1 if lost else 1000)
+        count[0] -= lost
+        return replace(trial, histogram=LatencyHistogram(value_us=value_us, count=count))
+    assert requests is not None
+    in_ms = requests.assign(latency_s=requests["latency_s"] * 1e3)
+    return replace(trial, requests=requests.iloc[1:] if lost else in_ms)
+
+
+@pytest.mark.parametrize(
+    "trial", [sound_closed(), sound_open(), sound_wrk()], ids=["closed", "open", "histogram"]
+)
+@pytest.mark.parametrize(
+    "how",
+    ["throughput a fifth too high", "latencies in ms", "one request lost", "one wrong answer more", "another plan"],
+)  # fmt: skip
+def test_no_alteration_goes_unnoticed(trial: AuditedTrial, how: str) -> None:
+    another = altered(trial, how)
+    if another is None:
+        assert trial.profile == ClosedLoad(users=20, duration_s=2.0) and how == "another plan"
+        return
+    failed = [check for check in audit_trial(another) if check.result == "failed"]
+    assert failed
+    assert all("expected" in check.why or "more requests" in check.why for check in failed)
+
+
+def test_a_law_fails_where_its_plan_was_another_one_and_says_why_it_cannot_be_asked() -> None:
+    trial = sound_closed()
+    slow = replace(trial, profile=ClosedLoad(users=20, loops=50, ramp_up_s=3.0))
+    assert by_name(slow)[LAW].result == "failed"
+    crowded = by_name(replace(sound_closed(latency_mean_s=1.0), requests=None))
+    assert crowded["no more requests in flight than users"].result == "failed"
+    assert crowded[LAW].result == "not applicable" and "writes no single" in crowded[LAW].why
+    by_time = by_name(replace(trial, profile=ClosedLoad(users=20, duration_s=2.0)))
+    loops = "requests are users times loops"
+    assert by_time[loops].why == "the load ends after a time, not after loops"
+    assert by_time[LAW].result == "not applicable"
+    ended = trial.load.model_copy(update={"n_flows": 20, "n_flows_right": 19})
+    assert by_name(replace(trial, load=ended))[loops].why.startswith("passes ended")

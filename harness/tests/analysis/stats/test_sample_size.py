@@ -25,7 +25,8 @@ from harness.analysis.stats.sample_size import (
 from harness.analysis.stats.scaling import closed_loop_per_s
 from harness.errors import InputError
 from harness.tests.support.made_up_trials import made_up_trials
-from harness.verify.simulated.comparisons import ar_series
+from harness.verify.simulated.comparisons import ar_series, paired_p
+from harness.verify.simulated.result import share
 
 
 def test_batch_means_know_of_autocorrelation_where_the_plain_interval_does_not() -> None:
@@ -127,3 +128,28 @@ def test_every_pair_of_a_session_has_its_curve_and_the_duplicate_is_first() -> N
     assert {curve.variant for curve in others} == set(trials["variant"]) - {"go-nethttp"}
     at_10, at_20 = (point.ratio for point in others[-1].smallest)
     assert (at_10.value or 0) > (at_20.value or 0) > 1 and at_10.inputs
+
+
+SIMS = 400
+
+
+def holds(
+    value: float, *, at_least: float | None = None, at_most: float | None = None, n: int = SIMS
+) -> bool:
+    """Tell whether a share of ``n`` simulations keeps its limits as far as so few can say."""
+    return not share(n, name="share", value=value, at_least=at_least, at_most=at_most).refuted
+
+
+# --- the smallest ratio that a session tells from 1
+
+
+@pytest.mark.parametrize(("n_pilot", "n_blocks"), [(5, 20), (10, 10), (20, 5)])
+def test_an_effect_of_the_stated_size_is_told_as_often_as_stated(n_pilot: int, n_blocks: int) -> None:
+    rng = np.random.default_rng(1)
+    first, second = (rng.normal(0.0, 0.04, (2000, k)) for k in (n_pilot, n_blocks))
+    stated = first.std(axis=-1, ddof=1) * effect(n_pilot - 1, n_blocks)
+    told = float(np.mean(paired_p(second + stated[:, None]) <= 0.05))
+    assert holds(told, at_least=POWER - 0.03, at_most=POWER + 0.03, n=2000)
+
+
+# --- effects of factors

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From sessions of the bank and the clients to their tables: overloaded trials stay, and nothing is made up."""
+"""Which session is read, and from sessions of the bank and the clients to their tables: overloaded trials stay."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 from harness.evidence import Evidence
 from harness.evidence.load_response import every, load_response, offered_per_s
 from harness.evidence.opening import open_evidence
+from harness.evidence.sessions import newest_session
 from harness.model import ClosedLoad, Load, OpenLoad
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
@@ -20,6 +21,7 @@ from harness.rows import Session, along, find_session
 from harness.rows.session import OF_LOAD
 from harness.tests.support.kept_sessions import lay_project
 from harness.tests.support.synthetic import CAPACITY_PER_S
+from harness.tests.support.toy_sessions import make_session, trial_ids
 
 CHOSEN = ("bank-connections", "clients-hello")
 
@@ -97,3 +99,37 @@ def test_right_answers_stop_to_follow_where_they_were_made_to() -> None:
     low, high = fits[["low", "high"]].loc["follows"].to_numpy(dtype=float)
     assert low <= 100 <= high
     assert fits["value"].isna().loc["knee"] and "straight line" in str(fits.loc["knee", "why"])
+
+
+HOUR_S = 3600.0
+
+
+def newest(root: Path, *, bundled: bool = True) -> str | None:
+    session = newest_session(root, "toy", bundled=bundled)
+    return None if session is None else session.folder.name
+
+
+def test_a_newer_session_is_read_instead_of_an_older_one(tmp_path: Path) -> None:
+    make_session(tmp_path, bundled=True, seed=2)
+    assert newest(tmp_path) == "smoke-local-2"
+    make_session(tmp_path, bundled=True, seed=1, began_s=HOUR_S)
+    assert newest(tmp_path) == "smoke-local-1"
+
+
+@pytest.mark.parametrize(
+    ("n_noisy", "read"), [(10, "smoke-local-2"), (6, "smoke-local-2"), (5, "smoke-local-1")]
+)
+def test_a_session_disturbed_in_most_of_its_trials_is_not_read_where_another_is_complete(
+    tmp_path: Path, n_noisy: int, read: str
+) -> None:
+    make_session(tmp_path, bundled=True, seed=2)
+    disturbed = make_session(tmp_path, bundled=True, seed=1, began_s=HOUR_S, n_noisy=n_noisy)
+    assert len(trial_ids(disturbed)) == 10
+    assert newest(tmp_path) == read
+
+
+def test_the_newest_is_read_where_all_are_disturbed_and_of_those_measured_here(tmp_path: Path) -> None:
+    for bundled in (True, False):
+        make_session(tmp_path, bundled=bundled, seed=2, n_noisy=10 if bundled else 0)
+        make_session(tmp_path, bundled=bundled, seed=1, began_s=HOUR_S, n_noisy=10)
+        assert newest(tmp_path, bundled=bundled) == "smoke-local-1"
