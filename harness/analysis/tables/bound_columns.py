@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import IO
 
-import numpy as np
 import pandas as pd
 
 from harness.analysis.tables.bound import AroundIt, Asked, Connections, Part, Seen, what_bounds
@@ -14,6 +13,7 @@ from harness.analysis.tables.resource_columns import (
     LOG_READER,
     cpu_in_window,
     generators_cpu,
+    grown_within,
     load_window,
     phase_of,
 )
@@ -242,15 +242,10 @@ def _machine_rates(
             rows = pd.read_csv(stream)
         except (pd.errors.EmptyDataError, pd.errors.ParserError):
             return None
-    if "monotonic_s" not in rows:
-        return None
-    results: dict[str, float | None] = dict.fromkeys(_RATES)
-    for name in _RATES:
-        known = rows.reindex(columns=["monotonic_s", name]).dropna()
-        if len(known) >= 2:
-            begin, end = np.interp(window, known["monotonic_s"], known[name])
-            results[name] = float(max(0.0, end - begin)) / (window[1] - window[0])
-    return results if results["total_cpu_s"] is not None else None
+    grown = {name: grown_within(rows, name, window) for name in _RATES}
+    span = window[1] - window[0]
+    rates = {name: None if seconds is None else seconds / span for name, seconds in grown.items()}
+    return rates if rates["total_cpu_s"] is not None else None
 
 
 def _connections(session: SessionFolder, record: TrialRecord) -> Connections | None:

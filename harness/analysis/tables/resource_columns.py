@@ -85,14 +85,22 @@ def grown_under_load(record: TrialRecord, name: str) -> float | None:
 
 def generators_cpu(samples: pd.DataFrame, window: tuple[float, float]) -> float | None:
     """Return the CPU seconds of all generators (generator, generator-2...); one that has ended uses nothing more."""
-    roles = [role for role in samples["role"].unique() if str(role).startswith("generator")]
+    roles = [str(role) for role in samples["role"].unique() if str(role).startswith("generator")]
     if len(roles) <= 1:
         return cpu_in_window(samples, "generator", window)
-    readings = [samples[(samples["role"] == role) & samples["cpu_s"].notna()] for role in roles]
-    if any(len(rows) < 2 for rows in readings):
+    used = [grown_within(samples[samples["role"] == role], "cpu_s", window) for role in roles]
+    known = [seconds for seconds in used if seconds is not None]
+    return sum(known) if len(known) == len(used) else None
+
+
+def grown_within(readings: pd.DataFrame, name: str, window: tuple[float, float]) -> float | None:
+    """Return how much a counter grew within a window of the monotonic clock, interpolated; ``None``: fewer than two
+    readings have it."""
+    known = readings.reindex(columns=["monotonic_s", name]).dropna()
+    if len(known) < 2:
         return None
-    used = (np.interp(window, rows["monotonic_s"], rows["cpu_s"]) for rows in readings)
-    return sum(float(end - begin) for begin, end in used)
+    begin, end = np.interp(window, known["monotonic_s"], known[name])
+    return float(max(0.0, end - begin))
 
 
 def machine_of(record: TrialRecord, samples: pd.DataFrame | None) -> MachineWindow | None:
@@ -111,13 +119,12 @@ def machine_of(record: TrialRecord, samples: pd.DataFrame | None) -> MachineWind
 def cpu_in_window(samples: pd.DataFrame, role: str, window: tuple[float, float]) -> float | None:
     """Return the CPU seconds of a role within the window, interpolated; ``None``: too few readings, or none near an
     end."""
-    rows = ((samples["role"] == role) & samples["cpu_s"].notna()).to_numpy(dtype=bool)
-    at, cpu = (samples[name].to_numpy()[rows].astype(np.float64) for name in ("monotonic_s", "cpu_s"))
+    own = samples[(samples["role"] == role) & samples["cpu_s"].notna()]
     slack = 0.1 * (window[1] - window[0])
+    at = own["monotonic_s"].to_numpy()
     if at.size < 2 or at[0] > window[0] + slack or at[-1] < window[1] - slack:
         return None
-    begin, end = np.interp(window, at, cpu)
-    return float(max(0.0, end - begin))
+    return grown_within(own, "cpu_s", window)
 
 
 def reading_at(record: TrialRecord, name: str) -> ResourceReading | None:
