@@ -46,12 +46,9 @@ def session(*, blocks: int = 8, slope: float = 0.0, noise: float = 0.02, seed: i
     )
 
 
-def test_equal_trials_rarely_differ_when_dealt_within_blocks() -> None:
+def test_measuring_one_arm_after_the_other_makes_a_difference_of_drift_and_too_few_trials_say_so() -> None:
     rates = [equal_arms(session(seed=seed), "throughput_per_s").blocked.value for seed in range(12)]
     assert 0.01 < float(np.mean([rate for rate in rates if rate is not None])) < 0.10
-
-
-def test_measuring_one_arm_after_the_other_makes_a_difference_of_drift_and_too_few_trials_say_so() -> None:
     arms = equal_arms(session(slope=0.3, noise=0.01), "throughput_per_s")
     assert arms.ordered.high is not None and arms.ordered.high < 1
     assert (arms.blocked.value or 0) < 0.2
@@ -123,20 +120,17 @@ def test_the_slope_is_that_of_an_analysis_of_covariance() -> None:
 
 
 @pytest.mark.parametrize("elasticity", [-1.0, 0.0])
-def test_the_interval_of_the_elasticity_holds_the_true_one(elasticity: float) -> None:
-    found = speed_response(uneven_speeds(elasticity=elasticity), "throughput_per_s")
-    assert found is not None
-    told = found.elasticity
-    assert told.low is not None and told.high is not None and told.low <= elasticity <= told.high
-
-
-def test_trials_that_failed_tell_nothing_of_it_and_those_without_a_reading_neither() -> None:
-    trials = uneven_speeds()
+def test_the_interval_of_the_elasticity_holds_the_true_one_and_failed_trials_tell_nothing(
+    elasticity: float,
+) -> None:
+    trials = uneven_speeds(elasticity=elasticity)
     failed, unread = trials.index[0], trials.index[1]
     trials.loc[failed, "excluded"], trials.loc[failed, "exclusion_reason"] = True, "failed: it ended"
     trials.loc[unread, "service_step_s"] = np.nan
     found = speed_response(trials, "throughput_per_s")
     assert found is not None and found.elasticity.n_trials == len(trials) - 2
+    told = found.elasticity
+    assert told.low is not None and told.high is not None and told.low <= elasticity <= told.high
     assert speed_response(trials.assign(service_step_s=np.nan), "throughput_per_s") is None
 
 
@@ -270,9 +264,8 @@ def altered(trial: AuditedTrial, how: str) -> AuditedTrial | None:
     """The trial with one thing altered; ``None``: a load by time has no plan for its requests."""
     profile, requests, histogram = trial.profile, trial.requests, trial.histogram
     if how == "throughput a fifth too high":
-        return replace(
-            trial, row={**trial.row, "throughput_per_s": 1.2 * float(str(trial.row["throughput_per_s"]))}
-        )
+        faster = 1.2 * float(str(trial.row["throughput_per_s"]))
+        return replace(trial, row={**trial.row, "throughput_per_s": faster})
     if how == "one wrong answer more":
         return replace(trial, load=trial.load.model_copy(update={"n_errors": trial.load.n_errors + 1}))
     if how == "another plan":
@@ -298,6 +291,7 @@ def altered(trial: AuditedTrial, how: str) -> AuditedTrial | None:
     ["throughput a fifth too high", "latencies in ms", "one request lost", "one wrong answer more", "another plan"],
 )  # fmt: skip
 def test_no_alteration_goes_unnoticed(trial: AuditedTrial, how: str) -> None:
+    assert "failed" not in {check.result for check in audit_trial(trial)}
     another = altered(trial, how)
     if another is None:
         assert trial.profile == ClosedLoad(users=20, duration_s=2.0) and how == "another plan"
@@ -308,15 +302,12 @@ def test_no_alteration_goes_unnoticed(trial: AuditedTrial, how: str) -> None:
 
 
 def test_a_law_fails_where_its_plan_was_another_one_and_says_why_it_cannot_be_asked() -> None:
-    trial = sound_closed()
-    slow = replace(trial, profile=ClosedLoad(users=20, loops=50, ramp_up_s=3.0))
-    assert by_name(slow)[LAW].result == "failed"
+    trial, loops = sound_closed(), "requests are users times loops"
+    assert by_name(replace(trial, profile=ClosedLoad(users=20, loops=50, ramp_up_s=3.0)))[LAW].result == "failed"
     crowded = by_name(replace(sound_closed(latency_mean_s=1.0), requests=None))
     assert crowded["no more requests in flight than users"].result == "failed"
     assert crowded[LAW].result == "not applicable" and "writes no single" in crowded[LAW].why
     by_time = by_name(replace(trial, profile=ClosedLoad(users=20, duration_s=2.0)))
-    loops = "requests are users times loops"
     assert by_time[loops].why == "the load ends after a time, not after loops"
-    assert by_time[LAW].result == "not applicable"
     ended = trial.load.model_copy(update={"n_flows": 20, "n_flows_right": 19})
     assert by_name(replace(trial, load=ended))[loops].why.startswith("passes ended")

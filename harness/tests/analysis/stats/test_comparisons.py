@@ -81,7 +81,7 @@ def test_a_verdict_follows_both_intervals_and_the_noise(
         assert too_noisy == (margin is None)
 
 
-def test_excluded_and_missing_trials_are_counted_and_their_blocks_lose_the_pair() -> None:
+def test_excluded_and_missing_trials_are_counted_and_two_groups_and_flags_are_named() -> None:
     trials = table(8)
     first, second, *_ = java_off(trials)
     trials.loc[first, "excluded"], trials.loc[second, METRIC] = True, np.nan
@@ -89,6 +89,12 @@ def test_excluded_and_missing_trials_are_counted_and_their_blocks_lose_the_pair(
     assert (off.n_blocks, off.n_excluded) == (6, 1)
     for words in ("1 trials excluded", f"have no {METRIC}", "2 trials left out"):
         assert words in " | ".join(off.warnings)
+    trials = table(20, ratio=1.0)
+    trials.loc[java_off(trials)[:5], METRIC] *= 1.5
+    trials.loc[java_off(trials)[:3], "flags"] = "noisy_machine errors_seen"
+    found = " | ".join(by_level(trials)["off"].warnings)
+    for words in ("two groups of trials (15 low, 5 high)", "3 of 20 trials flagged noisy_machine", "errors_seen"):
+        assert words in found
 
 
 def test_a_variant_whose_every_trial_failed_is_inconclusive_not_absent() -> None:
@@ -122,28 +128,14 @@ def test_latencies_below_two_steps_of_the_tool_are_refused_and_below_twenty_flag
     assert summarise(table(6, base=0.0005), METRIC)["value"].isna().all()
 
 
-def test_two_groups_of_trials_and_flags_are_named() -> None:
-    trials = table(20, ratio=1.0)
-    trials.loc[java_off(trials)[:5], METRIC] *= 1.5
-    trials.loc[java_off(trials)[:3], "flags"] = "noisy_machine errors_seen"
-    for words in (
-        "two groups of trials (15 low, 5 high)",
-        "3 of 20 trials flagged noisy_machine",
-        "errors_seen",
-    ):
-        assert words in " | ".join(by_level(trials)["off"].warnings)
-
-
 def test_bad_names_are_named_with_what_is_allowed() -> None:
     trials = table(5)
-    with pytest.raises(InputError, match="latency_p98_s"):
-        summarise(trials, "latency_p98_s")
-    with pytest.raises(InputError, match="numeric"):
-        summarise(trials, "variant")
-    with pytest.raises(InputError, match="allowed: "):
-        compare(trials, METRIC, reference="rust", by=("logging",))
-    with pytest.raises(InputError, match="columns that differ: logging"):
-        compare(trials, METRIC, reference="go")
+    for metric, words in (("latency_p98_s", "latency_p98_s"), ("variant", "numeric")):
+        with pytest.raises(InputError, match=words):
+            summarise(trials, metric)
+    for reference, words in (("rust", "allowed: "), ("go", "columns that differ: logging")):
+        with pytest.raises(InputError, match=words):
+            compare(trials, METRIC, reference=reference)
 
 
 def paired(trials: pd.DataFrame, logging: str, *, factor: float, variant: str = "go") -> pd.DataFrame:
@@ -155,19 +147,15 @@ def paired(trials: pd.DataFrame, logging: str, *, factor: float, variant: str = 
     return pd.concat([trials, chosen], ignore_index=True)
 
 
-def test_the_noise_of_a_cell_is_that_of_its_own_pair() -> None:
+def test_the_noise_of_a_cell_is_that_of_its_own_pair_and_without_one_that_of_another_which_is_named() -> None:
     trials = table(6, cv=0.01)
     found = by_level(paired(paired(trials[~trials["duplicate"]], "off", factor=1.2), "on", factor=1.01))
     off, on = found["off"].noise, found["on"].noise
     assert off.elsewhere is None and on.elsewhere is None
     assert off.noise is not None and on.noise is not None and off.noise > 0.10 > on.noise
     assert found["off"].margin == off.noise and found["on"].margin == 0.10
-
-
-def test_a_cell_without_a_pair_takes_the_noise_of_another_and_names_it() -> None:
     found = by_level(table(6))
-    assert found["on"].noise.elsewhere is None
-    assert found["off"].noise.elsewhere == "a log line"
+    assert (found["on"].noise.elsewhere, found["off"].noise.elsewhere) == (None, "a log line")
     assert found["off"].noise.noise == found["on"].noise.noise
     assert "no A/A pair in this cell: the noise is that of a log line" in found["off"].warnings
 

@@ -104,7 +104,7 @@ def test_few_sessions_predict_nothing_and_sessions_that_agree_have_no_variance_b
     assert ends(alike.mean)[1] < 1.3 < ends(alike.mean)[2], "never surer than the sessions' own errors"
 
 
-@pytest.mark.parametrize("spread", [0.0, 0.02, 0.06])
+@pytest.mark.parametrize("spread", [0.0, 0.06])
 def test_the_ranges_hold_what_they_should_and_a_pooled_interval_does_not(spread: float) -> None:
     rng, k, n = np.random.default_rng(7), 6, 400
     mean = next_one = pooled = 0
@@ -119,10 +119,8 @@ def test_the_ranges_hold_what_they_should_and_a_pooled_interval_does_not(spread:
         next_one += least <= another <= most
         half = 1.96 / np.sqrt((1 / errors**2).sum())
         pooled += abs(np.average(logs, weights=1 / errors**2) - 0.2) <= half
-    assert mean / n >= 0.93
-    assert next_one / n >= 0.92
-    if spread > 0.02:
-        assert pooled / n < 0.8
+    assert mean / n >= 0.93 and next_one / n >= 0.92
+    assert spread == 0 or pooled / n < 0.8
 
 
 @pytest.mark.parametrize(("ratios", "errors"), [([1.2], [0.1]), ([1.2, 1.3], [0.1]), ([1.2, 0], [0.1, 0.1])])

@@ -63,13 +63,12 @@ def test_a_trial_at_another_speed_is_excluded_and_the_machine_bounded_it(ratio: 
 @pytest.mark.parametrize(
     "rows",
     [
-        rows_of(*[1.0] * FEWEST_TRIALS, 1 + SPEED_DIFFERS - 0.001),
-        rows_of(*[1.0] * FEWEST_TRIALS, 1 / (1 + SPEED_DIFFERS) + 0.001),
+        rows_of(*[1.0] * FEWEST_TRIALS, 1 + SPEED_DIFFERS - 0.001, 1 / (1 + SPEED_DIFFERS) + 0.001),
         rows_of(*[1.0] * (FEWEST_TRIALS - 2), 2.0),
         rows_of(*[1.0] * FEWEST_TRIALS) + rows_of(*[1.3] * FEWEST_TRIALS, load="rate"),
         [*rows_of(*[1.0] * FEWEST_TRIALS), {"service_step_s": None, "load_name": "saturation", "excluded": False}],
     ],
-    ids=["a little slower", "a little faster", "too few to judge", "another load", "not read"],
+    ids=["a little slower and faster", "too few to judge", "another load", "not read"],
 )  # fmt: skip
 def test_all_others_are_kept(rows: list[dict[str, object]]) -> None:
     assert exclude_other_speeds(rows) == []
@@ -118,7 +117,6 @@ def test_the_reader_of_a_request_log_is_part_of_its_trial_and_no_noise() -> None
         n_read, n_noisy = n_read + 1, n_noisy + ("noisy_machine" in str(row["flags"]))
         assert record.request_log is not None and record.machine is not None
         if record.request_log.reader_cpu_s is None:  # made when it was counted among other processes
-            assert "noisy_machine" in record.flags
             assert float(str(row["other_cpu_s"])) < (record.machine.other_cpu_s or 0.0)
     assert n_read >= 20 and n_noisy < 5
 
