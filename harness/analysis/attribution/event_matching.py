@@ -34,12 +34,6 @@ class Matching(Frozen):
         """Matched share of the truth; None when there was none."""
         return len(self.pairs) / self.n_truth if self.n_truth else None
 
-    @property
-    def f1(self) -> float | None:
-        """Harmonic mean of the matched shares of both lists; None when neither has anything."""
-        total = self.n_found + self.n_truth
-        return 2 * len(self.pairs) / total if total else None
-
 
 class Coincidence(Frozen):
     """Matches against what circular shifts of one list give."""

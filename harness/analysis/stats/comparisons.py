@@ -70,7 +70,6 @@ class Comparison(Frozen):
     levels: dict[str, str]  # the columns of ``by`` with their values
     metric: str
     ratio: Estimate  # variant over reference: paired log-t over blocks, 95 %
-    hodges_lehmann: Estimate  # the same, moved little by a few slow trials
     equivalence: Estimate  # the ratio with the 90 % interval of the equivalence test
     margin: float | None  # what counts as negligible, never below the noise; None: nothing is called equivalent
     why_not_equivalent: str | None = None  # why nothing can be called equivalent; None: something can
@@ -78,7 +77,6 @@ class Comparison(Frozen):
     p_value: float | None  # sign flips over blocks; None below 5 blocks
     #: by Benjamini-Hochberg over this call; None where so few blocks and so many allow none below .05 for sure
     p_adjusted: float | None
-    n_family: int = 1  # comparisons that the p-value is adjusted over
     verdict: Verdict
     n_blocks: int
     n_excluded: int  # trials of both arms left out, by outcome or exclusion
@@ -170,47 +168,45 @@ def _compare(
     refused, steps = resolution_of(pd.concat([a, b]), metric) if len(a) else (False, ())
     warnings += steps
     what, p_value = f" of {metric}, {variant} over {reference}", None
+    ratio = equivalence = no_ratio(metric, len(a), level)
     if refused or len(a) == 0 or min(arm[metric].min() for arm in (a, b)) <= 0:
-        ratios = dict.fromkeys(("ratio", "hodges_lehmann", "equivalence"), no_ratio(metric, len(a), level))
         if not refused:
             warnings += ("no block has both arms" if len(a) == 0 else "a value is zero: no ratio",)
     else:
         if len(every[0]) > len(a) and min(arm[metric].min() for arm in every) > 0:
-            with_others = _ratios(*every, metric, what, level)
-            beside = WithOthers(
-                ratio=with_others["ratio"], equivalence=with_others["equivalence"], n_blocks=len(every[0])
-            )
-        ratios = _ratios(a, b, metric, what, level)
-        p_value = sign_flip_p(*(arm[metric].to_numpy(dtype=np.float64) for arm in (a, b)))
+            with_them, inner = _ratios(*every, metric, what, level)
+            beside = WithOthers(ratio=with_them, equivalence=inner, n_blocks=len(every[0]))
+        ratio, equivalence = _ratios(a, b, metric, what, level)
+        x, y = (arm[metric].to_numpy(dtype=np.float64) for arm in (a, b))
+        p_value = sign_flip_p(x, y)
         warnings += _arm_warnings(a, metric, variant) + _arm_warnings(b, metric, reference)
-        if _disagree(ratios["ratio"], ratios["hodges_lehmann"]):
+        # moved little by a few slow trials
+        robust = effect_size_ci(x, y, paired=True, estimator="hodges_lehmann", level=level)
+        if None not in (ratio.low, robust.low) and leaves_out_one(ratio) != leaves_out_one(robust):
             warnings += ("the mean-based and the rank-based interval disagree about 1: look at the trials",)
-        warnings = tuple(dict.fromkeys((*warnings, *ratios["ratio"].warnings)))
+        warnings = tuple(dict.fromkeys((*warnings, *ratio.warnings)))
     return Comparison(
-        variant=variant, reference=reference, levels=levels, metric=metric, margin=None, noise=noise,
-        ratio=ratios["ratio"], hodges_lehmann=ratios["hodges_lehmann"], equivalence=ratios["equivalence"],
-        p_value=p_value, p_adjusted=None, verdict=Verdict.INCONCLUSIVE, n_blocks=len(a),
+        variant=variant, reference=reference, levels=levels, metric=metric, margin=None, noise=noise, ratio=ratio,
+        equivalence=equivalence, p_value=p_value, p_adjusted=None, verdict=Verdict.INCONCLUSIVE, n_blocks=len(a),
         n_excluded=n_excluded, warnings=warnings, bound_by=bounds_of(a, b), ages=ages, beside=beside,
         not_about=not_about_services(a, b, metric) if gated else None,
         alike_by=part.why_not_equivalent if part is not None else None,
     )  # fmt: skip
 
 
-def _ratios(a: pd.DataFrame, b: pd.DataFrame, metric: str, what: str, level: float) -> dict[str, Estimate]:
-    """Return the ratio of paired trials: ``ratio``, ``hodges_lehmann`` and ``equivalence``; ``what``: of what."""
+def _ratios(
+    a: pd.DataFrame, b: pd.DataFrame, metric: str, what: str, level: float
+) -> tuple[Estimate, Estimate]:
+    """Return the ratio of paired trials, and with the interval of the equivalence test; ``what``: of what."""
     x, y = (arm[metric].to_numpy(dtype=np.float64) for arm in (a, b))
     pooled = pd.concat([a, b])
     about: dict[str, object] = {"inputs": inputs_of(pooled), "n_requests": requests_of(pooled)}
     what += f"; {DUET_ESTIMAND}" if in_duet(a).any() else ""
-    estimates = {
-        "ratio": effect_size_ci(x, y, paired=True, level=level),
-        "hodges_lehmann": effect_size_ci(x, y, paired=True, estimator="hodges_lehmann", level=level),
-        "equivalence": equivalence_interval(x, y, paired=True),
-    }
-    return {
-        name: estimate.model_copy(update=about | {"estimand": estimate.estimand + what})
-        for name, estimate in estimates.items()
-    }
+    ratio, equivalence = effect_size_ci(x, y, paired=True, level=level), equivalence_interval(x, y, paired=True)
+    return (
+        ratio.model_copy(update=about | {"estimand": ratio.estimand + what}),
+        equivalence.model_copy(update=about | {"estimand": equivalence.estimand + what}),
+    )
 
 
 def _decided(comparison: Comparison, wanted: float, p_adjusted: float | None, size: int) -> Comparison:
@@ -228,7 +224,7 @@ def _decided(comparison: Comparison, wanted: float, p_adjusted: float | None, si
     comparison = comparison.model_copy(update={"not_about": not_about})
     warnings = (*comparison.warnings, *_age_notes(comparison), *_notes(comparison, decision, wanted))
     return comparison.model_copy(
-        update=dict(decision) | {"n_family": size, "warnings": tuple(dict.fromkeys(warnings))}
+        update=dict(decision) | {"warnings": tuple(dict.fromkeys(warnings))}
     )
 
 
@@ -300,8 +296,3 @@ def _arm_warnings(arm: pd.DataFrame, metric: str, name: str) -> tuple[str, ...]:
     notes = tuple(f"{name}: {warning}" for warning in problems if "too few" not in warning)
     flags = Counter(flag for cell in arm["flags"].dropna() for flag in str(cell).split()).most_common()
     return notes + tuple(f"{name}: {n} of {len(arm)} trials flagged {flag}" for flag, n in flags)
-
-
-def _disagree(ratio: Estimate, robust: Estimate) -> bool:
-    inside = {of.low <= 1 <= of.high for of in (ratio, robust) if of.low is not None and of.high is not None}
-    return len(inside) == 2
