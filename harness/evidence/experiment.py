@@ -51,10 +51,11 @@ class Evidence:
         chosen = frame[of_sessions & (frame["source"] == self._source)]
         if chosen.empty:
             raise InputError("not tidied yet; run notebooks/20-tidy.ipynb", place=self.sessions[0].key)
-        orders = {factor_column(name): levels for name, levels in self.header.experiment.factors.items()}
-        orders["variant"] = tuple(self.variants)
+        orders = {factor_column(name): list(levels) for name, levels in self.header.experiment.factors.items()}
+        orders["variant"] = list(self.variants)
         places = [
-            chosen[name].map({level: place for place, level in enumerate(levels)}) for name, levels in orders.items()
+            chosen[name].map({level: place for place, level in enumerate(levels)})
+            for name, levels in orders.items()
         ]
         order: pd.DataFrame = pd.concat([*places, chosen["position"]], axis=1, ignore_index=True)
         return with_plain_texts(

@@ -162,7 +162,7 @@ def _why_nothing(group: Sequence[TrialAttribution], quantile: str, name: str) ->
         return "not read after the load"
     if number.of_log:
         return _commonest(t.refused for t in group if t.n_pauses is None) or "no pause under load"
-    if why := _commonest(trial.missing.get(cause) for trial in group for cause in number.cause):
+    if why := _commonest(w for trial in group for cause, w in trial.missing.items() if cause in number.cause):
         return why
     if any(quantile not in trial.latency_s for trial in group):
         return f"too few requests beyond {quantile}"

@@ -160,7 +160,7 @@ def what_bounds(seen: Seen) -> Bound:
 
 def _full(seen: Seen) -> _Said | None:
     shares = {part.name: share for part in seen.parts if (share := _share_of_left(part, seen)) is not None}
-    name = max(shares, key=lambda name: shares[name], default="service")
+    name: PartName = max(shares, key=lambda name: shares[name], default="service")
     if shares.get(name, 0.0) < FULL_SHARE:
         return None
     if shares.get("service", 0.0) >= max(FULL_SHARE, shares[name] - TIE):

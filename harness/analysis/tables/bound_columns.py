@@ -209,7 +209,8 @@ def _around(
     def of_phase(seconds: float | None) -> float | None:
         return None if seconds is None or span <= 0 else max(0.0, seconds) / span
 
-    rates, others_cores = _machine_rates(session, record, window), None
+    rates = _machine_rates(session, record, window)
+    others_cores: float | None = None
     if rates is not None:
         used = [part.cores for part in parts if any(name == "service" for name, _ in part.cpus)]
         # the other arm of a duet is no neighbour
