@@ -27,8 +27,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """One experiment's trials with their requests and samples. Tables as in ``docs/data.md``. ``against``: the
-    reference in place of the definition's; see :meth:`over`."""
+    """One experiment's trials with their requests and samples; ``against``: the reference in place of its own."""
 
     root: Path
     experiment: str
@@ -80,8 +79,7 @@ class Evidence:
         return self.against or self.header.experiment.reference
 
     def over(self, reference: str) -> Evidence:
-        """Return the same sessions with another variant as the denominator of every ratio. Raises InputError: the
-        definition has no such variant."""
+        """Return the same sessions with another reference. Raises InputError: the definition has no such variant."""
         if reference not in self.variants:
             raise InputError(
                 "no such variant", place="reference", found=reference, allowed=", ".join(self.variants)
@@ -186,8 +184,7 @@ class Evidence:
         return settled_requests(whole, self.folder(session_id).header.settle_s)
 
     def whole_requests(self, session_id: str, trial_id: str) -> pd.DataFrame | None:
-        """Return one trial's requests from the first one on: for curves of warming up and checks of totals. No metric
-        is taken from them; ``None``: the tool wrote no single ones."""
+        """Return one trial's requests from the first on: for warm-up and totals; ``None``: no single ones."""
         return self._table("requests", session_id, trial_id)
 
     def with_records(self) -> Iterator[tuple[pd.Series, SessionFolder, TrialRecord]]:
@@ -201,8 +198,7 @@ class Evidence:
         return self._table("samples", session_id, trial_id)
 
     def windows(self, session_id: str, trial_id: str) -> pd.DataFrame | None:
-        """Return the windows in which a trial's process was warmed up, as ``docs/data.md`` has them; ``None``: it has
-        none, or an earlier trial of the process has them."""
+        """Return the windows in which a trial's process was warmed up; ``None``: none, or an earlier trial's."""
         return self._table("windows", session_id, trial_id)
 
     @property

@@ -66,8 +66,7 @@ def complete_sessions(sessions: Iterable[SessionFolder]) -> list[SessionFolder]:
 
 
 def named_session(present: Sequence[SessionFolder], name: str, *, place: str) -> SessionFolder:
-    """Return the session of this name, with or without ``bundled/`` before it, of those of one experiment. Raises
-    InputError: there is none. place: what names it."""
+    """Return the session of this name, with or without ``bundled/`` before it. Raises InputError: there is none."""
     keys = {session.key.replace(f"{session.folder.parent.name}/", ""): session for session in present}
     named = [session for key, session in keys.items() if name in (key, session.folder.name)]
     if not named:
@@ -93,8 +92,7 @@ def measured_experiments(root: Path, settings: StageParameters) -> tuple[str, ..
 
 
 def chosen_experiments(root: Path, settings: StageParameters) -> tuple[str, ...]:
-    """Return the experiments these parameters are about: the named ones, or all that have a place in the paper. Raises
-    InputError: an unknown name."""
+    """Return the named experiments, or all that have a place in the paper. Raises InputError: an unknown name."""
     if settings.bundled:
         return settings.chosen(_experiments(root, bundled=True))
     known = tuple(experiment_files(root))

@@ -23,8 +23,7 @@ _named: weakref.WeakKeyDictionary[Line2D, tuple[str, tuple[str, ...]]] = weakref
 
 
 def name_last(axes: Axes, name: str, notes: Sequence[str] = ()) -> None:
-    """Name the line or the row of dots that was drawn last. ``notes``: what is said of each point in place of its
-    coordinates; as many as points, or none."""
+    """Name the line or row of dots drawn last; ``notes``: said of each point in place of its coordinates, or none."""
     if axes.lines:
         _named[axes.lines[-1]] = (name, tuple(notes))
 

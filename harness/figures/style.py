@@ -125,8 +125,7 @@ def describe(trials: pd.DataFrame | None) -> str:
 
 
 def _coding_words(trials: pd.DataFrame) -> str:
-    """Return how the programs of these trials are written, ``coding: tuned``, and which are written otherwise; empty:
-    their workload has no codings."""
+    """Return ``coding: tuned``, and which programs are written otherwise; empty: their workload has no codings."""
     if "coding" not in trials or trials["coding"].isna().all():
         return ""
     codings = {
@@ -260,8 +259,8 @@ def stamp(figure: Figure, words: str) -> None:
 
 
 def save(figure: Figure, stem: Path) -> tuple[Path, Path, Path]:
-    """Write ``stem``.pdf, .svg and .png; the same figure gives the same bytes. Returns the three paths. The figure is
-    laid out once, for the PDF: the others have its proportions."""
+    """Write ``stem``.pdf, .svg and .png, laid out for the PDF; the same figure gives the same bytes. Returns the
+    paths."""
     stem.parent.mkdir(parents=True, exist_ok=True)
     paths = tuple(stem.with_name(f"{stem.name}.{ending}") for ending in ("pdf", "svg", "png"))
     without_date: Iterable[dict[str, Any]] = (
@@ -292,6 +291,5 @@ def texts_of(figure: Figure) -> list[str]:
 
 
 def show_figures_in(shell: Any) -> None:
-    """Make a notebook show a figure that a cell ends with; without this it prints the figure's type. ``shell``:
-    IPython's, of the kernel."""
+    """Make a notebook (``shell``: IPython's) show a figure that a cell ends with, in place of the figure's type."""
     shell.display_formatter.formatters["image/png"].for_type(Figure, png_of)

@@ -166,7 +166,7 @@ def estimate_clock_offset(
 
 
 def _wait_for_answer_s(done: FloatArray, longest_s: float) -> float:
-    """Median time from a moment to the next answer: solves sum(max(g - x, 0)) = sum(g) / 2 over gaps below
+    """Median wait from a moment to the next answer: solves sum(max(g - x, 0)) = sum(g) / 2, gaps below
     ``longest_s``."""
     gaps = np.sort(np.diff(done))
     gaps = gaps[gaps < longest_s]
@@ -243,8 +243,7 @@ def peak_causes(
     from_s: float,
     connect_s: FloatArray | None = None,
 ) -> list[str | None]:
-    """Return what took most of the time beyond the median of each request of ``from_s`` or longer; ``None``:
-    shorter."""
+    """Return what took most of the time beyond the median of each request; ``None``: shorter than ``from_s``."""
     taken = attribute_latency(start_s, latency_s, events, connect_s=connect_s)
     names = [*taken, "unexplained"]
     beyond = np.maximum(latency_s - np.median(latency_s), 0.0)

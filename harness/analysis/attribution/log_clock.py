@@ -247,8 +247,7 @@ SERVICE_CAUSES: tuple[CauseName, ...] = ("gc_pause", "allocation_stall", "other_
 
 
 def throttling(session: SessionFolder, record: TrialRecord) -> list[Beside]:
-    """Return when the service's control group was denied CPU, in epoch seconds. Raises InputError: why it is not
-    known."""
+    """Return when the service's group was denied CPU, epoch seconds. Raises InputError: why it is not known."""
     at, n, denied_s = _readings(session, record, "machine.csv", "n_throttled", "throttled_s")
     try:
         spans = tuple(throttle_spans(list(zip(at.tolist(), map(int, n.tolist()), strict=True))))
@@ -376,8 +375,7 @@ def why_not_aligned(
 
 
 def wall_step_s(record: TrialRecord) -> float:
-    """Return by how many seconds the wall clock moved against the monotonic one: last three readings less the first
-    three."""
+    """Return by how many seconds the wall clock was moved: against the monotonic one, last three readings to first."""
     readings = [record.started, *record.anchors, record.ended]
     readings += [clock for phase in record.phases for clock in (phase.start, phase.end)]
     readings.sort(key=lambda clock: clock.monotonic_s)

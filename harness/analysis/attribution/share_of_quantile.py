@@ -258,8 +258,7 @@ def _ties_spread(latency_s: FloatArray, step_s: float) -> FloatArray:
 
 
 def pooled_and_without(trials: Sequence[LatencyCounts], quantile: float) -> tuple[float, FloatArray]:
-    """Return the quantile in seconds of all trials, and that without each in turn, shape (k,), to half a bin; NaN:
-    none."""
+    """Return the quantile of all trials in seconds, and without each, shape (k,), to half a bin; NaN: there is none."""
     used = np.unique(np.concatenate([trial.bins for trial in trials]))
     if not len(used):
         return float("nan"), np.full(len(trials), np.nan)
@@ -361,8 +360,7 @@ def _log_odds(log_ratio: float | FloatArray) -> FloatArray:
 
 
 def jackknifed(value: float, without: FloatArray, level: float) -> tuple[float, float]:
-    """Return the interval from a value and those without each trial, shape (k,): t with k - 2 degrees; NaN below k =
-    3."""
+    """Return the interval from a value and those without each trial, shape (k,): t with k - 2 degrees, NaN below 3."""
     half = float(t_critical(level, len(without) - 2)) * float(np.sqrt(jackknife_variance(without)))
     return value - half, value + half
 

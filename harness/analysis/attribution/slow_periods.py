@@ -45,8 +45,7 @@ class Law:
 
 
 class Ordinary:
-    """What is ordinary in one trial; ``ratio``: latency over the level of its moment, in start order, shape (n,), n >=
-    3."""
+    """What is ordinary in one trial; ``ratio``: latency over the level of its moment, by start, shape (n,), n >= 3."""
 
     def __init__(self, ratio: FloatArray) -> None:
         self._ratio = ratio

@@ -68,8 +68,7 @@ def ordinary_p99(
 
 
 def detectability_limit(rate_per_s: float, latency_p99_s: float) -> float:
-    """Return the shortest pause in seconds that ``detect_stalls`` can see: ten blocked requests, or twice the ordinary
-    p99. Raises InputError: an argument is not positive."""
+    """Return the shortest pause that ``detect_stalls`` can see, seconds: ten blocked requests, or twice the p99."""
     if not (0 < rate_per_s < np.inf and 0 < latency_p99_s < np.inf):
         pair = (rate_per_s, latency_p99_s)
         raise InputError("rate and latency must be positive", found=pair, allowed="above 0 and finite")

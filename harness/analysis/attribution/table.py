@@ -37,8 +37,7 @@ Quantity = Callable[[TrialAttribution, str], float | None]
 def attribution_table(
     trials: Iterable[TrialAttribution], *, quantile: str = "p99", level: float = 0.95
 ) -> tuple[AttributionRow, ...]:
-    """Return one row per variant and combination of levels, in order of appearance. Raises InputError: another
-    quantile."""
+    """Return one row per variant and levels, in order of appearance. Raises InputError: not one of ``QUANTILES``."""
     if quantile not in QUANTILES:
         why, allowed = "these trials were not attributed at it", ", ".join(QUANTILES)
         raise InputError(why, place="quantile", found=quantile, allowed=allowed)

@@ -36,8 +36,7 @@ def leading_metric(trials: pd.DataFrame) -> str:
 
 
 def equal_cells(trials: pd.DataFrame, factors: Sequence[str]) -> tuple[tuple[dict[str, str], AANoise], ...]:
-    """Return the levels of each cell and the reference over its duplicate there, where ``FEWEST_PAIRS`` blocks hold
-    both."""
+    """Return each cell's levels with the reference over its duplicate, where ``FEWEST_PAIRS`` blocks hold both."""
     metric = leading_metric(trials)
     require(trials, metric, ("load_model", *factors))
     counted, _ = split_missing(split_excluded(trials)[0], metric)
@@ -241,8 +240,7 @@ class AuditedTrial:
 
     @cached_property
     def between_s(self) -> float | None:
-        """What users waited inside the generator; ``None``: not known. Raises InputError for more requests than
-        theirs."""
+        """What users waited inside the generator; ``None``: not known. Raises InputError: more requests than theirs."""
         (each, _), requests, profile = self.requests_each, self.requests, self.profile
         if requests is None or each is None or not isinstance(profile, ClosedLoad):
             return None

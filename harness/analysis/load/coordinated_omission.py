@@ -159,8 +159,7 @@ def coordinated_omission_check(
 
 
 def with_missing_requests(latency_s: FloatArray, interval_s: float) -> FloatArray | None:
-    """Return the latencies and those that waiting left out, in any order; ``None``: far too many. Raises InputError:
-    the interval is not above 0."""
+    """Return the latencies and those that waiting left out; ``None``: far too many. Raises InputError: interval 0."""
     if not interval_s > 0:
         raise InputError("the expected interval must be positive", found=interval_s, allowed="seconds > 0")
     n_each = np.maximum(np.floor(latency_s / interval_s).astype(np.int64) - 1, 0)
@@ -177,8 +176,7 @@ def _quantiles(latency: FloatArray) -> dict[str, float]:
 
 
 def cycle_s(start: FloatArray, users: int) -> float:
-    """Return one user's ordinary time from request to request, seconds: the median over short windows of ascending
-    starts."""
+    """Return one user's time from request to request, seconds: the median over short windows of ascending starts."""
     # The median over stretches of equally many requests does not see the pauses.
     typical = float(np.median(start[users:] - start[:-users])) if len(start) >= 10 * users else 0.0
     if typical > 0:

@@ -91,8 +91,7 @@ STEADY_FROM = 0.5
 
 
 def offered_for_s(profile: LoadProfile) -> float | None:
-    """Return for how long a load offers a rate, seconds; ``None``: none, or with pauses. Users who come once are
-    arrivals."""
+    """Return for how long a load offers a rate, seconds (users who come once, too); ``None``: none, or with pauses."""
     if isinstance(profile, OpenLoad):
         return profile.duration_s if profile.parts == 1 else None
     return profile.ramp_up_s if profile.loops == 1 and profile.ramp_up_s > 0 else None
@@ -112,8 +111,7 @@ def sustained_per_s(start_epoch_s: ArrayLike, latency_s: ArrayLike, ok: ArrayLik
 
 
 def serve_s(profile: LoadProfile, load: LoadSummary) -> float | None:
-    """Return the time to serve a fixed amount of work, seconds; ``None``: it is none, or not all was answered
-    rightly."""
+    """Return the seconds to serve a fixed amount of work; ``None``: it is none, or not all was answered rightly."""
     if not isinstance(profile, ClosedLoad) or profile.loops is None or load.duration_s <= 0:
         return None
     lost = load.n_errors or load.n_dropped or (load.n_flows_right != load.n_flows)

@@ -118,8 +118,7 @@ def bounds_of(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, int]:
 
 
 def not_about_services(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | None:
-    """Return why the ratio of two arms does not speak of the services; ``None``: it does, or no column says what
-    bounded it."""
+    """Return why a ratio does not speak of the services; ``None``: it does, or no column says what bounded it."""
     condition = condition_of(metric)
     if condition is None or not _says(a, b) or a.empty or b.empty or _equal_work(a, b, metric):
         return None

@@ -52,8 +52,7 @@ def trial_values(values: ArrayLike, what: str) -> Floats:
 
 
 def arms(a: ArrayLike, b: ArrayLike, *, paired: bool) -> tuple[Floats, Floats]:
-    """Return both arms of a comparison, shapes (k,) and (k,) when paired, (m,) and (n,) otherwise. Raises InputError:
-    paired arms of different length; see :func:`trial_values`."""
+    """Return both arms of a comparison, (k,) and (k,) when paired, (m,) and (n,) else. Raises InputError: lengths."""
     left, right = trial_values(a, "a"), trial_values(b, "b")
     if paired and left.size != right.size:
         raise InputError(
@@ -64,8 +63,8 @@ def arms(a: ArrayLike, b: ArrayLike, *, paired: bool) -> tuple[Floats, Floats]:
 
 
 def starts_and_latencies(start_s: ArrayLike, latency_s: ArrayLike) -> tuple[Floats, Floats]:
-    """Return both of the requests of one trial, shapes (n,), n >= 0, seconds. Raises InputError: other shapes, not
-    finite, or a latency below zero."""
+    """Return both of one trial's requests, shapes (n,), seconds. Raises InputError: other shapes, not finite, below
+    0."""
     start, latency = np.asarray(start_s, dtype=np.float64), np.asarray(latency_s, dtype=np.float64)
     if start.ndim != 1 or start.shape != latency.shape:
         shapes = (start.shape, latency.shape)
@@ -152,8 +151,7 @@ def judge_resolution(
 
 
 def gap_statistic(values: Floats) -> tuple[Floats, Floats]:
-    """Return the widest gap over the spread within its sides (two values or more), and how many lie below; last
-    axis."""
+    """Return the widest gap over the spread within its sides (two values or more), and how many lie below it."""
     x = np.sort(values, axis=-1)
     k = x.shape[-1]
     below = np.arange(2, k - 1)

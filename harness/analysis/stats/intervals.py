@@ -168,8 +168,7 @@ def from_bounds(
     inputs: tuple[str, ...], constant: bool, extra: tuple[str, ...] = (),
     unbounded: str = "too few trials for an interval", support: Support | None = None,
 ) -> Estimate:  # fmt: skip
-    """Turn bounds into an estimate: NaN, or outside of the support (absent: by the unit), become ``None`` with a
-    warning."""
+    """Turn bounds into an estimate: NaN, or outside of the support (by the unit), become ``None`` with a warning."""
     centre, low, high = (
         float(v if back is None else back(v)) for v in (bounds.centre, bounds.low, bounds.high)
     )

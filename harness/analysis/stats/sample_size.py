@@ -167,8 +167,7 @@ def plan_repetitions(a: ArrayLike, b: ArrayLike, *, half_width: float = 0.02) ->
 
 
 def blocks_for(sd_log_ratio: float, half_width: float = 0.02) -> int:
-    """Return the fewest blocks (never below 5) with t sd / sqrt(k) <= log(1 + half_width). Raises InputError: none is
-    enough."""
+    """Return the fewest blocks (5 or more) with t sd / sqrt(k) <= log(1 + half_width). Raises InputError: none."""
     k = np.arange(FEWEST_FOR_P, MOST_BLOCKS)
     widths = t_critical(LEVEL, k - 1) / np.sqrt(k) * sd_log_ratio
     enough = widths <= np.log1p(fraction(half_width, "half_width"))

@@ -149,8 +149,7 @@ def default_margin(metric: str) -> float:
 
 
 def verdict(difference: Estimate, equivalence: Estimate, *, margin: float) -> Verdict:
-    """Return what a ratio with its 95 % and its 90 % interval says; blocks, noise and family are not regarded. Raises
-    InputError: the margin is not positive and finite."""
+    """Return what a ratio with its 95 % and its 90 % interval says; blocks, noise and family are not regarded."""
     _check_margin(margin)
     return _VERDICTS[leaves_out_one(difference), _within(equivalence, margin)]
 

@@ -174,8 +174,7 @@ def _full(seen: Seen) -> _Said | None:
 
 
 def _share_of_left(part: Part, seen: Seen) -> float | None:
-    """Return the share of the CPU time left by the hypervisor that a part used; ``None``: not known, or more than half
-    taken."""
+    """Return the share that a part used of what the hypervisor left; ``None``: not known, or more than half taken."""
     share, limit, stolen = part.share, part.may_use, seen.around.stolen_cores or 0.0
     if share is None or not limit or not stolen or seen.n_arms or not _is_there(part, seen):
         return share

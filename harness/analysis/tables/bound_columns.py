@@ -28,8 +28,7 @@ _COLUMNS = ("epoch_s", *_STATES, "n_waiting_for_lock", "deadlocks", "xact_commit
 
 
 def read_database(stream: IO[bytes]) -> pd.DataFrame:
-    """Return ``database.csv`` as numbers, without a last line that a kill cut. Raises InputError: it is no such
-    file."""
+    """Return ``database.csv`` as numbers, without a last line that was cut. Raises InputError: it is no such file."""
     try:
         frame = pd.read_csv(stream, on_bad_lines="skip", encoding_errors="replace")
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:

@@ -49,8 +49,7 @@ def phase_of(record: TrialRecord, name: str) -> Phase | None:
 def used_columns(
     record: TrialRecord, samples: pd.DataFrame | None, *, n_requests: int | None, settle_s: float
 ) -> dict[str, object]:
-    """Return CPU time and greatest memory in the part of the load that counts; none where it or samples are not
-    known."""
+    """Return CPU time and greatest memory in the part of the load that counts; none: it or samples are not known."""
     window = load_window(record, settle_s)
     if window is None or samples is None:
         return {}
@@ -94,8 +93,7 @@ def generators_cpu(samples: pd.DataFrame, window: tuple[float, float]) -> float 
 
 
 def grown_within(readings: pd.DataFrame, name: str, window: tuple[float, float]) -> float | None:
-    """Return how much a counter grew within a window of the monotonic clock, interpolated; ``None``: fewer than two
-    readings have it."""
+    """Return how much a counter grew within a window, interpolated; ``None``: fewer than two readings have it."""
     known = readings.reindex(columns=["monotonic_s", name]).dropna()
     if len(known) < 2:
         return None
@@ -117,8 +115,7 @@ def machine_of(record: TrialRecord, samples: pd.DataFrame | None) -> MachineWind
 
 
 def cpu_in_window(samples: pd.DataFrame, role: str, window: tuple[float, float]) -> float | None:
-    """Return the CPU seconds of a role within the window, interpolated; ``None``: too few readings, or none near an
-    end."""
+    """Return the CPU seconds of a role within the window, interpolated; ``None``: few readings, or none near an end."""
     own = samples[(samples["role"] == role) & samples["cpu_s"].notna()]
     slack = 0.1 * (window[1] - window[0])
     at = own["monotonic_s"].to_numpy()
@@ -212,8 +209,7 @@ OTHER_SPEED = "machine"
 
 
 def speed_columns(record: TrialRecord) -> dict[str, object]:
-    """Return the CPU seconds of a step of the fixed calculation, mean over readings, on the CPUs of service and
-    generator."""
+    """Return the CPU seconds of a step of the fixed calculation on the CPUs of service and generator, on average."""
     read = {cpu_speed.cpu: cpu_speed.step_ns_mean * 1e-9 for cpu_speed in record.cpu_speeds}
     if not read:
         return {}

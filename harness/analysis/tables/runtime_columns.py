@@ -39,8 +39,8 @@ def request_columns(session: SessionFolder, record: TrialRecord) -> dict[str, ob
 
 
 def compiled_s(session: SessionFolder, record: TrialRecord) -> float | None:
-    """Return the seconds that all JIT compiler threads worked between the edges of the load, of pods on average;
-    ``None``: no compiler, or not known at both edges."""
+    """Return the seconds that JIT compilers worked between the edges of the load, of pods on average; ``None``:
+    unknown."""
     n_processes = len(process_metrics(session, record, "after-load"))
     grown_s = gauge_growth(session, record, COMPILED)
     return None if grown_s is None else max(grown_s, 0.0) / n_processes

@@ -173,8 +173,8 @@ def factor_column(factor: str) -> str:
 
 
 def as_trials(rows: Sequence[dict[str, object]], factors: Sequence[str]) -> pd.DataFrame:
-    """Return the checked table of trials: standard columns, then one text column per factor. Raises InputError: a row
-    breaks the schema: which column, which value, and how many."""
+    """Return the checked table of trials, one text column per factor last. Raises InputError: a row breaks the
+    schema."""
     kinds = dict.fromkeys((*TEXT, *OPTIONAL_TEXT, *factors), "str") | dict.fromkeys(COUNTS, "int64")
     kinds |= dict.fromkeys(SWITCHES, "bool") | dict.fromkeys(NUMBERS, "float64")
     typed = pd.DataFrame(list(rows), columns=[*COLUMNS, *factors]).astype(kinds)

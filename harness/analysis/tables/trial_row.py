@@ -62,8 +62,8 @@ _OF_READING = {
 
 
 def is_settled(start_epoch_s: ArrayLike, settle_s: float) -> NDArray[np.bool_]:
-    """Return which requests count: begun ``settle_s`` or more after the first, shape (n,); without a start only for
-    0."""
+    """Return which requests count, shape (n,): begun ``settle_s`` or more after the first; without a start for 0
+    only."""
     start: Floats = np.asarray(start_epoch_s, dtype=np.float64)
     if settle_s == 0 or np.isnan(start).all():
         return np.full(start.shape, settle_s == 0)

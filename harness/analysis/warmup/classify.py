@@ -50,8 +50,7 @@ def detect_changepoints(
 
 
 def checked_series(values: npt.ArrayLike) -> FloatArray:
-    """Return ``values`` as a finite float array of shape (n,). Raises InputError: not one-dimensional, or a value is
-    not finite; the message names the window."""
+    """Return ``values`` as finite floats, shape (n,). Raises InputError: other shapes; or names the window."""
     series = np.asarray(values, dtype=np.float64)
     if series.ndim != 1:
         raise InputError("a series has one number per window", found=series.shape, allowed="shape (n,)")
@@ -141,8 +140,7 @@ def doubts(model: ShiftModel, n: int) -> tuple[str, ...]:
 
 
 def gradual_start(unit: FloatArray, model: ShiftModel, scale: float, *, n_first: int) -> tuple[str, ...]:
-    """Return a doubt where the first ``n_first`` windows lie far from their level, as a stationary series' would
-    not."""
+    """Return a doubt where the first ``n_first`` windows lie farther from their level than a stationary series'."""
     start = abs(float(unit[:n_first].mean() - model.levels[0]))
     louder = max(float(_noise_of_each(model, len(unit))[0]), 1.0)
     stationary = louder * scale / float(np.sqrt(1.0 - model.rho**2))
@@ -153,8 +151,7 @@ def gradual_start(unit: FloatArray, model: ShiftModel, scale: float, *, n_first:
 
 
 def _noise_of_each(model: ShiftModel, n: int) -> FloatArray:
-    """Standard deviation of the innovations of each window's segment, in their common scale, shape (n - 1,), without
-    jumps."""
+    """Standard deviation of the innovations of each window's segment, in their common scale, shape (n - 1,)."""
     noise = np.ones(n - 1)
     edges = (0, *model.shifts, n)
     for first, end in pairwise(edges):

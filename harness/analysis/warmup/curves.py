@@ -66,8 +66,7 @@ def _cpu_s(windows: tuple[WarmUpWindow, ...]) -> float | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Course:
-    """What one process had spent (seconds, or CPU seconds) after so many requests, rising; beyond, each costs
-    ``warm_cost``."""
+    """What one process had spent (seconds, or CPU seconds) after so many requests; beyond, each costs ``warm_cost``."""
 
     n_requests: tuple[float, ...]
     spent: tuple[float, ...]
@@ -158,8 +157,8 @@ class WarmUpRow(Frozen):
 
 
 def warm_up_curve(requests: pd.DataFrame, *, trial: str, variant: str, label: str, block: int) -> WarmUpCurve:
-    """Cut one trial's correct answers into windows of equal counts, in order of their start, and classify it. Raises
-    InputError: there is none."""
+    """Cut one trial's correct answers into windows of equal counts by start, and classify it. Raises InputError:
+    none."""
     ok = requests[requests["ok"].astype(bool)].sort_values("start_epoch_s", kind="stable")
     if ok.empty:
         raise InputError("no request was answered correctly", place=trial, found="0", allowed="at least one")

@@ -160,8 +160,7 @@ class ShiftPath:
     scale: float
 
     def price(self, level: float) -> float:
-        """Price of a shift that a series without any exceeds with probability ``level``: a Gumbel law of the simulated
-        gains."""
+        """Price of a shift that no-shift series exceed with probability ``level``: a Gumbel law of simulated gains."""
         width = float(self.null_gains.std()) * np.sqrt(6.0) / np.pi
         return float(self.null_gains.mean() - width * (_EULER + np.log(-np.log1p(-level))))
 
