@@ -32,7 +32,10 @@ def open_evidence(settings: StageParameters, experiment: str, *, root: Path | No
             found=f"profile {settings.profile}, host {settings.host}, seed {settings.seed}",
         )
     evidence = Evidence(root=project, experiment=experiment, sessions=sessions)
-    print(f"{experiment}: {_origin(evidence)}", flush=True)
+    began = datetime.fromtimestamp(evidence.header.provenance.started_epoch_s, UTC)
+    names = ", ".join(session.folder.name for session in evidence.sessions)
+    where = "sample data of the project" if evidence.bundled else "measured here"
+    print(f"{experiment}: {where}, session {names} of {began:%Y-%m-%d}", flush=True)
     make_tables(evidence)
     return evidence
 
@@ -59,13 +62,6 @@ def find_evidence(settings: StageParameters, experiment: str, *, root: Path | No
     else:
         return open_evidence(settings, experiment, root=project)
     return None
-
-
-def _origin(evidence: Evidence) -> str:
-    began = datetime.fromtimestamp(evidence.header.provenance.started_epoch_s, UTC)
-    names = ", ".join(session.folder.name for session in evidence.sessions)
-    where = "sample data of the project" if evidence.bundled else "measured here"
-    return f"{where}, session {names} of {began:%Y-%m-%d}"
 
 
 def make_tables(evidence: Evidence) -> None:

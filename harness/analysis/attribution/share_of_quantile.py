@@ -245,16 +245,13 @@ class LatencyCounts:
 
 def counted(latency_s: FloatArray, step_s: float = 0.0) -> LatencyCounts:
     """Count latencies in seconds, shape (n,); ties are spread evenly over ``step_s``, what a tool's clock rounds to."""
-    spread = _ties_spread(latency_s, step_s) if step_s and len(latency_s) else latency_s
-    bins = np.floor(np.log(np.maximum(spread, LEAST_S) / LEAST_S) / BIN_LOG).astype(np.int64)
+    if step_s and len(latency_s):
+        values, ties = np.unique(np.round(latency_s, 9), return_counts=True)
+        place = np.arange(len(latency_s)) - np.repeat(np.cumsum(ties) - ties, ties)
+        latency_s = np.repeat(values, ties) + ((place + 0.5) / np.repeat(ties, ties) - 0.5) * step_s
+    bins = np.floor(np.log(np.maximum(latency_s, LEAST_S) / LEAST_S) / BIN_LOG).astype(np.int64)
     used, counts = np.unique(bins, return_counts=True)
     return LatencyCounts(used, counts.astype(np.int64))
-
-
-def _ties_spread(latency_s: FloatArray, step_s: float) -> FloatArray:
-    values, counts = np.unique(np.round(latency_s, 9), return_counts=True)
-    place = np.arange(len(latency_s)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return np.repeat(values, counts) + ((place + 0.5) / np.repeat(counts, counts) - 0.5) * step_s
 
 
 def pooled_and_without(trials: Sequence[LatencyCounts], quantile: float) -> tuple[float, FloatArray]:

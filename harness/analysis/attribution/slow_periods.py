@@ -199,7 +199,10 @@ def slow_periods(
     if np.count_nonzero(quiet) < _FEWEST_WINDOWS:
         return []
     ordinary = Ordinary(ratio[quiet])
-    slow = _slow(ratio, quiet)
+    log_ratio = np.log(ratio)
+    of_quiet = log_ratio[quiet]
+    spread = 1.4826 * float(np.median(np.abs(of_quiet - np.median(of_quiet))))
+    slow = (log_ratio > 3 * spread) & quiet  # far slower than ordinary
     if not slow.any():
         return []
     n_slow = np.append(0, np.cumsum(slow))
@@ -213,23 +216,11 @@ def slow_periods(
     ]
 
 
-def _slow(ratio: FloatArray, quiet: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    log_ratio = np.log(ratio)
-    of_quiet = log_ratio[quiet]
-    spread = 1.4826 * float(np.median(np.abs(of_quiet - np.median(of_quiet))))
-    return np.asarray((log_ratio > 3 * spread) & quiet)
-
-
-def _windows(start_s: FloatArray, width_s: float) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.intp]]:
-    """Return the numbers of the windows of one width, shape (w,), and the edges of their requests, shape (w + 1,)."""
-    every = ((start_s - float(start_s[0])) / width_s).astype(np.int64)  # ascending, as the starts are
-    edges = np.append(np.flatnonzero(np.append(True, np.diff(every) > 0)), len(every))
-    return every[edges[:-1]], edges
-
-
 def _scan(start_s: FloatArray, width_s: float, n_slow: npt.NDArray[np.int64], usual: Ordinary) -> list[Stall]:
     """Return the windows of one width with too many slow requests; ``n_slow``: before each request, shape (n + 1,)."""
-    window, edges = _windows(start_s, width_s)
+    every = ((start_s - float(start_s[0])) / width_s).astype(np.int64)  # ascending, as the starts are
+    edges = np.append(np.flatnonzero(np.append(True, np.diff(every) > 0)), len(every))
+    window = every[edges[:-1]]  # the number of each that has requests
     n = np.diff(edges)
     k = np.diff(n_slow[edges]).astype(np.float64)
     busy = n >= _FEWEST

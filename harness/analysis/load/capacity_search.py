@@ -21,8 +21,7 @@ _BAD = 2.0
 def search_capacity(
     measure: Measure, goals: CapacityGoals, *, lowest_per_s: float, highest_per_s: float
 ) -> CapacitySearch:
-    """Return the bounds between two rates, with all trials. Raises CalibrationFailed: the lowest misses, or too
-    long."""
+    """Return the bounds between two rates, with all trials. Raises CalibrationFailed: none keeps the goals in time."""
     # loaded when it is used: who reads results has no need of it
     from MLRsearch import Config, MultipleLossRatioSearch, SearchGoal
 

@@ -159,7 +159,8 @@ def coordinated_omission_check(
 
 
 def with_missing_requests(latency_s: FloatArray, interval_s: float) -> FloatArray | None:
-    """Return the latencies and those that waiting left out; ``None``: far too many. Raises InputError: interval 0."""
+    """Return the latencies and those that waiting left out; ``None``: far too many. Raises InputError: an interval <=
+    0."""
     if not interval_s > 0:
         raise InputError("the expected interval must be positive", found=interval_s, allowed="seconds > 0")
     n_each = np.maximum(np.floor(latency_s / interval_s).astype(np.int64) - 1, 0)

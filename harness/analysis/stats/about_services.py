@@ -120,7 +120,10 @@ def bounds_of(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, int]:
 def not_about_services(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | None:
     """Return why a ratio does not speak of the services; ``None``: it does, or no column says what bounded it."""
     condition = condition_of(metric)
-    if condition is None or not _says(a, b) or a.empty or b.empty or _equal_work(a, b, metric):
+    if condition is None or not _says(a, b) or a.empty or b.empty:
+        return None
+    is_open = all(MODEL in arm and arm[MODEL].eq("open").all() for arm in (a, b))
+    if metric == CPU and is_open and _rates_differ(a, b) is None:  # equal work was done in equal time
         return None
     if _is_latency(metric) and any(SHARED in arm and arm[SHARED].any() for arm in (a, b)):
         return TURNS
@@ -148,12 +151,6 @@ def _says(*arms: pd.DataFrame) -> bool:
 
 def _bound_by(arm: pd.DataFrame) -> list[str]:
     return [str(by) for by in arm["bound_by"].fillna("unknown")]
-
-
-def _equal_work(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> bool:
-    """Tell whether this is CPU time per request at equal rates of open loads."""
-    is_open = all(MODEL in arm and arm[MODEL].eq("open").all() for arm in (a, b))
-    return metric == CPU and is_open and _rates_differ(a, b) is None
 
 
 def _mostly(by: BoundBy, *arms: pd.DataFrame) -> bool:

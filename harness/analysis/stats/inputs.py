@@ -121,10 +121,13 @@ def check_assumptions(values: ArrayLike, *, positions: ArrayLike | None = None) 
     if sizes is not None:
         groups = f"{sizes[0]} low, {sizes[1]} high"
         warnings += (f"two groups of trials ({groups}): no single value describes them",)
-    drift_p = _drift(x, order)
-    if drift_p is not None and drift_p < ALPHA:
-        warnings += (f"values drift with the order of the trials (p = {drift_p:.2g})",)
-    outliers = _n_outliers(x)
+    if x.size >= FEWEST_FOR_DRIFT and np.ptp(x) > 0 and np.ptp(order) > 0:
+        drift_p = float(scipy.stats.kendalltau(order, x).pvalue)
+        if drift_p < ALPHA:
+            warnings += (f"values drift with the order of the trials (p = {drift_p:.2g})",)
+    far = np.abs(x - np.median(x))
+    spread = 1.4826 * float(np.median(far))
+    outliers = int(np.count_nonzero(far > 5 * spread)) if spread else 0
     if outliers and sizes is None:
         warnings += (f"{outliers} of {x.size} trials lie far from the rest; they are kept",)
     if x.size < FEWEST_TRIALS:
@@ -183,16 +186,3 @@ def _modes(x: Floats) -> tuple[int, int] | None:
         return None
     gap, below = gap_statistic(work)
     return (int(below), int(x.size - below)) if gap > gap_critical(x.size) else None
-
-
-def _drift(x: Floats, order: Floats) -> float | None:
-    """Return the p of Kendall's tau of value against position; ``None``: too few trials, or none varies."""
-    if x.size < FEWEST_FOR_DRIFT or np.ptp(x) == 0 or np.ptp(order) == 0:
-        return None
-    return float(scipy.stats.kendalltau(order, x).pvalue)
-
-
-def _n_outliers(x: Floats) -> int:
-    centre = np.median(x)
-    spread = 1.4826 * float(np.median(np.abs(x - centre)))
-    return int(np.count_nonzero(np.abs(x - centre) > 5 * spread)) if spread else 0

@@ -103,9 +103,8 @@ def process_metrics(session: SessionFolder, record: TrialRecord, name: str) -> t
     return tuple(_parsed(_text(session, trial, file)) for file in files)
 
 
-@lru_cache(maxsize=16)
-def _parsed(text: str) -> RuntimeMetrics:
-    return parse_runtime_metrics(text)
+#: Several columns of a trial are read from the same answers.
+_parsed = lru_cache(maxsize=16)(parse_runtime_metrics)
 
 
 def metrics_files(record: TrialRecord, boundary: Boundary) -> tuple[str, ...]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import reduce
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -171,7 +172,10 @@ def trial_row(
     return (
         _identity(header, record, source)
         | {"excluded": reason is not None, "exclusion_reason": reason, "settle_s": settle_s, "flags": flags}
-        | {column: _at(record, path) for column, path in _OF_RECORD.items()}
+        | {
+            column: reduce(lambda of, name: getattr(of, name, None), path.split("."), record)
+            for column, path in _OF_RECORD.items()
+        }
         | {column: getattr(reading_at(record, at), name, None) for column, (at, name) in _OF_READING.items()}
         | ({} if counted is None else _load(record, counted))
         | latencies
@@ -184,12 +188,6 @@ def trial_row(
         | pod_columns(record)
         | speed_columns(record)
     )
-
-
-def _at(value: object, path: str) -> object:
-    for name in path.split("."):
-        value = getattr(value, name, None)
-    return value
 
 
 def _identity(header: SessionHeader, record: TrialRecord, source: str) -> dict[str, object]:

@@ -167,7 +167,11 @@ class ShiftPath:
 
 def shift_path(series: FloatArray, candidates: tuple[int, ...], *, min_size: int) -> ShiftPath:
     """Fit the path of models from all ``candidates``, ascending, down to none."""
-    scale = _first_scale(series, candidates)
+    rough = float(series.std())
+    innovations = fit(series, candidates, rough).innovations
+    n = len(innovations)
+    freedom = np.sqrt(n / max(n - len(candidates) - 2, 1))
+    scale = rough * float(freedom) * _robust_scale(innovations)
     richest = fit(series, candidates, scale)
     moved = _moved(series, candidates, scale, richest.rho, min_size)
     if moved != candidates:
@@ -196,14 +200,6 @@ def select(
         return min(refined[model.shifts] or (model,), key=lambda model: model.priced(price))
 
     return tuple(map(selected, levels))
-
-
-def _first_scale(series: FloatArray, candidates: tuple[int, ...]) -> float:
-    rough = float(series.std())
-    innovations = fit(series, candidates, rough).innovations
-    n = len(innovations)
-    freedom = np.sqrt(n / max(n - len(candidates) - 2, 1))
-    return rough * float(freedom) * _robust_scale(innovations)
 
 
 def _robust_scale(innovations: FloatArray) -> float:
