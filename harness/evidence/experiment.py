@@ -11,7 +11,6 @@ from typing import TypeVar, cast
 
 import pandas as pd
 
-from harness.analysis.stats.comparisons import Comparison, compare
 from harness.analysis.stats.pairing import with_plain_texts
 from harness.analysis.tables.layout import Source, TrialTable, load_table, load_trials
 from harness.analysis.tables.schema import factor_column
@@ -103,10 +102,6 @@ class Evidence:
         reasons += [f"{self.machine.n_cpus} shared cores"] if self.machine.small else []
         return f"draft measurement: {', '.join(reasons)}" if reasons else None
 
-    @property
-    def settle_s(self) -> float:
-        """How long the head of each load is that no metric counts, in seconds."""
-        return self.header.settle_s
 
     @property
     def factors(self) -> tuple[str, ...]:
@@ -144,12 +139,6 @@ class Evidence:
             self._made[key] = make()
         return cast("T", self._made[key])
 
-    def compared(self, metric: str) -> tuple[Comparison, ...]:
-        """Compare every variant with the reference in each cell; the same is computed once."""
-        return self.once(
-            ("compared", metric),
-            lambda: compare(self.trials, metric, reference=self.reference, by=self.factors),
-        )
 
     @cached_property
     def other_sessions(self) -> tuple[Evidence, ...]:

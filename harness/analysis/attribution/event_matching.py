@@ -22,12 +22,10 @@ from harness.model import Frozen
 
 
 class Matching(Frozen):
-    """One-to-one pairs of indices (detected, truth), and how good the finding was."""
+    """One-to-one pairs of indices (detected, truth)."""
 
     pairs: tuple[tuple[int, int], ...]
-    n_found: int
     n_truth: int
-
 
     @property
     def recall(self) -> float | None:
@@ -64,7 +62,7 @@ def match_events(detected: Sequence[Span], truth: Sequence[Span], *, tolerance_s
                 break
             if detected[i][1] - longest_s > high:
                 break
-    return Matching(pairs=tuple(sorted(pairs)), n_found=len(detected), n_truth=len(truth))
+    return Matching(pairs=tuple(sorted(pairs)), n_truth=len(truth))
 
 
 def _check_spans(detected: Sequence[Span], truth: Sequence[Span], tolerance_s: float) -> None:
