@@ -109,13 +109,6 @@ def newest(root: Path, *, bundled: bool = True) -> str | None:
     return None if session is None else session.folder.name
 
 
-def test_a_newer_session_is_read_instead_of_an_older_one(tmp_path: Path) -> None:
-    make_session(tmp_path, bundled=True, seed=2)
-    assert newest(tmp_path) == "smoke-local-2"
-    make_session(tmp_path, bundled=True, seed=1, began_s=HOUR_S)
-    assert newest(tmp_path) == "smoke-local-1"
-
-
 @pytest.mark.parametrize(
     ("n_noisy", "read"), [(10, "smoke-local-2"), (6, "smoke-local-2"), (5, "smoke-local-1")]
 )

@@ -17,7 +17,7 @@ from harness.analysis.attribution.share_of_quantile import (
     pooled_share,
     without_pauses,
 )
-from harness.analysis.attribution.spans import RequestOverlap, lived, under_way_in
+from harness.analysis.attribution.spans import RequestOverlap, lived
 from harness.analysis.stats.quantiles import rank
 from harness.formats.arrays import FloatArray
 from harness.model import Estimate
@@ -116,19 +116,6 @@ def test_where_trials_differ_and_their_share_does_not_the_interval_is_what_bins_
     assert found.value == 0
     assert (found.low, found.high) == pytest.approx((-BIN_SHARE, BIN_SHARE), rel=0.01)
     assert "the same without any one trial: the interval is one bin, 0.1%" in found.warnings
-
-
-@pytest.mark.parametrize("step", [1.0, 1e-6], ids=["equal times", "no equal times"])
-def test_a_request_is_under_way_in_a_span_that_it_touches(step: float) -> None:
-    rng = np.random.default_rng(1)
-    for n_requests, n_spans in ((200, 20), (200, 0), (0, 5), (1, 1)):
-        start = np.sort(np.round(rng.uniform(0, 100, n_requests) / step) * step)
-        end = start + np.round(rng.exponential(3, n_requests) / step) * step
-        edges = np.sort(np.round(rng.uniform(0, 100, 2 * n_spans) / step) * step)
-        low, high = edges[::2], edges[1::2]
-        found = under_way_in(start, end, low, high)
-        touches = (start[:, None] <= high) & (end[:, None] >= low)
-        assert found.tolist() == touches.any(axis=1).tolist()
 
 
 def served(

@@ -11,10 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from harness.analysis.attribution.event_matching import estimate_clock_offset, match_events
-from harness.analysis.attribution.slow_periods import _log_chance
 from harness.analysis.attribution.stalls import detect_stalls, detectability_limit
 from harness.errors import InputError
 from harness.verify.simulated.queueing import (
@@ -94,14 +92,6 @@ def test_a_slow_stretch_that_goes_on_answering_is_a_slow_period_and_no_stall() -
     latency = np.where((start > 5) & (start < 5.2) & half, latency + 0.012, latency)
     (found,) = detect_stalls(start, latency)
     assert found.kind == "slow_period" and 4.9 < found.start_s < 5.1 and 5.15 < found.end_s < 5.35
-
-
-@pytest.mark.parametrize("n", [1, 7, 400])
-def test_counts_have_the_chance_that_scipy_gives_them(n: int) -> None:
-    k = np.arange(n + 1)
-    assert _log_chance(k, n, None, 0.03) == pytest.approx(stats.binom.logpmf(k, n, 0.03), rel=1e-9)
-    law = (0.4, 12.0)
-    assert _log_chance(k, n, law, 0.03) == pytest.approx(stats.betabinom.logpmf(k, n, *law), rel=1e-9)
 
 
 def test_a_report_loads_neither_plots_nor_tables_nor_laws_that_it_does_not_use(tmp_path: Path) -> None:
