@@ -26,17 +26,12 @@ class Law:
     """An empirical law of positive numbers; nothing is ever rarer than half an observation."""
 
     def __init__(self, values: FloatArray) -> None:
-        ordered = np.sort(values)
-        self._n = len(ordered)
-        # Each value once: a clock of whole milliseconds knows few, which are quicker to search.
-        first = np.flatnonzero(np.append(True, ordered[1:] > ordered[:-1]))
-        self._values, self._n_below = ordered[first], np.append(first, self._n)
+        self._ordered = np.sort(values)
 
     def log_survival(self, value: FloatArray) -> FloatArray:
         """Log of the chance to be at least ``value``, same shape."""
-        # Of these values only: of a million that were seen, a few thousand are asked for.
-        n_below = self._n_below[self._values.searchsorted(value)]
-        return np.asarray(np.log((self._n - n_below + 0.5) / (self._n + 1)))
+        n = len(self._ordered)
+        return np.asarray(np.log((n - self._ordered.searchsorted(value) + 0.5) / (n + 1)))
 
     def score(self, value: FloatArray) -> FloatArray:
         """Normal score, same shape; beyond the largest value seen it stays at the largest's."""
@@ -148,10 +143,8 @@ def in_company(ratio: FloatArray) -> FloatArray:
     """Return each value, but no larger than the larger of its two neighbours; shape (n,)."""
     if len(ratio) < 2:
         return ratio
-    result = np.empty_like(ratio)
-    np.maximum(ratio[:-2], ratio[2:], out=result[1:-1])
-    result[0], result[-1] = ratio[1], ratio[-2]
-    return np.asarray(np.minimum(ratio, result, out=result))
+    before, after = np.append(ratio[1], ratio[:-1]), np.append(ratio[1:], ratio[-2])
+    return np.asarray(np.minimum(ratio, np.maximum(before, after)))
 
 
 #: Chance of one false finding in a whole trial, shared among all places that are looked at.

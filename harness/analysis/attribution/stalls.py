@@ -221,18 +221,13 @@ def _local_rate(done: FloatArray) -> FloatArray:
     left, right = done[:-1], done[1:]
     span_before = np.minimum(1.0, np.maximum(left - done[0], 1e-9))
     span_after = np.minimum(1.0, np.maximum(done[-1] - right, 1e-9))
-    # Each time is looked up once: a clock of whole milliseconds gives many completions one time.
-    first = np.flatnonzero(np.append(True, right > left))
-    times, n_up_to, n_each = done[first], np.append(first, n), np.diff(first, append=n)
-    n_before = np.repeat(n_up_to[np.searchsorted(times, times - 1.0)], n_each)[:-1]
-    n_after = np.repeat(n_up_to[np.searchsorted(times, times + 1.0, side="right")], n_each)[1:]
-    before = (np.arange(n - 1) - n_before) / span_before
-    after = (n_after - 1 - np.arange(1, n)) / span_after
+    before = (np.arange(n - 1) - np.searchsorted(done, left - 1.0)) / span_before
+    after = (np.searchsorted(done, right + 1.0, side="right") - 1 - np.arange(1, n)) / span_after
     enough_before, enough_after = span_before > 0.25, span_after > 0.25
-    smaller = np.minimum(before, after)
     overall = (n - 1) / max(float(done[-1] - done[0]), 1e-9)
     one_side = np.where(enough_before, before, np.where(enough_after, after, overall))
-    return np.asarray(np.maximum(np.where(enough_before & enough_after, smaller, one_side), 1e-9))
+    both_sides = np.where(enough_before & enough_after, np.minimum(before, after), one_side)
+    return np.asarray(np.maximum(both_sides, 1e-9))
 
 
 #: Fewer short stalls than this say nothing of how long they become by chance.
