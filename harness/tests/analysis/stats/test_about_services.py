@@ -73,6 +73,21 @@ SHARED = "bound by shared CPUs, most used by the generator (20 of 20 trials)"
 APART = "rates differ by 11 % (900 against 1,000/s), more than 5 %"
 
 
+@pytest.mark.parametrize(
+    ("go", "java", "more", "metric", "why"),
+    [
+        ("service", "service", {"rate": 0.5, "n_java": 8}, RATE, None),  # eight of ten are enough
+        ("service", "service", {"rate": 0.5, "n_java": 7}, RATE, "bound by nothing that was recorded (3 of 20 trials)"),
+        ("offered", "offered", {}, RATE, "bound by the offered rate (20 of 20 trials)"),
+        ("offered", "offered", {}, P99, None),
+        ("offered", "offered", {}, CPU, None),
+        ("offered", "offered", {"rate": 0.9}, P99, APART),
+        ("offered", "offered", {"rate": 0.9}, CPU, APART),
+        ("generator", "generator", {"rate": 0.5}, P99, "bound by the generator (20 of 20 trials); rates differ"),
+        ("generator", "generator", {}, RSS, None),  # memory has no condition
+        ("machine", "machine", {"rate": 0.5}, RATE, SHARED),
+    ],
+)  # fmt: skip
 def test_a_ratio_has_the_condition_of_its_metric(
     go: str, java: str, more: dict[str, float], metric: str, why: str | None
 ) -> None:
@@ -128,6 +143,15 @@ def test_above_half_the_tools_part_leaves_no_verdict_and_above_a_tenth_nothing_a
     assert comparison.not_about in (None, f"mostly not the services' own ({part})")
 
 
+@pytest.mark.parametrize(
+    ("metric", "latency_s", "part"),
+    [
+        (MEAN, 1.25e-3, "wrk2 sends about 1.0 ms late, 80 % of the smaller latency"),
+        (P50, 1.25e-3, "wrk2 sends about 1.0 ms late, 80 % of the smaller latency"),
+        (P99, 2.5e-3, "wrk2 sends up to 2.0 ms late, 80 % of the smaller latency"),
+        (P99, 1e-3, "wrk2 sends up to 2.0 ms late, 100 % of the smaller latency"),
+    ],
+)
 def test_where_the_echo_services_latency_was_not_kept_the_known_lateness_counts(
     metric: str, latency_s: float, part: str
 ) -> None:

@@ -39,6 +39,19 @@ def found(frame: pd.DataFrame, metric: str = RATE, *, gated: bool = True) -> Com
     return comparison
 
 
+@pytest.mark.parametrize(
+    ("ages", "age"),
+    [
+        (["warm"] * 4, "warm"),
+        (["warm"] * 3 + ["young"] * 2, "warm"),
+        (["warm"] * 2 + ["young"] * 2, "young"),
+        (["aot-compiled"] * 2 + ["young"], "aot-compiled"),
+        ([None] * 4, "unknown"),
+        ([None] * 3 + ["young"] * 2, "unknown"),
+        ([None] * 2 + ["young"] * 2, "young"),
+        (["warm"] * 2 + [None] * 2, "unknown"),
+    ],
+)
 def test_an_arm_has_the_age_of_most_of_its_trials_and_is_never_warm_without_them(
     ages: list[TrialAge | None], age: str
 ) -> None:

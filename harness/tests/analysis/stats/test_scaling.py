@@ -44,6 +44,13 @@ def test_intervals_over_blocks_hold_the_truth_about_as_often_as_they_say() -> No
     assert (hits >= 16).all(), hits
 
 
+@pytest.mark.parametrize(
+    ("cores", "values", "words"),
+    [
+        ([1, 2, 1], [1, 2, 1], "too few numbers of cores"), ([1, 2, 4], [1, 2], "one value per trial each"),
+        ([1, 2, 4], [1, 0, 2], "throughput must be positive"),
+    ],
+)  # fmt: skip
 def test_what_the_law_cannot_be_fitted_to_and_what_is_no_load_curve_is_refused(
     cores: list[int], values: list[float], words: str
 ) -> None:
