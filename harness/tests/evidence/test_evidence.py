@@ -83,24 +83,6 @@ def test_a_session_has_what_its_loads_did_and_the_same_columns_where_nothing_was
     assert bare.compare("serve").empty and bends(bare.loads()).empty
 
 
-def test_right_answers_stop_to_follow_where_they_were_made_to() -> None:
-    rng = np.random.default_rng(3)
-    rows = [
-        {
-            "experiment": "e", "source": "measured", "session_id": "s", "trial_id": f"{users}-{block}",
-            "duplicate": False, "variant": "go", "label": "Go", "offered_per_s": float(users),
-            "sustained_per_s": min(users, 100) * float(np.exp(rng.normal(0, 0.01))),
-            "latency_p99_s": 0.01 * float(np.exp(rng.normal(0, 0.01))),
-        }
-        for block in range(5)
-        for users in (20, 50, 80, 110, 140, 170, 200)
-    ]  # fmt: skip
-    fits = bends(pd.DataFrame(rows)).set_index("name")
-    low, high = fits[["low", "high"]].loc["follows"].to_numpy(dtype=float)
-    assert low <= 100 <= high
-    assert fits["value"].isna().loc["knee"] and "straight line" in str(fits.loc["knee", "why"])
-
-
 HOUR_S = 3600.0
 
 

@@ -86,17 +86,6 @@ def test_the_most_that_was_lost_is_what_a_walk_over_all_spans_gives(
     assert found == pytest.approx(walked, abs=1e-9)
 
 
-def test_the_first_cause_in_order_that_claims_a_stall_is_its_name() -> None:
-    spans = [(0.0, 0.1), (1.0, 1.1), (2.0, 2.1), (3.0, 3.1)]
-    stalls = [Stall(start_s=low, end_s=high, kind="stall", n_requests=20, log_p=-20.0) for low, high in spans]
-    events: dict[CauseName, list[Span]] = {
-        "gc_pause": [(0.0, 0.1)],
-        "other_safepoint": [(0.05, 0.1), (2.0, 2.1)],
-    }
-    found = stall_causes(stalls, events, connecting=[True, True, False, False])
-    assert found == ("gc_pause", "connect", "other_safepoint", "unexplained")
-
-
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> SessionFolder:
     return make_session(tmp_path_factory.mktemp("causes"), "gc-peaks", "smoke")

@@ -65,17 +65,6 @@ def test_quantiles_of_counts_are_those_of_the_requests_to_half_a_bin(
     assert [whole, *without] == pytest.approx(exact, rel=0.51 * BIN_SHARE)
 
 
-def test_ties_of_a_coarse_clock_are_spread_over_one_step_and_move_no_mean() -> None:
-    rng = np.random.default_rng(2)
-    true = rng.lognormal(np.log(0.004), 0.4, 20_000)
-    whole_ms = np.round(true, 3)
-    q, _ = pooled_and_without([counted(whole_ms, 1e-3)], 0.99)
-    assert q == pytest.approx(np.quantile(true, 0.99), rel=0.01)
-    spread = counted(np.full(1000, 0.005), 1e-3)
-    low, high = (1e-9 * np.exp(edge * np.log1p(BIN_SHARE)) for edge in (spread.bins[0], spread.bins[-1] + 1))
-    assert (low, high) == (pytest.approx(0.0045, rel=2e-3), pytest.approx(0.0055, rel=2e-3))
-
-
 def test_the_pooled_share_is_one_less_the_ratio_of_both_pooled_quantiles() -> None:
     trials = session_of(5, 3000)
     found = share(trials)
@@ -116,33 +105,6 @@ def test_where_trials_differ_and_their_share_does_not_the_interval_is_what_bins_
     assert found.value == 0
     assert (found.low, found.high) == pytest.approx((-BIN_SHARE, BIN_SHARE), rel=0.01)
     assert "the same without any one trial: the interval is one bin, 0.1%" in found.warnings
-
-
-def served(
-    pause_s: float, every_s: float, *, rate_per_s: float, seed: int = 1
-) -> tuple[RequestOverlap, FloatArray]:
-    """One server with bursts of its own, paused; and its latencies without the pauses."""
-    rng = np.random.default_rng(seed)
-    duration_s = 24_000 / rate_per_s
-    arrivals = arrival_times("poisson", rate_per_s, duration_s, rng)
-    service = service_times(len(arrivals), ServiceLaw(median_s=0.4 / rate_per_s, rho=0.6), rng)
-    pauses = regular_pauses(duration_s, pause_s, every_s, rng)
-    start, latency = simulate_open(arrivals, service, servers=1, pauses=pauses)
-    bare = simulate_open(arrivals, service, servers=1)[1]
-    return lived(start, latency, {"gc_pause": pauses.spans}), bare
-
-
-def share_of(lives: RequestOverlap, bare: FloatArray) -> float:
-    return 1 - float(np.quantile(bare, 0.99)) / float(np.quantile(lives.latency, 0.99))
-
-
-@pytest.mark.parametrize("every_s", [0.5, 2.0])
-def test_the_backlog_behind_a_long_pause_is_in_its_wake(every_s: float) -> None:
-    lives, bare = served(0.05, every_s, rate_per_s=400)
-    truth = share_of(lives, bare)
-    assert truth > 0.4
-    assert share_of(lives, lives.unpaused[~lives.wake]) == pytest.approx(truth, abs=0.05)
-    assert share_of(lives, lives.unpaused) < truth - 0.08  # the pauses' own time alone leaves the backlog in
 
 
 CYCLES = [(float(start), float(start) + 0.2) for start in range(30)]

@@ -78,31 +78,9 @@ def test_every_span_is_matched_at_most_once_and_only_where_it_touches(
     assert len(swapped.pairs) == len(matching.pairs)
 
 
-@pytest.mark.parametrize("offset_s", [0.0, 0.0234, -0.4, 2.0])
-def test_the_offset_between_two_clocks_is_found_within_a_millisecond(offset_s: float) -> None:
-    start, latency, pauses = open_trial(10, pause_s=0.03)
-    found = estimate_clock_offset(start + latency + offset_s, pauses.spans, median_service_s=0.003)
-    assert found.offset_s == pytest.approx(offset_s, abs=1e-3)
-    assert found.supports_attribution == (abs(offset_s) <= 0.015)
-
-
 def test_a_slow_stretch_that_goes_on_answering_is_a_slow_period_and_no_stall() -> None:
     start, latency, _ = open_trial(13, duration_s=10)
     half = np.random.default_rng(0).random(len(start)) < 0.6
     latency = np.where((start > 5) & (start < 5.2) & half, latency + 0.012, latency)
     (found,) = detect_stalls(start, latency)
     assert found.kind == "slow_period" and 4.9 < found.start_s < 5.1 and 5.15 < found.end_s < 5.35
-
-
-def test_a_report_loads_neither_plots_nor_tables_nor_laws_that_it_does_not_use(tmp_path: Path) -> None:
-    code = (
-        "import sys, contextlib, io, pathlib; from harness.report.output import main\n"
-        "with contextlib.redirect_stdout(io.StringIO()): main([pathlib.Path(sys.argv[1])], as_json=True)\n"
-        "print([m for m in ('matplotlib', 'pandas', 'scipy.stats', 'statsmodels') if m in sys.modules])"
-    )
-    jtl = tmp_path / "r.jtl"
-    rows = "".join(f"{1_700_000_000_000 + 9 * i},{5 + i % 3},a,200,true\n" for i in range(500))
-    jtl.write_text("timeStamp,elapsed,label,responseCode,success\n" + rows)
-    argv = [sys.executable, "-c", code, str(jtl)]
-    done = subprocess.run(argv, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"

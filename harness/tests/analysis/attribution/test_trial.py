@@ -63,18 +63,6 @@ def attributed(session: SessionFolder, variant: str) -> TrialAttribution:
     return attribute_trial(session, trial, requests_of(session, trial))
 
 
-@pytest.mark.parametrize("path", sorted(GOLDEN.glob("jvm_log/jdk25-*.log.gz")), ids=lambda path: path.name)
-def test_a_real_jvm_log_needs_no_anchor_when_it_carries_the_wall_clock(path: Path) -> None:
-    log = read_runtime_log(path)
-    found = placed(log, None)
-    if log.clock == "epoch":
-        assert found.refused is None
-        assert sum(map(len, found.events.values())) == len(log.events)
-        assert (found.placed_within_s or 1) <= 1e-3
-    else:
-        assert "nothing anchors it" in (found.refused or "")
-
-
 def test_a_real_go_log_is_placed_by_the_launch_and_says_how_well() -> None:
     log = read_runtime_log(GOLDEN / "gctrace" / "go1.26.log")
     found = placed(log, LAUNCHED)

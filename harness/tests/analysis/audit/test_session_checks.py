@@ -200,34 +200,11 @@ def by_name(trial: AuditedTrial) -> dict[str, TrialCheck]:
     return {check.name: check for check in audit_trial(trial)}
 
 
-@pytest.mark.parametrize(("serve_s", "between_s"), [(0.002, 0.02), (0.01, 0.0)])
-def test_the_time_between_is_found_though_no_row_names_its_user(serve_s: float, between_s: float) -> None:
-    rows = closed_rows(30, 60, ramp_up_s=0.3, serve_s=serve_s, between_s=between_s)
-    start, latency = rows["start_epoch_s"], rows["latency_s"]
-    found = time_between(start, latency, users=30, requests_each=60, ramp_up_s=0.3)
-    assert found == pytest.approx(between_s, rel=0.1, abs=2e-4)
-    with pytest.raises(InputError, match="more requests than these users send"):
-        time_between(start, latency, users=3, requests_each=1)
-    with pytest.raises(InputError, match="no closed load"):
-        time_between([0.0, 1.0], [0.1], users=1)
-
-
 @pytest.mark.parametrize("trial", [sound_closed(), sound_open()], ids=["closed", "open"])
 def test_every_check_of_a_sound_trial_holds(trial: AuditedTrial) -> None:
     found = by_name(trial)
     assert {check.result for check in found.values()} == {"held"}, [c for c in found.values() if c.why]
     assert len(found) >= 12
-
-
-def test_of_a_histogram_all_is_checked_but_what_needs_single_requests() -> None:
-    found = by_name(sound_wrk())
-    assert {check.result for check in found.values()} == {"held", "not applicable"}
-    held = {name for name, check in found.items() if check.result == "held"}
-    assert {"p99 is that of the histogram", "no more requests in flight than users"} < held
-    mean, none = "mean latency is that of the histogram", np.array([], dtype=np.int64)
-    assert {"the histogram holds the latencies of the record", mean} < held
-    nothing = replace(sound_wrk(), histogram=LatencyHistogram(value_us=none, count=none))
-    assert by_name(nothing)[mean].why == "no latency was measured"
 
 
 BUNDLED = ROOT / "data/raw/bundled/aa/quick-local-3"

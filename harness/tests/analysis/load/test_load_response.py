@@ -121,11 +121,6 @@ def test_time_to_serve_is_that_of_work_that_was_all_done() -> None:
     assert serve_s(OpenLoad(rate_per_s=9, duration_s=5), load()) is None
 
 
-def test_one_user_held_up_for_a_second_leaves_out_what_it_would_have_sent() -> None:
-    every = with_missing_requests(np.array([1.0, 0.05]), 0.25)
-    assert every is not None and every.tolist() == [1.0, 0.05, 0.75, 0.5, 0.25]
-
-
 def test_a_single_user_is_a_closed_loop_and_its_tail_is_corrected() -> None:
     latency = np.full(2000, 0.01)
     latency[500::500] = 2.0

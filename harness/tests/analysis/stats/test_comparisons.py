@@ -120,24 +120,6 @@ def test_the_margin_is_never_below_the_noise_of_the_duplicate_which_enters_nothi
     assert list(summarise(trials, METRIC)["n_trials"]) == [12, 12]
 
 
-def test_latencies_below_two_steps_of_the_tool_are_refused_and_below_twenty_flagged() -> None:
-    for base, words, refused in ((0.0005, "steps of the tool", True), (0.004, "ratios may be off", False)):
-        for comparison in compared(table(6, base=base)):
-            assert (comparison.ratio.value is None) == refused
-            assert any(words in warning for warning in comparison.warnings)
-    assert summarise(table(6, base=0.0005), METRIC)["value"].isna().all()
-
-
-def test_bad_names_are_named_with_what_is_allowed() -> None:
-    trials = table(5)
-    for metric, words in (("latency_p98_s", "latency_p98_s"), ("variant", "numeric")):
-        with pytest.raises(InputError, match=words):
-            summarise(trials, metric)
-    for reference, words in (("rust", "allowed: "), ("go", "columns that differ: logging")):
-        with pytest.raises(InputError, match=words):
-            compare(trials, METRIC, reference=reference)
-
-
 def paired(trials: pd.DataFrame, logging: str, *, factor: float, variant: str = "go") -> pd.DataFrame:
     """The trials with a duplicate of a variant at a level in each block, ``factor`` times as slow in odd blocks."""
     chosen = trials.query(f"not duplicate and variant == '{variant}' and logging == '{logging}'").copy()
@@ -242,15 +224,6 @@ def test_a_ratio_is_that_of_the_two_that_ran_side_by_side(variant: str) -> None:
     assert {name.rpartition("/")[2] for name in found.ratio.inputs} == {
         *mine["trial_id"], *mine["duet_partner"],
     }  # fmt: skip
-
-
-def test_the_noise_is_that_of_the_reference_beside_itself() -> None:
-    trials = duets()
-    assert aa_noise(trials, RATE).n_blocks == 10
-    assert (aa_noise(trials, RATE).noise or 1) < 0.03
-    curves = power_curve(trials, RATE, reference="go")
-    assert [(curve.variant, curve.n_pairs) for curve in curves] == [("go", 10), ("java", 10), ("rust", 10)]
-    assert all((curve.sd_log_ratio or 1) < 0.03 for curve in curves)
 
 
 def test_only_trials_of_the_pair_are_counted_as_excluded_or_alone() -> None:

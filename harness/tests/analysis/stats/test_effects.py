@@ -89,62 +89,6 @@ def test_sign_flips_count_every_pattern_and_above_twenty_blocks_agree_with_the_t
     assert sign_flip_p(*sample(k=4)) is None, "below five blocks no p is printed"
 
 
-def bounds(low: float | None, high: float | None) -> Estimate:
-    return Estimate(value=1.0, low=low, high=high, unit="ratio", method="m", estimand="e", n_trials=9)
-
-
-@pytest.mark.parametrize(
-    ("wide", "narrow", "says"),
-    [
-        ((1.10, 1.20), (1.11, 1.19), Verdict.DIFFERENT),
-        ((0.80, 0.90), (0.81, 0.89), Verdict.DIFFERENT),
-        ((0.98, 1.03), (0.99, 1.02), Verdict.EQUIVALENT),
-        ((1.01, 1.03), (1.012, 1.028), Verdict.DIFFERENT_BUT_NEGLIGIBLE),
-        ((0.90, 1.20), (0.92, 1.18), Verdict.INCONCLUSIVE),
-        ((None, None), (None, None), Verdict.INCONCLUSIVE),
-    ],
-)
-def test_there_are_four_verdicts(
-    wide: tuple[float | None, float | None], narrow: tuple[float | None, float | None], says: Verdict
-) -> None:
-    assert verdict(bounds(*wide), bounds(*narrow), margin=0.05) == says
-    assert decide(bounds(*wide), bounds(*narrow), n_blocks=9, margin=0.05).verdict == says
-
-
-def test_the_margin_is_wider_in_the_tail_and_positive() -> None:
-    assert (default_margin("throughput_per_s"), default_margin("latency_p99_s")) == (0.05, 0.10)
-    for wrong in (0.0, -1.0, float("nan")):
-        with pytest.raises(InputError):
-            decide(bounds(0.9, 1.1), bounds(0.9, 1.1), n_blocks=9, margin=wrong)
-
-
-def test_one_trial_and_constant_values_have_a_value_and_no_interval() -> None:
-    constant = mean_ci([3.0, 3.0, 3.0]), effect_size_ci([3, 3, 3], [2, 2, 2], paired=True)
-    single = effect_size_ci([1.1], [1.0], paired=True), mean_ci([2.0])
-    for estimates, why in ((constant, "no variation"), (single, "one trial")):
-        for estimate in estimates:
-            assert estimate.value is not None and estimate.low is None
-            assert any(why in warning for warning in estimate.warnings)
-
-
-@pytest.mark.parametrize(
-    ("estimator", "paired"), [("welch_log_t", True), ("fieller", True), ("hodges_lehmann", False), ("log_t", False)]
-)  # fmt: skip
-def test_an_estimator_of_the_other_design_is_refused(estimator: Estimator, paired: bool) -> None:
-    with pytest.raises(InputError, match="no such estimator"):
-        effect_size_ci(*sample(), paired=paired, estimator=estimator)
-
-
-@pytest.mark.parametrize("bad", [[], [1.0, float("nan")], [1.0, float("inf")], ["a", "b"], [[1.0], [2.0]]])
-def test_what_is_no_list_of_finite_numbers_is_refused(bad: list[object]) -> None:
-    with pytest.raises(InputError):
-        mean_ci(bad)  # type: ignore[arg-type]
-    with pytest.raises(InputError):
-        effect_size_ci(bad, bad, paired=False)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="paired=False"):
-        effect_size_ci([1.0, 2.0], [1.0], paired=True)
-
-
 def test_requests_handed_over_as_trials_are_refused() -> None:
     requests = np.random.default_rng(1).lognormal(0, 1, 5000)
     calls = (

@@ -29,14 +29,6 @@ from harness.verify.simulated.comparisons import ar_series, paired_p
 from harness.verify.simulated.result import share
 
 
-def test_batch_means_know_of_autocorrelation_where_the_plain_interval_does_not() -> None:
-    x = ar_series(np.random.default_rng(2), (300, 6000), 0.9)
-    inside = [ends[0] <= 0 <= ends[1] for ends in map(batch_means_ci, x) if ends is not None]
-    half = 1.96 * x.std(axis=1) / np.sqrt(x.shape[1])
-    assert len(inside) == 300 and np.mean(inside) > 0.9
-    assert np.mean(np.abs(x.mean(axis=1)) <= half) < 0.5
-
-
 def sd_of(cv: float) -> float:
     """Return the standard deviation of a log ratio of two arms that vary by this share from run to run."""
     return float(np.sqrt(2 * np.log1p(cv**2)))
@@ -77,16 +69,6 @@ def test_resolution_warns_below_twenty_steps_and_refuses_below_two() -> None:
     assert kind == "coarse" and "1.5 steps" in warnings[0]
 
 
-def test_the_rate_of_a_closed_loop_follows_from_its_plan() -> None:
-    # 100 users, 100 loops of 20 ms, started over 10 s: 9.9 + 2 s
-    plan: dict[str, Any] = {"users": 100, "loops": 100, "mean_response_s": 0.02, "ramp_up_s": 10.0}
-    assert closed_loop_per_s(**plan) == pytest.approx(10_000 / 11.9)
-    assert closed_loop_per_s(**plan, think_time_s=0.01, between_s=0.03) == pytest.approx(10_000 / 15.9)
-    for wrong in ({"users": 0}, {"mean_response_s": -1.0}, {"mean_response_s": 0.0, "ramp_up_s": 0.0}):
-        with pytest.raises(InputError):
-            closed_loop_per_s(**(plan | wrong))
-
-
 def test_equal_things_pass_the_aa_test_and_its_noise_fits_the_interval() -> None:
     rng = np.random.default_rng(10)
     a, b = np.exp(rng.normal(0, 0.02, (2, 10)))
@@ -117,17 +99,6 @@ def test_more_blocks_and_less_spread_tell_smaller_ratios_and_few_pairs_none() ->
     assert few.value is None and f"fewer than {FEWEST_PAIRS}" in few.warnings[0]
     with pytest.raises(InputError, match="one block"):
         detectable_ratio([1.0] * 5, [2.0] * 5, n_blocks=1)
-
-
-def test_every_pair_of_a_session_has_its_curve_and_the_duplicate_is_first() -> None:
-    trials = made_up_trials().query("language != 'rust' and logging == 'off'")
-    duplicate = trials.query("variant == 'go-nethttp'").assign(duplicate=True)
-    both = pd.concat([trials, duplicate])
-    first, *others = power_curve(both, "throughput_per_s", reference="go-nethttp", blocks=(10, 20))
-    assert first.twice and not any(curve.twice for curve in others)
-    assert {curve.variant for curve in others} == set(trials["variant"]) - {"go-nethttp"}
-    at_10, at_20 = (point.ratio for point in others[-1].smallest)
-    assert (at_10.value or 0) > (at_20.value or 0) > 1 and at_10.inputs
 
 
 SIMS = 400

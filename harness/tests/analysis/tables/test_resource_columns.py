@@ -208,15 +208,3 @@ def test_what_the_runtimes_go_by_is_the_fewest_cpus_of_all_pods_and_their_collec
     assert (go["runtime_cpus"] == 2).all() and go["gc_found"].isna().all()
     assert (java["runtime_cpus"] == 1).all() and (java["gc_found"] == "Serial").all()
     assert (goes_by(go), goes_by(java)) == ("2", "1, Serial")
-
-
-def test_a_pod_that_was_started_anew_says_nothing_of_the_load(root: Path) -> None:
-    record = first_record(opened(root, "k8s-rounds"), pods="two", access="inside")
-    assert answered_by_pod(record) is not None
-    anew = [
-        one.model_copy(update={"answered_by_pod": dict.fromkeys(one.answered_by_pod or {}, 0)})
-        if one.name == "after-load"
-        else one
-        for one in record.boundaries
-    ]
-    assert answered_by_pod(record.model_copy(update={"boundaries": tuple(anew)})) is None
