@@ -68,21 +68,6 @@ def test_an_overloaded_trial_counts_only_where_it_is_asked_for(project: Path) ->
     assert not every(wrecked)["excluded"].any()
 
 
-def test_a_session_has_what_its_loads_did_and_the_same_columns_where_nothing_was_measured(
-    project: Path,
-) -> None:
-    settings = StageParameters(profile="smoke", experiments="bank-connections")
-    session = find_session("bank-connections", settings, root=project)
-    assert session.loads()["right_share"].notna().all()
-    rows = session.compare("serve")
-    assert set(rows["connections"]) == {"pool-20"}
-    assert rows["reference"].unique().tolist() == ["per-statement"]
-    assert load_response(None) is None
-    bare = Session(root=project, experiment="bank-connections", evidence=None)
-    assert set(OF_LOAD) <= set(bare.loads().columns)
-    assert bare.compare("serve").empty and bends(bare.loads()).empty
-
-
 HOUR_S = 3600.0
 
 
