@@ -92,27 +92,6 @@ def figure(request: pytest.FixtureRequest) -> Figure:
     return made
 
 
-def published() -> Iterator[tuple[str, ast.Call]]:
-    """The key of a figure and the call that publishes it, of every notebook."""
-    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
-        for cell in json.loads(path.read_text("utf-8"))["cells"]:
-            source = "".join(cell["source"])
-            if cell["cell_type"] != "code" or source.startswith("%"):
-                continue
-            for node in ast.walk(ast.parse(source)):
-                if isinstance(node, ast.Call) and ast.unparse(node.func) == "q.figure":
-                    yield f"{path.name}: {ast.unparse(node.args[0])}", node
-
-
-def test_every_figure_of_a_notebook_is_described_for_who_cannot_see_it() -> None:
-    assert len(list(published())) > 20
-    for key, call in published():
-        given = {keyword.arg: keyword.value for keyword in call.keywords}
-        assert {"alt", "caption"} <= set(given), key
-        text = given["alt"]
-        assert not isinstance(text, ast.Constant) or len(str(text.value)) > 40, key
-
-
 @pytest.fixture(scope="module")
 def _fonts_cut_once() -> Iterator[None]:
     with fonts_cut_once():

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many blocks a session needs, reasons to distrust its trials, and means that say nothing that cannot be."""
+"""How many blocks a session needs, what its plan registers, reasons to distrust its trials, and means that can be."""
 
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings, strategies as st
 from pydantic import ValidationError
 
+from harness.analysis.stats import verdicts
 from harness.analysis.stats.inputs import check_assumptions, judge_resolution
 from harness.analysis.stats.quantiles import rank
 from harness.analysis.stats.sample_size import (
@@ -21,8 +24,11 @@ from harness.analysis.stats.sample_size import (
     plan_repetitions,
 )
 from harness.analysis.stats.summaries import mean_within
+from harness.analysis.stats.verdicts import ALTERED, changed_since, register
 from harness.errors import InputError
 from harness.model import Estimate, Support, support_of
+from harness.store import SessionFolder, Store
+from harness.tests.support.synthetic import ROOT, make_project, make_session
 from harness.verify.simulated.comparisons import paired_p
 from harness.verify.simulated.result import share
 
@@ -181,3 +187,65 @@ def test_the_sample_quantile_is_the_inverted_cdf_in_whole_numbers(n: int, thousa
     # Where n q is whole, its binary product can lie above it, and numpy then takes the next value.
     if n * thousandths % 1000:
         assert exact == np.quantile(np.arange(1.0, n + 1), q, method="inverted_cdf")
+
+
+BUNDLED = {session.key: session for session in Store(ROOT).sessions(bundled=True)}
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> SessionFolder:
+    """A session that registered its plan; its header lies in a file."""
+    made = make_session(make_project(tmp_path, experiments=()), "strings-startup", "smoke")
+    header = made.header
+    registered = register(header.plan, header.provenance.definition_sha256)
+    path = made.folder / "session.json"
+    path.write_text(header.model_copy(update={"registration": registered}).model_dump_json(), "utf-8")
+    return SessionFolder(made.folder)
+
+
+@pytest.fixture
+def stored(session: SessionFolder) -> dict[str, Any]:
+    return session.stored_header()
+
+
+def definition_of(stored: dict[str, Any]) -> str:
+    return str(stored["provenance"]["definition_sha256"])
+
+
+def test_a_session_of_before_plans_were_registered_says_nothing(stored: dict[str, Any]) -> None:
+    assert changed_since({**stored, "registration": None}, None) == ()
+
+
+@pytest.mark.parametrize("key", BUNDLED)
+def test_what_a_bundled_session_stored_is_what_it_registered(key: str) -> None:
+    stored = BUNDLED[key].stored_header()
+    assert (BUNDLED[key].header.registration is None) == (stored.get("registration") is None)
+    assert changed_since(stored, definition_of(stored)) == ()
+
+
+def test_another_margin_is_named_with_both_values(
+    stored: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verdicts, "DEFAULT_MARGIN", 0.2)
+    (found,) = changed_since(stored, definition_of(stored))
+    assert found.startswith("margin: 0.05") and "then, 0.2" in found
+
+
+@pytest.mark.parametrize("now", ["0" * 64, None])
+def test_another_definition_or_none_at_all_is_named(stored: dict[str, Any], now: str | None) -> None:
+    assert changed_since(stored, now) == ("the definition of the experiment",)
+
+
+@pytest.mark.parametrize(
+    "alter",
+    [
+        lambda stored: stored["registration"]["rules"].update(margin=0.3),
+        lambda stored: stored["registration"].update(stopping="when it looks good"),
+        lambda stored: stored["plan"]["trials"].pop(),
+        lambda stored: stored["plan"]["trials"][0]["configuration"].update(warm_up_requests=7),
+    ],
+    ids=["a rule", "when to stop", "fewer trials", "a trial"],
+)
+def test_a_registration_or_a_plan_that_was_altered_is_named(stored: dict[str, Any], alter: Any) -> None:
+    alter(stored)
+    assert ALTERED in changed_since(stored, definition_of(stored))
