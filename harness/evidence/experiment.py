@@ -49,7 +49,9 @@ class Evidence:
         chosen = frame[of_sessions & (frame["source"] == self._source)]
         if chosen.empty:
             raise InputError("not tidied yet; run notebooks/20-tidy.ipynb", place=self.sessions[0].key)
-        orders = {factor_column(name): list(levels) for name, levels in self.header.experiment.factors.items()}
+        orders = {
+            factor_column(name): list(levels) for name, levels in self.header.experiment.factors.items()
+        }
         orders["variant"] = list(self.variants)
         places = [
             chosen[name].map({level: place for place, level in enumerate(levels)})
@@ -102,7 +104,6 @@ class Evidence:
         reasons += [f"{self.machine.n_cpus} shared cores"] if self.machine.small else []
         return f"draft measurement: {', '.join(reasons)}" if reasons else None
 
-
     @property
     def factors(self) -> tuple[str, ...]:
         """The experiment's factors: what tells the cells apart."""
@@ -138,7 +139,6 @@ class Evidence:
         if key not in self._made:
             self._made[key] = make()
         return cast("T", self._made[key])
-
 
     @cached_property
     def other_sessions(self) -> tuple[Evidence, ...]:

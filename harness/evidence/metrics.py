@@ -39,7 +39,10 @@ METRICS = (
 #: In the place of resident memory for services of one's own, which may be several processes: a page that they share
 #: counts once.
 PROPORTIONAL = Metric(
-    name="memory", column="pss_after_bytes", words="memory after the load (PSS of all its processes)", better="lower"
+    name="memory",
+    column="pss_after_bytes",
+    words="memory after the load (PSS of all its processes)",
+    better="lower",
 )
 
 #: What a flag is called at the head of a column; when it is set stands in ``harness.runner.outcome``.
@@ -74,7 +77,10 @@ def metrics_named(names: Sequence[str]) -> tuple[Metric, ...]:
 def metrics_of(evidence: Evidence, metrics: Sequence[Metric] = METRICS) -> tuple[Metric, ...]:
     """Return those of the metrics that any kept trial has."""
     trials = evidence.trials
-    if evidence.experiment not in experiment_paths(evidence.root) and trials[PROPORTIONAL.column].notna().any():
+    if (
+        evidence.experiment not in experiment_paths(evidence.root)
+        and trials[PROPORTIONAL.column].notna().any()
+    ):
         metrics = [PROPORTIONAL if metric.name == PROPORTIONAL.name else metric for metric in metrics]
     return tuple(metric for metric in metrics if not with_metric(trials, metric).empty)
 

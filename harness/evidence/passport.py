@@ -8,6 +8,7 @@ earlier one of the same machine is what a new one is compared with.
 from __future__ import annotations
 
 from collections.abc import Sequence
+
 import numpy as np
 import scipy  # loads its slow submodules when they are first used
 from pydantic import Field

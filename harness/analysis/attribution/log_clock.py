@@ -111,7 +111,9 @@ def clock_shift(record: TrialRecord, role: Literal["service", "load"] | None) ->
         return sum(walls) / len(walls), within_s
 
     if role == "service" and record.clocks:
-        service, load = ({clock.host for clock in record.clocks if clock.role == of} for of in ("service", "load"))
+        service, load = (
+            {clock.host for clock in record.clocks if clock.role == of} for of in ("service", "load")
+        )
         if service == load:  # one far machine, whose one clock needs no help
             return ClockShift()
     local, here_within = offset(role)
@@ -316,7 +318,12 @@ def compiling(session: SessionFolder, record: TrialRecord) -> list[Beside]:
 
 
 def beside_sources(
-    session: SessionFolder, record: TrialRecord, service: AlignedLog, generator: AlignedLog, *, has_connect: bool
+    session: SessionFolder,
+    record: TrialRecord,
+    service: AlignedLog,
+    generator: AlignedLog,
+    *,
+    has_connect: bool,
 ) -> tuple[list[Beside], dict[CauseName, str]]:
     """Return what was recorded of causes beside the program, and cause -> why one was not recorded."""
     missing: dict[CauseName, str] = {}

@@ -163,15 +163,18 @@ def _why_nothing(group: Sequence[TrialAttribution], quantile: str, name: str) ->
         return _commonest(t.refused for t in group if t.n_pauses is None) or "no pause under load"
     if why := _commonest(w for trial in group for cause, w in trial.missing.items() if cause in number.cause):
         return why
-    if any(quantile not in trial.latency_s for trial in group):
-        return f"too few requests beyond {quantile}"
-    if any(trial.refused for trial in group):
-        return "pauses too short to be placed, or clocks that do not allow it"
-    if name != "cycle_excess":
-        return "too few requests clear of every pause"
-    if not any(trial.excess for trial in group):  # most collectors never work there
-        return "no collection at work beside the program"
-    return "too few requests that met a collection at work, or too few that met none"
+    reasons = (
+        (any(quantile not in trial.latency_s for trial in group), f"too few requests beyond {quantile}"),
+        (
+            any(trial.refused for trial in group),
+            "pauses too short to be placed, or clocks that do not allow it",
+        ),
+        (name != "cycle_excess", "too few requests clear of every pause"),
+        # most collectors never work there
+        (not any(trial.excess for trial in group), "no collection at work beside the program"),
+        (True, "too few requests that met a collection at work, or too few that met none"),
+    )
+    return next(why for holds, why in reasons if holds)
 
 
 def _commonest(reasons: Iterable[str | None]) -> str | None:

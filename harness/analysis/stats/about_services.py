@@ -120,10 +120,7 @@ def bounds_of(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, int]:
 def not_about_services(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | None:
     """Return why a ratio does not speak of the services; ``None``: it does, or no column says what bounded it."""
     condition = condition_of(metric)
-    if condition is None or not _says(a, b) or a.empty or b.empty:
-        return None
-    is_open = all(MODEL in arm and arm[MODEL].eq("open").all() for arm in (a, b))
-    if metric == CPU and is_open and _rates_differ(a, b) is None:  # equal work was done in equal time
+    if condition is None or not _says(a, b) or a.empty or b.empty or _equal_work(a, b, metric):
         return None
     if _is_latency(metric) and any(SHARED in arm and arm[SHARED].any() for arm in (a, b)):
         return TURNS
@@ -143,6 +140,11 @@ def not_about_services(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | N
 def latency_of_tool(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> ToolPart | None:
     """Return the load tool's part of the smaller latency at a rate that nothing limited; ``None``: not known."""
     return tool_part(a, b, metric) if _says(a, b) and _mostly("offered", a, b) else None
+
+
+def _equal_work(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> bool:
+    is_open = all(MODEL in arm and arm[MODEL].eq("open").all() for arm in (a, b))
+    return metric == CPU and is_open and _rates_differ(a, b) is None
 
 
 def _says(*arms: pd.DataFrame) -> bool:

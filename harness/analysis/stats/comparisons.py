@@ -71,7 +71,9 @@ class Comparison(Frozen):
     metric: str
     ratio: Estimate  # variant over reference: paired log-t over blocks, 95 %
     equivalence: Estimate  # the ratio with the 90 % interval of the equivalence test
-    margin: float | None  # what counts as negligible, never below the noise; None: nothing is called equivalent
+    margin: (
+        float | None
+    )  # what counts as negligible, never below the noise; None: nothing is called equivalent
     why_not_equivalent: str | None = None  # why nothing can be called equivalent; None: something can
     noise: AANoise  # the reference against itself, in this cell or elsewhere
     p_value: float | None  # sign flips over blocks; None below 5 blocks
@@ -202,7 +204,10 @@ def _ratios(
     pooled = pd.concat([a, b])
     about: dict[str, object] = {"inputs": inputs_of(pooled), "n_requests": requests_of(pooled)}
     what += f"; {DUET_ESTIMAND}" if in_duet(a).any() else ""
-    ratio, equivalence = effect_size_ci(x, y, paired=True, level=level), equivalence_interval(x, y, paired=True)
+    ratio, equivalence = (
+        effect_size_ci(x, y, paired=True, level=level),
+        equivalence_interval(x, y, paired=True),
+    )
     return (
         ratio.model_copy(update=about | {"estimand": ratio.estimand + what}),
         equivalence.model_copy(update=about | {"estimand": equivalence.estimand + what}),
@@ -223,9 +228,7 @@ def _decided(comparison: Comparison, wanted: float, p_adjusted: float | None, si
         decision = decided(not_about)
     comparison = comparison.model_copy(update={"not_about": not_about})
     warnings = (*comparison.warnings, *_age_notes(comparison), *_notes(comparison, decision, wanted))
-    return comparison.model_copy(
-        update=dict(decision) | {"warnings": tuple(dict.fromkeys(warnings))}
-    )
+    return comparison.model_copy(update=dict(decision) | {"warnings": tuple(dict.fromkeys(warnings))})
 
 
 def _turned_by_age(comparison: Comparison, margin: float) -> str | None:
@@ -280,7 +283,11 @@ def _notes(comparison: Comparison, decision: Decision, wanted: float) -> list[st
         notes.append(f"{blocks}: too few for a verdict, below {FEWEST_FOR_P} no p-value is printed")
     elif decision.margin is None:
         is_tool = decision.why_not_equivalent == comparison.alike_by
-        reason = "the ratio of the services is farther from 1" if is_tool else "too noisy to call anything equivalent"
+        reason = (
+            "the ratio of the services is farther from 1"
+            if is_tool
+            else "too noisy to call anything equivalent"
+        )
         notes.append(f"{reason}: {decision.why_not_equivalent}")
     elif decision.margin > wanted:
         notes.append(f"margin widened from {wanted:.1%} to the A/A noise, {decision.margin:.1%}")

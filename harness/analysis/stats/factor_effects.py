@@ -48,7 +48,9 @@ class Interaction(Frozen):
     n_blocks: int = 0  # blocks that hold every cell of the contrast
     p_value: float | None = None  # sign flips over blocks; None below 5 blocks
     p_adjusted: float | None = None  # Benjamini-Hochberg over all interactions, where so few blocks tell
-    shown: bool | None = None  # the interval leaves out 1, and so does the adjusted p; None: it cannot be said
+    shown: bool | None = (
+        None  # the interval leaves out 1, and so does the adjusted p; None: it cannot be said
+    )
     not_about: str | None = None  # what else than the services the ratio speaks of
 
 
@@ -154,7 +156,12 @@ class _Design:
         left = len(self.logs) - n_blocks
         notes += (f"{left} blocks left out: they lack a cell of it",) if left else ()
         ratio = effect_size_ci(d, np.ones_like(d), paired=True)
-        about: dict[str, Any] = {"method": METHOD, "estimand": estimand, "n_trials": len(rows), "inputs": inputs}
+        about: dict[str, Any] = {
+            "method": METHOD,
+            "estimand": estimand,
+            "n_trials": len(rows),
+            "inputs": inputs,
+        }
         about |= {"n_requests": requests_of(rows), "warnings": (*ratio.warnings, *notes)}
         return Interaction(
             levels=levels, against=against, ratio=ratio.model_copy(update=about), n_blocks=n_blocks,

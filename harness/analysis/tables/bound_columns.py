@@ -55,7 +55,9 @@ def connections_under_load(
             rows = read_database(stream)
     except InputError:  # it was killed before it wrote a line
         return None
-    inside = rows[rows["epoch_s"].between(load.start_epoch_s + settle_s, load.start_epoch_s + load.duration_s)]
+    inside = rows[
+        rows["epoch_s"].between(load.start_epoch_s + settle_s, load.start_epoch_s + load.duration_s)
+    ]
     return None if inside.empty else inside.assign(n_open=inside[list(_STATES)].sum(axis=1))
 
 

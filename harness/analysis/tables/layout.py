@@ -80,7 +80,12 @@ class Processed:
         return None
 
     def write_trial(
-        self, session: str, trial: str, tables: Mapping[str, pd.DataFrame | None], key: str, row: dict[str, object]
+        self,
+        session: str,
+        trial: str,
+        tables: Mapping[str, pd.DataFrame | None],
+        key: str,
+        row: dict[str, object],
     ) -> None:
         """Write a trial's tables by kind, remove those that it has no more, and keep its row for next time. Raises
         StoreError: the disk is full or the folder cannot be written; as of :meth:`write_result`."""

@@ -58,14 +58,19 @@ def used_columns(
     columns: dict[str, object] = {"rss_max_bytes": float(inside.max()) if len(inside) else None}
     if window[1] <= window[0]:
         return columns
-    used = {"service": cpu_in_window(samples, "service", window), "generator": generators_cpu(samples, window)}
+    used = {
+        "service": cpu_in_window(samples, "service", window),
+        "generator": generators_cpu(samples, window),
+    }
     if record.request_log is not None:
         used["log_reader"] = cpu_in_window(samples, LOG_READER, window)
     span, service = window[1] - window[0], used["service"]
     if service is not None and n_requests:
         columns["cpu_s_per_request"] = service / n_requests
         columns["kernel_cpu_s_per_request"] = _kernel_part(record, service / n_requests)
-    return columns | {f"{role}_cores": None if cpu_s is None else cpu_s / span for role, cpu_s in used.items()}
+    return columns | {
+        f"{role}_cores": None if cpu_s is None else cpu_s / span for role, cpu_s in used.items()
+    }
 
 
 def _kernel_part(record: TrialRecord, cpu_s: float) -> float | None:

@@ -39,7 +39,6 @@ from harness.model import (
 )
 from harness.model.session import coding_of
 
-
 #: Column -> where the record has it; empty where it lacks a part of the way.
 _OF_RECORD = {
     "n_dropped": "load.n_dropped", "n_flows": "load.n_flows", "n_flows_right": "load.n_flows_right",

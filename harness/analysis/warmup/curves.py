@@ -166,7 +166,8 @@ def warm_up_curve(requests: pd.DataFrame, *, trial: str, variant: str, label: st
     n = max(len(ok) // size, 1)
     size = min(size, len(ok))
     start, latency = (
-        ok[name].to_numpy(dtype=np.float64)[: n * size].reshape(n, size) for name in ("start_epoch_s", "latency_s")
+        ok[name].to_numpy(dtype=np.float64)[: n * size].reshape(n, size)
+        for name in ("start_epoch_s", "latency_s")
     )
     values = latency.mean(axis=1)
     middle = np.median(start, axis=1) - float(start[0, 0])

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from harness.evidence import Evidence
@@ -17,8 +15,7 @@ from harness.model import ClosedLoad, Load, OpenLoad
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.questions.bank import bends
-from harness.rows import Session, along, find_session
-from harness.rows.session import OF_LOAD
+from harness.rows import along
 from harness.tests.support.kept_sessions import lay_project
 from harness.tests.support.synthetic import CAPACITY_PER_S
 from harness.tests.support.toy_sessions import make_session, trial_ids

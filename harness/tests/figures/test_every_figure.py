@@ -4,8 +4,6 @@ written over, and described in words wherever a notebook shows it."""
 
 from __future__ import annotations
 
-import ast
-import json
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
@@ -32,7 +30,6 @@ from harness.rows.timeline import CAUSES
 from harness.tests.support.available import some_in_every_run
 from harness.tests.support.kept import fonts_cut_once
 from harness.tests.support.made_up_trials import made_up_trials
-from harness.tests.support.synthetic import ROOT
 
 #: In grey two series of one shape must differ by this much of white.
 LIGHTNESS_APART = 0.1
@@ -182,7 +179,9 @@ def test_colour_is_the_language_and_shape_the_implementation_whoever_stands_besi
     assert look["go-kit"].marker != look["go-nethttp"].marker
 
 
-def test_a_caption_counts_excluded_trials_and_names_the_services_that_were_young(trials: pd.DataFrame) -> None:
+def test_a_caption_counts_excluded_trials_and_names_the_services_that_were_young(
+    trials: pd.DataFrame,
+) -> None:
     trials["duplicate"] = False
     assert "second time" not in describe(trials)
     trials.loc[1, "duplicate"] = True

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from harness.analysis.attribution import share_of_quantile as module
 from harness.analysis.attribution.event_matching import match_events
@@ -75,7 +76,9 @@ def test_the_pooled_share_is_one_less_the_ratio_of_both_pooled_quantiles() -> No
         pooled_and_without([getattr(one, name) for one in trials], 0.99)[0] for name in ("clear", "measured")
     )
     assert found.value == pytest.approx(1 - clear / measured)
-    assert found.low is not None and found.high is not None and found.low < (found.value or 0) < found.high < 1
+    assert (
+        found.low is not None and found.high is not None and found.low < (found.value or 0) < found.high < 1
+    )
     assert (found.estimand, found.n_trials) == ("pooled share of p99", 5)
     assert found.n_requests == sum(one.clear.n for one in trials)
 

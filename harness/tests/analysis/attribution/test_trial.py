@@ -10,7 +10,8 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from harness.analysis.attribution.event_matching import Beside, most_lost_s, peak_causes
 from harness.analysis.attribution.log_clock import (
@@ -177,7 +178,10 @@ def test_in_a_duet_and_where_the_wall_clock_was_set_no_pause_is_laid_over_reques
     )
     assert wall_step_s(record) == pytest.approx(0, abs=1e-6)
     for changed, words in (
-        (record.model_copy(update={"duet": duet}), "in a duet the other arm and the exchanges of CPUs stop requests"),
+        (
+            record.model_copy(update={"duet": duet}),
+            "in a duet the other arm and the exchanges of CPUs stop requests",
+        ),
         (moved(record, 0.5), "the wall clock was moved by 500.0 ms"),
     ):
         monkeypatch.setattr(SessionFolder, "record", lambda *_, changed=changed: changed)
@@ -241,7 +245,8 @@ def test_a_log_that_is_gone_or_unreadable_is_said_and_a_denied_cpu_is_bounded(tm
 
 def test_the_table_has_an_interval_over_trials_and_counts_what_was_refused(session: SessionFolder) -> None:
     every = {
-        trial: attribute_trial(session, trial, requests_of(session, trial)) for trial in sorted(session.finished())
+        trial: attribute_trial(session, trial, requests_of(session, trial))
+        for trial in sorted(session.finished())
     }
     with_pair = {row.variant: row for row in attribution_table(list(every.values()))}["go-gogc-100"]
     assert with_pair.n_trials == 4 and with_pair.numbers["paused_share"].low is not None
@@ -292,7 +297,9 @@ def test_a_request_that_was_slow_to_connect_is_put_down_to_connecting_and_to_no_
     slow = np.arange(50, 2000, 50)
     latency[slow] += 0.030
     connect[slow] = 0.030
-    events: dict[CauseName, list[Span]] = {"gc_pause": [(t + 0.040, t + 0.041) for t in start[slow[:-1]]]}  # elsewhere
+    events: dict[CauseName, list[Span]] = {
+        "gc_pause": [(t + 0.040, t + 0.041) for t in start[slow[:-1]]]
+    }  # elsewhere
     for times, cause in ((connect, "connect"), (np.zeros_like(start), "unexplained")):
         causes = peak_causes(start, latency, events, from_s=0.02, connect_s=times)
         assert set(causes) - {None} == {cause}
@@ -308,7 +315,9 @@ def test_connecting_in_a_pause_belongs_to_the_pause_and_only_what_is_more_than_o
     assert taken["gc_pause"] == pytest.approx([0, 0.080, 0, 0, 0])
     assert taken["connect"] == pytest.approx([0, 0.010, 0.090, 0, 0])
     anew = np.array([0.001, 0.001, 0.021, 0.001, 0.001])  # every arrival connects
-    assert attribute_latency(start, 0.001 + anew, {}, connect_s=anew)["connect"] == pytest.approx([0, 0, 0.020, 0, 0])
+    assert attribute_latency(start, 0.001 + anew, {}, connect_s=anew)["connect"] == pytest.approx(
+        [0, 0, 0.020, 0, 0]
+    )
 
 
 @settings(max_examples=80, deadline=None)

@@ -23,7 +23,6 @@ from harness.analysis.audit.session_checks import (
     slope_within,
     speed_response,
 )
-from harness.analysis.stats.scaling import time_between
 from harness.analysis.tables.tidy import read_restored
 from harness.analysis.warmup.classify import SteadyState
 from harness.analysis.warmup.curves import WINDOWS, warm_up_curve, warm_up_table
@@ -42,7 +41,8 @@ def session(*, blocks: int = 8, slope: float = 0.0, noise: float = 0.02, seed: i
     scatter = noise * np.random.default_rng(seed).standard_normal(n)
     values = 1000 * np.exp(slope * np.arange(n) / (n - 1) + scatter)
     return trial_table(
-        {"block": place // 3 + 1, "variant": "a", "throughput_per_s": value} for place, value in enumerate(values)
+        {"block": place // 3 + 1, "variant": "a", "throughput_per_s": value}
+        for place, value in enumerate(values)
     )
 
 
@@ -280,7 +280,9 @@ def test_no_alteration_goes_unnoticed(trial: AuditedTrial, how: str) -> None:
 
 def test_a_law_fails_where_its_plan_was_another_one_and_says_why_it_cannot_be_asked() -> None:
     trial, loops = sound_closed(), "requests are users times loops"
-    assert by_name(replace(trial, profile=ClosedLoad(users=20, loops=50, ramp_up_s=3.0)))[LAW].result == "failed"
+    assert (
+        by_name(replace(trial, profile=ClosedLoad(users=20, loops=50, ramp_up_s=3.0)))[LAW].result == "failed"
+    )
     crowded = by_name(replace(sound_closed(latency_mean_s=1.0), requests=None))
     assert crowded["no more requests in flight than users"].result == "failed"
     assert crowded[LAW].result == "not applicable" and "writes no single" in crowded[LAW].why

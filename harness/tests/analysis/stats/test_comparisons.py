@@ -10,10 +10,8 @@ import pytest
 from harness.analysis.stats.aa_noise import aa_noise
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.analysis.stats.pairing import pair_by_block
-from harness.analysis.stats.sample_size import power_curve
 from harness.analysis.stats.summaries import summarise
 from harness.analysis.stats.verdicts import adjust_pvalues, decide, p_can_tell, smallest_p
-from harness.errors import InputError
 from harness.model import Estimate, Verdict
 from harness.tests.analysis.trial_tables import trial_table
 
@@ -93,7 +91,11 @@ def test_excluded_and_missing_trials_are_counted_and_two_groups_and_flags_are_na
     trials.loc[java_off(trials)[:5], METRIC] *= 1.5
     trials.loc[java_off(trials)[:3], "flags"] = "noisy_machine errors_seen"
     found = " | ".join(by_level(trials)["off"].warnings)
-    for words in ("two groups of trials (15 low, 5 high)", "3 of 20 trials flagged noisy_machine", "errors_seen"):
+    for words in (
+        "two groups of trials (15 low, 5 high)",
+        "3 of 20 trials flagged noisy_machine",
+        "errors_seen",
+    ):
         assert words in found
 
 

@@ -14,7 +14,6 @@ from harness.analysis.tables.layout import load_exclusions, load_trials
 from harness.analysis.tables.resource_columns import (
     FEWEST_TRIALS,
     SPEED_DIFFERS,
-    answered_by_pod,
     exclude_other_speeds,
     pod_columns,
     speed_columns,
@@ -109,15 +108,15 @@ def test_the_reader_of_a_request_log_is_part_of_its_trial_and_no_noise() -> None
     (session,) = Store(ROOT).sessions("logging", bundled=True)
     nothing: dict[str, Any] = dict.fromkeys(("requests", "echo", "damage"))
     n_read = n_noisy = 0
-    for record in session.records():
-        samples = read_samples(session, record)
-        row = trial_row(session.header, record, source="bundled", samples=samples, **nothing)
+    for trial in session.records():
+        samples = read_samples(session, trial)
+        row = trial_row(session.header, trial, source="bundled", samples=samples, **nothing)
         if not float(str(row.get("log_reader_cores") or 0)) > 0.2:
             continue
         n_read, n_noisy = n_read + 1, n_noisy + ("noisy_machine" in str(row["flags"]))
-        assert record.request_log is not None and record.machine is not None
-        if record.request_log.reader_cpu_s is None:  # made when it was counted among other processes
-            assert float(str(row["other_cpu_s"])) < (record.machine.other_cpu_s or 0.0)
+        assert trial.request_log is not None and trial.machine is not None
+        if trial.request_log.reader_cpu_s is None:  # made when it was counted among other processes
+            assert float(str(row["other_cpu_s"])) < (trial.machine.other_cpu_s or 0.0)
     assert n_read >= 20 and n_noisy < 5
 
 

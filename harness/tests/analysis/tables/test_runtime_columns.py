@@ -69,7 +69,9 @@ def in_two_pods(session: SessionFolder, record: TrialRecord, **files: tuple[str,
     """The trial as one of two pods, which said this at its boundaries; the service's address led to either."""
     boundaries = []
     for boundary in record.boundaries:
-        for pod, text in zip(("pod-1", "pod-2"), files.get(boundary.name.replace("-", "_"), ()), strict=False):
+        for pod, text in zip(
+            ("pod-1", "pod-2"), files.get(boundary.name.replace("-", "_"), ()), strict=False
+        ):
             file = session.folder / record.planned.trial_id / pod_metrics_file(boundary.name, pod)
             file.write_text(text, "utf-8")
         boundaries.append(boundary.model_copy(update={"answered_by_pod": {"pod-1": 1, "pod-2": 1}}))
@@ -77,7 +79,8 @@ def in_two_pods(session: SessionFolder, record: TrialRecord, **files: tuple[str,
 
 
 @pytest.mark.parametrize(
-    ("compile_s", "told_s", "known_s"), [(0.1, None, 0.1), (None, 0.4, 0.4), (0.1, 0.4, 0.1), (None, None, None)]
+    ("compile_s", "told_s", "known_s"),
+    [(0.1, None, 0.1), (None, 0.4, 0.4), (0.1, 0.4, 0.1), (None, None, None)],
 )
 def test_a_trial_whose_jvm_compiles_longer_than_a_warm_one_is_flagged(
     compile_s: float | None, told_s: float | None, known_s: float | None
@@ -126,7 +129,9 @@ def test_in_pods_compiling_is_what_their_jvms_say_on_average_and_one_of_several_
     record = record_of(session, "go-gogc-100", before_load="", after_load="")
     assert module.compiled_s(session, record) is None
     assert module.compiled_s(session, in_two_pods(session, record, **said)) == pytest.approx((3.0 + 1.0) / 2)
-    record = record_of(session, "go-gogc-100", before_load=said["before_load"][0], after_load=said["after_load"][0])
+    record = record_of(
+        session, "go-gogc-100", before_load=said["before_load"][0], after_load=said["after_load"][0]
+    )
     assert module.compiled_s(session, record) == pytest.approx(3.0)
     around = in_pods(record).instance
     assert around is not None and around.kubernetes is not None

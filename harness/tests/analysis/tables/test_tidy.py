@@ -21,8 +21,8 @@ from harness.model import EchoReading
 from harness.pipeline import StageParameters
 from harness.store import SessionFolder
 from harness.store.writing import SessionWriter, TrialFolder
+from harness.tests.support import synthetic
 from harness.tests.support.oha_output import oha_db
-from harness.tests.support.synthetic import make_project, make_session
 from harness.tests.support.toy_sessions import EPOCH, N_REQUESTS, header, make_session, trial_ids, write_load
 
 
@@ -78,7 +78,9 @@ def test_times_since_the_tools_own_start_are_placed_where_its_summary_says(tmp_p
     def write_oha(trial: TrialFolder, factor: float, seed: int) -> None:
         write_load(trial, factor, seed)
         (trial.load / "samples.jtl").unlink()
-        rows = [(0.25 + 0.01 * i, None, 0.06 * factor, 500 if i % 40 == 0 else 200) for i in range(N_REQUESTS)]
+        rows = [
+            (0.25 + 0.01 * i, None, 0.06 * factor, 500 if i % 40 == 0 else 200) for i in range(N_REQUESTS)
+        ]
         oha_db(trial.load / "samples.db", rows)
 
     session = make_session(tmp_path, write=write_oha)
@@ -201,8 +203,8 @@ OF_THE_WHOLE = (
 
 
 def evidence_of(folder: Path, settle_s: float) -> Evidence:
-    project = make_project(folder, experiments=())
-    make_session(project, "gc-loops", "smoke", settle_s=settle_s)
+    project = synthetic.make_project(folder, experiments=())
+    synthetic.make_session(project, "gc-loops", "smoke", settle_s=settle_s)
     tidy(project, experiments=("gc-loops",))
     found = find_evidence(StageParameters(profile="smoke", experiments="gc-loops"), "gc-loops", root=project)
     assert found is not None

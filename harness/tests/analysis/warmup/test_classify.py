@@ -15,7 +15,6 @@ from scipy.signal import lfilter
 
 from harness.analysis.warmup.classify import SteadyState, classify_warmup, detect_changepoints
 from harness.analysis.warmup.curves import BreakEven, Course, break_even
-from harness.errors import InputError
 
 Series = NDArray[np.float64]
 
