@@ -88,7 +88,7 @@ def capacity_of(evidence: Evidence) -> Capacity | None:
         name=evidence.reference,
         measures=evidence.profile != "smoke",
         rate=summarise(own, RATE)["estimate"].iloc[0],
-        noise=noises[0].noise.noise if noises else None,
+        noise=noises[0].noise if noises else None,
         bound_by=dict(bound_by.most_common()),
         why=str(most["bound_why"].fillna("nothing was recorded").iloc[0]),
         n_requests=int(own["n_requests"].sum()),

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
-from harness.analysis.audit.closed_loop import closed_loop_per_s
+from harness.analysis.stats.scaling import closed_loop_per_s
 from harness.audit.figures import Check, Figures, Outcome, Plan, Printed
 from harness.model.digits import plain
 

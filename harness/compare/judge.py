@@ -15,9 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.analysis.stats import intervals
-from harness.analysis.stats.assumptions import judge_resolution
 from harness.analysis.stats.effects import effect_size_ci, equivalence_interval
-from harness.analysis.stats.inputs import Floats
+from harness.analysis.stats.inputs import Floats, judge_resolution
 from harness.analysis.stats.verdicts import ALPHA, FEWEST_FOR_P, adjust_pvalues, decide, default_margin
 from harness.compare.result import Row
 from harness.compare.run import LATENCIES, METRICS, QUANTILES

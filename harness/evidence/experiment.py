@@ -11,12 +11,12 @@ from typing import TypeVar, cast
 
 import pandas as pd
 
-from harness.analysis.stats.comparisons import Comparison, compare
 from harness.analysis.stats.pairing import with_plain_texts
 from harness.analysis.tables.layout import Source, TrialTable, load_table, load_trials
 from harness.analysis.tables.schema import factor_column
 from harness.analysis.tables.trial_row import settled_requests
 from harness.errors import InputError
+from harness.evidence.sessions import complete_sessions
 from harness.model import Machine, SessionHeader, TrialRecord
 from harness.model.session import label_of
 from harness.store import SessionFolder, Store
@@ -26,10 +26,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """One experiment's trials with their requests and samples. Tables as in ``docs/data.md``.
-
-    ``against``: the reference in place of the definition's; see :meth:`over`.
-    """
+    """One experiment's trials with their requests and samples; ``against``: the reference in place of its own."""
 
     root: Path
     experiment: str
@@ -52,10 +49,15 @@ class Evidence:
         chosen = frame[of_sessions & (frame["source"] == self._source)]
         if chosen.empty:
             raise InputError("not tidied yet; run notebooks/20-tidy.ipynb", place=self.sessions[0].key)
-        places = [chosen[factor].map(self._rank(factor)) for factor in self.factors]
-        rank = {name: place for place, name in enumerate(self.variants)}
-        places += [chosen["variant"].map(rank), chosen["position"]]
-        order: pd.DataFrame = pd.DataFrame({str(place): column for place, column in enumerate(places)})
+        orders = {
+            factor_column(name): list(levels) for name, levels in self.header.experiment.factors.items()
+        }
+        orders["variant"] = list(self.variants)
+        places = [
+            chosen[name].map({level: place for place, level in enumerate(levels)})
+            for name, levels in orders.items()
+        ]
+        order: pd.DataFrame = pd.concat([*places, chosen["position"]], axis=1, ignore_index=True)
         return with_plain_texts(
             chosen.loc[order.sort_values(list(order.columns)).index].reset_index(drop=True)
         )
@@ -66,11 +68,7 @@ class Evidence:
         return self.sessions[0].bundled
 
     def folder(self, session_id: str) -> SessionFolder:
-        """Return the session of this name.
-
-        Raises:
-            InputError: it is none of these.
-        """
+        """Return the session of this name. Raises InputError: it is none of these."""
         for session in self.sessions:
             if session.folder.name == session_id:
                 return session
@@ -82,11 +80,7 @@ class Evidence:
         return self.against or self.header.experiment.reference
 
     def over(self, reference: str) -> Evidence:
-        """Return the same sessions with another variant as the denominator of every ratio.
-
-        Raises:
-            InputError: the definition has no such variant.
-        """
+        """Return the same sessions with another reference. Raises InputError: the definition has no such variant."""
         if reference not in self.variants:
             raise InputError(
                 "no such variant", place="reference", found=reference, allowed=", ".join(self.variants)
@@ -109,11 +103,6 @@ class Evidence:
         reasons = [] if self.profile == "full" else [f"profile {self.profile}"]
         reasons += [f"{self.machine.n_cpus} shared cores"] if self.machine.small else []
         return f"draft measurement: {', '.join(reasons)}" if reasons else None
-
-    @property
-    def settle_s(self) -> float:
-        """How long the head of each load is that no metric counts, in seconds."""
-        return self.header.settle_s
 
     @property
     def factors(self) -> tuple[str, ...]:
@@ -151,47 +140,31 @@ class Evidence:
             self._made[key] = make()
         return cast("T", self._made[key])
 
-    def compared(self, metric: str) -> tuple[Comparison, ...]:
-        """Compare every variant with the reference in each cell; the same is computed once."""
-        return self.once(
-            ("compared", metric),
-            lambda: compare(self.trials, metric, reference=self.reference, by=self.factors),
-        )
-
     @cached_property
     def other_sessions(self) -> tuple[Evidence, ...]:
-        """The other complete sessions of the experiment with the same profile and host, the newest first.
-
-        Sessions that come with the project are compared with each other, and measured ones with measured ones.
-        """
-        own = {session.key for session in self.sessions}
-        begun: dict[float, SessionFolder] = {}
-        for session in Store(self.root).sessions(self.experiment, bundled=self.bundled):
-            try:
-                plan = session.header.plan
-                same = (plan.profile, plan.host) == (self.profile, self.header.plan.host)
-                if session.key not in own and same and session.complete:
-                    begun[session.header.provenance.started_epoch_s] = session
-            except InputError:  # its header is damaged: tidying reports that
-                continue
-        return tuple(replace(self, sessions=(begun[began],)) for began in sorted(begun)[::-1])
+        """The other complete sessions of the experiment with the same profile and host, the newest first: of those that
+        come with the project, or of those measured here, as these are."""
+        own, plan = {session.key for session in self.sessions}, self.header.plan
+        stored = Store(self.root).sessions(self.experiment, bundled=self.bundled)
+        return tuple(
+            replace(self, sessions=(session,))
+            for session in complete_sessions(session for session in stored if session.key not in own)
+            if (session.header.plan.profile, session.header.plan.host) == (plan.profile, plan.host)
+        )
 
     @cached_property
     def programs(self) -> dict[str, set[tuple[str, str]]]:
         """Variant -> (SHA-256 of the artifact, version of the runtime) of its trials."""
         artifacts: dict[str, set[tuple[str, str]]] = {}
         for row, _, record in self.with_records():
-            if record.instance is not None:
-                artifacts.setdefault(str(row["variant"]), set()).add(
-                    (record.instance.artifact_sha256, str(record.instance.runtime_version))
-                )
+            if (instance := record.instance) is not None:
+                program = instance.artifact_sha256, str(instance.runtime_version)
+                artifacts.setdefault(str(row["variant"]), set()).add(program)
         return artifacts
 
     def requests(self, session_id: str, trial_id: str) -> pd.DataFrame | None:
-        """Return one trial's requests as ``docs/data.md`` has them; ``None``: its tool wrote no single ones.
-
-        Those begun while programs still settled (``settle_s`` of the profile) are left out, as in ``trials``.
-        """
+        """Return one trial's requests as ``docs/data.md`` has them; ``None``: its tool wrote no single ones. Those
+        begun while programs still settled (``settle_s`` of the profile) are left out, as in ``trials``."""
         whole = self.whole_requests(session_id, trial_id)
         return None if whole is None else self.settled(whole, session_id)
 
@@ -200,10 +173,7 @@ class Evidence:
         return settled_requests(whole, self.folder(session_id).header.settle_s)
 
     def whole_requests(self, session_id: str, trial_id: str) -> pd.DataFrame | None:
-        """Return one trial's requests from the first one on: for curves of warming up and checks of totals.
-
-        No metric is taken from them; ``None``: the tool wrote no single ones.
-        """
+        """Return one trial's requests from the first on: for warm-up and totals; ``None``: no single ones."""
         return self._table("requests", session_id, trial_id)
 
     def with_records(self) -> Iterator[tuple[pd.Series, SessionFolder, TrialRecord]]:
@@ -217,8 +187,7 @@ class Evidence:
         return self._table("samples", session_id, trial_id)
 
     def windows(self, session_id: str, trial_id: str) -> pd.DataFrame | None:
-        """Return the windows in which a trial's process was warmed up, as ``docs/data.md`` has them; ``None``: it has
-        none, or an earlier trial of the process has them."""
+        """Return the windows in which a trial's process was warmed up; ``None``: none, or an earlier trial's."""
         return self._table("windows", session_id, trial_id)
 
     @property
@@ -228,12 +197,5 @@ class Evidence:
     def _table(self, kind: TrialTable, session_id: str, trial_id: str) -> pd.DataFrame | None:
         try:
             return load_table(self.root, self.experiment, kind, session_id, trial_id, source=self._source)
-        except InputError:
-            return (
-                None  # a tool without single requests, or a trial without samples: there is nothing to show
-            )
-
-    def _rank(self, factor: str) -> dict[str, int]:
-        factors = self.header.experiment.factors
-        levels = next(levels for name, levels in factors.items() if factor_column(name) == factor)
-        return {level: place for place, level in enumerate(levels)}
+        except InputError:  # a tool without single requests, or a trial without samples
+            return None

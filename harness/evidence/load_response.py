@@ -14,20 +14,17 @@ from harness.analysis.load.load_response import (
     sustained_per_s,
 )
 from harness.analysis.stats.pairing import with_plain_texts
-from harness.analysis.tables.bound_columns import DATABASE_FILE, read_database, use_of
+from harness.analysis.tables.bound_columns import connections_under_load
 from harness.analysis.tables.resource_columns import at_other_speed
 from harness.definitions import load_requests
-from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.model import ClosedLoad, Load, TrialRecord
 from harness.store import SessionFolder
 
 
 def offered_per_s(load: Load, n_steps: int) -> float | None:
-    """Return the requests per second that a load offers if every pass goes to its end; ``None``: none is.
-
-    Users who come once, spread over a ramp, are arrivals, too; other closed loops offer what is taken.
-    """
+    """Return the requests per second that a load offers if every pass goes to its end; ``None``: none is. Users who
+    come once, spread over a ramp, are arrivals, too; other closed loops offer what is taken."""
     profile = load.profile
     if not isinstance(profile, ClosedLoad):
         return profile.rate_per_s * n_steps
@@ -37,22 +34,21 @@ def offered_per_s(load: Load, n_steps: int) -> float | None:
 
 
 def load_response(evidence: Evidence | None) -> pd.DataFrame | None:
-    """Return the table of trials with what the load did to each: one row per trial, those that went wrong too.
-
-    Beside the columns of ``docs/data.md``: ``offered_per_s`` (also of users who come once), ``sustained_per_s`` and
+    """Return the table of trials with what the load did to each: one row per trial, those that went wrong too. Beside
+    the columns of ``docs/data.md``: ``offered_per_s`` (also of users who come once), ``sustained_per_s`` and
     ``serve_s`` (see ``harness.analysis.load.load_response``), ``error_share`` and ``right_share`` (of a flow in passes;
     what was never sent was not answered), ``drain_s`` (from the last start to the last end: queueing after the load
-    stopped), ``most_connections`` and ``most_active``.
-    """
+    stopped), ``most_connections`` and ``most_active``."""
     if evidence is None:
         return None
     frame = pd.DataFrame([
         dict(row) | _pressure(evidence, record) | database_columns(session, record)
         for row, session, record in evidence.with_records()
     ])  # fmt: skip
-    frame = frame.assign(error_share=failed_share(frame), right_share=right_share(frame))
     absent = [name for name in ("sustained_per_s", "serve_s") if name not in frame]
-    frame = frame.assign(**dict.fromkeys(absent, np.nan))
+    frame = frame.assign(
+        error_share=failed_share(frame), right_share=right_share(frame), **dict.fromkeys(absent, np.nan)
+    )
     return with_plain_texts(frame.astype({name: "float64" for name in _FLOATS if name in frame}))
 
 
@@ -86,15 +82,10 @@ def _pressure(evidence: Evidence, record: TrialRecord) -> dict[str, object]:
 
 def database_columns(folder: SessionFolder, record: TrialRecord) -> dict[str, object]:
     """Return ``most_connections`` and ``most_active`` of one trial; empty: its database told nothing."""
-    load, trial_id = record.load, record.planned.trial_id
-    if load is None or load.start_epoch_s is None or not folder.has(trial_id, DATABASE_FILE):
+    rows = connections_under_load(folder, record)
+    if rows is None:
         return {}
-    try:
-        with folder.open(trial_id, DATABASE_FILE) as stream:
-            used = use_of(read_database(stream), (load.start_epoch_s, load.start_epoch_s + load.duration_s))
-    except InputError:  # it was killed before it wrote a line: there is nothing to tell
-        return {}
-    return {} if used is None else used.model_dump()
+    return {"most_connections": int(rows["n_open"].max()), "most_active": int(rows["n_active"].max())}
 
 
 def every(trials: pd.DataFrame) -> pd.DataFrame:

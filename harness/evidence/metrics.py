@@ -66,11 +66,7 @@ FLAG_WORDS: dict[Flag, str] = {
 
 
 def metrics_named(names: Sequence[str]) -> tuple[Metric, ...]:
-    """Return these metrics, all where none is named.
-
-    Raises:
-        InputError: there is no such metric.
-    """
+    """Return these metrics, all where none is named. Raises InputError: there is no such metric."""
     known = {metric.name: metric for metric in METRICS}
     for name in names:
         if name not in known:
@@ -80,12 +76,13 @@ def metrics_named(names: Sequence[str]) -> tuple[Metric, ...]:
 
 def metrics_of(evidence: Evidence, metrics: Sequence[Metric] = METRICS) -> tuple[Metric, ...]:
     """Return those of the metrics that any kept trial has."""
+    trials = evidence.trials
     if (
         evidence.experiment not in experiment_paths(evidence.root)
-        and evidence.trials[PROPORTIONAL.column].notna().any()
+        and trials[PROPORTIONAL.column].notna().any()
     ):
         metrics = [PROPORTIONAL if metric.name == PROPORTIONAL.name else metric for metric in metrics]
-    return tuple(metric for metric in metrics if not with_metric(evidence.trials, metric).empty)
+    return tuple(metric for metric in metrics if not with_metric(trials, metric).empty)
 
 
 def with_metric(trials: pd.DataFrame, metric: Metric) -> pd.DataFrame:

@@ -19,14 +19,10 @@ from harness.store import SessionFolder, Store
 
 
 def open_evidence(settings: StageParameters, experiment: str, *, root: Path | None = None) -> Evidence:
-    """Open what was measured of an experiment under these parameters, and print which sessions that is.
-
-    ``sample``: what comes with the project; ``newest``: the newest complete session measured here, else the
-    sample. Tables that are not there yet are derived first, so that a notebook can be opened alone.
-
-    Raises:
-        InputError: nothing was measured yet.
-    """
+    """Open what was measured of an experiment under these parameters, and print which sessions that is. Raises
+    InputError: nothing was measured yet. ``sample``: what comes with the project; ``newest``: the newest complete
+    session measured here, else the sample. Tables that are not there yet are derived first, so that a notebook can be
+    opened alone."""
     project = root or find_root()
     sessions = sessions_read(project, settings, experiment)
     if not sessions:
@@ -36,7 +32,10 @@ def open_evidence(settings: StageParameters, experiment: str, *, root: Path | No
             found=f"profile {settings.profile}, host {settings.host}, seed {settings.seed}",
         )
     evidence = Evidence(root=project, experiment=experiment, sessions=sessions)
-    print(f"{experiment}: {_origin(evidence)}", flush=True)
+    began = datetime.fromtimestamp(evidence.header.provenance.started_epoch_s, UTC)
+    names = ", ".join(session.folder.name for session in evidence.sessions)
+    where = "sample data of the project" if evidence.bundled else "measured here"
+    print(f"{experiment}: {where}, session {names} of {began:%Y-%m-%d}", flush=True)
     make_tables(evidence)
     return evidence
 
@@ -49,20 +48,13 @@ def tidied(root: Path, session: SessionFolder) -> Evidence:
 
 
 def find_evidence(settings: StageParameters, experiment: str, *, root: Path | None = None) -> Evidence | None:
-    """Open what was measured of an experiment; ``None``: nothing was, or it is not among the chosen ones.
-
-    For notebooks that say "not measured in this profile" instead of failing.
-
-    Raises:
-        InputError: an experiment that was named does not exist.
-    """
+    """Open what was measured of an experiment; ``None``: nothing was, or it is not among the chosen ones: for notebooks
+    that say so instead of failing. Raises InputError: an experiment that was named does not exist."""
     project = root or find_root()
-    defined = experiment_files(project)
-    if settings.experiments != ALL and not set(settings.names) <= set(defined):
-        recorded = {session.folder.parent.name for session in Store(project).sessions()}
-        settings.chosen(
-            tuple(dict.fromkeys((*defined, *sorted(recorded))))
-        )  # refuses what neither of them has
+    known = dict.fromkeys(experiment_files(project))
+    if settings.experiments != ALL and not set(settings.names) <= set(known):
+        recorded = sorted({session.folder.parent.name for session in Store(project).sessions()})
+        settings.chosen(tuple(known | dict.fromkeys(recorded)))  # refuses what neither of them has
     if not is_chosen(settings, experiment):
         print(f"{experiment}: not among the experiments that were named", flush=True)
     elif not sessions_read(project, settings, experiment):
@@ -70,14 +62,6 @@ def find_evidence(settings: StageParameters, experiment: str, *, root: Path | No
     else:
         return open_evidence(settings, experiment, root=project)
     return None
-
-
-def _origin(evidence: Evidence) -> str:
-    """Say where the data come from, with session and day (UTC)."""
-    began = datetime.fromtimestamp(evidence.header.provenance.started_epoch_s, UTC)
-    names = ", ".join(session.folder.name for session in evidence.sessions)
-    where = "sample data of the project" if evidence.bundled else "measured here"
-    return f"{where}, session {names} of {began:%Y-%m-%d}"
 
 
 def make_tables(evidence: Evidence) -> None:

@@ -57,11 +57,7 @@ class StageParameters(Frozen):
         return tuple(name.strip() for name in self.experiments.split(","))
 
     def chosen(self, known: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the chosen experiments in the order of ``known``.
-
-        Raises:
-            InputError: one of the names is not known.
-        """
+        """Return the chosen experiments in the order of ``known``. Raises InputError: one of the names is not known."""
         if self.experiments == ALL:
             return known
         for name in self.names:
@@ -73,34 +69,31 @@ class StageParameters(Frozen):
 
 class RunAllParameters(StageParameters):
     """Parameters of ``run_all`` and of measuring: the profile says what is measured, so it is never ``newest``.
-
-    ``auto`` is settled before anything is planned (:func:`harness.pipeline.chosen_profile`).
-    """
+    ``auto`` is settled before anything is planned (:func:`harness.pipeline.chosen_profile`)."""
 
     profile: Literal["auto", "smoke", "quick", "full", "sample"] = "auto"
 
 
 def check_parameters(model: type[M], namespace: Mapping[str, Any], *, any_experiment: bool = False) -> M:
-    """Return the parameters that stand in a notebook's namespace, checked.
-
-    From then on an error that is raised on purpose is shown as its line, without a traceback.
+    """Return the parameters that stand in a notebook's namespace, checked; from then on an error that is raised on
+    purpose is shown as its line, without a traceback. Raises InputError: an unknown name, a value that is not allowed,
+    or an experiment that the notebook does not read.
 
     Args:
         namespace: ``globals()`` of the notebook; the source of its parameters cells is read from the
             history, so that a misspelt name is found even though it is just another variable.
-        any_experiment: the notebook has something to say whichever experiments are named, also of those that it
-            does not read.
-
-    Raises:
-        InputError: an unknown name, a value that is not allowed, or an experiment that the notebook does not read.
+        any_experiment: the notebook has something to say whichever experiments are named.
     """
     _show_own_errors_in_one_line()
     rows = _parameter_cells(namespace.get("In", ()))
-    _refuse_names(list(_assigned(rows[-1] if rows else [])), tuple(model.model_fields))
+    fields = tuple(model.model_fields)
+    for name in _assigned(rows[-1] if rows else []):
+        if name not in fields:
+            near = difflib.get_close_matches(name, fields, n=1)
+            problem = "unknown parameter" + (f" (did you mean {near[0]}?)" if near else "")
+            raise InputError(problem, place="parameters", found=name, allowed=", ".join(fields))
     try:
-        checked = model.model_validate(
-            {name: namespace[name] for name in model.model_fields if name in namespace}
-        )
+        checked = model.model_validate({name: namespace[name] for name in fields if name in namespace})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = ".".join(str(part) for part in first["loc"])
@@ -113,16 +106,6 @@ def check_parameters(model: type[M], namespace: Mapping[str, Any], *, any_experi
             problem = "this notebook reads no such experiment"
             raise InputError(problem, place="experiments", found=strange[0], allowed=", ".join(known))
     return checked
-
-
-def _refuse_names(names: Sequence[str], allowed: Sequence[str]) -> None:
-    for name in names:
-        if name not in allowed:
-            near = difflib.get_close_matches(name, allowed, n=1)
-            hint = f" (did you mean {near[0]}?)" if near else ""
-            raise InputError(
-                "unknown parameter" + hint, place="parameters", found=name, allowed=", ".join(allowed)
-            )
 
 
 def _parameter_cells(history: object) -> list[list[str]]:

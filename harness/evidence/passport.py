@@ -8,7 +8,6 @@ earlier one of the same machine is what a new one is compared with.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 
 import numpy as np
 import scipy  # loads its slow submodules when they are first used
@@ -62,24 +61,14 @@ class Change(Frozen):
 
 
 def passport_of(evidence: Evidence, *, blocks: Sequence[int] = BLOCKS) -> Passport:
-    """Return the passport that a session of the reference against itself makes.
-
-    Raises:
-        InputError: the session is not tidied.
-    """
+    """Return the passport that a session of the reference against itself makes. Raises InputError: it is not tidied."""
     machine = evidence.machine
+    lines = (_line(evidence, metric, blocks) for metric in METRICS if metric.name in _SHOWN)
     return Passport(
-        session=evidence.sessions[0].key,
-        started_epoch_s=evidence.header.provenance.started_epoch_s,
-        machine=f"{machine.cpu_model}, {machine.n_cpus} CPUs",
-        machine_id=machine.identity,
-        draft=evidence.draft,
-        lines=tuple(
-            line
-            for metric in METRICS
-            if metric.name in _SHOWN and (line := _line(evidence, metric, blocks)) is not None
-        ),
-    )
+        session=evidence.sessions[0].key, started_epoch_s=evidence.header.provenance.started_epoch_s,
+        machine=f"{machine.cpu_model}, {machine.n_cpus} CPUs", machine_id=machine.identity, draft=evidence.draft,
+        lines=tuple(line for line in lines if line is not None),
+    )  # fmt: skip
 
 
 def changes(now: Passport, earlier: Sequence[Passport]) -> tuple[Change, ...]:
@@ -92,12 +81,11 @@ def changes(now: Passport, earlier: Sequence[Passport]) -> tuple[Change, ...]:
         and passport.started_epoch_s <= now.started_epoch_s
     ]
     compared = []
-    for line in now.lines:
-        pairs = (
-            (passport, each) for passport in before for each in passport.lines if each.metric == line.metric
-        )
-        known = ((passport, each) for passport, each in pairs if each.sd_log_ratio and line.sd_log_ratio)
-        compared += [_change(line, each, passport.session) for passport, each in islice(known, 1)]
+    for line in (line for line in now.lines if line.sd_log_ratio):
+        pairs = ((p, each) for p in before for each in p.lines if each.metric == line.metric)
+        known = next((pair for pair in pairs if pair[1].sd_log_ratio), None)
+        if known is not None:
+            compared.append(_change(line, known[1], known[0].session))
     return tuple(compared)
 
 
@@ -106,13 +94,8 @@ def _change(now: Line, before: Line, session: str) -> Change:
     f = (now.sd_log_ratio / before.sd_log_ratio) ** 2
     freedom = now.n_pairs - 1, before.n_pairs - 1
     tail = float(min(scipy.special.fdtr(*freedom, f), scipy.special.fdtrc(*freedom, f)))
-    return Change(
-        metric=now.metric,
-        words=now.words,
-        earlier=session,
-        ratio=float(np.sqrt(f)),
-        p_value=min(1.0, 2 * tail),
-    )
+    ratio, p_value = float(np.sqrt(f)), min(1.0, 2 * tail)
+    return Change(metric=now.metric, words=now.words, earlier=session, ratio=ratio, p_value=p_value)
 
 
 def _line(evidence: Evidence, metric: Metric, blocks: Sequence[int]) -> Line | None:
@@ -124,9 +107,6 @@ def _line(evidence: Evidence, metric: Metric, blocks: Sequence[int]) -> Line | N
     if curve is None:
         return None
     return Line(
-        metric=metric.name,
-        words=metric.words,
-        n_pairs=curve.n_pairs,
-        sd_log_ratio=curve.sd_log_ratio,
+        metric=metric.name, words=metric.words, n_pairs=curve.n_pairs, sd_log_ratio=curve.sd_log_ratio,
         blocked=curve.smallest,
-    )
+    )  # fmt: skip

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from harness.definitions import experiment_files, load_study, usual_launcher
@@ -23,13 +23,9 @@ def session_of(root: Path, settings: StageParameters, experiment: str) -> Sessio
 
 
 def sessions_read(root: Path, settings: StageParameters, experiment: str) -> tuple[SessionFolder, ...]:
-    """Return the session an analysis reads: the measured one, or the newest of those that come with the project.
-
-    Of the bundled ones a disturbed one is read only where no other is complete (:func:`is_disturbed`).
-    With the profile ``newest``: the newest complete session measured here, else the newest that comes with the
-    project. Sessions are not pooled: what differs between them is no scatter of blocks. Others are read for their
-    agreement (``Evidence.other_sessions``).
-    """
+    """Return the session an analysis reads: the measured one; of the profile ``sample`` the newest of those that come
+    with the project (:func:`newest_session`), of ``newest`` the newest measured here, else that. Sessions are not
+    pooled: what differs between them is no scatter of blocks."""
     if not settings.newest and not settings.bundled:
         session = session_of(root, settings, experiment)
         return (session,) if session.exists else ()
@@ -42,35 +38,35 @@ def sessions_read(root: Path, settings: StageParameters, experiment: str) -> tup
 def newest_session(
     root: Path, experiment: str, *, bundled: bool = False, without: str | None = None
 ) -> SessionFolder | None:
-    """Return the complete session of any profile, host and seed that was begun last; ``None``: there is none.
-
-    Of those that come with the project, the newest undisturbed one (:func:`is_disturbed`) where there is one: the
-    others are compared with it, and listed (``Evidence.other_sessions``).
+    """Return the complete session of any profile, host and seed that was begun last; ``None``: there is none. Of those
+    that come with the project the newest undisturbed one (:func:`is_disturbed`), where there is one.
 
     Args:
         bundled: of those that come with the project, not of those measured here.
         without: a profile whose sessions are left out.
     """
-    begun: dict[float, SessionFolder] = {}
-    for session in Store(root).sessions(experiment, bundled=bundled):
-        try:
-            if session.complete and session.header.plan.profile != without:
-                begun[session.header.provenance.started_epoch_s] = session
-        except InputError:  # its header is damaged: tidying reports that, and an older session may be read
-            continue
-    newest_first = [begun[epoch_s] for epoch_s in sorted(begun, reverse=True)]
+    complete = complete_sessions(Store(root).sessions(experiment, bundled=bundled))
+    newest_first = [session for session in complete if session.header.plan.profile != without]
     if bundled and len(newest_first) > 1:
         # What was measured here is what its owner wants to see, whatever the machine did.
         return next((session for session in newest_first if not is_disturbed(session)), newest_first[0])
     return newest_first[0] if newest_first else None
 
 
-def named_session(present: Sequence[SessionFolder], name: str, *, place: str) -> SessionFolder:
-    """Return the session of this name, with or without ``bundled/`` before it, of those of one experiment.
+def complete_sessions(sessions: Iterable[SessionFolder]) -> list[SessionFolder]:
+    """Return those of the sessions that are complete, the newest first; of a damaged header tidying reports."""
+    begun: dict[float, SessionFolder] = {}
+    for session in sessions:
+        try:
+            if session.complete:
+                begun[session.header.provenance.started_epoch_s] = session
+        except InputError:
+            continue
+    return [begun[epoch_s] for epoch_s in sorted(begun, reverse=True)]
 
-    Raises:
-        InputError: there is none. place: what names it.
-    """
+
+def named_session(present: Sequence[SessionFolder], name: str, *, place: str) -> SessionFolder:
+    """Return the session of this name, with or without ``bundled/`` before it. Raises InputError: there is none."""
     keys = {session.key.replace(f"{session.folder.parent.name}/", ""): session for session in present}
     named = [session for key, session in keys.items() if name in (key, session.folder.name)]
     if not named:
@@ -96,11 +92,7 @@ def measured_experiments(root: Path, settings: StageParameters) -> tuple[str, ..
 
 
 def chosen_experiments(root: Path, settings: StageParameters) -> tuple[str, ...]:
-    """Return the experiments these parameters are about: the named ones, or all that have a place in the paper.
-
-    Raises:
-        InputError: an unknown name.
-    """
+    """Return the named experiments, or all that have a place in the paper. Raises InputError: an unknown name."""
     if settings.bundled:
         return settings.chosen(_experiments(root, bundled=True))
     known = tuple(experiment_files(root))

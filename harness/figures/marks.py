@@ -23,22 +23,16 @@ _named: weakref.WeakKeyDictionary[Line2D, tuple[str, tuple[str, ...]]] = weakref
 
 
 def name_last(axes: Axes, name: str, notes: Sequence[str] = ()) -> None:
-    """Name the line or the row of dots that was drawn last.
-
-    Args:
-        notes: what is said of each point in place of its coordinates; as many as points, or none.
-    """
+    """Name the line or row of dots drawn last; ``notes``: said of each point in place of its coordinates, or none."""
     if axes.lines:
         _named[axes.lines[-1]] = (name, tuple(notes))
 
 
 def marks_of(figure: Figure) -> dict[str, Any] | None:
-    """Return the named series of a figure that has been laid out; ``None``: it has none.
-
-    ``axes``: of each, ``box`` (left, top, width, height in points from the upper left corner), and for ``x`` and ``y``
-    the scale (``linear`` or ``log``), the limits and the label. ``series``: ``name``, ``axes`` (a place in that list),
-    ``colour``, ``line`` (else dots), ``x``, ``y`` and ``notes``.
-    """
+    """Return the named series of a figure that has been laid out; ``None``: it has none. ``axes``: of each, ``box``
+    (left, top, width, height in points from the upper left corner), and for ``x`` and ``y`` the scale (``linear`` or
+    ``log``), the limits and the label. ``series``: ``name``, ``axes`` (a place in that list), ``colour``, ``line``
+    (else dots), ``x``, ``y`` and ``notes``."""
     width, height = (float(inches) * _POINTS_PER_INCH for inches in figure.get_size_inches())
     content: dict[str, Any] = {"width": width, "height": height, "axes": [], "series": []}
     for axes in figure.axes:

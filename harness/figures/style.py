@@ -98,11 +98,8 @@ def canvas(
 
 
 def describe(trials: pd.DataFrame | None) -> str:
-    """Return what a caption owes its reader: blocks, trials, what was left out, how long was measured, how the
-    programs are written, and who was young.
-
-    ``None``: that nothing was measured.
-    """
+    """Return what a caption owes its reader: blocks, trials, what was left out, how long was measured, how the programs
+    are written, and who was young. ``None``: that nothing was measured."""
     if trials is None:
         return NOT_MEASURED
     counted = trials[~trials["excluded"].astype(bool)]
@@ -128,8 +125,7 @@ def describe(trials: pd.DataFrame | None) -> str:
 
 
 def _coding_words(trials: pd.DataFrame) -> str:
-    """Return how the programs of these trials are written, ``coding: tuned``, and which are written otherwise; empty:
-    their workload has no codings."""
+    """Return ``coding: tuned``, and which programs are written otherwise; empty: their workload has no codings."""
     if "coding" not in trials or trials["coding"].isna().all():
         return ""
     codings = {
@@ -235,7 +231,6 @@ def _steps(ratio: float, room: float) -> tuple[float, ...]:
 
 
 def _in_view(steps: Sequence[float], low: float, high: float) -> list[float]:
-    """The multiples of powers of ten that lie on an axis."""
     decades = range(int(np.floor(np.log10(max(low, 1e-12)))), int(np.floor(np.log10(max(high, 1e-12)))) + 1)
     return [step * 10.0**decade for decade in decades for step in steps if low <= step * 10.0**decade <= high]
 
@@ -264,10 +259,8 @@ def stamp(figure: Figure, words: str) -> None:
 
 
 def save(figure: Figure, stem: Path) -> tuple[Path, Path, Path]:
-    """Write ``stem``.pdf, .svg and .png; the same figure gives the same bytes. Returns the three paths.
-
-    The figure is laid out once, for the PDF: the others have its proportions.
-    """
+    """Write ``stem``.pdf, .svg and .png, laid out for the PDF; the same figure gives the same bytes. Returns the
+    paths."""
     stem.parent.mkdir(parents=True, exist_ok=True)
     paths = tuple(stem.with_name(f"{stem.name}.{ending}") for ending in ("pdf", "svg", "png"))
     without_date: Iterable[dict[str, Any]] = (
@@ -298,9 +291,5 @@ def texts_of(figure: Figure) -> list[str]:
 
 
 def show_figures_in(shell: Any) -> None:
-    """Make a notebook show a figure that a cell ends with; without this it prints the figure's type.
-
-    Args:
-        shell: IPython's, of the kernel.
-    """
+    """Make a notebook (``shell``: IPython's) show a figure that a cell ends with, in place of the figure's type."""
     shell.display_formatter.formatters["image/png"].for_type(Figure, png_of)

@@ -8,8 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from harness.analysis.audit.session_checks import equal_arms, equal_cells
-from harness.analysis.audit.trial_checks import AuditedTrial, audit_trial
+from harness.analysis.audit.session_checks import AuditedTrial, audit_trial, equal_arms, equal_cells
 from harness.analysis.stats.pairing import counting, in_duet, with_own_reference
 from harness.analysis.tables.tidy import read_restored
 from harness.formats.wrk_histogram import UNDONE

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from harness.analysis.stats.assumptions import REFUSED_BELOW_STEPS, judge_resolution
+from harness.analysis.stats.inputs import REFUSED_BELOW_STEPS, judge_resolution
 from harness.analysis.stats.quantiles import (
     EXTREME,
     FEWEST_BEYOND,

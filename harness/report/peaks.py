@@ -16,14 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from harness.analysis.attribution.clock_offset import MIN_PAUSES, SEARCH_S, ClockOffset, estimate_clock_offset
 from harness.analysis.attribution.event_matching import (
+    MIN_PAUSES,
+    SEARCH_S,
     TOLERANCE_S,
+    ClockOffset,
     coincidence_test,
     connecting_stalls,
+    estimate_clock_offset,
     stall_causes,
 )
-from harness.analysis.attribution.share_of_quantile import Attribution, attributable_fractions
+from harness.analysis.attribution.share_of_quantile import Attribution, Share, attributable_fractions
 from harness.analysis.attribution.slow_periods import Stall
 from harness.analysis.attribution.spans import CauseName, Paused, Span, inside
 from harness.analysis.attribution.stalls import detect_stalls, harm_of, shortest_visible_s
@@ -31,7 +34,6 @@ from harness.analysis.stats.intervals import t_critical
 from harness.formats.arrays import FloatArray
 from harness.formats.gc_events import GcLog
 from harness.formats.jvm_log import WRITES
-from harness.model import Estimate
 from harness.model.phrases import counted, listed
 from harness.report.numbers import length
 from harness.report.result import ListedStall, ShortStalls
@@ -196,7 +198,7 @@ def _not_looked_for(*, connect_told: bool) -> str:
     return f"not recorded in these files, so part of what is unexplained: {', '.join(causes)}"
 
 
-def _over_stretches(estimates: Sequence[Estimate]) -> dict[str, float | None]:
+def _over_stretches(estimates: Sequence[Share]) -> dict[str, float | None]:
     """The one estimate with its own interval; of several their mean with a t interval over them. All are shares."""
     value = low = high = None
     values = np.array([estimate.value for estimate in estimates if estimate.value is not None])

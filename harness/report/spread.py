@@ -63,8 +63,7 @@ class EveryLatency:
 
     def mean(self) -> Bounded:
         """Return the mean with its interval from batch means."""
-        result = batch_means_ci(self.latency_s)
-        return Bounded(float(self.latency_s.mean()), result.low, result.high)
+        return Bounded(float(self.latency_s.mean()), *(batch_means_ci(self.latency_s) or ()))
 
     def quantile(self, q: float) -> Bounded:
         """Return the order statistic with Woodruff's interval; none where too few requests lie beyond it."""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which cause stands behind a slow request, a stall, the tail; and whether two lists of spans tell of the same events.
+"""Which cause stands behind a slow request, a stall, the tail; whether two lists of spans tell of the same events; and
+whether the clocks of requests and log agree well enough to say so.
 
 Coincidences are held against circular shifts, which keep the rhythm of both lists. Of a quota, the kernel's pressure
 and a compiler's thread is known that they were at work: they took no more than their spans allow.
@@ -21,27 +22,15 @@ from harness.model import Frozen
 
 
 class Matching(Frozen):
-    """One-to-one pairs of indices (detected, truth), and how good the finding was."""
+    """One-to-one pairs of indices (detected, truth)."""
 
     pairs: tuple[tuple[int, int], ...]
-    n_found: int
     n_truth: int
-
-    @property
-    def precision(self) -> float | None:
-        """Matched share of what was detected; None when nothing was detected."""
-        return len(self.pairs) / self.n_found if self.n_found else None
 
     @property
     def recall(self) -> float | None:
         """Matched share of the truth; None when there was none."""
         return len(self.pairs) / self.n_truth if self.n_truth else None
-
-    @property
-    def f1(self) -> float | None:
-        """Harmonic mean of precision and recall; None when neither list has anything."""
-        total = self.n_found + self.n_truth
-        return 2 * len(self.pairs) / total if total else None
 
 
 class Coincidence(Frozen):
@@ -54,10 +43,7 @@ class Coincidence(Frozen):
 
 def match_events(detected: Sequence[Span], truth: Sequence[Span], *, tolerance_s: float) -> Matching:
     """Pair spans that overlap once each is widened by ``tolerance_s``, as many as possible, each in one pair at most.
-
-    Raises:
-        InputError: a span ends before it starts, or the tolerance is negative.
-    """
+    Raises InputError: a span ends before it starts, or the tolerance is negative."""
     _check_spans(detected, truth, tolerance_s)
     free = sorted(range(len(detected)), key=lambda i: detected[i][1])
     by_end_truth = sorted(range(len(truth)), key=lambda i: truth[i][1])
@@ -76,7 +62,7 @@ def match_events(detected: Sequence[Span], truth: Sequence[Span], *, tolerance_s
                 break
             if detected[i][1] - longest_s > high:
                 break
-    return Matching(pairs=tuple(sorted(pairs)), n_found=len(detected), n_truth=len(truth))
+    return Matching(pairs=tuple(sorted(pairs)), n_truth=len(truth))
 
 
 def _check_spans(detected: Sequence[Span], truth: Sequence[Span], tolerance_s: float) -> None:
@@ -95,9 +81,6 @@ def coincidence_test(
 
     Args:
         window: start and end of the measurement. shifts: how many; p cannot fall below 1 / (shifts + 1).
-
-    Raises:
-        InputError: the window is empty or not finite; or as ``match_events``.
     """
     length = window[1] - window[0]
     if not 0 < length < float("inf"):
@@ -119,6 +102,88 @@ def coincidence_test(
     by_chance = np.array([n_touching(begin, begin + lengths) for begin in begins])
     p_value = (1 + int(np.count_nonzero(by_chance >= observed))) / (shifts + 1)
     return Coincidence(n_matched=observed, expected_by_chance=float(by_chance.mean()), p_value=p_value)
+
+
+MIN_PAUSES = 5
+#: Offsets beyond this are not looked for, and none is told to less than half of a load tool's milliseconds.
+SEARCH_S, RESOLUTION_S = 5.0, 0.0005
+
+
+class ClockOffset(Frozen):
+    """Requests' clock minus the log's clock."""
+
+    offset_s: float | None = None  # None: cannot be told from these data
+    supports_attribution: bool = False  # |offset| is at most half the median pause
+    why: str
+
+
+def estimate_clock_offset(
+    completion_s: FloatArray, pauses: Sequence[Span], *, median_service_s: float
+) -> ClockOffset:
+    """Return the offset: mode of (first completion after a gap - pause end), less the wait for an answer at any moment.
+    Raises InputError: the service time is negative, or a time is not finite.
+
+    Args:
+        completion_s: when each answer came, shape (n,), on the requests' clock. pauses: on the log's clock.
+        median_service_s: ordinary latency without queueing.
+    """
+    if not 0 <= median_service_s < np.inf:
+        raise InputError("a service time cannot be negative", found=median_service_s, allowed="seconds >= 0")
+    if not (np.isfinite(completion_s).all() and all(np.isfinite(pause).all() for pause in pauses)):
+        raise InputError("times must be finite", found="NaN or infinity", allowed="seconds")
+    lengths = np.array([end - start for start, end in pauses])
+    if len(pauses) < MIN_PAUSES or len(completion_s) < 2:
+        return ClockOffset(why=f"fewer than {MIN_PAUSES} pauses, or no completions")
+    done = np.sort(np.asarray(completion_s, dtype=np.float64))
+    gap_ends = _ends_of_long_gaps(done, lengths)
+    pause_ends = np.array([end for _, end in pauses])
+    low, high = (np.searchsorted(gap_ends, pause_ends + by) for by in (-SEARCH_S, SEARCH_S))
+    ordered = np.sort(
+        np.concatenate([gap_ends[a:b] - end for a, b, end in zip(low, high, pause_ends, strict=True)])
+    )
+    if not len(ordered):
+        return ClockOffset(why=f"no gap in completions within {SEARCH_S:g} s of any pause")
+    width = max(RESOLUTION_S, 0.1 * float(np.median(lengths)))
+    in_window = np.searchsorted(ordered, ordered + 2 * width, side="right") - np.arange(len(ordered))
+    best = int(np.argmax(in_window))
+    agreeing = int(in_window[best])
+    by_chance = len(ordered) * 2 * width / (2 * SEARCH_S)
+    mode = float(np.median(ordered[best : best + agreeing]))
+    needed = by_chance + 4 * np.sqrt(by_chance + 1) + 2
+    if agreeing < needed or agreeing < 0.2 * min(len(pauses), len(gap_ends)):
+        why = f"{agreeing} coincidences where chance gives {by_chance:.1f}: no offset is significant"
+        return ClockOffset(why=why)
+    offset = mode - min(_wait_for_answer_s(done, 0.5 * float(lengths.min())), median_service_s)
+    allowed = 0.5 * float(np.median(lengths))
+    if abs(offset) <= max(allowed, width):
+        why = "the clocks agree to within half the median pause"
+        return ClockOffset(offset_s=offset, supports_attribution=True, why=why)
+    apart = f"the clocks are {offset * 1e3:.1f} ms apart"
+    why = f"{apart}, more than half the median pause ({allowed * 1e3:.1f} ms)"
+    return ClockOffset(offset_s=offset, why=why)
+
+
+def _wait_for_answer_s(done: FloatArray, longest_s: float) -> float:
+    """Median wait from a moment to the next answer: solves sum(max(g - x, 0)) = sum(g) / 2, gaps below
+    ``longest_s``."""
+    gaps = np.sort(np.diff(done))
+    gaps = gaps[gaps < longest_s]
+    if not len(gaps) or gaps.sum() <= 0:
+        return 0.0
+    n_longer = np.arange(len(gaps), 0, -1)
+    longer_sum = np.cumsum(gaps[::-1])[::-1]
+    beyond = longer_sum - n_longer * gaps
+    i = int(np.argmax(beyond <= gaps.sum() / 2))
+    return float((longer_sum[i] - gaps.sum() / 2) / n_longer[i])
+
+
+def _ends_of_long_gaps(done: FloatArray, lengths: FloatArray) -> FloatArray:
+    """Ends of the longest gaps, at most three for each pause and none shorter than half the shortest pause."""
+    gaps = np.diff(done)
+    wanted = min(3 * len(lengths), len(gaps))
+    longest = np.argpartition(gaps, -wanted)[-wanted:]
+    longest = longest[gaps[longest] >= 0.5 * lengths.min()]
+    return np.asarray(np.sort(done[longest + 1]))
 
 
 class Beside(Frozen):
@@ -149,8 +214,7 @@ def most_lost_s(start_s: FloatArray, latency_s: FloatArray, beside: Beside) -> F
 def most_of_tail(
     start_s: FloatArray, latency_s: FloatArray, explained_s: FloatArray, beside: Sequence[Beside], *, quantile: float
 ) -> float | None:  # fmt: skip
-    """Return the largest share of the tail's time beyond the median that one cause can have taken; ``None``: no such
-    time.
+    """Return the largest share of the tail's time beyond the median that one cause can have taken; ``None``: none.
 
     Args:
         explained_s: what pauses and connecting took from each request, shape (n,). beside: the sources of the cause.
@@ -177,8 +241,7 @@ def peak_causes(
     from_s: float,
     connect_s: FloatArray | None = None,
 ) -> list[str | None]:
-    """Return what took most of the time beyond the median of each request of ``from_s`` or longer; ``None``:
-    shorter."""
+    """Return what took most of the time beyond the median of each request; ``None``: shorter than ``from_s``."""
     taken = attribute_latency(start_s, latency_s, events, connect_s=connect_s)
     names = [*taken, "unexplained"]
     beyond = np.maximum(latency_s - np.median(latency_s), 0.0)
@@ -194,10 +257,7 @@ def stall_causes(
     connecting: Sequence[bool] | None = None,
 ) -> tuple[str, ...]:
     """Return the cause of each stall: the first in ``ORDER`` that touches it (one pause a stall), else ``unexplained``.
-
-    Args:
-        connecting: of each stall, whether connecting claims it; ``None``: times to connect are not known.
-    """
+    ``connecting``: of each stall, whether connecting claims it; ``None``: times to connect are not known."""
     spans = [(stall.start_s, stall.end_s) for stall in stalls]
     claims: dict[CauseName, set[int]] = {
         cause: {result for result, _ in match_events(spans, events[cause], tolerance_s=TOLERANCE_S).pairs}

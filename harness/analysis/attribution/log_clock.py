@@ -10,15 +10,14 @@ not excluded.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from harness.analysis.attribution.clock_offset import estimate_clock_offset
-from harness.analysis.attribution.event_matching import Beside
+from harness.analysis.attribution.event_matching import Beside, estimate_clock_offset
 from harness.analysis.attribution.spans import CauseName, Paused, Span, joined
 from harness.analysis.tables.runtime_columns import process_metrics
 from harness.errors import InputError
@@ -108,11 +107,13 @@ def clock_shift(record: TrialRecord, role: Literal["service", "load"] | None) ->
         if not results:  # on the harness's own machine
             return 0.0, 0.0
         walls = [clock.wall_offset_s for clock in results]
-        drift_s = max(walls) - min(walls)
-        return sum(walls) / len(walls), max(clock.uncertainty_s for clock in results) + drift_s / 2
+        within_s = max(clock.uncertainty_s for clock in results) + (max(walls) - min(walls)) / 2
+        return sum(walls) / len(walls), within_s
 
-    if role == "service" and (clocks := record.clocks):
-        service, load = ({clock.host for clock in clocks if clock.role == of} for of in ("service", "load"))
+    if role == "service" and record.clocks:
+        service, load = (
+            {clock.host for clock in record.clocks if clock.role == of} for of in ("service", "load")
+        )
         if service == load:  # one far machine, whose one clock needs no help
             return ClockShift()
     local, here_within = offset(role)
@@ -137,19 +138,19 @@ def placed(
     if clock is None or clock == ClockShift() or aligned.placed_within_s is None:
         return aligned
     by_s = clock.shift_s
-
-    def shifted(spans: Sequence[Span]) -> tuple[Span, ...]:
-        return tuple((low + by_s, high + by_s) for low, high in spans)
-
     return aligned.model_copy(
         update={
-            "events": {cause: shifted(spans) for cause, spans in aligned.events.items()},
-            "cycles": shifted(aligned.cycles),
+            "events": {cause: _shifted(spans, by_s) for cause, spans in aligned.events.items()},
+            "cycles": _shifted(aligned.cycles, by_s),
             "collections": tuple(at + by_s for at in aligned.collections),
             "placed_within_s": aligned.placed_within_s + clock.within_s,
             "placed_by": f"{aligned.placed_by}, and what the machines' clocks are apart",
         }
     )
+
+
+def _shifted(spans: Iterable[Span], by_s: float) -> tuple[Span, ...]:
+    return tuple((low + by_s, high + by_s) for low, high in spans)
 
 
 def _placed_there(
@@ -179,9 +180,9 @@ def _placed_there(
 def _at(log: GcLog, shift_s: float, within_s: float, by: str) -> AlignedLog:
     events: dict[CauseName, list[Span]] = {}
     for event in log.events:
-        events.setdefault(event.cause, []).append((event.start_s + shift_s, event.end_s + shift_s))
+        events.setdefault(event.cause, []).append((event.start_s, event.end_s))
     return AlignedLog(
-        collector=log.collector, events={cause: tuple(spans) for cause, spans in events.items()},
+        collector=log.collector, events={cause: _shifted(spans, shift_s) for cause, spans in events.items()},
         collections=_begins(log, shift_s), placed_within_s=within_s, placed_by=by,
         cycles=joined((cycle.start_s + shift_s, cycle.end_s + shift_s) for cycle in log.cycles),
     )  # fmt: skip
@@ -213,12 +214,13 @@ _SLEWED_S = 2e-3
 _SOONEST_S, _LATEST_S = -2e-3, 5.0
 
 
-class RuntimeStart(Frozen):
-    """The wall-clock time at which the runtime's own clock began to count, in epoch seconds."""
+class RuntimeStart(NamedTuple):
+    """The wall-clock time at which the runtime's own clock began to count, the middle of what is possible, and half the
+    width of that, in seconds; and how many collections both sides told of."""
 
-    epoch_s: float  # the middle of what is possible
-    within_s: float  # half the width of what is possible
-    n_collections: int  # how many collections both sides told of
+    epoch_s: float
+    within_s: float
+    n_collections: int
 
 
 def runtime_start(log: GcLog, reported: Sequence[LastCollection]) -> RuntimeStart | None:
@@ -235,7 +237,7 @@ def runtime_start(log: GcLog, reported: Sequence[LastCollection]) -> RuntimeStar
         low = max(low, last.ended_epoch_s - cycle.end_s - cycle.late_by_s - _BETWEEN_READINGS_S)
     if not seen or low - high > _SLEWED_S:
         return None
-    return RuntimeStart(epoch_s=(low + high) / 2, within_s=abs(high - low) / 2, n_collections=len(seen))
+    return RuntimeStart((low + high) / 2, abs(high - low) / 2, len(seen))
 
 
 #: file -> whose machine; the second is there when the load came from a machine of its own.
@@ -244,16 +246,10 @@ MACHINES = {"machine.csv": "the service's machine", "machine-load.csv": "the loa
 RECORDING = "recording.json"
 #: Causes that are the service's own; the generator's pauses delay the sending, not the service.
 SERVICE_CAUSES: tuple[CauseName, ...] = ("gc_pause", "allocation_stall", "other_safepoint")
-#: Causes of which is known that they were at work, and not how much they took.
-BESIDE: tuple[CauseName, ...] = ("cgroup_throttle", "jit", "run_queue")
 
 
 def throttling(session: SessionFolder, record: TrialRecord) -> list[Beside]:
-    """Return when the service's control group was denied CPU, in epoch seconds.
-
-    Raises:
-        InputError: it is not known, and why.
-    """
+    """Return when the service's group was denied CPU, epoch seconds. Raises InputError: why it is not known."""
     at, n, denied_s = _readings(session, record, "machine.csv", "n_throttled", "throttled_s")
     try:
         spans = tuple(throttle_spans(list(zip(at.tolist(), map(int, n.tolist()), strict=True))))
@@ -265,11 +261,7 @@ def throttling(session: SessionFolder, record: TrialRecord) -> list[Beside]:
 
 
 def waiting(session: SessionFolder, record: TrialRecord) -> list[Beside]:
-    """Return how long somebody waited for a CPU between readings, of each machine of the trial.
-
-    Raises:
-        InputError: it is known of none, and why.
-    """
+    """Return how long a CPU was waited for between readings, of each machine. Raises InputError: why none is known."""
     results: list[Beside] = []
     missing: list[str] = []
     for name, where in MACHINES.items():
@@ -313,11 +305,7 @@ def _readings(
 
 
 def compiling(session: SessionFolder, record: TrialRecord) -> list[Beside]:
-    """Return when compilers were at work, in epoch seconds.
-
-    Raises:
-        InputError: it is not known, and why.
-    """
+    """Return when compilers were at work, in epoch seconds. Raises InputError: why it is not known."""
     trial = record.planned.trial_id
     if not session.has(trial, RECORDING):
         raise InputError("no flight recording: a variant asks for one with runtime.flight_recording")
@@ -330,9 +318,14 @@ def compiling(session: SessionFolder, record: TrialRecord) -> list[Beside]:
 
 
 def beside_sources(
-    session: SessionFolder, record: TrialRecord, *, has_connect: bool
+    session: SessionFolder,
+    record: TrialRecord,
+    service: AlignedLog,
+    generator: AlignedLog,
+    *,
+    has_connect: bool,
 ) -> tuple[list[Beside], dict[CauseName, str]]:
-    """Return what was recorded of causes beside the program, and cause -> why it and connecting were not recorded."""
+    """Return what was recorded of causes beside the program, and cause -> why one was not recorded."""
     missing: dict[CauseName, str] = {}
     if not has_connect:
         missing["connect"] = "not recorded: the load tool does not report the time to connect"
@@ -345,18 +338,11 @@ def beside_sources(
             results += source(session, record)
         except InputError as error:
             missing[cause] = f"not recorded: {error}"
+    if service.placed_within_s is None:
+        missing |= dict.fromkeys(SERVICE_CAUSES, f"not recorded: {service.refused}")
+    if generator.placed_within_s is None:
+        missing["generator_stall"] = f"not recorded: {generator.refused}"
     return results, missing
-
-
-def missing_logs(service: AlignedLog, generator: AlignedLog) -> dict[CauseName, str]:
-    """Return cause -> why it is not known, of the causes that logs tell."""
-    logs: dict[CauseName, AlignedLog] = {
-        **dict.fromkeys(SERVICE_CAUSES, service),
-        "generator_stall": generator,
-    }
-    return {
-        cause: f"not recorded: {log.refused}" for cause, log in logs.items() if log.placed_within_s is None
-    }
 
 
 #: Nothing is placed better than the requests themselves are: most load generators write whole milliseconds.
@@ -369,13 +355,9 @@ IN_DUET = (
 
 
 def why_not_aligned(
-    service: AlignedLog,
-    pauses: Paused,
-    record: TrialRecord,
-    start: FloatArray,
-    latency: FloatArray,
+    service: AlignedLog, pauses: Paused, record: TrialRecord, start: FloatArray, latency: FloatArray,
     in_question_s: float,
-) -> str | None:
+) -> str | None:  # fmt: skip
     """Return why attribution would be a guess; ``None``: it is not."""
     if record.duet is not None:
         return IN_DUET
@@ -400,8 +382,7 @@ def why_not_aligned(
 
 
 def wall_step_s(record: TrialRecord) -> float:
-    """Return how far the wall clock moved against the monotonic one, seconds: median of the last three readings less
-    the first."""
+    """Return by how many seconds the wall clock was moved: against the monotonic one, last three readings to first."""
     readings = [record.started, *record.anchors, record.ended]
     readings += [clock for phase in record.phases for clock in (phase.start, phase.end)]
     readings.sort(key=lambda clock: clock.monotonic_s)

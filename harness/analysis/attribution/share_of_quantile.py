@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +35,7 @@ from harness.analysis.stats.quantiles import (
 )
 from harness.errors import InputError
 from harness.formats.arrays import FloatArray, IntArray
-from harness.model import Estimate, Frozen, Support
+from harness.model import Estimate, Support
 
 #: Fewer requests beyond the quantile than this, and its share is not said.
 MIN_TAIL = 20
@@ -49,18 +49,25 @@ FEWEST = 50
 TailCause = CauseName | Literal["unexplained"]
 
 
-class Attribution(Frozen):
-    """The tail beyond one quantile, taken apart."""
+class Share(NamedTuple):
+    """A share with its interval, which speaks of one trial; ``None``: it cannot be said."""
 
-    quantile: float
-    latency_s: float  # the quantile as measured
-    causes: dict[
-        TailCause, Estimate
-    ]  # share of the tail's time beyond the median, by ``ORDER``, then unexplained
-    quantile_share: Estimate  # would vanish with pauses and queue drain; None: too few requests started clear
-    quantile_share_lower: Estimate  # the pauses' own time only
-    quantile_share_upper: Estimate  # everything in a queue drain at the median
-    warnings: tuple[str, ...] = ()
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+class Attribution(NamedTuple):
+    """The tail beyond one quantile, taken apart: ``latency_s``: the quantile as measured; ``causes``: shares of the
+    tail's time beyond the median, by ``ORDER``, then unexplained. ``quantile_share`` would vanish with pauses and queue
+    drain, the lower with the pauses' own time only, the upper with everything in a queue drain at the median."""
+
+    latency_s: float
+    causes: dict[TailCause, Share]
+    quantile_share: Share
+    quantile_share_lower: Share
+    quantile_share_upper: Share
+    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,53 +79,30 @@ class _Resamples:
     weights: FloatArray  # shape (resamples, blocks)
     quantile: float
 
-    def share(self, without: FloatArray, words: str, clear: Mask | None = None) -> Estimate:
+    def share(self, without: FloatArray, clear: Mask | None = None) -> Share:
         """Return the share of the quantile that is gone in ``without``; of ``clear`` requests, a reduction."""
         latency = self.lives.latency
         measured = float(np.quantile(latency, self.quantile))
-        estimand = f"share of p{self.quantile * 100:g} that goes {words}"
-        support = Support.SHARE if clear is None else Support.REDUCTION
         usable = np.ones(len(latency), dtype=bool) if clear is None else clear
         if np.count_nonzero(usable) * (1 - self.quantile) < MIN_TAIL or measured <= 0:
-            none = self.estimate(None, np.empty(0), estimand, support)
-            return none.model_copy(
-                update={"warnings": (*none.warnings, "too few requests clear of every pause")}
-            )
+            return Share(None)
         left = float(np.quantile(without[usable], self.quantile))
         low = max(float(min(latency.min(), without.min())), 1e-9)
         edges = np.geomspace(low, max(float(latency.max()), low * 1.001), _BINS)
         with_q = self.quantiles(latency, self.blocks, edges)
         without_q = self.quantiles(without[usable], self.blocks[usable], edges)
-        return self.estimate(1 - left / measured, 1 - without_q / with_q, estimand, support)
+        return self.bounded(1 - left / measured, 1 - without_q / with_q)
 
-    def estimate(
-        self, value: float | None, draws: FloatArray, estimand: str, support: Support = Support.SHARE
-    ) -> Estimate:
+    def bounded(self, value: float | None, draws: FloatArray) -> Share:
         """Return a value with the percentile interval of its ``draws``; none for too few requests in the tail."""
-        n = len(self.lives.start)
-        few = n * (1 - self.quantile) < MIN_TAIL
         usable = draws[np.isfinite(draws)]
-        low = high = None
-        if value is not None and not few and len(usable) > 0:
-            low, high = (float(np.quantile(usable, (1 + s * LEVEL) / 2)) for s in (-1, 1))
-        why: tuple[str, ...] = ()
-        if few:
-            why = (f"fewer than {MIN_TAIL} requests beyond the quantile: no interval",)
-        elif low is None:
-            why = ("it cannot be said of these requests",)
-        elif low == high:
-            why = ("the same in every resample: nothing in this trial makes it uncertain, another trial may",)
-        return Estimate(
-            value=value, low=low, high=high, level=LEVEL, unit="share", support=support,
-            method=f"bootstrap over time blocks, {len(self.weights)} resamples", estimand=estimand, n_trials=1,
-            n_requests=n, seed=SEED, warnings=why,
-        )  # fmt: skip
+        if value is None or len(self.lives.start) * (1 - self.quantile) < MIN_TAIL or not len(usable):
+            return Share(value)
+        return Share(value, *(float(np.quantile(usable, (1 + s * LEVEL) / 2)) for s in (-1, 1)))
 
     def quantiles(self, values: FloatArray, blocks: npt.NDArray[np.intp], edges: FloatArray) -> FloatArray:
-        """Return the quantile of each resample, to within one bin: counts per block times how often it was drawn.
-
-        Only values near the quantile and beyond are put into bins; where a resample's lies below, more are taken.
-        """
+        """Return the quantile of each resample, to within one bin: counts per block times how often it was drawn. Only
+        values near the quantile and beyond are put into bins; where a resample's lies below, more are taken."""
         n_blocks = self.weights.shape[1]
         total = self.weights @ np.bincount(blocks, minlength=n_blocks)
         sample = values[:: max(1, len(values) // _SAMPLE)]
@@ -138,7 +122,7 @@ class _Resamples:
                 cumulative = total[:, None] - np.append(above[:, 1:], np.zeros((len(above), 1)), axis=1)
                 return np.asarray(edges[used[np.argmax(cumulative >= wanted[:, None], axis=1)]])
 
-    def causes(self, tail: Mask) -> dict[TailCause, Estimate]:
+    def causes(self, tail: Mask) -> dict[TailCause, Share]:
         """Return cause -> its share of the time by which the requests of the tail exceed the median."""
         names, part = _tail_parts(self.lives, tail)
         n_blocks = self.weights.shape[1]
@@ -146,13 +130,7 @@ class _Resamples:
         resampled = self.weights @ np.stack(per_block).T
         totals = resampled.sum(axis=1, keepdims=True)
         draws = np.divide(resampled, totals, out=np.full_like(resampled, np.nan), where=totals > 0)
-        whole = part.sum()
-        beyond = f"share of the time beyond the median, requests beyond p{self.quantile * 100:g}, taken by"
-        shares = [float(row.sum() / whole) if whole > 0 else None for row in part]
-        return {
-            name: self.estimate(share, drawn, f"{beyond} {name}")
-            for name, share, drawn in zip(names, shares, draws.T, strict=True)
-        }
+        return dict(zip(names, map(self.bounded, _shares(part), draws.T), strict=True))
 
     def apart(self) -> Attribution:
         """Return the tail taken apart."""
@@ -160,28 +138,18 @@ class _Resamples:
         threshold = float(np.quantile(lives.latency, self.quantile))
         tail = lives.latency >= threshold
         return Attribution(
-            quantile=self.quantile,
-            latency_s=threshold,
-            causes=self.causes(tail),
-            quantile_share=self.share(lives.unpaused, "without pauses and their queue drain", ~lives.wake),
-            quantile_share_lower=self.share(lives.unpaused, "without the pauses' own time"),
-            quantile_share_upper=self.share(lives.drained, "with pauses and their backlog gone"),
-            warnings=_warnings(lives, int(tail.sum())),
-        )
+            threshold, self.causes(tail), self.share(lives.unpaused, ~lives.wake), self.share(lives.unpaused),
+            self.share(lives.drained), _warnings(lives, int(tail.sum())),
+        )  # fmt: skip
 
 
 def attributable_fractions(
     start_s: FloatArray, latency_s: FloatArray, events: Mapping[CauseName, Sequence[Span]], *,
     quantiles: Sequence[float] = (0.99,), resamples: int = 500, connect_s: FloatArray | None = None,
 ) -> tuple[Attribution, ...]:  # fmt: skip
-    """Take the tail beyond each quantile apart by cause, with intervals that speak of this one trial.
-
-    Args:
-        connect_s: as ``attribute_latency`` takes it; what went into connecting counts as gone with the pauses.
-
-    Raises:
-        InputError: as ``attribute_latency``; or there is no request, or a quantile is not in (0, 1).
-    """
+    """Take the tail beyond each quantile apart by cause, with intervals that speak of this one trial. ``connect_s``: as
+    ``attribute_latency`` takes it; what went into connecting counts as gone with the pauses. Raises InputError: as
+    ``attribute_latency``; or there is no request, or a quantile is not in (0, 1)."""
     start, latency = np.asarray(start_s, dtype=np.float64), np.asarray(latency_s, dtype=np.float64)
     _check(start, *quantiles)
     lives = lived(start, latency, events, connect_s=connect_s)
@@ -203,15 +171,15 @@ def _check(start: FloatArray, *quantiles: float) -> None:
 
 
 def tail_shares(lives: RequestOverlap, quantile: float) -> dict[TailCause, float | None]:
-    """Return cause -> its share of the time by which requests beyond a quantile exceed the median.
-
-    In the order of ``ORDER``, then unexplained; ``None``: no request of the tail took longer than the median.
-    """
+    """Return cause -> its share of the time by which requests beyond a quantile exceed the median, by ``ORDER``, then
+    unexplained; ``None``: no request of the tail took longer than the median."""
     names, part = _tail_parts(lives, lives.latency >= float(np.quantile(lives.latency, quantile)))
+    return dict(zip(names, _shares(part), strict=True))
+
+
+def _shares(part: FloatArray) -> list[float | None]:
     whole = part.sum()
-    return {
-        name: float(row.sum() / whole) if whole > 0 else None for name, row in zip(names, part, strict=True)
-    }
+    return [float(row.sum() / whole) if whole > 0 else None for row in part]
 
 
 def _tail_parts(lives: RequestOverlap, tail: Mask) -> tuple[list[TailCause], FloatArray]:
@@ -242,9 +210,6 @@ def excess_in_spans(
 
     Args:
         start_s, latency_s: of each request, shape (n,), seconds. spans: in time order, not touching each other.
-
-    Raises:
-        InputError: shapes differ, there is no request, or the quantile is not in (0, 1).
     """
     start, latency = starts_and_latencies(start_s, latency_s)
     _check(start, quantile)
@@ -280,21 +245,17 @@ class LatencyCounts:
 
 def counted(latency_s: FloatArray, step_s: float = 0.0) -> LatencyCounts:
     """Count latencies in seconds, shape (n,); ties are spread evenly over ``step_s``, what a tool's clock rounds to."""
-    spread = _ties_spread(latency_s, step_s) if step_s and len(latency_s) else latency_s
-    bins = np.floor(np.log(np.maximum(spread, LEAST_S) / LEAST_S) / BIN_LOG).astype(np.int64)
+    if step_s and len(latency_s):
+        values, ties = np.unique(np.round(latency_s, 9), return_counts=True)
+        place = np.arange(len(latency_s)) - np.repeat(np.cumsum(ties) - ties, ties)
+        latency_s = np.repeat(values, ties) + ((place + 0.5) / np.repeat(ties, ties) - 0.5) * step_s
+    bins = np.floor(np.log(np.maximum(latency_s, LEAST_S) / LEAST_S) / BIN_LOG).astype(np.int64)
     used, counts = np.unique(bins, return_counts=True)
     return LatencyCounts(used, counts.astype(np.int64))
 
 
-def _ties_spread(latency_s: FloatArray, step_s: float) -> FloatArray:
-    values, counts = np.unique(np.round(latency_s, 9), return_counts=True)
-    place = np.arange(len(latency_s)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return np.repeat(values, counts) + ((place + 0.5) / np.repeat(counts, counts) - 0.5) * step_s
-
-
 def pooled_and_without(trials: Sequence[LatencyCounts], quantile: float) -> tuple[float, FloatArray]:
-    """Return the quantile in seconds of all trials, and that without each in turn, shape (k,), to half a bin; NaN:
-    none left."""
+    """Return the quantile of all trials in seconds, and without each, shape (k,), to half a bin; NaN: there is none."""
     used = np.unique(np.concatenate([trial.bins for trial in trials]))
     if not len(used):
         return float("nan"), np.full(len(trials), np.nan)
@@ -322,11 +283,8 @@ FEWEST_IN_A_TRIAL, FEWEST_TOGETHER = 15, 75
 
 @dataclass(frozen=True, kw_only=True)
 class WithoutPauses:
-    """One trial's latencies as measured, and without pauses.
-
-    ``clear``: of requests clear of every pause and queue drain; ``unpaused``: the pauses' own time taken away;
-    ``drained``: everything in a queue drain at the median.
-    """
+    """One trial's latencies as measured, and without pauses. ``clear``: of requests clear of every pause and queue
+    drain; ``unpaused``: the pauses' own time taken away; ``drained``: everything in a queue drain at the median."""
 
     measured: LatencyCounts
     clear: LatencyCounts
@@ -349,37 +307,26 @@ def pooled_share(
     inputs: tuple[str, ...] = (),
 ) -> Estimate:  # fmt: skip
     """Return the share of the pooled quantile that would vanish, with a delete-one-trial jackknife t interval.
-
-    On the logarithm of the ratio of both quantiles for ``clear``, on the log odds of the share for the other two ways.
-    Value ``None`` where too few requests lie beyond the quantile. No interval is ever cut.
-
-    Args:
-        what: the estimand in words, and whose.
-    """
+    ``what``: the estimand in words, and whose. On the logarithm of the ratio of both quantiles for ``clear``, on the
+    log odds of the share for the other two ways. Value ``None`` where too few requests lie beyond the quantile. No
+    interval is ever cut."""
     remaining: list[LatencyCounts] = [getattr(trial, way) for trial in trials]
+    clear = way == "clear"
+    scale = "log scale of the ratio of pooled quantiles" if clear else "log odds of the share"
     facts = {
-        "level": level,
-        "unit": "share",
-        "support": Support.REDUCTION if way == "clear" else Support.SHARE,
-        "method": "delete-one-trial jackknife t "
-        + ("(log scale of the ratio of pooled quantiles)" if way == "clear" else "(log odds of the share)"),
-        "estimand": f"pooled {what}",
-        "n_trials": len(trials),
-        "n_requests": sum(item.n for item in remaining),
-        "inputs": inputs,
-    }
-    refused = _refused(
-        [item.n for item in remaining], quantile, "clear of every pause " if way == "clear" else ""
-    )
+        "level": level, "unit": "share", "support": Support.REDUCTION if clear else Support.SHARE,
+        "method": f"delete-one-trial jackknife t ({scale})", "estimand": f"pooled {what}", "n_trials": len(trials),
+        "n_requests": sum(counts.n for counts in remaining), "inputs": inputs,
+    }  # fmt: skip
+    refused = _refused([counts.n for counts in remaining], quantile, "clear of every pause " if clear else "")
     if refused:
         return Estimate.model_validate(facts | {"value": None, "warnings": (refused,)})
     (measured, measured_without), (left, left_without) = (
         pooled_and_without(counts, quantile) for counts in ([trial.measured for trial in trials], remaining)
     )
     log_ratio, log_ratios = float(np.log(left / measured)), np.log(left_without / measured_without)
-    value = float(-np.expm1(log_ratio)) + 0.0
     entered = f"{len(trials)} trials, {facts['n_requests']:,} requests"
-    entered += " clear of every pause and its queue drain" if way == "clear" else ""
+    entered += " clear of every pause and its queue drain" if clear else ""
     same = bool(np.ptp(log_ratios) <= 1e-9)
     low: float | None = None
     high: float | None = None
@@ -387,20 +334,21 @@ def pooled_share(
     if len(trials) < 3:
         why = "fewer than three trials: no interval over trials"
     elif same and np.ptp(measured_without) > 0:
-        # Trials differ and their ratio does not, as far as bins can tell: so far, and no further.
-        low, high = _one_bin(log_ratio, least=-1.0 if way == "clear" else 0.0)
+        # Trials differ and their ratio does not, as far as bins can tell: one bin to each side.
+        low, high = (0.0 - float(np.expm1(round(log_ratio + by, 12))) for by in (BIN_LOG, -BIN_LOG))
+        low = max(low, -1.0 if clear else 0.0)
         why = f"the same without any one trial: the interval is one bin, {BIN_SHARE:.1%}"
     elif same:
         why = "no variation between trials: no interval"
-    elif way == "clear":
+    elif clear:
         high, low = (0.0 - float(np.expm1(end)) for end in jackknifed(log_ratio, log_ratios, level))
     elif max(log_ratio, float(log_ratios.max())) >= 0:
         why = "a share of 0 without one of the trials: it has no odds, no interval"
     else:
         ends = jackknifed(float(_log_odds(log_ratio)), _log_odds(log_ratios), level)
         low, high = (float(scipy.special.expit(end)) for end in ends)
-    warnings = (entered, why) if why else (entered,)
-    return Estimate.model_validate(facts | {"value": value, "low": low, "high": high, "warnings": warnings})
+    value = {"value": float(-np.expm1(log_ratio)) + 0.0, "low": low, "high": high}
+    return Estimate.model_validate(facts | value | {"warnings": (entered, why) if why else (entered,)})
 
 
 def _log_odds(log_ratio: float | FloatArray) -> FloatArray:
@@ -408,15 +356,8 @@ def _log_odds(log_ratio: float | FloatArray) -> FloatArray:
     return np.asarray(np.log(-np.expm1(log_ratio)) - log_ratio)
 
 
-def _one_bin(log_ratio: float, least: float) -> tuple[float, float]:
-    """Return one bin to each side: what counts in bins leave open, and no further than ``least``."""
-    low, high = (0.0 - float(np.expm1(round(log_ratio + by, 12))) for by in (BIN_LOG, -BIN_LOG))
-    return max(low, least), high
-
-
 def jackknifed(value: float, without: FloatArray, level: float) -> tuple[float, float]:
-    """Return the interval from a value and those without each trial, shape (k,): t with k - 2 degrees; NaN for k <
-    3."""
+    """Return the interval from a value and those without each trial, shape (k,): t with k - 2 degrees, NaN below 3."""
     half = float(t_critical(level, len(without) - 2)) * float(np.sqrt(jackknife_variance(without)))
     return value - half, value + half
 
@@ -454,10 +395,7 @@ def over_all_places(estimate: Estimate, rest: Sequence[Estimate]) -> Estimate:
     if estimate.low is None or estimate.high is None:
         return estimate
     every = (estimate, *rest)
-    bounds: dict[str, object] = {
-        "low": min(e.low for e in every if e.low is not None),
-        "high": max(e.high for e in every if e.high is not None),
-    }
-    return estimate.model_copy(
-        update=bounds | {"method": f"{estimate.method}, over all places that the pauses may have"}
-    )
+    low = min(e.low for e in every if e.low is not None)
+    high = max(e.high for e in every if e.high is not None)
+    method = f"{estimate.method}, over all places that the pauses may have"
+    return estimate.model_copy(update={"low": low, "high": high, "method": method})

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -26,17 +26,12 @@ class Law:
     """An empirical law of positive numbers; nothing is ever rarer than half an observation."""
 
     def __init__(self, values: FloatArray) -> None:
-        ordered = np.sort(values)
-        self._n = len(ordered)
-        # Each value once: a clock of whole milliseconds knows few, which are quicker to search.
-        first = np.flatnonzero(np.append(True, ordered[1:] > ordered[:-1]))
-        self._values, self._n_below = ordered[first], np.append(first, self._n)
+        self._ordered = np.sort(values)
 
     def log_survival(self, value: FloatArray) -> FloatArray:
         """Log of the chance to be at least ``value``, same shape."""
-        # Of these values only: of a million that were seen, a few thousand are asked for.
-        n_below = self._n_below[self._values.searchsorted(value)]
-        return np.asarray(np.log((self._n - n_below + 0.5) / (self._n + 1)))
+        n = len(self._ordered)
+        return np.asarray(np.log((n - self._ordered.searchsorted(value) + 0.5) / (n + 1)))
 
     def score(self, value: FloatArray) -> FloatArray:
         """Normal score, same shape; beyond the largest value seen it stays at the largest's."""
@@ -45,8 +40,7 @@ class Law:
 
 
 class Ordinary:
-    """What is ordinary in one trial; ``ratio``: latency over the level of its moment, in start order, shape (n,), n >=
-    3."""
+    """What is ordinary in one trial; ``ratio``: latency over the level of its moment, by start, shape (n,), n >= 3."""
 
     def __init__(self, ratio: FloatArray) -> None:
         self._ratio = ratio
@@ -62,7 +56,7 @@ class Ordinary:
 
     @cached_property
     def run(self) -> Law:
-        """The law of requests in runs."""
+        """The law of requests in runs: each enters no slower than the slower of its two neighbours."""
         return Law(self._in_company)
 
     @cached_property
@@ -81,13 +75,12 @@ class Ordinary:
     ) -> FloatArray:  # fmt: skip
         """Return the log of the chance of each group that its requests, having lasted ``reached``, all last ``needed``.
 
-        The oldest may be slow by themselves and the others by drift: chances of all divisions are added up. Shapes
-        (m,).
+        The oldest may be slow by themselves and the others by drift: chances of all divisions are added up. All of
+        shape (m,) but ``edges`` of the groups, shape (g + 1,).
 
         Args:
-            needed, reached: ratios. before: ratio of the last request answered before each, ``distance`` requests
-            earlier.
-            lift: ratio that both of the last two had, at least 1. edges: of the groups, shape (g + 1,).
+            needed, reached: ratios. before: of the last request answered before each, ``distance`` requests earlier.
+            lift: ratio that both of the last two had, at least 1.
         """
         groups = [slice(*pair) for pair in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
         last = self.run.score(before)
@@ -150,10 +143,8 @@ def in_company(ratio: FloatArray) -> FloatArray:
     """Return each value, but no larger than the larger of its two neighbours; shape (n,)."""
     if len(ratio) < 2:
         return ratio
-    result = np.empty_like(ratio)
-    np.maximum(ratio[:-2], ratio[2:], out=result[1:-1])
-    result[0], result[-1] = ratio[1], ratio[-2]
-    return np.asarray(np.minimum(ratio, result, out=result))
+    before, after = np.append(ratio[1], ratio[:-1]), np.append(ratio[1:], ratio[-2])
+    return np.asarray(np.minimum(ratio, np.maximum(before, after)))
 
 
 #: Chance of one false finding in a whole trial, shared among all places that are looked at.
@@ -201,15 +192,14 @@ def slow_periods(
     if np.count_nonzero(quiet) < _FEWEST_WINDOWS:
         return []
     ordinary = Ordinary(ratio[quiet])
-    slow = _slow(ratio, quiet)
+    log_ratio = np.log(ratio)
+    of_quiet = log_ratio[quiet]
+    spread = 1.4826 * float(np.median(np.abs(of_quiet - np.median(of_quiet))))
+    slow = (log_ratio > 3 * spread) & quiet  # far slower than ordinary
     if not slow.any():
         return []
     n_slow = np.append(0, np.cumsum(slow))
-    periods = [
-        period
-        for width in SCAN_WINDOWS_S
-        for period in _scan(float(start_s[0]), _windows(start_s, width), n_slow, ordinary)
-    ]
+    periods = [period for width in SCAN_WINDOWS_S for period in _scan(start_s, width, n_slow, ordinary)]
     # What follows a stall at once is its backlog, not a finding of its own.
     wake_s = max(SCAN_WINDOWS_S)
     return [
@@ -219,31 +209,11 @@ def slow_periods(
     ]
 
 
-class _Windows(NamedTuple):
-    """Windows of one width: their numbers, shape (w,), and the edges of their requests, shape (w + 1,)."""
-
-    width_s: float
-    number: npt.NDArray[np.int64]
-    edges: npt.NDArray[np.intp]
-
-
-def _slow(ratio: FloatArray, quiet: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Which of the ``quiet`` requests are far slower than ordinary, shape (n,)."""
-    log_ratio = np.log(ratio)
-    of_quiet = log_ratio[quiet]
-    spread = 1.4826 * float(np.median(np.abs(of_quiet - np.median(of_quiet))))
-    return np.asarray((log_ratio > 3 * spread) & quiet)
-
-
-def _windows(start_s: FloatArray, width_s: float) -> _Windows:
+def _scan(start_s: FloatArray, width_s: float, n_slow: npt.NDArray[np.int64], usual: Ordinary) -> list[Stall]:
+    """Return the windows of one width with too many slow requests; ``n_slow``: before each request, shape (n + 1,)."""
     every = ((start_s - float(start_s[0])) / width_s).astype(np.int64)  # ascending, as the starts are
     edges = np.append(np.flatnonzero(np.append(True, np.diff(every) > 0)), len(every))
-    return _Windows(width_s, every[edges[:-1]], edges)
-
-
-def _scan(origin: float, windows: _Windows, n_slow: npt.NDArray[np.int64], usual: Ordinary) -> list[Stall]:
-    """Return the windows of one width with too many slow requests; ``n_slow``: before each request, shape (n + 1,)."""
-    width_s, window, edges = windows
+    window = every[edges[:-1]]  # the number of each that has requests
     n = np.diff(edges)
     k = np.diff(n_slow[edges]).astype(np.float64)
     busy = n >= _FEWEST
@@ -253,19 +223,22 @@ def _scan(origin: float, windows: _Windows, n_slow: npt.NDArray[np.int64], usual
     if not suspects.any():
         return []
     bound = np.log(ALPHA / (busy.sum() * len(SCAN_WINDOWS_S)))
-    sums = _Sums(n, k, busy)
-    results = []
-    places = np.flatnonzero(suspects)
+    length = n.astype(np.float64)
+    # running sums of counts and of their products, so that leaving some of them out costs nothing
+    columns = (length, k, length**2, length * k, k**2)
+    up_to = np.array([np.append(0.0, np.cumsum(busy * column)) for column in columns])
+    origin, typical_n, places = float(start_s[0]), int(np.median(n[busy])), np.flatnonzero(suspects)
+    results: list[Stall] = []
     for group in np.split(places, np.flatnonzero(np.diff(window[places]) > 2) + 1):
         # A slow period must not make itself ordinary: it is held against the trial but for it and what touches it.
         first = int(np.searchsorted(window, window[group[0]] - 1))
         after = int(np.searchsorted(window, window[group[-1]] + 1, side="right"))
-        rest = sums.without(first, after)
-        law = rest.clustered(usual.rho)
+        rest = (up_to[:, -1] - (up_to[:, after] - up_to[:, first])).tolist()
+        share, law = _law_of(rest, typical_n, usual.rho)
         for i in group:
             as_many = np.arange(k[i], n[i] + 1)
             # Summed up from the far end: one minus the rest would lose every digit of so small a chance.
-            log_p = log_sum(_log_chance(as_many, int(n[i]), law, rest.ordinary))
+            log_p = log_sum(_log_chance(as_many, int(n[i]), law, share))
             if log_p < bound:
                 low, high = (float(origin + (window[i] + by) * width_s) for by in (0, 1))
                 period = Stall(
@@ -275,51 +248,19 @@ def _scan(origin: float, windows: _Windows, n_slow: npt.NDArray[np.int64], usual
     return results
 
 
-class _Rest(NamedTuple):
-    """What the windows but for some say together: sums over them of counts and of their products."""
-
-    n: float
-    k: float
-    nn: float
-    nk: float
-    kk: float
-    typical_n: int
-
-    @property
-    def ordinary(self) -> float:
-        """Share of requests that are slow."""
-        return (self.k + 0.5) / (self.n + 1)
-
-    def clustered(self, rho: float) -> tuple[float, float] | None:
-        """Return the beta law of each window's share of slow requests; None: it does not vary.
-
-        How alike two requests of a window are: what the counts' excess over the binomial variance shows, or ``rho``
-        implies.
-        """
-        share = self.ordinary
-        squares = self.kk - 2 * share * self.nk + share**2 * self.nn
-        excess = squares - self.n * share * (1 - share)
-        pairs = (self.nn - self.n) * share * (1 - share)
-        within = max(excess / pairs if pairs > 0 else 0.0, _alike(self.typical_n, share, rho))
-        if within <= 0:
-            return None
-        size = (1 - min(within, 0.99)) / min(within, 0.99)
-        return share * size, (1 - share) * size
-
-
-class _Sums:
-    """Running sums over windows, so that leaving some of them out costs nothing."""
-
-    def __init__(self, n: npt.NDArray[np.int64], k: FloatArray, busy: npt.NDArray[np.bool_]) -> None:
-        weight, length = busy.astype(np.float64), n.astype(np.float64)
-        columns = (length, k, length**2, length * k, k**2)
-        self._up_to = np.array([np.append(0.0, np.cumsum(weight * column)) for column in columns])
-        self._typical_n = int(np.median(n[busy]))
-
-    def without(self, first: int, after: int) -> _Rest:
-        """Return the sums over all windows but those from ``first`` to before ``after``."""
-        n, k, nn, nk, kk = (self._up_to[:, -1] - (self._up_to[:, after] - self._up_to[:, first])).tolist()
-        return _Rest(n, k, nn, nk, kk, self._typical_n)
+def _law_of(sums: list[float], typical_n: int, rho: float) -> tuple[float, tuple[float, float] | None]:
+    """Return the share of slow requests in windows of these sums, and its beta law over windows; None: it is the same.
+    How alike two requests of a window are: what the counts' excess over the binomial variance shows, or ``rho``
+    implies."""
+    n, k, nn, nk, kk = sums
+    share = (k + 0.5) / (n + 1)
+    excess = kk - 2 * share * nk + share**2 * nn - n * share * (1 - share)
+    pairs = (nn - n) * share * (1 - share)
+    within = max(excess / pairs if pairs > 0 else 0.0, _alike(typical_n, share, rho))
+    if within <= 0:
+        return share, None
+    size = (1 - min(within, 0.99)) / min(within, 0.99)
+    return share, (share * size, (1 - share) * size)
 
 
 def _log_chance(

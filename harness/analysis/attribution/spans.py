@@ -129,16 +129,10 @@ def attribute_latency(
     *,
     connect_s: FloatArray | None = None,
 ) -> dict[CauseName, FloatArray]:
-    """Return, for each cause, the seconds that its spans took from each request, shape (n,).
-
-    A moment that several causes claim belongs to the first of them in ``ORDER``, and only then to connecting.
-
-    Args:
-        connect_s: time to connect, shape (n,), NaN: not known. What goes beyond its median is the cause ``connect``.
-
-    Raises:
-        InputError: shapes differ, a cause is not one of ``ORDER``, a span is none, or ``connect`` is told twice.
-    """
+    """Return, for each cause, the seconds that its spans took from each request, shape (n,). ``connect_s``: time to
+    connect, shape (n,), NaN: not known. What goes beyond its median is the cause ``connect``. Raises InputError: shapes
+    differ, a cause is not one of ``ORDER``, a span is none, or ``connect`` is told twice. A moment that several causes
+    claim belongs to the first of them in ``ORDER``, and only then to connecting."""
     start, latency = starts_and_latencies(start_s, latency_s)
     unknown = set(events) - set(ORDER)
     if unknown:
@@ -190,11 +184,9 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, kw_only=True)
 class RequestOverlap:
-    """What all quantiles share. Arrays of shape (n,), in seconds.
-
-    ``paused``: by what stopped everybody; ``unpaused``: the latency without that and without its own connecting;
-    ``wake``: started in a pause, or in the backlog behind it.
-    """
+    """What all quantiles share. Arrays of shape (n,), in seconds. ``paused``: by what stopped everybody; ``unpaused``:
+    the latency without that and without its own connecting; ``wake``: started in a pause, or in the backlog behind
+    it."""
 
     start: FloatArray
     latency: FloatArray
@@ -218,21 +210,15 @@ class RequestOverlap:
 
 
 def lived(
-    start: FloatArray,
-    latency: FloatArray,
-    events: Mapping[CauseName, Sequence[Span]],
-    *,
+    start: FloatArray, latency: FloatArray, events: Mapping[CauseName, Sequence[Span]], *,
     connect_s: FloatArray | None = None,
-) -> RequestOverlap:
+) -> RequestOverlap:  # fmt: skip
     """Lay the spans of ``events`` over requests; arguments and errors as of ``attribute_latency``."""
     by_cause = attribute_latency(start, latency, events, connect_s=connect_s)
-    paused = _sum([taken for cause, taken in by_cause.items() if cause in events], start)
+    nothing = np.zeros_like(start)
+    paused = sum((taken for cause, taken in by_cause.items() if cause in events), start=nothing)
     spans = joined([span for cause in events for span in events[cause]])
     return RequestOverlap(
         start=start, latency=latency, by_cause=by_cause, events=events, spans=spans, paused=paused,
-        unpaused=latency - _sum(list(by_cause.values()), start), wake=in_wake(start, latency, paused, spans),
+        unpaused=latency - sum(by_cause.values(), start=nothing), wake=in_wake(start, latency, paused, spans),
     )  # fmt: skip
-
-
-def _sum(taken: Sequence[FloatArray], like: FloatArray) -> FloatArray:
-    return np.asarray(np.sum(taken, axis=0)) if taken else np.zeros_like(like)

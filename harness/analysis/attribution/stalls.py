@@ -40,14 +40,12 @@ ROUNDS = 5
 
 
 def detect_stalls(start_s: FloatArray, latency_s: FloatArray, *, resolution_s: float = 0.0) -> list[Stall]:
-    """Return the stalls and slow periods of one trial, in time order.
+    """Return the stalls and slow periods of one trial, in time order. Raises InputError: shapes differ, a value is not
+    finite, or a latency is negative.
 
     Args:
         start_s, latency_s: of each successful request, shape (n,), any order, seconds.
         resolution_s: the smallest step of the load generator's clock.
-
-    Raises:
-        InputError: shapes differ, a value is not finite, or a latency is negative.
     """
     trial = _Trial(*starts_and_latencies(start_s, latency_s), resolution_s)
     stalls = trial.stalls()
@@ -70,12 +68,7 @@ def ordinary_p99(
 
 
 def detectability_limit(rate_per_s: float, latency_p99_s: float) -> float:
-    """Return the shortest pause in seconds that ``detect_stalls`` can see: ten blocked requests, or twice the ordinary
-    p99.
-
-    Raises:
-        InputError: an argument is not positive.
-    """
+    """Return the shortest pause that ``detect_stalls`` can see, seconds: ten blocked requests, or twice the p99."""
     if not (0 < rate_per_s < np.inf and 0 < latency_p99_s < np.inf):
         pair = (rate_per_s, latency_p99_s)
         raise InputError("rate and latency must be positive", found=pair, allowed="above 0 and finite")
@@ -107,7 +100,6 @@ class _Trial:
         self.ratio = self.latency / self.level
 
     def _long_gaps(self) -> tuple[_Gaps, float]:
-        """Gaps that are long enough to be looked at, and the usual rate of completions."""
         done = np.sort(self.end, kind="stable")  # nearly in order already, which only this kind makes use of
         gaps, rate = np.diff(done), _local_rate(done)
         long = np.flatnonzero((gaps * rate >= MIN_EXPECTED) & (gaps > 2 * self.resolution_s))
@@ -141,8 +133,7 @@ class _Trial:
 
 
 class _Gaps:
-    """Gaps between completions with the requests outstanding at the end of each; ``every_s``: between completions
-    there."""
+    """Gaps between completions, every ``every_s`` there, with the requests outstanding at the end of each."""
 
     def __init__(self, trial: _Trial, start: FloatArray, end: FloatArray, every_s: FloatArray) -> None:
         self.trial, self.start, self.end, self.every_s = trial, start, end, every_s
@@ -194,8 +185,7 @@ class _Gaps:
         self, waiting: npt.NDArray[np.intp], begins: npt.NDArray[np.intp]
     ) -> tuple[FloatArray, npt.NDArray[np.intp], FloatArray]:
         """Return of each waiting request the ratio of the last one before it that did not wait, its distance, and what
-        the last
-        two had. ``begins``: of the requests of each gap."""
+        the last two had. ``begins``: of the requests of each gap."""
         place = np.arange(len(waiting))
         opens_run = np.append(True, np.diff(waiting) > 1)
         opens_run[begins] = True
@@ -207,8 +197,7 @@ class _Gaps:
         return last, distance, lift
 
     def stall(self, gap: int, log_p: float) -> Stall:
-        """Return the stall of a gap, from when somebody waited: one usual distance of answers before the first who
-        did."""
+        """Return the stall of a gap, from one usual distance of answers before the first who waited."""
         waiting = self.request[self.edges[gap] : self.edges[gap + 1]]
         first_s = float(self.trial.start[waiting].min()) - float(self.every_s[gap])
         start_s, end_s = max(float(self.start[gap]), first_s), float(self.end[gap])
@@ -232,18 +221,13 @@ def _local_rate(done: FloatArray) -> FloatArray:
     left, right = done[:-1], done[1:]
     span_before = np.minimum(1.0, np.maximum(left - done[0], 1e-9))
     span_after = np.minimum(1.0, np.maximum(done[-1] - right, 1e-9))
-    # Each time is looked up once: a clock of whole milliseconds gives many completions one time.
-    first = np.flatnonzero(np.append(True, right > left))
-    times, n_up_to, n_each = done[first], np.append(first, n), np.diff(first, append=n)
-    n_before = np.repeat(n_up_to[np.searchsorted(times, times - 1.0)], n_each)[:-1]
-    n_after = np.repeat(n_up_to[np.searchsorted(times, times + 1.0, side="right")], n_each)[1:]
-    before = (np.arange(n - 1) - n_before) / span_before
-    after = (n_after - 1 - np.arange(1, n)) / span_after
+    before = (np.arange(n - 1) - np.searchsorted(done, left - 1.0)) / span_before
+    after = (np.searchsorted(done, right + 1.0, side="right") - 1 - np.arange(1, n)) / span_after
     enough_before, enough_after = span_before > 0.25, span_after > 0.25
-    smaller = np.minimum(before, after)
     overall = (n - 1) / max(float(done[-1] - done[0]), 1e-9)
     one_side = np.where(enough_before, before, np.where(enough_after, after, overall))
-    return np.asarray(np.maximum(np.where(enough_before & enough_after, smaller, one_side), 1e-9))
+    both_sides = np.where(enough_before & enough_after, np.minimum(before, after), one_side)
+    return np.asarray(np.maximum(both_sides, 1e-9))
 
 
 #: Fewer short stalls than this say nothing of how long they become by chance.
@@ -253,11 +237,8 @@ _JITTER_PER_MINUTE = 0.5
 
 
 def shortest_visible_s(
-    start_s: FloatArray,
-    latency_s: FloatArray,
-    stalls: Sequence[Stall],
-    known: Mapping[CauseName, Sequence[Span]],
-) -> float | None:
+    start_s: FloatArray, latency_s: FloatArray, stalls: Sequence[Stall], known: Mapping[CauseName, Sequence[Span]]
+) -> float | None:  # fmt: skip
     """Return the ``detectability_limit`` of one trial in seconds; ``None``: its requests began at one moment.
 
     The lowest limit that agrees with itself where requests touched by a known pause or a longer stall are not ordinary;
@@ -287,14 +268,12 @@ def shortest_visible_s(
             break
         above = left
     # Once only: with a limit that it raised itself, pauses that have a cause would be counted as jitter, too.
-    return max(limit_s, jitter_reach_s([item.duration_s for item in stalls], limit_s, window_s))
+    return max(limit_s, jitter_reach_s([stall.duration_s for stall in stalls], limit_s, window_s))
 
 
 def jitter_reach_s(durations_s: Sequence[float], limit_s: float, window_s: float) -> float:
-    """Return which length short stalls exceed half a time a minute, seconds; 0: they are few.
-
-    Their lengths beyond the shortest are taken for exponential, cut off at ``limit_s``. ``window_s``: of the trial.
-    """
+    """Return which length short stalls exceed half a time a minute, seconds; 0: they are few. Their lengths beyond the
+    shortest are taken for exponential, cut off at ``limit_s``."""
     short = np.sort([duration_s for duration_s in durations_s if duration_s < limit_s])
     if len(short) < _FEWEST_SHORT:
         return 0.0

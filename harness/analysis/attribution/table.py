@@ -18,21 +18,18 @@ from harness.model import Estimate, Frozen, Support
 
 
 class AttributionRow(Frozen):
-    """One variant at one combination of levels."""
+    """One variant at one combination of levels; ``numbers``: of ``_NUMBERS`` and ``_SHARES``, over trials."""
 
     variant: str
     label: str
     levels: dict[str, str]
     n_trials: int
     memory: str | None  # what bounded it, in words; of several sessions the last one's
-    numbers: dict[
-        str, Estimate
-    ]  # those of ``_NUMBERS`` and ``_SHARES``, over trials; value None: see the warnings
+    numbers: dict[str, Estimate]  # value None: see its warnings
 
 
 #: What the load tool itself tells of its requests.
 _WITHOUT_CLOCKS = frozenset({"generator_stall", "connect"})
-_TOO_FEW_CLEAR = "too few requests clear of every pause"
 #: What a trial says at a quantile.
 Quantity = Callable[[TrialAttribution, str], float | None]
 
@@ -40,11 +37,7 @@ Quantity = Callable[[TrialAttribution, str], float | None]
 def attribution_table(
     trials: Iterable[TrialAttribution], *, quantile: str = "p99", level: float = 0.95
 ) -> tuple[AttributionRow, ...]:
-    """Return one row per variant and combination of levels, in order of appearance.
-
-    Raises:
-        InputError: trials were not asked for that quantile.
-    """
+    """Return one row per variant and levels, in order of appearance. Raises InputError: not one of ``QUANTILES``."""
     if quantile not in QUANTILES:
         why, allowed = "these trials were not attributed at it", ", ".join(QUANTILES)
         raise InputError(why, place="quantile", found=quantile, allowed=allowed)
@@ -60,7 +53,7 @@ class _Number(NamedTuple):
     what: str
     unit: str
     of: Quantity
-    cause: str | None = None
+    cause: tuple[str, ...] = ()
     of_log: bool = False  # read off the collector's log
 
 
@@ -75,14 +68,14 @@ def _tail(words: str, *causes: str, recorded: bool = False) -> _Number:
             return None
         return sum(share or 0.0 for cause, share in parts.items() if cause in causes)
 
-    return _Number(f"share of the tail: {words}", "share", of, causes[0] if recorded else None)
+    return _Number(f"share of the tail: {words}", "share", of, causes[:1] if recorded else ())
 
 
 def _most(cause: CauseName, words: str) -> _Number:
     def of(trial: TrialAttribution, quantile: str) -> float | None:
         return trial.most_beside.get(quantile, {}).get(cause)
 
-    return _Number(f"most of the tail: {words}", "share", of, cause)
+    return _Number(f"most of the tail: {words}", "share", of, (cause,))
 
 
 def _in_window(amount: float | None, trial: TrialAttribution) -> float | None:
@@ -123,14 +116,12 @@ _SHARES: dict[str, tuple[Way, str]] = {
 
 def _row(group: Sequence[TrialAttribution], quantile: str, level: float) -> AttributionRow:
     first = group[0]
-    special = {"rss_bytes": "not read after the load", "cycle_excess": _why_no_excess(group, quantile)}
     estimates = {}
     for name, number in _NUMBERS.items():
         what = number.what.format(quantile=quantile, key=quantile.replace(".", ""))
-        why = special.get(name) or (_why_not_logged(group) if number.of_log else None)
-        why = why or _not_recorded(group, number.cause) or _why_nothing(group, quantile)
-        values = [number.of(trial, quantile) for trial in group]
         support = Support.REDUCTION if name == "cycle_excess" else None
+        values = [number.of(trial, quantile) for trial in group]
+        why = _why_nothing(group, quantile, name)
         estimates[name] = _over(group, values, f"{what}, {first.label}", number.unit, level, why, support)
     for name, (way, words) in _SHARES.items():
         what = f"share of {quantile} {words}, {first.label}"
@@ -164,47 +155,41 @@ def _over(
     return estimate
 
 
-def _not_recorded(group: Sequence[TrialAttribution], cause: str | None) -> str | None:
-    """Return why a cause is not known of a group's trials, the commonest reason; ``None``: it is, of all."""
-    why = Counter(words for trial in group for name, words in trial.missing.items() if name == cause)
-    return why.most_common(1)[0][0] if why else None
-
-
-def _why_nothing(group: Sequence[TrialAttribution], quantile: str) -> str:
-    if any(quantile not in trial.latency_s for trial in group):
-        return f"too few requests beyond {quantile}"
-    if any(trial.refused for trial in group):
-        return "pauses too short to be placed, or clocks that do not allow it"
-    return _TOO_FEW_CLEAR
-
-
-def _why_no_excess(group: Sequence[TrialAttribution], quantile: str) -> str:
-    """Return why nothing is said of collections beside the program: most collectors never work there."""
-    why = _why_nothing(group, quantile)
-    if why != _TOO_FEW_CLEAR:
+def _why_nothing(group: Sequence[TrialAttribution], quantile: str, name: str) -> str:
+    number = _NUMBERS[name]
+    if name == "rss_bytes":
+        return "not read after the load"
+    if number.of_log:
+        return _commonest(t.refused for t in group if t.n_pauses is None) or "no pause under load"
+    if why := _commonest(w for trial in group for cause, w in trial.missing.items() if cause in number.cause):
         return why
-    if not any(trial.excess for trial in group):
-        return "no collection at work beside the program"
-    return "too few requests that met a collection at work, or too few that met none"
+    reasons = (
+        (any(quantile not in trial.latency_s for trial in group), f"too few requests beyond {quantile}"),
+        (
+            any(trial.refused for trial in group),
+            "pauses too short to be placed, or clocks that do not allow it",
+        ),
+        (name != "cycle_excess", "too few requests clear of every pause"),
+        # most collectors never work there
+        (not any(trial.excess for trial in group), "no collection at work beside the program"),
+        (True, "too few requests that met a collection at work, or too few that met none"),
+    )
+    return next(why for holds, why in reasons if holds)
 
 
-def _why_not_logged(group: Sequence[TrialAttribution]) -> str:
-    """Return why a number that is read off the collector's log is missing."""
-    why = Counter(trial.refused for trial in group if trial.n_pauses is None and trial.refused)
-    return why.most_common(1)[0][0] if why else "no pause under load"
+def _commonest(reasons: Iterable[str | None]) -> str | None:
+    return next((why for why, _ in Counter(filter(None, reasons)).most_common(1)), None)
 
 
 def share_over_trials(
     group: Sequence[TrialAttribution], way: Way, quantile: str, *, what: str, level: float
 ) -> Estimate:
-    """Return the pooled share of the trials whose pauses could be laid over their requests.
-
-    The interval covers all places that short pauses may have, to the same side in all trials.
-    """
+    """Return the pooled share of the trials whose pauses could be laid over their requests. The interval covers all
+    places that short pauses may have, to the same side in all trials."""
     laid = [trial for trial in group if trial.without_pauses]
     short: tuple[str, ...] = ()
     if len(laid) < len(group):
-        why, _ = Counter(trial.refused for trial in group if trial.refused).most_common(1)[0]
+        why = _commonest(trial.refused for trial in group)
         short = (f"{len(group) - len(laid)} of {len(group)} trials cannot say: {why}",)
     if not laid:
         return nothing(*short, estimand=f"pooled {what}", unit="share", level=level)

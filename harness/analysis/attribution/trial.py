@@ -18,10 +18,8 @@ from pydantic import InstanceOf
 
 from harness.analysis.attribution.event_matching import Beside, most_of_tail
 from harness.analysis.attribution.log_clock import (
-    BESIDE,
     beside_sources,
     generator_log,
-    missing_logs,
     service_log,
     why_not_aligned,
 )
@@ -68,9 +66,9 @@ def memory_words(header: SessionHeader, variant: str) -> str | None:
     if runtime.gomemlimit is not None:
         limits = () if fit is None else fit.limits
         matched = next((limit.memory_of for limit in limits if limit.variant == variant), None)
-        if asked is not None and not matched:
-            return f"{asked.removeprefix('gomemlimit = ')}: {_spaced(runtime.gomemlimit)}"
         label = f"as {header.experiment.labels[matched]}" if matched else "limit"
+        if asked is not None and not matched:
+            label = asked.removeprefix("gomemlimit = ")
         return f"{label}: {_spaced(runtime.gomemlimit)}"
     return None if runtime.gogc is None else f"GOGC {runtime.gogc}"
 
@@ -104,9 +102,7 @@ class TrialAttribution(Frozen):
     longest_pause_s: float | None
     median_pause_s: float | None  # None: there was no pause, or its log is not known
     n_collections: int | None  # begun within the window, beside the program or not
-    most_share: dict[
-        str, float
-    ]  # quantile -> what pauses can have taken from it themselves, wherever they fell
+    most_share: dict[str, float]  # quantile -> what pauses can have taken from it, wherever they fell
     cycles_per_s: (
         float | None
     )  # how often the service's collector worked beside it; None: its log is not known
@@ -134,47 +130,41 @@ class TrialAttribution(Frozen):
 
 
 def attribute_trial(session: SessionFolder, trial_id: str, requests: pd.DataFrame) -> TrialAttribution:
-    """Lay the pauses of service and generator over one trial's requests and take the tail apart.
+    """Lay the pauses of service and generator over one trial's requests and take the tail apart. Raises InputError: no
+    request was answered correctly, or the trial has no record.
 
     Args:
         requests: ``start_epoch_s``, ``latency_s``, ``ok``, and ``connect_s`` where the load tool told it; with fewer
             than ``MIN_TAIL`` beyond one of ``QUANTILES`` that is left out.
-
-    Raises:
-        InputError: no request was answered correctly, or the trial has no record.
     """
     record = session.record(trial_id)
-    ok = requests["ok"].to_numpy(dtype=bool)
-    start = requests["start_epoch_s"].to_numpy(dtype=np.float64)[ok]
-    latency = requests["latency_s"].to_numpy(dtype=np.float64)[ok]
-    if len(start) < 2:
-        raise InputError(
-            "no request was answered correctly", place=f"{session.key}/{trial_id}", found=len(start)
-        )
+    right = requests[requests["ok"].to_numpy(dtype=bool)]
+    if len(right) < 2:
+        where = f"{session.key}/{trial_id}"
+        raise InputError("no request was answered correctly", place=where, found=len(right))
+    start, latency = (right[name].to_numpy(dtype=np.float64) for name in ("start_epoch_s", "latency_s"))
+    connect = right["connect_s"].to_numpy(dtype=np.float64) if "connect_s" in right else None
     window = (float(start.min()), float((start + latency).max()))
+    window_s = window[1] - window[0]
     service, generator = service_log(session, record), generator_log(session, record)
     pauses = inside(service.events, window)
     asked = {name: q for name, q in QUANTILES.items() if len(start) * (1 - q) >= MIN_TAIL}
-    ranked = np.sort(latency)
-    levels = {
-        name: float(ranked[rank(len(ranked), q) - 1]) for name, q in {"p50": 0.5, **asked}.items()
-    }  # the rule of trials.parquet: a table of peaks and a ratio of trials give one p99
+    ranked = np.sort(
+        latency
+    )  # the rule of trials.parquet: a table of peaks and a ratio of trials give one p99
+    levels = {name: float(ranked[rank(len(ranked), q) - 1]) for name, q in {"p50": 0.5, **asked}.items()}
     in_question_s = min((levels[name] for name in asked), default=levels["p50"])
     refused = why_not_aligned(service, pauses, record, start, latency, in_question_s)
-    own = inside(generator.events, window)
-    events = ({} if refused else pauses) | own
-    connect = requests["connect_s"].to_numpy(dtype=np.float64)[ok] if "connect_s" in requests else None
-    beside, missing = beside_sources(session, record, has_connect=connect is not None)
-    missing |= missing_logs(service, generator)
+    events = ({} if refused else pauses) | inside(generator.events, window)
+    beside, missing = beside_sources(session, record, service, generator, has_connect=connect is not None)
     lives = lived(start, latency, events, connect_s=connect)
     cycles = inside({"gc_pause": joined(service.cycles)}, window)["gc_pause"]
-    window_s = window[1] - window[0]
     spans = sorted(span for spans in pauses.values() for span in spans)
+    lengths = [high - low for low, high in spans]
     known = service.placed_within_s is not None
     cell, after = record.planned.configuration, reading_at(record, "after-load")
     met = asked.items() if cycles and not refused else ()
     placing = service.placed_within_s or 0.0, record.load.resolution_s if record.load else 0.0
-    without = () if refused else without_at_each_place(start, latency, pauses, *placing)
     return TrialAttribution(
         trial=f"{session.key}/{trial_id}", variant=cell.variant_name, label=cell.variant.label or cell.variant_name,
         levels=cell.levels, block=record.planned.block, collector=service.collector, n_requests=len(start),
@@ -182,13 +172,14 @@ def attribute_trial(session: SessionFolder, trial_id: str, requests: pd.DataFram
         rss_bytes=after.rss_bytes if after else None,
         detectability_s=detectability_limit(len(start) / window_s, ordinary_p99(start, latency, events)),
         n_pauses=len(spans) if known else None, paused_s=covered_s(spans) if known else None,
-        longest_pause_s=max((high - low for low, high in spans), default=0.0) if known else None,
-        median_pause_s=float(np.median([high - low for low, high in spans])) if known and spans else None,
+        longest_pause_s=max(lengths, default=0.0) if known else None,
+        median_pause_s=float(np.median(lengths)) if known and spans else None,
         n_collections=sum(window[0] <= at <= window[1] for at in service.collections) if known else None,
         most_share={name: _most_taken_s(spans, levels[name]) / levels[name] for name in asked if known},
         cycles_per_s=len(cycles) / window_s if known else None,
         excess={name: excess_in_spans(start, latency, cycles, quantile=q) for name, q in met}, refused=refused,
-        without_pauses=without, tail={name: tail_shares(lives, q) for name, q in asked.items()},
+        without_pauses=() if refused else without_at_each_place(start, latency, pauses, *placing),
+        tail={name: tail_shares(lives, q) for name, q in asked.items()},
         most_beside={name: _most(lives, beside, quantile=q) for name, q in asked.items()},
         missing=missing, events=events,
     )  # fmt: skip
@@ -196,13 +187,13 @@ def attribute_trial(session: SessionFolder, trial_id: str, requests: pd.DataFram
 
 def _most(lives: RequestOverlap, beside: Sequence[Beside], *, quantile: float) -> dict[CauseName, float]:
     explained = sum(lives.by_cause.values(), start=np.zeros_like(lives.start))
-    by_cause = {cause: [item for item in beside if item.cause == cause] for cause in BESIDE}
-    shares = {
-        cause: most_of_tail(lives.start, lives.latency, explained, items, quantile=quantile)
-        for cause, items in by_cause.items()
-        if items
-    }
-    return {cause: share for cause, share in shares.items() if share is not None}
+    shares = {}
+    for cause in dict.fromkeys(source.cause for source in beside):
+        sources = [source for source in beside if source.cause == cause]
+        share = most_of_tail(lives.start, lives.latency, explained, sources, quantile=quantile)
+        if share is not None:
+            shares[cause] = share
+    return shares
 
 
 def _most_taken_s(spans: Sequence[Span], length_s: float) -> float:

@@ -21,11 +21,7 @@ _BAD = 2.0
 def search_capacity(
     measure: Measure, goals: CapacityGoals, *, lowest_per_s: float, highest_per_s: float
 ) -> CapacitySearch:
-    """Return the bounds of the capacity between two rates, with all trials.
-
-    Raises:
-        CalibrationFailed: the lowest rate already misses its goals, or the search took too long.
-    """
+    """Return the bounds between two rates, with all trials. Raises CalibrationFailed: none keeps the goals in time."""
     # loaded when it is used: who reads results has no need of it
     from MLRsearch import Config, MultipleLossRatioSearch, SearchGoal
 
@@ -81,8 +77,7 @@ class _Measurer:
 
 
 def loss_to_report(trial: SearchTrial, goals: CapacityGoals) -> float:
-    """Return a loss ratio that says whether both goals are kept: of a good trial the used share, of a bad one the
-    excess."""
+    """Return a loss ratio that says whether both goals are kept: the used share of a good trial, else the excess."""
     excess = goals.excess(trial.lost_share, trial.late_share)
     if excess <= 1:
         return excess * goals.loss_ratio

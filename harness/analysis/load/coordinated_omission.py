@@ -1,21 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a closed loop hides, and the figures with it; and whether a loop is closed, by when requests began and ended.
-
-A user that waits for its answer sends nothing through a pause: the requests that others would have sent are missing.
-"""
+"""What a closed loop hides: a user that waits for its answer sends nothing through a pause, so the requests that others
+would have sent are missing. The figures with them; and whether a loop is closed, by when requests began and ended."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import scipy  # loads its slow submodules when they are first used
 
 from harness.analysis.attribution.slow_periods import Stall
 from harness.analysis.attribution.stalls import detect_stalls
-from harness.analysis.stats.inputs import starts_and_latencies
+from harness.analysis.stats.inputs import by_start, starts_and_latencies
 from harness.errors import InputError
 from harness.formats.arrays import FloatArray
 from harness.model import Frozen
@@ -27,16 +24,11 @@ _SENDS_PER_BIN = 10.0
 _FEWEST_SENT_IN_CROWD = 100
 
 
-class Rhythm(NamedTuple):
-    """What the times alone tell. Empty: they tell nothing. ``users``: the most that waited while nothing was sent."""
-
-    waiting: tuple[str, ...]
-    open: tuple[str, ...]
-    users: int | None
-
-
-def judge_rhythm(start: FloatArray, latency: FloatArray, resolution_s: float) -> Rhythm:
-    """Return the evidence in the times alone: nothing is sent while everybody waits, or less the more wait, or as much.
+def judge_rhythm(
+    start: FloatArray, latency: FloatArray, resolution_s: float
+) -> tuple[tuple[str, ...], tuple[str, ...], int | None]:
+    """Return the evidence in the times alone for users who wait (nothing is sent while everybody waits, or less the
+    more wait), that for an open loop (as much is), and the most that waited while nothing was sent.
 
     Args:
         start, latency: of every request of one trial, by start, shapes (n,), seconds. resolution_s: of their clock.
@@ -44,26 +36,27 @@ def judge_rhythm(start: FloatArray, latency: FloatArray, resolution_s: float) ->
     n = len(start)
     span = float(np.ptp(start))
     if n < 10 * _SENDS_PER_BIN or span <= 0:
-        return Rhythm((), (), None)
+        return (), (), None
     rate = n / span
     # An answer and the request that it allows may stand in the file a step of the clock apart, either way.
     # None ends before it begins, which at today's epoch takes a microsecond to be told apart.
     end = start + np.maximum(latency - 1.5 * resolution_s, 0.01 * latency + 1e-6)
     moments = np.concatenate([end, start])
-    change = np.concatenate([np.full(n, -1), np.full(n, 1)])
+    change = np.repeat([-1, 1], n)
     # An answer comes before the request that it allows, even at the same instant.
     order = np.lexsort((change, moments))
     moments, waiting = moments[order], np.cumsum(change[order])
-    notes, users = [], None
+    notes: tuple[str, ...] = ()
+    users = None
     # After the last request nothing is sent because the load is over, whoever waits.
     full = (waiting[:-1] == waiting.max()) & (moments[:-1] < start[-1])
     # A wait of one ordinary interval between requests is nobody's waiting.
     silent = np.maximum(np.diff(moments)[full] * rate - 1.0, 0.0)
     if silent.sum() > -np.log(_ALPHA):
         users = int(waiting.max())
-        notes.append(
+        notes += (
             f"no request is sent while {users} others wait; at the average rate there would have been "
-            f"{silent.sum():,.0f} in that time"
+            f"{silent.sum():,.0f} in that time",
         )
     width = _SENDS_PER_BIN / rate
     edges = start[0] + width * np.arange(int(span / width) + 1)
@@ -71,24 +64,21 @@ def judge_rhythm(start: FloatArray, latency: FloatArray, resolution_s: float) ->
     before = waiting[np.maximum(np.searchsorted(moments, edges[:-1], side="right") - 1, 0)]
     crowded = before >= max(0.5 * float(before.max()), float(np.quantile(before, 0.98)))
     if crowded.sum() < 5 or crowded.all():
-        return Rhythm(tuple(notes), (), users)
+        return notes, (), users
     share = float(sent[crowded].mean() / max(float(sent[~crowded].mean()), 1e-9))
     if share < 0.8:
         fewer = scipy.stats.mannwhitneyu(
             sent[crowded], sent[~crowded], alternative="less", method="asymptotic"
         )
         if fewer.pvalue < _ALPHA:
-            notes.append(
-                f"while many requests are outstanding, new ones are sent at only {share:.0%} of the usual rate"
-            )
+            words = "while many requests are outstanding, new ones are sent at only"
+            notes += (f"{words} {share:.0%} of the usual rate",)
     least = int(before[crowded].min())
     stands_out = least >= max(5.0, 3.0 * float(np.median(before)))
     if notes or share < 0.8 or not stands_out or sent[crowded].sum() < _FEWEST_SENT_IN_CROWD:
-        return Rhythm(tuple(notes), (), users)
-    went_on = (
-        f"while {least} or more requests are outstanding, new ones are sent at {share:.0%} of the usual rate"
-    )
-    return Rhythm((), (f"{went_on}: the sender does not wait for them",), None)
+        return notes, (), users
+    rate_words = f"new ones are sent at {share:.0%} of the usual rate: the sender does not wait for them"
+    return (), (f"while {least} or more requests are outstanding, {rate_words}",), None
 
 
 #: Pauses shorter than this are not restored by the expected interval.
@@ -138,25 +128,22 @@ def coordinated_omission_check(
     Raises:
         InputError: shapes differ, there is no request, or users is not positive.
     """
-    start, latency = starts_and_latencies(start_s, latency_s)
+    start, latency = by_start(*starts_and_latencies(start_s, latency_s))
     if not len(start):
         raise InputError("no request to check", allowed="at least one")
     if users is not None and users < 1:
         raise InputError("no user", place="users", found=users, allowed="1 or more")
-    order = np.argsort(start, kind="stable")
-    start, latency = start[order], latency[order]
     measured = _quantiles(latency)
-    rhythm = judge_rhythm(start, latency, resolution_s)
+    evidence, of_open_loop, most_waiting = judge_rhythm(start, latency, resolution_s)
     notes: tuple[str, ...] = ()
-    evidence = rhythm.waiting
     if users is None:
-        if not evidence or rhythm.users is None:
+        if not evidence or most_waiting is None:
             return OmissionCheck(
-                loop="open" if rhythm.open and not evidence else "cannot say", flagged=bool(evidence),
-                evidence=evidence or rhythm.open, interval_s=None, measured_s=measured, corrected_s=None,
+                loop="open" if of_open_loop and not evidence else "cannot say", flagged=bool(evidence),
+                evidence=evidence or of_open_loop, interval_s=None, measured_s=measured, corrected_s=None,
                 warnings=(HELD_UP if evidence else NO_SIGN,),
             )  # fmt: skip
-        users = rhythm.users
+        users = most_waiting
         why = "is taken from the largest number of requests that waited at once"
         notes = (f"the number of users, {users}, {why}",)
     else:
@@ -172,25 +159,16 @@ def coordinated_omission_check(
 
 
 def with_missing_requests(latency_s: FloatArray, interval_s: float) -> FloatArray | None:
-    """Return the latencies and those that waiting left out, in any order; ``None``: far too many. Raises InputError:
-    interval."""
-    n_each = n_missing(latency_s, interval_s)
+    """Return the latencies and those that waiting left out; ``None``: far too many. Raises InputError: an interval <=
+    0."""
+    if not interval_s > 0:
+        raise InputError("the expected interval must be positive", found=interval_s, allowed="seconds > 0")
+    n_each = np.maximum(np.floor(latency_s / interval_s).astype(np.int64) - 1, 0)
     if n_each.sum() > MOST_ADDED * len(latency_s):
         return None
     # L - I, L - 2 I, ... down to I, for every L > I
     nth = np.arange(n_each.sum()) - np.repeat(np.cumsum(n_each) - n_each, n_each) + 1
     return np.concatenate([latency_s, np.repeat(latency_s, n_each) - nth * interval_s])
-
-
-def n_missing(latency_s: FloatArray, interval_s: float) -> npt.NDArray[np.int64]:
-    """Return how many requests waiting for each latency left out, shape (n,).
-
-    Raises:
-        InputError: the interval is not positive.
-    """
-    if not interval_s > 0:
-        raise InputError("the expected interval must be positive", found=interval_s, allowed="seconds > 0")
-    return np.maximum(np.floor(latency_s / interval_s).astype(np.int64) - 1, 0)
 
 
 def _quantiles(latency: FloatArray) -> dict[str, float]:
@@ -199,8 +177,7 @@ def _quantiles(latency: FloatArray) -> dict[str, float]:
 
 
 def cycle_s(start: FloatArray, users: int) -> float:
-    """Return one user's ordinary time from request to request, the median over short windows; ``start``: ascending,
-    seconds."""
+    """Return one user's time from request to request, seconds: the median over short windows of ascending starts."""
     # The median over stretches of equally many requests does not see the pauses.
     typical = float(np.median(start[users:] - start[:-users])) if len(start) >= 10 * users else 0.0
     if typical > 0:

@@ -11,14 +11,7 @@ from numpy.typing import ArrayLike
 
 from harness.analysis.stats.effects import effect_size_ci
 from harness.analysis.stats.intervals import nothing
-from harness.analysis.stats.pairing import (
-    inputs_of,
-    narrowed,
-    pair_by_block,
-    require,
-    split_excluded,
-    split_missing,
-)
+from harness.analysis.stats.pairing import inputs_of, pair_by_block, require, split_excluded, split_missing
 from harness.model import Estimate
 from harness.model.base import Frozen
 from harness.model.digits import cell_words
@@ -29,19 +22,11 @@ class AANoise(Frozen):
 
     metric: str
     ratio: Estimate
-    noise: float | None = (
-        None  # the smallest margin at which the reference is equivalent to itself (90 % interval)
-    )
+    #: the smallest margin at which the reference is equivalent to itself (90 % interval)
+    noise: float | None = None
     n_blocks: int
     #: where the pairs were made, in words, if not in the cell that is spoken of; None: there
     elsewhere: str | None = None
-
-
-class PairNoise(Frozen):
-    """The noise of one configuration that was run twice in each block."""
-
-    variant: str
-    noise: AANoise
 
 
 def aa_test(a: ArrayLike, duplicate: ArrayLike, *, level: float = 0.95) -> tuple[Estimate, float | None]:
@@ -58,19 +43,13 @@ def noise_of(inner: Estimate) -> float | None:
 
 
 def aa_noise(trials: pd.DataFrame, metric: str, *, level: float = 0.95) -> AANoise:
-    """Return the reference against its duplicate of the same block and configuration; no noise for fewer than two
-    pairs."""
+    """Return the reference against its duplicate of the same block and configuration; no noise below two pairs."""
     require(trials, metric, ())
-    return _noise(narrowed(trials, metric, "source"), metric, level, trials)
-
-
-def _noise(trials: pd.DataFrame, metric: str, level: float, wide: pd.DataFrame) -> AANoise:
-    counted, _ = split_excluded(trials)
-    counted, _ = split_missing(counted, metric)
+    counted, _ = split_missing(split_excluded(trials)[0], metric)
     duplicate = counted["duplicate"].astype(bool)
     doubled = counted[duplicate]
     twins = counted[~duplicate & counted["configuration"].isin(doubled["configuration"])]
-    a, b, _ = pair_by_block(twins, doubled, also=("configuration",), wide=wide)
+    a, b, _ = pair_by_block(twins, doubled, also=("configuration",))
     x, y = (arm[metric].to_numpy(dtype=np.float64) for arm in (a, b))
     if len(a) < 2 or min(x.min(), y.min()) <= 0:
         return _no_noise(metric, len(a), level)
@@ -84,43 +63,44 @@ def _no_noise(metric: str, n: int, level: float = 0.95) -> AANoise:
     return AANoise(metric=metric, ratio=no_ratio(metric, n, level), n_blocks=n)
 
 
-def noise_by_configuration(trials: pd.DataFrame, metric: str, *, level: float = 0.95) -> dict[str, PairNoise]:
-    """Return configuration -> its noise, of every configuration with a duplicate that tells one."""
-    narrow = narrowed(trials, metric, "source")
-    doubled = narrow[narrow["duplicate"].astype(bool)]
+def noise_by_configuration(
+    trials: pd.DataFrame, metric: str, *, level: float = 0.95
+) -> dict[tuple[str, str], AANoise]:
+    """Return (configuration, variant) -> its noise, of every configuration with a duplicate that tells one."""
+    doubled = trials[trials["duplicate"].astype(bool)]
     results = {}
-    for name, rows in doubled.groupby("configuration", sort=False, observed=True):
-        noise = _noise(narrow[narrow["configuration"] == name], metric, level, trials)
+    for (name, variant), _ in doubled.groupby(["configuration", "variant"], sort=False, observed=True):
+        noise = aa_noise(trials[trials["configuration"] == name], metric, level=level)
         if noise.noise is not None:
-            results[str(name)] = PairNoise(variant=str(rows["variant"].iloc[0]), noise=noise)
+            results[str(name), str(variant)] = noise
     return results
 
 
 def noise_for(
-    noises: Mapping[str, PairNoise], own: Iterable[str], arms: tuple[str, str], metric: str
+    noises: Mapping[tuple[str, str], AANoise], own: Iterable[str], arms: tuple[str, str], metric: str
 ) -> AANoise:
-    """Return the noise that a comparison is held against: that of the reference's pair in the same cell.
-
-    Sessions from before every cell had its pair: the largest noise of either arm in another cell, named in
-    ``elsewhere``.
+    """Return the noise that a comparison is held against: that of the reference's pair in the same cell; of a session
+    from before every cell had its pair the largest of either arm in another cell, named in ``elsewhere``.
 
     Args:
         noises: of :func:`noise_by_configuration`. own: configurations of the reference in the cell. arms: both names.
     """
 
-    def size(name: str) -> float:
-        return noises[name].noise.noise or 0.0
+    def size(key: tuple[str, str]) -> float:
+        return noises[key].noise or 0.0
 
-    in_cell = [name for name in dict.fromkeys(own) if name in noises]
+    in_cell = [(name, variant) for name in dict.fromkeys(own) for key, variant in noises if key == name]
     if in_cell:
-        return noises[max(in_cell, key=size)].noise
-    in_others = [name for name, pair in noises.items() if pair.variant in arms]
+        return noises[max(in_cell, key=size)]
+    in_others = [key for key in noises if key[1] in arms]
     if not in_others:
         return _no_noise(metric, 0)
-    name = max(in_others, key=size)
-    levels = [level.partition("=") for level in name.split(",")[1:]]  # of go-nethttp,logging=on,warm_up=none
-    words = cell_words({factor: level for factor, _, level in levels}) or name
-    return noises[name].noise.model_copy(update={"elsewhere": words})
+    key = max(in_others, key=size)
+    levels = [
+        level.partition("=") for level in key[0].split(",")[1:]
+    ]  # of go-nethttp,logging=on,warm_up=none
+    words = cell_words({factor: level for factor, _, level in levels}) or key[0]
+    return noises[key].model_copy(update={"elsewhere": words})
 
 
 def no_ratio(metric: str, n: int, level: float) -> Estimate:

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a ratio of two arms speaks of the services: by its metric, and by what bounded the trials of both.
+"""Whether the ratio of two arms speaks of the services: by what bounded their trials, and how much is the load tool's.
 
 Throughput and the time of a fixed amount of work do where both arms were bound by the service in 80 % of their trials,
 unless they used shares of their CPUs that differ by more than 5 % and at equal ones the order would turn. Latency and
 CPU time do there too, and where both kept an offered rate and the rates are within 5 % of each other; latency never
-where service and generator share CPUs (``docs/duet.md``). Memory and start-up have no condition.
-
-CPU time per request does at equal rates of open loads whatever was busy beside the services: equal work was done in
-equal time.
+where service and generator share CPUs (``docs/duet.md``). Memory and start-up have no condition. CPU time per request
+does at equal rates of open loads whatever was busy beside the services: equal work was done in equal time.
 
 Of a latency the load tool has a part ``s``: what the echo service had under the same load, else the tool's known
 lateness (``LoadTool.sends_late_s``; half of it at mean and median). Above a tenth nothing is called equivalent, above a
@@ -33,8 +31,6 @@ MOST = 0.50
 GENERATOR = "generator"
 #: Before the name of a latency: what the echo service had of it.
 ECHO = "echo_"
-#: The columns that are asked for here, where a table has them.
-TOOL_COLUMNS = (GENERATOR, *(f"{ECHO}{name}" for name in (MEAN, *LATENCIES)))
 
 
 class ToolPart(NamedTuple):
@@ -63,23 +59,18 @@ def tool_part(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> ToolPart | None:
 
 
 def _of(arm: pd.DataFrame, metric: str) -> ToolPart | None:
-    if metric not in arm or arm[metric].dropna().empty:
-        return None
-    typical_s = float(arm[metric].median())
-    if typical_s <= 0:
+    typical_s = float(arm[metric].median()) if metric in arm else 0.0
+    if not typical_s > 0:
         return None
     column = f"{ECHO}{metric}"
-    measured = arm[column].dropna() if column in arm else arm[metric].iloc[:0]
-    in_middle = metric == MEAN or LATENCIES[metric] <= 0.5
-    if not measured.empty:
-        part_s, words = float(measured.median()), "the echo service has {} ms under the same load"
-    else:
+    part_s = float(arm[column].median()) if column in arm else np.nan
+    words = "the echo service has {} ms under the same load"
+    if np.isnan(part_s):
         names = map(str, arm[GENERATOR].dropna().unique()) if GENERATOR in arm else ()
         tools = [BY_NAME[name] for name in names if name in BY_NAME]
-        known_s = max((tool.sends_late_s for tool in tools), default=0.0)
-        part_s = known_s / 2 if in_middle else known_s
-        titles = " and ".join(tool.title for tool in tools)
-        words = f"{titles} sends {'about' if in_middle else 'up to'} {{}} ms late"
+        in_middle = metric == MEAN or LATENCIES[metric] <= 0.5
+        part_s = max((tool.sends_late_s for tool in tools), default=0.0) / (2 if in_middle else 1)
+        words = f"{' and '.join(tool.title for tool in tools)} sends {'about' if in_middle else 'up to'} {{}} ms late"
     if part_s <= 0:
         return None
     share = min(1.0, part_s / typical_s)
@@ -104,8 +95,6 @@ _THROUGHPUT = (RATE, "sustained_per_s", "capacity_per_s", "serve_s")
 _PARTS: dict[BoundBy, str] = {
     "service": "service_share", "generator": "generator_share", "backing": "backing_share", "machine": "machine_share",
 }  # fmt: skip
-#: The columns that are asked for here, where a table has them.
-COLUMNS = ("bound_by", RATE, MODEL, *_PARTS.values(), SHARED, *TOOL_COLUMNS)
 
 Condition = Literal["throughput", "at a rate"]
 
@@ -129,32 +118,33 @@ def bounds_of(a: pd.DataFrame, b: pd.DataFrame) -> dict[str, int]:
 
 
 def not_about_services(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | None:
-    """Return why the ratio of two arms does not speak of the services; ``None``: it does, or no column says what
-    bounded it."""
+    """Return why a ratio does not speak of the services; ``None``: it does, or no column says what bounded it."""
     condition = condition_of(metric)
     if condition is None or not _says(a, b) or a.empty or b.empty or _equal_work(a, b, metric):
         return None
     if _is_latency(metric) and any(SHARED in arm and arm[SHARED].any() for arm in (a, b)):
         return TURNS
-    if _mostly(a, "service") and _mostly(b, "service"):
+    if _mostly("service", a, b):
         return _turned_by_use(a, b, metric)
     if condition == "throughput":
         return _by_what(a, b, {"service"})
-    if _mostly(a, "offered") and _mostly(b, "offered"):
+    if _mostly("offered", a, b):
         part = tool_part(a, b, metric)
         mostly = f"mostly not the services' own ({part.words})" if part is not None and part.refused else None
         return _rates_differ(a, b) or mostly
-    why = _by_what(a, b, {"offered"} if _mostly(a, "offered") or _mostly(b, "offered") else {"service"})
+    why = _by_what(a, b, {"offered"} if _mostly("offered", a) or _mostly("offered", b) else {"service"})
     differ = _rates_differ(a, b)
     return why if differ is None else f"{why}; {differ}"
 
 
 def latency_of_tool(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> ToolPart | None:
-    """Return the load tool's part of the smaller latency at a rate that nothing limited; ``None``: no rate, or not
-    known."""
-    if not _says(a, b) or not (_mostly(a, "offered") and _mostly(b, "offered")):
-        return None
-    return tool_part(a, b, metric)
+    """Return the load tool's part of the smaller latency at a rate that nothing limited; ``None``: not known."""
+    return tool_part(a, b, metric) if _says(a, b) and _mostly("offered", a, b) else None
+
+
+def _equal_work(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> bool:
+    is_open = all(MODEL in arm and arm[MODEL].eq("open").all() for arm in (a, b))
+    return metric == CPU and is_open and _rates_differ(a, b) is None
 
 
 def _says(*arms: pd.DataFrame) -> bool:
@@ -165,14 +155,8 @@ def _bound_by(arm: pd.DataFrame) -> list[str]:
     return [str(by) for by in arm["bound_by"].fillna("unknown")]
 
 
-def _equal_work(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> bool:
-    """Tell whether this is CPU time per request at equal rates of open loads."""
-    is_open = all(MODEL in arm and arm[MODEL].eq("open").all() for arm in (a, b))
-    return metric == CPU and is_open and _rates_differ(a, b) is None
-
-
-def _mostly(arm: pd.DataFrame, by: BoundBy) -> bool:
-    return len(arm) > 0 and _bound_by(arm).count(by) / len(arm) >= BOUND_SHARE
+def _mostly(by: BoundBy, *arms: pd.DataFrame) -> bool:
+    return all(len(arm) > 0 and _bound_by(arm).count(by) / len(arm) >= BOUND_SHARE for arm in arms)
 
 
 def _by_what(a: pd.DataFrame, b: pd.DataFrame, wanted: set[str]) -> str:
@@ -194,15 +178,21 @@ def _turned_by_use(a: pd.DataFrame, b: pd.DataFrame, metric: str) -> str | None:
         return None
     if not all({metric, share} <= set(arm.columns) for arm in (a, b)):
         return None
-    values = [arm[name].to_numpy(dtype=np.float64) for name in (metric, share) for arm in (a, b)]
-    if any(np.isnan(value).any() or value.min() <= 0 for value in values):
+    means = [_log_mean(arm[name]) for name in (metric, share) for arm in (a, b)]
+    if any(np.isnan(mean) for mean in means):
         return None
-    mean_a, mean_b, used_a, used_b = (float(np.log(value).mean()) for value in values)
+    mean_a, mean_b, used_a, used_b = means
     faster, used = mean_a - mean_b if metric == RATE else mean_b - mean_a, used_a - used_b
     if abs(used) <= np.log1p(EQUAL_USE) or faster * (faster - used) >= 0:
         return None
     shares = " and ".join(whole_percent(float(np.exp(value))) for value in (used_a, used_b))
     return f"they used {shares} of their CPUs, and at equal shares the order is the other way round"
+
+
+def _log_mean(values: pd.Series) -> float:
+    """Return the mean of the logarithms; NaN: a value is not known, or not above 0."""
+    array = values.to_numpy(dtype=np.float64)
+    return float(np.log(array).mean()) if array.size and array.min() > 0 else float("nan")
 
 
 def _words(by: BoundBy, trials: pd.DataFrame) -> str:
@@ -217,10 +207,10 @@ def _words(by: BoundBy, trials: pd.DataFrame) -> str:
 
 def _rates_differ(a: pd.DataFrame, b: pd.DataFrame) -> str | None:
     """Return by how much the rates of two arms differ; ``None``: by no more than the tolerance."""
-    rates = [arm[RATE].to_numpy(dtype=np.float64) if RATE in arm else np.array([np.nan]) for arm in (a, b)]
-    if any(not rate.size or np.isnan(rate).any() or rate.min() <= 0 for rate in rates):
+    means = [_log_mean(arm[RATE]) if RATE in arm else np.nan for arm in (a, b)]
+    if any(np.isnan(mean) for mean in means):
         return "the rates are not known"
-    first, second = (float(np.exp(np.log(rate).mean())) for rate in rates)
+    first, second = (float(np.exp(mean)) for mean in means)
     ratio = max(first, second) / min(first, second)
     if ratio <= 1 + EQUAL_RATE:
         return None

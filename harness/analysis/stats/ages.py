@@ -12,8 +12,6 @@ import pandas as pd
 from harness.model.age import YOUNG, Ages, ArmAge, TrialAge
 
 AGE = "age"
-#: The columns that are asked for here, where a table has them.
-AGE_COLUMNS = (AGE, "measurement_s")
 #: Columns of what a process does before its load, or of its files: beginnings of their names.
 _BEFORE_LOAD = (
     "time_to_first_response", "cpu_s_at_first", "rss_at_first", "idle_", "rss_before", "warm_up_", "cold_", "artifact_",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every variant against the reference, block by block, at a margin that the measured noise allows.
+"""Variants against a reference over a table of trials.
 
 Excluded trials never enter an estimate and are counted. Duplicates (the A/A pairs) enter the noise only. The verdict is
 that of :func:`harness.analysis.stats.verdicts.decide`. Of a warm arm the few young trials are left out with their
@@ -17,27 +17,25 @@ from pydantic import Field
 
 from harness.analysis.stats.aa_noise import AANoise, no_ratio, noise_by_configuration, noise_for
 from harness.analysis.stats.about_services import (
-    COLUMNS,
     bounds_of,
     condition_of,
     latency_of_tool,
     not_about_services,
 )
-from harness.analysis.stats.ages import AGE_COLUMNS, ages_of, of_their_age
-from harness.analysis.stats.assumptions import check_assumptions
+from harness.analysis.stats.ages import ages_of, of_their_age
 from harness.analysis.stats.effects import effect_size_ci, equivalence_interval
+from harness.analysis.stats.inputs import check_assumptions
 from harness.analysis.stats.pairing import (
     DUET_ESTIMAND,
     in_duet,
     inputs_of,
-    narrowed,
     pair_by_block,
     require,
     split_excluded,
     split_missing,
     with_own_reference,
 )
-from harness.analysis.stats.summaries import SUMMED, requests_of, resolution_of
+from harness.analysis.stats.summaries import requests_of, resolution_of
 from harness.analysis.stats.verdicts import (
     ALPHA,
     FEWEST_FOR_P,
@@ -45,6 +43,7 @@ from harness.analysis.stats.verdicts import (
     adjust_pvalues,
     decide,
     default_margin,
+    leaves_out_one,
     sign_flip_p,
     verdict,
 )
@@ -71,17 +70,15 @@ class Comparison(Frozen):
     levels: dict[str, str]  # the columns of ``by`` with their values
     metric: str
     ratio: Estimate  # variant over reference: paired log-t over blocks, 95 %
-    hodges_lehmann: Estimate  # the same, moved little by a few slow trials
     equivalence: Estimate  # the ratio with the 90 % interval of the equivalence test
     margin: (
         float | None
-    )  # what counts as negligible, never below the noise; None: nothing can be called equivalent
+    )  # what counts as negligible, never below the noise; None: nothing is called equivalent
     why_not_equivalent: str | None = None  # why nothing can be called equivalent; None: something can
     noise: AANoise  # the reference against itself, in this cell or elsewhere
     p_value: float | None  # sign flips over blocks; None below 5 blocks
     #: by Benjamini-Hochberg over this call; None where so few blocks and so many allow none below .05 for sure
     p_adjusted: float | None
-    n_family: int = 1  # comparisons that the p-value is adjusted over
     verdict: Verdict
     n_blocks: int
     n_excluded: int  # trials of both arms left out, by outcome or exclusion
@@ -117,15 +114,13 @@ def compare(
     level: float = 0.95, gated: bool = True,
 ) -> tuple[Comparison, ...]:  # fmt: skip
     """Compare every variant with the reference, block by block, at each combination of levels, in order of appearance.
+    Raises InputError: unknown column or reference; several trials of one variant in one block and cell.
 
     Args:
         trials: one row per trial. metric: a numeric column. reference: the variant that is the denominator.
         by: factor columns; every factor that varies within a block must be named.
         margin: what is negligible, as a share; default 5 %, 10 % in the tail; never below the noise of the reference.
         gated: no verdict where something else than the services bounded the trials.
-
-    Raises:
-        InputError: unknown column or reference; several trials of one variant in one block and cell.
     """
     require(trials, metric, by)
     names = list(dict.fromkeys(trials["variant"].astype(str)))
@@ -133,8 +128,7 @@ def compare(
         allowed = ", ".join(names)
         raise InputError("no trial of the reference", place="reference", found=reference, allowed=allowed)
     noises = noise_by_configuration(trials, metric)
-    narrow = narrowed(trials, metric, *by, *COLUMNS, *AGE_COLUMNS, *SUMMED)
-    first = narrow[~narrow["duplicate"].astype(bool)]
+    first = trials[~trials["duplicate"].astype(bool)]
     cells = first.groupby(list(by), sort=False, observed=True) if by else [((), first)]
     wanted = default_margin(metric) if margin is None else margin
     comparisons = []
@@ -144,7 +138,7 @@ def compare(
         comparisons += [
             _compare(
                 cell, metric, variant=name, reference=reference, levels=levels, level=level,
-                noise=noise_for(noises, own, (reference, name), metric), gated=gated, wide=trials,
+                noise=noise_for(noises, own, (reference, name), metric), gated=gated,
             )
             for name in names
             if name != reference and (cell["variant"] == name).any()
@@ -157,14 +151,12 @@ def compare(
 
 def _compare(
     cell: pd.DataFrame, metric: str, *, variant: str, reference: str, levels: dict[str, str], noise: AANoise,
-    level: float, gated: bool, wide: pd.DataFrame,
+    level: float, gated: bool,
 ) -> Comparison:  # fmt: skip
     """Return the estimates; what they say is decided when the whole family is there."""
     counted, n_excluded = split_excluded(with_own_reference(cell, variant, reference))
     counted, warnings = split_missing(counted, metric)
-    a, b, n_alone = pair_by_block(
-        counted[counted["variant"] == variant], counted[counted["variant"] == reference], wide=wide
-    )
+    a, b, n_alone = pair_by_block(*(counted[counted["variant"] == name] for name in (variant, reference)))
     if in_duet(a).any():
         warnings += (f"measured side by side: {DUET_ESTIMAND}",)
     if n_excluded:
@@ -177,49 +169,49 @@ def _compare(
     part = latency_of_tool(a, b, metric) if gated else None
     refused, steps = resolution_of(pd.concat([a, b]), metric) if len(a) else (False, ())
     warnings += steps
-    what = f" of {metric}, {variant} over {reference}"
+    what, p_value = f" of {metric}, {variant} over {reference}", None
+    ratio = equivalence = no_ratio(metric, len(a), level)
     if refused or len(a) == 0 or min(arm[metric].min() for arm in (a, b)) <= 0:
-        ratios = dict.fromkeys(("ratio", "hodges_lehmann", "equivalence"), no_ratio(metric, len(a), level))
-        p_value = None
         if not refused:
             warnings += ("no block has both arms" if len(a) == 0 else "a value is zero: no ratio",)
     else:
         if len(every[0]) > len(a) and min(arm[metric].min() for arm in every) > 0:
-            with_others = _ratios(*every, metric, what, level)
-            beside = WithOthers(
-                ratio=with_others["ratio"], equivalence=with_others["equivalence"], n_blocks=len(every[0])
-            )
-        ratios = _ratios(a, b, metric, what, level)
-        p_value = sign_flip_p(*(arm[metric].to_numpy(dtype=np.float64) for arm in (a, b)))
+            with_them, inner = _ratios(*every, metric, what, level)
+            beside = WithOthers(ratio=with_them, equivalence=inner, n_blocks=len(every[0]))
+        ratio, equivalence = _ratios(a, b, metric, what, level)
+        x, y = (arm[metric].to_numpy(dtype=np.float64) for arm in (a, b))
+        p_value = sign_flip_p(x, y)
         warnings += _arm_warnings(a, metric, variant) + _arm_warnings(b, metric, reference)
-        if _disagree(ratios["ratio"], ratios["hodges_lehmann"]):
+        # moved little by a few slow trials
+        robust = effect_size_ci(x, y, paired=True, estimator="hodges_lehmann", level=level)
+        if None not in (ratio.low, robust.low) and leaves_out_one(ratio) != leaves_out_one(robust):
             warnings += ("the mean-based and the rank-based interval disagree about 1: look at the trials",)
-        warnings = tuple(dict.fromkeys((*warnings, *ratios["ratio"].warnings)))
+        warnings = tuple(dict.fromkeys((*warnings, *ratio.warnings)))
     return Comparison(
-        variant=variant, reference=reference, levels=levels, metric=metric, margin=None, noise=noise,
-        ratio=ratios["ratio"], hodges_lehmann=ratios["hodges_lehmann"], equivalence=ratios["equivalence"],
-        p_value=p_value, p_adjusted=None, verdict=Verdict.INCONCLUSIVE, n_blocks=len(a),
+        variant=variant, reference=reference, levels=levels, metric=metric, margin=None, noise=noise, ratio=ratio,
+        equivalence=equivalence, p_value=p_value, p_adjusted=None, verdict=Verdict.INCONCLUSIVE, n_blocks=len(a),
         n_excluded=n_excluded, warnings=warnings, bound_by=bounds_of(a, b), ages=ages, beside=beside,
         not_about=not_about_services(a, b, metric) if gated else None,
         alike_by=part.why_not_equivalent if part is not None else None,
     )  # fmt: skip
 
 
-def _ratios(a: pd.DataFrame, b: pd.DataFrame, metric: str, what: str, level: float) -> dict[str, Estimate]:
-    """Return the ratio of paired trials: ``ratio``, ``hodges_lehmann`` and ``equivalence``; ``what``: of what."""
+def _ratios(
+    a: pd.DataFrame, b: pd.DataFrame, metric: str, what: str, level: float
+) -> tuple[Estimate, Estimate]:
+    """Return the ratio of paired trials, and with the interval of the equivalence test; ``what``: of what."""
     x, y = (arm[metric].to_numpy(dtype=np.float64) for arm in (a, b))
     pooled = pd.concat([a, b])
     about: dict[str, object] = {"inputs": inputs_of(pooled), "n_requests": requests_of(pooled)}
     what += f"; {DUET_ESTIMAND}" if in_duet(a).any() else ""
-    estimates = {
-        "ratio": effect_size_ci(x, y, paired=True, level=level),
-        "hodges_lehmann": effect_size_ci(x, y, paired=True, estimator="hodges_lehmann", level=level),
-        "equivalence": equivalence_interval(x, y, paired=True),
-    }
-    return {
-        name: estimate.model_copy(update=about | {"estimand": estimate.estimand + what})
-        for name, estimate in estimates.items()
-    }
+    ratio, equivalence = (
+        effect_size_ci(x, y, paired=True, level=level),
+        equivalence_interval(x, y, paired=True),
+    )
+    return (
+        ratio.model_copy(update=about | {"estimand": ratio.estimand + what}),
+        equivalence.model_copy(update=about | {"estimand": equivalence.estimand + what}),
+    )
 
 
 def _decided(comparison: Comparison, wanted: float, p_adjusted: float | None, size: int) -> Comparison:
@@ -236,9 +228,7 @@ def _decided(comparison: Comparison, wanted: float, p_adjusted: float | None, si
         decision = decided(not_about)
     comparison = comparison.model_copy(update={"not_about": not_about})
     warnings = (*comparison.warnings, *_age_notes(comparison), *_notes(comparison, decision, wanted))
-    return comparison.model_copy(
-        update=dict(decision) | {"n_family": size, "warnings": tuple(dict.fromkeys(warnings))}
-    )
+    return comparison.model_copy(update=dict(decision) | {"warnings": tuple(dict.fromkeys(warnings))})
 
 
 def _turned_by_age(comparison: Comparison, margin: float) -> str | None:
@@ -268,7 +258,6 @@ def _arms(comparison: Comparison) -> list[tuple[str, ArmAge]]:
 
 
 def _age_notes(comparison: Comparison) -> list[str]:
-    """Return what a reader must know of the age of both arms."""
     notes = []
     if comparison.beside is not None and comparison.not_about is None:
         notes.append(f"without {_left_out(comparison)}; with them {show(comparison.beside.ratio).interval}")
@@ -282,7 +271,6 @@ def _age_notes(comparison: Comparison) -> list[str]:
 
 
 def _notes(comparison: Comparison, decision: Decision, wanted: float) -> list[str]:
-    """Return what a reader of a verdict must know of the margin and the p-value behind it."""
     noise, notes = comparison.noise, []
     if comparison.not_about is not None:
         notes.append(f"{NOT_ABOUT}: {comparison.not_about}")
@@ -295,16 +283,16 @@ def _notes(comparison: Comparison, decision: Decision, wanted: float) -> list[st
         notes.append(f"{blocks}: too few for a verdict, below {FEWEST_FOR_P} no p-value is printed")
     elif decision.margin is None:
         is_tool = decision.why_not_equivalent == comparison.alike_by
-        farther, noisy = (
-            "the ratio of the services is farther from 1",
-            "too noisy to call anything equivalent",
+        reason = (
+            "the ratio of the services is farther from 1"
+            if is_tool
+            else "too noisy to call anything equivalent"
         )
-        notes.append(f"{farther if is_tool else noisy}: {decision.why_not_equivalent}")
+        notes.append(f"{reason}: {decision.why_not_equivalent}")
     elif decision.margin > wanted:
         notes.append(f"margin widened from {wanted:.1%} to the A/A noise, {decision.margin:.1%}")
-    low, high, p = comparison.ratio.low, comparison.ratio.high, decision.p_adjusted
-    leaves_out_1 = low is not None and high is not None and not low <= 1 <= high
-    if comparison.about_services and leaves_out_1 and p is not None and p > ALPHA:
+    p = decision.p_adjusted
+    if comparison.about_services and leaves_out_one(comparison.ratio) and p is not None and p > ALPHA:
         notes.append(f"different on its own, not within its family (adjusted p = {p:.2g})")
     return notes
 
@@ -315,8 +303,3 @@ def _arm_warnings(arm: pd.DataFrame, metric: str, name: str) -> tuple[str, ...]:
     notes = tuple(f"{name}: {warning}" for warning in problems if "too few" not in warning)
     flags = Counter(flag for cell in arm["flags"].dropna() for flag in str(cell).split()).most_common()
     return notes + tuple(f"{name}: {n} of {len(arm)} trials flagged {flag}" for flag, n in flags)
-
-
-def _disagree(ratio: Estimate, robust: Estimate) -> bool:
-    inside = {of.low <= 1 <= of.high for of in (ratio, robust) if of.low is not None and of.high is not None}
-    return len(inside) == 2

@@ -8,21 +8,27 @@ saturated regression with sum coding and standard errors clustered by block. A t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from harness.analysis.stats.about_services import COLUMNS, not_about_services
-from harness.analysis.stats.ages import AGE_COLUMNS
+from harness.analysis.stats.about_services import not_about_services
 from harness.analysis.stats.effects import effect_size_ci
 from harness.analysis.stats.inputs import Floats
 from harness.analysis.stats.intervals import nothing
-from harness.analysis.stats.pairing import inputs_of, narrowed, require, split_excluded, split_missing
-from harness.analysis.stats.summaries import SUMMED, requests_of, resolution_of
-from harness.analysis.stats.verdicts import ALPHA, FEWEST_FOR_P, adjust_pvalues, p_can_tell, sign_flip_p
+from harness.analysis.stats.pairing import inputs_of, require, split_excluded, split_missing
+from harness.analysis.stats.summaries import requests_of, resolution_of
+from harness.analysis.stats.verdicts import (
+    ALPHA,
+    FEWEST_FOR_P,
+    adjust_pvalues,
+    leaves_out_one,
+    p_can_tell,
+    sign_flip_p,
+)
 from harness.errors import InputError
 from harness.model import Estimate
 from harness.model.base import Frozen
@@ -49,27 +55,25 @@ class Interaction(Frozen):
 
 
 def interactions(trials: pd.DataFrame, metric: str, factors: Sequence[str]) -> tuple[Interaction, ...]:
-    """Return the interaction of every pair of levels of every pair of factors, each against the first level.
+    """Return the interaction of every pair of levels of every pair of factors, each against the first level. Raises
+    InputError: no such column, values that are not positive, or several trials of one cell in a block.
 
     Args:
         trials: one row per trial. metric: a positive column. factors: columns that tell the cells apart.
-
-    Raises:
-        InputError: no such column, values that are not positive, or several trials of one cell in a block.
     """
     require(trials, metric, factors)
     own = trials[~trials["duplicate"].astype(bool)]
     counted, _ = split_missing(split_excluded(own)[0], metric)
-    narrow = narrowed(counted, metric, *factors, *COLUMNS, *AGE_COLUMNS, *SUMMED).reset_index(drop=True)
-    if narrow.duplicated(["session_id", "block", *factors]).any():
+    counted = counted.reset_index(drop=True)
+    if counted.duplicated(["session_id", "block", *factors]).any():
         why = "several trials of one cell in one block: name the factor that tells them apart"
         allowed = "columns that tell the cells apart"
         raise InputError(why, place=metric, found=", ".join(factors), allowed=allowed)
-    values = narrow[metric].to_numpy(dtype=np.float64)
+    values = counted[metric].to_numpy(dtype=np.float64)
     if not (np.isfinite(values) & (values > 0)).all():
         raise InputError("effects are of logs", place=metric, found="0 or less", allowed="positive values")
     levels = [list(dict.fromkeys(own[factor].astype(str))) for factor in factors]
-    design = _Design(narrow, metric, tuple(factors), [names[0] if names else "" for names in levels])
+    design = _Design(counted, metric, tuple(factors), [names[0] if names else "" for names in levels])
     effects = [
         design.interaction({first: item, second: another})
         for first, second in combinations(range(len(factors)), 2)
@@ -81,24 +85,24 @@ def interactions(trials: pd.DataFrame, metric: str, factors: Sequence[str]) -> t
 def contrast(cells: Sequence[CellName], term: Term) -> Floats | None:
     """Return each cell's weight in an effect, shape (cells,); ``None``: no combination of other levels is whole."""
     places = {cell: place for place, cell in enumerate(cells)}
-    whole = [item for item in _corners(cells, term) if all(cell in places for cell, _ in item)]
+    whole = [corners for corners in _corners(cells, term) if all(cell in places for cell, _ in corners)]
     weights = np.zeros(len(cells))
-    for cell, sign in (pair for item in whole for pair in item):
+    for cell, sign in (pair for corners in whole for pair in corners):
         weights[places[cell]] += sign
     return weights / len(whole) if whole else None
 
 
 def _corners(cells: Sequence[CellName], term: Term) -> list[list[tuple[CellName, int]]]:
-    """Return for each combination of the other factors' levels the cells of a term, with their signs."""
-
-    def cell(rest: CellName, picks: Iterable[int]) -> CellName:
-        chosen = {factor: term[factor][pick] for factor, pick in zip(term, picks, strict=True)}
-        left = iter(rest)
-        return tuple(chosen[f] if f in chosen else next(left) for f in range(len(rest) + len(term)))
-
-    rests = dict.fromkeys(tuple(v for f, v in enumerate(name) if f not in term) for name in cells)
-    signs = [(picks, -1 if sum(picks) % 2 else 1) for picks in product((0, 1), repeat=len(term))]
-    return [[(cell(rest, picks), sign) for picks, sign in signs] for rest in rests]
+    """Return for each combination of the remaining factors' levels the four cells of a term, with their signs."""
+    (f, first), (g, second) = term.items()
+    rests = dict.fromkeys(tuple("" if k in term else v for k, v in enumerate(cell)) for cell in cells)
+    return [
+        [
+            (tuple(x if k == f else y if k == g else v for k, v in enumerate(rest)), i * j)
+            for (x, i), (y, j) in product(zip(first, (1, -1), strict=True), zip(second, (1, -1), strict=True))
+        ]
+        for rest in rests
+    ]
 
 
 class _Design:
@@ -185,15 +189,13 @@ class _Design:
 
 
 def _judged(effects: Sequence[Interaction]) -> tuple[Interaction, ...]:
-    """Return the interactions with what their family makes of them."""
     p_values = [effect.p_value if effect.not_about is None else None for effect in effects]
     n_family = sum(p is not None for p in p_values)
     judged = []
     for effect, p in zip(effects, adjust_pvalues(p_values, method="bh"), strict=True):
         adjusted = p if p_can_tell(effect.n_blocks, n_family) else None
-        low, high = effect.ratio.low, effect.ratio.high
         shown: bool | None = None
-        if low is not None and high is not None and effect.not_about is None:
-            shown = not low <= 1 <= high and (adjusted is None or adjusted <= ALPHA)
+        if effect.ratio.low is not None and effect.not_about is None:
+            shown = leaves_out_one(effect.ratio) and (adjusted is None or adjusted <= ALPHA)
         judged.append(effect.model_copy(update={"p_adjusted": adjusted, "shown": shown}))
     return tuple(judged)

@@ -56,7 +56,10 @@ def mean_and_error(values: Floats) -> tuple[Floats, Floats, int]:
 def student(values: Floats, level: float) -> Bounds:
     """One sample t: mean of ``values`` (shape (..., k)); the paired interval when these are differences."""
     centre, error, df = mean_and_error(values)
-    half = t_critical(level, df) * error
+    return _bounds(centre, t_critical(level, df) * error)
+
+
+def _bounds(centre: Floats, half: Floats) -> Bounds:
     return Bounds(centre=centre, low=centre - half, high=centre + half)
 
 
@@ -74,15 +77,12 @@ def two_sample_error(a: Floats, b: Floats) -> tuple[Floats, Floats]:
 
 def two_sample(a: Floats, b: Floats, level: float) -> Bounds:
     """Welch's t interval of mean(a) - mean(b), shapes (..., m) and (..., n)."""
-    centre = np.asarray(a.mean(axis=-1) - b.mean(axis=-1), dtype=np.float64)
     error, df = two_sample_error(a, b)
-    half = t_critical(level, df) * error
-    return Bounds(centre=centre, low=centre - half, high=centre + half)
+    return _bounds(np.asarray(a.mean(axis=-1) - b.mean(axis=-1)), t_critical(level, df) * error)
 
 
 def fieller(a: Floats, b: Floats, level: float) -> Bounds:
-    """Fieller's interval of mean(a) / mean(b) (1954, Satterthwaite's degrees of freedom); NaN bounds when it is
-    unbounded."""
+    """Fieller's interval of mean(a) / mean(b) (1954, Satterthwaite's degrees of freedom); NaN: it is unbounded."""
     ma, mb = float(a.mean()), float(b.mean())
     va, vb = float(a.var(ddof=1)) / a.size, float(b.var(ddof=1)) / b.size
     df = float(two_sample_error(a, b)[1])
@@ -135,12 +135,9 @@ _BOTH_WAYS = {Support.SHARE: (0.1, 0.9), Support.REDUCTION: (-1.0, 0.5)}
 
 
 def withheld(estimate: Estimate) -> Estimate:
-    """Return the estimate, without value and interval where a share's or reduction's interval leaves open which way it
-    goes."""
-    ends = _BOTH_WAYS.get(estimate.support)
-    if ends is None or estimate.low is None or estimate.high is None:
-        return estimate
-    if estimate.low >= ends[0] or estimate.high <= ends[1]:
+    """Return the estimate, without a value where the interval of a share or reduction leaves open which way it goes."""
+    low, high, ends = estimate.low, estimate.high, _BOTH_WAYS.get(estimate.support)
+    if ends is None or low is None or high is None or low >= ends[0] or high <= ends[1]:
         return estimate
     reach = f"from below {ends[0]:.0%} to above {ends[1]:.0%}"
     why = f"cannot be said: the interval over {estimate.n_trials} trials reaches {reach}"
@@ -171,8 +168,7 @@ def from_bounds(
     inputs: tuple[str, ...], constant: bool, extra: tuple[str, ...] = (),
     unbounded: str = "too few trials for an interval", support: Support | None = None,
 ) -> Estimate:  # fmt: skip
-    """Turn bounds into an estimate: NaN, or outside of the support (absent: by the unit), become ``None`` with a
-    warning."""
+    """Turn bounds into an estimate: NaN, or outside of the support (by the unit), become ``None`` with a warning."""
     centre, low, high = (
         float(v if back is None else back(v)) for v in (bounds.centre, bounds.low, bounds.high)
     )

@@ -33,11 +33,7 @@ def unit_of(metric: str) -> str:
 
 
 def require(trials: pd.DataFrame, metric: str, by: Sequence[str]) -> None:
-    """Check that the columns are there and that the metric is a number.
-
-    Raises:
-        InputError: which column is missing, and which there are.
-    """
+    """Check that the columns are there and that the metric is a number. Raises InputError: which is not."""
     for column in (*NEEDED, metric, *by):
         if column not in trials.columns:
             allowed = "the columns of trials.parquet (docs/data.md)"
@@ -68,13 +64,6 @@ def split_missing(trials: pd.DataFrame, metric: str) -> tuple[pd.DataFrame, tupl
     return trials[~missing], ((f"{n} of {len(trials)} trials have no {metric}",) if n else ())
 
 
-def narrowed(trials: pd.DataFrame, *columns: str) -> pd.DataFrame:
-    """Return ``NEEDED`` and those of the columns that are there: a selection of rows copies every column."""
-    return with_plain_texts(
-        trials[[name for name in dict.fromkeys((*NEEDED, PARTNER, *columns)) if name in trials.columns]]
-    )
-
-
 def with_plain_texts(trials: pd.DataFrame) -> pd.DataFrame:
     """Return the same with texts as plain Python objects, which a selection of rows copies together."""
     texts = [str(name) for name, kind in trials.dtypes.items() if isinstance(kind, pd.StringDtype)]
@@ -103,23 +92,16 @@ def with_own_reference(trials: pd.DataFrame, variant: str, reference: str) -> pd
 
 
 def pair_by_block(
-    a: pd.DataFrame, b: pd.DataFrame, *, also: Sequence[str] = (), wide: pd.DataFrame | None = None
+    a: pd.DataFrame, b: pd.DataFrame, *, also: Sequence[str] = ()
 ) -> tuple[pd.DataFrame, pd.DataFrame, int]:
-    """Return both arms in the same order of blocks of sessions, and how many trials have no partner.
-
-    Trials of a duet are paired with those that ran beside them, and the reference beside another variant is left out.
-
-    Args:
-        wide: the same trials with more columns, in which a factor that was left out is looked for.
-
-    Raises:
-        InputError: an arm has several trials in one block, so a factor was left out of ``by``.
-    """
+    """Return both arms in the same order of blocks of sessions, and how many trials have no partner. Raises InputError:
+    an arm has several trials in one block, so a factor was left out of ``by``. Trials of a duet are paired with those
+    that ran beside them, and the reference beside another variant is left out."""
     keys = ["session_id", "block", *also]
     places_a, places_b = _places(a, keys, PARTNER), _places(b, keys, "trial_id")
     for arm, result in ((a, places_a), (b, places_b)):
         if len(set(result)) < len(result):
-            raise _several(arm[arm.duplicated(keys, keep=False)], keys, wide)
+            raise _several(arm[arm.duplicated(keys, keep=False)], keys)
     places = {key: place for place, key in enumerate(places_b)}
     common = [(place, places[key]) for place, key in enumerate(places_a) if key in places]
     left, right = ([pair[side] for pair in common] for side in (0, 1))
@@ -142,11 +124,9 @@ def _ids(trials: pd.DataFrame, column: str) -> list[tuple[object, object]]:
     return list(zip(trials["session_id"], trials[column], strict=True))
 
 
-def _several(twice: pd.DataFrame, keys: list[str], wide: pd.DataFrame | None) -> InputError:
-    """Say which trials share a block, and by which columns they differ."""
-    rows = twice if wide is None else twice[_IDENTITY].merge(wide, on=_IDENTITY)
-    texts = [c for c in rows.columns if c not in NEEDED and not pd.api.types.is_numeric_dtype(rows[c])]
-    varying = ", ".join(str(c) for c in texts if rows.groupby(keys)[c].nunique().max() > 1)
+def _several(twice: pd.DataFrame, keys: list[str]) -> InputError:
+    texts = [c for c in twice.columns if c not in NEEDED and not pd.api.types.is_numeric_dtype(twice[c])]
+    varying = ", ".join(str(c) for c in texts if twice.groupby(keys)[c].nunique().max() > 1)
     return InputError(
         "one variant has several trials in one block: name the factor that tells them apart in by=",
         place=f"block {twice['block'].iloc[0]} of {twice['session_id'].iloc[0]}",

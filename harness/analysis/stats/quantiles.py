@@ -13,8 +13,8 @@ import scipy  # loads its slow submodules when they are first used
 from numpy.typing import ArrayLike
 
 from harness.analysis.stats.inputs import Floats, finite, fraction
-from harness.analysis.stats.intervals import is_constant, t_critical, widest
-from harness.model import Estimate, support_of
+from harness.analysis.stats.intervals import is_constant, t_critical
+from harness.formats.arrays import IntArray
 
 #: Requests beyond the quantile: fewer give no interval; p99.9 and beyond is then refused altogether.
 FEWEST_BEYOND = 10
@@ -53,23 +53,9 @@ def quantile_refused(n: int, q: float) -> str | None:
     return f"refused: {n_beyond(n, q):.3g} requests beyond p{q * 100:g}, {needed} needed"
 
 
-def bootstrap_quantile(values: ArrayLike, q: float, *, n_resamples: int = 10_000, seed: int = 0) -> Floats:
-    """Return draws of the q quantile's ordinary bootstrap distribution, shape (n_resamples,), of exchangeable requests.
-
-    The j-th smallest of n uniform draws is Beta(j, n - j + 1), and resampling sorted values x is taking x[ceil(n U)].
-    """
-    x, q = finite(values, "values"), fraction(q, "q")
-    n, j = x.size, rank(x.size, q)
-    uniform = np.random.default_rng(seed).beta(j, n - j + 1, n_resamples)
-    index = np.minimum((uniform * n).astype(np.int64), n - 1)
-    first, last = int(index.min()), int(index.max())
-    window = np.sort(np.partition(x, [first, last])[first : last + 1])
-    return np.asarray(window[index - first])
-
-
 def woodruff_ranks(
     x: Floats, value: Floats, q: float, level: float, n_batches: int = N_BATCHES
-) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.int64]], np.ndarray[tuple[int, ...], np.dtype[np.int64]]]:
+) -> tuple[IntArray, IntArray]:
     """Return the ranks (from 1) of the interval's ends for trials ``x``, shape (trials, n), in time order."""
     n_trials, n = x.shape
     size = n // n_batches
@@ -88,58 +74,21 @@ def order_statistic_ranks(n: int, q: float, level: float) -> tuple[int, int]:
     return max(1, int(np.floor(n * q - half))), min(n, int(np.ceil(n * q + half)) + 1)
 
 
-def leave_one_out_of_sorted(
-    values: Floats,
-    owner: np.ndarray[tuple[int, ...], np.dtype[np.int64]],
-    sizes: np.ndarray[tuple[int, ...], np.dtype[np.int64]],
-    q: float,
-) -> tuple[float, Floats]:
-    """Return the pooled quantile, and that without each trial in turn, shape (k,).
-
-    Args:
-        values: the largest of all, ascending. owner: whose trial each is. sizes: how many each trial has in all.
-    """
-    total = int(sizes.sum())
-    whole = float(values[values.size - 1 - (total - rank(total, q))])
-    if sizes.size < 2:
-        return whole, np.array([whole])
-    without = np.empty(sizes.size)
-    for i, size in enumerate(sizes):
-        rest = total - int(size)
-        from_top = rest - rank(rest, q)
-        # the wanted value lies among the top (from_top + size + 1), whoever owns them
-        top = values[max(0, values.size - from_top - int(size) - 1) :]
-        remaining = top[owner[values.size - top.size :] != i]
-        without[i] = remaining[remaining.size - 1 - from_top]
-    return whole, without
-
-
 def jackknife_variance(without: Floats) -> float:
     """Return the jackknife variance from the delete-one values, shape (k,)."""
     k = without.size
     return float((k - 1) / k * np.sum((without - without.mean()) ** 2))
 
 
-def batch_means_ci(values: ArrayLike, *, level: float = 0.95) -> Estimate:
-    """Return the mean of one trial's requests in time order, shape (n,), seconds, with an interval from batch means."""
+def batch_means_ci(values: ArrayLike, *, level: float = 0.95) -> tuple[float, float] | None:
+    """Return the interval of the mean of one trial's requests in time order, shape (n,), from batch means; ``None``:
+    few requests, constant values, or a few batches hold most of the time, so that it would reach below 0."""
     x = finite(values, "values")
     fraction(level, "level")
-    value, low, high = float(x.mean()), None, None
-    warnings: tuple[str, ...] = ()
-    if x.size < 2 * N_BATCHES:
-        warnings = (f"{x.size} requests: too few for {N_BATCHES} batches",)
-    elif is_constant(x):
-        warnings = ("constant values (below the resolution?): no interval",)
-    else:
-        size = x.size // N_BATCHES
-        means = x[: size * N_BATCHES].reshape(N_BATCHES, size).mean(axis=1)
-        half = float(t_critical(level, N_BATCHES - 1)) * float(means.std(ddof=1)) / np.sqrt(N_BATCHES)
-        low, high = value - half, value + half
-        if low < 0 <= x.min():
-            low = high = None
-            warnings = ("a few batches hold most of the time: the interval reaches below 0, no interval",)
-    return Estimate(
-        value=value, low=low, high=high, level=level, unit="s", support=widest(x, support_of("s")),
-        method=f"batch means, {N_BATCHES} batches", estimand="mean of the requests of this trial", n_trials=1,
-        n_requests=x.size, warnings=warnings,
-    )  # fmt: skip
+    if x.size < 2 * N_BATCHES or is_constant(x):
+        return None
+    size = x.size // N_BATCHES
+    means = x[: size * N_BATCHES].reshape(N_BATCHES, size).mean(axis=1)
+    half = float(t_critical(level, N_BATCHES - 1)) * float(means.std(ddof=1)) / np.sqrt(N_BATCHES)
+    low, high = float(x.mean()) - half, float(x.mean()) + half
+    return None if low < 0 <= x.min() else (low, high)

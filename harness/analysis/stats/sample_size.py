@@ -17,14 +17,7 @@ from numpy.typing import ArrayLike
 
 from harness.analysis.stats.inputs import Floats, arms, fraction
 from harness.analysis.stats.intervals import CONSTANT, nothing, t_critical
-from harness.analysis.stats.pairing import (
-    inputs_of,
-    narrowed,
-    pair_by_block,
-    require,
-    split_excluded,
-    split_missing,
-)
+from harness.analysis.stats.pairing import inputs_of, pair_by_block, require, split_excluded, split_missing
 from harness.analysis.stats.verdicts import FEWEST_FOR_P
 from harness.errors import InputError
 from harness.model import Estimate
@@ -62,29 +55,31 @@ def detectable_ratio(a: ArrayLike, b: ArrayLike, *, n_blocks: int, inputs: tuple
 
     Args:
         a, b: both arms, one positive value per block each, shapes (k,). n_blocks: planned, 2 or more.
-
-    Raises:
-        InputError: arms of different length, values that are not positive, or fewer than two blocks planned.
     """
     if n_blocks < 2:
         raise InputError("one block tells no ratio", place="n_blocks", found=n_blocks, allowed="2 or more")
-    left, right = arms(a, b, paired=True)
-    if min(left.min(), right.min()) <= 0:
-        raise InputError("a log ratio needs positive values", found="zero or less", allowed="above 0")
-    about: dict[str, Any] = {"method": "power of the paired t", "n_trials": 2 * left.size, "inputs": inputs}
-    about |= {
-        "estimand": f"smallest ratio told from 1 by {n_blocks} blocks in {whole_percent(POWER)} of sessions"
-    }
-    about |= {"unit": "ratio"}
-    if left.size < FEWEST_PAIRS:
-        return nothing(f"{left.size} pairs: fewer than {FEWEST_PAIRS} say nothing of their spread", **about)
-    sd, df = float(np.log(left / right).std(ddof=1)), left.size - 1
+    logs = _log_ratios(a, b)
+    share = whole_percent(POWER)
+    about: dict[str, Any] = {
+        "method": "power of the paired t", "n_trials": 2 * logs.size, "inputs": inputs, "unit": "ratio",
+        "estimand": f"smallest ratio told from 1 by {n_blocks} blocks in {share} of sessions",
+    }  # fmt: skip
+    if logs.size < FEWEST_PAIRS:
+        return nothing(f"{logs.size} pairs: fewer than {FEWEST_PAIRS} say nothing of their spread", **about)
+    sd, df = float(logs.std(ddof=1)), logs.size - 1
     if sd == 0:
         return nothing(CONSTANT, **about)
     low, high = (sd * np.sqrt(df / scipy.special.chdtri(df, (1 + s * LEVEL) / 2)) for s in (-1, 1))
     sure, size = effect(None, n_blocks), sd * effect(df, n_blocks)
     value, low, high = (float(np.exp(log_ratio)) for log_ratio in (size, low * sure, high * sure))
     return Estimate(value=value, low=low, high=high, level=LEVEL, **about)
+
+
+def _log_ratios(a: ArrayLike, b: ArrayLike) -> Floats:
+    left, right = arms(a, b, paired=True)
+    if min(left.min(), right.min()) <= 0:
+        raise InputError("a log ratio needs positive values", found="zero or less", allowed="above 0")
+    return np.asarray(np.log(left / right))
 
 
 def power_curve(
@@ -94,12 +89,9 @@ def power_curve(
 
     Args:
         trials: one row per trial, of one cell. blocks: numbers of blocks that are asked for.
-
-    Raises:
-        InputError: unknown column; several trials of one variant in one block.
     """
     require(trials, metric, ())
-    counted, _ = split_missing(split_excluded(narrowed(trials, metric, "source"))[0], metric)
+    counted, _ = split_missing(split_excluded(trials)[0], metric)
     duplicate = counted["duplicate"].astype(bool)
     plain, again = counted[~duplicate], counted[duplicate]
     base = plain[plain["variant"] == reference]
@@ -107,7 +99,7 @@ def power_curve(
     pairs += [(str(n), plain[plain["variant"] == n]) for n in plain["variant"].unique() if n != reference]
     curves = []
     for variant, arm in pairs:
-        a, b, _ = pair_by_block(arm, base, wide=trials)
+        a, b, _ = pair_by_block(arm, base)
         x, y = (frame[metric].to_numpy(dtype=np.float64) for frame in (a, b))
         if not x.size or min(x.min(), y.min()) <= 0:
             continue
@@ -163,35 +155,25 @@ MOST_BLOCKS = 100_000
 
 def plan_repetitions(a: ArrayLike, b: ArrayLike, *, half_width: float = 0.02) -> int:
     """Return how many blocks make the half-width of the ratio's interval ``half_width`` (a share) or less, by a pilot.
+    Raises InputError: a pilot of one block, or not positive; or no practical number of blocks is enough.
 
     Args:
         a, b: one positive value per block each, shapes (k,), k of 2 or more.
-
-    Raises:
-        InputError: a pilot of one block, or not positive; or no practical number of blocks is enough.
     """
-    left, right = arms(a, b, paired=True)
-    if min(left.min(), right.min()) <= 0:
-        raise InputError("a pilot needs positive values", found="zero or less", allowed="above 0")
-    if left.size < 2:
+    logs = _log_ratios(a, b)
+    if logs.size < 2:
         raise InputError("a pilot of one block has no variation", found="1 block", allowed="about 5")
-    return blocks_for(float(np.log(left / right).std(ddof=1)), half_width)
+    return blocks_for(float(logs.std(ddof=1)), half_width)
 
 
 def blocks_for(sd_log_ratio: float, half_width: float = 0.02) -> int:
-    """Return the fewest blocks (never below 5) with t sd / sqrt(k) <= log(1 + half_width). Raises InputError: none
-    does."""
-    enough = _widths() * sd_log_ratio <= np.log1p(fraction(half_width, "half_width"))
+    """Return the fewest blocks (5 or more) with t sd / sqrt(k) <= log(1 + half_width). Raises InputError: none."""
+    k = np.arange(FEWEST_FOR_P, MOST_BLOCKS)
+    widths = t_critical(LEVEL, k - 1) / np.sqrt(k) * sd_log_ratio
+    enough = widths <= np.log1p(fraction(half_width, "half_width"))
     if not enough.any():
         raise InputError(
             "no practical number of blocks is enough", found=f"standard deviation {sd_log_ratio:.3g}",
             allowed="a wider half_width",
         )  # fmt: skip
     return FEWEST_FOR_P + int(np.argmax(enough))
-
-
-@cache  # a hundred thousand critical values; every comparison of a session asks for the same
-def _widths() -> Floats:
-    """Return half-widths of an interval, in standard deviations, of ``FEWEST_FOR_P`` blocks and each number above."""
-    k = np.arange(FEWEST_FOR_P, MOST_BLOCKS)
-    return t_critical(LEVEL, k - 1) / np.sqrt(k)

@@ -11,11 +11,13 @@ contention, kappa: coherency. Nothing is extrapolated beyond the sizes that were
 
 from __future__ import annotations
 
+import heapq
+
 import numpy as np
 import scipy  # loads its slow submodules when they are first used
 from numpy.typing import ArrayLike
 
-from harness.analysis.stats.inputs import Floats, trial_values
+from harness.analysis.stats.inputs import Floats, finite, trial_values
 from harness.errors import InputError
 from harness.model import Estimate
 from harness.model.base import Frozen
@@ -47,15 +49,8 @@ _SATURATION = {
 def knee(
     load_per_s: ArrayLike, latency_s: ArrayLike, *, n_resamples: int = 500, seed: int = 0, inputs: tuple[str, ...] = ()
 ) -> Estimate:  # fmt: skip
-    """Return the load at which latency begins to rise faster, in the unit of ``load_per_s``; no value where none is
-    shown.
-
-    Args:
-        load_per_s, latency_s: one value per trial, shape (k,), both above zero.
-
-    Raises:
-        InputError: lengths that differ, or values that are not above zero.
-    """
+    """Return the load at which latency begins to rise faster, in the unit of ``load_per_s``; no value: none is shown.
+    ``load_per_s, latency_s``: one value per trial, shape (k,), both above zero, else InputError."""
     load, latency = _pairs(load_per_s, latency_s, "latency_s")
     if (latency <= 0).any():
         raise InputError("latencies are above zero", found="0 or less", allowed="positive numbers")
@@ -85,7 +80,6 @@ def _pairs(load_per_s: ArrayLike, values: ArrayLike, name: str) -> tuple[Floats,
 def _bend(
     load: Floats, y: Floats, sought: dict[str, str], n_resamples: int, seed: int, inputs: tuple[str, ...]
 ) -> Estimate:
-    """Return where y begins to rise faster."""
     loads = np.unique(load)
     about: dict[str, object] = {**sought, "n_trials": load.size, "inputs": inputs}
 
@@ -147,11 +141,7 @@ class _Fit:
 
     def best(self, means: Floats, within: Floats) -> tuple[Floats, Floats]:
         """Return the knee of least squares that bends upwards (NaN: none), and the share of the line's squares it
-        takes.
-
-        Args:
-            means: of y, shape (loads, sets). within: squares within the groups, shape (sets,).
-        """
+        takes; of means of y, shape (loads, sets), and the squares within the groups, shape (sets,)."""
         y = means * self._weights
         left = within + np.sum((y - self._line @ (self._line.T @ y)) ** 2, axis=0)
         along = self._bends @ y
@@ -204,15 +194,9 @@ def fit_usl(
     cores: ArrayLike, throughput_per_s: ArrayLike, blocks: ArrayLike, *, n_resamples: int = N_RESAMPLES, seed: int = 0,
     inputs: tuple[str, ...] = (),
 ) -> ScalingFit:  # fmt: skip
-    """Fit the law to one value per trial, by least squares of logarithms; intervals by the cluster bootstrap over
-    blocks.
-
-    Args:
-        cores, throughput_per_s, blocks: shape (n,), one entry per trial.
-
-    Raises:
-        InputError: fewer than three sizes, shapes that differ, or a throughput that is not positive.
-    """
+    """Fit the law to one value per trial by least squares of logarithms, with intervals of a bootstrap over blocks.
+    ``cores, throughput_per_s, blocks``: shape (n,), one entry per trial. Raises InputError: fewer than three sizes,
+    shapes that differ, or a throughput that is not positive."""
     n, x, block = _checked(cores, throughput_per_s, blocks)
     values = _fit(n, x, float(n.max()))
     groups = np.unique(block)
@@ -270,19 +254,79 @@ def _estimate(
 ) -> Estimate:  # fmt: skip
     usable = resampled[np.isfinite(resampled)]
     known = bool(np.isfinite(value))
-    enough = known and usable.size >= 0.9 * resampled.size > 0
-    low, high = np.quantile(usable, _ENDS) if enough else (None, None)
-    if low is not None and low == high:  # no resample moves it: a bound of the law, or values without noise
-        low = high = None
-        warnings = (*warnings, "every resample gives the same value: no interval")
+    low = high = None
     if not known:
         warnings = (*warnings, "beyond the numbers of cores that were measured")
-    elif not enough:
+    elif not usable.size >= 0.9 * resampled.size > 0:
         warnings = (*warnings, "too few blocks for an interval")
+    else:
+        low, high = (float(end) for end in np.quantile(usable, _ENDS))
+        if low == high:  # no resample moves it: a bound of the law, or values without noise
+            low = high = None
+            warnings = (*warnings, "every resample gives the same value: no interval")
     return Estimate(
-        value=value if known else None, low=None if low is None else float(low),
-        high=None if high is None else float(high), unit=unit,
+        value=value if known else None, low=low, high=high, unit=unit,
         method="least squares of logarithms; cluster bootstrap over blocks",
         estimand=f"{what} of the universal scalability law", n_trials=n_trials, seed=seed, inputs=inputs,
         warnings=warnings,
     )  # fmt: skip
+
+
+def closed_loop_per_s(
+    *, users: int, loops: int, mean_response_s: float, ramp_up_s: float = 0.0, think_time_s: float = 0.0,
+    between_s: float = 0.0,
+) -> float:  # fmt: skip
+    """Return the throughput of a closed plan, 1/s: N L / (R (N-1)/N + L (RT + think + between)). ``between_s``: mean
+    time from an answer to the same user's next request beyond ``think_time_s``; 0: not known. Raises InputError: no
+    users or loops, a negative time, or nothing that takes any time."""
+    times = (mean_response_s, ramp_up_s, think_time_s, between_s)
+    duration_s = 0.0
+    if users >= 1 and loops >= 1 and all(0 <= time < float("inf") for time in times):
+        duration_s = ramp_up_s * (users - 1) / users + loops * (mean_response_s + think_time_s + between_s)
+    if duration_s <= 0:
+        raise InputError(
+            "not a plan",
+            found=f"users={users}, loops={loops}, mean_response_s={mean_response_s}, ramp_up_s={ramp_up_s}",
+            allowed="at least one user and loop, finite times of 0 or more, and a mean response or a ramp above 0",
+        )
+    return users * loops / duration_s
+
+
+def time_between(
+    start_s: ArrayLike, latency_s: ArrayLike, *, users: int, requests_each: int | None = None, ramp_up_s: float = 0.0
+) -> float | None:  # fmt: skip
+    """Return the mean time between an answer and the same user's next request; ``None``: no user sent a second one.
+    Raises InputError: no user, lengths that differ, or more requests than these users send.
+
+    Users are put together from the requests: whoever has been free the longest sends next, as threads that wait for a
+    core.
+
+    Args:
+        start_s, latency_s: of every request, wrong answers too, shapes (n,), any order.
+        users: who start evenly over ``ramp_up_s``. requests_each: after so many a user is done; ``None``: none is.
+    """
+    start, latency = finite(start_s, "start_s"), finite(latency_s, "latency_s")
+    if users < 1 or start.size != latency.size:
+        raise InputError(
+            "no closed load", found=f"{users} users, {start.size} starts, {latency.size} latencies",
+            allowed="one user or more, and a latency for each start",
+        )  # fmt: skip
+    if requests_each is not None and start.size > users * requests_each:
+        most = f"at most {users * requests_each}"
+        raise InputError("more requests than these users send", found=start.size, allowed=most)
+    order = np.argsort(start, kind="stable")
+    begins = (start[order] - start[order[0]]).tolist()
+    ends = (start[order] - start[order[0]] + latency[order]).tolist()
+    # (free since, number of the user, requests so far); sorted as it is, so it is a heap
+    free = [(ramp_up_s * user / users, user, 0) for user in range(users)]
+    waited_s, n_gaps = 0.0, 0
+    for begin, end in zip(begins, ends, strict=True):
+        since, user, n_sent = free[0]
+        if n_sent:
+            waited_s += begin - since
+            n_gaps += 1
+        if n_sent + 1 == requests_each:
+            heapq.heappop(free)
+        else:
+            heapq.heapreplace(free, (end, user, n_sent + 1))
+    return max(waited_s / n_gaps, 0.0) if n_gaps else None

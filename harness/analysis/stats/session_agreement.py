@@ -60,15 +60,12 @@ class SessionAgreement(Frozen):
 
     def n_undecided_in_both(self, *, changed: bool = False) -> int:
         """Return how many pairs agree only in that neither session decides: they tell nothing of the services."""
-        return sum(
-            {pair.first.verdict, pair.second.verdict} <= set(_UNDECIDED)
-            for pair in self.pairs
-            if pair.changed == changed and pair.kind == "agree"
-        )
+        agreeing = [pair for pair in self.pairs if (pair.changed, pair.kind) == (changed, "agree")]
+        return sum({pair.first.verdict, pair.second.verdict} <= set(_UNDECIDED) for pair in agreeing)
 
     def n(self, *, changed: bool = False) -> int:
         """Return how many pairs there are of the same programs, or of those that changed."""
-        return sum(self.counts(changed=changed).values())
+        return sum(pair.changed == changed for pair in self.pairs)
 
     @property
     def share(self) -> float | None:
@@ -86,13 +83,14 @@ def agreement(
         changed: variants whose program, or whose reference's, is not the same in both.
     """
     by_place = {_place(comparison): comparison for comparison in second}
-    pairs = []
-    for comparison in first:
-        again = by_place.get(_place(comparison))
-        if again is not None:
-            differs = bool({comparison.variant, comparison.reference} & set(changed))
-            kind = kind_of(comparison, again)
-            pairs.append(VerdictPair(first=comparison, second=again, kind=kind, changed=differs))
+    pairs = [
+        VerdictPair(
+            first=comparison, second=again, kind=kind_of(comparison, again),
+            changed=not {comparison.variant, comparison.reference}.isdisjoint(changed),
+        )
+        for comparison in first
+        if (again := by_place.get(_place(comparison))) is not None
+    ]  # fmt: skip
     compared = {name for pair in pairs for name in (pair.first.variant, pair.first.reference)}
     return SessionAgreement(pairs=tuple(pairs), changed=tuple(name for name in changed if name in compared))
 
@@ -107,23 +105,19 @@ def kind_of(first: Comparison, second: Comparison) -> Kind:
 
 
 def kind_of_verdicts(first: Verdict, second: Verdict, *, same_side: bool, overlap: bool) -> Kind:
-    """Return what two verdicts are to each other.
-
-    Args:
-        same_side: both ratios are above 1, or neither is. overlap: their 95 % intervals share a ratio.
-    """
-    verdicts = (first, second)
+    """Return what two verdicts are to each other; ``same_side``: both ratios are above 1, or neither is; ``overlap``:
+    their 95 % intervals share a ratio."""
+    verdicts = {first, second}
     if first == second and first in _UNDECIDED:
         return "agree"
-    if any(verdict in _UNDECIDED for verdict in verdicts):
+    if verdicts & set(_UNDECIDED):
         return "one undecided"
-    if all(verdict in _NEGLIGIBLE for verdict in verdicts):
+    if verdicts <= set(_NEGLIGIBLE):
         return "agree"
-    if same_side and all(verdict in _DIFFERENT for verdict in verdicts):
+    differ = verdicts <= set(_DIFFERENT)
+    if same_side and differ:
         return "agree" if first == second else "one undecided"
-    if all(verdict in _DIFFERENT for verdict in verdicts) or not overlap:
-        return "contradict"
-    return "one undecided"
+    return "contradict" if differ or not overlap else "one undecided"
 
 
 def _place(comparison: Comparison) -> tuple[str, str, str, tuple[tuple[str, str], ...]]:
@@ -142,29 +136,20 @@ class BetweenSessions(Frozen):
 
     mean: Estimate
     predicted: Estimate  # value: the mean; interval: of a ratio measured in another session
-    tau: float = Field(ge=0, description="standard deviation of the sessions' true log ratios")
-    i2: float = Field(
-        ge=0, le=1, description="share of the variance between sessions that their own errors do not make"
-    )
+    tau: float = Field(ge=0)  # standard deviation of the sessions' true log ratios
+    i2: float = Field(ge=0, le=1)  # share of the variance between sessions that their own errors do not make
 
 
 def between_sessions(
-    ratios: ArrayLike,
-    standard_errors: ArrayLike,
-    *,
-    estimand: str,
-    level: float = 0.95,
-    inputs: Sequence[str] = (),
+    ratios: ArrayLike, standard_errors: ArrayLike, *, estimand: str, level: float = 0.95, inputs: Sequence[str] = (),
     n_trials: int = 0,
-) -> BetweenSessions:
-    """Combine the ratio of each session.
+) -> BetweenSessions:  # fmt: skip
+    """Combine the ratio of each session. Raises InputError: fewer than two sessions, other shapes, or values that are
+    not above 0.
 
     Args:
         ratios: one a session, shape (k,), above 0. standard_errors: of their logarithms, shape (k,), above 0.
         estimand: what the ratio is of. level: of both intervals.
-
-    Raises:
-        InputError: fewer than two sessions, other shapes, or values that are not above 0.
     """
     fraction(level, "level")
     logs, errors = _checked(ratios, standard_errors)
@@ -174,37 +159,36 @@ def between_sessions(
     mean = float(np.average(logs, weights=weights))
     spread = float((weights * (logs - mean) ** 2).sum() / (k - 1))
     error = float(np.sqrt(max(1.0, spread) / weights.sum()))
-    fixed = 1 / errors**2
-    cochran = float((fixed * (logs - np.average(logs, weights=fixed)) ** 2).sum())
-
-    about: dict[str, Any] = {"level": level, "unit": "ratio", "n_trials": n_trials, "inputs": tuple(inputs)}
+    cochran = _squares(0.0, logs, errors)
 
     def estimate(centre: float, half: float, method: str, what: str) -> Estimate:
+        about: dict[str, Any] = {"estimand": what, "level": level, "unit": "ratio", "n_trials": n_trials}
+        about["inputs"] = tuple(inputs)
         if not np.isfinite(half):
-            why = f"{k} sessions: a prediction needs {FEWEST_TO_PREDICT}"
-            return nothing(why, estimand=what, **about)
+            return nothing(f"{k} sessions: a prediction needs {FEWEST_TO_PREDICT}", **about)
         value, low, high = (float(np.exp(log)) for log in (centre, centre - half, centre + half))
-        return Estimate(value=value, low=low, high=high, method=method, estimand=what, **about)
+        return Estimate(value=value, low=low, high=high, method=method, **about)
 
     critical = float(t_critical(level, k - 1))
     another = float(np.std(logs, ddof=1)) * float(np.sqrt(1 + 1 / k)) if k >= FEWEST_TO_PREDICT else np.nan
+    whole, next_one = f"mean of {estimand} over {k} sessions", f"{estimand}, measured in another session"
     return BetweenSessions(
-        mean=estimate(mean, critical * error, METHOD, f"mean of {estimand} over {k} sessions"),
-        predicted=estimate(
-            float(logs.mean()), critical * another, PREDICTION, f"{estimand}, measured in another session"
-        ),
-        tau=float(np.sqrt(tau2)),
-        i2=max(0.0, 1 - (k - 1) / cochran) if cochran > 0 else 0.0,
-    )
+        mean=estimate(mean, critical * error, METHOD, whole),
+        predicted=estimate(float(logs.mean()), critical * another, PREDICTION, next_one),
+        tau=float(np.sqrt(tau2)), i2=max(0.0, 1 - (k - 1) / cochran) if cochran > 0 else 0.0,
+    )  # fmt: skip
+
+
+def _squares(tau2: float, logs: Floats, errors: Floats) -> float:
+    weights = 1 / (errors**2 + tau2)
+    return float((weights * (logs - np.average(logs, weights=weights)) ** 2).sum())
 
 
 def _paule_mandel(logs: Floats, errors: Floats) -> float:
     """Return the variance between sessions that makes the weighted squares as large as they are on average."""
 
     def surplus(tau2: float) -> float:
-        weights = 1 / (errors**2 + tau2)
-        centre = np.average(logs, weights=weights)
-        return float((weights * (logs - centre) ** 2).sum()) - (len(logs) - 1)
+        return _squares(tau2, logs, errors) - (len(logs) - 1)
 
     if surplus(0.0) <= 0:
         return 0.0

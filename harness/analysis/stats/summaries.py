@@ -7,7 +7,7 @@ Intervals stay where the quantity can be: logarithms for what cannot be negative
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,17 +15,9 @@ import scipy  # loads its slow submodules when they are first used
 from numpy.typing import ArrayLike
 
 from harness.analysis.stats import intervals
-from harness.analysis.stats.assumptions import Statistic, judge_resolution
-from harness.analysis.stats.inputs import Floats, fraction, trial_values
+from harness.analysis.stats.inputs import Floats, Statistic, fraction, judge_resolution, trial_values
 from harness.analysis.stats.intervals import ONE_TRIAL, from_bounds, nothing, widest, withheld
-from harness.analysis.stats.pairing import (
-    inputs_of,
-    narrowed,
-    require,
-    split_excluded,
-    split_missing,
-    unit_of,
-)
+from harness.analysis.stats.pairing import inputs_of, require, split_excluded, split_missing, unit_of
 from harness.model import Estimate, Support, support_of
 
 Scale = Literal["log", "logit", "reduction", "linear"]
@@ -80,39 +72,32 @@ def mean_ci(
     values: ArrayLike, *, scale: Scale = "log", level: float = 0.95, unit: str = "", what: str = "the trial's value",
     inputs: tuple[str, ...] = (),
 ) -> Estimate:  # fmt: skip
-    """Return the mean over trials with a t interval on a scale; no bounds for one trial, constant values or none in
-    support.
+    """Return the mean over trials with a t interval on a scale; no bounds for one trial, or constant values.
 
     Args:
         values: one number per trial, shape (k,). unit: of the values.
         scale: ``log``: geometric mean; ``logit``: share of the mean log odds; ``reduction``: 1 less the geometric mean
-        of
-            what is left; ``linear``: arithmetic mean.
-
-    Raises:
-        InputError, PseudoReplicationError: see :mod:`harness.analysis.stats.inputs`.
+            of what is left; ``linear``: arithmetic mean.
     """
     x = trial_values(values, "values")
     way = _WAYS[scale]
-    method, estimand = f"{way.method} over trials", f"{way.mean} over trials of {what}"
+    about: dict[str, Any] = {
+        "method": f"{way.method} over trials", "estimand": f"{way.mean} over trials of {what}", "unit": unit,
+        "n_trials": x.size, "level": level, "inputs": inputs,
+    }  # fmt: skip
     if way.outside(x):
-        return nothing(
-            f"a trial's value ({way.edge} or beyond) has no place on the {scale} scale", method=method,
-            estimand=estimand, unit=unit, n_trials=x.size, level=level, inputs=inputs,
-        )  # fmt: skip
+        return nothing(f"a trial's value ({way.edge} or beyond) has no place on the {scale} scale", **about)
     work = way.forward(x)
     bounds = intervals.student(work, fraction(level, "level"))
-    back = intervals.Bounds(
-        # the greater end of what is left is the lesser end of what is gone
-        # equal trials have their own value, not what logarithms and back make of it: 5, not 4.999...
-        centre=np.asarray(x[0]) if intervals.is_constant(x) else way.back(bounds.centre),
-        low=np.minimum(way.back(bounds.low), way.back(bounds.high)),
-        high=np.maximum(way.back(bounds.low), way.back(bounds.high)),
-    )
+    # the greater end of what is left is the lesser end of what is gone
+    ends = way.back(bounds.low), way.back(bounds.high)
+    # equal trials have their own value, not what logarithms and back make of it: 5, not 4.999...
+    centre = np.asarray(x[0]) if intervals.is_constant(x) else way.back(bounds.centre)
+    back = intervals.Bounds(centre=centre, low=np.minimum(*ends), high=np.maximum(*ends))
+    linear = scale == "linear"
     return from_bounds(
-        None, back, method=method, estimand=estimand, unit=unit,
-        support=widest(x, support_of(unit)) if scale == "linear" else way.support, n_trials=x.size, level=level,
-        inputs=inputs, constant=intervals.is_constant(work, least=0.0 if scale == "linear" else 1.0),
+        None, back, support=widest(x, support_of(unit)) if linear else way.support,
+        constant=intervals.is_constant(work, least=0.0 if linear else 1.0), **about,
     )  # fmt: skip
 
 
@@ -147,24 +132,15 @@ def mean_within(
     )  # fmt: skip
 
 
-#: What is asked of trials beside their values, where a table has it.
-SUMMED = ("source", "n_requests", "latency_resolution_s")
-
-
 def summarise(
     trials: pd.DataFrame, metric: str, *, by: Sequence[str] = ("variant",), level: float = 0.95, unit: str | None = None
 ) -> pd.DataFrame:  # fmt: skip
-    """Return one row per group, in order of appearance, with the estimate over its trials (:func:`mean_within`).
-
-    Columns: those of ``by``, ``metric n_trials n_excluded value low high unit estimate``; NaN: cannot be said.
-
-    Raises:
-        InputError: no such column; a metric that is not numeric.
-    """
+    """Return one row per group, in order of appearance, with the estimate over its trials (:func:`mean_within`). Raises
+    InputError: no such column; a metric that is not numeric. Columns: those of ``by``, ``metric n_trials n_excluded
+    value low high unit estimate``; NaN: cannot be said."""
     require(trials, metric, by)
     rows = []
-    narrow = narrowed(trials, metric, *by, *SUMMED)
-    for key, group in narrow.groupby(list(by), sort=False, dropna=False, observed=True):
+    for key, group in trials.groupby(list(by), sort=False, dropna=False, observed=True):
         counted, n_excluded = split_excluded(group[~group["duplicate"].astype(bool)])
         estimate = _summary(counted, metric, unit=unit or unit_of(metric), level=level, n_excluded=n_excluded)
         ends = (estimate.value, estimate.low, estimate.high)
@@ -184,16 +160,14 @@ def _summary(trials: pd.DataFrame, metric: str, *, unit: str, level: float, n_ex
     present, warnings = split_missing(trials, metric)
     if n_excluded:
         warnings += (f"{n_excluded} trials excluded",)
-    estimand = f"mean over trials of {metric}"
+    about: dict[str, Any] = {"estimand": f"mean over trials of {metric}", "unit": unit, "level": level}
     if present.empty:
-        return nothing(*warnings, "no trial has this value", estimand=estimand, unit=unit, level=level)
+        return nothing(*warnings, "no trial has this value", **about)
+    inputs = inputs_of(present)
     refused, notes = resolution_of(present, metric)
     if refused:
-        return nothing(
-            *warnings, *notes, method="refused", estimand=estimand, unit=unit, level=level, n_trials=len(present),
-            inputs=inputs_of(present),
-        )  # fmt: skip
-    values, inputs = present[metric].to_numpy(dtype=np.float64), inputs_of(present)
+        return nothing(*warnings, *notes, method="refused", n_trials=len(present), inputs=inputs, **about)
+    values = present[metric].to_numpy(dtype=np.float64)
     estimate = mean_within(values, level=level, unit=unit, what=metric, inputs=inputs)
     return estimate.model_copy(
         update={"warnings": (*estimate.warnings, *warnings, *notes), "n_requests": requests_of(present)}
@@ -204,11 +178,11 @@ def resolution_of(trials: pd.DataFrame, metric: str) -> tuple[bool, tuple[str, .
     """Tell whether a latency lies below what the tool can tell, and what must be said about it."""
     if not metric.startswith("latency_") or "latency_resolution_s" not in trials:
         return False, ()
-    steps = trials["latency_resolution_s"].dropna()
-    if steps.empty:
+    step_s = float(trials["latency_resolution_s"].max())
+    if np.isnan(step_s):
         return False, ()
     statistic: Statistic = "mean" if "mean" in metric else "quantile"
-    kind, _, warnings = judge_resolution(float(trials[metric].median()), float(steps.max()), statistic)
+    kind, _, warnings = judge_resolution(float(trials[metric].median()), step_s, statistic)
     return kind == "refused", warnings
 
 

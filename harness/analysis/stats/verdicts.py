@@ -10,19 +10,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from harness.analysis.stats.inputs import Floats, arms
+from harness.analysis.stats.inputs import FEWEST_TRIALS, Floats, arms
 from harness.errors import InputError
 from harness.model import Estimate, Plan, Registration, Verdict
 from harness.model.base import Frozen
 from harness.model.digits import plain
 
 #: Below this number of blocks no p-value is printed.
-FEWEST_FOR_P = 5
+FEWEST_FOR_P = FEWEST_TRIALS
 
 #: What counts as negligible where nothing else is said: a share of the reference.
 DEFAULT_MARGIN = 0.05
@@ -41,23 +41,6 @@ STOPPING = "after the planned blocks"
 ALTERED = "the registration itself"
 
 
-class HasInterval(Protocol):
-    """All of an estimate that a verdict is decided by: the ends of its interval."""
-
-    @property
-    def low(self) -> float | None: ...
-
-    @property
-    def high(self) -> float | None: ...
-
-
-class Interval(NamedTuple):
-    """The ends of an interval that no estimate was made of."""
-
-    low: float
-    high: float
-
-
 class Decision(Frozen):
     """What a comparison says, and what may be printed beside it."""
 
@@ -69,8 +52,8 @@ class Decision(Frozen):
 
 
 def decide(
-    ratio: HasInterval,
-    equivalence: HasInterval,
+    ratio: Estimate,
+    equivalence: Estimate,
     *,
     n_blocks: int,
     margin: float,
@@ -81,7 +64,8 @@ def decide(
     p_has_least: bool = True,
     alike_by: str | None = None,
 ) -> Decision:
-    """Return verdict, margin and p-value of one comparison, from the same rule.
+    """Return verdict, margin and p-value of one comparison, from the same rule. Raises InputError: the margin is not
+    positive and finite.
 
     The margin is ``margin``, or the noise of the reference against itself where that is larger. Noise above 25 %, fewer
     than five blocks, and ``alike_by`` allow none: nothing is called equivalent. *Different*: five blocks or more, the
@@ -96,11 +80,8 @@ def decide(
         not_about: why the ratio does not speak of the services; None: it does.
         alike_by: what else than the services makes both alike; None: nothing does.
         p_has_least: so few blocks cannot give a smaller p, as with sign flips; false: the p is of a t test.
-
-    Raises:
-        InputError: the margin is not positive and finite.
     """
-    check_margin(margin)
+    _check_margin(margin)
     widened, why = margin if noise is None else max(margin, noise), alike_by
     if n_blocks < FEWEST_FOR_P:
         why = f"{n_blocks} blocks, fewer than {FEWEST_FOR_P}"
@@ -108,12 +89,12 @@ def decide(
         why = f"noise {widened * 100:.0f} %, above {MOST_NOISE * 100:.0f} %"
     tells = p_can_tell(n_blocks, family_size) if p_has_least else n_blocks >= FEWEST_FOR_P
     p = p_adjusted if tells and not_about is None else None
-    different = n_blocks >= FEWEST_FOR_P and _leaves_out_one(ratio) and (p is None or p <= ALPHA)
-    equivalent = why is None and _within(equivalence, widened)
-    says = _VERDICTS[different, equivalent] if not_about is None else Verdict.NOT_ABOUT_SERVICES
+    different = n_blocks >= FEWEST_FOR_P and leaves_out_one(ratio) and (p is None or p <= ALPHA)
+    says = _VERDICTS[different, why is None and _within(equivalence, widened)]
     return Decision(
-        verdict=says, margin=widened if why is None else None, why_not_equivalent=why, p_adjusted=p
-    )
+        verdict=says if not_about is None else Verdict.NOT_ABOUT_SERVICES,
+        margin=widened if why is None else None, why_not_equivalent=why, p_adjusted=p,
+    )  # fmt: skip
 
 
 def smallest_p(n_blocks: int) -> float:
@@ -142,19 +123,13 @@ _VERDICTS = {
 def adjust_pvalues(
     p_values: Sequence[float | None], *, method: Literal["holm", "bh"] = "holm"
 ) -> tuple[float | None, ...]:
-    """Return p-values adjusted over their family, in the same order; ``None`` stays and is not counted.
-
-    ``holm`` bounds the chance of any false claim; ``bh`` the share of false ones (Benjamini & Hochberg 1995).
-
-    Raises:
-        InputError: a p-value outside [0, 1] or NaN, or an unknown method.
-    """
+    """Return p-values adjusted over their family, in the same order; ``None`` stays and is not counted. Raises
+    InputError: a p-value outside [0, 1] or NaN. ``holm`` bounds the chance of any false claim; ``bh`` the share of
+    false ones (Benjamini & Hochberg 1995)."""
     present = [(i, p) for i, p in enumerate(p_values) if p is not None]
     for i, p in present:
         if not 0.0 <= p <= 1.0:
             raise InputError("not a p-value", place=f"p_values[{i}]", found=p, allowed="a number in [0, 1]")
-    if method not in ("holm", "bh"):
-        raise InputError("no such adjustment", place="method", found=method, allowed="holm, bh")
     family, n = np.array([p for _, p in present]), len(present)
     order = np.argsort(family, kind="stable")
     if method == "holm":
@@ -175,35 +150,31 @@ def default_margin(metric: str) -> float:
 
 def verdict(difference: Estimate, equivalence: Estimate, *, margin: float) -> Verdict:
     """Return what a ratio with its 95 % and its 90 % interval says; blocks, noise and family are not regarded."""
-    check_margin(margin)
-    return _VERDICTS[_leaves_out_one(difference), _within(equivalence, margin)]
+    _check_margin(margin)
+    return _VERDICTS[leaves_out_one(difference), _within(equivalence, margin)]
 
 
-def _leaves_out_one(ratio: HasInterval) -> bool:
-    return ratio.low is not None and ratio.high is not None and not (ratio.low <= 1.0 <= ratio.high)
-
-
-def _within(ratio: HasInterval, margin: float) -> bool:
-    if ratio.low is None or ratio.high is None:
-        return False
-    return ratio.low >= 1 / (1 + margin) and ratio.high <= 1 + margin
-
-
-def check_margin(margin: float) -> None:
-    """Raise when a margin is not positive and finite."""
+def _check_margin(margin: float) -> None:
     if not 0 < margin < float("inf"):
         why, allowed = "a margin is a share of the reference", "above 0, such as 0.05"
         raise InputError(why, place="margin", found=margin, allowed=allowed)
 
 
+def leaves_out_one(ratio: Estimate) -> bool:
+    """Tell whether a ratio has an interval, and 1 lies outside of it."""
+    return ratio.low is not None and ratio.high is not None and not (ratio.low <= 1.0 <= ratio.high)
+
+
+def _within(ratio: Estimate, margin: float) -> bool:
+    if ratio.low is None or ratio.high is None:
+        return False
+    return ratio.low >= 1 / (1 + margin) and ratio.high <= 1 + margin
+
+
 def sign_flip_p(a: ArrayLike, b: ArrayLike) -> float | None:
     """Return the two-sided p of "swapping a and b within blocks changes nothing"; ``None``: fewer than five blocks.
-
-    All 2^k signs up to k = 20, sampled above with the observed arrangement counted in (Phipson & Smyth 2010).
-
-    Raises:
-        InputError: not positive, not finite, empty, or unequal lengths. PseudoReplicationError: more than trials.
-    """
+    Raises InputError: not positive, not finite, empty, or unequal lengths. PseudoReplicationError: more than trials.
+    All 2^k signs up to k = 20, sampled above with the observed arrangement counted in (Phipson & Smyth 2010)."""
     left, right = arms(a, b, paired=True)
     if min(left.min(), right.min()) <= 0:
         raise InputError(

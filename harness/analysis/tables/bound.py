@@ -6,10 +6,9 @@ that holds names it:
 
 1. service, generator or backing used 85 % or more of the CPU time that the hypervisor left to the CPUs they may use:
    the one that used the largest share, the service unless another is ahead of it by more than 5 points. What the
-   hypervisor took was, on each CPU, in proportion to what was used there, because it takes only from CPUs with work;
-   where it took more than half of a part's CPUs, nobody can say what the part would have done. In a duet, where
-   service and generator share the CPUs of their arm: where both together, with half of what others
-   took, used 85 % of them, the larger user;
+   hypervisor took was, on each CPU, in proportion to what was used there, because it takes only from CPUs with work.
+   In a duet: where service and generator together, with half of what others took, used 85 % of the CPUs of their arm,
+   the larger user;
 2. generator: against the echo service it reached less than 1.25 times as much in the same load, and, in an open loop
    that was not kept, did not keep the rate there either;
 3. parts that share CPUs used 85 % of them together, and none of them alone: backing where two thirds of that was its
@@ -49,7 +48,9 @@ PRESSURE_SHARE = 0.25
 LOCKED_SHARE = 0.5
 
 PartName = Literal["service", "generator", "backing"]
-WORDS: dict[PartName, str] = {"service": "service", "generator": "generator"}
+WORDS: dict[PartName, str] = {
+    "service": "service", "generator": "generator", "backing": "database or upstream"
+}  # fmt: skip
 WORDS["backing"] = "database or upstream"
 
 
@@ -141,49 +142,39 @@ class Seen:
         """Return one of the parts; ``None``: the trial has none of that name."""
         return next((part for part in self.parts if part.name == name), None)
 
-    def share(self, name: PartName) -> float | None:
-        """Return the share of one of the parts; ``None``: not known, or there is none."""
-        part = self.part(name)
-        return None if part is None else part.share
-
 
 _Said = tuple[BoundBy, str]
 
 
 def what_bounds(seen: Seen) -> Bound:
-    """Return what bounded a trial."""
+    """Return what bounded a trial, and the shares that it rests on; ``None``: one is not known."""
     rules = (_full, _arm, _generator_limit, _machine, _own_limit, _waiting, _pressure, _rate_kept)
     verdict = next((verdict for verdict in (rule(seen) for rule in rules) if verdict is not None), None)
     by, why = verdict or _unknown(seen)
+    shares = {part.name: part.share for part in seen.parts}
     return Bound(
-        by=by, why=why, service_share=seen.share("service"), generator_share=seen.share("generator"),
-        backing_share=seen.share("backing"), machine_share=seen.around.taken_share,
+        by=by, why=why, service_share=shares.get("service"), generator_share=shares.get("generator"),
+        backing_share=shares.get("backing"), machine_share=seen.around.taken_share,
     )  # fmt: skip
 
 
 def _full(seen: Seen) -> _Said | None:
     shares = {part.name: share for part in seen.parts if (share := _share_of_left(part, seen)) is not None}
-    full = {name: share for name, share in shares.items() if share >= FULL_SHARE}
-    if not full:
+    name: PartName = max(shares, key=lambda name: shares[name], default="service")
+    if shares.get(name, 0.0) < FULL_SHARE:
         return None
-    most = max(full.values())
-    if shares.get("service", 0.0) >= max(FULL_SHARE, most - TIE):
-        name: PartName = "service"
-    else:
-        name = max(full, key=lambda name: full[name])
+    if shares.get("service", 0.0) >= max(FULL_SHARE, shares[name] - TIE):
+        name = "service"
     part = seen.part(name)
     assert part is not None
     words = f"the {WORDS[name]} used {_used(part)}"
     if (part.share or 0.0) < FULL_SHARE:
-        words += f", of which the hypervisor left {fixed((part.cores or 0.0) / full[name], 2)}"
+        words += f", of which the hypervisor left {fixed((part.cores or 0.0) / shares[name], 2)}"
     return name, words
 
 
 def _share_of_left(part: Part, seen: Seen) -> float | None:
-    """Return the share that a part used of the CPU time that the hypervisor left to its CPUs.
-
-    ``None``: its share is not known, or the hypervisor took more than half.
-    """
+    """Return the share that a part used of what the hypervisor left; ``None``: not known, or more than half taken."""
     share, limit, stolen = part.share, part.may_use, seen.around.stolen_cores or 0.0
     if share is None or not limit or not stolen or seen.n_arms or not _is_there(part, seen):
         return share
@@ -276,7 +267,6 @@ def _is_there(part: Part, seen: Seen) -> bool:
 
 
 def _own_limit(seen: Seen) -> _Said | None:
-    """The service's pool was in use while everything else had room."""
     connections, users = seen.connections, seen.asked.users
     pool = None if connections is None else connections.at_most
     if connections is None or pool is None or (users is not None and users <= pool):
@@ -287,7 +277,6 @@ def _own_limit(seen: Seen) -> _Said | None:
 
 
 def _waiting(seen: Seen) -> _Said | None:
-    """As good as all who could wait for the database did."""
     connections = seen.connections
     if connections is None:
         return None

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bounded a trial, as columns: from record, samples, ``machine.csv`` and ``database.csv``; and its database's
-use."""
+"""What bounded a trial, as columns: from record, samples, ``machine.csv`` and ``database.csv``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import IO
 
-import numpy as np
 import pandas as pd
 
 from harness.analysis.tables.bound import AroundIt, Asked, Connections, Part, Seen, what_bounds
@@ -15,12 +13,13 @@ from harness.analysis.tables.resource_columns import (
     LOG_READER,
     cpu_in_window,
     generators_cpu,
+    grown_within,
     load_window,
     phase_of,
 )
 from harness.errors import InputError
-from harness.model import LOAD_TOOLS, ClosedLoad, LoadSummary, Provenance, TrialRecord
-from harness.model.base import Frozen
+from harness.model import ClosedLoad, LoadSummary, Provenance, TrialRecord
+from harness.model.load_tools import BY_NAME
 from harness.store import SessionFolder
 
 DATABASE_FILE = "database.csv"
@@ -28,19 +27,8 @@ _STATES = ("n_active", "n_idle", "n_idle_in_transaction", "n_starting")
 _COLUMNS = ("epoch_s", *_STATES, "n_waiting_for_lock", "deadlocks", "xact_commit", "xact_rollback")
 
 
-class DatabaseUse(Frozen):
-    """Connections of one trial under load. The server was asked twice a second: shorter peaks go unseen."""
-
-    most_connections: int  # open at once, whatever they did
-    most_active: int  # executing a statement at once
-
-
 def read_database(stream: IO[bytes]) -> pd.DataFrame:
-    """Return ``database.csv`` as a table; a last line that a kill cut is left out.
-
-    Raises:
-        InputError: it is no such file.
-    """
+    """Return ``database.csv`` as numbers, without a last line that was cut. Raises InputError: it is no such file."""
     try:
         frame = pd.read_csv(stream, on_bad_lines="skip", encoding_errors="replace")
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
@@ -54,25 +42,28 @@ def read_database(stream: IO[bytes]) -> pd.DataFrame:
     return numbers.dropna().reset_index(drop=True)
 
 
-def use_of(frame: pd.DataFrame, window_epoch_s: tuple[float, float]) -> DatabaseUse | None:
-    """Return the use within a window of time; ``None``: no reading lies in it."""
-    inside = frame[frame["epoch_s"].between(*window_epoch_s)]
-    if inside.empty:
+def connections_under_load(
+    session: SessionFolder, record: TrialRecord, settle_s: float = 0.0
+) -> pd.DataFrame | None:
+    """Return the readings of a trial's database, two a second, from ``settle_s`` after the first request to the last
+    answer, with ``n_open``, all connections; ``None``: there is none."""
+    load, trial_id = record.load, record.planned.trial_id
+    if load is None or load.start_epoch_s is None or not session.has(trial_id, DATABASE_FILE):
         return None
-    return DatabaseUse(
-        most_connections=int(inside[list(_STATES)].sum(axis=1).max()),
-        most_active=int(inside["n_active"].max()),
-    )
+    try:
+        with session.open(trial_id, DATABASE_FILE) as stream:
+            rows = read_database(stream)
+    except InputError:  # it was killed before it wrote a line
+        return None
+    inside = rows[
+        rows["epoch_s"].between(load.start_epoch_s + settle_s, load.start_epoch_s + load.duration_s)
+    ]
+    return None if inside.empty else inside.assign(n_open=inside[list(_STATES)].sum(axis=1))
 
 
 MACHINE = "machine.csv"
 #: Role in the samples -> name of the backing service in the record.
 BACKING_ROLES = {"database": "postgresql", "upstream": "upstream"}
-#: A Python lets one thread at a time work, so each process of such a tool is one CPU's worth.
-ONE_THREAD = frozenset(tool.name for tool in LOAD_TOOLS if tool.runs_as == "python")
-NEVER_SLEEP = frozenset(tool.name for tool in LOAD_TOOLS if tool.never_sleeps)
-#: The word of a tool's command that is followed by its number of threads.
-THREADS_OPTION: dict[str, str | None] = {tool.name: tool.threads_option for tool in LOAD_TOOLS}
 
 Window = tuple[float, float]
 Cpus = frozenset[tuple[str, int]]
@@ -92,7 +83,7 @@ def bound_columns(
     missing = [f"no CPU time of the {part.name} was sampled" for part in parts if part.cores is None]
     seen = Seen(
         parts=parts, asked=_asked(record, record.load), around=_around(session, record, window, parts),
-        connections=_connections(session, record, record.load),
+        connections=_connections(session, record),
         missing=tuple(missing) if window else ("when the load ran is not known",),
         n_arms=2 if record.duet is not None else int(record.planned.shares_cpus),
     )  # fmt: skip
@@ -106,7 +97,7 @@ def _parts(
 ) -> tuple[Part, ...]:
     instance, generator = record.instance, record.generator
 
-    def cores(roles: Iterable[str]) -> float | None:
+    def cores(*roles: str) -> float | None:
         """CPUs' worth of time that these roles used; None: that of one of them is not known."""
         if samples is None or window is None:
             return None
@@ -117,50 +108,40 @@ def _parts(
         known = [seconds for seconds in used if seconds is not None]
         return sum(known) / (window[1] - window[0]) if len(known) == len(used) else None
 
-    # the reader of a request log has the CPUs of the generators
-    with_reader = cores(["generator", LOG_READER])
-    pinned = instance.cpu_affinity if instance is not None else ()
+    whole = _named("service", range(provenance.machine.n_cpus))
+    if instance is not None and not instance.cpu_affinity and instance.cpus_allowed:
+        whole = _named("service", instance.cpus_allowed)  # as the kernel numbers them
+    with_reader = cores("generator", LOG_READER)  # which has the CPUs of the generators
+    hosts = [role for role in provenance.machines if role == "load" or role.startswith("load-")]
+    cpus_of_load: Cpus = frozenset().union(*(_cpus(provenance, role, ()) for role in hosts))
+    if not hosts:
+        cpus_of_load = _named("service", generator.cpu_affinity if generator else ())
     parts = [
         Part(
-            name="service", cores=cores(["service"]), most=_quota(record),
-            cpus=_cpus(provenance, "service", pinned) or _all_cpus(provenance, record),
+            name="service", cores=cores("service"), most=_quota(record),
+            cpus=_cpus(provenance, "service", instance.cpu_affinity if instance is not None else ()) or whole,
         ),
         Part(
-            name="generator", cores=cores(["generator"]) if with_reader is None else with_reader,
-            cpus=_load_cpus(provenance, generator.cpu_affinity if generator else (), record), most=_threads(record),
-            spins=generator is not None and generator.name in NEVER_SLEEP,
+            name="generator", cores=cores("generator") if with_reader is None else with_reader,
+            cpus=cpus_of_load or whole, most=_threads(record),
+            spins=generator is not None and generator.name in BY_NAME and BY_NAME[generator.name].never_sleeps,
         ),
     ]  # fmt: skip
     names = {item.name for item in record.backing}
     needed = [role for role, name in BACKING_ROLES.items() if name in names]
     if needed:
         of_backing = sorted({cpu for item in record.backing for cpu in item.cpu_affinity})
-        cpus = _cpus(provenance, "database", of_backing) or _all_cpus(provenance, record)
-        parts.append(Part(name="backing", cores=cores(needed), cpus=cpus))
+        cpus = _cpus(provenance, "database", of_backing) or whole
+        parts.append(Part(name="backing", cores=cores(*needed), cpus=cpus))
     return tuple(parts)
-
-
-def _all_cpus(provenance: Provenance, record: TrialRecord) -> Cpus:
-    """Every CPU of the service's machine, as the kernel numbers them where it was asked."""
-    instance = record.instance
-    if instance is not None and not instance.cpu_affinity and instance.cpus_allowed:
-        return _named("service", instance.cpus_allowed)
-    return _named("service", range(provenance.machine.n_cpus))
 
 
 def _cpus(provenance: Provenance, role: str, pinned: Sequence[int]) -> Cpus:
     """The CPUs of a role: those it is pinned to, else all of a machine of its own; none: all of the service's."""
     own = role if role in provenance.machines and role != "service" else "service"
-    if pinned:
+    if pinned or own == "service":
         return _named(own, pinned)
-    return _named(own, range(provenance.machines[own].n_cpus)) if own != "service" else frozenset()
-
-
-def _load_cpus(provenance: Provenance, pinned: Sequence[int], record: TrialRecord) -> Cpus:
-    hosts = [role for role in provenance.machines if role == "load" or role.startswith("load-")]
-    if hosts:
-        return frozenset().union(*(_cpus(provenance, role, ()) for role in hosts))
-    return _named("service", pinned) if pinned else _all_cpus(provenance, record)
+    return _named(own, range(provenance.machines[own].n_cpus))
 
 
 def _named(machine: str, cpus: Sequence[int]) -> Cpus:
@@ -183,20 +164,19 @@ def _quota(record: TrialRecord) -> float | None:
 def _threads(record: TrialRecord) -> float | None:
     """How many CPUs the generator's own threads could use at once; ``None``: as many as there are."""
     generator = record.generator
-    if generator is None:
+    tool = None if generator is None else BY_NAME.get(generator.name)
+    if generator is None or tool is None:
         return None
     n_processes = max(1, len(record.generators))
-    if generator.name in ONE_THREAD:
+    if tool.runs_as == "python":  # which lets one thread at a time work
         return float(n_processes)
-    option = THREADS_OPTION.get(generator.name)
-    if option is not None and option in generator.argv[:-1]:
-        threads = generator.argv[generator.argv.index(option) + 1]
+    if tool.threads_option is not None and tool.threads_option in generator.argv[:-1]:
+        threads = generator.argv[generator.argv.index(tool.threads_option) + 1]
         return float(threads) * n_processes if threads.isdigit() else None
     return None
 
 
 def _asked(record: TrialRecord, load: LoadSummary) -> Asked:
-    """What was offered and answered. Users who come once, spread over a ramp, are arrivals."""
     configured, generator = record.planned.configuration.load, record.generator
     assert configured is not None
     echo = generator.echo_achieved_per_s if generator else None
@@ -224,32 +204,29 @@ def _around(
 ) -> AroundIt:
     """What the service's machine did while the load ran; where it was not sampled, from the record."""
     machine, phase = record.machine, phase_of(record, "measurement")
-    n_cpus: int | None = None
+    n_cpus = session.header.provenance.machine.n_cpus
     span = 0.0 if phase is None else phase.end.monotonic_s - phase.start.monotonic_s
 
     def of_phase(seconds: float | None) -> float | None:
         return None if seconds is None or span <= 0 else max(0.0, seconds) / span
 
     rates = _machine_rates(session, record, window)
+    others_cores: float | None = None
     if rates is not None:
         used = [part.cores for part in parts if any(name == "service" for name, _ in part.cpus)]
         # the other arm of a duet is no neighbour
         used += [of_phase(record.duet.partner_cpu_s)] if record.duet is not None else []
-        busy = rates["total_cpu_s"] or 0.0
-        others_cores = (
-            None if None in used else max(0.0, busy - sum(cores for cores in used if cores is not None))
-        )
+        busy, known = rates["total_cpu_s"] or 0.0, [cores for cores in used if cores is not None]
+        others_cores = max(0.0, busy - sum(known)) if len(known) == len(used) else None
         if rates["idle_s"] is not None:
-            n_cpus = round(busy + rates["idle_s"] + (rates["steal_s"] or 0.0))
+            n_cpus = round(busy + rates["idle_s"] + (rates["steal_s"] or 0.0)) or n_cpus
     elif machine is not None:
         rates = {name: of_phase(getattr(machine, name)) for name in _RATES[1:]}
         others_cores = of_phase(machine.other_cpu_s)
-    else:
-        rates, others_cores = {}, None
+    rates = rates or {}
     return AroundIt(
-        n_cpus=n_cpus or session.header.provenance.machine.n_cpus, stolen_cores=rates.get("steal_s"),
-        other_cores=others_cores, idle_cores=rates.get("idle_s"), waited_for_memory=rates.get("psi_memory_some_s"),
-        waited_for_disks=rates.get("psi_io_some_s"),
+        n_cpus=n_cpus, stolen_cores=rates.get("steal_s"), other_cores=others_cores, idle_cores=rates.get("idle_s"),
+        waited_for_memory=rates.get("psi_memory_some_s"), waited_for_disks=rates.get("psi_io_some_s"),
     )  # fmt: skip
 
 
@@ -267,37 +244,20 @@ def _machine_rates(
             rows = pd.read_csv(stream)
         except (pd.errors.EmptyDataError, pd.errors.ParserError):
             return None
-    if "monotonic_s" not in rows:
-        return None
-    span, at = window[1] - window[0], rows["monotonic_s"]
-    results: dict[str, float | None] = {}
-    for name in _RATES:
-        known = (at.notna() & rows[name].notna()).to_numpy(dtype=bool) if name in rows else np.array([False])
-        if known.sum() < 2:
-            results[name] = None
-            continue
-        begin, end = np.interp(window, at.to_numpy()[known], rows[name].to_numpy()[known])
-        results[name] = float(max(0.0, end - begin)) / span
-    return results if results["total_cpu_s"] is not None else None
+    grown = {name: grown_within(rows, name, window) for name in _RATES}
+    span = window[1] - window[0]
+    rates = {name: None if seconds is None else seconds / span for name, seconds in grown.items()}
+    return rates if rates["total_cpu_s"] is not None else None
 
 
-def _connections(session: SessionFolder, record: TrialRecord, load: LoadSummary) -> Connections | None:
-    trial_id = record.planned.trial_id
-    if load.start_epoch_s is None or not session.has(trial_id, DATABASE_FILE):
-        return None
-    try:
-        with session.open(trial_id, DATABASE_FILE) as stream:
-            rows = read_database(stream)
-    except InputError:  # it was killed before it wrote a line
-        return None
-    begin = load.start_epoch_s + session.header.settle_s
-    inside = rows[rows["epoch_s"].between(begin, load.start_epoch_s + load.duration_s)]
-    if inside.empty:
+def _connections(session: SessionFolder, record: TrialRecord) -> Connections | None:
+    rows = connections_under_load(session, record, session.header.settle_s)
+    if rows is None:
         return None
     pool = record.planned.configuration.variant.settings.get("pool_size")
     return Connections(
-        n_active=float(inside["n_active"].mean()),
-        n_in_use=float((inside["n_active"] + inside["n_idle_in_transaction"]).mean()),
-        n_waiting_for_lock=float(inside["n_waiting_for_lock"].mean()),
+        n_active=float(rows["n_active"].mean()),
+        n_in_use=float((rows["n_active"] + rows["n_idle_in_transaction"]).mean()),
+        n_waiting_for_lock=float(rows["n_waiting_for_lock"].mean()),
         at_most=pool if isinstance(pool, int) and not isinstance(pool, bool) else None,
     )

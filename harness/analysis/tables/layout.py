@@ -26,7 +26,7 @@ TRIALS = "trials.parquet"
 EXCLUSIONS = "exclusions.json"
 KEPT = ".rows"
 #: Folders with one table a trial.
-TrialTable = Literal["requests", "samples", "native_memory", "windows"]
+TrialTable = Literal["requests", "samples", "windows"]
 TRIAL_TABLES: tuple[TrialTable, ...] = get_args(TrialTable)
 
 
@@ -62,8 +62,7 @@ class Processed:
     """The derived tables of one experiment, of its sessions measured here or of its bundled ones."""
 
     def __init__(self, root: Path, experiment: str, source: Source) -> None:
-        self.experiment = experiment
-        self.source = source
+        self.experiment, self.source = experiment, source
         self.folder = tables_folder(root, experiment, source)
 
     def path(self, kind: str, session: str, trial: str, suffix: str = ".parquet") -> Path:
@@ -72,41 +71,48 @@ class Processed:
 
     def kept_row(self, session: str, trial: str, key: str) -> dict[str, object] | None:
         """Return the row made earlier under the same key; ``None``: it is stale or was never made."""
-        path = self.path(KEPT, session, trial, ".json")
         try:
-            stored = json.loads(path.read_text(encoding="utf-8"))
-            if stored["key"] != key or any(not (self.folder / name).is_file() for name in stored["tables"]):
-                return None
-            return dict(stored["row"])
+            stored = json.loads(self.path(KEPT, session, trial, ".json").read_text(encoding="utf-8"))
+            if stored["key"] == key and all((self.folder / name).is_file() for name in stored["tables"]):
+                return dict(stored["row"])
         except (OSError, ValueError, KeyError, TypeError):  # half-written or of an older make: made anew
-            return None
+            pass
+        return None
 
-    def keep_row(self, session: str, trial: str, key: str, row: dict[str, object]) -> None:
-        """Keep a row for next time; written last, so that its tables are there when it is."""
-        tables = [self.path(kind, session, trial) for kind in TRIAL_TABLES]
-        names = [path.relative_to(self.folder).as_posix() for path in tables if path.is_file()]
-        text = json.dumps({"key": key, "tables": names, "row": row})
-        self._replace(self.path(KEPT, session, trial, ".json"), lambda fresh: fresh.write_text(text, "utf-8"))
-
-    def write_trial(self, session: str, trial: str, tables: Mapping[str, pd.DataFrame | None]) -> None:
-        """Write a trial's tables, by kind (``TRIAL_TABLES``); one that no longer exists is removed."""
-        for kind in TRIAL_TABLES:
-            path, frame = self.path(kind, session, trial), tables.get(kind)
+    def write_trial(
+        self,
+        session: str,
+        trial: str,
+        tables: Mapping[str, pd.DataFrame | None],
+        key: str,
+        row: dict[str, object],
+    ) -> None:
+        """Write a trial's tables by kind, remove those that it has no more, and keep its row for next time. Raises
+        StoreError: the disk is full or the folder cannot be written; as of :meth:`write_result`."""
+        paths = {kind: self.path(kind, session, trial) for kind in TRIAL_TABLES}
+        for kind, path in paths.items():
+            frame = tables.get(kind)
             if frame is None:
                 path.unlink(missing_ok=True)
             else:
                 self._parquet(path, frame)
+        names = [path.relative_to(self.folder).as_posix() for path in paths.values() if path.is_file()]
+        self._text(
+            self.path(KEPT, session, trial, ".json"), json.dumps({"key": key, "tables": names, "row": row})
+        )
 
     def write_result(self, trials: pd.DataFrame, result: ExperimentTidied) -> None:
         """Replace ``trials.parquet`` and ``exclusions.json``."""
         self._parquet(self.folder / TRIALS, trials)
-        text = result.model_dump_json(indent=1) + "\n"
-        self._replace(self.folder / EXCLUSIONS, lambda fresh: fresh.write_text(text, "utf-8"))
+        self._text(self.folder / EXCLUSIONS, result.model_dump_json(indent=1) + "\n")
 
     def _parquet(self, path: Path, frame: pd.DataFrame) -> None:
         # as `to_parquet` makes it, which starts a pool of threads for each table of a few hundred rows
         table = pa.Table.from_pandas(frame, preserve_index=False, nthreads=1)
         self._replace(path, lambda fresh: pq.write_table(table, fresh, compression="zstd"))
+
+    def _text(self, path: Path, text: str) -> None:
+        self._replace(path, lambda fresh: fresh.write_text(text, "utf-8"))
 
     def _replace(self, path: Path, write: Callable[[Path], object]) -> None:
         fresh = path.with_name(f".{path.name}.{os.getpid()}.new")
@@ -124,14 +130,9 @@ class Processed:
 
 
 def load_trials(root: Path, experiment: str, source: Source | None = None) -> pd.DataFrame:
-    """Return the table of trials of one experiment, columns as in ``docs/data.md``.
-
-    Args:
-        source: ``None``: the sessions measured here, or the bundled one when there are none.
-
-    Raises:
-        InputError: not tidied yet, unreadable, or no trial.
-    """
+    """Return the table of trials of one experiment, columns as in ``docs/data-dictionary.md``; of the sessions measured
+    here, else of the bundled ones, where ``source`` is ``None``. Raises InputError: not tidied yet, unreadable, or no
+    trial."""
     if source is None:
         measured = tables_folder(root, experiment, "measured") / TRIALS
         source = "measured" if measured.is_file() else "bundled"
@@ -144,11 +145,7 @@ def load_trials(root: Path, experiment: str, source: Source | None = None) -> pd
 def load_table(
     root: Path, experiment: str, kind: TrialTable, session: str, trial: str, *, source: Source = "measured"
 ) -> pd.DataFrame:
-    """Return one trial's table, columns as in ``docs/data.md``.
-
-    Raises:
-        InputError: there is none, or the experiment is not tidied yet.
-    """
+    """Return one trial's table, columns as in ``docs/data.md``. Raises InputError: there is none."""
     return _read(Processed(root, experiment, source).path(kind, session, trial))
 
 
@@ -165,11 +162,7 @@ def _read(path: Path) -> pd.DataFrame:
 
 
 def load_exclusions(root: Path, experiment: str, *, source: Source = "measured") -> ExperimentTidied:
-    """Return how many trials were planned, made and left out, and why.
-
-    Raises:
-        InputError: not tidied yet.
-    """
+    """Return how many trials were planned, made and left out, and why. Raises InputError: not tidied yet."""
     path = tables_folder(root, experiment, source) / EXCLUSIONS
     try:
         return ExperimentTidied.model_validate(json.loads(path.read_text("utf-8")), strict=False)

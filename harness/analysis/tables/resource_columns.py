@@ -15,30 +15,21 @@ from statistics import fmean
 import numpy as np
 import pandas as pd
 
-from harness.model import (
-    GroupReading,
-    KubernetesRecord,
-    MachineWindow,
-    Phase,
-    ResourceReading,
-    TrialRecord,
-)
+from harness.model import MachineWindow, Phase, ResourceReading, TrialRecord
 from harness.model.digits import whole_percent
 
 #: Role in the samples of the process that reads a request log from a pipe.
 LOG_READER = "log-reader"
 #: Column -> field of the reading of a control group.
 _OF_GROUP = {
-    "service_throttled_s": "throttled_s", "group_memory_bytes": "memory_bytes",
-    "group_memory_max_bytes": "memory_max_bytes", "group_cpu_s": "cpu_s", "process_rss_bytes": "rss_bytes",
-    "process_cpu_s": "process_cpu_s",
+    "service_throttled_s": "throttled_s", "group_memory_bytes": "memory_bytes", "group_cpu_s": "cpu_s",
+    "process_rss_bytes": "rss_bytes", "process_cpu_s": "process_cpu_s",
 }  # fmt: skip
 
 
 def load_window(record: TrialRecord, settle_s: float) -> tuple[float, float] | None:
-    """Return when the part of the load that counts ran, on the monotonic clock of the samples: from ``settle_s`` after
-    the
-    first request to the last answer."""
+    """Return when the part of the load that counts ran: from ``settle_s`` after the first request to the last answer,
+    seconds on the monotonic clock of the samples."""
     phase = phase_of(record, "measurement")
     if phase is None:
         return None
@@ -55,22 +46,30 @@ def phase_of(record: TrialRecord, name: str) -> Phase | None:
     return next((phase for phase in reversed(record.phases) if phase.name == name), None)
 
 
-def processor_columns(
+def used_columns(
     record: TrialRecord, samples: pd.DataFrame | None, *, n_requests: int | None, settle_s: float
 ) -> dict[str, object]:
-    """Return the columns of CPU time, of service and generator; none where no window or no samples are known."""
+    """Return CPU time and greatest memory in the part of the load that counts; none: it or samples are not known."""
     window = load_window(record, settle_s)
-    if window is None or samples is None or window[1] <= window[0]:
+    if window is None or samples is None:
         return {}
-    service = cpu_in_window(samples, "service", window)
-    generator = generators_cpu(samples, window)
-    span = window[1] - window[0]
-    per_request = service / n_requests if service is not None and n_requests else None
-    return {
-        "cpu_s_per_request": per_request,
-        "kernel_cpu_s_per_request": None if per_request is None else _kernel_part(record, per_request),
-        "service_cores": service and service / span,
-        "generator_cores": generator and generator / span,
+    rows = (samples["role"] == "service") & samples["monotonic_s"].between(*window)
+    inside = samples["rss_bytes"][rows].dropna()
+    columns: dict[str, object] = {"rss_max_bytes": float(inside.max()) if len(inside) else None}
+    if window[1] <= window[0]:
+        return columns
+    used = {
+        "service": cpu_in_window(samples, "service", window),
+        "generator": generators_cpu(samples, window),
+    }
+    if record.request_log is not None:
+        used["log_reader"] = cpu_in_window(samples, LOG_READER, window)
+    span, service = window[1] - window[0], used["service"]
+    if service is not None and n_requests:
+        columns["cpu_s_per_request"] = service / n_requests
+        columns["kernel_cpu_s_per_request"] = _kernel_part(record, service / n_requests)
+    return columns | {
+        f"{role}_cores": None if cpu_s is None else cpu_s / span for role, cpu_s in used.items()
     }
 
 
@@ -90,14 +89,21 @@ def grown_under_load(record: TrialRecord, name: str) -> float | None:
 
 def generators_cpu(samples: pd.DataFrame, window: tuple[float, float]) -> float | None:
     """Return the CPU seconds of all generators (generator, generator-2...); one that has ended uses nothing more."""
-    roles = [role for role in samples["role"].unique() if str(role).startswith("generator")]
+    roles = [str(role) for role in samples["role"].unique() if str(role).startswith("generator")]
     if len(roles) <= 1:
         return cpu_in_window(samples, "generator", window)
-    readings = [samples[(samples["role"] == role) & samples["cpu_s"].notna()] for role in roles]
-    if any(len(rows) < 2 for rows in readings):
+    used = [grown_within(samples[samples["role"] == role], "cpu_s", window) for role in roles]
+    known = [seconds for seconds in used if seconds is not None]
+    return sum(known) if len(known) == len(used) else None
+
+
+def grown_within(readings: pd.DataFrame, name: str, window: tuple[float, float]) -> float | None:
+    """Return how much a counter grew within a window, interpolated; ``None``: fewer than two readings have it."""
+    known = readings.reindex(columns=["monotonic_s", name]).dropna()
+    if len(known) < 2:
         return None
-    used = (np.interp(window, rows["monotonic_s"], rows["cpu_s"]) for rows in readings)
-    return sum(float(end - begin) for begin, end in used)
+    begin, end = np.interp(window, known["monotonic_s"], known[name])
+    return float(max(0.0, end - begin))
 
 
 def machine_of(record: TrialRecord, samples: pd.DataFrame | None) -> MachineWindow | None:
@@ -113,49 +119,14 @@ def machine_of(record: TrialRecord, samples: pd.DataFrame | None) -> MachineWind
     return machine.model_copy(update={"other_cpu_s": max(0.0, machine.other_cpu_s - used_s)})
 
 
-def request_log_columns(
-    record: TrialRecord, samples: pd.DataFrame | None, *, settle_s: float
-) -> dict[str, object]:
-    """Return what became of the lines of the request log; none of a service that writes none that are counted."""
-    log = record.request_log
-    if log is None:
-        return {}
-    window, cores = load_window(record, settle_s), None
-    if window is not None and samples is not None and window[1] > window[0]:
-        used = cpu_in_window(samples, LOG_READER, window)
-        cores = None if used is None else used / (window[1] - window[0])
-    names = {"log_requests": "requests", "log_lines": "lines", "log_lines_lost": "lost", "log_bytes": "bytes"}
-    return {column: getattr(log, name) for column, name in names.items()} | {"log_reader_cores": cores}
-
-
 def cpu_in_window(samples: pd.DataFrame, role: str, window: tuple[float, float]) -> float | None:
-    """Return the CPU seconds of a role within the window, interpolated; ``None``: too few readings, or none near an
-    end."""
-    rows = ((samples["role"] == role) & samples["cpu_s"].notna()).to_numpy(dtype=bool)
-    at, cpu = (samples[name].to_numpy()[rows].astype(np.float64) for name in ("monotonic_s", "cpu_s"))
+    """Return the CPU seconds of a role within the window, interpolated; ``None``: few readings, or none near an end."""
+    own = samples[(samples["role"] == role) & samples["cpu_s"].notna()]
     slack = 0.1 * (window[1] - window[0])
+    at = own["monotonic_s"].to_numpy()
     if at.size < 2 or at[0] > window[0] + slack or at[-1] < window[1] - slack:
         return None
-    begin, end = np.interp(window, at, cpu)
-    return float(max(0.0, end - begin))
-
-
-def memory_columns(
-    record: TrialRecord, samples: pd.DataFrame | None, *, settle_s: float
-) -> dict[str, object]:
-    """Return the columns of memory: before and after the load, and the most of any sample of the part that counts."""
-    before, after = reading_at(record, "before-load"), reading_at(record, "after-load")
-    window, highest = load_window(record, settle_s), None
-    if window is not None and samples is not None:
-        rows = (samples["role"] == "service") & samples["monotonic_s"].between(window[0], window[1])
-        inside = samples["rss_bytes"][rows].dropna()
-        highest = float(inside.max()) if len(inside) else None
-    return {
-        "rss_before_bytes": before.rss_bytes if before else None,
-        "rss_after_bytes": after.rss_bytes if after else None,
-        "rss_max_bytes": highest,
-        "pss_after_bytes": after.pss_bytes if after else None,
-    }
+    return grown_within(own, "cpu_s", window)
 
 
 def reading_at(record: TrialRecord, name: str) -> ResourceReading | None:
@@ -164,95 +135,66 @@ def reading_at(record: TrialRecord, name: str) -> ResourceReading | None:
 
 
 def limit_columns(record: TrialRecord) -> dict[str, object]:
-    """Return who enforced the service's limits, what its group counted until it was stopped, and its container."""
+    """Return who enforced the service's limits, and what its group counted until it was stopped."""
     instance = record.instance
     if instance is not None and instance.container is not None:
-        container = instance.container
-        return _group(container.at_stop) | {
-            "limits": "container",
-            "image_bytes": container.image_bytes,
-            "container_create_s": container.create_s,
-            "container_start_s": container.start_s,
-        }
-    if instance is not None and instance.limits is not None:
-        return _group(instance.limits.at_stop) | {"limits": instance.limits.enforced_by or "not enforced"}
-    return {}
-
-
-def _group(reading: GroupReading | None) -> dict[str, object]:
-    return {} if reading is None else {column: getattr(reading, name) for column, name in _OF_GROUP.items()}
+        limits, reading = "container", instance.container.at_stop
+    elif instance is not None and instance.limits is not None:
+        limits, reading = instance.limits.enforced_by or "not enforced", instance.limits.at_stop
+    else:
+        return {}
+    return {"limits": limits} | {column: getattr(reading, name, None) for column, name in _OF_GROUP.items()}
 
 
 def pod_columns(record: TrialRecord) -> dict[str, object]:
-    """Return the columns of pods; none of a trial outside a cluster.
-
-    ``last_pod_*``: since the pods were asked for, of the last pod; empty where one lacks it, as sums are.
-    """
+    """Return the columns of pods; none of a trial outside a cluster. ``last_pod_*``: since the pods were asked for, of
+    the last pod; empty where one lacks it, as sums are."""
     instance = record.instance
     if instance is None or instance.kubernetes is None:
         return {}
     around = instance.kubernetes
-    pods, scaled_s = around.pods, around.scaled_after_s or 0.0
+    pods, scaled_s, n = around.pods, around.scaled_after_s or 0.0, around.replicas
     asked = instance.launched.wall_epoch_s + scaled_s
-    served = [pod.first_served_after_s for pod in pods]
-    counts = [None if pod.runtime_cpus is None else pod.runtime_cpus.cpus for pod in pods]
 
-    def after(moments: Iterable[float | None], from_s: float = scaled_s) -> float | None:
-        known = _of_all(moments, around.replicas)
-        return max(known) - from_s if known else None
-
-    def since(moments: Iterable[float | None]) -> float | None:
-        last = after(moments, asked)
-        # in whole seconds a moment may be before the request that it follows
-        return None if last is None else max(0.0, last)
+    def after(
+        moments: Iterable[float | None], from_s: float = scaled_s, least_s: float = -math.inf
+    ) -> float | None:
+        known = _of_all(moments, n)
+        return max(least_s, max(known) - from_s) if known else None
 
     def total(name: str) -> float | None:
         known = _of_all((getattr(pod.at_stop, name, None) for pod in pods), len(pods))
         return math.fsum(known) if known else None
 
-    return {
-        "limits": "pod", "n_pods": around.replicas, "image_bytes": around.image_bytes,
-        "image_import_s": around.image_import_s, "image_push_s": around.image_push_s,
+    runtimes = [pod.runtime_cpus for pod in pods]
+    collectors = {runtime.collector for runtime in runtimes if runtime is not None} - {None}
+    columns: dict[str, object] = {
+        "limits": "pod", "n_pods": n, "image_bytes": around.image_bytes, "image_import_s": around.image_import_s,
         "last_pod_process_s": after(pod.process_after_s for pod in pods),
-        "last_pod_event_s": since(pod.events_epoch_s.get("Started") for pod in pods),
-        "last_pod_condition_s": since(pod.conditions_epoch_s.get("Ready") for pod in pods),
-        "first_pod_served_s": min((moment for moment in served if moment is not None), default=None),
-        "last_pod_served_s": after(served),
+        # in whole seconds a moment may be before the request that it follows
+        "last_pod_event_s": after((pod.events_epoch_s.get("Started") for pod in pods), asked, 0.0),
+        "last_pod_condition_s": after((pod.conditions_epoch_s.get("Ready") for pod in pods), asked, 0.0),
+        "last_pod_served_s": after(pod.first_served_after_s for pod in pods),
         "last_pod_routed_s": after(pod.routed_after_s for pod in pods),
-        "pod_events_lost": sum(len(pod.events_lost) for pod in pods),
-        **{column: total(name) for column, name in _OF_GROUP.items()},
-        "runtime_cpus": min(_of_all(counts, around.replicas), default=None),
-        "gc_found": _collector(around),
-        **_answered(record, around.replicas),
+        "runtime_cpus": min(_of_all((getattr(runtime, "cpus", None) for runtime in runtimes), n), default=None),
+        "gc_found": ", ".join(sorted(map(str, collectors))) or None,
     }  # fmt: skip
+    answered = answered_by_pod(record)
+    if answered is not None and len(answered) == n:
+        total_answered = sum(answered.values())
+        share = min(answered.values()) * n / total_answered if total_answered else None
+        columns |= {"pods_answered": total_answered, "least_pod_share": share}
+    return columns | {column: total(name) for column, name in _OF_GROUP.items()}
 
 
 def answered_by_pod(record: TrialRecord) -> dict[str, int] | None:
-    """Return pod -> how many requests it answered while the load ran; ``None``: not all said so, or one was started
-    anew."""
+    """Return pod -> requests answered while the load ran; ``None``: not known of all, or one was started anew."""
     counts = {boundary.name: boundary.answered_by_pod for boundary in record.boundaries}
     before, after = counts.get("before-load"), counts.get("after-load")
     if before is None or after is None or before.keys() != after.keys():
         return None
     results = {pod: after[pod] - before[pod] for pod in after}
     return results if min(results.values(), default=-1) >= 0 else None
-
-
-def _answered(record: TrialRecord, replicas: int) -> dict[str, object]:
-    result = answered_by_pod(record)
-    if result is None or len(result) != replicas:
-        return {}
-    total = sum(result.values())
-    return {
-        "pods_answered": total,
-        "least_pod_share": min(result.values()) * replicas / total if total else None,
-    }
-
-
-def _collector(around: KubernetesRecord) -> str | None:
-    """Return the collector that the pods' JVMs say, or each that they say; ``None``: none does."""
-    collectors = {pod.runtime_cpus.collector for pod in around.pods if pod.runtime_cpus is not None}
-    return ", ".join(sorted(collector for collector in collectors if collector is not None)) or None
 
 
 def _of_all(values: Iterable[float | None], n: int) -> list[float]:
@@ -272,8 +214,7 @@ OTHER_SPEED = "machine"
 
 
 def speed_columns(record: TrialRecord) -> dict[str, object]:
-    """Return the CPU time of a step of the fixed calculation, mean over readings, on the CPUs of service and
-    generator."""
+    """Return the CPU seconds of a step of the fixed calculation on the CPUs of service and generator, on average."""
     read = {cpu_speed.cpu: cpu_speed.step_ns_mean * 1e-9 for cpu_speed in record.cpu_speeds}
     if not read:
         return {}
@@ -289,10 +230,8 @@ def _mean(read: dict[int, float], cpus: Sequence[int]) -> float | None:
 
 def exclude_other_speeds(rows: Iterable[dict[str, object]]) -> list[dict[str, object]]:
     """Exclude the trials of one session that ran at another speed than its faster ones, in place, and return them.
-
-    Usual is the lower quartile under the same load (``rematch verify speed``). The generator's CPUs are judged only
-    where the service was not the limit. Where fewer than ``FEWEST_TRIALS`` have a reading, none is excluded.
-    """
+    Usual is the lower quartile under the same load. The generator's CPUs are judged only where the service was not the
+    limit. Where fewer than ``FEWEST_TRIALS`` have a reading, none is excluded."""
     results = []
     alike: dict[object, list[dict[str, object]]] = defaultdict(list)
     for row in rows:

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a runtime said of itself at the edges of a trial's phases, and its warm-up in windows, as columns.
-
-Go's collections, the JVM's native memory, what JIT compilers did during the load.
-"""
+"""What a runtime said of itself at the edges of a trial's phases, and its warm-up in windows, as columns."""
 
 from __future__ import annotations
 
@@ -15,36 +12,15 @@ import pandas as pd
 from harness.analysis.tables.resource_columns import grown_under_load
 from harness.analysis.warmup.curves import cold_start
 from harness.errors import InputError
-from harness.formats.runtime_metrics import RuntimeMetrics, parse_nmt, parse_runtime_metrics
+from harness.formats.runtime_metrics import RuntimeMetrics, parse_runtime_metrics
 from harness.model import SessionHeader, TrialRecord
 from harness.model.age import COMPILED_SHARE, trial_age
 from harness.model.trial import Boundary, pod_metrics_file
 from harness.store import SessionFolder
 
-#: Columns of the table of native memory; ``category`` "Total" is the JVM's own sum.
-NATIVE_COLUMNS = ("boundary", "category", "reserved_bytes", "committed_bytes")
-TOTAL = "Total"
 COMPILED = "jvm_compilation_time_seconds_total"
 #: Bytes that were allocated since the process started: of Go's own runtime, and of a JVM's threads.
 ALLOCATED = ("go_gc_heap_allocs_bytes_total", "jvm_threads_allocated_bytes_total")
-
-
-def runtime_columns(session: SessionFolder, record: TrialRecord) -> dict[str, object]:
-    """Return the ``go_*`` columns of one trial: collections and pauses of the load, memory at its end; pods summed."""
-    variant = record.planned.configuration.variant
-    implementation = session.header.implementations.get(variant.implementation)
-    if implementation is None or implementation.runtime != "go":
-        return {}
-    before, after = (process_metrics(session, record, name) for name in ("before-load", "after-load"))
-    columns = {
-        "go_heap_bytes": _sum(item.memory_classes_bytes.get("heap_objects") for item in after),
-        "go_memory_bytes": _sum(item.memory_classes_bytes.get("total") for item in after),
-    }
-    if len(before) == len(after):
-        pairs = list(zip(before, after, strict=True))
-        columns["go_collections"] = _sum(_less(now.n_collections, then.n_collections) for then, now in pairs)
-        columns["go_paused_s"] = _sum(_paused_s(then, now) for then, now in pairs)
-    return {name: value for name, value in columns.items() if value is not None}
 
 
 def request_columns(session: SessionFolder, record: TrialRecord) -> dict[str, object]:
@@ -63,8 +39,8 @@ def request_columns(session: SessionFolder, record: TrialRecord) -> dict[str, ob
 
 
 def compiled_s(session: SessionFolder, record: TrialRecord) -> float | None:
-    """Return for how long all JIT compiler threads worked between the edges of the load by ``GET /metrics``, of pods on
-    average; ``None``: no compiler, or not told at both edges."""
+    """Return the seconds that JIT compilers worked between the edges of the load, of pods on average; ``None``:
+    unknown."""
     n_processes = len(process_metrics(session, record, "after-load"))
     grown_s = gauge_growth(session, record, COMPILED)
     return None if grown_s is None else max(grown_s, 0.0) / n_processes
@@ -73,9 +49,7 @@ def compiled_s(session: SessionFolder, record: TrialRecord) -> float | None:
 def with_age(
     row: Mapping[str, object], told_s: float | None, *, compiled_ahead: bool = False
 ) -> dict[str, object]:
-    """Return a trial's row with its age, ``told_s`` where its ``compile_s`` is not known, and ``still_compiling``
-    where JVMs
-    compiled for a larger share of the load, with that of a search, than warm ones do."""
+    """Return a trial's row with its age, ``told_s`` for an unknown ``compile_s``, and the flag ``still_compiling``."""
     compile_s, load_s, searched_s, warm_class = (
         row.get(name) for name in ("compile_s", "measurement_s", "search_load_s", "warm_class")
     )
@@ -94,7 +68,7 @@ def with_age(
 
 
 def is_compiled_ahead(header: SessionHeader, record: TrialRecord) -> bool:
-    """Return whether a trial's program was machine code before it started: Go, a native image, others without a JIT."""
+    """Return whether a program was machine code before it started: Go, a native image, others without a JIT."""
     variant = record.planned.configuration.variant
     implementation = header.implementations.get(variant.implementation)
     runtime = None if implementation is None else implementation.runtime
@@ -104,8 +78,7 @@ def is_compiled_ahead(header: SessionHeader, record: TrialRecord) -> bool:
 def gauge_growth(
     session: SessionFolder, record: TrialRecord, gauge: str, *, at_first: float | None = None
 ) -> float | None:
-    """Return how much a service's own gauge grew during the load, all processes together; ``None``: not told at both
-    edges."""
+    """Return how much a gauge of all processes grew during the load; ``None``: not known at both edges."""
     before, after = (process_metrics(session, record, name) for name in ("before-load", "after-load"))
     if len(before) != len(after):
         return None
@@ -119,29 +92,8 @@ def _less(now: float | None, then: float | None) -> float | None:
     return None if now is None or then is None else now - then
 
 
-def _paused_s(then: RuntimeMetrics, now: RuntimeMetrics) -> float | None:
-    return None if now.pauses is None or then.pauses is None else now.pauses.since(then.pauses).sum_s
-
-
-def native_memory(session: SessionFolder, record: TrialRecord) -> pd.DataFrame | None:
-    """Return ``NATIVE_COLUMNS``, a row for each category at each boundary; ``None``: the JVM was not asked."""
-    trial = record.planned.trial_id
-    rows: list[tuple[str, str, int, int]] = []
-    for boundary in record.boundaries:
-        if boundary.nmt_file is None or not session.has(trial, boundary.nmt_file):
-            continue
-        try:
-            result = parse_nmt(_text(session, trial, boundary.nmt_file))
-        except InputError as error:
-            raise InputError(str(error), file=session.path(trial, boundary.nmt_file)) from error
-        parts = {TOTAL: result.total, **result.categories}
-        rows += [(boundary.name, name, of.reserved_bytes, of.committed_bytes) for name, of in parts.items()]
-    return pd.DataFrame(rows, columns=list(NATIVE_COLUMNS)) if rows else None
-
-
 def process_metrics(session: SessionFolder, record: TrialRecord, name: str) -> tuple[RuntimeMetrics, ...]:
-    """Return what each process of a service said on ``GET /metrics`` at a boundary; empty: one of them did not
-    answer."""
+    """Return what each process said on ``GET /metrics`` at a boundary; empty: one of them did not answer."""
     files = next(
         (metrics_files(record, boundary) for boundary in record.boundaries if boundary.name == name), ()
     )
@@ -151,10 +103,8 @@ def process_metrics(session: SessionFolder, record: TrialRecord, name: str) -> t
     return tuple(_parsed(_text(session, trial, file)) for file in files)
 
 
-@lru_cache(maxsize=16)
-def _parsed(text: str) -> RuntimeMetrics:
-    """Several columns of a trial are read from the same answers."""
-    return parse_runtime_metrics(text)
+#: Several columns of a trial are read from the same answers.
+_parsed = lru_cache(maxsize=16)(parse_runtime_metrics)
 
 
 def metrics_files(record: TrialRecord, boundary: Boundary) -> tuple[str, ...]:
@@ -168,10 +118,9 @@ def metrics_files(record: TrialRecord, boundary: Boundary) -> tuple[str, ...]:
 
 
 def _sum(values: Iterable[float | None]) -> float | None:
-    """The sum; ``None``: there is no value, or one is not known."""
-    result = list(values)
-    known = [item for item in result if item is not None]
-    return sum(known) if known and len(known) == len(result) else None
+    """Return the sum; ``None``: there is no value, or one is not known."""
+    known = list(values)
+    return sum(value for value in known if value is not None) if known and None not in known else None
 
 
 def _text(session: SessionFolder, trial: str, name: str) -> str:
@@ -196,7 +145,6 @@ def warm_up_columns(record: TrialRecord) -> dict[str, object]:
     return row | {
         "warm_up_s": windows[-1].end_s if windows else None,
         "warm_up_requests": sum(window.n_requests for window in windows),
-        "warm_up_cpu_s": _sum(window.cpu_s for window in windows) if windows else 0,
         "cold_s": cold.seconds,
         "cold_requests": cold.n_requests,
         "cold_cpu_s": cold.cpu_s,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -23,9 +23,7 @@ from harness.analysis.tables.resource_columns import exclude_other_speeds
 from harness.analysis.tables.runtime_columns import (
     compiled_s,
     is_compiled_ahead,
-    native_memory,
     request_columns,
-    runtime_columns,
     window_table,
     with_age,
 )
@@ -65,8 +63,7 @@ def damage_of(session: SessionFolder, record: TrialRecord) -> str | None:
 
 
 def read_requests(session: SessionFolder, record: TrialRecord) -> RequestTable | None:
-    """Read the single requests of a trial, of several generators on the first one's clock; ``None``: its record has
-    none."""
+    """Read the single requests of a trial, on the first generator's clock; ``None``: its record has none."""
     if record.load is None or not record.load.has_requests:
         return None
     if not record.generators:
@@ -81,23 +78,18 @@ def read_requests(session: SessionFolder, record: TrialRecord) -> RequestTable |
 def _rows_in(
     session: SessionFolder, record: TrialRecord, folder: str, start_epoch_s: float | None
 ) -> RequestTable:
-    """Read the one file in a generator's folder that holds single requests."""
-    for path in _load_files(session, record, folder):
-        table = read_any(path)
+    trial_id = record.planned.trial_id
+    for name in sorted(record.files):
+        plain = name.removesuffix(".gz")
+        if not (plain.startswith(f"{folder}/samples.") and plain.endswith((".jtl", ".csv", ".db"))):
+            continue
+        if session.sha256(trial_id, name) != record.files[name].sha256:
+            raise InputError("its bytes are not those of the record", file=session.where(trial_id, name))
+        table = read_any(session.content_path(trial_id, name))
         if isinstance(table, RequestTable):
             return table.placed(start_epoch_s) if table.from_zero else table
     why = "the record says that single requests were kept, but none are there"
     raise InputError(why, file=session.folder, place=folder)
-
-
-def _load_files(session: SessionFolder, record: TrialRecord, folder: str) -> Iterator[Path]:
-    trial_id = record.planned.trial_id
-    for name in sorted(record.files):
-        plain = name.removesuffix(".gz")
-        if plain.startswith(f"{folder}/samples.") and plain.endswith((".jtl", ".csv", ".db")):
-            if session.sha256(trial_id, name) != record.files[name].sha256:
-                raise InputError("its bytes are not those of the record", file=session.where(trial_id, name))
-            yield session.content_path(trial_id, name)
 
 
 def read_restored(session: SessionFolder, record: TrialRecord) -> LatencyHistogram | None:
@@ -158,14 +150,11 @@ def tidy(
     *,
     sources: Sequence[Source] = ("measured", "bundled"),
 ) -> TidyResult:
-    """Bring ``data/processed`` up to date with ``data/raw``.
+    """Bring ``data/processed`` up to date with ``data/raw``. Raises InputError: an experiment that has no session, or
+    rows that break the schema. StoreError: ``data/processed`` cannot be written.
 
     Args:
         experiments: names; ``None``: all there are. sources: sessions measured here, those of the project, or both.
-
-    Raises:
-        InputError: an experiment that has no session, or rows that break the schema.
-        StoreError: ``data/processed`` cannot be written.
     """
     by_name: dict[str, dict[Source, list[SessionFolder]]] = {}
     for source in sources:
@@ -177,23 +166,21 @@ def tidy(
             "no session of this experiment", place=missing[0], found="nothing in data/raw",
             allowed=", ".join(sorted(by_name)) or "measure one first: python -m harness measure NAME",
         )  # fmt: skip
-    code = _code_hash()
+    code = closure_sha256(
+        SOURCES, {__name__}
+    )  # a change of this module or of what it imports makes all stale
     work = [
         _Tidying(Processed(root, name, source), folders, code)
         for name in sorted(names)
         for source, folders in by_name[name].items()
     ]
-    tidied = tuple(tidying.run() for tidying in work)
-    return TidyResult(
-        n_fresh=sum(item.n_fresh for item in work),
-        n_unchanged=sum(item.n_unchanged for item in work),
-        experiments=tidied,
-    )
+    experiments_tidied = tuple(tidying.run() for tidying in work)
+    n_fresh = sum(tidying.n_fresh for tidying in work)
+    n_unchanged = sum(tidying.n_unchanged for tidying in work)
+    return TidyResult(n_fresh=n_fresh, n_unchanged=n_unchanged, experiments=experiments_tidied)
 
 
 class _Tidying:
-    """One experiment under way: collects rows and counts."""
-
     def __init__(self, processed: Processed, sessions: Sequence[SessionFolder], code: str) -> None:
         self.processed, self.sessions, self.code = processed, sessions, code
         self.n_fresh = self.n_unchanged = self.n_planned = self.n_made = 0
@@ -205,13 +192,12 @@ class _Tidying:
     def run(self) -> ExperimentTidied:
         for session in self.sessions:
             try:
-                header = session.header
+                header, finished = session.header, session.finished()
             except InputError as error:
                 self.problems.append(str(error))
                 continue
             self.factors |= dict.fromkeys(map(schema.factor_column, header.experiment.factors))
             self.n_planned += len(header.plan.trials)
-            finished = session.finished()
             self.n_made += len(finished)
             builds, readings = self._readable(session.builds) or {}, self._readable(session.echo) or ()
             n_before = len(self.rows)
@@ -252,11 +238,10 @@ class _Tidying:
         except InputError as error:
             self._exclude(session, trial_id, "damaged", str(error))
             return
-        row = self._row(session, record, echo_reading(echo, record))
         planned = record.planned.configuration
+        row = self._row(session, record, echo_reading(echo, record))
         row["label"] = label_of(planned.variant_name, planned.variant, builds)
-        sha = record.instance.artifact_sha256 if record.instance else None
-        row["build_s"] = trial_row.build_seconds(sha, planned.variant.implementation, builds)
+        row["build_s"] = trial_row.build_seconds(record, builds)
         self.rows.append(row)
         if row["excluded"]:
             reason = str(row["exclusion_reason"])
@@ -276,35 +261,23 @@ class _Tidying:
             self.n_unchanged += 1
             return stored
         self.n_fresh += 1
-        requests = samples = native = None
-        runtime: dict[str, object] = {}
-        told_s: float | None = None
+        requests = samples = known_s = None
+        of_files: dict[str, object] = {}
         if damage is None:
             try:
                 requests = read_requests(session, record)
                 samples = read_samples(session, record)
-                native = native_memory(session, record)
-                runtime = runtime_columns(session, record) | request_columns(session, record)
-                runtime |= bound_columns(session, record, samples)
-                told_s = compiled_s(session, record)
+                of_files = request_columns(session, record) | bound_columns(session, record, samples)
+                known_s = compiled_s(session, record)
             except (InputError, ValueError, OSError) as error:  # a file that no reader can make sense of
                 damage = f"damaged: {error}".replace("\n", " ")
         row = trial_row.trial_row(
             session.header, record, source=self.processed.source, requests=requests, samples=samples, echo=echo,
             damage=damage,
         )  # fmt: skip
-        row = with_age(row | runtime, told_s, compiled_ahead=is_compiled_ahead(session.header, record))
-        tables = {
-            "requests": None if requests is None else requests.to_frame(),
-            "samples": samples,
-            "native_memory": native,
-            "windows": window_table(record),
-        }
-        self.processed.write_trial(session.folder.name, trial_id, tables)
-        self.processed.keep_row(session.folder.name, trial_id, key, row)
+        row = with_age(row | of_files, known_s, compiled_ahead=is_compiled_ahead(session.header, record))
+        frames = {"requests": None if requests is None else requests.to_frame(), "samples": samples}
+        self.processed.write_trial(
+            session.folder.name, trial_id, frames | {"windows": window_table(record)}, key, row
+        )
         return row
-
-
-def _code_hash() -> str:
-    """Return a hash of this module and all it imports: a change of that code makes every table stale."""
-    return closure_sha256(SOURCES, {__name__})

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From one trial's record, requests and samples to its row in ``trials.parquet``. Pure: nothing is read here.
-
-All of a load counts but the first ``settle_s`` of the profile.
-"""
+"""From one trial's record, requests and samples to its row in ``trials.parquet``. Pure: nothing is read here."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import reduce
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -20,13 +18,11 @@ from harness.analysis.stats.quantiles import LATENCIES, MEAN, quantile_refused, 
 from harness.analysis.tables.resource_columns import (
     limit_columns,
     machine_of,
-    memory_columns,
     phase_of,
     pod_columns,
-    processor_columns,
     reading_at,
-    request_log_columns,
     speed_columns,
+    used_columns,
 )
 from harness.analysis.tables.runtime_columns import warm_up_columns
 from harness.analysis.tables.schema import factor_column
@@ -43,10 +39,31 @@ from harness.model import (
 )
 from harness.model.session import coding_of
 
+#: Column -> where the record has it; empty where it lacks a part of the way.
+_OF_RECORD = {
+    "n_dropped": "load.n_dropped", "n_flows": "load.n_flows", "n_flows_right": "load.n_flows_right",
+    "offered_per_s": "load.offered_per_s", "latency_method": "load.latency_method",
+    "latency_resolution_s": "load.resolution_s", "capacity_per_s": "search.lower_per_s",
+    "search_load_s": "search.load_s", "time_to_first_response_s": "start_up.time_to_first_response_s",
+    "cpu_s_at_first_response": "start_up.cpu_s_at_first_response",
+    "rss_at_first_response_bytes": "start_up.rss_bytes_at_first_response", "log_requests": "request_log.requests",
+    "log_lines": "request_log.lines", "log_lines_lost": "request_log.lost",
+    "echo_per_s": "generator.echo_achieved_per_s", "headroom_ratio": "generator.headroom_ratio",
+    "artifact_bytes": "instance.artifact_bytes", "runtime_bytes": "instance.runtime_bytes",
+    "image_bytes": "instance.container.image_bytes", "container_create_s": "instance.container.create_s",
+    "container_start_s": "instance.container.start_s", "psi_cpu_some_s": "machine.psi_cpu_some_s",
+    "steal_s": "machine.steal_s", "other_cpu_s": "machine.other_cpu_s", "throttled_s": "machine.throttled_s",
+}  # fmt: skip
+#: Column -> at which boundary, and what was read there.
+_OF_READING = {
+    "rss_before_bytes": ("before-load", "rss_bytes"), "rss_after_bytes": ("after-load", "rss_bytes"),
+    "pss_after_bytes": ("after-load", "pss_bytes"), "idle_rss_bytes": ("idle", "rss_bytes"),
+}  # fmt: skip
+
 
 def is_settled(start_epoch_s: ArrayLike, settle_s: float) -> NDArray[np.bool_]:
-    """Return which requests count: begun ``settle_s`` or more after the first one, shape (n,); without a start only
-    for 0."""
+    """Return which requests count, shape (n,): begun ``settle_s`` or more after the first; without a start for 0
+    only."""
     start: Floats = np.asarray(start_epoch_s, dtype=np.float64)
     if settle_s == 0 or np.isnan(start).all():
         return np.full(start.shape, settle_s == 0)
@@ -76,11 +93,8 @@ class Told(NamedTuple):
 
 
 def latencies_told(load: LoadSummary, requests: RequestTable | None, settle_s: float = 0.0) -> Told:
-    """Return the latencies of a load's right answers, by the rows of its requests or, without any, as the tool prints
-    them.
-
-    A tool without rows cannot leave out ``settle_s``: then nothing is told.
-    """
+    """Return the latencies of a load's right answers, of its rows, else as the tool prints them; none of a tool without
+    rows where ``settle_s`` is left out."""
     if requests is None:
         return Told() if settle_s else _printed(load)
     right = np.sort(settled_answers(requests, settle_s)[0])
@@ -95,7 +109,6 @@ def latencies_told(load: LoadSummary, requests: RequestTable | None, settle_s: f
 
 
 def _printed(load: LoadSummary) -> Told:
-    """What a tool without single requests printed itself, where it had requests enough for it."""
     n_latencies = load.n_requests if load.n_latencies is None else load.n_latencies
     quantiles = {
         _key(q): value
@@ -148,29 +161,31 @@ def trial_row(
     if reason is None and record.outcome != Outcome.OK:
         reason = f"{record.outcome.value}: {record.reason}" if record.reason else record.outcome.value
     settle_s = header.settle_s
-    counted, search = _counted(record, requests, settle_s), record.search
-    machine = machine_of(record, samples)
+    counted, machine = _counted(record, requests, settle_s), machine_of(record, samples)
+    flags = " ".join(_flags(record, machine))
+    record = record.model_copy(update={"machine": machine})
     latencies: dict[str, object] = {}
     if record.load is not None:
         known = latencies_told(record.load, requests, settle_s)
         latencies = _columns(known.mean_s, known.quantiles_s) | {"latency_max_s": known.max_s}
     return (
         _identity(header, record, source)
-        | {"excluded": reason is not None, "exclusion_reason": reason, "settle_s": settle_s}
-        | _load(record, counted)
+        | {"excluded": reason is not None, "exclusion_reason": reason, "settle_s": settle_s, "flags": flags}
+        | {
+            column: reduce(lambda of, name: getattr(of, name, None), path.split("."), record)
+            for column, path in _OF_RECORD.items()
+        }
+        | {column: getattr(reading_at(record, at), name, None) for column, (at, name) in _OF_READING.items()}
+        | ({} if counted is None else _load(record, counted))
         | latencies
         | echo_columns(echo)
-        | processor_columns(
+        | used_columns(
             record, samples, n_requests=None if counted is None else counted.n_requests, settle_s=settle_s
         )
-        | memory_columns(record, samples, settle_s=settle_s)
-        | ({} if search is None else {"capacity_per_s": search.lower_per_s, "search_load_s": search.load_s})
-        | _start_up(record)
-        | request_log_columns(record, samples, settle_s=settle_s)
         | warm_up_columns(record)
-        | _surroundings(record, machine)
+        | limit_columns(record)
+        | pod_columns(record)
         | speed_columns(record)
-        | {"flags": " ".join(_flags(record, machine))}
     )
 
 
@@ -188,7 +203,6 @@ def _identity(header: SessionHeader, record: TrialRecord, source: str) -> dict[s
         "coding": coding_of(cell.workload, variant),
         "language": implementation.language if implementation else "unknown",
         "framework": implementation.framework if implementation else "unknown",
-        "runtime_kind": implementation.runtime if implementation else "unknown",
         "gc": variant.runtime.gc, "configuration": cell.key, "mix": cell.mix, "load_name": cell.load_name,
         "generator": cell.load.generator if cell.load else None,
         "load_model": cell.load.profile.model if cell.load else None,
@@ -205,7 +219,7 @@ class _Counted(NamedTuple):
 
 
 def _counted(record: TrialRecord, requests: RequestTable | None, settle_s: float) -> _Counted | None:
-    """Return what counts of a trial's load; ``None``: there was none, or its settled part cannot be told."""
+    """Return what counts of a trial's load; ``None``: there was none, or its settled part is not known."""
     load = record.load
     if load is None:
         return None
@@ -217,36 +231,15 @@ def _counted(record: TrialRecord, requests: RequestTable | None, settle_s: float
     return _Counted(n_requests, right.size, max(0.0, load.duration_s - settle_s))
 
 
-def _load(record: TrialRecord, counted: _Counted | None) -> dict[str, object]:
-    load = record.load
-    if load is None:
-        return {}
-    names = ("n_dropped", "n_flows", "n_flows_right", "offered_per_s", "latency_method")
-    whole = {name: getattr(load, name) for name in names} | {"latency_resolution_s": load.resolution_s}
-    if counted is None:
-        return whole
+def _load(record: TrialRecord, counted: _Counted) -> dict[str, object]:
     asked = record.planned.configuration.load  # nothing is asked between the parts of a load
     paused_s = asked.profile.paused_s if asked is not None and isinstance(asked.profile, OpenLoad) else 0.0
     asking_s = counted.lasted_s - paused_s
-    return whole | {
+    return {
         "n_requests": counted.n_requests,
         "n_errors": counted.n_requests - counted.n_right,
         "throughput_per_s": counted.n_right / asking_s if asking_s > 0 else None,
         "measurement_s": counted.lasted_s,
-    }
-
-
-def _start_up(record: TrialRecord) -> dict[str, object]:
-    start, first, idle = record.start_up, reading_at(record, "first-response"), reading_at(record, "idle")
-    idle_cpu = None
-    if first and idle and first.cpu_s is not None and idle.cpu_s is not None:
-        idle_cpu = max(0.0, idle.cpu_s - first.cpu_s)
-    return {
-        "time_to_first_response_s": start.time_to_first_response_s if start else None,
-        "cpu_s_at_first_response": start.cpu_s_at_first_response if start else None,
-        "rss_at_first_response_bytes": start.rss_bytes_at_first_response if start else None,
-        "idle_rss_bytes": idle.rss_bytes if idle else None,
-        "idle_cpu_s": idle_cpu,
     }
 
 
@@ -259,24 +252,10 @@ def _flags(record: TrialRecord, machine: MachineWindow | None) -> tuple[str, ...
     return tuple(flag for flag in record.flags if flag != "noisy_machine" or noisy)
 
 
-def _surroundings(record: TrialRecord, machine: MachineWindow | None) -> dict[str, object]:
-    generator, instance = record.generator, record.instance
-    of_machine = ("psi_cpu_some_s", "steal_s", "other_cpu_s", "throttled_s")
-    return {
-        "echo_per_s": generator.echo_achieved_per_s if generator else None,
-        "headroom_ratio": generator.headroom_ratio if generator else None,
-        "artifact_bytes": instance.artifact_bytes if instance else None,
-        "runtime_bytes": instance.runtime_bytes if instance else None,
-        **{name: getattr(machine, name, None) for name in of_machine},
-        **limit_columns(record),
-        **pod_columns(record),
-    }
-
-
-def build_seconds(
-    record_sha256: str | None, implementation: str, builds: Mapping[str, BuildRecord]
-) -> float | None:
+def build_seconds(record: TrialRecord, builds: Mapping[str, BuildRecord]) -> float | None:
     """Return how long the artifact took to build; ``None``: taken from an earlier build, or unknown."""
-    same = [build for build in builds.values() if build.artifact_sha256 == record_sha256]
-    result = same or [build for build in builds.values() if build.implementation == implementation]
-    return next((build.build_s for build in result if build.build_s is not None), None)
+    sha256 = record.instance.artifact_sha256 if record.instance else None
+    implementation = record.planned.configuration.variant.implementation
+    same = [build for build in builds.values() if build.artifact_sha256 == sha256]
+    same = same or [build for build in builds.values() if build.implementation == implementation]
+    return next((build.build_s for build in same if build.build_s is not None), None)

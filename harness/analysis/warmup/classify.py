@@ -31,14 +31,11 @@ def detect_changepoints(
     values: npt.ArrayLike, *, penalty: float | None = None, min_size: int = 2
 ) -> tuple[int, ...]:
     """Return the first window of each segment but the first, by least Gaussian cost plus penalty; none for a constant
-    series.
+    series. Raises InputError: not one-dimensional, a value is not finite, penalty <= 0 or min_size < 2.
 
     Args:
         values: one number per window, shape (n,), any unit; equal windows in time order.
         penalty: > 0; default 15 log n, which supposes independent windows. min_size: shortest segment, at least 2.
-
-    Raises:
-        InputError: not one-dimensional, a value is not finite, penalty <= 0 or min_size < 2.
     """
     series = checked_series(values)
     if min_size < 2:
@@ -48,16 +45,12 @@ def detect_changepoints(
         penalty = PENALTY_PER_LOG_N * float(np.log(max(n, 2)))
     if not (np.isfinite(penalty) and penalty > 0):
         raise InputError("the penalty of a change point must be positive", found=penalty, allowed="> 0")
-    unit = standardised(series) if n >= 2 * min_size else None
-    return () if unit is None else _optimal_partition(unit, penalty, min_size)
+    unit, _, _ = standardised(series)
+    return () if unit is None or n < 2 * min_size else _optimal_partition(unit, penalty, min_size)
 
 
 def checked_series(values: npt.ArrayLike) -> FloatArray:
-    """Return ``values`` as a finite float array of shape (n,).
-
-    Raises:
-        InputError: not one-dimensional, or a value is not finite; the message names the window.
-    """
+    """Return ``values`` as finite floats, shape (n,). Raises InputError: other shapes; or names the window."""
     series = np.asarray(values, dtype=np.float64)
     if series.ndim != 1:
         raise InputError("a series has one number per window", found=series.shape, allowed="shape (n,)")
@@ -69,21 +62,16 @@ def checked_series(values: npt.ArrayLike) -> FloatArray:
     return series
 
 
-def standardised(series: FloatArray) -> FloatArray | None:
-    """Return the series with mean 0 and variance 1, or None when it is constant."""
-    mean, spread = mean_and_spread(series)
-    return None if spread == 0.0 else np.asarray(series / spread - mean / spread)
-
-
-def mean_and_spread(series: FloatArray) -> tuple[float, float]:
-    """Return mean and standard deviation; 0 for a spread that is only rounding, and no overflow on the way."""
+def standardised(series: FloatArray) -> tuple[FloatArray | None, float, float]:
+    """Return the series with mean 0 and variance 1, None: it is constant but for rounding; mean and spread."""
     peak = float(np.abs(series).max(initial=0.0))
     if peak == 0.0:
-        return 0.0, 0.0
-    near_one = series / peak
-    spread = float(near_one.std())
-    # Rounding of the mean alone leaves about 1e-16 of the level as "spread".
-    return peak * float(near_one.mean()), peak * spread if spread > 1e-13 else 0.0
+        return None, 0.0, 0.0
+    near_one = series / peak  # so that nothing overflows
+    mean, spread = peak * float(near_one.mean()), peak * float(near_one.std())
+    if near_one.std() <= 1e-13:  # rounding of the mean alone leaves about 1e-16
+        return None, mean, 0.0
+    return np.asarray(series / spread - mean / spread), mean, spread
 
 
 def _optimal_partition(unit: FloatArray, penalty: float, min_size: int) -> tuple[int, ...]:
@@ -140,7 +128,7 @@ START_LIMIT = 2.6
 
 
 def doubts(model: ShiftModel, n: int) -> tuple[str, ...]:
-    """Reasons why the fitted noise does not allow an answer, each a sentence."""
+    """Return reasons why the fitted noise does not allow an answer, each a sentence."""
     notes: tuple[str, ...] = ()
     if n * (1.0 - model.rho) < UNIT_ROOT_5_PERCENT:
         alike = f"neighbouring windows correlate at {model.rho:.2f}, so {n} of them do not tell a level"
@@ -152,8 +140,7 @@ def doubts(model: ShiftModel, n: int) -> tuple[str, ...]:
 
 
 def gradual_start(unit: FloatArray, model: ShiftModel, scale: float, *, n_first: int) -> tuple[str, ...]:
-    """Return a doubt where the first ``n_first`` windows lie far from their level, as a stationary series' would
-    not."""
+    """Return a doubt where the first ``n_first`` windows lie farther from their level than a stationary series'."""
     start = abs(float(unit[:n_first].mean() - model.levels[0]))
     louder = max(float(_noise_of_each(model, len(unit))[0]), 1.0)
     stationary = louder * scale / float(np.sqrt(1.0 - model.rho**2))
@@ -164,8 +151,7 @@ def gradual_start(unit: FloatArray, model: ShiftModel, scale: float, *, n_first:
 
 
 def _noise_of_each(model: ShiftModel, n: int) -> FloatArray:
-    """Standard deviation of the innovations of each window's segment, in their common scale, shape (n - 1,), without
-    jumps."""
+    """Standard deviation of the innovations of each window's segment, in their common scale, shape (n - 1,)."""
     noise = np.ones(n - 1)
     edges = (0, *model.shifts, n)
     for first, end in pairwise(edges):
@@ -234,19 +220,14 @@ class WarmUp(Frozen):
 
 def classify_warmup(values: npt.ArrayLike) -> WarmUp:
     """Return whether a trial is flat, warms up, slows down, has no steady state, or cannot be judged, and why not.
-
-    Args:
-        values: latency per window, shape (n,), equal windows in time order; fewer than 300: ``undecidable``.
-
-    Raises:
-        InputError: not one-dimensional, or a value is not finite.
-    """
+    ``values``: latency per window, shape (n,), equal windows in time order; fewer than 300: ``undecidable``. Raises
+    InputError: not one-dimensional, or a value is not finite."""
     series = checked_series(values)
     n = len(series)
     if n < MIN_WINDOWS:
         why = f"cannot say: {n} windows, at least {MIN_WINDOWS} are needed"
         return WarmUp(kind=SteadyState.UNDECIDABLE, warnings=(why,))
-    unit = standardised(series)
+    unit, _, _ = standardised(series)
     if unit is None:
         whole = (Segment(first=0, end=n, level=float(series[0])),)
         why = "all windows are equal: is the clock fine enough?"
@@ -268,33 +249,28 @@ def classify_warmup(values: npt.ArrayLike) -> WarmUp:
 
 def _candidates(unit: FloatArray) -> tuple[int, ...]:
     penalty = CANDIDATE_PENALTY_PER_LOG_N * float(np.log(len(unit)))
-    while True:
-        result = detect_changepoints(unit, penalty=penalty, min_size=MIN_SIZE)
-        if len(result) <= MAX_CANDIDATES:
-            return result
+    while len(result := detect_changepoints(unit, penalty=penalty, min_size=MIN_SIZE)) > MAX_CANDIDATES:
         penalty *= 1.5
+    return result
 
 
 def _segments(series: FloatArray, model: ShiftModel) -> tuple[Segment, ...]:
     """Segments with levels in the unit of the series (the model was fitted to the standardised one)."""
-    mean, spread = mean_and_spread(series)
+    _, mean, spread = standardised(series)
     edges = (0, *model.shifts, len(series))
     return tuple(
         Segment(first=first, end=end, level=mean + spread * float(level))
-        for first, end, level in zip(edges, edges[1:], model.levels, strict=False)
+        for (first, end), level in zip(pairwise(edges), model.levels, strict=True)
     )
 
 
 def _judge(segments: tuple[Segment, ...], n: int) -> tuple[SteadyState, int | None]:
     last = segments[-1].level
-    same = [abs(segment.level - last) <= TOLERANCE * abs(last) for segment in segments]
-    if all(same):
+    unlike = [at for at, item in enumerate(segments) if not abs(item.level - last) <= TOLERANCE * abs(last)]
+    if not unlike:
         return SteadyState.FLAT, 0
-    turn = max(at for at, equal in enumerate(same) if not equal) + 1
-    steady_from = segments[turn].first
+    steady_from = segments[unlike[-1] + 1].first
     if n - steady_from < STEADY_SHARE * n:
         return SteadyState.NO_STEADY_STATE, None
-    earlier = [segment.level for segment, equal in zip(segments, same, strict=True) if not equal]
-    if all(level > last for level in earlier):
-        return SteadyState.WARM_UP, steady_from
-    return SteadyState.SLOWDOWN, steady_from
+    faster = all(segments[at].level > last for at in unlike)
+    return SteadyState.WARM_UP if faster else SteadyState.SLOWDOWN, steady_from

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Warm-up curves: latency in windows of equal counts and when it settles; how long a process is cold; and after how
-many
-requests one that starts slowly has caught up with one that starts fast, for good."""
+many requests one that starts slowly has caught up with one that starts fast, for good."""
 
 from __future__ import annotations
 
@@ -28,12 +27,9 @@ TOGETHER = 3
 
 @dataclass(frozen=True, kw_only=True)
 class ColdStart:
-    """What a process needed to become warm. ``None``: it did not within its warm-up, or it cannot be told.
-
-    Of the windows before the first one whose throughput is within 10 % of warm, alone and in the median with the next
-    two.
-    ``extra_cpu_s``: what all windows used beyond the warm CPU time of as many requests.
-    """
+    """What a process needed to become warm, of the windows before the first one whose throughput is within 10 % of
+    warm, alone and in the median with the next two; ``extra_cpu_s``: what all windows used beyond the warm CPU time of
+    as many requests. ``None``: it did not within its warm-up, or it is not known."""
 
     seconds: float | None = None
     n_requests: int | None = None
@@ -46,45 +42,31 @@ def cold_start(record: WarmUpRecord) -> ColdStart:
     windows, n = record.windows, record.spec.n_windows
     if record.end != "settled" or len(windows) < n:
         return ColdStart()
-    warm_per_s = statistics.median(window.per_s for window in windows[-n:])
-    first = _first_warm(windows, (1 - NEAR) * warm_per_s)
-    before = windows[:first]
+    rates = [window.per_s for window in windows]
+    enough_per_s = (1 - NEAR) * statistics.median(rates[-n:])
+    together = (min(rate, statistics.median(rates[at : at + TOGETHER])) for at, rate in enumerate(rates))
+    # where the settled windows themselves scatter so widely, the last one
+    first = next((at for at, per_s in enumerate(together) if per_s >= enough_per_s), len(rates) - 1)
+    before, total_s = windows[:first], _cpu_s(windows)
+    warm = [cost for window in windows[-n:] if (cost := window.cpu_s_per_request) is not None]
+    extra_s = None
+    if len(warm) == n and total_s is not None:
+        extra_s = max(0.0, total_s - sum(window.n_requests for window in windows) * statistics.median(warm))
     return ColdStart(
         # the first window begins with the first request, or a moment after it
         seconds=windows[first].start_s if first else 0.0,
-        n_requests=sum(window.n_requests for window in before),
-        cpu_s=_cpu_s(before),
-        extra_cpu_s=_extra_cpu_s(windows, n),
-    )
+        n_requests=sum(window.n_requests for window in before), cpu_s=_cpu_s(before), extra_cpu_s=extra_s,
+    )  # fmt: skip
 
 
 def _cpu_s(windows: tuple[WarmUpWindow, ...]) -> float | None:
-    used = [window.cpu_s for window in windows]
-    known = [cpu_s for cpu_s in used if cpu_s is not None]
-    return sum(known) if len(known) == len(used) else None
-
-
-def _first_warm(windows: tuple[WarmUpWindow, ...], enough_per_s: float) -> int:
-    """Return the index of the first window that is fast enough, itself and in the median with those after it."""
-    rates = [window.per_s for window in windows]
-    for at, rate in enumerate(rates):
-        if min(rate, statistics.median(rates[at : at + TOGETHER])) >= enough_per_s:
-            return at
-    return len(rates) - 1  # the settled windows themselves scatter so widely
-
-
-def _extra_cpu_s(windows: tuple[WarmUpWindow, ...], n: int) -> float | None:
-    warm = [cost for window in windows[-n:] if (cost := window.cpu_s_per_request) is not None]
-    total_s = _cpu_s(windows)
-    if len(warm) < n or total_s is None:
-        return None
-    return max(0.0, total_s - sum(window.n_requests for window in windows) * statistics.median(warm))
+    known = [window.cpu_s for window in windows if window.cpu_s is not None]
+    return sum(known) if len(known) == len(windows) else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Course:
-    """What one process had spent (seconds, or CPU seconds) after so many requests, rising; beyond, each costs
-    ``warm_cost``."""
+    """What one process had spent (seconds, or CPU seconds) after so many requests; beyond, each costs ``warm_cost``."""
 
     n_requests: tuple[float, ...]
     spent: tuple[float, ...]
@@ -100,10 +82,8 @@ class Course:
 
 @dataclass(frozen=True, kw_only=True)
 class BreakEven:
-    """Where the later one has caught up; ``n_requests`` ``None``: it never does, or was never behind.
-
-    ``first_ahead``: the first course is ahead until then. ``within``: within what was measured of both.
-    """
+    """Where the later one has caught up; ``n_requests`` ``None``: it never does, or was never behind. ``first_ahead``:
+    the first course is ahead until then. ``within``: within what was measured of both."""
 
     n_requests: float | None
     first_ahead: bool
@@ -177,19 +157,18 @@ class WarmUpRow(Frozen):
 
 
 def warm_up_curve(requests: pd.DataFrame, *, trial: str, variant: str, label: str, block: int) -> WarmUpCurve:
-    """Cut one trial's correct answers into windows of equal counts, in order of their start, and classify it.
-
-    Raises:
-        InputError: no request was answered correctly.
-    """
+    """Cut one trial's correct answers into windows of equal counts by start, and classify it. Raises InputError:
+    none."""
     ok = requests[requests["ok"].astype(bool)].sort_values("start_epoch_s", kind="stable")
     if ok.empty:
         raise InputError("no request was answered correctly", place=trial, found="0", allowed="at least one")
     size = max(len(ok) // WINDOWS, FEWEST_A_WINDOW)
     n = max(len(ok) // size, 1)
     size = min(size, len(ok))
-    latency = ok["latency_s"].to_numpy(dtype=np.float64)[: n * size].reshape(n, size)
-    start = ok["start_epoch_s"].to_numpy(dtype=np.float64)[: n * size].reshape(n, size)
+    start, latency = (
+        ok[name].to_numpy(dtype=np.float64)[: n * size].reshape(n, size)
+        for name in ("start_epoch_s", "latency_s")
+    )
     values = latency.mean(axis=1)
     middle = np.median(start, axis=1) - float(start[0, 0])
     return WarmUpCurve(
@@ -218,9 +197,7 @@ def _row(group: list[WarmUpCurve], level: float) -> WarmUpRow:
         return mean_within([value for _, value in known], level=level, unit=unit, what=what, inputs=inputs)
 
     return WarmUpRow(
-        variant=group[0].variant,
-        label=group[0].label,
-        n_trials=len(group),
+        variant=group[0].variant, label=group[0].label, n_trials=len(group),
         classes={kind: classes.get(kind, 0) for kind in SteadyState},
         steady_from_s=over(
             [curve.steady_from_s for curve in group], "the start of the steady state", "s",

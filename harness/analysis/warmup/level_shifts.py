@@ -105,26 +105,20 @@ def _moments(
 
 
 def scan(series: FloatArray, scale: FloatArray, rho: float, min_size: int) -> tuple[FloatArray, FloatArray]:
-    """Return the loss without a shift, shape (b,), and the gain of one at each place, shape (b, n - 2 min_size + 1).
-
-    ``series`` has shape (b, n), ``scale`` (b, 1). The jump's own row keeps Huber's loss; the rest enter to second
-    order.
-    """
+    """Return the loss without a shift, shape (b,), and the gain of one at each place, shape (b, n - 2 min_size + 1), of
+    ``series``, shape (b, n). The jump's own row keeps Huber's loss; the rest enter to second order."""
     n = series.shape[1]
     rows = n - 1
-    innovation = series[:, 1:] - rho * series[:, :-1]
-    innovation /= scale
+    innovation = (series[:, 1:] - rho * series[:, :-1]) / scale
     # From the median: beside a step of many scales the mean lies between the levels, where every row is clipped.
     innovation -= np.median(innovation, axis=1, keepdims=True)
-    clipped, weights = np.empty_like(innovation), np.empty_like(innovation)
     for _ in range(3):  # reweighting steps towards Huber's location; none of them can overshoot
-        np.clip(innovation, -CORNER, CORNER, out=clipped)
-        weight = np.mean(_weights(innovation, out=weights), axis=1, keepdims=True)
-        innovation -= clipped.mean(axis=1, keepdims=True) / weight
-    np.clip(innovation, -CORNER, CORNER, out=clipped)
+        weight = np.mean(_weights(innovation), axis=1, keepdims=True)
+        innovation -= np.clip(innovation, -CORNER, CORNER).mean(axis=1, keepdims=True) / weight
+    clipped = np.clip(innovation, -CORNER, CORNER)
     inside = np.mean(clipped == innovation, axis=1, keepdims=True)
     # Two levels of equal length may leave no row inside; the loss then still bends, by the weights.
-    inside = np.maximum(inside, 0.5 * np.mean(_weights(innovation, out=weights), axis=1, keepdims=True))
+    inside = np.maximum(inside, 0.5 * np.mean(_weights(innovation), axis=1, keepdims=True))
     loss = _huber(innovation)
     at = np.arange(min_size, n - min_size + 1) - 1
     places = slice(min_size - 1, n - min_size)
@@ -135,34 +129,19 @@ def scan(series: FloatArray, scale: FloatArray, rho: float, min_size: int) -> tu
     size = (jump + pull) / (1.0 + stiffness)
     # Where the jump stays outside of the corner, its loss is linear.
     rest = jump - size
-    linear = np.copysign(CORNER, rest)
-    linear += pull
-    linear /= np.maximum(stiffness, 1e-12)
-    np.copyto(size, linear, where=np.abs(rest) > CORNER)
-    gain: FloatArray = loss[:, places] - _huber(jump - size)
-    pull *= 2.0
-    pull *= size
-    gain += pull
-    stiffness *= size
-    stiffness *= size
-    gain -= stiffness
+    linear = (np.copysign(CORNER, rest) + pull) / np.maximum(stiffness, 1e-12)
+    size = np.where(np.abs(rest) > CORNER, linear, size)
+    gain: FloatArray = loss[:, places] - _huber(jump - size) + 2.0 * pull * size - stiffness * size * size
     return loss.sum(axis=1), gain
 
 
 def _huber(value: FloatArray) -> FloatArray:
     clipped = np.clip(value, -CORNER, CORNER)
-    loss: FloatArray = 2.0 * value  # square inside, linear outside
-    loss -= clipped
-    loss *= clipped
-    return loss
+    return np.asarray((2.0 * value - clipped) * clipped)  # square inside, linear outside
 
 
-def _weights(innovations: FloatArray, out: FloatArray | None = None) -> FloatArray:
-    weights: FloatArray = np.abs(innovations, out=out)
-    np.maximum(weights, 1e-9, out=weights)
-    np.divide(CORNER, weights, out=weights)
-    np.minimum(1.0, weights, out=weights)
-    return weights
+def _weights(innovations: FloatArray) -> FloatArray:
+    return np.asarray(np.minimum(1.0, CORNER / np.maximum(np.abs(innovations), 1e-9)))
 
 
 #: Price at which the segments are cut whose innovations calibrate the real price.
@@ -181,15 +160,18 @@ class ShiftPath:
     scale: float
 
     def price(self, level: float) -> float:
-        """Price of a shift that a series without any exceeds with probability ``level``: a Gumbel law of the simulated
-        gains."""
+        """Price of a shift that no-shift series exceed with probability ``level``: a Gumbel law of simulated gains."""
         width = float(self.null_gains.std()) * np.sqrt(6.0) / np.pi
         return float(self.null_gains.mean() - width * (_EULER + np.log(-np.log1p(-level))))
 
 
 def shift_path(series: FloatArray, candidates: tuple[int, ...], *, min_size: int) -> ShiftPath:
     """Fit the path of models from all ``candidates``, ascending, down to none."""
-    scale = _first_scale(series, candidates)
+    rough = float(series.std())
+    innovations = fit(series, candidates, rough).innovations
+    n = len(innovations)
+    freedom = np.sqrt(n / max(n - len(candidates) - 2, 1))
+    scale = rough * float(freedom) * _robust_scale(innovations)
     richest = fit(series, candidates, scale)
     moved = _moved(series, candidates, scale, richest.rho, min_size)
     if moved != candidates:
@@ -207,31 +189,17 @@ def select(
     series: FloatArray, path: ShiftPath, *, levels: Sequence[float], min_size: int
 ) -> tuple[ShiftModel, ...]:
     """Return, for each level, the model whose shifts pay at it, after moving each to its best place."""
-    refined: dict[tuple[int, ...], tuple[ShiftModel, ...]] = {}
+    refined: dict[tuple[int, ...], tuple[ShiftModel, ...]] = {(): ()}
 
-    def moved(model: ShiftModel) -> tuple[ShiftModel, ...]:
-        """The path down from this model's shifts, each at its best place; mostly one for all levels."""
-        if not model.shifts:
-            return (model,)
-        if model.shifts not in refined:
+    def selected(level: float) -> ShiftModel:
+        price = path.price(level)
+        model = min(path.models, key=lambda model: model.priced(price))
+        if model.shifts not in refined:  # the path down from these shifts; mostly one for all levels
             places = _moved(series, model.shifts, path.scale, model.rho, min_size)
             refined[model.shifts] = _path(series, fit(series, places, path.scale), path.scale)
-        return refined[model.shifts]
+        return min(refined[model.shifts] or (model,), key=lambda model: model.priced(price))
 
-    def cheapest(models: Sequence[ShiftModel], level: float) -> ShiftModel:
-        price = path.price(level)
-        return min(models, key=lambda model: model.priced(price))
-
-    return tuple(cheapest(moved(cheapest(path.models, level)), level) for level in levels)
-
-
-def _first_scale(series: FloatArray, candidates: tuple[int, ...]) -> float:
-    """Scale of the innovations, from the residuals of the richest model."""
-    rough = float(series.std())
-    innovations = fit(series, candidates, rough).innovations
-    n = len(innovations)
-    freedom = np.sqrt(n / max(n - len(candidates) - 2, 1))
-    return rough * float(freedom) * _robust_scale(innovations)
+    return tuple(map(selected, levels))
 
 
 def _robust_scale(innovations: FloatArray) -> float:
@@ -241,7 +209,6 @@ def _robust_scale(innovations: FloatArray) -> float:
 
 
 def _path(series: FloatArray, richest: ShiftModel, scale: float) -> tuple[ShiftModel, ...]:
-    """The models from the richest down to that without a shift."""
     models = [richest]
     while models[-1].shifts:
         last = models[-1]
@@ -278,12 +245,8 @@ def _null_gains(base: ShiftModel, n: int, min_size: int) -> FloatArray:
     middle = np.median(innovation, axis=1, keepdims=True)
     scale = 1.4826 * np.median(np.abs(innovation - middle), axis=1, keepdims=True)
     scale = np.where(scale > 1e-9, scale, np.maximum(innovation.std(axis=1, keepdims=True), 1e-9))
-    without = np.full(N_SIMULATED, np.inf)
-    with_one = without.copy()
     nearby = np.abs(CORRELATIONS - base.rho) <= 0.2  # a refit of so many windows strays no further
-    for rho in CORRELATIONS[nearby]:
-        loss, gain = scan(noise, scale, float(rho), min_size)
-        without = np.minimum(without, loss)
-        with_one = np.minimum(with_one, loss - gain.max(axis=1))
-    gains: FloatArray = without - with_one
-    return gains
+    scanned = [scan(noise, scale, float(rho), min_size) for rho in CORRELATIONS[nearby]]
+    without = np.min([loss for loss, _ in scanned], axis=0)
+    with_one = np.min([loss - gain.max(axis=1) for loss, gain in scanned], axis=0)
+    return np.asarray(without - with_one)

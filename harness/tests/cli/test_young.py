@@ -6,6 +6,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
+from harness.analysis.stats.comparisons import compare
 from harness.cli.results_text import cells_of
 from harness.evidence import Evidence
 from harness.figures.style import describe
@@ -90,7 +91,9 @@ def test_jersey_that_compiled_too_long_in_3_of_14_trials_has_its_verdict_without
     cell = {"craft": "idiomatic", "load": "saturation"}
     (found,) = [
         one
-        for one in session.compared("throughput_per_s")
+        for one in compare(
+            session.trials, "throughput_per_s", reference=session.reference, by=session.factors
+        )
         if one.variant == "java-jaxrs" and one.levels == cell
     ]
     assert found.verdict is Verdict.DIFFERENT and found.ages is not None and found.beside is not None

@@ -4,8 +4,6 @@ written over, and described in words wherever a notebook shows it."""
 
 from __future__ import annotations
 
-import ast
-import json
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
@@ -18,13 +16,20 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from harness.figures.style import COLUMN_INCHES, PAGE_INCHES, save, variant_styles
+from harness.figures.style import (
+    COLUMN_INCHES,
+    PAGE_INCHES,
+    canvas,
+    describe,
+    log_scale,
+    save,
+    variant_styles,
+)
 from harness.rows import compare, dots, forest, latency_over_time, means, page
 from harness.rows.timeline import CAUSES
 from harness.tests.support.available import some_in_every_run
 from harness.tests.support.kept import fonts_cut_once
 from harness.tests.support.made_up_trials import made_up_trials
-from harness.tests.support.synthetic import ROOT
 
 #: In grey two series of one shape must differ by this much of white.
 LIGHTNESS_APART = 0.1
@@ -84,26 +89,6 @@ def figure(request: pytest.FixtureRequest) -> Figure:
     return made
 
 
-def published() -> Iterator[tuple[str, ast.Call]]:
-    """The key of a figure and the call that publishes it, of every notebook."""
-    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
-        for cell in json.loads(path.read_text("utf-8"))["cells"]:
-            if cell["cell_type"] != "code" or "".join(cell["source"]).startswith("%"):
-                continue
-            for node in ast.walk(ast.parse("".join(cell["source"]))):
-                if isinstance(node, ast.Call) and ast.unparse(node.func) == "q.figure":
-                    yield f"{path.name}: {ast.unparse(node.args[0])}", node
-
-
-def test_every_figure_of_a_notebook_is_described_for_who_cannot_see_it() -> None:
-    assert len(list(published())) > 20
-    for key, call in published():
-        given = {keyword.arg: keyword.value for keyword in call.keywords}
-        assert {"alt", "caption"} <= set(given), key
-        text = given["alt"]
-        assert not isinstance(text, ast.Constant) or len(str(text.value)) > 40, key
-
-
 @pytest.fixture(scope="module")
 def _fonts_cut_once() -> Iterator[None]:
     with fonts_cut_once():
@@ -127,12 +112,16 @@ def texts_of(figure: Figure) -> list[Text]:
     return [one for one in found if one.get_visible() and one.get_text().strip()]
 
 
-def test_no_text_reaches_over_the_edge_of_the_figure(figure: Figure) -> None:
+def test_no_text_reaches_over_the_edge_of_the_figure_or_is_written_over_another(figure: Figure) -> None:
     edge = figure.bbox.padded(SLACK_PIXELS)
-    for text in ticks_in_view(figure):
-        box = text.get_window_extent()
+    boxes = [(text.get_text(), text.get_window_extent()) for text in ticks_in_view(figure)]
+    for text, box in boxes:
         inside = edge.x0 <= box.x0 and edge.y0 <= box.y0 and box.x1 <= edge.x1 and box.y1 <= edge.y1
-        assert inside, (text.get_text(), box.extents, edge.extents)
+        assert inside, (text, box.extents, edge.extents)
+    for (one, first), (other, second) in combinations(boxes, 2):
+        width = min(first.x1, second.x1) - max(first.x0, second.x0)
+        height = min(first.y1, second.y1) - max(first.y0, second.y0)
+        assert width <= SLACK_PIXELS or height <= SLACK_PIXELS, (one, other)
 
 
 def test_every_text_is_eight_points_high_where_the_paper_prints_it(figure: Figure) -> None:
@@ -148,23 +137,13 @@ def ticks_in_view(figure: Figure) -> list[Text]:
     hidden: set[int] = set()
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
-            low, high = sorted(axis.get_view_interval())
             drawn_labels = {id(tick.label1) for tick in axis._update_ticks()}  # type: ignore[union-attr]  # what matplotlib itself draws
-            every = {id(tick.label1) for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks())}
-            hidden |= every - drawn_labels
-            hidden |= {id(tick.label2) for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks())}
-            assert low <= high
+            ticks = (*axis.get_major_ticks(), *axis.get_minor_ticks())
+            hidden |= {id(tick.label1) for tick in ticks} - drawn_labels
+            hidden |= {id(tick.label2) for tick in ticks}
         if not axes.get_visible():
             hidden |= {id(text) for text in axes.findobj(Text)}
     return [text for text in texts_of(figure) if id(text) not in hidden]
-
-
-def test_no_text_is_written_over_another(figure: Figure) -> None:
-    boxes = [(text.get_text(), text.get_window_extent()) for text in ticks_in_view(figure)]
-    for (one, first), (other, second) in combinations(boxes, 2):
-        width = min(first.x1, second.x1) - max(first.x0, second.x0)
-        height = min(first.y1, second.y1) - max(first.y0, second.y0)
-        assert width <= SLACK_PIXELS or height <= SLACK_PIXELS, (one, other)
 
 
 def lightness(colour: object) -> float:
@@ -182,3 +161,53 @@ def test_series_of_one_shape_stay_apart_in_grey(figure: Figure) -> None:
         for shape, colours in by_shape.items():
             for one, other in combinations(sorted(colours), 2):
                 assert abs(lightness(one) - lightness(other)) > LIGHTNESS_APART, (shape, one, other)
+
+
+@pytest.fixture
+def trials() -> pd.DataFrame:
+    return made_up_trials()
+
+
+def test_colour_is_the_language_and_shape_the_implementation_whoever_stands_beside(
+    trials: pd.DataFrame,
+) -> None:
+    look = variant_styles(trials)
+    assert variant_styles(trials[trials["variant"] == "java-helidon"])["java-helidon"] == look["java-helidon"]
+    assert look["go-kit"].colour == look["go-nethttp"].colour != look["java-helidon"].colour
+    assert look["java-helidon"].marker == look["java-helidon-aot"].marker
+    assert look["java-helidon"].face != look["java-helidon-aot"].face
+    assert look["go-kit"].marker != look["go-nethttp"].marker
+
+
+def test_a_caption_counts_excluded_trials_and_names_the_services_that_were_young(
+    trials: pd.DataFrame,
+) -> None:
+    trials["duplicate"] = False
+    assert "second time" not in describe(trials)
+    trials.loc[1, "duplicate"] = True
+    assert f"{len(trials)} trials (1 of them the reference a second time)" in describe(trials)
+    trials.loc[0, "excluded"] = True
+    assert "1 excluded and counted" in describe(trials)
+    cells = (("Go", "a", "aot-compiled"), ("A", "a", "young"), ("A", "b", "warm"), ("B", "a", "young"))
+    aged = pd.DataFrame(cells, columns=["label", "cell", "age"]).assign(
+        session_id="s", block=1, excluded=False, measurement_s=5.0
+    )
+    aged["configuration"] = aged["label"] + "," + aged["cell"]
+    assert describe(aged).endswith(" Young processes: A (in 1 of 2 cells) and B.")
+    assert describe(aged[aged["label"] == "Go"]).endswith("measured for 5.00 s each.")
+
+
+def test_ticks_of_a_log_scale_are_short_and_one_with_little_room_has_the_two_that_lie_furthest_apart() -> (
+    None
+):
+    axes = canvas(1, 1, width=6, height=2)[1][0, 0]
+    axes.plot([1, 10_000_000], [1, 1])
+    log_scale(axes, "x")
+    said = axes.xaxis.get_major_formatter()
+    ticks = ["0.5", "100", "1,000", "10 k", "1 M"]
+    assert [said(value) for value in (0.5, 100, 1000, 10_000, 1_000_000)] == ticks
+    axes = canvas(1, 3, height=1.0)[1][0, 0]
+    axes.plot([12.5, 308.0], [0, 1])
+    log_scale(axes, "x")
+    low, high = axes.get_xlim()
+    assert [at for at in axes.get_xticks() if low <= at <= high] == [20.0, 200.0]

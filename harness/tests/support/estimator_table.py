@@ -14,17 +14,17 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from harness.analysis.attribution.clock_offset import estimate_clock_offset
+from harness.analysis.attribution.event_matching import estimate_clock_offset
 from harness.analysis.attribution.share_of_quantile import attributable_fractions
 from harness.analysis.attribution.spans import attribute_latency
 from harness.analysis.attribution.stalls import detect_stalls
 from harness.analysis.load.coordinated_omission import coordinated_omission_check
 from harness.analysis.stats.aa_noise import aa_noise, aa_test
-from harness.analysis.stats.assumptions import check_assumptions
 from harness.analysis.stats.comparisons import compare
 from harness.analysis.stats.effects import Estimator, effect_size_ci, equivalence_interval
 from harness.analysis.stats.factor_effects import interactions
-from harness.analysis.stats.quantiles import batch_means_ci, bootstrap_quantile
+from harness.analysis.stats.inputs import check_assumptions
+from harness.analysis.stats.quantiles import batch_means_ci
 from harness.analysis.stats.sample_size import detectable_ratio, plan_repetitions, power_curve
 from harness.analysis.stats.scaling import fit_usl
 from harness.analysis.stats.summaries import mean_ci, mean_within, summarise
@@ -185,9 +185,7 @@ def _one_sample() -> list[Row]:
             for scale in ("log", "linear")
         ),
         of("mean_within", "s", lambda x: mean_within(x, unit="s"), bounds, make=_one_arm, permuted=(0,)),
-        of("bootstrap_quantile", "p90", lambda x: bootstrap_quantile(x, 0.9, n_resamples=200),
-           lambda found: found.tolist(), permuted=(0,)),
-        of("batch_means_ci", "mean", batch_means_ci, bounds),
+        of("batch_means_ci", "mean", batch_means_ci, lambda found: list(found or (None, None))),
         of("check_assumptions", "outliers and modes", check_assumptions,
            lambda found: [float(len(found))],
            unit="same", make=_one_arm),
@@ -228,7 +226,7 @@ def _over_time() -> list[Row]:
            lambda start, latency, pauses: attribute_latency(start, latency, {"gc_pause": _pairs(pauses)}),
            lambda found: [float(one.sum()) for one in found.values()], scaled=(0, 1, 2), bad=(0, 1, 2)),
         of("attributable_fractions", "p99", shares,
-           lambda found: [*bounds(found.quantile_share), found.latency_s], bad=(0, 1, 2), rel=1e-4),
+           lambda found: [*found.quantile_share, found.latency_s], bad=(0, 1, 2), rel=1e-4),
         of("estimate_clock_offset", "six pauses",
            lambda start, latency, pauses: estimate_clock_offset(
                start[: len(latency)] + latency[: len(start)], _pairs(pauses), median_service_s=0.004),

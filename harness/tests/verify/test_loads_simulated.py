@@ -17,7 +17,7 @@ from harness.analysis.attribution.stalls import detect_stalls
 from harness.analysis.load.coordinated_omission import coordinated_omission_check
 from harness.analysis.warmup.classify import SteadyState, classify_warmup, detect_changepoints
 from harness.formats.arrays import FloatArray
-from harness.tests.analysis.stats.test_known_truths import holds
+from harness.tests.analysis.stats.test_sample_size import holds
 from harness.tests.support.available import long_tests_are_asked_for
 from harness.verify.simulated.queueing import (
     Arrivals,

@@ -16,7 +16,7 @@ from harness.compare.comparing import compare_runs
 from harness.compare.result import Comparison
 from harness.compare.run import Key, Run, request_values
 from harness.model import LOAD_TOOLS, Verdict, WarmUpSpec
-from harness.tests.analysis.stats.test_known_truths import holds
+from harness.tests.analysis.stats.test_sample_size import holds
 from harness.verify.simulated.comparisons import ar_series, covered
 
 # --- a load is offered again while a JVM compiled in it: the ratio stays right

@@ -14,9 +14,9 @@ import pytest
 from harness.analysis.stats import intervals
 from harness.analysis.stats.inputs import Floats
 from harness.analysis.stats.session_agreement import kind_of_verdicts
-from harness.analysis.stats.verdicts import Interval, decide
-from harness.model import Verdict
-from harness.tests.analysis.stats.test_known_truths import holds
+from harness.analysis.stats.verdicts import decide
+from harness.model import Estimate, Verdict
+from harness.tests.analysis.stats.test_sample_size import holds
 from harness.verify.simulated.comparisons import paired_p
 
 MARGIN, BLOCKS, SIMS = 0.05, 10, 1000
@@ -46,8 +46,9 @@ def verdicts(rng: np.random.Generator, truth: Floats, sd: float) -> tuple[list[V
     )
     noise = np.expm1(np.maximum(np.abs(pair.low), np.abs(pair.high)))
 
-    def interval(bounds: intervals.Bounds, n: int) -> Interval:
-        return Interval(low=exp(bounds.low[n]), high=exp(bounds.high[n]))
+    def interval(bounds: intervals.Bounds, n: int) -> Estimate:
+        ends = {"value": exp(bounds.centre[n]), "low": exp(bounds.low[n]), "high": exp(bounds.high[n])}
+        return Estimate(**ends, unit="ratio", method="t", estimand="ratio", n_trials=2 * BLOCKS)
 
     decided = [
         decide(interval(wide, n), interval(narrow, n), n_blocks=BLOCKS, margin=MARGIN, noise=float(noise[n]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The share of a quantile behind pauses, pooled over trials: exact to a bin, said where it can be, unit the trial."""
+"""Stalls, events that match them, and the share of a quantile behind pauses, pooled over trials."""
 
 from __future__ import annotations
 
@@ -9,19 +9,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.analysis.attribution import share_of_quantile as module
+from harness.analysis.attribution.event_matching import match_events
 from harness.analysis.attribution.share_of_quantile import (
     BIN_SHARE,
     WithoutPauses,
     counted,
+    excess_in_spans,
     pooled_and_without,
     pooled_share,
     without_pauses,
 )
 from harness.analysis.attribution.spans import lived
+from harness.analysis.attribution.stalls import detect_stalls, detectability_limit
 from harness.analysis.stats.quantiles import rank
+from harness.errors import InputError
 from harness.model import Estimate
-
-NOBODY = counted(np.empty(0))
+from harness.verify.simulated.queueing import (
+    Pauses,
+    ServiceLaw,
+    arrival_times,
+    regular_pauses,
+    service_times,
+    simulate_open,
+)
 
 
 def trial_of(
@@ -30,10 +40,8 @@ def trial_of(
     """A trial of n requests, a part of them clear of pauses and as fast as they are, the others slower."""
     bare = level * rng.lognormal(np.log(0.002), 0.4, n)
     is_clear = rng.random(n) < clear
-    measured = np.where(is_clear, bare, slow * bare)
-    return WithoutPauses(
-        measured=counted(measured), clear=counted(bare[is_clear]), unpaused=counted(bare), drained=NOBODY
-    )
+    counts = map(counted, (np.where(is_clear, bare, slow * bare), bare[is_clear], bare, np.empty(0)))
+    return WithoutPauses(**dict(zip(("measured", "clear", "unpaused", "drained"), counts, strict=True)))
 
 
 def session_of(n_trials: int, n: int, *, seed: int = 0, level_sd: float = 0.1) -> list[WithoutPauses]:
@@ -41,8 +49,8 @@ def session_of(n_trials: int, n: int, *, seed: int = 0, level_sd: float = 0.1) -
     return [trial_of(rng, n, level=float(np.exp(rng.normal(0, level_sd)))) for _ in range(n_trials)]
 
 
-def share(trials: list[WithoutPauses], quantile: float = 0.99, **more: str) -> Estimate:
-    return pooled_share(trials, more.get("way", "clear"), quantile, what="share of p99")  # type: ignore[arg-type]
+def share(trials: list[WithoutPauses]) -> Estimate:
+    return pooled_share(trials, "clear", 0.99, what="share of p99")
 
 
 latencies = st.lists(st.floats(1e-6, 100.0), min_size=1, max_size=60)
@@ -61,43 +69,27 @@ def test_quantiles_of_counts_are_those_of_the_requests_to_half_a_bin(
     assert [whole, *without] == pytest.approx(exact, rel=0.51 * BIN_SHARE)
 
 
-def test_ties_of_a_coarse_clock_are_spread_over_one_step_and_move_no_mean() -> None:
-    rng = np.random.default_rng(2)
-    true = rng.lognormal(np.log(0.004), 0.4, 20_000)
-    whole_ms = np.round(true, 3)
-    q, _ = pooled_and_without([counted(whole_ms, 1e-3)], 0.99)
-    assert q == pytest.approx(np.quantile(true, 0.99), rel=0.01)
-    spread = counted(np.full(1000, 0.005), 1e-3)
-    low, high = (1e-9 * np.exp(edge * np.log1p(BIN_SHARE)) for edge in (spread.bins[0], spread.bins[-1] + 1))
-    assert (low, high) == (pytest.approx(0.0045, rel=2e-3), pytest.approx(0.0055, rel=2e-3))
-
-
 def test_the_pooled_share_is_one_less_the_ratio_of_both_pooled_quantiles() -> None:
     trials = session_of(5, 3000)
     found = share(trials)
-    q = [
+    clear, measured = (
         pooled_and_without([getattr(one, name) for one in trials], 0.99)[0] for name in ("clear", "measured")
-    ]
-    assert found.value == pytest.approx(1 - q[0] / q[1])
-    assert found.low is not None and found.high is not None
-    assert found.low < (found.value or 0) < found.high < 1
-    assert found.estimand == "pooled share of p99"
-    assert found.n_trials == 5
+    )
+    assert found.value == pytest.approx(1 - clear / measured)
+    assert (
+        found.low is not None and found.high is not None and found.low < (found.value or 0) < found.high < 1
+    )
+    assert (found.estimand, found.n_trials) == ("pooled share of p99", 5)
     assert found.n_requests == sum(one.clear.n for one in trials)
-    assert f"5 trials, {found.n_requests:,} requests clear of every pause" in found.warnings[0]
 
 
-def test_few_clear_requests_in_one_trial_are_refused_with_their_count() -> None:
+def test_few_clear_requests_have_no_share_and_one_trial_or_trials_that_never_differ_no_interval() -> None:
     rng = np.random.default_rng(4)
     n = 100 * module.FEWEST_IN_A_TRIAL
-    trials = [*session_of(4, 4000), trial_of(rng, n - 1, clear=1.0)]
-    refused = share(trials)
-    assert refused.value is None and refused.low is None
-    assert "in the trial that has the fewest" in refused.warnings[0]
-    assert share([*trials[:4], trial_of(rng, n, clear=1.0)]).value is not None
-
-
-def test_one_trial_and_trials_that_never_differ_have_a_share_without_an_interval() -> None:
+    four = session_of(4, 4000)
+    refused = share([*four, trial_of(rng, n - 1, clear=1.0)])
+    assert refused.value is None and "in the trial that has the fewest" in refused.warnings[0]
+    assert share([*four, trial_of(rng, n, clear=1.0)]).value is not None
     one = trial_of(np.random.default_rng(6), 100_000)
     alone, same = share([one]), share([one, one, one])
     assert alone.value == same.value is not None
@@ -119,3 +111,84 @@ def test_where_trials_differ_and_their_share_does_not_the_interval_is_what_bins_
     assert found.value == 0
     assert (found.low, found.high) == pytest.approx((-BIN_SHARE, BIN_SHARE), rel=0.01)
     assert "the same without any one trial: the interval is one bin, 0.1%" in found.warnings
+
+
+CYCLES = [(float(start), float(start) + 0.2) for start in range(30)]
+
+
+def slowed(rng: np.random.Generator, slowed_by: float) -> tuple[np.ndarray, np.ndarray]:
+    start = np.sort(rng.uniform(0, 30, 30_000))
+    inside = start % 1.0 < 0.2
+    return start, rng.lognormal(np.log(0.002), 0.3, len(start)) * np.where(inside, slowed_by, 1.0)
+
+
+def test_slow_requests_that_come_with_a_span_are_counted_and_a_span_that_slows_nothing_explains_nothing() -> (
+    None
+):
+    # three times slower: nobody else is in the tail
+    assert excess_in_spans(*slowed(np.random.default_rng(1), 3.0), CYCLES) == pytest.approx(1.0, abs=0.01)
+    found = [excess_in_spans(*slowed(np.random.default_rng(seed), 1.0), CYCLES) for seed in range(30)]
+    assert np.mean([excess for excess in found if excess is not None]) == pytest.approx(0.0, abs=0.01)
+    start, latency = slowed(np.random.default_rng(1), 1.0)
+    assert [excess_in_spans(start, latency, spans) for spans in ([], [(-1.0, 31.0)])] == [None, None]
+
+
+def open_trial(
+    seed: int, *, pause_s: float | None = None, duration_s: float = 20.0
+) -> tuple[np.ndarray, np.ndarray, Pauses]:
+    rng = np.random.default_rng(seed)
+    arrivals = arrival_times("poisson", 1000.0, duration_s, rng)
+    service = service_times(len(arrivals), ServiceLaw(rho=0.0), rng)
+    pauses = regular_pauses(duration_s, pause_s, 1.0, rng) if pause_s else Pauses()
+    start, latency = simulate_open(arrivals, service, servers=10, pauses=pauses)
+    return start, latency, pauses
+
+
+def test_a_lull_in_the_load_is_not_a_stall() -> None:
+    start, latency, _ = open_trial(4, duration_s=10)
+    quiet = (start < 4.0) | (start > 4.5)
+    assert all(s.kind != "stall" for s in detect_stalls(start[quiet], latency[quiet]))
+
+
+@pytest.mark.parametrize(
+    ("start", "latency", "message"),
+    [([1.0, 2.0], [1.0], "one length"), ([1.0, np.nan], [1.0, 1.0], "finite"), ([1.0, 2.0], [1.0, -1.0], "negative")],
+)  # fmt: skip
+def test_broken_input_is_refused(start: list[float], latency: list[float], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        detect_stalls(np.array(start), np.array(latency))
+
+
+def test_too_few_or_constant_requests_give_no_stall_and_the_limit_is_ten_requests_or_twice_the_tail() -> None:
+    assert detect_stalls(np.arange(50.0), np.ones(50)) == []
+    assert detect_stalls(np.arange(1000) / 1000, np.full(1000, 0.005)) == []
+    assert detectability_limit(1000, 0.001) == pytest.approx(0.01)
+    assert detectability_limit(1e6, 0.05) == pytest.approx(0.1)
+    with pytest.raises(InputError):
+        detectability_limit(0, 0.001)
+
+
+spans_strategy = st.lists(
+    st.tuples(st.floats(0, 100), st.floats(0, 1)).map(lambda pair: (pair[0], pair[0] + pair[1])), max_size=12
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(found=spans_strategy, truth=spans_strategy, tolerance=st.floats(0, 1))
+def test_every_span_is_matched_at_most_once_and_only_where_it_touches(
+    found: list[tuple[float, float]], truth: list[tuple[float, float]], tolerance: float
+) -> None:
+    matching = match_events(found, truth, tolerance_s=tolerance)
+    assert len({i for i, _ in matching.pairs}) == len(matching.pairs) == len({j for _, j in matching.pairs})
+    for i, j in matching.pairs:
+        assert found[i][0] <= truth[j][1] + tolerance and found[i][1] >= truth[j][0] - tolerance
+    swapped = match_events(truth, found, tolerance_s=tolerance)
+    assert len(swapped.pairs) == len(matching.pairs)
+
+
+def test_a_slow_stretch_that_goes_on_answering_is_a_slow_period_and_no_stall() -> None:
+    start, latency, _ = open_trial(13, duration_s=10)
+    half = np.random.default_rng(0).random(len(start)) < 0.6
+    latency = np.where((start > 5) & (start < 5.2) & half, latency + 0.012, latency)
+    (found,) = detect_stalls(start, latency)
+    assert found.kind == "slow_period" and 4.9 < found.start_s < 5.1 and 5.15 < found.end_s < 5.35

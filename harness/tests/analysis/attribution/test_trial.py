@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pauses behind a trial: placed on the wall clock, laid over its requests, refused where clocks do not allow it."""
+"""The pauses behind a trial on the clock of its requests, and the causes beside them; what nobody recorded is said."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Literal
 
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.analysis.attribution.event_matching import Beside, most_lost_s, peak_causes
 from harness.analysis.attribution.log_clock import (
     LAUNCH_TO_CLOCK_S,
     ClockShift,
@@ -19,20 +21,30 @@ from harness.analysis.attribution.log_clock import (
     placed,
     runtime_start,
     service_log,
+    waiting,
     wall_step_s,
 )
-from harness.analysis.attribution.share_of_quantile import pooled_and_without
+from harness.analysis.attribution.share_of_quantile import attributable_fractions, pooled_and_without
+from harness.analysis.attribution.spans import CauseName, Span, attribute_latency
 from harness.analysis.attribution.table import attribution_table
 from harness.analysis.attribution.trial import TrialAttribution, attribute_trial
 from harness.errors import InputError
 from harness.formats.detect import read_any
 from harness.formats.gc_events import GcLog
+from harness.formats.jfr_json import read_jfr_json
 from harness.formats.runtime_log import read_runtime_log
 from harness.formats.runtime_metrics import LastCollection
+from harness.hosts.base import Command
+from harness.hosts.local import LocalHost
+from harness.launchers.arguments import recording_flags
 from harness.model import ClockReading, DuetRecord, HostClock, TrialRecord
+from harness.report.analyse import report_file
+from harness.runner.snapshots import keep_recording
 from harness.store import SessionFolder
+from harness.tests.support.patience import patient
 from harness.tests.support.synthetic import make_session
-from harness.tests.support.synthetic_pauses import pauses_of
+from harness.tests.support.synthetic_pauses import pauses_of, requests_behind
+from harness.tests.support.tiny_java import reference_jdk
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden"
 LAUNCHED = ClockReading(wall_epoch_s=1.7e9, monotonic_s=100.0)
@@ -58,21 +70,21 @@ def trial_of(session: SessionFolder, variant: str) -> str:
     return min(trial for trial in session.finished() if trial.endswith(variant))
 
 
-def attributed(session: SessionFolder, variant: str) -> TrialAttribution:
+def attributed(session: SessionFolder, variant: str = "serial-3x") -> TrialAttribution:
     trial = trial_of(session, variant)
     return attribute_trial(session, trial, requests_of(session, trial))
 
 
-@pytest.mark.parametrize("path", sorted(GOLDEN.glob("jvm_log/jdk25-*.log.gz")), ids=lambda path: path.name)
-def test_a_real_jvm_log_needs_no_anchor_when_it_carries_the_wall_clock(path: Path) -> None:
-    log = read_runtime_log(path)
-    found = placed(log, None)
-    if log.clock == "epoch":
-        assert found.refused is None
-        assert sum(map(len, found.events.values())) == len(log.events)
-        assert (found.placed_within_s or 1) <= 1e-3
-    else:
-        assert "nothing anchors it" in (found.refused or "")
+def without_pauses(folder: Path) -> SessionFolder:
+    """A session whose Java service left a log without a pause, so that its stalls have no cause yet."""
+    session = make_session(folder, "gc-peaks", "smoke")
+    trial = trial_of(session, "serial-3x")
+    for name in ("gc.log", "load/generator-gc.log"):
+        with session.open(trial, name) as stream:
+            first_line = stream.readline().decode()
+        session.path(trial, name).unlink()
+        (session.folder / trial / name).write_text(first_line, "utf-8")
+    return session
 
 
 def test_a_real_go_log_is_placed_by_the_launch_and_says_how_well() -> None:
@@ -80,8 +92,12 @@ def test_a_real_go_log_is_placed_by_the_launch_and_says_how_well() -> None:
     found = placed(log, LAUNCHED)
     first = found.events["gc_pause"][0]
     assert first[0] - 1.7e9 == pytest.approx(log.events[0].start_s, abs=1e-6)
-    assert (found.placed_within_s or 0) > LAUNCH_TO_CLOCK_S
+    assert found.placed_within_s is not None and found.placed_within_s > LAUNCH_TO_CLOCK_S
     assert placed(log, None).refused is not None
+    shifted = placed(log, LAUNCHED, clock=ClockShift(shift_s=-5.0, within_s=2e-4))
+    for cause, spans in found.events.items():
+        assert np.allclose(np.array(spans) - 5.0, np.array(shifted.events[cause]), rtol=0, atol=1e-6)
+    assert shifted.placed_within_s == pytest.approx(found.placed_within_s + 2e-4)
 
 
 def end_of(log: GcLog, number: int, start_s: float, late_s: float = 0.0004) -> LastCollection:
@@ -109,7 +125,7 @@ def test_a_log_and_metrics_of_two_processes_are_not_joined() -> None:
 
 
 def test_what_pauses_took_from_p99_is_found(session: SessionFolder) -> None:
-    one = attributed(session, "serial-3x")
+    one = attributed(session)
     assert one.refused is None
     assert one.n_pauses == 7
     assert one.longest_pause_s == pytest.approx(0.025, abs=1e-4)
@@ -145,9 +161,7 @@ def test_pauses_that_nothing_but_the_launch_places_are_refused_and_bounded(
     monkeypatch.setattr("harness.analysis.attribution.log_clock.last_collections", lambda *_: ())
     one = attributed(session, "go-gogc-100")
     assert "cannot be placed" in (one.refused or "")
-    assert one.without_pauses == ()
-    assert "gc_pause" not in one.events
-    assert one.n_pauses == 14
+    assert one.without_pauses == () and "gc_pause" not in one.events and one.n_pauses == 14
     assert 0 < one.most_share["p99"] < 0.05
     (row,) = attribution_table([one])
     assert row.numbers["share"].value is None
@@ -155,36 +169,40 @@ def test_pauses_that_nothing_but_the_launch_places_are_refused_and_bounded(
     assert row.numbers["most_share"].value is not None
 
 
-def test_in_a_duet_no_pause_is_laid_over_requests_and_the_reason_is_said(
+def test_in_a_duet_and_where_the_wall_clock_was_set_no_pause_is_laid_over_requests(
     session: SessionFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record = session.record(trial_of(session, "serial-3x"))
     duet = DuetRecord(
         partner="0002-go", cpus=(0,), partner_cpus=(1,), interval_s=0.5, n_exchanges=4, file="exchanges.csv"
     )
-    beside = record.model_copy(update={"duet": duet})
-    monkeypatch.setattr(SessionFolder, "record", lambda *_: beside)
-    one = attributed(session, "serial-3x")
-    assert (one.refused or "").startswith("in a duet the other arm and the exchanges of CPUs stop requests")
-    assert one.without_pauses == () and "gc_pause" not in one.events
+    assert wall_step_s(record) == pytest.approx(0, abs=1e-6)
+    for changed, words in (
+        (
+            record.model_copy(update={"duet": duet}),
+            "in a duet the other arm and the exchanges of CPUs stop requests",
+        ),
+        (moved(record, 0.5), "the wall clock was moved by 500.0 ms"),
+    ):
+        monkeypatch.setattr(SessionFolder, "record", lambda *_, changed=changed: changed)
+        one = attributed(session)
+        assert (one.refused or "").startswith(words)
+        assert one.without_pauses == () and "gc_pause" not in one.events
 
 
-def test_a_quantile_with_too_few_requests_beyond_it_is_not_said_and_one_not_asked_for_is_refused(
-    session: SessionFolder,
-) -> None:
-    one = attributed(session, "serial-3x")
+def test_a_quantile_with_too_few_requests_beyond_it_is_not_said(session: SessionFolder) -> None:
+    one = attributed(session)
     assert "p99.9" not in one.tail
     (row,) = attribution_table([one], quantile="p99.9")
     share = row.numbers["share"]
     assert share.value is None and "beyond p99.9: " in share.warnings[0]
-    assert "100 needed in each" in share.warnings[0]
     assert "too few requests beyond p99.9" in row.numbers["latency_s"].warnings
     with pytest.raises(InputError, match="quantile: .*; found 'p95'; allowed: p99, p99.9"):
         attribution_table([one], quantile="p95")
 
 
 def test_a_number_that_is_missing_says_why_of_itself_and_not_of_another(session: SessionFolder) -> None:
-    one = attributed(session, "serial-3x")
+    one = attributed(session)
     assert not one.excess  # Serial never works beside the program
     (row,) = attribution_table([one.model_copy(update={"rss_bytes": None})])
     assert row.numbers["share"].value is None  # one short trial
@@ -209,48 +227,27 @@ def moved(record: TrialRecord, by_s: float) -> TrialRecord:
     return record.model_copy(update={"phases": phases, "ended": later(record.ended), "anchors": anchors})
 
 
-def test_a_wall_clock_that_was_set_during_the_trial_is_noticed(
-    session: SessionFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    trial = trial_of(session, "serial-3x")
-    record = session.record(trial)
-    assert wall_step_s(record) == pytest.approx(0, abs=1e-6)
-    monkeypatch.setattr(SessionFolder, "record", lambda *_: moved(record, 0.5))
-    assert "wall clock was moved by 500.0 ms" in (
-        attribute_trial(session, trial, requests_of(session, trial)).refused or ""
-    )
-
-
-def test_a_log_that_is_gone_or_unreadable_is_said_and_nothing_is_invented(tmp_path: Path) -> None:
+def test_a_log_that_is_gone_or_unreadable_is_said_and_a_denied_cpu_is_bounded(tmp_path: Path) -> None:
     session = make_session(tmp_path, "gc-peaks", "smoke")
     trial = trial_of(session, "serial-3x")
-    requests = requests_of(session, trial)
-    path = session.path(trial, "gc.log")
+    record, path = session.record(trial), session.path(trial, "gc.log")
     path.unlink()
-    gone = attribute_trial(session, trial, requests)
-    assert gone.n_pauses is None
-    assert gone.refused is not None
-    assert gone.without_pauses == ()
-    assert "p99" in gone.tail  # the generator's log is still there
-    path.with_name("gc.log").write_text("no log at all\n")
-    assert "no log of a JVM" in (service_log(session, session.record(trial)).refused or "")
-
-
-def test_what_a_denied_cpu_can_have_taken_is_bounded(tmp_path: Path) -> None:
-    session = make_session(tmp_path, "gc-peaks", "smoke")
-    trial = trial_of(session, "serial-3x")
-    requests = requests_of(session, trial)
-    assert "cgroup_throttle" not in attribute_trial(session, trial, requests).most_beside["p99"]
-    at = session.record(trial).started.monotonic_s
-    rows = [f"{at + half / 2},{half},{half * 0.1}" for half in range(12)]
+    rows = [f"{record.started.monotonic_s + half / 2},{half},{half * 0.1}" for half in range(12)]
     machine = "\n".join(["monotonic_s,n_throttled,throttled_s", *rows]) + "\n"
     (session.folder / trial / "machine.csv").write_text(machine, "utf-8")
-    assert attribute_trial(session, trial, requests).most_beside["p99"]["cgroup_throttle"] > 0
+    gone = attribute_trial(session, trial, requests_of(session, trial))
+    assert gone.n_pauses is None and gone.refused is not None and gone.without_pauses == ()
+    assert "p99" in gone.tail  # the generator's log is still there
+    assert gone.most_beside["p99"]["cgroup_throttle"] > 0
+    path.with_name("gc.log").write_text("no log at all\n")
+    assert "no log of a JVM" in (service_log(session, record).refused or "")
 
 
 def test_the_table_has_an_interval_over_trials_and_counts_what_was_refused(session: SessionFolder) -> None:
-    trials = sorted(session.finished())
-    every = {trial: attribute_trial(session, trial, requests_of(session, trial)) for trial in trials}
+    every = {
+        trial: attribute_trial(session, trial, requests_of(session, trial))
+        for trial in sorted(session.finished())
+    }
     with_pair = {row.variant: row for row in attribution_table(list(every.values()))}["go-gogc-100"]
     assert with_pair.n_trials == 4 and with_pair.numbers["paused_share"].low is not None
     alone = attribution_table([one for trial, one in every.items() if not trial.endswith("-aa")])
@@ -259,7 +256,6 @@ def test_the_table_has_an_interval_over_trials_and_counts_what_was_refused(sessi
     unexplained = java.numbers["unexplained_tail"]
     assert java.n_trials == unexplained.n_trials == 2
     assert unexplained.low is None and "two trials" in unexplained.warnings[0]
-    assert java.numbers["share"].inputs
     for row in (java, go):
         parts = (row.numbers[f"{part}_tail"].value for part in ("service", "generator", "unexplained"))
         assert sum(part or 0 for part in parts) == pytest.approx(1)
@@ -292,11 +288,185 @@ def test_a_far_clock_is_allowed_for_on_the_way_to_the_clock_of_the_requests(
     assert clock_shift(told, None).shift_s == pytest.approx(launch_s)
 
 
-def test_a_log_of_another_clock_is_placed_on_that_of_the_requests() -> None:
-    logs = map(read_runtime_log, sorted(GOLDEN.glob("jvm_log/jdk25-*.log.gz")))
-    log = next(log for log in logs if log.clock == "epoch" and log.events)
-    plain, shifted = placed(log, None), placed(log, None, clock=ClockShift(shift_s=-5.0, within_s=2e-4))
-    for cause, spans in plain.events.items():
-        assert np.allclose(np.array(spans) - 5.0, np.array(shifted.events[cause]))
-    assert plain.placed_within_s is not None
-    assert shifted.placed_within_s == pytest.approx(plain.placed_within_s + 2e-4)
+BEGIN_S = 1_700_000_000.0
+
+
+def test_a_request_that_was_slow_to_connect_is_put_down_to_connecting_and_to_no_pause() -> None:
+    start, latency = np.linspace(0.0, 1.999, 2000), np.full(2000, 0.002)
+    connect = np.zeros_like(start)
+    slow = np.arange(50, 2000, 50)
+    latency[slow] += 0.030
+    connect[slow] = 0.030
+    events: dict[CauseName, list[Span]] = {
+        "gc_pause": [(t + 0.040, t + 0.041) for t in start[slow[:-1]]]
+    }  # elsewhere
+    for times, cause in ((connect, "connect"), (np.zeros_like(start), "unexplained")):
+        causes = peak_causes(start, latency, events, from_s=0.02, connect_s=times)
+        assert set(causes) - {None} == {cause}
+    (tail,) = attributable_fractions(start, latency, events, connect_s=connect)
+    assert tail.causes["connect"].value == pytest.approx(1, abs=0.02)
+    assert tail.causes["gc_pause"].value == pytest.approx(0, abs=0.02)
+
+
+def test_connecting_in_a_pause_belongs_to_the_pause_and_only_what_is_more_than_ordinary_counts() -> None:
+    start, latency = np.arange(5.0), np.array([0.010, 0.100, 0.100, 0.010, 0.010])
+    connect = np.array([0.0, 0.090, 0.090, 0.0, 0.0])
+    taken = attribute_latency(start, latency, {"gc_pause": [(1.0, 1.080)]}, connect_s=connect)
+    assert taken["gc_pause"] == pytest.approx([0, 0.080, 0, 0, 0])
+    assert taken["connect"] == pytest.approx([0, 0.010, 0.090, 0, 0])
+    anew = np.array([0.001, 0.001, 0.021, 0.001, 0.001])  # every arrival connects
+    assert attribute_latency(start, 0.001 + anew, {}, connect_s=anew)["connect"] == pytest.approx(
+        [0, 0, 0.020, 0, 0]
+    )
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    gaps=st.lists(
+        st.tuples(st.floats(0, 0.3), st.floats(0.01, 0.5), st.floats(0, 1)), min_size=1, max_size=8
+    ),
+    requests=st.lists(st.tuples(st.floats(-0.5, 4), st.floats(0.001, 2)), min_size=1, max_size=20),
+)
+def test_the_most_that_was_lost_is_what_a_walk_over_all_spans_gives(
+    gaps: list[tuple[float, float, float]], requests: list[tuple[float, float]]
+) -> None:
+    ends = np.cumsum([gap + length for gap, length, _ in gaps]).tolist()
+    spans = tuple((end - length, end) for end, (_, length, _) in zip(ends, gaps, strict=True))
+    lost_s = tuple(length * share for _, length, share in gaps)
+    start, latency = (np.array(column) for column in zip(*requests, strict=True))
+    walked = [
+        sum(
+            min(max(min(s + took, high) - max(s, low), 0.0), most)
+            for (low, high), most in zip(spans, lost_s, strict=True)
+        )
+        for s, took in requests
+    ]
+    found = most_lost_s(start, latency, Beside(cause="run_queue", spans=spans, lost_s=lost_s))
+    assert found == pytest.approx(walked, abs=1e-9)
+
+
+def test_what_nobody_recorded_is_told_and_is_no_zero(session: SessionFolder) -> None:
+    one = attributed(session)
+    why: dict[CauseName, str] = {
+        "cgroup_throttle": "there is no machine.csv", "jit": "no flight recording",
+        "connect": "does not report the time to connect", "run_queue": "there is no machine.csv",
+    }  # fmt: skip
+    assert set(one.missing) == set(why)
+    for cause, words in why.items():
+        assert one.missing[cause].startswith("not recorded: ") and words in one.missing[cause]
+    assert one.most_beside["p99"] == {}
+    assert "connect" not in one.tail["p99"]
+    (row,) = attribution_table([one])
+    for name in ("connect_tail", "throttle_most", "jit_most", "run_queue_most"):
+        assert row.numbers[name].value is None
+        assert row.numbers[name].warnings[0].startswith("not recorded: ")
+    assert row.numbers["unexplained_tail"].value is not None
+
+
+def jtl(folder: Path, *, slow: bool) -> Path:
+    """Requests that were held up seven times by something of 25 ms; by connecting, if that is slow."""
+    frame = requests_behind(BEGIN_S, pauses_of(BEGIN_S, 0.025), np.random.default_rng(5))
+    late = np.maximum(frame["elapsed"] - 3, 0) * (frame["elapsed"] > 11)
+    path = folder / f"{slow}.jtl"
+    frame.assign(Connect=late if slow else 0).to_csv(path, index=False)
+    return path
+
+
+def test_a_report_puts_a_stall_down_to_connecting_where_the_file_tells_it(tmp_path: Path) -> None:
+    for slow, cause in ((True, "connect"), (False, None)):
+        report = report_file(jtl(tmp_path, slow=slow))
+        assert report.stalls and {stall.cause for stall in report.stalls} == {cause}
+
+
+def machine_csv(record: TrialRecord, shares: list[float], *, columns: str = "psi_cpu_some_s,steal_s") -> str:
+    """Readings every half a second from the trial's start, with these shares of waiting between them."""
+    at, waited, rows = record.started.monotonic_s, 0.0, []
+    for number, share in enumerate([0.0, *shares]):
+        waited += share * 0.5
+        rows.append(f"{at + number / 2},{waited:.4f},0.0")
+    return "\n".join([f"monotonic_s,{columns}", *rows]) + "\n"
+
+
+def with_machine(session: SessionFolder, text: str) -> None:
+    (session.folder / trial_of(session, "serial-3x") / "machine.csv").write_text(text, "utf-8")
+
+
+def test_what_a_busy_machine_can_have_taken_is_bounded(tmp_path: Path) -> None:
+    session = without_pauses(tmp_path)
+    record = session.record(trial_of(session, "serial-3x"))
+    found = {}
+    for share in (0.0, 0.02, 0.95):
+        with_machine(session, machine_csv(record, [share] * 12))
+        one = attributed(session)
+        assert one.tail["p99"]["unexplained"] == pytest.approx(1)  # nothing is subtracted
+        found[share] = one.most_beside["p99"]["run_queue"]
+    assert found[0.0] == 0
+    assert 0.1 < found[0.02] < found[0.95]  # 10 ms in half a second is no bound to many of 25 ms
+    assert found[0.95] == pytest.approx(1)
+
+
+def test_pressure_that_this_kernel_does_not_tell_is_not_recorded(tmp_path: Path) -> None:
+    session = without_pauses(tmp_path)
+    trial = trial_of(session, "serial-3x")
+    record = session.record(trial)
+    for text, words in (
+        ("monotonic_s,steal_s\n1,0\n2,0\n", "no psi_cpu_some_s"),
+        ("monotonic_s,psi_cpu_some_s,steal_s\n1,,0\n2,,0\n", "this kernel does not tell"),
+    ):
+        with_machine(session, text)
+        with pytest.raises(InputError, match=words):
+            waiting(session, record)
+    with_machine(session, machine_csv(record, [0.2] * 12, columns="psi_cpu_some_s,other"))
+    assert waiting(session, record)[0].lost_s == pytest.approx([0.1] * 12)
+
+
+def recorded(record: TrialRecord, spans: list[tuple[float, float]]) -> str:
+    """A flight recording with compilations at these seconds after the trial's start, and one deoptimisation."""
+
+    def at(second: float) -> str:
+        return pd.Timestamp(record.started.wall_epoch_s + second, unit="s", tz="UTC").isoformat()
+
+    events = [
+        {"type": "jdk.Compilation", "values": {"startTime": at(low), "duration": f"PT{high - low:.6f}S"}}
+        for low, high in spans
+    ]
+    events.append({"type": "jdk.Deoptimization", "values": {"startTime": at(3.0)}})
+    return json.dumps({"recording": {"events": events}})
+
+
+def test_compilers_at_work_are_bounded_and_are_no_pause(tmp_path: Path) -> None:
+    session = without_pauses(tmp_path)
+    trial = trial_of(session, "serial-3x")
+    record = session.record(trial)
+    file = session.folder / trial / "recording.json"
+    for spans, least, most in (([(3.05, 3.2), (3.4, 3.401)], 0.0, 0.5), ([(2.0, 6.0)], 0.999, 1.001)):
+        file.write_text(recorded(record, spans), "utf-8")
+        one = attributed(session)
+        assert "jit" not in one.events  # nothing is subtracted by it
+        assert least < one.most_beside["p99"]["jit"] < most
+    file.write_text('{"recording": {"events": []}}', "utf-8")
+    assert "was it asked for" in attributed(session).missing["jit"]
+
+
+BUSY = """
+public class Busy {
+  public static void main(String[] words) {
+    long sum = 0;
+    for (int i = 0; i < 3_000_000; i++) sum += Integer.toString(i).hashCode();
+    System.out.println(sum);
+  }
+}
+"""
+
+
+def test_a_jvm_that_was_asked_leaves_a_recording_and_its_own_jdk_prints_it(tmp_path: Path) -> None:
+    jdk, host = reference_jdk(), LocalHost()
+    (tmp_path / "Busy.java").write_text(BUSY)
+    java = str(jdk.home / "bin" / "java")
+    done = host.run(Command(argv=(java, *recording_flags(), "Busy.java"), folder=tmp_path), patient(60.0))
+    assert done.exit_code == 0, done.stderr
+    assert keep_recording(host, jdk.home / "bin" / "jfr", tmp_path, tmp_path)
+    found = read_jfr_json(tmp_path / "recording.json")
+    assert found.compilations and found.log.n_unknown == 0
+    assert set(found.n_by_type) <= {"jdk.Compilation", "jdk.Deoptimization"}
+    assert all(high - low >= 0.5e-3 for low, high in found.compilations)

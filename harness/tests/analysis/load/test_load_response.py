@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of a load, the share that was answered rightly, and the rate that was kept up."""
+"""The parts of a load, what was answered rightly, the rate that was kept up, and the search for a capacity."""
 
 from __future__ import annotations
 
@@ -8,17 +8,12 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
-from harness.analysis.load.load_response import (
-    failed_share,
-    parts_of,
-    right_share,
-    serve_s,
-    sustained_per_s,
-    wanted,
-)
-from harness.errors import InputError
-from harness.model import ClosedLoad, LoadSummary, OpenLoad
+from harness.analysis.load.capacity_search import Measure, judged, loss_to_report, search_capacity
+from harness.analysis.load.load_response import failed_share, parts_of, right_share, serve_s, sustained_per_s
+from harness.errors import CalibrationFailed, InputError
+from harness.model import CalibrationSpec, CapacityGoals, ClosedLoad, LoadSummary, OpenLoad, SearchTrial
 
 
 def requests(start: np.ndarray, latency: np.ndarray, ok: np.ndarray | None = None) -> pd.DataFrame:
@@ -40,30 +35,17 @@ def test_every_request_is_in_one_part_and_no_error_is_lost(n_parts: int, n: int,
 
 
 def test_the_processor_time_of_a_part_is_that_of_its_own_window() -> None:
-    start = np.arange(0, 8, 0.01)
-    at = np.arange(-1, 9, 0.05)
+    start, at = np.arange(0, 8, 0.01), np.arange(-1, 9, 0.05)
     cpu = np.interp(at, [0, 2, 8], [0, 3, 6])  # a core and a half, then half a one
     samples = pd.DataFrame({"monotonic_s": at, "role": "service", "cpu_s": cpu, "rss_bytes": 1e8})
-    parts = parts_of(
-        requests(1e9 + start, np.full(start.size, 0.002)), duration_s=8, samples=samples,
-        epoch_to_monotonic_s=-1e9,
-    )  # fmt: skip
+    all_of_it = requests(1e9 + start, np.full(start.size, 0.002))
+    parts = parts_of(all_of_it, duration_s=8, samples=samples, epoch_to_monotonic_s=-1e9)
     assert parts["service_cores"].round(2).tolist() == [1.5, 0.5, 0.5, 0.5]
-
-
-def test_a_schedule_with_pauses_is_cut_where_its_parts_were_due_however_late_they_were_answered() -> None:
-    begins = (0.0, 3.0, 6.0)
-    start = np.concatenate([begin + np.arange(0, 2, 0.01) for begin in begins])
-    latency = np.where(start < 2, 4.0, 0.002)  # all of the first part is answered in later ones
-    parts = parts_of(requests(1e9 + start, latency), duration_s=2, begins_s=begins, n_parts=3)
-    assert parts["n_requests"].tolist() == [200, 200, 200]
-    assert parts["latency_mean_s"].round(6).tolist() == [4.0, 0.002, 0.002]
-    assert parts["throughput_per_s"].round(6).tolist() == [100.0, 100.0, 100.0]
 
 
 @given(st.floats(-0.4, 0.4), st.integers(0, 99))
 @settings(max_examples=30, deadline=None)
-def test_a_late_generator_and_a_late_first_request_move_nothing_into_another_part(
+def test_a_schedule_with_pauses_is_cut_where_its_parts_were_due_however_late_they_were_sent_or_answered(
     late_s: float, seed: int
 ) -> None:
     """What counts from the first request may be early in later parts; a slow generator may reach into the pause."""
@@ -71,8 +53,11 @@ def test_a_late_generator_and_a_late_first_request_move_nothing_into_another_par
     jitter = np.random.default_rng(seed).uniform(0, 0.05, 60)
     start = np.concatenate([begin + np.linspace(0, 2, 20, endpoint=False) for begin in begins]) + jitter
     start[20:] += late_s
-    parts = parts_of(requests(1e9 + start, np.full(60, 0.01)), duration_s=2, begins_s=begins, n_parts=3)
+    latency = np.where(np.arange(60) < 20, 4.0, 0.002)  # all of the first part is answered in later ones
+    parts = parts_of(requests(1e9 + start, latency), duration_s=2, begins_s=begins, n_parts=3)
     assert parts["n_requests"].tolist() == [20, 20, 20]
+    assert parts["latency_mean_s"].round(6).tolist() == [4.0, 0.002, 0.002]
+    assert parts["throughput_per_s"].round(6).tolist() == [10.0, 10.0, 10.0]
 
 
 def test_parts_of_a_schedule_can_be_cut_further_and_only_alike() -> None:
@@ -80,14 +65,9 @@ def test_parts_of_a_schedule_can_be_cut_further_and_only_alike() -> None:
     all_of_it = requests(1e9 + start, np.full(start.size, 0.002))
     finer = parts_of(all_of_it, duration_s=2, begins_s=(0.0, 3.0), n_parts=8)
     assert finer["n_requests"].tolist() == [50] * 8
-    with pytest.raises(InputError, match="2 parts"):
-        parts_of(all_of_it, duration_s=2, begins_s=(0.0, 3.0), n_parts=3)
-
-
-@pytest.mark.parametrize(("start", "duration_s"), [([], 1), ([1.0], 0)])
-def test_nothing_to_cut_is_refused(start: list[float], duration_s: float) -> None:
-    with pytest.raises(InputError):
-        parts_of(requests(np.array(start), np.array(start)), duration_s=duration_s)
+    for table, wrong in ((all_of_it, {"n_parts": 3}), (all_of_it, {"duration_s": 0.0}), (all_of_it[:0], {})):
+        with pytest.raises(InputError):
+            parts_of(table, **({"duration_s": 2.0, "begins_s": (0.0, 3.0), "n_parts": 2} | wrong))  # type: ignore[arg-type]  # one of each kind
 
 
 def row(**counts: float | None) -> pd.DataFrame:
@@ -95,22 +75,16 @@ def row(**counts: float | None) -> pd.DataFrame:
     return pd.DataFrame([{name: counts.get(name) for name in names}])
 
 
+FLOW = {"n_requests": 4946, "n_errors": 505, "n_flows": 988, "n_flows_right": 483}
+
+
 @pytest.mark.parametrize(
     ("counts", "failed", "right"),
     [
         ({"n_requests": 19, "n_errors": 6, "n_dropped": 21}, 27 / 40, 13 / 40),  # 40 arrivals, 21 never sent
-        (
-            {"n_requests": 4946, "n_errors": 505, "n_flows": 988, "n_flows_right": 483},
-            505 / 988,
-            483 / 988,
-        ),  # passes
-        (
-            {"n_requests": 4946, "n_errors": 505, "n_flows": 988, "n_flows_right": 483, "n_dropped": 12},
-            0.517,
-            0.483,
-        ),
+        (FLOW, 505 / 988, 483 / 988),  # passes
+        (FLOW | {"n_dropped": 12}, 0.517, 0.483),
         ({"n_requests": 0, "n_errors": 0}, np.nan, np.nan),
-        ({}, np.nan, np.nan),
     ],
 )
 def test_what_was_never_sent_has_failed_and_a_flow_is_counted_in_passes(
@@ -118,23 +92,6 @@ def test_what_was_never_sent_has_failed_and_a_flow_is_counted_in_passes(
 ) -> None:
     assert failed_share(row(**counts)).tolist() == pytest.approx([failed], nan_ok=True)
     assert right_share(row(**counts)).tolist() == pytest.approx([right], nan_ok=True)
-
-
-@given(
-    st.lists(
-        st.tuples(st.integers(0, 500), st.integers(0, 500), st.integers(0, 500) | st.none()),
-        min_size=1,
-        max_size=8,
-    )
-)
-@settings(max_examples=60, deadline=None)
-def test_what_was_wanted_was_answered_rightly_or_failed(loads: list[tuple[int, int, int | None]]) -> None:
-    frame = pd.concat(
-        [row(n_requests=r + e, n_errors=e, n_dropped=d) for r, e, d in loads], ignore_index=True
-    )
-    there = wanted(frame).notna()
-    assert there.tolist() == [r + e + (d or 0) > 0 for r, e, d in loads]
-    assert (failed_share(frame) + right_share(frame))[there].tolist() == pytest.approx([1.0] * there.sum())
 
 
 ONCE = ClosedLoad(users=400, ramp_up_s=4.0, loops=1)
@@ -164,3 +121,71 @@ def test_time_to_serve_is_that_of_work_that_was_all_done() -> None:
         assert serve_s(ONCE, load(**lost)) is None
     assert serve_s(ClosedLoad(users=9, duration_s=5), load()) is None
     assert serve_s(OpenLoad(rate_per_s=9, duration_s=5), load()) is None
+
+
+GOALS = CapacityGoals()
+
+
+def trial(
+    rate_per_s: float, duration_s: float, *, late: float, right_per_s: float | None = None
+) -> SearchTrial:
+    return judged(
+        GOALS, rate_per_s=rate_per_s, duration_s=duration_s, n_arrivals=int(rate_per_s * duration_s),
+        right_per_s=rate_per_s if right_per_s is None else right_per_s, lost_share=0.0, late_share=late,
+    )  # fmt: skip
+
+
+def service(capacity_per_s: float) -> Measure:
+    """A service that is late above a rate."""
+
+    def measure(rate_per_s: float, duration_s: float) -> SearchTrial:
+        late = 0.3 if rate_per_s > capacity_per_s else 0.0
+        return trial(rate_per_s, duration_s, late=late, right_per_s=min(rate_per_s, 1.05 * capacity_per_s))
+
+    return measure
+
+
+@pytest.mark.parametrize("capacity_per_s", [42.0, 950.0, 31_000.0])
+def test_the_highest_rate_that_keeps_its_goals_is_found_to_within_its_width(capacity_per_s: float) -> None:
+    found = search_capacity(
+        service(capacity_per_s), GOALS, lowest_per_s=0.4 * capacity_per_s, highest_per_s=1.3 * capacity_per_s
+    )
+    assert found.upper_per_s is not None
+    assert found.lower_per_s <= capacity_per_s < found.upper_per_s
+    assert found.upper_per_s / found.lower_per_s - 1 <= 1.1 * GOALS.width
+
+
+def test_a_range_that_keeps_its_goals_throughout_has_no_upper_bound_and_one_that_misses_them_no_capacity() -> (
+    None
+):
+    found = search_capacity(service(5000.0), GOALS, lowest_per_s=400.0, highest_per_s=1200.0)
+    assert found.upper_per_s is None and found.lower_per_s == pytest.approx(1200.0)
+    with pytest.raises(CalibrationFailed, match=r"400/s already misses the goals .*30.00% late"):
+        search_capacity(service(100.0), GOALS, lowest_per_s=400.0, highest_per_s=1200.0)
+
+
+def test_what_is_reported_is_good_exactly_where_the_trial_is_and_leads_to_the_rate_that_was_answered() -> (
+    None
+):
+    good = trial(100.0, 4.0, late=GOALS.late_ratio / 2)
+    assert loss_to_report(good, GOALS) == pytest.approx(GOALS.loss_ratio / 2)
+    late = trial(100.0, 4.0, late=0.5)
+    assert loss_to_report(late, GOALS) > GOALS.loss_ratio and not late.good
+    flooded = trial(100.0, 4.0, late=1.0, right_per_s=60.0)
+    assert loss_to_report(flooded, GOALS) == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"capacity": "search", "generator": "wrk"}, "wrk sends on a connection only after its answer"),
+        ({"capacity": "search", "generator": "wrk", "goals": {"generator": "wrk2"}}, "no row per request"),
+        ({"generator": "k6", "goals": {}}, "goals are those of capacity"),
+        ({"capacity": "search", "generator": "k6", "goals": {"trial_s": 30.0}}, "at most trials_s"),
+        ({"capacity": "search", "generator": "k6", "goals": {"from_share": 2.0}}, "below to_share"),
+        ({"capacity": "search", "generator": "k6", "goals": {"loss_ratio": 0.0}}, "greater than 0"),
+    ],
+)  # fmt: skip
+def test_a_definition_that_cannot_be_searched_is_refused(given: dict[str, object], why: str) -> None:
+    with pytest.raises(ValidationError, match=why):
+        CalibrationSpec.model_validate(given)

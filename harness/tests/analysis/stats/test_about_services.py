@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ratio speaks of the services only where they, or an equal rate, bounded both arms, and not the load tool."""
+"""What a ratio speaks of: the services only where they or an equal rate bounded both arms, and how old they were."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.stats.about_services import TURNS, tool_part
+from harness.analysis.stats.about_services import TURNS
+from harness.analysis.stats.ages import age_of_arm
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.model import Verdict
+from harness.model.age import TrialAge
 from harness.tests.analysis.stats.test_comparisons import table
+from harness.tests.analysis.trial_tables import trial_table
 
 RATE, CPU, RSS = "throughput_per_s", "cpu_s_per_request", "rss_after_bytes"
 MEAN, P50, P99 = "latency_mean_s", "latency_p50_s", "latency_p99_s"
@@ -44,22 +47,6 @@ def at_a_rate(go_s: float, java_s: float, metric: str = MEAN, **columns: float |
 def compared(frame: pd.DataFrame, metric: str = MEAN) -> Comparison:
     (comparison,) = compare(frame, metric, reference="go", margin=0.05)
     return comparison
-
-
-@pytest.mark.parametrize("metric", [RATE, CPU, P99])
-@pytest.mark.parametrize("other", ["service", "generator", "backing", "machine", "unknown"])
-def test_a_ratio_of_arms_bound_by_something_else_than_the_service_has_no_verdict(
-    metric: str, other: str
-) -> None:
-    comparison = compared(trials("service", other, rate=0.5), metric)
-    if other == "service":
-        assert comparison.about_services and comparison.verdict == Verdict.DIFFERENT
-        assert comparison.bound_by == {"service": 20}
-        return
-    assert (comparison.about_services, comparison.verdict) == (False, NO_VERDICT)
-    assert comparison.p_adjusted is None
-    assert comparison.not_about is not None and "(10 of 20 trials)" in comparison.not_about
-    assert comparison.ratio.value is not None  # the number stays; only what it says goes
 
 
 @pytest.mark.parametrize("metric", [P99, MEAN])
@@ -109,7 +96,10 @@ def test_a_ratio_has_the_condition_of_its_metric(
 ) -> None:
     comparison = compared(trials(go, java, **more), metric)  # type: ignore[arg-type]  # counts and a rate
     assert comparison.about_services == (why is None)
-    assert why is None or (comparison.not_about or "").startswith(why)
+    assert comparison.ratio.value is not None  # the number stays; only what it says goes
+    if why is not None:
+        assert (comparison.not_about or "").startswith(why)
+        assert (comparison.verdict, comparison.p_adjusted) == (NO_VERDICT, None)
 
 
 def test_tables_that_do_not_say_what_bounded_them_and_a_gate_left_open_have_no_condition() -> None:
@@ -171,13 +161,104 @@ def test_where_the_echo_services_latency_was_not_kept_the_known_lateness_counts(
     frame = at_a_rate(latency_s, 10 * latency_s, metric, generator="wrk2")
     assert compared(frame, metric).not_about == f"mostly not the services' own ({part})"
     assert compared(frame.assign(generator="vegeta"), metric).about_services
+    assert compared(frame.assign(bound_by="service"), metric).about_services, "of latencies at a rate alone"
 
 
-def test_only_latencies_at_a_rate_have_such_a_part() -> None:
-    frame = at_a_rate(1.5e-3, 3e-3, generator="wrk2", echo_latency_mean_s=1.4e-3)
-    assert compared(frame.assign(bound_by="service")).verdict == Verdict.DIFFERENT
-    go, java = (frame[frame["variant"] == name] for name in ("go", "java"))
-    for metric in (CPU, RATE, "latency_max_s", RSS):
-        assert tool_part(go, java, metric) is None
-    part = tool_part(go, java, MEAN)
-    assert part is not None and part.refused and part.share == pytest.approx(1.4 / 1.5, rel=0.02)
+FIRST = "time_to_first_response_s"
+
+
+def aged(
+    *java: str | None, go: str | None = "aot-compiled", ratio: float = 0.5, of_young: float = 0.5
+) -> pd.DataFrame:
+    """A block for each trial of the Java arm, of the age that is given; the ratio of young trials is another."""
+    rng = np.random.default_rng(1)
+
+    def row(block: int, variant: str, age: str | None) -> dict[str, object]:
+        size = 1.0 if variant == "go" else of_young if age == "young" else ratio
+        values = dict.fromkeys((RATE, P99, CPU, RSS, FIRST), 1000.0 * size * np.exp(rng.normal(0, 0.01)))
+        about = {"block": block, "variant": variant, "bound_by": "service", "measurement_s": 10.0, "age": age}
+        return about | values
+
+    return trial_table(
+        row(block, *arm) for block, age in enumerate(java, 1) for arm in (("go", go), ("java", age))
+    )
+
+
+def found(frame: pd.DataFrame, metric: str = RATE, *, gated: bool = True) -> Comparison:
+    (comparison,) = compare(frame, metric, reference="go", margin=0.05, gated=gated)
+    return comparison
+
+
+@pytest.mark.parametrize(
+    ("ages", "age"),
+    [
+        (["warm"] * 4, "warm"),
+        (["warm"] * 3 + ["young"] * 2, "warm"),
+        (["warm"] * 2 + ["young"] * 2, "young"),
+        (["aot-compiled"] * 2 + ["young"], "aot-compiled"),
+        ([None] * 4, "unknown"),
+        ([None] * 3 + ["young"] * 2, "unknown"),
+        ([None] * 2 + ["young"] * 2, "young"),
+        (["warm"] * 2 + [None] * 2, "unknown"),
+    ],
+)
+def test_an_arm_has_the_age_of_most_of_its_trials_and_is_never_warm_without_them(
+    ages: list[TrialAge | None], age: str
+) -> None:
+    one = age_of_arm(pd.DataFrame({"age": ages, "measurement_s": 1.0}))
+    assert one is not None and one.age == age
+    assert (one.n, one.n_young, one.n_unknown) == (len(ages), ages.count("young"), ages.count(None))
+    assert age_of_arm(pd.DataFrame({"age": ages, "measurement_s": None})) is None, "there was no load"
+
+
+@pytest.mark.parametrize("metric", [RATE, P99, CPU, RSS])
+@pytest.mark.parametrize(
+    ("age", "words"),
+    [
+        ("young", "a result of young processes, not of warm services: java young"),
+        (None, "nothing is known of the age of java: this is no result of warm services"),
+        ("warm", None),
+    ],
+)
+def test_a_comparison_says_how_old_its_processes_were_and_keeps_its_verdict(
+    metric: str, age: str | None, words: str | None
+) -> None:
+    for gated in (True, False):
+        comparison = found(aged(*[age] * 6), metric, gated=gated)
+        assert comparison.verdict is Verdict.DIFFERENT and comparison.ages is not None
+        assert (comparison.ages.young, comparison.ages.warm) == (age == "young", age == "warm")
+        notes = [warning for warning in comparison.warnings if "warm services" in warning]
+        assert notes == ([] if words is None else [words])
+
+
+@pytest.mark.parametrize("metric", [RATE, P99, CPU])
+def test_a_few_young_trials_are_left_out_with_their_blocks_and_the_ratio_with_them_stands_beside(
+    metric: str,
+) -> None:
+    frame = aged(*["warm"] * 9, *["young"] * 3, of_young=0.4)
+    one, warm_alone = found(frame, metric), found(frame[frame["block"] <= 9], metric)
+    assert one.ratio == warm_alone.ratio and one.p_value == warm_alone.p_value
+    assert (one.n_blocks, one.verdict) == (9, Verdict.DIFFERENT)
+    assert one.ages is not None and (one.ages.variant.age, one.ages.variant.n_left_out) == ("warm", 3)
+    assert one.beside is not None and one.beside.n_blocks == 12
+    assert one.beside.ratio == found(frame.drop(columns="age"), metric).ratio
+    words = "without 3 young of 12 trials of java; with them 0.47"
+    assert any(warning.startswith(words) for warning in one.warnings)
+    memory = found(frame, RSS)
+    assert (memory.n_blocks, memory.beside) == (12, None)
+
+
+def test_where_the_young_trials_decide_what_the_ratio_says_there_is_no_verdict() -> None:
+    one = found(aged(*["warm"] * 7, *["young"] * 3, ratio=1.0, of_young=0.5))
+    assert found(aged(*["warm"] * 7, ratio=1.0)).verdict is Verdict.EQUIVALENT
+    assert one.verdict is Verdict.NOT_ABOUT_SERVICES and one.n_blocks == 7
+    assert one.not_about is not None
+    assert one.not_about.startswith("the ratio depends on 3 young of 10 trials of java: without them 1.0")
+
+
+def test_five_blocks_with_a_young_trial_have_the_verdict_that_four_of_them_have_too() -> None:
+    one = found(aged(*["warm"] * 4, "young", of_young=0.45))
+    assert (one.n_blocks, one.verdict) == (4, Verdict.DIFFERENT)
+    turned = found(aged(*["warm"] * 4, "young", ratio=1.0, of_young=0.2))
+    assert turned.verdict is Verdict.NOT_ABOUT_SERVICES
+    assert found(aged(*["warm"] * 4)).verdict is Verdict.INCONCLUSIVE

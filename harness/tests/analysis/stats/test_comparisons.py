@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the notebooks say about a table of trials."""
+"""What the notebooks say about a table of trials; those of duets are compared with what ran beside them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import pytest
 
 from harness.analysis.stats.aa_noise import aa_noise
 from harness.analysis.stats.comparisons import Comparison, compare
+from harness.analysis.stats.pairing import pair_by_block
 from harness.analysis.stats.summaries import summarise
 from harness.analysis.stats.verdicts import adjust_pvalues, decide, p_can_tell, smallest_p
-from harness.errors import InputError
 from harness.model import Estimate, Verdict
+from harness.tests.analysis.trial_tables import trial_table
 
 METRIC = "latency_p99_s"
 
@@ -22,24 +23,17 @@ def table(
 ) -> pd.DataFrame:
     """Two variants and the reference's duplicate, with logging on and off, in shuffled blocks."""
     rng = np.random.default_rng(seed)
-    rows: list[dict[str, object]] = []
     cells = [(variant, logging, False) for variant in ("go", "java") for logging in ("on", "off")]
     cells.append(("go", "on", True))
-    for block in range(1, blocks + 1):
-        for variant, logging, duplicate in (cells[i] for i in rng.permutation(len(cells))):
-            truth = base * (ratio if variant == "java" else 1.0) * (2.0 if logging == "on" else 1.0)
-            position = len(rows) + 1
-            rows.append(
-                {
-                    "experiment": "toy", "source": "measured", "session_id": "quick-local-1",
-                    "trial_id": f"{position:04d}-{variant}", "block": block, "position": position,
-                    "duplicate": duplicate, "variant": variant, "logging": logging,
-                    "configuration": f"{variant},logging={logging}", "excluded": False, "flags": "",
-                    "n_requests": 10_000.0, "latency_resolution_s": 0.001,
-                    METRIC: truth * np.exp(rng.normal(0, cv)),
-                }
-            )  # fmt: skip
-    return pd.DataFrame(rows)
+    return trial_table(
+        {
+            "block": block, "duplicate": duplicate, "variant": variant, "logging": logging,
+            "configuration": f"{variant},logging={logging}", "n_requests": 10_000.0, "latency_resolution_s": 0.001,
+            METRIC: base * (ratio if variant == "java" else 1) * (1 + (logging == "on")) * np.exp(rng.normal(0, cv)),
+        }
+        for block in range(1, blocks + 1)
+        for variant, logging, duplicate in (cells[i] for i in rng.permutation(len(cells)))
+    )  # fmt: skip
 
 
 def compared(trials: pd.DataFrame) -> tuple[Comparison, ...]:
@@ -62,7 +56,7 @@ def test_a_comparison_pairs_by_block_and_names_its_trials() -> None:
     assert off.ratio.value == pytest.approx(np.exp(float(np.log(d["java"] / d["go"]).mean())))
     assert off.verdict == Verdict.DIFFERENT and off.n_blocks == 10 and off.ratio.n_requests == 200_000
     assert len(off.ratio.inputs) == 20
-    assert all(name.startswith("toy/quick-local-1/0") for name in off.ratio.inputs)
+    assert all(name.startswith("e/s/0") for name in off.ratio.inputs)
     assert off.p_value == 2 / 1024 and off.p_adjusted is not None and off.p_adjusted >= off.p_value
 
 
@@ -85,7 +79,7 @@ def test_a_verdict_follows_both_intervals_and_the_noise(
         assert too_noisy == (margin is None)
 
 
-def test_excluded_and_missing_trials_are_counted_and_their_blocks_lose_the_pair() -> None:
+def test_excluded_and_missing_trials_are_counted_and_two_groups_and_flags_are_named() -> None:
     trials = table(8)
     first, second, *_ = java_off(trials)
     trials.loc[first, "excluded"], trials.loc[second, METRIC] = True, np.nan
@@ -93,6 +87,16 @@ def test_excluded_and_missing_trials_are_counted_and_their_blocks_lose_the_pair(
     assert (off.n_blocks, off.n_excluded) == (6, 1)
     for words in ("1 trials excluded", f"have no {METRIC}", "2 trials left out"):
         assert words in " | ".join(off.warnings)
+    trials = table(20, ratio=1.0)
+    trials.loc[java_off(trials)[:5], METRIC] *= 1.5
+    trials.loc[java_off(trials)[:3], "flags"] = "noisy_machine errors_seen"
+    found = " | ".join(by_level(trials)["off"].warnings)
+    for words in (
+        "two groups of trials (15 low, 5 high)",
+        "3 of 20 trials flagged noisy_machine",
+        "errors_seen",
+    ):
+        assert words in found
 
 
 def test_a_variant_whose_every_trial_failed_is_inconclusive_not_absent() -> None:
@@ -118,49 +122,6 @@ def test_the_margin_is_never_below_the_noise_of_the_duplicate_which_enters_nothi
     assert list(summarise(trials, METRIC)["n_trials"]) == [12, 12]
 
 
-def test_latencies_below_two_steps_of_the_tool_are_refused_and_below_twenty_flagged() -> None:
-    for base, words, refused in ((0.0005, "steps of the tool", True), (0.004, "ratios may be off", False)):
-        for comparison in compared(table(6, base=base)):
-            assert (comparison.ratio.value is None) == refused
-            assert any(words in warning for warning in comparison.warnings)
-    assert summarise(table(6, base=0.0005), METRIC)["value"].isna().all()
-
-
-def test_two_groups_of_trials_and_flags_are_named() -> None:
-    trials = table(20, ratio=1.0)
-    trials.loc[java_off(trials)[:5], METRIC] *= 1.5
-    trials.loc[java_off(trials)[:3], "flags"] = "noisy_machine errors_seen"
-    for words in (
-        "two groups of trials (15 low, 5 high)",
-        "3 of 20 trials flagged noisy_machine",
-        "errors_seen",
-    ):
-        assert words in " | ".join(by_level(trials)["off"].warnings)
-
-
-def test_a_summary_is_the_geometric_mean_over_trials_with_its_unit() -> None:
-    trials = table(7)
-    summary = summarise(trials, METRIC, by=("variant", "logging"))
-    (row,) = summary[(summary["variant"] == "java") & (summary["logging"] == "off")].to_dict("records")
-    chosen = trials.loc[java_off(trials), METRIC].to_numpy(dtype=float)
-    assert row["value"] == pytest.approx(np.exp(np.log(chosen).mean())) and row["unit"] == "s"
-    assert row["low"] < row["value"] < row["high"] and row["estimate"].n_trials == 7
-    trials[METRIC] = 0.0
-    assert summarise(trials, METRIC)["value"].isna().all()
-
-
-def test_bad_names_are_named_with_what_is_allowed() -> None:
-    trials = table(5)
-    with pytest.raises(InputError, match="latency_p98_s"):
-        summarise(trials, "latency_p98_s")
-    with pytest.raises(InputError, match="numeric"):
-        summarise(trials, "variant")
-    with pytest.raises(InputError, match="allowed: "):
-        compare(trials, METRIC, reference="rust", by=("logging",))
-    with pytest.raises(InputError, match="columns that differ: logging"):
-        compare(trials, METRIC, reference="go")
-
-
 def paired(trials: pd.DataFrame, logging: str, *, factor: float, variant: str = "go") -> pd.DataFrame:
     """The trials with a duplicate of a variant at a level in each block, ``factor`` times as slow in odd blocks."""
     chosen = trials.query(f"not duplicate and variant == '{variant}' and logging == '{logging}'").copy()
@@ -170,19 +131,15 @@ def paired(trials: pd.DataFrame, logging: str, *, factor: float, variant: str = 
     return pd.concat([trials, chosen], ignore_index=True)
 
 
-def test_the_noise_of_a_cell_is_that_of_its_own_pair() -> None:
+def test_the_noise_of_a_cell_is_that_of_its_own_pair_and_without_one_that_of_another_which_is_named() -> None:
     trials = table(6, cv=0.01)
     found = by_level(paired(paired(trials[~trials["duplicate"]], "off", factor=1.2), "on", factor=1.01))
     off, on = found["off"].noise, found["on"].noise
     assert off.elsewhere is None and on.elsewhere is None
     assert off.noise is not None and on.noise is not None and off.noise > 0.10 > on.noise
     assert found["off"].margin == off.noise and found["on"].margin == 0.10
-
-
-def test_a_cell_without_a_pair_takes_the_noise_of_another_and_names_it() -> None:
     found = by_level(table(6))
-    assert found["on"].noise.elsewhere is None
-    assert found["off"].noise.elsewhere == "a log line"
+    assert (found["on"].noise.elsewhere, found["off"].noise.elsewhere) == (None, "a log line")
     assert found["off"].noise.noise == found["on"].noise.noise
     assert "no A/A pair in this cell: the noise is that of a log line" in found["off"].warnings
 
@@ -229,3 +186,57 @@ def test_an_interval_inside_the_band_is_equivalent_and_without_a_band_nothing_is
     assert said.verdict == (Verdict.INCONCLUSIVE if margin is None else Verdict.EQUIVALENT)
     few = decide(a_ratio(0.98, 1.02), a_ratio(0.985, 1.015), n_blocks=4, margin=0.05, noise=noise)
     assert (few.verdict, few.margin) == (Verdict.INCONCLUSIVE, None)
+
+
+RATE = "throughput_per_s"
+RATIOS = {"java": 0.8, "rust": 1.25}
+
+
+def duets(n_blocks: int = 10, *, seed: int = 4, shared_sd: float = 0.5, own_sd: float = 0.01) -> pd.DataFrame:
+    """Blocks of pairs: each variant beside ``go``, and ``go`` beside itself; what a pair shares varies widely."""
+    rng = np.random.default_rng(seed)
+    rows: list[dict[str, object]] = []
+    for block in range(1, n_blocks + 1):
+        for variant in ("java", "go", "rust"):
+            shared, names = rng.normal(0, shared_sd), (variant, "go")
+            ids = [f"{len(rows) + 1 + n:04d}-{name}" for n, name in enumerate(names)]
+            rows += [
+                {
+                    "block": block, "duplicate": variant == "go" and place == 0, "variant": name,
+                    "load_model": "closed", "duet_partner": ids[1 - place], "bound_by": "service",
+                    RATE: 1000 * RATIOS.get(name, 1.0) * np.exp(shared + rng.normal(0, own_sd)),
+                }
+                for place, name in enumerate(names)
+            ]  # fmt: skip
+    return trial_table(rows)
+
+
+@pytest.mark.parametrize("variant", RATIOS)
+def test_a_ratio_is_that_of_the_two_that_ran_side_by_side(variant: str) -> None:
+    trials = duets()
+    found = {one.variant: one for one in compare(trials, RATE, reference="go")}[variant]
+    by_id = trials.set_index("trial_id")
+    mine = trials[trials["variant"] == variant]
+    theirs = by_id.loc[mine["duet_partner"], RATE].to_numpy()
+    assert found.ratio.value == pytest.approx(np.exp(np.log(mine[RATE].to_numpy() / theirs).mean()))
+    assert found.n_blocks == 10 and found.verdict == Verdict.DIFFERENT
+    # what a pair shares would hide everything from a comparison with another pair's reference
+    assert found.ratio.low is not None and found.ratio.high is not None
+    assert found.ratio.low < RATIOS[variant] < found.ratio.high < found.ratio.low * 1.03
+    assert {name.rpartition("/")[2] for name in found.ratio.inputs} == {
+        *mine["trial_id"], *mine["duet_partner"],
+    }  # fmt: skip
+
+
+def test_only_trials_of_the_pair_are_counted_as_excluded_or_alone() -> None:
+    trials = duets()
+    ids = trials.loc[trials["block"] == 3, "trial_id"]
+    trials.loc[trials["trial_id"].isin(ids), "excluded"] = True
+    for one in compare(trials, RATE, reference="go"):
+        assert (one.n_blocks, one.n_excluded) == (9, 2)
+    java, go = (trials[trials["variant"] == name] for name in ("java", "go"))
+    a, b, n_alone = pair_by_block(java[java["block"] > 4], go)
+    assert len(a) == len(b) == 6 and n_alone == 0
+    assert list(a["duet_partner"]) == list(b["trial_id"])
+    _, _, n_alone = pair_by_block(java, go[go["block"] > 4])
+    assert n_alone == 4

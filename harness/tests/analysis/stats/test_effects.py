@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ratios, p-values and verdicts over trials: known answers, statsmodels and SciPy as oracles, and what bad data gets."""
+"""Ratios, p-values and interactions over trials: known answers, and statsmodels and SciPy as oracles."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from importlib import import_module
+from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import stats
 
-from harness.analysis.stats.effects import Estimator, effect_size_ci, equivalence_interval
-from harness.analysis.stats.factor_effects import interactions
+from harness.analysis.stats.effects import effect_size_ci, equivalence_interval
+from harness.analysis.stats.factor_effects import Interaction, interactions
 from harness.analysis.stats.intervals import t_critical
 from harness.analysis.stats.summaries import mean_ci
-from harness.analysis.stats.verdicts import adjust_pvalues, decide, default_margin, sign_flip_p, verdict
-from harness.errors import InputError, PseudoReplicationError
-from harness.model import Estimate, Verdict
-from harness.tests.analysis.stats.test_factor_effects import trials
+from harness.analysis.stats.verdicts import adjust_pvalues, sign_flip_p
+from harness.errors import PseudoReplicationError
+from harness.model import Estimate
+from harness.tests.analysis.trial_tables import trial_table
 
 MOST_APART = 1e-10
 
@@ -80,16 +81,6 @@ def test_adjusted_p_values_are_those_of_holm_and_of_benjamini_and_hochberg() -> 
         assert adjusted == pytest.approx(multitest.multipletests(p, method=name)[1].tolist(), abs=MOST_APART)
 
 
-@given(st.lists(st.one_of(st.none(), st.floats(0, 1)), max_size=12))
-@settings(max_examples=50, deadline=None)
-def test_adjusting_only_ever_raises_p_and_keeps_their_order(p: list[float | None]) -> None:
-    holm, bh = adjust_pvalues(p), adjust_pvalues(p, method="bh")
-    rows = [(x, h, b) for x, h, b in zip(p, holm, bh, strict=True) if x is not None]
-    assert [h is None for h in holm] == [x is None for x in p]
-    assert all(x <= (b or 0) + 1e-12 and (b or 0) <= (h or 0) + 1e-12 <= 1 + 1e-11 for x, h, b in rows)
-    assert [h for _, h, _ in sorted(rows)] == sorted(h for _, h, _ in rows if h is not None)
-
-
 def test_sign_flips_count_every_pattern_and_above_twenty_blocks_agree_with_the_t_test() -> None:
     a, b = np.exp([0.3, 0.2, 0.1, 0.4, -0.05, 0.2]), np.ones(6)
     patterns = np.array(np.meshgrid(*[[-1, 1]] * 6)).reshape(6, -1).T
@@ -99,62 +90,6 @@ def test_sign_flips_count_every_pattern_and_above_twenty_blocks_agree_with_the_t
     p = sign_flip_p(a, b)
     assert p == sign_flip_p(a, b) == pytest.approx(stats.ttest_1samp(np.log(a / b), 0).pvalue, abs=0.02)
     assert sign_flip_p(*sample(k=4)) is None, "below five blocks no p is printed"
-
-
-def bounds(low: float | None, high: float | None) -> Estimate:
-    return Estimate(value=1.0, low=low, high=high, unit="ratio", method="m", estimand="e", n_trials=9)
-
-
-@pytest.mark.parametrize(
-    ("wide", "narrow", "says"),
-    [
-        ((1.10, 1.20), (1.11, 1.19), Verdict.DIFFERENT),
-        ((0.80, 0.90), (0.81, 0.89), Verdict.DIFFERENT),
-        ((0.98, 1.03), (0.99, 1.02), Verdict.EQUIVALENT),
-        ((1.01, 1.03), (1.012, 1.028), Verdict.DIFFERENT_BUT_NEGLIGIBLE),
-        ((0.90, 1.20), (0.92, 1.18), Verdict.INCONCLUSIVE),
-        ((None, None), (None, None), Verdict.INCONCLUSIVE),
-    ],
-)
-def test_there_are_four_verdicts(
-    wide: tuple[float | None, float | None], narrow: tuple[float | None, float | None], says: Verdict
-) -> None:
-    assert verdict(bounds(*wide), bounds(*narrow), margin=0.05) == says
-    assert decide(bounds(*wide), bounds(*narrow), n_blocks=9, margin=0.05).verdict == says
-
-
-def test_the_margin_is_wider_in_the_tail_and_positive() -> None:
-    assert (default_margin("throughput_per_s"), default_margin("latency_p99_s")) == (0.05, 0.10)
-    for wrong in (0.0, -1.0, float("nan")):
-        with pytest.raises(InputError):
-            decide(bounds(0.9, 1.1), bounds(0.9, 1.1), n_blocks=9, margin=wrong)
-
-
-def test_one_trial_and_constant_values_have_a_value_and_no_interval() -> None:
-    constant = mean_ci([3.0, 3.0, 3.0]), effect_size_ci([3, 3, 3], [2, 2, 2], paired=True)
-    single = effect_size_ci([1.1], [1.0], paired=True), mean_ci([2.0])
-    for estimates, why in ((constant, "no variation"), (single, "one trial")):
-        for estimate in estimates:
-            assert estimate.value is not None and estimate.low is None
-            assert any(why in warning for warning in estimate.warnings)
-
-
-@pytest.mark.parametrize(
-    ("estimator", "paired"), [("welch_log_t", True), ("fieller", True), ("hodges_lehmann", False), ("log_t", False)]
-)  # fmt: skip
-def test_an_estimator_of_the_other_design_is_refused(estimator: Estimator, paired: bool) -> None:
-    with pytest.raises(InputError, match="no such estimator"):
-        effect_size_ci(*sample(), paired=paired, estimator=estimator)
-
-
-@pytest.mark.parametrize("bad", [[], [1.0, float("nan")], [1.0, float("inf")], ["a", "b"], [[1.0], [2.0]]])
-def test_what_is_no_list_of_finite_numbers_is_refused(bad: list[object]) -> None:
-    with pytest.raises(InputError):
-        mean_ci(bad)  # type: ignore[arg-type]
-    with pytest.raises(InputError):
-        effect_size_ci(bad, bad, paired=False)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="paired=False"):
-        effect_size_ci([1.0, 2.0], [1.0], paired=True)
 
 
 def test_requests_handed_over_as_trials_are_refused() -> None:
@@ -167,3 +102,72 @@ def test_requests_handed_over_as_trials_are_refused() -> None:
     for call in calls:
         with pytest.raises(PseudoReplicationError, match="reduce each trial to one number"):
             call()
+
+
+Keep = Callable[[str, str, str], bool]
+FACTORS = ("variant", "logging", "warm_up")
+
+
+def trials(
+    *, n_blocks: int = 10, noise: float = 0.0, keep: Keep = lambda *_: True, seed: int = 1
+) -> pd.DataFrame:
+    """Go and Java; a log line costs 1.5, Java 2.0, both together 1.2 more; a block shares a factor."""
+    rng = np.random.default_rng(seed)
+    rows: list[dict[str, object]] = []
+    for block in range(n_blocks):
+        shared = float(np.exp(rng.normal(0.0, 0.3)))
+        for cell in product(("go", "java"), ("off", "on"), ("none", "calls")):
+            if not keep(*cell):
+                continue
+            java, on = cell[0] == "java", cell[1] == "on"
+            cost = (2.0 if java else 1.0) * (1.5 if on else 1.0) * (1.2 if java and on else 1.0)
+            value = 0.01 * shared * cost * float(np.exp(rng.normal(0.0, noise)))
+            rows.append({"block": block, "latency_p99_s": value} | dict(zip(FACTORS, cell, strict=True)))
+    return trial_table(rows)
+
+
+def named(effects: Sequence[Interaction]) -> dict[tuple[str, ...], Interaction]:
+    return {tuple(effect.levels.values()): effect for effect in effects}
+
+
+def value(effect: Interaction) -> float:
+    assert effect.ratio.value is not None, effect.ratio.warnings
+    return effect.ratio.value
+
+
+def test_an_interaction_is_a_ratio_of_ratios_without_what_the_trials_of_a_block_share() -> None:
+    found = named(interactions(trials(), "latency_p99_s", FACTORS))
+    assert list(found) == [("java", "on"), ("java", "calls"), ("on", "calls")]
+    assert value(found["java", "on"]) == pytest.approx(1.2)
+    assert value(found["java", "calls"]) == pytest.approx(1.0)
+    assert found["java", "on"].against == {"variant": "go", "logging": "off"}
+    found = named(interactions(trials(noise=0.01), "latency_p99_s", FACTORS))
+    ratio = found["java", "on"].ratio
+    assert ratio.low is not None and ratio.high is not None
+    assert ratio.low < 1.2 < ratio.high < 1.25, "the blocks differ by a third, their trials by a hundredth"
+    assert found["java", "on"].shown is True and found["java", "calls"].shown is False
+
+
+def test_an_interaction_of_cells_that_were_not_measured_is_refused_by_their_name() -> None:
+    some = trials(noise=0.01, keep=lambda _, logging, warm_up: logging == "off" or warm_up == "none")
+    found = named(interactions(some, "latency_p99_s", FACTORS))
+    assert found["on", "calls"].ratio.value is None
+    assert found["on", "calls"].ratio.warnings == ("not measured: variant go, logging on, warm_up calls",)
+    assert value(found["java", "on"]) == pytest.approx(1.2, rel=0.05)
+
+
+def test_a_block_that_lacks_a_cell_counts_for_the_interactions_without_it() -> None:
+    table = trials(noise=0.01)
+    gone = (table["block"] == 0) & (table["variant"] == "java") & (table["logging"] == "on")
+    found = named(interactions(table.assign(excluded=gone), "latency_p99_s", FACTORS))["java", "on"]
+    assert found.n_blocks == 9
+    assert "1 blocks left out: they lack a cell of it" in found.ratio.warnings
+    (two,) = interactions(table[table["variant"] == "go"], "latency_p99_s", FACTORS)
+    assert tuple(two.levels) == ("logging", "warm_up")
+
+
+def test_an_interaction_between_trials_that_the_generator_bounded_shows_nothing_and_says_so() -> None:
+    bound = trials(noise=0.01).assign(bound_by="generator", throughput_per_s=100.0)
+    for effect in interactions(bound, "latency_p99_s", FACTORS):
+        assert effect.shown is None and effect.not_about is not None and "generator" in effect.not_about
+        assert effect.ratio.value is not None, "the ratio itself is that of the trials"

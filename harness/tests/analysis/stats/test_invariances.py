@@ -70,7 +70,7 @@ def test_every_estimator_of_arrays_is_in_the_table() -> None:
         if (kinds := list(function.__annotations__.values()))[:1] == ["ArrayLike"] and kinds[-1] == "Estimate"
     }
     assert {"effect_size_ci", "mean_ci"} < estimators
-    # test_knee_and_segments.py has theirs
+    # test_scaling.py has theirs
     assert estimators - {row.name for row in TABLE} == {"knee", "saturation"}
 
 

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts of two sessions: when they agree, when one is undecided, and when they contradict each other."""
+"""Verdicts of two sessions: when they agree and contradict each other; and random effects over sessions."""
 
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
 
+import numpy as np
 import pytest
 
 from harness.analysis.stats.comparisons import Comparison, compare
-from harness.analysis.stats.session_agreement import agreement, kind_of
-from harness.model import Verdict
+from harness.analysis.stats.session_agreement import FEWEST_TO_PREDICT, agreement, between_sessions, kind_of
+from harness.errors import InputError
+from harness.model import Estimate, Verdict
 from harness.tests.analysis.stats.test_comparisons import METRIC, table
 
 DIFFERENT, EQUIVALENT, UNDECIDED = Verdict.DIFFERENT, Verdict.EQUIVALENT, Verdict.INCONCLUSIVE
@@ -54,16 +57,73 @@ def test_what_two_verdicts_are_to_each_other(
     assert kind_of(b, a) == kind
 
 
-def test_every_verdict_of_both_sessions_is_set_beside_that_of_the_same_cell() -> None:
+def test_verdicts_are_set_beside_those_of_the_same_cell_and_those_on_a_changed_program_counted_apart() -> (
+    None
+):
     first, second = session(1.5), session(1.5, seed=1)[::-1]
     found = agreement(first, second)
     assert [pair.first for pair in found.pairs] == list(first)
     assert all(pair.first.levels == pair.second.levels for pair in found.pairs)
     assert (found.counts()["agree"], found.share) == (2, 1.0)
+    for changed in ("java", "go"):
+        found = agreement(first, session(0.5), changed=(changed, "elsewhere"))
+        assert found.changed == (changed,)
+        assert (found.n(), found.share, found.counts(changed=True)["contradict"]) == (0, None, 2)
 
 
-@pytest.mark.parametrize("changed", ["java", "go"])
-def test_verdicts_on_a_program_that_changed_are_counted_apart(changed: str) -> None:
-    found = agreement(session(1.5), session(0.5), changed=(changed, "elsewhere"))
-    assert found.changed == (changed,)
-    assert (found.n(), found.share, found.counts(changed=True)["contradict"]) == (0, None, 2)
+def ends(estimate: Estimate) -> tuple[float, float, float]:
+    """Value, low and high of an estimate that has them."""
+    assert estimate.value is not None and estimate.low is not None and estimate.high is not None
+    return estimate.value, estimate.low, estimate.high
+
+
+RATIOS = np.array([1.364, 1.357, 1.33, 1.20, 1.28, 1.31])
+ERRORS = np.array([0.007, 0.007, 0.02, 0.006, 0.012, 0.015])
+
+
+def test_the_mean_and_its_interval_are_those_of_statsmodels() -> None:
+    combined = import_module("statsmodels.stats.meta_analysis").combine_effects(
+        np.log(RATIOS), ERRORS**2, method_re="iterated", use_t=True
+    )
+    between = between_sessions(RATIOS, ERRORS, estimand="ratio")
+    value, low, high = ends(between.mean)
+    assert np.log(value) == pytest.approx(combined.mean_effect_re, abs=1e-8)
+    assert between.tau**2 == pytest.approx(combined.tau2, rel=1e-5)
+    assert between.i2 == pytest.approx(combined.i2)
+    expected = combined.conf_int()[3]  # random effects with the scale of Hartung and Knapp
+    assert np.log([low, high]) == pytest.approx(list(expected), abs=1e-6)
+
+
+def test_few_sessions_predict_nothing_and_sessions_that_agree_have_no_variance_between_them() -> None:
+    few = FEWEST_TO_PREDICT - 1
+    between = between_sessions(RATIOS[:few], ERRORS[:few], estimand="ratio")
+    assert between.mean.low is not None
+    assert between.predicted.value is None and str(few) in between.predicted.warnings[0]
+    alike = between_sessions([1.3] * 5, [0.01] * 5, estimand="ratio")
+    assert alike.tau == 0 and alike.i2 == 0
+    assert ends(alike.mean)[1] < 1.3 < ends(alike.mean)[2], "never surer than the sessions' own errors"
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.06])
+def test_the_ranges_hold_what_they_should_and_a_pooled_interval_does_not(spread: float) -> None:
+    rng, k, n = np.random.default_rng(7), 6, 400
+    mean = next_one = pooled = 0
+    for _ in range(n):
+        every = rng.uniform(0.01, 0.03, k + 1)
+        *logs, another = rng.normal(rng.normal(0.2, spread, k + 1), every)
+        errors = every[:k]
+        between = between_sessions(np.exp(logs), errors, estimand="ratio")
+        _, low, high = np.log(ends(between.mean))
+        _, least, most = np.log(ends(between.predicted))
+        mean += low <= 0.2 <= high
+        next_one += least <= another <= most
+        half = 1.96 / np.sqrt((1 / errors**2).sum())
+        pooled += abs(np.average(logs, weights=1 / errors**2) - 0.2) <= half
+    assert mean / n >= 0.93 and next_one / n >= 0.92
+    assert spread == 0 or pooled / n < 0.8
+
+
+@pytest.mark.parametrize(("ratios", "errors"), [([1.2], [0.1]), ([1.2, 1.3], [0.1]), ([1.2, 0], [0.1, 0.1])])
+def test_what_is_no_set_of_sessions_is_refused(ratios: list[float], errors: list[float]) -> None:
+    with pytest.raises(InputError):
+        between_sessions(ratios, errors, estimand="ratio")

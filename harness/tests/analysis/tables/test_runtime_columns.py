@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runtimes say of themselves, in the tables: Go's collections and memory, the JVM's native memory."""
+"""What runtimes say of themselves in the tables, the age of a trial, and what bounded it."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.analysis.tables import runtime_columns as module
-from harness.analysis.tables.runtime_columns import native_memory, request_columns, runtime_columns, with_age
-from harness.errors import InputError
-from harness.model import TrialRecord
+from harness.analysis.tables.bound import AroundIt, Asked, Connections, Part, PartName, Seen, what_bounds
+from harness.analysis.tables.runtime_columns import request_columns, with_age
+from harness.model import Bound, TrialRecord
 from harness.model.trial import pod_metrics_file
 from harness.store import SessionFolder
 from harness.tests.support.synthetic import make_session
@@ -32,46 +33,16 @@ def record_of(session: SessionFolder, variant: str, **files: str) -> TrialRecord
     """A trial of the variant, with the text of one file for each of its boundaries (``before_load=...``)."""
     trial = min(trial for trial in session.finished() if trial.endswith(variant))
     record = session.record(trial)
-    go = variant.startswith("go")
-    field, suffix = ("runtime_metrics_file", "prom") if go else ("nmt_file", "nmt.txt")
     boundaries = []
     for boundary in record.boundaries:
         text = files.get(boundary.name.replace("-", "_"))
-        name = f"boundary-{boundary.name}.{suffix}"
+        name = f"boundary-{boundary.name}.prom"
         if text is not None:
             (session.folder / trial / name).write_text(text, "utf-8")
-        boundaries.append(boundary.model_copy(update={field: None if text is None else name}))
+        boundaries.append(
+            boundary.model_copy(update={"runtime_metrics_file": None if text is None else name})
+        )
     return record.model_copy(update={"boundaries": tuple(boundaries)})
-
-
-def later(text: str, more: int) -> str:
-    """The same process after ``more`` further collections, each with two pauses longer than any bucket."""
-
-    def count(name: str, by: int) -> None:
-        nonlocal text
-        text = re.sub(rf"(?m)^({re.escape(name)}) (\S+)$", lambda m: f"{m[1]} {int(m[2]) + by}", text)
-
-    count("go_gc_cycles_total_gc_cycles_total", more)
-    for name in ("go_sched_pauses_total_gc_seconds", "go_gc_pauses_seconds"):
-        count(name + '_bucket{le="+Inf"}', 2 * more)
-    return text
-
-
-def test_collections_are_those_of_the_load_and_memory_that_of_its_end(session: SessionFolder) -> None:
-    record = record_of(session, "go-gogc-100", before_load=METRICS, after_load=later(METRICS, 7))
-    columns = runtime_columns(session, record)
-    assert columns["go_collections"] == 7
-    assert columns["go_paused_s"] == pytest.approx(0.0)  # the sum was left as it was
-    assert isinstance(columns["go_heap_bytes"], int)
-    assert 0 < columns["go_heap_bytes"] < columns["go_memory_bytes"]  # type: ignore[operator]  # both are counts
-
-
-def test_what_was_not_asked_is_absent(session: SessionFolder) -> None:
-    assert runtime_columns(session, record_of(session, "go-gogc-100")) == {}
-    only_after = runtime_columns(session, record_of(session, "go-gogc-100", after_load=METRICS))
-    assert set(only_after) == {"go_heap_bytes", "go_memory_bytes"}
-    assert runtime_columns(session, record_of(session, "serial-3x")) == {}
-    assert native_memory(session, record_of(session, "serial-3x")) is None
 
 
 def test_bytes_and_calls_are_over_the_requests_of_their_load(session: SessionFolder) -> None:
@@ -98,40 +69,18 @@ def in_two_pods(session: SessionFolder, record: TrialRecord, **files: tuple[str,
     """The trial as one of two pods, which said this at its boundaries; the service's address led to either."""
     boundaries = []
     for boundary in record.boundaries:
-        texts = files.get(boundary.name.replace("-", "_"), ())
-        for pod, text in zip(("pod-1", "pod-2"), texts, strict=False):
+        for pod, text in zip(
+            ("pod-1", "pod-2"), files.get(boundary.name.replace("-", "_"), ()), strict=False
+        ):
             file = session.folder / record.planned.trial_id / pod_metrics_file(boundary.name, pod)
             file.write_text(text, "utf-8")
         boundaries.append(boundary.model_copy(update={"answered_by_pod": {"pod-1": 1, "pod-2": 1}}))
     return record.model_copy(update={"boundaries": tuple(boundaries)})
 
 
-def test_of_pods_each_is_compared_with_itself_and_the_load_has_their_sum(session: SessionFolder) -> None:
-    """The answer at the service's address is another pod's after the load, whose collections are fewer."""
-    record = record_of(session, "go-gogc-100", before_load=later(METRICS, 9), after_load=METRICS)
-    with pytest.raises(InputError, match="pauses became fewer"):
-        runtime_columns(session, record)
-    told = {
-        "before_load": (later(METRICS, 9), METRICS),
-        "after_load": (later(METRICS, 12), later(METRICS, 4)),
-    }
-    pods = in_two_pods(session, record, **told)
-    columns, alone = runtime_columns(session, pods), record_of(session, "go-gogc-100", after_load=METRICS)
-    assert columns["go_collections"] == 3 + 4
-    assert columns["go_heap_bytes"] == 2 * runtime_columns(session, alone)["go_heap_bytes"]  # type: ignore[operator]  # both are counts
-
-
-def test_of_several_pods_that_were_not_asked_one_by_one_nothing_is_known(session: SessionFolder) -> None:
-    record = record_of(session, "go-gogc-100", before_load=METRICS, after_load=METRICS)
-    around = in_pods(record).instance
-    assert around is not None and around.kubernetes is not None
-    three = around.model_copy(update={"kubernetes": around.kubernetes.model_copy(update={"replicas": 3})})
-    assert runtime_columns(session, record.model_copy(update={"instance": three})) == {}
-
-
 @pytest.mark.parametrize(
     ("compile_s", "told_s", "known_s"),
-    [(0.1, None, 0.1), (0.4, None, 0.4), (None, 0.4, 0.4), (0.1, 0.4, 0.1), (None, None, None)],
+    [(0.1, None, 0.1), (None, 0.4, 0.4), (0.1, 0.4, 0.1), (None, None, None)],
 )
 def test_a_trial_whose_jvm_compiles_longer_than_a_warm_one_is_flagged(
     compile_s: float | None, told_s: float | None, known_s: float | None
@@ -173,18 +122,123 @@ def test_go_and_native_images_are_compiled_ahead_and_a_jvm_is_not(session: Sessi
     assert module.is_compiled_ahead(session.header, native)
 
 
-def test_in_pods_compiling_is_what_their_jvms_say_on_average(session: SessionFolder) -> None:
-    record = record_of(session, "go-gogc-100", before_load="", after_load="")
+def test_in_pods_compiling_is_what_their_jvms_say_on_average_and_one_of_several_is_not_asked(
+    session: SessionFolder,
+) -> None:
     said = {name: (f"{module.COMPILED} {a}\n", f"{module.COMPILED} {b}\n") for name, a, b in EDGES}
-    assert module.compiled_s(session, in_two_pods(session, record, **said)) == pytest.approx((3.0 + 1.0) / 2)
+    record = record_of(session, "go-gogc-100", before_load="", after_load="")
     assert module.compiled_s(session, record) is None
+    assert module.compiled_s(session, in_two_pods(session, record, **said)) == pytest.approx((3.0 + 1.0) / 2)
+    record = record_of(
+        session, "go-gogc-100", before_load=said["before_load"][0], after_load=said["after_load"][0]
+    )
+    assert module.compiled_s(session, record) == pytest.approx(3.0)
+    around = in_pods(record).instance
+    assert around is not None and around.kubernetes is not None
+    three = around.model_copy(update={"kubernetes": around.kubernetes.model_copy(update={"replicas": 3})})
+    assert module.compiled_s(session, record.model_copy(update={"instance": three})) is None
 
 
-def test_native_memory_has_a_row_for_each_category_at_each_boundary(session: SessionFolder) -> None:
-    text = (GOLDEN / "nmt" / "jdk25-G1.txt").read_text()
-    frame = native_memory(session, record_of(session, "serial-3x", before_load=text, after_load=text))
-    assert frame is not None
-    assert list(frame["boundary"].unique()) == ["before-load", "after-load"]
-    after = frame[frame["boundary"] == "after-load"].set_index("category")["committed_bytes"]
-    assert after["Java Heap"] == 40960 * 1024
-    assert after.drop(module.TOTAL).sum() == pytest.approx(after[module.TOTAL], rel=1e-3)
+CLOSED = Asked(achieved_per_s=1_000.0, users=100)
+KEPT = Asked(offered_per_s=500.0, achieved_per_s=499.0)
+ECHO = Asked(achieved_per_s=4_000.0, echo_per_s=4_500.0, headroom_ratio=1.125, users=100)
+#: An echo service that kept the rate no better, that kept it, and one that answered far more.
+ALIKE = Asked(offered_per_s=1_000.0, achieved_per_s=700.0, echo_per_s=800.0)
+REACHED = Asked(offered_per_s=1_000.0, achieved_per_s=990.0, echo_per_s=800.0)
+BETTER = Asked(offered_per_s=134.0, achieved_per_s=20.0, echo_per_s=74.0)
+BUSY, HALF_IDLE = AroundIt(n_cpus=2, idle_cores=0.02), AroundIt(n_cpus=2, idle_cores=1.0)
+DISKS = AroundIt(n_cpus=4, waited_for_disks=0.6)
+WAITING = Connections(n_active=95.0, n_in_use=96.0, n_waiting_for_lock=0.0)
+LOCKED = Connections(n_active=10.0, n_in_use=10.0, n_waiting_for_lock=9.0, at_most=10)
+POOL = Connections(n_active=8.0, n_in_use=9.8, n_waiting_for_lock=0.0, at_most=10)
+
+
+def part(
+    name: PartName, cores: float | None, *cpus: int, machine: str = "here", most: float | None = None
+) -> Part:
+    return Part(name=name, cores=cores, cpus=frozenset((machine, cpu) for cpu in cpus), most=most)
+
+
+def service(cores: float | None, *cpus: int, **more: Any) -> Part:
+    return part("service", cores, *(cpus or (0,)), **more)
+
+
+def load(cores: float | None, *cpus: int, **more: Any) -> Part:
+    return part("generator", cores, *(cpus or (1,)), **more)
+
+
+def database(cores: float, cpu: int) -> Part:
+    return part("backing", cores, cpu)
+
+
+def bound(*parts: Part, asked: Asked = CLOSED, around: AroundIt | None = None, **more: Any) -> Bound:
+    return what_bounds(Seen(parts=parts, asked=asked, around=around or AroundIt(n_cpus=4), **more))
+
+
+@pytest.mark.parametrize(
+    ("parts", "more", "by", "why"),
+    [
+        # CPUs of its own
+        ((service(0.97), load(0.5)), {}, "service", "0.97 of 1"),
+        ((service(0.5), load(0.93)), {}, "generator", ""),
+        ((service(0.5), load(0.1), database(0.9, 2)), {}, "backing", ""),
+        ((service(0.87), load(0.99)), {}, "generator", ""),  # the fuller one
+        ((service(0.96), load(0.99)), {}, "service", ""),  # as good as even
+        ((service(0.95, 0, 1, most=1.0), load(0.2, 2)), {}, "service", ""),  # a quota, own threads
+        ((service(0.2, 0, 1), load(0.95, 2, 3, most=1.0)), {}, "generator", ""),
+        # CPUs that parts share
+        ((service(0.4, 0, 1), load(1.5, 0, 1)), {"around": BUSY}, "machine", "most by the generator (1.50)"),
+        ((service(1.2, 0, 1), load(0.7, 0, 1)), {"around": BUSY}, "machine", "most by the service (1.20)"),
+        ((service(0.3), load(0.22), database(0.74, 1)), {}, "backing", "most by the database or upstream (0.74)"),
+        ((service(0.3), load(0.42), database(0.54, 1)), {}, "machine", ""),
+        ((service(0.8, 1), load(0.15, 1)), {}, "machine", ""),  # a service never is
+        ((service(0.4, 0, 1), load(0.6, 0, 1)), {"asked": KEPT, "around": HALF_IDLE}, "offered", ""),
+        ((service(0.6), load(0.6, 0, machine="load")), {"asked": KEPT}, "offered", ""),  # equal numbers elsewhere
+        # what others took
+        ((service(0.3), load(0.6)), {"around": AroundIt(n_cpus=2, stolen_cores=0.4)}, "machine", ""),
+        ((service(0.3), load(0.6)), {"around": AroundIt(n_cpus=2, other_cores=0.4)}, "machine", ""),
+        ((service(0.82), load(0.5)), {"around": AroundIt(n_cpus=2, stolen_cores=0.01, other_cores=0.04)}, "unknown", ""),
+        # of what the hypervisor left, on each CPU in proportion to its use
+        ((service(0.75), load(0.4)), {"around": AroundIt(n_cpus=2, stolen_cores=0.3)}, "service", "0.75 of 1.00 CPUs, of which the hypervisor left 0.80"),
+        ((service(0.4), load(0.75)), {"around": AroundIt(n_cpus=2, stolen_cores=0.3)}, "generator", ""),
+        ((service(0.3), load(0.1)), {"around": AroundIt(n_cpus=2, stolen_cores=1.2)}, "machine", ""),
+        ((service(0.45), load(0.3, 0)), {"around": AroundIt(n_cpus=2, stolen_cores=0.3)}, "machine", ""),
+        # the generator against the echo service
+        ((service(0.4), load(0.3)), {"asked": ECHO}, "generator", ""),
+        ((service(0.4), load(0.3)), {"asked": ALIKE}, "generator", ""),
+        ((service(0.4), load(0.3)), {"asked": REACHED}, "offered", ""),
+        ((service(0.2), load(0.23), database(0.75, 1)), {"asked": BETTER}, "backing", ""),
+        ((service(0.2), load(0.23)), {"asked": BETTER}, "unknown", ""),
+        # connections
+        ((service(0.3), load(0.1)), {"connections": POOL}, "service", "10 connections"),
+        ((service(0.3), load(0.1)), {"connections": WAITING}, "backing", ""),
+        ((service(0.3), load(0.1)), {"connections": LOCKED}, "backing", ""),
+        # pressure
+        ((service(0.3), load(0.1)), {"around": DISKS}, "machine", ""),
+        ((service(0.3), load(0.1)), {"around": DISKS, "asked": KEPT}, "offered", ""),
+        # what is not known is never taken for room
+        ((service(None), load(0.1)), {"missing": ("no CPU time",)}, "unknown", "no CPU time"),
+        ((service(0.5), load(0.1)), {}, "unknown", "users waited for their answers"),
+        # the CPUs of an arm
+        ((service(0.55), load(0.42, 0)), {"n_arms": 2}, "service", "of 1 CPU of its arm the service used 0.55 and the"),
+        ((service(0.42), load(0.55, 0)), {"n_arms": 2}, "generator", ""),
+        ((service(0.55), load(0.42, 0)), {}, "machine", ""),
+        ((service(0.45), load(0.3, 0)), {"n_arms": 1, "around": AroundIt(n_cpus=2, other_cores=0.2)}, "service",
+         "others took 0.20 of them"),
+        ((service(0.45), load(0.3, 0)), {"n_arms": 2, "around": AroundIt(n_cpus=2, other_cores=0.4)}, "service",
+         "others took 0.20 of them"),
+        ((service(0.45), load(0.3, 0)), {"n_arms": 2}, "unknown", ""),
+        ((service(0.45), load(0.3, 0)), {"n_arms": 2, "around": AroundIt(n_cpus=2, other_cores=1.7)}, "machine", ""),
+    ],
+)  # fmt: skip
+def test_what_had_no_more_to_give_is_named(
+    parts: tuple[Part, ...], more: dict[str, Any], by: str, why: str
+) -> None:
+    verdict = bound(*parts, **more)
+    assert verdict.by == by and why in verdict.why
+
+
+def test_shares_are_those_of_what_each_may_use() -> None:
+    verdict = bound(service(0.97), load(0.5), around=AroundIt(n_cpus=2, stolen_cores=0.4))
+    assert (verdict.service_share, verdict.generator_share, verdict.machine_share) == (0.97, 0.5, 0.2)
+    assert bound(service(None), load(0.1)).service_share is None

@@ -1,26 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Raw to Parquet: what enters, what is counted out, what damage does, what is made again, and what breaks the schema."""
+"""Raw to Parquet: what enters, what is counted out, what is made again; the head of a load is no part of any metric."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from harness.analysis.tables import tidy as tidy_module
 from harness.analysis.tables.layout import load_exclusions, load_table, load_trials
 from harness.analysis.tables.schema import as_trials
 from harness.analysis.tables.tidy import tidy
+from harness.analysis.tables.trial_row import is_settled, trial_row
 from harness.errors import InputError
-from harness.import_closure import closure
+from harness.evidence import Evidence
+from harness.evidence.opening import find_evidence
 from harness.model import EchoReading
-from harness.project import find_root
+from harness.pipeline import StageParameters
 from harness.store import SessionFolder
 from harness.store.writing import SessionWriter, TrialFolder
+from harness.tests.support import synthetic
 from harness.tests.support.oha_output import oha_db
 from harness.tests.support.toy_sessions import EPOCH, N_REQUESTS, header, make_session, trial_ids, write_load
 
@@ -35,17 +36,23 @@ def tidied(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SessionFolde
 
 
 def test_a_trial_becomes_a_row_with_its_units(tidied: tuple[Path, SessionFolder]) -> None:
-    row = load_trials(tidied[0], "toy").iloc[0]
+    root, session = tidied
+    row = load_trials(root, "toy").iloc[0]
     assert row["throughput_per_s"] == pytest.approx(390 / 4.0), "correct answers only"
     assert row["cpu_s_per_request"] == pytest.approx(0.5 * 4 / 400)
-    assert row["service_cores"] == pytest.approx(0.5)
-    assert row["generator_cores"] == pytest.approx(0.25)
+    assert (row["service_cores"], row["generator_cores"]) == pytest.approx((0.5, 0.25))
     assert (row["rss_before_bytes"], row["rss_after_bytes"], row["pss_after_bytes"]) == (1000, 1700, 1699)
     assert row["rss_max_bytes"] == 1600, "the highest while the load ran, not after it"
     assert row["headroom_ratio"] == 3.0
     assert row["configuration"].startswith(row["variant"])
     assert np.isnan(row["latency_p999_s"]), "400 requests cannot tell p99.9"
     assert np.isnan(row["build_s"]) and np.isnan(row["steal_s"]), "what is not known is empty, not zero"
+    requests = load_table(root, "toy", "requests", session.folder.name, row["trial_id"])
+    right = np.sort(requests.loc[requests["ok"], "latency_s"])
+    assert len(requests) == 400 and len(right) == 390
+    assert row["latency_mean_s"] == pytest.approx(right.mean())
+    assert row["latency_p99_s"] == right[int(np.ceil(390 * 0.99)) - 1]
+    assert list(requests.columns) == ["start_epoch_s", "latency_s", "ok", "label"]
 
 
 def test_the_echo_services_latencies_are_those_under_the_load_and_mix_of_the_trial(tmp_path: Path) -> None:
@@ -65,18 +72,6 @@ def test_the_echo_services_latencies_are_those_under_the_load_and_mix_of_the_tri
     assert np.isnan(row["echo_latency_p999_s"])
 
 
-def test_latency_is_of_correct_answers_only(tidied: tuple[Path, SessionFolder]) -> None:
-    root, session = tidied
-    trial = trial_ids(session)[3]
-    requests = load_table(root, "toy", "requests", session.folder.name, trial)
-    row = load_trials(root, "toy").set_index("trial_id").loc[trial]
-    right = np.sort(requests.loc[requests["ok"], "latency_s"])
-    assert len(requests) == 400 and len(right) == 390
-    assert row["latency_mean_s"] == pytest.approx(right.mean())
-    assert row["latency_p99_s"] == right[int(np.ceil(390 * 0.99)) - 1]
-    assert list(requests.columns) == ["start_epoch_s", "latency_s", "ok", "label"]
-
-
 def test_times_since_the_tools_own_start_are_placed_where_its_summary_says(tmp_path: Path) -> None:
     """oha's rows begin near zero; the record says that the first request was sent at second 2."""
 
@@ -91,9 +86,8 @@ def test_times_since_the_tools_own_start_are_placed_where_its_summary_says(tmp_p
     session = make_session(tmp_path, write=write_oha)
     assert not tidy(tmp_path).experiments[0].excluded
     requests = load_table(tmp_path, "toy", "requests", session.folder.name, trial_ids(session)[0])
-    assert requests is not None
-    assert requests["start_epoch_s"].min() == pytest.approx(EPOCH + 2)
-    assert requests["start_epoch_s"].max() == pytest.approx(EPOCH + 2 + 0.01 * (N_REQUESTS - 1))
+    ends = requests["start_epoch_s"].min(), requests["start_epoch_s"].max()
+    assert ends == pytest.approx((EPOCH + 2, EPOCH + 2 + 0.01 * (N_REQUESTS - 1)), rel=0, abs=1e-3)
     assert int((~requests["ok"]).sum()) == 10
 
 
@@ -130,23 +124,18 @@ def test_a_damaged_trial_is_counted_not_fatal(tmp_path: Path, how: str) -> None:
     assert found.excluded[0].trial == f"toy/smoke-local-1/{trial}"
 
 
-def test_a_damaged_header_costs_its_session_only(tmp_path: Path) -> None:
+def test_a_damaged_header_costs_its_session_only_and_measured_ones_come_before_the_bundled_one(
+    tmp_path: Path,
+) -> None:
     broken = make_session(tmp_path, seed=1)
     make_session(tmp_path, seed=2)
+    make_session(tmp_path, bundled=True)
     (broken.folder / "session.json").write_text("[]", "utf-8")
     tidy(tmp_path)
     assert len(load_trials(tmp_path, "toy")) == 10
-    assert "session.json" in load_exclusions(tmp_path, "toy").problems[0]
-
-
-def test_sessions_measured_here_come_before_the_bundled_one(tmp_path: Path) -> None:
-    make_session(tmp_path, bundled=True)
-    tidy(tmp_path)
-    assert set(load_trials(tmp_path, "toy")["source"]) == {"bundled"}, "all there is"
-    make_session(tmp_path)
-    tidy(tmp_path)
     assert set(load_trials(tmp_path, "toy")["source"]) == {"measured"}
     assert set(load_trials(tmp_path, "toy", "bundled")["source"]) == {"bundled"}
+    assert "session.json" in load_exclusions(tmp_path, "toy").problems[0]
 
 
 def test_what_is_missing_is_named_with_the_command_that_makes_it(tmp_path: Path) -> None:
@@ -171,18 +160,6 @@ def test_a_second_call_reads_only_what_was_deleted_and_gives_the_same_bytes(
     assert (folder / "trials.parquet").read_bytes() == before
 
 
-def test_every_module_that_a_process_loads_to_tidy_is_one_whose_change_is_noticed() -> None:
-    """Packages may be loaded on the way to their modules: what they hold themselves makes no table."""
-    program = (
-        f"import sys, {tidy_module.__name__}\n"
-        "print(*(n for n, m in sys.modules.items() if n.startswith('harness.') and not hasattr(m, '__path__')))"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    loaded = set(done.stdout.split())
-    assert tidy_module.__name__ in loaded
-    assert loaded <= set(closure(find_root(Path(__file__).parent), {tidy_module.__name__}))
-
-
 FACTORS = ("logging", "factor_generator")
 
 
@@ -198,23 +175,97 @@ def rows(tidied: tuple[Path, SessionFolder]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("changes", "column"),
     [
-        ({"latency_p99_s": -1e-9}, "latency_p99_s"),
-        ({"position": 0}, "position"),
-        ({"variant": None}, "variant"),
-        ({"excluded": True}, "exclusion_reason"),
-        ({"exclusion_reason": "failed"}, "exclusion_reason"),
-        ({"trial_id": "0002"}, "trial_id"),
-        ({"block": 2}, "configuration"),
+        ({"latency_p99_s": -1e-9}, "latency_p99_s"), ({"position": 0}, "position"), ({"variant": None}, "variant"),
+        ({"excluded": True}, "exclusion_reason"), ({"trial_id": "0002"}, "trial_id"), ({"block": 2}, "configuration"),
     ],
     ids=lambda given: ",".join(given) if isinstance(given, dict) else "",
-)
+)  # fmt: skip
 def test_what_breaks_the_schema_is_seen_and_named(
     rows: list[dict[str, Any]], changes: dict[str, object], column: str
 ) -> None:
     first, second = rows[0], rows[1] | {"trial_id": "0002"}
     later = first | {"trial_id": "0003", "block": 2}
     assert len(as_trials([first, second, later], FACTORS)) == 3
-    assert as_trials([], FACTORS).empty
     with pytest.raises(InputError, match="breaks its schema") as caught:
         as_trials([first | changes, second, later], FACTORS)
     assert column in str(caught.value)
+
+
+SETTLE_S = 0.9
+#: Of the whole trial by their nature: what was offered and never sent, the machine, and readings at one moment.
+OF_THE_WHOLE = (
+    "n_dropped", "n_flows", "n_flows_right", "offered_per_s", "latency_resolution_s", "rss_before_bytes", "rss_after_bytes",
+    "pss_after_bytes", "echo_per_s", "headroom_ratio", "artifact_bytes", "runtime_bytes", "build_s",
+    "echo_latency_mean_s", "echo_latency_p50_s", "echo_latency_p90_s", "echo_latency_p95_s", "echo_latency_p99_s",
+    "echo_latency_p999_s",
+    "time_to_first_response_s", "cpu_s_at_first_response", "rss_at_first_response_bytes",
+)  # fmt: skip
+
+
+def evidence_of(folder: Path, settle_s: float) -> Evidence:
+    project = synthetic.make_project(folder, experiments=())
+    synthetic.make_session(project, "gc-loops", "smoke", settle_s=settle_s)
+    tidy(project, experiments=("gc-loops",))
+    found = find_evidence(StageParameters(profile="smoke", experiments="gc-loops"), "gc-loops", root=project)
+    assert found is not None
+    return found
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
+    return evidence_of(tmp_path_factory.mktemp("whole"), 0.0)
+
+
+@pytest.fixture(scope="module")
+def settled(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
+    return evidence_of(tmp_path_factory.mktemp("settled"), SETTLE_S)
+
+
+def test_a_request_counts_from_the_end_of_the_head_on() -> None:
+    assert is_settled([10.0, 13.9, 14.0, 20.0], 4.0).tolist() == [False, False, True, True]
+    assert is_settled([10.0, np.nan], 0.0).tolist() == [True, True]
+    assert is_settled([np.nan, 10.0, 15.0], 4.0).tolist() == [False, False, True]
+    assert is_settled([np.nan], 4.0).tolist() == [False]
+    assert is_settled([], 4.0).tolist() == []
+
+
+def test_columns_of_the_load_are_those_of_its_settled_part(whole: Evidence, settled: Evidence) -> None:
+    assert (settled.trials["settle_s"] == SETTLE_S).all()
+    for _, row in settled.trials.iterrows():
+        key = str(row["session_id"]), str(row["trial_id"])
+        requests, all_of_them, samples = (
+            read(*key) for read in (settled.requests, settled.whole_requests, settled.trial_samples)
+        )
+        assert requests is not None and all_of_them is not None and samples is not None
+        begun = all_of_them["start_epoch_s"]
+        assert len(requests) == (begun >= begun.min() + SETTLE_S).sum() < len(all_of_them)
+        right = requests[requests["ok"]]
+        lasted_s = (all_of_them["start_epoch_s"] + all_of_them["latency_s"]).max() - begun.min() - SETTLE_S
+        assert row["n_requests"] == len(requests)
+        assert row["throughput_per_s"] == pytest.approx(len(right) / lasted_s, rel=0.02)
+        assert row["latency_mean_s"] == pytest.approx(right["latency_s"].mean())
+        service = samples[samples["role"] == "service"]
+        end = float(service["monotonic_s"].iloc[-1])
+        used = np.interp([end - row["measurement_s"], end], service["monotonic_s"], service["cpu_s"])
+        assert row["cpu_s_per_request"] * row["n_requests"] == pytest.approx(used[1] - used[0], rel=0.05)
+
+
+def test_every_column_that_a_head_can_change_is_without_it(whole: Evidence, settled: Evidence) -> None:
+    numbers = whole.trials.select_dtypes("number")
+    numbers = numbers.drop(columns=["block", "position", "settle_s", *OF_THE_WHOLE])
+    measured = [str(name) for name in numbers if numbers[name].notna().any()]
+    assert {"cpu_s_per_request", "service_cores", "generator_cores", "latency_p99_s"} < set(measured)
+    same = [name for name in measured if numbers[name].equals(settled.trials[name])]
+    # none, constant, whole milliseconds
+    by_chance = {"n_errors", "rss_max_bytes", "latency_p50_s", "latency_p90_s"}
+    assert set(same) <= by_chance | {name for name in same if name.startswith("go_")}
+
+
+def test_a_tool_without_single_requests_tells_nothing_of_a_load_with_a_head(settled: Evidence) -> None:
+    session = settled.sessions[0]
+    record = session.record(min(session.finished()))
+    nothing: dict[str, Any] = dict.fromkeys(("requests", "samples", "echo", "damage"))
+    row = trial_row(session.header, record, source="measured", **nothing)
+    assert row["settle_s"] == SETTLE_S
+    for name in ("n_requests", "throughput_per_s", "measurement_s", "latency_mean_s", "latency_max_s"):
+        assert pd.isna(row.get(name, np.nan))  # type: ignore[call-overload]  # a cell

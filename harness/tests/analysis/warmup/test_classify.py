@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Change points beside those of ruptures, and the warm-up classes."""
+"""Change points beside those of ruptures, the warm-up classes, and where a slow starter has caught up."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from importlib import import_module
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.signal import lfilter
 
 from harness.analysis.warmup.classify import SteadyState, classify_warmup, detect_changepoints
-from harness.errors import InputError
+from harness.analysis.warmup.curves import BreakEven, Course, break_even
 
 Series = NDArray[np.float64]
 
@@ -28,46 +26,6 @@ def stepped(
     level = np.repeat(np.array(levels), lengths)
     innovations = rng.standard_normal(len(level) + 200) * np.sqrt(1 - rho**2)
     return np.asarray(level + sd * lfilter([1.0], [1.0, -rho], innovations)[200:], dtype=np.float64)
-
-
-seeds = st.integers(0, 10_000)
-EXAMPLES = settings(max_examples=15, deadline=None, derandomize=True)
-
-
-@EXAMPLES
-@given(seed=seeds, min_size=st.integers(2, 12), penalty=st.floats(0.5, 30.0))
-def test_no_segment_is_shorter_than_the_least(seed: int, min_size: int, penalty: float) -> None:
-    series = np.random.default_rng(seed).standard_normal(90)
-    found = detect_changepoints(series, penalty=penalty, min_size=min_size)
-    assert all(np.diff([0, *found, 90]) >= min_size)
-
-
-def test_a_change_of_variance_alone_is_a_change_point() -> None:
-    rng = np.random.default_rng(4)
-    series = np.concatenate([rng.normal(0, 1, 200), rng.normal(0, 4, 200)])
-    found = detect_changepoints(series)
-    assert len(found) == 1
-    assert abs(found[0] - 200) <= 5
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_a_window_without_a_finite_value_is_an_error_that_names_it(bad: float) -> None:
-    series = np.ones(400)
-    series[123] = bad
-    for call in (detect_changepoints, classify_warmup):
-        with pytest.raises(InputError, match="window 123"):
-            call(series)
-
-
-def test_bad_arguments_are_refused() -> None:
-    series = np.arange(400.0)
-    with pytest.raises(InputError, match="one number per window"):
-        classify_warmup(np.ones((20, 20)))
-    with pytest.raises(InputError, match="two windows"):
-        detect_changepoints(series, min_size=1)
-    for penalty in (0.0, float("nan")):
-        with pytest.raises(InputError, match="penalty"):
-            detect_changepoints(series, penalty=penalty)
 
 
 SPIKE = stepped([100], [400]) + 5_000.0 * (np.arange(400) == 200)
@@ -100,16 +58,21 @@ def test_each_class_is_recognised_and_its_steady_state_located(
 
 
 def test_a_shift_within_the_tolerance_is_listed_but_no_end_of_the_steady_state() -> None:
-    series = stepped([103, 100], [200, 200], sd=0.5)
-    found = classify_warmup(series)
+    found = classify_warmup(stepped([103, 100], [200, 200], sd=0.5))
     assert found.kind is SteadyState.FLAT and len(found.changepoints) == 1
 
 
-def test_a_random_walk_is_undecidable_rather_than_steady() -> None:
+def test_a_random_walk_and_noise_that_the_regression_does_not_fit_are_undecidable_rather_than_steady() -> (
+    None
+):
     walks = (1000 + np.cumsum(np.random.default_rng(seed).standard_normal(400)) for seed in range(8))
     kinds = [classify_warmup(walk).kind for walk in walks]
     assert SteadyState.FLAT not in kinds
     assert kinds.count(SteadyState.UNDECIDABLE) >= 5
+    rng = np.random.default_rng(8)
+    for _ in range(4):  # a moving average of five windows is no autoregression of order 1
+        found = classify_warmup(100 + np.convolve(rng.standard_normal(504), np.ones(5), "valid"))
+        assert found.kind is SteadyState.UNDECIDABLE and "autoregressive" in found.warnings[0]
 
 
 def total_cost(unit: npt.NDArray[np.float64], indices: Sequence[int], penalty: float) -> float:
@@ -141,11 +104,42 @@ def test_pelt_equals_ruptures_or_finds_a_cheaper_cut() -> None:
     assert n_alike >= 27
 
 
-def test_noise_that_the_regression_does_not_fit_is_undecidable() -> None:
-    """A moving average of five windows is no autoregression of order 1: the class must say so."""
-    rng = np.random.default_rng(8)
-    for _ in range(4):
-        series = 100 + np.convolve(rng.standard_normal(504), np.ones(5), "valid")
-        found = classify_warmup(series)
-        assert found.kind is SteadyState.UNDECIDABLE
-        assert "autoregressive" in found.warnings[0]
+def course(start: float, cold: float, warm: float, n_cold: int = 1000, n: int = 10_000) -> Course:
+    """Each of the first ``n_cold`` requests costs ``cold``, every later one ``warm``; measured up to ``n``."""
+    places = (1.0, float(n_cold), float(n))
+    spent = np.cumsum([start, (n_cold - 1) * cold, (n - n_cold) * warm])
+    return Course(n_requests=places, spent=tuple(map(float, spent)), warm_cost=warm)
+
+
+def test_who_starts_fast_and_is_slower_warm_is_caught_up_with_where_both_have_spent_the_same() -> None:
+    fast, slow = course(0.1, 0.002, 0.002), course(2.0, 0.004, 0.001)
+    found = break_even(fast, slow)
+    assert found.first_ahead and found.within and found.n_requests is not None
+    assert fast.at(found.n_requests) == pytest.approx(slow.at(found.n_requests))
+    assert 0.1 + (found.n_requests - 1) * 0.002 == pytest.approx(
+        2.0 + 999 * 0.004 + (found.n_requests - 1000) * 0.001
+    )
+
+
+def test_beyond_what_was_measured_the_warm_cost_tells_and_who_is_as_fast_warm_is_never_caught_up_with() -> (
+    None
+):
+    longer = break_even(course(0.1, 0.002, 0.002), course(2.0, 0.004, 0.001))
+    found = break_even(course(0.1, 0.002, 0.002, n=2000), course(2.0, 0.004, 0.001, n=2000))
+    assert not found.within and found.n_requests == pytest.approx(longer.n_requests)
+    never = break_even(course(0.1, 0.002, 0.001), course(2.0, 0.004, 0.001))
+    assert never == BreakEven(n_requests=None, first_ahead=True)
+
+
+def test_a_crossing_that_turns_back_does_not_count() -> None:
+    first = Course(n_requests=(1, 100, 200, 300), spent=(1.0, 2.0, 2.5, 3.0), warm_cost=0.02)
+    second = Course(n_requests=(1, 100, 200, 300), spent=(1.5, 1.9, 2.7, 2.9), warm_cost=0.01)
+    found = break_even(first, second)
+    assert found.n_requests == pytest.approx(200 + 100 * 0.2 / 0.3) and found.within
+
+
+def test_who_is_ahead_at_the_end_and_loses_it_again_has_not_caught_up_for_good() -> None:
+    first = Course(n_requests=(1, 100), spent=(1.0, 5.0), warm_cost=0.001)
+    second = Course(n_requests=(1, 100), spent=(2.0, 4.0), warm_cost=0.02)
+    found = break_even(first, second)
+    assert found.n_requests is None and found.first_ahead

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from harness.analysis.tables.runtime_columns import runtime_columns
+from harness.analysis.tables.runtime_columns import request_columns
 from harness.analysis.tables.tidy import damage_of, read_requests, read_samples
 from harness.compare.reading import RunFiles, read_run
 from harness.definitions import load_implementations, load_requests, load_study
@@ -304,7 +304,7 @@ def _read_all(session: SessionFolder) -> None:
             try:
                 read_requests(session, record)
                 read_samples(session, record)
-                runtime_columns(session, record)
+                request_columns(session, record)
             except (InputError, ValueError, OSError):
                 pass  # what tidy takes for a damaged trial, too
     session.verify()

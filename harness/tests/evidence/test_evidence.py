@@ -1,25 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From sessions of the bank and the clients to their tables: overloaded trials stay, and nothing is made up."""
+"""Which session is read, and from sessions of the bank and the clients to their tables: overloaded trials stay."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from harness.evidence import Evidence
 from harness.evidence.load_response import every, load_response, offered_per_s
 from harness.evidence.opening import open_evidence
+from harness.evidence.sessions import newest_session
 from harness.model import ClosedLoad, Load, OpenLoad
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
 from harness.questions.bank import bends
-from harness.rows import Session, along, find_session
-from harness.rows.session import OF_LOAD
+from harness.rows import along
 from harness.tests.support.kept_sessions import lay_project
 from harness.tests.support.synthetic import CAPACITY_PER_S
+from harness.tests.support.toy_sessions import make_session, trial_ids
 
 CHOSEN = ("bank-connections", "clients-hello")
 
@@ -66,34 +65,28 @@ def test_an_overloaded_trial_counts_only_where_it_is_asked_for(project: Path) ->
     assert not every(wrecked)["excluded"].any()
 
 
-def test_a_session_has_what_its_loads_did_and_the_same_columns_where_nothing_was_measured(
-    project: Path,
+HOUR_S = 3600.0
+
+
+def newest(root: Path, *, bundled: bool = True) -> str | None:
+    session = newest_session(root, "toy", bundled=bundled)
+    return None if session is None else session.folder.name
+
+
+@pytest.mark.parametrize(
+    ("n_noisy", "read"), [(10, "smoke-local-2"), (6, "smoke-local-2"), (5, "smoke-local-1")]
+)
+def test_a_session_disturbed_in_most_of_its_trials_is_not_read_where_another_is_complete(
+    tmp_path: Path, n_noisy: int, read: str
 ) -> None:
-    settings = StageParameters(profile="smoke", experiments="bank-connections")
-    session = find_session("bank-connections", settings, root=project)
-    assert session.loads()["right_share"].notna().all()
-    rows = session.compare("serve")
-    assert set(rows["connections"]) == {"pool-20"}
-    assert rows["reference"].unique().tolist() == ["per-statement"]
-    assert load_response(None) is None
-    bare = Session(root=project, experiment="bank-connections", evidence=None)
-    assert set(OF_LOAD) <= set(bare.loads().columns)
-    assert bare.compare("serve").empty and bends(bare.loads()).empty
+    make_session(tmp_path, bundled=True, seed=2)
+    disturbed = make_session(tmp_path, bundled=True, seed=1, began_s=HOUR_S, n_noisy=n_noisy)
+    assert len(trial_ids(disturbed)) == 10
+    assert newest(tmp_path) == read
 
 
-def test_right_answers_stop_to_follow_where_they_were_made_to() -> None:
-    rng = np.random.default_rng(3)
-    rows = [
-        {
-            "experiment": "e", "source": "measured", "session_id": "s", "trial_id": f"{users}-{block}",
-            "duplicate": False, "variant": "go", "label": "Go", "offered_per_s": float(users),
-            "sustained_per_s": min(users, 100) * float(np.exp(rng.normal(0, 0.01))),
-            "latency_p99_s": 0.01 * float(np.exp(rng.normal(0, 0.01))),
-        }
-        for block in range(5)
-        for users in (20, 50, 80, 110, 140, 170, 200)
-    ]  # fmt: skip
-    fits = bends(pd.DataFrame(rows)).set_index("name")
-    low, high = fits[["low", "high"]].loc["follows"].to_numpy(dtype=float)
-    assert low <= 100 <= high
-    assert fits["value"].isna().loc["knee"] and "straight line" in str(fits.loc["knee", "why"])
+def test_the_newest_is_read_where_all_are_disturbed_and_of_those_measured_here(tmp_path: Path) -> None:
+    for bundled in (True, False):
+        make_session(tmp_path, bundled=bundled, seed=2, n_noisy=10 if bundled else 0)
+        make_session(tmp_path, bundled=bundled, seed=1, began_s=HOUR_S, n_noisy=10)
+        assert newest(tmp_path, bundled=bundled) == "smoke-local-1"
