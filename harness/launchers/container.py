@@ -17,33 +17,37 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import HostError, RematchError, TrialFailure
+from harness.errors import HostError, TrialFailure
 from harness.hosts.base import now, run_words
 from harness.hosts.measuring import MeasuringHost
 from harness.launchers.arguments import cpu_limit
-from harness.launchers.base import STDERR, STDOUT, LaunchSpec, OnHost, masked
+from harness.launchers.base import STDERR, STDOUT, Instance, LaunchSpec
 from harness.launchers.cgroup import bytes_of
 from harness.launchers.docker_engine import DaemonImages, asking, connect, docker_sdk, engine_of, owner, sweep
-from harness.launchers.images import LABEL, OWNER, Image, Images, project_label, with_runtime, words_inside
+from harness.launchers.images import LABEL, OWNER, Image, ImageLauncher, project_label
 from harness.launchers.process import GRACE_S, ProcessLauncher
-from harness.launchers.tools import foreign_machine, lacks_runtime
+from harness.launchers.tools import foreign_machine
 from harness.model import (
     BackingSettings,
     BuildRecord,
+    ClockReading,
     ContainerRecord,
     Implementation,
     InstanceRecord,
     Outcome,
+    RuntimeSettings,
     Variant,
 )
 
 if TYPE_CHECKING:
     from docker import DockerClient
 
+#: Where the trial's folder is seen inside; the service's working directory.
+TRIAL = "/trial"
 
-class ContainerLauncher:
-    """Brings variants up in containers; see ``Launcher``. Artifacts are those that ``process`` builds. ``bases`` is
-    runtime -> folder with what its programs run on. ``host`` is where containers run; default: where ``process``
+
+class ContainerLauncher(ImageLauncher["DockerClient"]):
+    """Brings variants up in containers; see ``Launcher``. ``host`` is where containers run; default: where ``process``
     builds."""
 
     name = "container"
@@ -57,55 +61,51 @@ class ContainerLauncher:
         host: MeasuringHost | None = None,
         grace_s: float = GRACE_S,
     ) -> None:
-        self._process, self._root, self._grace_s = process, root, grace_s
+        super().__init__(process, root, bases=bases, grace_s=grace_s)
         self._host = host or process.host
-        self._bases = dict(bases or {})
-        self._client: DockerClient | None = None
-        self._silent: str | None = None
-        self._images: Images | None = None
-        self._engine = ""
 
-    def unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
-        if self._connected() is None:
-            return self._silent
-        if (foreign := foreign_machine(self._host, getattr(self._host, "architecture", None))) is not None:
-            return foreign
-        if (lacking := lacks_runtime(implementation, variant.runtime, "container")) is not None:
-            return lacking
-        if implementation.runtime == "other" and "other" not in self._bases:
-            return f"no image is made for programs of this kind: {implementation.name} needs an interpreter"
-        return self._process.unfit(implementation, _without_limit(variant))
+    def _connect(self) -> tuple[DockerClient, DaemonImages]:
+        client = connect(self._host, self._root)
+        return client, DaemonImages(client)
+
+    def _lacking(
+        self, place: DockerClient, implementation: Implementation, runtime: RuntimeSettings
+    ) -> str | None:
+        return foreign_machine(self._host, getattr(self._host, "architecture", None))
 
     def build(
         self, implementation: Implementation, variant: Variant, backing: BackingSettings | None = None
     ) -> BuildRecord:
         sweep(self._needed(), self._root)
-        inside = with_runtime(implementation, _without_limit(variant))
-        record = self._process.build(implementation, inside, backing)
-        if record.form is None or record.form.problem is None:
-            self._made().of_build(implementation, record)
-        return record
+        return super().build(implementation, variant, backing)
 
     def launch(self, spec: LaunchSpec) -> ContainerInstance:
-        client = self._needed()
-        if spec.build.form is not None and spec.build.form.problem is not None:
-            raise TrialFailure(Outcome.FAILED, spec.build.form.problem)
-        image_name, image = self._made().of_build(spec.implementation, spec.build)
-        port = self._host.free_port(self._host.listen_address)
-        argv, needed = self._process.start_in_image(
-            spec.implementation,
-            _without_limit(spec.variant),
-            cpu_limit(spec.variant, spec.cpus),
-            words_inside(spec.implementation, self._host.listen_address, port),
-        )
-        environment = {**needed, **spec.environment}
+        client, host = self._needed(), self._host
+        image_name, image = self._image(spec.implementation, spec.build)
+        port = host.free_port(host.listen_address)
+        limit = cpu_limit(spec.variant, spec.cpus)
+        argv, environment = self._started_by(spec, limit, host.listen_address, port)
         name = f"rematch-{secrets.token_hex(8)}"  # by which it can be removed before anybody knows its id
         try:
-            state, record = self._start(spec, image, image_name, argv, environment, name, port)
+            state, launched, around = self._start(spec, image, image_name, name, argv, environment)
+            pid = int(state["State"]["Pid"])
+            record = self._record(
+                spec,
+                image,
+                environment,
+                argv=argv,
+                pid=pid,
+                process_start_ticks=(host.start_ticks(pid) if pid else None) or 0,
+                port=port,
+                launched=launched,
+                cpu_affinity=spec.cpus or (),
+                cpu_limit=limit,
+                container=around,
+            )
             container = client.containers.prepare_model(state)
-            return ContainerInstance(container, record, spec.folder, self._grace_s, self._host)
+            return ContainerInstance(container, record, spec.folder, self._grace_s, host)
         except BaseException:  # also a signal: the daemon may have made one whose id did not arrive
-            remove_named(self._host, client, name)
+            remove_named(host, client, name)
             raise
 
     def _start(
@@ -113,19 +113,20 @@ class ContainerLauncher:
         spec: LaunchSpec,
         image: Image,
         image_name: str,
+        name: str,
         argv: tuple[str, ...],
         environment: Mapping[str, str],
-        name: str,
-        port: int,
-    ) -> tuple[dict[str, Any], InstanceRecord]:
-        """Make, start and look at a container; return its state as the daemon has it, and the record. However it ends
-        but well, something of that name may be left. Raises TrialFailure: the daemon did not start it; HostError: none
-        answers any more."""
-        api, host, runtime = self._needed().api, self._host, spec.variant.runtime
+    ) -> tuple[dict[str, Any], ClockReading, ContainerRecord]:
+        """Make, start and look at a container; return its state as the daemon has it, when it was asked for, and what
+        surrounds it. However it ends but well, something of that name may be left. Raises TrialFailure: the daemon did
+        not start it; HostError: none answers any more."""
+        client, host, runtime = self._needed(), self._host, spec.variant.runtime
+        api = client.api
         memory = None if runtime.memory_limit is None else bytes_of(runtime.memory_limit)
         cpuset = ",".join(map(str, spec.cpus)) if spec.cpus else None
         host.note_container(name, host.docker_address())
         with asking(host):
+            engine = engine_of(client)
             config = api.create_host_config(
                 network_mode="host",
                 binds=[f"{spec.folder}:{TRIAL}:rw"],
@@ -155,67 +156,24 @@ class ContainerLauncher:
                 text = " ".join(str(problem.explanation or problem).split())
                 raise TrialFailure(Outcome.FAILED, f"the Docker daemon did not start it: {text}") from problem
             state = api.inspect_container(container)
-        pid = int(state["State"]["Pid"])
-        return state, InstanceRecord(
-            argv=argv,
-            environment=masked(environment),
-            pid=pid,
-            process_start_ticks=(host.start_ticks(pid) if pid else None) or 0,
-            port=port,
-            launched=launched,
-            cpu_affinity=spec.cpus or (),
-            cpu_limit=cpu_limit(spec.variant, spec.cpus),
-            artifact_sha256=spec.build.artifact_sha256,
-            artifact_bytes=spec.build.artifact_bytes,
-            runtime_bytes=max(0, image.image_bytes - spec.build.artifact_bytes),
-            runtime_version=self._made().runtime_version(spec.implementation, spec.build),
-            container=ContainerRecord(
-                engine=self._engine,
-                image_id=image.id,
-                image_bytes=image.image_bytes,
-                layer_bytes=image.layer_bytes,
-                network="host",
-                user=host.user,
-                cpuset=cpuset,
-                cpu_quota=float(runtime.cpus) if runtime.cpus else None,
-                memory_limit_bytes=memory,
-                create_s=made_s - launched.monotonic_s,
-                start_s=started_s - made_s,
-            ),
+        around = ContainerRecord(
+            engine=engine,
+            image_id=image.id,
+            image_bytes=image.image_bytes,
+            layer_bytes=image.layer_bytes,
+            network="host",
+            user=host.user,
+            cpuset=cpuset,
+            cpu_quota=float(runtime.cpus) if runtime.cpus else None,
+            memory_limit_bytes=memory,
+            create_s=made_s - launched.monotonic_s,
+            start_s=started_s - made_s,
         )
-
-    def _made(self) -> Images:
-        if self._images is None:
-            store = DaemonImages(self._needed())
-            self._images = Images(self._process, self._root, store, self._bases)
-        return self._images
-
-    def _needed(self) -> DockerClient:
-        client = self._connected()
-        if client is None:
-            raise RematchError(self._silent or "no Docker daemon answers")
-        return client
-
-    def _connected(self) -> DockerClient | None:
-        if self._client is None and self._silent is None:
-            try:
-                self._client = connect(self._host, self._root)
-                self._engine = engine_of(self._client)
-            except RematchError as problem:
-                self._silent = str(problem)
-        return self._client
+        return state, launched, around
 
 
-def _without_limit(variant: Variant) -> Variant:
-    return variant.model_copy(update={"runtime": variant.runtime.model_copy(update={"memory_limit": None})})
-
-
-class ContainerInstance(OnHost):
-    """A running variant in its container; see ``Instance``. ``folder`` is the trial's, on ``host``."""
-
-    #: What the container's own set-up used before the program ran is on its process's account and
-    #: cannot be told apart; the daemon's part is not on it.
-    cpu_at_launch_s = 0.0
+class ContainerInstance(Instance):
+    """A running variant in its container; ``folder`` is the trial's, on ``host``."""
 
     def __init__(
         self,
@@ -251,18 +209,15 @@ class ContainerInstance(OnHost):
                 around = around.model_copy(update={"at_stop": reading, "out_of_memory": killed})
         finally:
             self._remove()
-        self._record = self._record.model_copy(
-            update={
-                "stop_signal": how, "exit_code": self._exit_code, "stop_s": stop_s, "container": around,
-            }
-        )  # fmt: skip
+        changes = {"stop_signal": how, "exit_code": self._exit_code, "stop_s": stop_s, "container": around}
+        self._record = self._record.model_copy(update=changes)
         return self._record
 
     def out_of_memory(self) -> str | None:
         around = self._record.container
         if around is not None and around.out_of_memory:
             return "killed by the kernel: the container's memory limit was reached"
-        return self._memory_complaint()
+        return super().out_of_memory()
 
     def _end(self) -> str:
         """End the service; return what did it."""
@@ -305,8 +260,6 @@ class ContainerInstance(OnHost):
 
 #: The exit code of what SIGKILL ended.
 _KILLED = 137
-#: Where the trial's folder is seen inside; the service's working directory.
-TRIAL = "/trial"
 #: A daemon whose answer was not waited for may finish what it was asked for, and is asked again until then.
 SETTLED_WITHIN_S = 1.0
 

@@ -21,8 +21,7 @@ from harness.toolchains import Surroundings, how_to_get, require_package, wanted
 if TYPE_CHECKING:
     from docker import DockerClient
 
-#: How it is said that there is no daemon, or none any more.
-SILENT = "no Docker daemon answers"
+_SILENT = "no Docker daemon answers"
 
 
 @cache
@@ -47,7 +46,7 @@ def connect(host: MeasuringHost, root: Path) -> DockerClient:
         where = "" if host.is_local else f" on {host.name}"
         why = str(problem) if isinstance(problem, HostError) else f"at {address}: {_innermost(problem)}"
         raise RematchError(
-            f"{SILENT}{where} ({why.splitlines()[0][:200]}): it is required to measure "
+            f"{_SILENT}{where} ({why.splitlines()[0][:200]}): it is required to measure "
             f"services in containers; install it{where} with: {get}; then start it (or set "
             f"{'DOCKER_HOST' if host.is_local else 'docker in hosts.toml'}) and grant access to its socket"
         ) from problem
@@ -89,7 +88,7 @@ def asking(host: MeasuringHost) -> Iterator[None]:
         address = host.docker_address()  # of a far host that is gone, that is the error
         where = "" if host.is_local else f" on {host.name}"
         raise HostError(
-            f"{SILENT} at {address}: {_innermost(problem)}; start the daemon{where} again: finished trials are kept, "
+            f"{_SILENT} at {address}: {_innermost(problem)}; start the daemon{where} again: finished trials are kept, "
             "and the same command resumes the session"
         ) from problem
 
@@ -110,13 +109,10 @@ def engine_of(client: DockerClient) -> str:
 def engine_on(host: MeasuringHost, root: Path) -> tuple[str | None, str | None]:
     """Return the Docker daemon that answers on a host, or ``None`` and why none does."""
     try:
-        client = connect(host, root)
+        with contextlib.closing(connect(host, root)) as client:
+            return f"Docker {engine_of(client)}", None
     except RematchError as problem:
         return None, str(problem)
-    try:
-        return f"Docker {engine_of(client)}", None
-    finally:
-        client.close()
 
 
 def owner() -> str:

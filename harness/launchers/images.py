@@ -15,15 +15,27 @@ import shutil
 import tarfile
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
-from harness.errors import RematchError
+from harness.errors import RematchError, TrialFailure
 from harness.hosts.base import Host, run_words
+from harness.launchers.base import LaunchSpec, masked
 from harness.launchers.builds import BUILD_FILE, MADE_LATER, Built
-from harness.launchers.process import ProcessLauncher
-from harness.model import BuildRecord, Frozen, Implementation, Variant
+from harness.launchers.process import GRACE_S, ProcessLauncher
+from harness.launchers.tools import lacks_runtime
+from harness.model import (
+    BackingSettings,
+    BuildRecord,
+    Frozen,
+    Implementation,
+    InstanceRecord,
+    Outcome,
+    RuntimeSettings,
+    Variant,
+)
 
 #: On every image and container that is made here; nothing without it is ever touched.
 LABEL = "rematch.project"
@@ -62,24 +74,6 @@ class ImageStore(Protocol):
 def project_label(root: Path) -> str:
     """Return what tells this project's images and containers from those of another checkout."""
     return hashlib.sha256(str(root.resolve()).encode()).hexdigest()[:16]
-
-
-def words_inside(implementation: Implementation, address: str, port: int) -> dict[str, str]:
-    """Return what the words of ``service.toml``'s start are in an image."""
-    return {
-        "artifact": str(SERVICE / implementation.artifact),
-        "java": str(JAVA / "bin" / "java"),
-        "python": "/bin/python3",
-        "host": address,
-        "port": str(port),
-    }
-
-
-def with_runtime(implementation: Implementation, variant: Variant) -> Variant:
-    """Return the variant as it is built for an image: a Java program brings a trimmed runtime."""
-    if implementation.runtime == "jvm" and variant.runtime.form in (None, "jvm"):
-        return variant.model_copy(update={"runtime": variant.runtime.model_copy(update={"form": "jlink"})})
-    return variant
 
 
 class Images:
@@ -141,12 +135,121 @@ class Images:
                 (service / inner).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(file, service / inner)
 
-    def runtime_version(self, implementation: Implementation, build: BuildRecord) -> str | None:
-        """Return which runtime such an image has, as the tool that made it names itself."""
-        if build.form is not None:
-            return build.form.tool
-        built = self._process.builder.find(implementation, build.source_sha256)
-        return None if built is None else built.runtime_version
+
+Place = TypeVar("Place")
+
+
+class ImageLauncher(ABC, Generic[Place]):
+    """What launchers of containers and pods have in common. Artifacts are those that ``process`` builds; ``bases``:
+    runtime -> folder with what its programs run on. ``Place``: what images are started in, once it has answered."""
+
+    #: Settings that concern the place and not the program.
+    outside: tuple[str, ...] = ("memory_limit",)
+    noun = "container"
+
+    def __init__(
+        self,
+        process: ProcessLauncher,
+        root: Path,
+        *,
+        bases: Mapping[str, Path] | None = None,
+        grace_s: float = GRACE_S,
+    ) -> None:
+        self._process, self._root, self._grace_s = process, root, grace_s
+        self._bases = dict(bases or {})
+        self._place: Place | None = None
+        self._silent: str | None = None
+        self._images: Images | None = None
+
+    @abstractmethod
+    def _connect(self) -> tuple[Place, ImageStore]:
+        """Return the place and its images. Raises RematchError: it does not answer, or is of no use."""
+
+    @abstractmethod
+    def _lacking(self, place: Place, implementation: Implementation, runtime: RuntimeSettings) -> str | None:
+        """Return what a variant needs that this place lacks, or ``None``."""
+
+    def unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
+        place = self._answering()
+        if place is None:
+            return self._silent
+        lacking = self._lacking(place, implementation, variant.runtime)
+        lacking = lacking or lacks_runtime(implementation, variant.runtime, self.noun)
+        if lacking is None and implementation.runtime == "other" and "other" not in self._bases:
+            return f"no image is made for programs of this kind: {implementation.name} needs an interpreter"
+        return lacking or self._process.unfit(implementation, self._inside(implementation, variant))
+
+    def build(
+        self, implementation: Implementation, variant: Variant, backing: BackingSettings | None = None
+    ) -> BuildRecord:
+        self._needed()
+        record = self._process.build(implementation, self._inside(implementation, variant), backing)
+        if record.form is None or record.form.problem is None:
+            self._image(implementation, record)
+        return record
+
+    def _inside(self, implementation: Implementation, variant: Variant) -> Variant:
+        """Return the variant as it is built for an image: a Java program brings a trimmed runtime."""
+        changes: dict[str, object] = dict.fromkeys(self.outside)
+        if implementation.runtime == "jvm" and variant.runtime.form in (None, "jvm"):
+            changes["form"] = "jlink"
+        return variant.model_copy(update={"runtime": variant.runtime.model_copy(update=changes)})
+
+    def _image(self, implementation: Implementation, build: BuildRecord) -> tuple[str, Image]:
+        """Return name and image of a build. Raises as ``Images.of_build``; TrialFailure: its form was not made."""
+        if build.form is not None and build.form.problem is not None:
+            raise TrialFailure(Outcome.FAILED, build.form.problem)
+        assert self._images is not None, "the place has answered"
+        return self._images.of_build(implementation, build)
+
+    def _started_by(
+        self, spec: LaunchSpec, cpu_limit: int | None, address: str, port: int
+    ) -> tuple[tuple[str, ...], dict[str, str]]:
+        """Return command and environment inside."""
+        changes: dict[str, object] = dict.fromkeys(self.outside)
+        runtime = spec.variant.runtime.model_copy(update=changes)
+        inside = {
+            "artifact": str(SERVICE / spec.implementation.artifact),
+            "java": str(JAVA / "bin" / "java"),
+            "python": "/bin/python3",
+            "host": address,
+            "port": str(port),
+        }
+        variant = spec.variant.model_copy(update={"runtime": runtime})
+        argv, environment = self._process.start_in_image(spec.implementation, variant, cpu_limit, inside)
+        return argv, {**environment, **spec.environment}
+
+    def _record(
+        self, spec: LaunchSpec, image: Image, environment: Mapping[str, str], **more: Any
+    ) -> InstanceRecord:
+        build = spec.build
+        built = None
+        if build.form is None:
+            built = self._process.builder.find(spec.implementation, build.source_sha256)
+        return InstanceRecord(
+            environment=masked(environment),
+            artifact_sha256=build.artifact_sha256,
+            artifact_bytes=build.artifact_bytes,
+            runtime_bytes=max(0, image.image_bytes - build.artifact_bytes),
+            # as the tool that made it names itself
+            runtime_version=build.form.tool if build.form else built.runtime_version if built else None,
+            **more,
+        )
+
+    def _needed(self) -> Place:
+        place = self._answering()
+        if place is None:
+            raise RematchError(self._silent or "nothing answers")
+        return place
+
+    def _answering(self) -> Place | None:
+        if self._place is None and self._silent is None:
+            try:
+                self._place, store = self._connect()
+                self._images = Images(self._process, self._root, store, self._bases)
+            except RematchError as problem:
+                self._silent = str(problem)
+        return self._place
 
 
 def is_elf(file: Path) -> bool:

@@ -16,10 +16,11 @@ from pathlib import Path
 from lightkube.resources.core_v1 import Node
 
 from harness.agent.sampler import Watched
-from harness.errors import HostError, InputError, RematchError, TrialFailure
+from harness.errors import HostError, InputError, RematchError
 from harness.hosts.base import Completed, Host, now, run_words
-from harness.launchers.base import LaunchSpec, masked
-from harness.launchers.images import Images, with_runtime, words_inside
+from harness.launchers.arguments import ONLY_PODS
+from harness.launchers.base import LaunchSpec
+from harness.launchers.images import ImageLauncher
 from harness.launchers.kubernetes_cluster import (
     INSTANCE,
     PORT,
@@ -35,28 +36,19 @@ from harness.launchers.kubernetes_cluster import (
 )
 from harness.launchers.kubernetes_instance import Groups, KubernetesHost, KubernetesInstance
 from harness.launchers.kubernetes_pods import Prober, Processes, field_of, uid_of
-from harness.launchers.kubernetes_start import plain, unfit, wait_started
+from harness.launchers.kubernetes_start import unfit, wait_started
 from harness.launchers.process import GRACE_S, ProcessLauncher
-from harness.model import (
-    BackingSettings,
-    BuildRecord,
-    Implementation,
-    InstanceRecord,
-    KubernetesRecord,
-    Outcome,
-    Variant,
-)
+from harness.model import Implementation, KubernetesRecord, RuntimeSettings
 from harness.model.endpoint import Endpoint
 
-FROM_CGROUP = "processes of the pods, read on their node, which is this machine"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
-class KubernetesLauncher:
-    """Brings variants up in pods; see ``Launcher``. Artifacts are those that ``process`` builds. ``bases``: runtime ->
-    folder with what programs of it run on; a Java program without one brings a trimmed runtime."""
+class KubernetesLauncher(ImageLauncher[Cluster]):
+    """Brings variants up in pods; see ``Launcher``. A Java program brings a trimmed runtime."""
 
-    name = "kubernetes"
+    name, noun = "kubernetes", "pod"
+    outside = (*ONLY_PODS, "memory_limit")
 
     def __init__(
         self,
@@ -66,47 +58,21 @@ class KubernetesLauncher:
         bases: Mapping[str, Path] | None = None,
         grace_s: float = GRACE_S,
     ) -> None:
-        self._process, self._root, self._grace_s = process, root, grace_s
-        self._bases = dict(bases or {})
+        super().__init__(process, root, bases=bases, grace_s=grace_s)
         self._groups: Groups = {}
-        self._cluster: Cluster | None = None
-        self._silent: str | None = None
-        self._images: Images | None = None
         self._namespace: str | None = None
-        self._facts: dict[str, str | None] = {}
+        self._server, self._node = "", ""
         self.host = KubernetesHost(self._groups)
 
-    def unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
-        cluster, runtime = self._connected(), variant.runtime
-        if cluster is None:
-            return self._silent
-        lacking = unfit(cluster, implementation, runtime)
-        if lacking is not None:
-            return lacking
-        if implementation.runtime == "other" and "other" not in self._bases:
-            return f"no image is made for programs of this kind: {implementation.name} needs an interpreter"
-        return self._process.unfit(implementation, with_runtime(implementation, plain(variant)))
-
-    def build(
-        self, implementation: Implementation, variant: Variant, backing: BackingSettings | None = None
-    ) -> BuildRecord:
-        self._needed()
-        record = self._process.build(implementation, with_runtime(implementation, plain(variant)), backing)
-        if record.form is None or record.form.problem is None:
-            self._cluster_images().of_build(implementation, record)
-        return record
+    def _lacking(
+        self, place: Cluster, implementation: Implementation, runtime: RuntimeSettings
+    ) -> str | None:
+        return unfit(place, implementation, runtime)
 
     def launch(self, spec: LaunchSpec) -> KubernetesInstance:
-        cluster = self._needed()
-        if spec.build.form is not None and spec.build.form.problem is not None:
-            raise TrialFailure(Outcome.FAILED, spec.build.form.problem)
-        name, image = self._cluster_images().of_build(spec.implementation, spec.build)
-        inside = words_inside(spec.implementation, "0.0.0.0", PORT)
-        runtime = spec.variant.runtime
-        argv, needed = self._process.start_in_image(
-            spec.implementation, plain(spec.variant), runtime.cpus, inside
-        )
-        environment = {**needed, **spec.environment}
+        cluster, runtime = self._needed(), spec.variant.runtime
+        name, image = self._image(spec.implementation, spec.build)
+        argv, environment = self._started_by(spec, runtime.cpus, "0.0.0.0", PORT)
         own_name = new_name("service")
         pods = PodsSpec(
             name=own_name,
@@ -144,23 +110,21 @@ class KubernetesLauncher:
             members = tuple(
                 Watched(pid=item.pid, start_ticks=item.start_ticks) for item in prober.processes.values()
             )
-            record = InstanceRecord(
+            record = self._record(
+                spec,
+                image,
+                environment,
                 argv=argv,
-                environment=masked(environment),
                 pid=members[0].pid if members else 0,
                 process_start_ticks=members[0].start_ticks if members else 0,
                 port=endpoint.port,
                 launched=launched,
                 cpu_affinity=(),
                 cpu_limit=runtime.cpus,
-                artifact_sha256=spec.build.artifact_sha256,
-                artifact_bytes=spec.build.artifact_bytes,
-                runtime_bytes=max(0, image.image_bytes - spec.build.artifact_bytes),
-                runtime_version=self._cluster_images().runtime_version(spec.implementation, spec.build),
                 kubernetes=KubernetesRecord(
-                    server=self._facts.get("server") or "",
-                    node=self._facts.get("node") or "",
-                    proxy_mode=self._facts.get("proxy_mode"),
+                    server=self._server,
+                    node=self._node,
+                    proxy_mode=cluster.proxy_mode(),
                     namespace=pods.namespace,
                     access=access,
                     replicas=pods.replicas,
@@ -173,7 +137,7 @@ class KubernetesLauncher:
                     image_bytes=image.image_bytes,
                     image_import_s=image.import_s,
                     image_from="imported by ctr",
-                    samples=FROM_CGROUP,
+                    samples="processes of the pods, read on their node, which is this machine",
                 ),
             )
             kind = "native" if runtime.form == "native" else spec.implementation.runtime
@@ -188,17 +152,12 @@ class KubernetesLauncher:
 
     def close(self) -> None:
         """Remove this session's namespace with everything in it; a cluster that is gone is left alone."""
-        if self._cluster is not None:
+        if self._place is not None:
             with contextlib.suppress(HostError):
                 if self._namespace is not None:
-                    self._cluster.remove_namespaces([self._namespace])
-            self._cluster.close()
-        self._cluster, self._namespace = None, None
-
-    def _cluster_images(self) -> Images:
-        self._needed()
-        assert self._images is not None, "connected"
-        return self._images
+                    self._place.remove_namespaces([self._namespace])
+            self._place.close()
+        self._place, self._namespace = None, None
 
     def _own_namespace(self) -> str:
         if self._namespace is None:
@@ -211,21 +170,7 @@ class KubernetesLauncher:
         """Remove the namespaces of sessions that were killed, and wait until their pods are gone."""
         self._needed().sweep(self._root)
 
-    def _needed(self) -> Cluster:
-        cluster = self._connected()
-        if cluster is None:
-            raise RematchError(self._silent or "no cluster answers")
-        return cluster
-
-    def _connected(self) -> Cluster | None:
-        if self._cluster is None and self._silent is None:
-            try:
-                self._cluster = self._connect()
-            except RematchError as problem:
-                self._silent = str(problem)
-        return self._cluster
-
-    def _connect(self) -> Cluster:
+    def _connect(self) -> tuple[Cluster, NodeImages]:
         file = kubeconfig()
         if file is None:
             raise HostError(
@@ -233,7 +178,7 @@ class KubernetesLauncher:
                 "cluster whose node is this machine (k3s, kubeadm)"
             )
         cluster = Cluster(file)
-        server, nodes = cluster.version(), cluster.objects(Node)
+        self._server, nodes = cluster.version(), cluster.objects(Node)
         boot = _BOOT_ID.read_text().strip() if _BOOT_ID.is_file() else ""
         infos = [info for node in nodes if (info := field_of(node, "status.nodeInfo"))]
         if not infos or any(info.bootID != boot for info in infos):
@@ -242,21 +187,13 @@ class KubernetesLauncher:
                 "on a cluster of which this machine is the one node"
             )
         facts = infos[0]
-        self._facts = {
-            "server": server,
-            "node": f"kubelet {facts.kubeletVersion}, {facts.containerRuntimeVersion}, {facts.osImage}",
-            "proxy_mode": cluster.proxy_mode(),
-        }
-        store = store_for(self._process.builds_on, file)
-        self._images = Images(self._process, self._root, store, self._bases)
-        return cluster
+        self._node = f"kubelet {facts.kubeletVersion}, {facts.containerRuntimeVersion}, {facts.osImage}"
+        return cluster, store_for(self._process.builds_on, file)
 
 
 #: Names the containerd socket of the cluster's node.
 SOCKET = "REMATCH_CONTAINERD"
 USUAL = (Path("/run/k3s/containerd/containerd.sock"), Path("/run/containerd/containerd.sock"))
-#: Named a registry until 0.2.0.
-REGISTRY = "REMATCH_REGISTRY"
 _BROUGHT_WITHIN_S = 300.0
 
 
@@ -289,13 +226,6 @@ class NodeImages:
 def store_for(host: Host, kubeconfig: Path, environment: Mapping[str, str] | None = None) -> NodeImages:
     """Return how images get to the cluster's node: through containerd's socket. Raises InputError: none is there."""
     environment = os.environ if environment is None else environment
-    if environment.get(REGISTRY):
-        raise InputError(
-            "images are imported into the node, and no longer pushed to a registry",
-            place=REGISTRY,
-            found=environment[REGISTRY].rpartition("@")[2],
-            allowed=f"not set; {SOCKET} names a node's containerd socket",
-        )
     named = environment.get(SOCKET)
     likely = (Path(named),) if named else (kubeconfig.with_name("containerd.sock"), *USUAL)
     socket = next((path for path in likely if path.is_socket()), None)

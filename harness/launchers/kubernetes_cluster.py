@@ -218,10 +218,10 @@ class Cluster:
         with self.asking():
             return str(self._raw("/version")["gitVersion"])
 
-    def proxy_mode(self, address: str = "127.0.0.1") -> str | None:
+    def proxy_mode(self) -> str | None:
         """Return kube-proxy's mode as it says itself on this node; ``None``: it does not answer."""
         with contextlib.suppress(httpx.HTTPError):
-            answer = httpx.get(f"http://{address}:10249/proxyMode", timeout=2.0, trust_env=False)
+            answer = httpx.get("http://127.0.0.1:10249/proxyMode", timeout=2.0, trust_env=False)
             return answer.text.strip() or None
         return None
 

@@ -27,7 +27,7 @@ from harness.formats.counters import go_cpus, jvm_cpus
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import Sampling, Started
 from harness.launchers.arguments import GC_LOG
-from harness.launchers.base import STDERR, OnHost
+from harness.launchers.base import STDERR, Instance
 from harness.launchers.kubernetes_cluster import PORT, Cluster, PodsSpec
 from harness.launchers.kubernetes_pods import (
     Probed,
@@ -57,8 +57,8 @@ from harness.model import (
 from harness.model.endpoint import Endpoint
 
 METRICS = "/metrics"
-#: Of one pod, and of all of them: pods that hang must not delay their own end.
-ANSWER_WITHIN_S, ALL_WITHIN_S = 1.0, 5.0
+#: Of one pod: one that hangs must not delay its own end.
+ANSWER_WITHIN_S = 1.0
 #: What a JVM says of itself stands in the first kilobytes of its log.
 LOG_BYTES = 1 << 16
 _SILENT = {"native": "a native image does not say", "other": "no reader for programs of this kind"}
@@ -69,12 +69,8 @@ GONE_WITHIN_S = 40.0
 _TERMINATED, _KILLED = 143, 137
 
 
-class KubernetesInstance(OnHost):
-    """A running variant in its pods; see ``Instance``. ``record`` is of the first pod's process. ``kind``: of its
-    runtime."""
-
-    #: What made the container used before the program ran is on its process's account and cannot be told apart.
-    cpu_at_launch_s = 0.0
+class KubernetesInstance(Instance):
+    """A running variant in its pods. ``record`` is of the first pod's process. ``kind``: of its runtime."""
 
     def __init__(
         self,
@@ -95,18 +91,8 @@ class KubernetesInstance(OnHost):
         self._stopped = False
 
     @property
-    def asked_last(self) -> bool:
-        """Whether another program may answer at its address until all pods serve: one inside the cluster leads
-        elsewhere before kube-proxy knows it."""
-        return self._around_at_first.access != "node-port"
-
-    @property
-    def added_s(self) -> float:
-        """How much later than the first pods the others were asked for."""
-        return self._around_at_first.scaled_after_s or 0.0
-
-    @property
-    def _around_at_first(self) -> KubernetesRecord:
+    def around(self) -> KubernetesRecord:
+        """The cluster around it, as it was at the launch."""
         assert self._record.kubernetes is not None, "every instance of this class has one"
         return self._record.kubernetes
 
@@ -116,7 +102,7 @@ class KubernetesInstance(OnHost):
         return self._exit_code
 
     def out_of_memory(self) -> str | None:
-        return self._out_of_memory or self._memory_complaint()
+        return self._out_of_memory or super().out_of_memory()
 
     def lacking(self, deadline_s: float) -> str | None:
         """Wait until every pod has served the prober, and has given back what it had for its start; return why not
@@ -125,7 +111,10 @@ class KubernetesInstance(OnHost):
             self._boost.take_back(self._prober.served)
             over = time.monotonic() > deadline_s or self.exited() is not None
             if over and self._prober.all_served:
-                return self._boost.lacking()
+                return (
+                    f"the CPU boost was taken back from {len(self._boost.done)} of {self._spec.replicas} pods; their "
+                    f"conditions say why: kubectl describe pods -n {self._spec.namespace}"
+                )
             if over:
                 reasons = [problem.reason for pod in self._pods() if (problem := trouble(pod)) is not None]
                 why = reasons[0] if reasons else "the others do not answer"
@@ -166,7 +155,7 @@ class KubernetesInstance(OnHost):
         self._prober.stop()
         begin = time.monotonic()
         ended_before = self.exited() is not None
-        around = self._around()
+        around = self._around_at_stop()
         asked_s = time.monotonic()
         around = with_runtime_cpus(around, self._kind, self._spec.folder)
         begin += time.monotonic() - asked_s  # that question is no part of its end
@@ -248,16 +237,14 @@ class KubernetesInstance(OnHost):
                 self._exit_code = _TERMINATED
             time.sleep(0.02)
 
-    def _around(self) -> KubernetesRecord:
+    def _around_at_stop(self) -> KubernetesRecord:
         events: Sequence[Event] = ()
         with contextlib.suppress(HostError):  # without events there are two clocks
             events = self._cluster.objects(Event, self._spec.namespace)
         pods = sorted(self._pods(), key=lambda pod: self._number(uid_of(pod)))
-        return self._around_at_first.model_copy(
-            update={
-                "watched_s": self._after(self._prober.ended_s),
-                "pods": tuple(self._pod_record(pod, events) for pod in pods),
-            }
+        records = tuple(self._pod_record(pod, events) for pod in pods)
+        return self.around.model_copy(
+            update={"watched_s": self._after(self._prober.ended_s), "pods": records}
         )
 
     def _pod_record(self, pod: Pod, events: Sequence[Event]) -> PodRecord:
@@ -324,11 +311,10 @@ class KubernetesInstance(OnHost):
 def with_runtime_cpus(around: KubernetesRecord, kind: str, folder: Path) -> KubernetesRecord:
     """Return the record with what each pod's runtime says. ``kind``: ``go``, ``jvm``, or what cannot be asked:
     ``native`` or ``other``. ``folder``: the trial's; each of several pods has a folder of its own name in it."""
-    until = time.monotonic() + ALL_WITHIN_S
 
     def of(pod: PodRecord) -> RuntimeCpus:
         if kind == "go":
-            return _asked(pod, until)
+            return _asked(pod)
         if kind == "jvm":
             return _logged((folder / pod.name if around.replicas > 1 else folder) / GC_LOG)
         return RuntimeCpus(why_not=_SILENT.get(kind, _SILENT["other"]))
@@ -337,15 +323,12 @@ def with_runtime_cpus(around: KubernetesRecord, kind: str, folder: Path) -> Kube
     return around.model_copy(update={"pods": pods})
 
 
-def _asked(pod: PodRecord, until: float) -> RuntimeCpus:
+def _asked(pod: PodRecord) -> RuntimeCpus:
     if pod.address is None or pod.first_served_after_s is None:
         return RuntimeCpus(why_not="the pod did not serve")
-    within_s = min(ANSWER_WITHIN_S, until - time.monotonic())
-    if within_s <= 0:
-        return RuntimeCpus(why_not="not asked: other pods did not answer in time")
     endpoint = Endpoint(host=pod.address, port=PORT)
     try:
-        with Connection(endpoint, within_s) as connection:
+        with Connection(endpoint, ANSWER_WITHIN_S) as connection:
             answer = connection.exchange(request_bytes("GET", METRICS, {}, None, endpoint))
     except (ExchangeError, OSError) as problem:
         return RuntimeCpus(why_not=f"no answer to GET {METRICS} ({str(problem) or type(problem).__name__})")
@@ -367,11 +350,6 @@ SERVICE = "service"
 Groups = dict[tuple[int, int], KubernetesInstance]
 
 
-def _group(groups: Groups, watched: Watched) -> KubernetesInstance | None:
-    """Return the pods that this process stands for; ``None``: it is no pod."""
-    return groups.get((watched.pid, watched.start_ticks))
-
-
 class KubernetesHost(LocalHost):
     """A ``MeasuringHost``: this machine, which is the node of the cluster."""
 
@@ -382,7 +360,7 @@ class KubernetesHost(LocalHost):
         self._groups = groups
 
     def resources(self, watched: Watched, *, pss: bool = True) -> ResourceReading:
-        group = _group(self._groups, watched)
+        group = self._groups.get((watched.pid, watched.start_ticks))
         if group is None or len(group.members) < 2:
             return super().resources(watched, pss=pss)
         return added([super(KubernetesHost, self).resources(member, pss=pss) for member in group.members])
@@ -402,8 +380,8 @@ class KubernetesHost(LocalHost):
         """Poll through the service's address, and wait until every pod serves and is reached through it. An address
         inside the cluster is asked after that alone: before kube-proxy knows it, another program may answer. Raises
         TrialFailure: not all did before the deadline."""
-        group = _group(self._groups, watched)
-        deadline_s += 0.0 if group is None else group.added_s
+        group = self._groups.get((watched.pid, watched.start_ticks))
+        deadline_s += 0.0 if group is None else group.around.scaled_after_s or 0.0
 
         def ask() -> Started:
             return super(KubernetesHost, self).first_answer(
@@ -412,7 +390,7 @@ class KubernetesHost(LocalHost):
 
         if group is None:
             return ask()
-        started = None if group.asked_last else ask()
+        started = ask() if group.around.access == "node-port" else None
         if started is None or started.first.answer is not None:
             until = launched.monotonic_s + deadline_s
             why = group.lacking(until) or group.unrouted(until)
@@ -426,26 +404,22 @@ class _PodSampling:
 
     def __init__(self, inner: Sampling, samples: Path, groups: Groups) -> None:
         self._inner, self._samples, self._groups = inner, samples, groups
-        self._several = 0
-        self._stopped = False
+        self.pace, self._unsummed = inner.pace, 0
 
     def add(self, role: str, watched: Watched) -> None:
-        group = _group(self._groups, watched) if role == SERVICE else None
+        group = self._groups.get((watched.pid, watched.start_ticks)) if role == SERVICE else None
         if group is None or len(group.members) < 2:
             self._inner.add(role, watched)
             return
-        self._several = len(group.members)
+        self._unsummed = len(group.members)
         for number, member in enumerate(group.members, start=1):
             self._inner.add(f"pod-{number}", member)
 
-    def pace(self, hz: float) -> None:
-        self._inner.pace(hz)
-
     def stop(self) -> SamplerSummary:
         summary = self._inner.stop()
-        if self._several and not self._stopped:
-            self._stopped = True
-            with_sum(self._samples, self._several)
+        if self._unsummed:
+            with_sum(self._samples, self._unsummed)
+            self._unsummed = 0
         return summary
 
 

@@ -22,12 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from lightkube.models.core_v1 import (
-    ContainerStateTerminated,
-    ContainerStateWaiting,
-    ContainerStatus,
-    PodCondition,
-)
+from lightkube.models.core_v1 import ContainerStateTerminated, ContainerStatus, PodCondition
 from lightkube.resources.core_v1 import Event, Pod
 
 from harness.agent.http_exchange import Connection, request_bytes
@@ -96,14 +91,15 @@ def _ended(pod: Pod, ended: ContainerStateTerminated) -> Trouble:
         limit = f" of {limits['memory']}" if "memory" in limits else ""
         text = f"pod {name}: killed by the kernel (OOMKilled): the memory limit{limit} was reached"
         return Trouble(Outcome.OUT_OF_MEMORY, text)
-    loop = "crash loop, " if field_of(_waiting_state(pod), "reason") == "CrashLoopBackOff" else ""
+    waiting = field_of(status_of(pod), "state.waiting.reason")
+    loop = "crash loop, " if waiting == "CrashLoopBackOff" else ""
     lines = [line.strip() for line in (ended.message or "").splitlines() if line.strip()]
     text = f"; last lines: {' | '.join(lines[-_LAST_LINES:])[:_LONGEST]}" if lines else "; no output"
     return Trouble(Outcome.FAILED, f"pod {name}: {loop}exited with {ended.exitCode}{text}")
 
 
 def _waiting(pod: Pod) -> Trouble | None:
-    name, status, waiting = name_of(pod), status_of(pod), _waiting_state(pod)
+    name, status, waiting = name_of(pod), status_of(pod), field_of(status_of(pod), "state.waiting")
     reason, message = field_of(waiting, "reason"), field_of(waiting, "message") or ""
     if reason in _NOT_MADE:
         return Trouble(Outcome.FAILED, f"pod {name}: {field_of(status, 'image') or ''} ({reason}: {message})")
@@ -112,7 +108,8 @@ def _waiting(pod: Pod) -> Trouble | None:
             text = f"pod {name} is pending: {condition.reason}: {condition.message}"
             return Trouble(Outcome.FAILED, text, passing=True)
     if status is None and field_of(pod, "status.phase") == "Failed":
-        why = f"{field_of(pod, 'status.reason')}: {_one_line(field_of(pod, 'status.message'))}"
+        message = " ".join((field_of(pod, "status.message") or "").split())[:_LONGEST]
+        why = f"{field_of(pod, 'status.reason')}: {message}"
         return Trouble(Outcome.FAILED, f"pod {name} was rejected by its node: {why}")
     if status is None or waiting is not None:
         return Trouble(Outcome.FAILED, f"pod {name} is pending: {reason or 'no container yet'}", passing=True)
@@ -124,11 +121,6 @@ def field_of(thing: object, path: str) -> Any:
     for name in path.split("."):
         thing = getattr(thing, name, None)
     return thing
-
-
-def _waiting_state(pod: Pod) -> ContainerStateWaiting | None:
-    state: ContainerStateWaiting | None = field_of(status_of(pod), "state.waiting")
-    return state
 
 
 def status_of(pod: Pod) -> ContainerStatus | None:
@@ -221,13 +213,13 @@ def event_moments(events: Iterable[Event], uid: str) -> dict[str, float]:
     for event in events:
         if event.involvedObject.uid != uid or not event.reason:
             continue
-        at = event_moment(event)
+        at = _event_moment(event)
         if at is not None and at < moments.get(event.reason, float("inf")):
             moments[event.reason] = at
     return moments
 
 
-def event_moment(event: Event) -> float | None:
+def _event_moment(event: Event) -> float | None:
     """Return when an event was made: its own microseconds, else those in its name, else its whole second."""
     if event.eventTime is not None:
         return round(event.eventTime.timestamp(), 6)
@@ -260,10 +252,6 @@ def name_of(pod: Pod) -> str:
 def uid_of(pod: Pod) -> str:
     """Return a pod's uid."""
     return str(field_of(pod, "metadata.uid") or "")
-
-
-def _one_line(text: str | None) -> str:
-    return " ".join((text or "").split())[:_LONGEST]
 
 
 @dataclass
@@ -323,11 +311,6 @@ class Prober:
         }
 
     @property
-    def all_found(self) -> bool:
-        """Whether each pod's process was seen."""
-        return len(self.processes) >= self.expected
-
-    @property
     def n_served(self) -> int:
         """How many pods have answered."""
         return sum(pod.served_s is not None for pod in tuple(self.pods.values()))
@@ -371,9 +354,7 @@ class Prober:
         now_s = time.monotonic()
         if len(self.pods) < self.expected and now_s - self._asked_s >= 1.0 / ASKED_FOR_PODS_PER_S:
             self._asked_s = now_s
-            with contextlib.suppress(
-                HostError
-            ):  # asked again at the next look; the launch says what is wrong
+            with contextlib.suppress(HostError):  # asked again at the next look; the launch says what is wrong
                 for uid in self.wanted():
                     self.pods.setdefault(uid, Probed())
         left = [uid for uid, pod in self.pods.items() if pod.process is None or pod.process.address is None]

@@ -10,15 +10,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from harness.agent.cgroup import group_folders
 from harness.errors import HostError, TrialFailure
-from harness.launchers.arguments import ONLY_PODS
 from harness.launchers.kubernetes_cluster import Cluster, PodsSpec, container_resources
 from harness.launchers.kubernetes_pods import PodProcess, Prober, ended_state, name_of, trouble, uid_of
-from harness.launchers.tools import lacks_runtime
-from harness.model import Implementation, Outcome, RuntimeSettings, Variant
+from harness.model import Implementation, Outcome, RuntimeSettings
 
 #: From the request for pods until each has a process; with many pods the node is busy.
 STARTED_WITHIN_S = 120.0
@@ -28,32 +25,18 @@ UNSCHEDULED_FOR_S = 10.0
 LOOK_EVERY_S = 0.02
 #: Kernels round quotas, and a limit is whole thousandths of a CPU.
 _SAME_CPUS = 0.002
-RESIZE = "pods/resize"
-#: What variants of earlier experiments name and no launcher does any more.
-REMOVED = {
-    "ingress": 'access = "ingress" was removed in 0.2.0: use access = "node-port"',
-    "autoscale_cpu": "autoscale_cpu was removed in 0.2.0: use scale_from",
-}
-_UNSCHEDULABLE = "Unschedulable"
 
 
 def unfit(cluster: Cluster, implementation: Implementation, runtime: RuntimeSettings) -> str | None:
     """Return what a variant needs that this cluster, or every pod, lacks; ``None``: nothing that is known."""
     if runtime.access == "ingress":
-        return REMOVED["ingress"]
+        return 'access = "ingress" was removed in 0.2.0: use access = "node-port"'
     if runtime.autoscale_cpu is not None:
-        return REMOVED["autoscale_cpu"]
-    if (lacking := no_boost(cluster, runtime)) is not None:
-        return lacking
+        return "autoscale_cpu was removed in 0.2.0: use scale_from"
     if implementation.needs:
         return f"pods do not reach backing services of this machine: {', '.join(implementation.needs)}"
     if runtime.scale_from is not None and runtime.scale_from >= (runtime.replicas or 1):
         return f"scale_from = {runtime.scale_from} needs more replicas; found {runtime.replicas or 1}"
-    return lacks_runtime(implementation, runtime, "pod")
-
-
-def no_boost(cluster: Cluster, runtime: RuntimeSettings) -> str | None:
-    """Return why pods cannot have ``cpu_boost`` in this cluster, or ``None``."""
     if runtime.cpu_boost is None:
         return None
     limit = runtime.cpu_limit or runtime.cpus
@@ -61,17 +44,11 @@ def no_boost(cluster: Cluster, runtime: RuntimeSettings) -> str | None:
         text = "no limit" if limit is None else f"{limit:g}"
         return f"cpu_boost = {runtime.cpu_boost:g} needs a lower CPU limit, cpu_limit or cpus; found {text}"
     try:
-        if cluster.has_core_resource(RESIZE):
-            return None
+        resized = cluster.has_core_resource("pods/resize")
     except HostError as problem:
         return str(problem)
-    return "a CPU boost of the start needs pods that are resized in place (Kubernetes 1.33); this cluster has none"
-
-
-def plain(variant: Variant) -> Variant:
-    """Return the variant without what concerns pods and not the program."""
-    without: dict[str, object] = dict.fromkeys(ONLY_PODS) | {"memory_limit": None}
-    return variant.model_copy(update={"runtime": variant.runtime.model_copy(update=without)})
+    why = "a CPU boost of the start needs pods that are resized in place (Kubernetes 1.33); this cluster has none"
+    return None if resized else why
 
 
 def wait_started(cluster: Cluster, pods: PodsSpec, prober: Prober) -> float | None:
@@ -83,7 +60,7 @@ def wait_started(cluster: Cluster, pods: PodsSpec, prober: Prober) -> float | No
             return None
         scaled_s = time.monotonic()
         cluster.scale(pods, pods.replicas)
-    _wait(cluster, pods, prober, lambda: prober.all_found)
+    _wait(cluster, pods, prober, lambda: len(prober.processes) >= prober.expected)
     return scaled_s
 
 
@@ -97,32 +74,25 @@ def _wait(cluster: Cluster, pods: PodsSpec, prober: Prober, enough: Callable[[],
             if ended_state(pod) is not None:
                 return False
             problem = trouble(pod)
-            unplaced = (
-                problem is not None and _UNSCHEDULABLE in problem.reason and waited_s > UNSCHEDULED_FOR_S
-            )
-            if problem is not None and (late or unplaced or not problem.passing):
+            if problem is None:
+                continue
+            unplaced = "Unschedulable" in problem.reason and waited_s > UNSCHEDULED_FOR_S
+            if late or unplaced or not problem.passing:
                 raise TrialFailure(problem.outcome, problem.reason)
         if late:
-            raise TrialFailure(Outcome.FAILED, _too_few(pods, prober, waited_s))
+            raise TrialFailure(
+                Outcome.FAILED,
+                f"{len(prober.processes)} of {pods.replicas} processes of {pods.name} were seen on this machine, and "
+                f"{prober.n_served} have served, within {waited_s:.0f} s; kubectl describe all -n {pods.namespace} may "
+                "say why",
+            )
         time.sleep(0.05)
     return True
 
 
-def _too_few(pods: PodsSpec, prober: Prober, waited_s: float) -> str:
-    """Return how many processes were seen of pods that nothing is known to be wrong with."""
-    if pods.runtime.scale_from is not None and prober.n_served < pods.at_first:
-        return f"{prober.n_served} of the first {pods.at_first} pods have served within {waited_s:.0f} s"
-    n = len(prober.processes)
-    seen = "no process" if n == 0 else f"{n} of {pods.replicas} processes"
-    return (
-        f"{seen} of {pods.name} were seen on this machine within {waited_s:.0f} s; "
-        f"kubectl describe all -n {pods.namespace} may say why"
-    )
-
-
-def cpu_quota(pid: int, root: Path = Path("/")) -> float | None:
+def cpu_quota(pid: int) -> float | None:
     """Return how many CPUs' time the control group of a process may use; ``None``: not limited, or not known."""
-    folders = group_folders(pid, root)
+    folders = group_folders(pid)
     try:
         if "" in folders:
             quota, period = (folders[""] / "cpu.max").read_text().split()
@@ -174,9 +144,3 @@ class StartBoost:
             if quota is not None and abs(quota - limit) <= _SAME_CPUS:
                 self.done[uid] = time.monotonic()
 
-    def lacking(self) -> str:
-        """Return in words that not every pod has its limit yet."""
-        return (
-            f"the CPU boost was taken back from {len(self.done)} of {self.spec.replicas} pods; their conditions say "
-            f"why: kubectl describe pods -n {self.spec.namespace}"
-        )

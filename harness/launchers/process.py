@@ -22,7 +22,7 @@ from harness.launchers.arguments import (
     runtime_arguments,
     setting_flags,
 )
-from harness.launchers.base import STDERR, STDOUT, LaunchSpec, OnHost, masked
+from harness.launchers.base import STDERR, STDOUT, Instance, LaunchSpec, masked
 from harness.launchers.builds import MADE_LATER, Builder, Built
 from harness.launchers.cgroup import Enclosure, enclose
 from harness.launchers.forms import Forms, form_of, program_in
@@ -377,8 +377,7 @@ class ProcessLauncher:
                 self.host.close_folder(local)
 
 
-class ProcessInstance(OnHost):
-    """A running variant; see ``Instance``. ``process`` is what a sampler watches."""
+class ProcessInstance(Instance):
 
     def __init__(
         self,
@@ -391,11 +390,7 @@ class ProcessInstance(OnHost):
     ) -> None:
         super().__init__(record, folder, grace_s, host)
         self.process, self._around = process, around
-
-    @property
-    def cpu_at_launch_s(self) -> float:
-        """To be taken off readings of the process's CPU time; see ``hosts.base.Process``."""
-        return self.process.cpu_at_launch_s
+        self.cpu_at_launch_s = process.cpu_at_launch_s
 
     def exited(self) -> int | None:
         return self.process.exited()
@@ -413,8 +408,7 @@ class ProcessInstance(OnHost):
         return self._record
 
     def out_of_memory(self) -> str | None:
-        """Return why it looks as if memory ran out, or ``None``. Ask after it ended or was stopped."""
         limits = self._record.limits
         if limits is not None and limits.out_of_memory:
             return "killed by the kernel: the memory limit of its control group was reached"
-        return self._memory_complaint()
+        return super().out_of_memory()
