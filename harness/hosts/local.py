@@ -23,16 +23,16 @@ from harness.agent.sampler import Sampler, Watched
 from harness.agent.spawn import Spawned, Spawner
 from harness.errors import HostError
 from harness.hosts.base import Command, Completed, Stopped, StopSignal
-from harness.hosts.measuring import Sampling, Started
-from harness.model import ClockReading, CpuSpeed, GroupReading, HostClock, ResourceReading
+from harness.hosts.measuring import MeasuringHost, Sampling, Started
+from harness.model import ClockReading, CpuSpeed, GroupReading, ResourceReading
 from harness.model.endpoint import Endpoint
 from harness.sampling import as_reading
 
 STUB = Path(__file__).resolve().parents[1] / "agent" / "spawn_stub.py"
 
 
-class LocalHost:
-    """This machine; a ``MeasuringHost``."""
+class LocalHost(MeasuringHost):
+    """This machine."""
 
     name = "local"
     is_local = True
@@ -40,7 +40,7 @@ class LocalHost:
     translates = False
 
     def __init__(self, listen_address: str = "127.0.0.1") -> None:
-        self.listen_address = listen_address
+        self.listen_address, self.user = listen_address, f"{os.getuid()}:{os.getgid()}"
         self._spawner = Spawner(STUB, host=self.name, make=LocalProcess)
 
     def run(self, command: Command, timeout_s: float) -> Completed:
@@ -101,45 +101,17 @@ class LocalHost:
         )
         return Started(first, read_tree(**asdict(watched), pss=False))
 
-    def clock(self) -> HostClock | None:
-        return None
-
     def free_port(self, address: str) -> int:
         return free_port(address)
 
-    def reach(self, endpoint: Endpoint) -> Endpoint:
-        return endpoint
-
-    def open_folder(self, local: Path) -> Path:
-        return local
-
-    def close_folder(self, local: Path) -> None:
-        pass  # it is ours
-
     def folder_bytes(self, folder: Path) -> int | None:
         return folder_bytes(folder)
-
-    def install(self, folder: Path, *, without: tuple[str, ...] = ()) -> Path:
-        return folder
-
-    def discard(self, folder: Path) -> None:
-        pass  # it is ours
-
-    @property
-    def user(self) -> str:
-        return f"{os.getuid()}:{os.getgid()}"
 
     def docker_address(self) -> str:
         return usual_address()
 
     def docker_reach(self, address: str) -> str:
         return local_address(address)
-
-    def note_container(self, name: str, address: str) -> None:
-        pass  # the next session removes it where this one is killed
-
-    def forget_container(self, name: str) -> None:
-        pass
 
     def start_ticks(self, pid: int) -> int | None:
         stat = read_stat(pid)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine reached over SSH; a ``MeasuringHost`` like this one. Every moment it tells is on our clocks."""
+"""A machine reached over SSH. Every moment it tells is on our clocks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from harness.agent.sampler import SamplerSummary, Watched
 from harness.errors import HostError
 from harness.hosts.base import Command, Completed, Stopped, StopSignal, now, run_words
 from harness.hosts.local import order_of
-from harness.hosts.measuring import Started
+from harness.hosts.measuring import MeasuringHost, Started
 from harness.hosts.ssh.agent_start import Agent, start_agent
 from harness.hosts.ssh.connection import SshConnection, Tunnel
 from harness.hosts.ssh.settings import HostSettings
@@ -32,7 +32,7 @@ from harness.toolchains.find import jdk_of_release
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-class SshHost(RemoteWorkspace):
+class SshHost(RemoteWorkspace, MeasuringHost):
     """A host over SSH. Close it: the agent there ends what it started and removes its folder."""
 
     is_local = False
