@@ -75,7 +75,7 @@ class ProcessLauncher:
         self.host, self._grace_s = host, grace_s
         self.builds_on: Host = host if elsewhere is None else elsewhere.builds_on
         self.builder = Builder(self.builds_on, root, tools, build_environment)
-        self.forms = Forms(self.builds_on, root, tools, build_environment)
+        self.forms = Forms(self.builder)
         self.runtimes = Runtimes(host, tools, elsewhere)
 
     def unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
@@ -323,7 +323,7 @@ class ProcessLauncher:
         if result is not None:
             return result
         flags = jvm_flags(variant.runtime, variant.runtime.cpus, self.runtimes.java_major(implementation))
-        runtime_args = (*flags, f"-XX:AOTCacheOutput={training.unfinished(file)}")
+        runtime_args = (*flags, f"-XX:AOTCacheOutput={file}")
         with (
             tempfile.TemporaryDirectory(prefix="rematch-aot-") as local,
             self._training_start(

@@ -277,7 +277,7 @@ def test_a_training_start_has_the_backing_services_that_the_implementation_needs
     def train(_host: Host, command: Command, *_: object) -> training.AotCache:
         told.append(command.environment)
         sums.append(ask(command.environment, "sum"))
-        return training.AotCache(file=tmp_path / "x.aot", training_s=1.0, cache_bytes=2)
+        return training.AotCache(training_s=1.0, cache_bytes=2)
 
     monkeypatch.setattr(training, "train_cache", train)
     variant = Variant(implementation="tiny", runtime=RuntimeSettings(aot_cache=True))

@@ -14,7 +14,7 @@ from harness.agent.files import file_sha256
 from harness.hosts.base import Command
 from harness.hosts.local import LocalHost
 from harness.launchers.arguments import misfit, native_start, runtime_arguments
-from harness.launchers.builds import Built, copy_artifact
+from harness.launchers.builds import Builder, Built, copy_artifact
 from harness.launchers.forms import Forms, label, peak_rss_bytes, write_registrations
 from harness.launchers.tools import Tools
 from harness.model import (
@@ -116,7 +116,7 @@ def test_classes_named_in_files_of_the_jars_are_registered_and_no_others(tmp_pat
 def test_what_a_native_image_lacks_makes_the_variant_unavailable_in_words(
     tmp_path: Path, forms: JavaForms, image: Path | None, words: str
 ) -> None:
-    reason = Forms(LocalHost(), tmp_path, Tools(native_image=image)).unavailable(
+    reason = Forms(Builder(LocalHost(), tmp_path, Tools(native_image=image))).unavailable(
         JAVA.model_copy(update={"forms": forms}), "native", None
     )
     assert reason is not None and reason.startswith(words)
@@ -154,7 +154,7 @@ def test_a_real_trimmed_runtime_has_few_modules_and_runs_the_program(
 ) -> None:
     jdks = find_jdks(Surroundings(project=ROOT))
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", QUICK_JVM)
-    forms = Forms(LocalHost(), tmp_path, Tools(jdks=jdks))
+    forms = Forms(Builder(LocalHost(), tmp_path, Tools(jdks=jdks)))
     assert forms.unavailable(JAVA, "jlink", built) is None
     made = forms.make(JAVA, "jlink", built)
     assert made.problem is None
@@ -182,7 +182,7 @@ def test_a_compiler_that_fails_is_a_reason_that_stays_until_its_note_is_removed(
     built: Built, tmp_path: Path
 ) -> None:
     tool = _compiler(tmp_path, "echo 'Error: Classes that should be initialized'; exit 20\n")
-    forms = Forms(LocalHost(), tmp_path, Tools(native_image=tool))
+    forms = Forms(Builder(LocalHost(), tmp_path, Tools(native_image=tool)))
     (tmp_path / "services/strings/hello").mkdir(parents=True)
     made = forms.make(JAVA, "native", built)
     assert made.image_bytes is None
@@ -206,7 +206,7 @@ def test_the_compiler_is_told_registrations_and_further_words_before_the_jar(
     tool = _compiler(tmp_path, 'while [ "$1" != -o ]; do shift; done; echo made > "$2"\n')
     (tmp_path / "services/strings/hello").mkdir(parents=True)
     (tmp_path / "services/strings/hello/service.toml").write_text("")
-    made = Forms(LocalHost(), tmp_path, Tools(native_image=tool)).make(
+    made = Forms(Builder(LocalHost(), tmp_path, Tools(native_image=tool))).make(
         JAVA.model_copy(update={"forms": own}), "native", built
     )
     registered, *words = made.argv[2:]
@@ -222,7 +222,7 @@ def test_an_image_that_a_framework_prepares_is_compiled_with_its_words_in_their_
         tmp_path, "grep -q same service.toml && mkdir made && echo '-Dx=1  -jar its.jar' > made/words.args"
     )
     tool = _compiler(tmp_path, 'echo "$(basename $PWD) $*" > hello-runner; echo "Peak RSS: 2.00GB"\n')
-    forms = Forms(LocalHost(), tmp_path, Tools(native_image=tool))
+    forms = Forms(Builder(LocalHost(), tmp_path, Tools(native_image=tool)))
     made = forms.make(java, "native", built)
     assert made.problem is None and made.peak_rss_bytes == 2 * 2**30
     assert made.argv == (str(tool), "-O2", "-Dx=1", "-jar", "its.jar")
@@ -233,7 +233,7 @@ def test_an_image_that_a_framework_prepares_is_compiled_with_its_words_in_their_
 
 def test_a_preparation_that_leaves_no_words_is_the_reason(built: Built, tmp_path: Path) -> None:
     java = _prepared(tmp_path, "echo 'ERROR: this compiler is too old'; exit 1")
-    forms = Forms(LocalHost(), tmp_path, Tools(native_image=_compiler(tmp_path, "exit 0\n")))
+    forms = Forms(Builder(LocalHost(), tmp_path, Tools(native_image=_compiler(tmp_path, "exit 0\n"))))
     made = forms.make(java, "native", built)
     assert made.image_bytes is None and made.argv[0] == "sh"
     assert "nothing to compile was prepared (ERROR: this compiler is too old); all of it: " in (
@@ -251,7 +251,7 @@ def test_a_real_native_image_runs_the_program(built: Built, tmp_path: Path) -> N
         not_asked_for("a real native image (minutes; needs native-image and REMATCH_NATIVE_TESTS=1)")
     if not NATIVE.usable:
         not_run(f"a real native image: {NATIVE.complaint()}")
-    forms = Forms(LocalHost(), tmp_path, Tools(native_image=NATIVE.path))
+    forms = Forms(Builder(LocalHost(), tmp_path, Tools(native_image=NATIVE.path)))
     (tmp_path / "services/strings/hello").mkdir(parents=True)
     made = forms.make(JAVA, "native", built)
     assert made.problem is None and made.peak_rss_bytes is not None and made.peak_rss_bytes > 2**28

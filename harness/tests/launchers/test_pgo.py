@@ -136,7 +136,7 @@ def test_a_program_is_profiled_once_and_compiled_with_what_was_found(
     )
     assert record.artifact_sha256 != plain.artifact_sha256
     binary = next(path for path in launcher_builds(launcher) if "default.pgo" in told(path))
-    assert b"rematchProfile" not in binary.read_bytes(), "what is measured does not profile itself"
+    assert b"cpu.pprof" not in binary.read_bytes(), "what is measured does not profile itself"
 
     monkeypatch.setattr(training, "train_profile", lambda *_: pytest.fail("it is profiled a second time"))
     assert launcher.build(TINY, variant()) == record
