@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from lightkube.resources.core_v1 import Node
 
 from harness.agent.sampler import Watched
-from harness.errors import HostError, InputError, RematchError
+from harness.errors import HostError, InputError, RematchError, TrialFailure
 from harness.hosts.base import Completed, Host, now, run_words
 from harness.launchers.arguments import ONLY_PODS
 from harness.launchers.base import LaunchSpec
@@ -35,13 +36,16 @@ from harness.launchers.kubernetes_cluster import (
     service,
 )
 from harness.launchers.kubernetes_instance import Groups, KubernetesHost, KubernetesInstance
-from harness.launchers.kubernetes_pods import Prober, Processes, field_of, uid_of
-from harness.launchers.kubernetes_start import unfit, wait_started
+from harness.launchers.kubernetes_pods import Prober, Processes, ended_state, field_of, trouble, uid_of
 from harness.launchers.process import GRACE_S, ProcessLauncher
-from harness.model import Implementation, KubernetesRecord, RuntimeSettings
+from harness.model import Implementation, KubernetesRecord, Outcome, RuntimeSettings
 from harness.model.endpoint import Endpoint
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+#: From the request for pods until each has a process; with many pods the node is busy.
+STARTED_WITHIN_S = 120.0
+#: A pod that no node takes: another one may be on its way out.
+UNSCHEDULED_FOR_S = 10.0
 
 
 class KubernetesLauncher(ImageLauncher[Cluster]):
@@ -67,7 +71,27 @@ class KubernetesLauncher(ImageLauncher[Cluster]):
     def _lacking(
         self, place: Cluster, implementation: Implementation, runtime: RuntimeSettings
     ) -> str | None:
-        return unfit(place, implementation, runtime)
+        needs, first, boost = ", ".join(implementation.needs), runtime.scale_from or 0, runtime.cpu_boost or 0.0
+        replicas, limit = runtime.replicas or 1, runtime.cpu_limit or runtime.cpus
+        reasons = (
+            (runtime.access == "ingress", 'access = "ingress" was removed in 0.2.0: use access = "node-port"'),
+            (runtime.autoscale_cpu is not None, "autoscale_cpu was removed in 0.2.0: use scale_from"),
+            (needs, f"pods do not reach backing services of this machine: {needs}"),
+            (first >= replicas, f"scale_from = {first} needs more replicas; found {replicas}"),
+            (
+                boost and (limit is None or limit >= boost),
+                f"cpu_boost = {boost:g} needs a lower CPU limit, cpu_limit or cpus; found {limit or 'no limit'}",
+            ),
+        )
+        lacking = next((reason for holds, reason in reasons if holds), None)
+        if lacking is not None or not boost:
+            return lacking
+        try:
+            resized = place.has_core_resource("pods/resize")
+        except HostError as problem:
+            return str(problem)
+        why = "a CPU boost of the start needs pods that are resized in place (Kubernetes 1.33); this cluster has none"
+        return None if resized else why
 
     def launch(self, spec: LaunchSpec) -> KubernetesInstance:
         cluster, runtime = self._needed(), spec.variant.runtime
@@ -189,6 +213,45 @@ class KubernetesLauncher(ImageLauncher[Cluster]):
         facts = infos[0]
         self._node = f"kubelet {facts.kubeletVersion}, {facts.containerRuntimeVersion}, {facts.osImage}"
         return cluster, store_for(self._process.builds_on, file)
+
+
+def wait_started(cluster: Cluster, pods: PodsSpec, prober: Prober) -> float | None:
+    """Wait until every pod has a process, or one of them has ended; return when more pods than at first were asked
+    for by us, on the monotonic clock. Raises TrialFailure: one of them cannot start; says why."""
+    scaled_s: float | None = None
+    if pods.runtime.scale_from is not None:
+        if not _wait(cluster, pods, prober, lambda: prober.n_served >= pods.at_first):
+            return None
+        scaled_s = time.monotonic()
+        cluster.scale(pods, pods.replicas)
+    _wait(cluster, pods, prober, lambda: len(prober.processes) >= prober.expected)
+    return scaled_s
+
+
+def _wait(cluster: Cluster, pods: PodsSpec, prober: Prober, enough: Callable[[], bool]) -> bool:
+    """Wait until it is enough; return whether it is, or one of the pods has ended."""
+    begun = time.monotonic()
+    while not enough():
+        waited_s = time.monotonic() - begun
+        late = waited_s > STARTED_WITHIN_S
+        for pod in cluster.pods(pods):
+            if ended_state(pod) is not None:
+                return False
+            problem = trouble(pod)
+            if problem is None:
+                continue
+            unplaced = "Unschedulable" in problem.reason and waited_s > UNSCHEDULED_FOR_S
+            if late or unplaced or not problem.passing:
+                raise TrialFailure(problem.outcome, problem.reason)
+        if late:
+            raise TrialFailure(
+                Outcome.FAILED,
+                f"{len(prober.processes)} of {pods.replicas} processes of {pods.name} were seen on this machine, and "
+                f"{prober.n_served} have served, within {waited_s:.0f} s; kubectl describe all -n {pods.namespace} may "
+                "say why",
+            )
+        time.sleep(0.05)
+    return True
 
 
 #: Names the containerd socket of the cluster's node.

@@ -30,8 +30,10 @@ from harness.launchers.arguments import GC_LOG
 from harness.launchers.base import STDERR, Instance
 from harness.launchers.kubernetes_cluster import PORT, Cluster, PodsSpec
 from harness.launchers.kubernetes_pods import (
+    LOOK_EVERY_S,
     Probed,
     Prober,
+    StartBoost,
     condition_moments,
     connected_through,
     created,
@@ -44,7 +46,6 @@ from harness.launchers.kubernetes_pods import (
     trouble,
     uid_of,
 )
-from harness.launchers.kubernetes_start import LOOK_EVERY_S, StartBoost
 from harness.model import (
     ClockReading,
     InstanceRecord,
@@ -429,24 +430,18 @@ def with_sum(samples: Path, pods: int) -> None:
     What a pod was last read as is its part of a sum; before all have been read there is none.
     """
     with samples.open(newline="") as stream:
-        reader = csv.DictReader(stream)
-        columns = list(reader.fieldnames or ())
-        rows = list(reader)
-    last: dict[str, Mapping[str, str]] = {}
-    written: list[Mapping[str, str]] = []
+        rows = list(csv.reader(stream))
+    last: dict[str, list[str]] = {}
+    written: list[list[str]] = []
     for row in rows:
         written.append(row)
-        if not row["role"].startswith("pod-"):
-            continue
-        last[row["role"]] = row
-        if row["role"] == f"pod-{pods}" and len(last) == pods:
-            of = list(last.values())
-            counted = {name: _sum([item[name] for item in of]) for name in columns[2:]}
-            written.append({"monotonic_s": row["monotonic_s"], "role": SERVICE, **counted})
+        at, role, *counted = row
+        if role.startswith("pod-"):
+            last[role] = counted
+            if role == f"pod-{pods}" and len(last) == pods:
+                written.append([at, SERVICE, *map(_sum, zip(*last.values(), strict=True))])
     with samples.open("w", newline="") as out:
-        writer = csv.DictWriter(out, columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(written)
+        csv.writer(out, lineterminator="\n").writerows(written)
 
 
 def _sum(cells: Sequence[str]) -> str:

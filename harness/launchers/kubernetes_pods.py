@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""State of pods: what keeps one from running, processes on this machine, conditions and events, the first answer.
+"""State of pods: what keeps one from running, processes on this machine, conditions and events, the first answer, a
+CPU boost of the start.
 
 The prober runs on the cluster's node and asks each pod at its own address, 100 times a second from its launch on, on a
 new connection each time. A pod's process and address are read from this machine's kernel as soon as they exist, not
@@ -25,9 +26,11 @@ from typing import Any
 from lightkube.models.core_v1 import ContainerStateTerminated, ContainerStatus, PodCondition
 from lightkube.resources.core_v1 import Event, Pod
 
+from harness.agent.cgroup import group_folders
 from harness.agent.http_exchange import Connection, request_bytes
 from harness.agent.processes import read_stat
-from harness.errors import HostError
+from harness.errors import HostError, TrialFailure
+from harness.launchers.kubernetes_cluster import Cluster, PodsSpec, container_resources
 from harness.model import Outcome
 from harness.model.endpoint import Endpoint
 
@@ -56,6 +59,10 @@ ANSWER_WITHIN_S = 2.0
 ROUTED_WITHIN_S = 0.2
 #: How often the kernel is asked for new processes.
 LOOKS_PER_S = 100.0
+#: How often a pod under way to its limit is looked at.
+LOOK_EVERY_S = 0.02
+#: Kernels round quotas, and a limit is whole thousandths of a CPU.
+_SAME_CPUS = 0.002
 #: How often the API is asked for pods that do not exist yet.
 ASKED_FOR_PODS_PER_S = 25.0
 
@@ -388,3 +395,59 @@ def connected_through(endpoint: Endpoint, pods: Mapping[str, PodProcess], port: 
         connection.open()
         return next((uid for uid, process in pods.items() if established(process.pid, port)), None)
     return None
+
+
+def cpu_quota(pid: int) -> float | None:
+    """Return how many CPUs' time the control group of a process may use; ``None``: not limited, or not known."""
+    folders = group_folders(pid)
+    try:
+        if "" in folders:
+            quota, period = (folders[""] / "cpu.max").read_text().split()
+        else:
+            quota = (folders["cpu"] / "cpu.cfs_quota_us").read_text()
+            period = (folders["cpu"] / "cpu.cfs_period_us").read_text()
+        return int(quota) / int(period) if int(quota) > 0 else None
+    except (OSError, KeyError, ValueError):  # gone, without such a controller, or "max"
+        return None
+
+
+@dataclass
+class StartBoost:
+    """Takes back what pods had for their start. Moments are on the monotonic clock, by the pod's uid.
+
+    ``quota``: returns the CPUs that the kernel lets a process's group have; ``None``: it is not known.
+    """
+
+    cluster: Cluster
+    spec: PodsSpec
+    quota: Callable[[int], float | None] = cpu_quota
+    asked: dict[str, float] = field(default_factory=dict)
+    done: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every pod has the limit that it was to have."""
+        return self.spec.runtime.cpu_boost is None or len(self.done) >= self.spec.replicas
+
+    def take_back(self, served: Mapping[str, PodProcess]) -> None:
+        """Resize those of the pods that have served and were not asked yet; look at those that were.
+
+        Raises TrialFailure: the cluster refuses, or the node cannot do it.
+        """
+        if self.spec.runtime.cpu_boost is None:
+            return
+        new = [uid for uid in served if uid not in self.asked]
+        try:
+            for pod in self.cluster.pods(self.spec) if new else ():
+                if uid_of(pod) in new:
+                    resources = container_resources(self.spec, boosted=False)
+                    self.cluster.resize(self.spec.namespace, name_of(pod), resources)
+                    self.asked[uid_of(pod)] = time.monotonic()
+        except HostError as problem:
+            raise TrialFailure(Outcome.FAILED, f"the CPU boost was not taken back: {problem}") from problem
+        limit = self.spec.cpu_limit or 0.0
+        for uid in [uid for uid in self.asked if uid not in self.done]:
+            quota = self.quota(served[uid].pid) if uid in served else None
+            if quota is not None and abs(quota - limit) <= _SAME_CPUS:
+                self.done[uid] = time.monotonic()
+
