@@ -1,19 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Short loads by the leanest load tool of this machine, else by threads of this program."""
+"""Short loads by the leanest load tool of this machine, else by threads of this program.
+
+Threads are slow, and say so by their own CPU time. In their open loop request i is due at i / rate, and its latency
+counts from then, also where every connection was busy.
+"""
 
 from __future__ import annotations
 
+import itertools
 import os
 import resource
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 from pydantic import Field
 
+from harness.agent.http_exchange import Connection, ExchangeError
 from harness.agent.platforms import usable_cpus
 from harness.errors import InputError, RematchError, UnsupportedLoad
 from harness.formats.detect import read_any
@@ -23,8 +30,7 @@ from harness.loadgen.tools import adapter_of
 from harness.model import ClosedLoad, Frozen, OpenLoad
 from harness.model.load import Expectation, Request
 from harness.model.load_tools import LOAD_TOOLS
-from harness.probe.own_client import send
-from harness.probe.target import Target
+from harness.probe.target import TIMEOUT_S, Target
 from harness.toolchains import Surroundings, find_tool
 
 #: The name of the threads of this program.
@@ -32,6 +38,10 @@ OWN = "threads of rematch"
 #: From here on the generator's own CPU time is what limits the load.
 BUSY = 0.85
 _PERCENTILES = (0.5, 0.99)
+#: Threads that send at a rate: more of them would wait for each other in Python.
+OPEN_CONNECTIONS = 64
+#: After its end no request of an open load is begun that is later than this.
+_LATE_S = 1.0
 
 
 class Point(Frozen):
@@ -80,26 +90,62 @@ class Generators:
         )
 
     def offer(self, profile: ClosedLoad | OpenLoad) -> Point:
-        """Offer a load by the leanest tool that can, else by threads.
-
-        Raises:
-            RematchError: the tool failed.
-        """
+        """Offer a load by the leanest tool that can, else by threads. Raises RematchError: the tool failed."""
         for adapter in self._adapters:
             if adapter.supports(profile, (self._request,)) is None:
                 return self._by_tool(adapter, profile)
         return self._by_threads(profile)
 
     def _by_threads(self, profile: ClosedLoad | OpenLoad) -> Point:
-        target = self._target
-        sent = send(target.endpoint, target.request, profile)
-        n, lasted_s = len(sent.latency_s), max(sent.lasted_s, 1e-3)
-        n_all = max(n + sent.n_failed, sent.n_due)
-        cores = sent.cpu_s / lasted_s
+        """Offer a load by users that ask again as soon as they have their answer, or a rate over at most
+        ``OPEN_CONNECTIONS`` connections, of which what cannot begin in time is never sent."""
+        seconds = profile.duration_s or 0.0
+        n_due = max(1, int(profile.rate_per_s * seconds)) if isinstance(profile, OpenLoad) else 0
+        start_s = time.monotonic() + 0.05
+        end_s, numbers = start_s + seconds, itertools.count()
+
+        def next_due() -> float | None:
+            now_s = time.monotonic()
+            if isinstance(profile, ClosedLoad):
+                return now_s if now_s < end_s else None
+            number = next(numbers)  # atomic: one call into C
+            if number >= n_due or now_s > end_s + _LATE_S:
+                return None
+            due_s = start_s + number / profile.rate_per_s
+            time.sleep(max(0.0, due_s - now_s))
+            return due_s
+
+        users = OPEN_CONNECTIONS if isinstance(profile, OpenLoad) else profile.users
+        began_cpu_s = time.process_time()
+        with ThreadPoolExecutor(users) as pool:
+            asked = [pool.submit(self._send, next_due) for _ in range(users)]
+        parts = [item.result() for item in asked]
+        latencies_s = [item for part in parts for item in part[0]]
+        n_failed = sum(part[1] for part in parts)
+        lasted_s = max(max(part[2] for part in parts) - start_s, 1e-3)
+        cores = (time.process_time() - began_cpu_s) / lasted_s
+        n_all = max(len(latencies_s) + n_failed, n_due)
         return _point(
-            profile, OWN, n / lasted_s, (sent.n_failed, n_all), _percentiles(np.array(sent.latency_s)), cores,
+            profile, OWN, len(latencies_s) / lasted_s, (n_failed, n_all), _percentiles(np.array(latencies_s)), cores,
             limit_cores=1,  # Python runs one thread at a time
         )  # fmt: skip
+
+    def _send(self, next_due: Callable[[], float | None]) -> tuple[list[float], int, float]:
+        """Return latencies in s of good answers, how many requests failed, and when the last one ended."""
+        latencies_s: list[float] = []
+        n_failed, ended_s = 0, 0.0
+        with Connection(self._target.endpoint, TIMEOUT_S) as connection:
+            while (due_s := next_due()) is not None:
+                try:
+                    answer = connection.exchange(self._target.request)
+                    is_good, ended_s = 200 <= answer.status < 300, answer.received_monotonic_s
+                except (ExchangeError, OSError):
+                    is_good, ended_s = False, time.monotonic()
+                if is_good:
+                    latencies_s.append(ended_s - due_s)
+                else:
+                    n_failed += 1
+        return latencies_s, n_failed, ended_s
 
     def _by_tool(self, adapter: LoadGenerator, profile: ClosedLoad | OpenLoad) -> Point:
         with tempfile.TemporaryDirectory(prefix="rematch-try-") as name:
@@ -144,11 +190,8 @@ def _point(
 
 
 def _run(command: LoadCommand, folder: Path) -> tuple[float, float]:
-    """Run a command and what comes after it; return the CPU time of all of it, and the wall time of the first.
-
-    Raises:
-        RematchError: it failed, or did not end.
-    """
+    """Run a command and what comes after it; return the CPU time of all of it, and the wall time of the first. Raises
+    RematchError: it did not end."""
     for name, text in command.files.items():
         (folder / name).write_text(text, encoding="utf-8")
     before, began, took_s = _children_cpu_s(), time.monotonic(), 0.0

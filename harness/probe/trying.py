@@ -11,9 +11,8 @@ from pydantic import Field
 from harness.errors import InputError, RematchError
 from harness.model import ClosedLoad, Frozen, OpenLoad
 from harness.model.digits import plain
-from harness.probe.fitness import Fitness, ask
 from harness.probe.generators import Generators, Point
-from harness.probe.target import Target
+from harness.probe.target import Fitness, Target, ask
 
 #: Users of the closed loads; no more are tried once twice as many answer hardly more.
 USERS = (1, 2, 4, 8, 16, 32, 64)
@@ -68,16 +67,9 @@ def try_target(
     tools: Iterable[str] | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Tried:
-    """Ask, then load: closed with more and more users, then open with rates up to what that gave.
-
-    Args:
-        seconds: how long all of it should take. tools: load tools to choose from; None: all that are here.
-        progress: is called with what happens next.
-
-    Raises:
-        InputError: nobody answers.
-        RematchError: a load tool failed.
-    """
+    """Ask, then load: closed with more and more users, then open with rates up to what that gave. ``seconds``: how long
+    all of it should take; ``tools``: load tools to choose from, ``None``: all that are here; ``progress`` is called with
+    what happens next. Raises InputError: nobody answers; RematchError: a load tool failed."""
     progress("asking one request after another")
     fitness = ask(target)
     limits = cannot_tell(target)
@@ -138,11 +130,8 @@ def _answers(target: Target) -> bool:
 
 
 def _kept_rate(points: list[Point], most_per_s: float = 0.0) -> tuple[float | None, str | None]:
-    """The highest rate below the first one that was not kept, and why that one says nothing of the service.
-
-    Args:
-        most_per_s: answers to users who wait: a service that gave them is not at its limit far below.
-    """
+    """Return the highest rate below the first one that was not kept, and why that one says nothing of the service.
+    ``most_per_s``: answers to users who wait; a service that gave them is not at its limit far below."""
     calm_s = points[0].p99_s if points else None
     retained: float | None = None
     for point in points:

@@ -18,9 +18,8 @@ from harness.agent.http_exchange import request_bytes
 from harness.cli import app
 from harness.errors import InputError, RematchError
 from harness.model import ClosedLoad, OpenLoad
-from harness.probe.fitness import ask
+from harness.probe.target import PERMISSION, ask, header_named, target_of
 from harness.probe.generators import OWN, Generators, Point
-from harness.probe.target import PERMISSION, header_named, target_of
 from harness.probe.trying import SAME_MACHINE, _answers, _kept_rate, try_target
 from harness.project import find_root
 from harness.tests.support.command import run_here
