@@ -19,7 +19,7 @@ from harness.errors import HostError
 from harness.hosts.base import Command, Completed, Stopped, StopSignal, now, run_words
 from harness.hosts.local import order_of
 from harness.hosts.measuring import MeasuringHost, Started
-from harness.hosts.ssh.agent_start import Agent, start_agent
+from harness.hosts.ssh.agent import Agent, start_agent
 from harness.hosts.ssh.connection import SshConnection, Tunnel
 from harness.hosts.ssh.settings import HostSettings
 from harness.hosts.ssh.workspace import MIN_FREE_BYTES, RemoteWorkspace

@@ -20,8 +20,7 @@ from pathlib import Path, PurePosixPath
 
 from harness.agent.files import file_sha256
 from harness.errors import HostError
-from harness.hosts.ssh.agent_start import Agent
-from harness.hosts.ssh.channel import AgentChannel
+from harness.hosts.ssh.agent import Agent, AgentChannel
 from harness.sampling import on_our_clock
 
 #: Below this a trial is not begun over there: its samples and logs must fit.

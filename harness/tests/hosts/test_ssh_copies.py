@@ -12,7 +12,7 @@ import pytest
 from harness.errors import HostError
 from harness.hosts.base import Command
 from harness.hosts.ssh import workspace
-from harness.hosts.ssh.channel import AgentChannel
+from harness.hosts.ssh.agent import AgentChannel
 from harness.hosts.ssh.host import SshHost
 from harness.hosts.ssh.settings import HostSettings
 from harness.tests.support.patience import patient

@@ -20,7 +20,7 @@ from harness.agent.processes import alive, read_stat
 from harness.agent.sampler import Watched
 from harness.errors import HostError, InputError, OrphanError
 from harness.hosts.base import Command, Host, now
-from harness.hosts.ssh.agent_start import agent_file
+from harness.hosts.ssh.agent import agent_file
 from harness.hosts.ssh.host import Question, SshHost, estimate_offset
 from harness.hosts.ssh.settings import load_settings
 from harness.model import ClockReading
@@ -119,7 +119,7 @@ def test_a_second_session_is_refused_while_the_first_is_at_work(
 ) -> None:
     first = SshHost("bighost", sshd.settings(tmp_path, grace_s=patient(20)))
     monkeypatch.setattr(
-        "harness.hosts.ssh.agent_start.LEEWAY_S", -patient(20)
+        "harness.hosts.ssh.agent.LEEWAY_S", -patient(20)
     )  # it does not wait for the first
     try:
         with pytest.raises(OrphanError, match="another session is running there"):

@@ -17,7 +17,7 @@ import pytest
 
 from harness.errors import HostError
 from harness.hosts.base import Command
-from harness.hosts.ssh.agent_start import agent_file
+from harness.hosts.ssh.agent import agent_file
 from harness.hosts.ssh.host import SshHost
 from harness.model.endpoint import Endpoint
 from harness.tests.support.available import not_run
