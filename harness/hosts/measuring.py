@@ -118,9 +118,6 @@ class MeasuringHost(Host):
         whose relative names begin so stay here. Raises HostError: there is no room for it."""
         return folder
 
-    def discard(self, folder: Path) -> None:
-        """Remove such a copy again."""
-
     @abstractmethod
     def docker_address(self) -> str:
         """Return where the daemon listens there."""

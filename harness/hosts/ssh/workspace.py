@@ -88,12 +88,6 @@ class RemoteWorkspace:
             self._installed[key] = Path(self._copy(folder, without))
         return self._installed[key]
 
-    def discard(self, folder: Path) -> None:
-        for key in [key for key, remote in self._installed.items() if remote == folder]:
-            del self._installed[key]
-        with suppress(HostError):  # it is in nobody's way
-            self._ask("remove", folder=str(folder))
-
     def _copy(self, folder: Path, without: tuple[str, ...]) -> PurePosixPath:
         """Return where the host has its copy; one whose files are no longer those that were sent is sent again.
         Files whose relative names begin as in ``without`` belong to neither side: the host adds such (AOT caches)."""
