@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +12,7 @@ import psycopg
 import pytest
 
 import harness.backing.postgres_server as server_module
-from harness.agent.processes import alive, read_stat
+from harness.agent.processes import alive
 from harness.backing import BackingNeed
 from harness.backing.postgres import MEMORY, base_folder, find_home, reachable, refuse_full
 from harness.backing.postgres_cluster import restore
@@ -33,7 +31,6 @@ from harness.tests.support.postgres import (
     postgres_of_the_wheel,
     reachable_folder,
 )
-from harness.tests.support.sessions import REPOSITORY
 
 
 @pytest.fixture(scope="module")
@@ -255,48 +252,6 @@ def test_invariants_of_another_form_are_refused_with_what_is_wrong(
     (need.contract / "invariants.sql").write_text(several)
     assert [row.name for row in service.invariants()] == ["sum", "rows; all"]
     service.stop()
-
-
-CONTROLLER = """
-import sys, time
-from pathlib import Path
-from harness.backing import BackingNeed
-from harness.model import BackingSettings
-from harness.tests.support.postgres import RealDatabase, client
-root, contract, folder = map(Path, sys.argv[1:])
-service = RealDatabase(root).source.start(BackingNeed(workload="ledger", contract=contract), folder)
-held = [client(service.environment) for _ in range(3)]
-held[0].execute("BEGIN"); held[0].execute("INSERT INTO entry (amount) VALUES (1)")
-print(service.record.pid, service.record.process_start_ticks, service.server.data, flush=True)
-time.sleep(300)
-"""
-
-
-def test_a_killed_harness_leaves_no_server_no_backend_and_the_next_one_sweeps_its_data(
-    root: Path, need: BackingNeed, tmp_path: Path
-) -> None:
-    controller = subprocess.Popen(
-        [sys.executable, "-c", CONTROLLER, str(root), str(need.contract), str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    assert controller.stdout is not None
-    pid, ticks, place = controller.stdout.readline().split()
-    data = Path(place)
-    backends = workers_in(data)
-    groups = {stat.group for worker in backends if (stat := read_stat(worker)) is not None}
-    assert len(backends) >= 4 and len(groups) == len(backends), "each backend leads a group of its own"
-    controller.kill()
-    controller.communicate()
-    assert eventually(lambda: not alive(int(pid), int(ticks)))
-    assert eventually(lambda: workers_in(data) == ()), "backends end when their server is gone"
-    assert data.exists()
-    later = RealDatabase(root)
-    later.source.start(need, tmp_path).stop()
-    later.source.close()
-    assert not data.exists()
 
 
 def test_backends_of_a_killed_server_do_not_survive_the_stop(

@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -122,34 +120,5 @@ def test_an_interrupted_stop_leaves_nothing_behind(tmp_path: Path, monkeypatch: 
             process.stop(60)
     assert group_members(process.pid, process.start_ticks) == ()
     assert process.stop(1).exit_code == 137
-
-
-def test_the_environment_stands_on_no_command_line_not_even_for_a_moment(tmp_path: Path) -> None:
-    """The stub is watched from before it starts: it waits at a named pipe that it opens as its output."""
-    os.mkfifo(tmp_path / "out")
-    command = Command(
-        argv=("sleep", "65"), folder=tmp_path, environment={"PGPASSWORD": "s3cret-word"}, stdout=Path("out")
-    )
-    started: list[LocalProcess] = []
-    asker = threading.Thread(target=lambda: started.append(LocalHost().spawn(command)))
-    asker.start()
-
-    def stub() -> list[str]:
-        found = []
-        for pid in os.listdir("/proc"):
-            with contextlib.suppress(OSError):
-                words = Path(f"/proc/{pid}/cmdline").read_text("utf-8", "replace")
-                if "spawn_stub.py" in words and os.readlink(f"/proc/{pid}/cwd") == str(tmp_path):
-                    found.append(words)
-        return found
-
-    assert eventually(lambda: bool(stub()))
-    assert not [words for words in stub() if "s3cret-word" in words]
-    reader = os.open(tmp_path / "out", os.O_RDONLY | os.O_NONBLOCK)
-    asker.join()
-    os.close(reader)
-    environment = Path(f"/proc/{started[0].pid}/environ").read_text()
-    started[0].stop(5)
-    assert "PGPASSWORD=s3cret-word" in environment
 
 

@@ -128,24 +128,6 @@ def test_a_killed_controller_is_noticed_and_what_it_started_is_ended(sshd: Sshd,
     assert eventually(lambda: not list((tmp_path / "sessions").iterdir()))
 
 
-def test_a_lost_connection_ends_whoever_waits_with_the_reason_and_what_ran_there(tmp_path: Path) -> None:
-    own = Sshd(tmp_path / "sshd")
-    own.start()
-    base = tmp_path / "base"
-    host = SshHost("bighost", own.settings(base, grace_s=patient(3)))
-    try:
-        process = host.spawn(Command(argv=("sleep", "300"), folder=tmp_path))
-        own.end_connections()
-        with pytest.raises(HostError, match=r"^bighost is gone: .*the same command again to resume") as lost:
-            host.run(Command(argv=("sleep", "300"), folder=tmp_path), patient(60))
-        assert "\n" not in str(lost.value)
-        assert eventually(lambda: not alive(process.pid, process.start_ticks), within_s=60)
-        assert eventually(lambda: not list((base / "sessions").iterdir()))
-    finally:
-        host.close()
-        own.die()
-
-
 def test_an_agent_that_is_killed_leaves_what_the_next_one_ends(sshd: Sshd, tmp_path: Path) -> None:
     host = SshHost("bighost", sshd.settings(tmp_path, grace_s=patient(20)))
     (folder,) = (tmp_path / "sessions").iterdir()

@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-import time
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
@@ -17,7 +15,7 @@ from harness.hosts.base import Command, Host
 from harness.hosts.local import LocalHost
 from harness.launchers import training
 from harness.launchers.base import LaunchSpec
-from harness.launchers.builds import Builder, Built, copy_artifact, source_sha256
+from harness.launchers.builds import Builder, copy_artifact, source_sha256
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.tools import Tools, build_words, with_toolchain
 from harness.model import BackingSettings, Implementation, RuntimeSettings, Variant
@@ -30,7 +28,7 @@ from harness.tests.support.fake_backing import FakeDatabase, ask
 from harness.tests.support.patience import patient
 from harness.tests.support.tiny_java import TINY, make_java_project, reference_jdk
 from harness.tests.support.tools_here import QUICK_JVM
-from harness.toolchains import JavaRuntime, Jdk, one_maven
+from harness.toolchains import JavaRuntime, Jdk
 
 TOY = Implementation(
     name="toy",
@@ -64,6 +62,13 @@ def test_a_build_is_made_once_per_source_and_command_and_leaves_nothing_in_the_s
     first = builder.build(TOY)
     assert first.artifact.read_text() == "one" and first.record.build_s is not None
     assert sorted(path.name for path in source.iterdir()) == ["build.sh", "text"]
+    before = source_sha256(source)
+    (source / "target").mkdir()
+    (source / "target" / "service").write_text("of an earlier build")
+    assert source_sha256(source) == before
+    (source / "text").chmod(0o755)
+    assert source_sha256(source) != before
+    (source / "text").chmod(0o644)
     (first.folder / "mark").touch()
     again = Builder(LocalHost(), tmp_path, Tools()).build(TOY)
     assert again == first and (again.folder / "mark").exists()
@@ -97,35 +102,6 @@ def test_what_a_killed_build_left_does_not_count_and_is_swept(builder: Builder, 
     half.rmdir()
     builder.build(TOY)
     assert not left.exists()
-
-
-def test_a_build_with_maven_waits_for_another_and_takes_what_that_one_made(
-    source: Path, tmp_path: Path
-) -> None:
-    maven, ran = tmp_path / "mvn", tmp_path / "ran"
-    maven.write_text(f"#!/bin/sh\necho built >> {ran}\n. ./build.sh\n")
-    maven.chmod(0o755)
-    toy, tools = TOY.model_copy(update={"build": ("{mvn}", "package")}), Tools(maven=maven)
-    first = Builder(LocalHost(), tmp_path, tools).build(toy)
-    aside = first.folder.rename(tmp_path / "aside")
-    found: list[Built] = []
-    other = Thread(target=lambda: found.append(Builder(LocalHost(), tmp_path, tools).build(toy)))
-    with one_maven(tmp_path):
-        other.start()
-        time.sleep(0.2)  # it would begin meanwhile
-        aside.rename(first.folder)
-    other.join()
-    assert found == [first]
-    assert ran.read_text() == "built\n"
-
-
-def test_what_earlier_builds_made_beside_the_sources_is_not_source(source: Path) -> None:
-    before = source_sha256(source)
-    (source / "target").mkdir()
-    (source / "target" / "service").write_text("old")
-    assert source_sha256(source) == before
-    (source / "text").chmod(0o755)
-    assert source_sha256(source) != before
 
 
 @pytest.mark.parametrize(

@@ -118,16 +118,6 @@ def test_what_the_api_refuses_is_one_line(config: Path, transport: httpx.BaseTra
     assert "\n" not in str(caught.value)
 
 
-def test_a_log_that_is_refused_while_it_is_streamed_is_one_line(config: Path) -> None:
-    def refused(_request: httpx.Request) -> httpx.Response:
-        json_type = {"content-type": "application/json"}
-        return httpx.Response(404, headers=json_type, content=iter([b'{"kind": "Status", ', b'"code": 404}']))
-
-    with pytest.raises(HostError, match="refused to show a log") as caught:
-        list(Cluster(config, httpx.MockTransport(refused)).log_lines("any", "gone", follow=True))
-    assert "\n" not in str(caught.value)
-
-
 def test_a_kubeconfig_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     file = tmp_path / "broken"
     file.write_text("apiVersion: v1\nkind: Config\ncurrent-context: none\n")

@@ -178,13 +178,9 @@ def told(binary: Path) -> str:
     ).stdout
 
 
-def test_builds_of_other_settings_have_other_names_and_a_lean_handler_has_no_profile(
+def test_a_level_of_amd64_is_another_build_and_of_that_family_alone(
     launcher: ProcessLauncher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert variant(work="much").build_name == "tiny+pgo(work=much)"
-    assert variant().build_name != variant(work="much").build_name
-    with pytest.raises(ValueError, match="not of a lean handler"):
-        Variant(implementation="tiny", lean=True, runtime=RuntimeSettings(pgo=True))
     v3 = Variant(implementation="tiny", runtime=RuntimeSettings(goamd64="v3"))
     assert build_environment(with_toolchain(TINY, v3.runtime)) == {"GOAMD64": "v3"}
     assert v3.build_name == "tiny+v3"
