@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 import httpx
 from lightkube import Client, KubeConfig
+from lightkube.codecs import load_all_yaml
 from lightkube.core.exceptions import ConfigError
 from lightkube.models.core_v1 import ServicePort
 from lightkube.models.meta_v1 import ObjectMeta
@@ -37,6 +38,7 @@ PORT = 8080
 #: Where the trial's folder is seen inside; the service's working directory.
 TRIAL = "/trial"
 CONTAINER = "service"
+MANIFEST = Path(__file__).parent / "templates" / "pods.yaml.jinja"
 
 Resource = TypeVar("Resource")
 
@@ -94,23 +96,36 @@ def namespace(name: str, labels: Mapping[str, str]) -> Namespace:
 
 
 def deployment(spec: PodsSpec) -> Deployment:
-    """Return a deployment of these pods. It has no readiness probe: the harness asks the real path itself."""
-    return _of_pods(
-        Deployment,
-        spec,
-        {
-            "replicas": spec.at_first,
-            "selector": {"matchLabels": spec.selector},
-            "template": _template(spec),
-        },
-    )
+    """Return a deployment of these pods."""
+    made: Deployment = _objects(spec)[1]
+    return made
 
 
 def service(spec: PodsSpec, *, node_port: bool) -> Service:
     """Return what makes these pods one address: inside the cluster, and at a port of each node if asked for."""
-    ports = [{"port": PORT, "targetPort": PORT, "protocol": "TCP"}]
-    kind = "NodePort" if node_port else "ClusterIP"
-    return _of_pods(Service, spec, {"type": kind, "selector": spec.selector, "ports": ports})
+    made: Service = _objects(spec, node_port=node_port)[0]
+    return made
+
+
+def _objects(spec: PodsSpec, *, node_port: bool = False) -> list[Any]:
+    environment: list[dict[str, Any]] = [{"name": name, "value": value} for name, value in spec.environment.items()]
+    if spec.replicas > 1:  # each writes its logs into a folder of its own
+        environment.insert(0, {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}})
+    described = {
+        **vars(spec),
+        "node_port": node_port,
+        "port": PORT,
+        "trial": TRIAL,
+        "selector": spec.selector,
+        "at_first": spec.at_first,
+        "several": spec.replicas > 1,
+        "grace_s": max(1, round(spec.grace_s)),
+        "folder": str(spec.folder),
+        "environment": environment,
+        "words": [word.replace("$(", "$$(") for word in spec.argv],  # else Kubernetes expands $(NAME) in commands
+        "resources": container_resources(spec, boosted=spec.runtime.cpu_boost is not None),
+    }
+    return load_all_yaml(MANIFEST.read_text("utf-8"), context=described)
 
 
 def container_resources(spec: PodsSpec, *, boosted: bool) -> dict[str, dict[str, str]]:
@@ -124,47 +139,6 @@ def container_resources(spec: PodsSpec, *, boosted: bool) -> dict[str, dict[str,
 
 def _cpu(cpus: float | None) -> dict[str, str]:
     return {} if cpus is None else {"cpu": f"{round(cpus * 1000)}m"}
-
-
-def _template(spec: PodsSpec) -> dict[str, Any]:
-    mount: dict[str, Any] = {"name": "trial", "mountPath": TRIAL}
-    environment: list[dict[str, Any]] = [
-        {"name": name, "value": value} for name, value in spec.environment.items()
-    ]
-    if spec.replicas > 1:  # each writes its logs into a folder of its own
-        own_name = {"fieldRef": {"fieldPath": "metadata.name"}}
-        environment.insert(0, {"name": "POD_NAME", "valueFrom": own_name})
-        mount["subPathExpr"] = "$(POD_NAME)"
-    words = [word.replace("$(", "$$(") for word in spec.argv]  # else Kubernetes expands $(NAME) in commands
-    container = {
-        "name": CONTAINER,
-        "image": spec.image,
-        "imagePullPolicy": "Never",
-        "command": words[:1],
-        "args": words[1:],
-        "env": environment,
-        "workingDir": TRIAL,
-        "resources": container_resources(spec, boosted=spec.runtime.cpu_boost is not None),
-        "terminationMessagePolicy": "FallbackToLogsOnError",
-        "volumeMounts": [mount],
-    }
-    volume = {"name": "trial", "hostPath": {"path": str(spec.folder), "type": "DirectoryOrCreate"}}
-    pod = {
-        "automountServiceAccountToken": False,
-        "enableServiceLinks": False,
-        "restartPolicy": "Always",
-        "terminationGracePeriodSeconds": max(1, round(spec.grace_s)),
-        "securityContext": {"runAsUser": spec.user, "runAsGroup": spec.group},
-        "containers": [container],
-        "volumes": [volume],
-    }
-    return {"metadata": {"labels": dict(spec.labels)}, "spec": pod}
-
-
-def _of_pods(kind: type[Resource], spec: PodsSpec, described: Mapping[str, Any]) -> Resource:
-    metadata = {"name": spec.name, "namespace": spec.namespace, "labels": dict(spec.labels)}
-    typed: Resource = kind.from_dict({"metadata": metadata, "spec": described})  # type: ignore[attr-defined]  # every resource of the client has it
-    return typed
 
 
 MANAGER = "rematch"

@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
+from string import Template
 
 from pydantic import Field
 
@@ -49,6 +50,7 @@ USERS = 4
 #: A profile has 100 samples for each second of CPU time: fewer than some hundred say little of what is hot.
 LEAST_CPU_S = 2.0
 _ADDED = "rematch_cpu_profile.go"
+_TEMPLATE = Path(__file__).parent / "templates" / "cpu_profile.go.template"
 
 
 class AotCache(Frozen):
@@ -98,33 +100,8 @@ def train_cache(
 
 def _source() -> str:
     """Return the file that the profiled program has more than the service."""
-    return f"""\
-// Only in the program of a training run: writes a CPU profile of it.
-package main
-
-import (
-	"os"
-	"runtime/pprof"
-	"time"
-)
-
-func init() {{
-	go func() {{
-		time.Sleep({SETTLE_S} * time.Second)
-		file, problem := os.Create("{PROFILE}.part")
-		if problem == nil {{
-			problem = pprof.StartCPUProfile(file)
-		}}
-		if problem != nil {{
-			panic(problem)
-		}}
-		time.Sleep({PROFILED_S} * time.Second)
-		pprof.StopCPUProfile()
-		file.Close()
-		os.Rename("{PROFILE}.part", "{PROFILE}")
-	}}()
-}}
-"""
+    text = Template(_TEMPLATE.read_text("utf-8"))
+    return text.substitute(profile=PROFILE, settle_s=SETTLE_S, profiled_s=PROFILED_S)
 
 
 def profiled(implementation: Implementation) -> Implementation:
