@@ -11,10 +11,8 @@ Connections obey no variable of this shell.
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import secrets
-import signal
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -22,9 +20,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import psutil
 import psycopg
 
-from harness.agent.processes import GONE_WITHIN_S, PROC
+from harness.agent.processes import GONE_WITHIN_S
 from harness.backing.postgres import ADDRESS, DatabaseMachine
 from harness.errors import HostError, InputError, TrialFailure
 from harness.hosts.base import Command, Process, Stopped, StopSignal
@@ -304,22 +303,15 @@ def _wait_until_in(server: Server, login: Login, log_from: int) -> None:
 
 def end_leftovers(data: Path) -> None:
     """Kill whatever still works in this data folder. Raises HostError: something would not go."""
-    deadline = time.monotonic() + GONE_WITHIN_S
-    while left := workers_in(data):
-        for pid in left:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        if time.monotonic() > deadline:
-            raise HostError(f"processes of the database do not end after SIGKILL: {left}")
-        time.sleep(0.002)
+    left = workers_in(data)
+    for process in left:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    alive = psutil.wait_procs(left, timeout=GONE_WITHIN_S)[1]
+    if alive:
+        raise HostError(f"processes of the database do not end after SIGKILL: {alive}")
 
 
-def workers_in(data: Path) -> tuple[int, ...]:
+def workers_in(data: Path) -> list[psutil.Process]:
     """Return the running processes whose working directory is this folder."""
-    results: list[int] = []
-    for entry in os.listdir(PROC):
-        if entry.isdigit() and int(entry) != os.getpid():
-            with contextlib.suppress(OSError):
-                if os.readlink(f"{PROC}/{entry}/cwd") == str(data):
-                    results.append(int(entry))
-    return tuple(results)
+    return [process for process in psutil.process_iter(["cwd"]) if process.info["cwd"] == str(data)]

@@ -214,22 +214,14 @@ class Cluster:
         with self.asking():
             return list(self._client.list(kind, **where))  # type: ignore[type-var]  # any resource
 
-    def get(self, kind: type[Resource], name: str, namespace: str | None = None) -> Resource | None:
-        """Return an object, or ``None``: it is gone."""
-        where = {} if namespace is None else {"namespace": namespace}
-        with contextlib.suppress(NotThere), self.asking():
-            result: Resource = self._client.get(kind, name, **where)  # type: ignore[type-var]  # any resource
-            return result
-        return None
-
     def pods(self, spec: PodsSpec) -> list[Pod]:
         """Return the pods of a deployment."""
         return self.objects(Pod, spec.namespace, spec.selector)
 
-    def log_lines(self, namespace: str, pod: str, *, follow: bool = False) -> Iterator[str]:
-        """Yield what a pod's container wrote, stdout and stderr together; ``follow``: until it ends."""
+    def log_lines(self, namespace: str, pod: str) -> Iterator[str]:
+        """Yield what a pod's container writes until it ends, stdout and stderr together."""
         with self.asking():
-            yield from self._client.log(pod, namespace=namespace, follow=follow)
+            yield from self._client.log(pod, namespace=namespace, follow=True)
 
     def delete(self, kind: type[Any], name: str, namespace: str | None = None) -> None:
         """Delete an object and what belongs to it; one that is gone is no error."""
@@ -265,25 +257,27 @@ class Cluster:
         for name in names:
             self.delete(Namespace, name)
         deadline = time.monotonic() + REMOVED_WITHIN_S
-        while left := [name for name in names if self.get(Namespace, name) is not None]:
+        while left := [name for name in names if self._is_there(name)]:
             if time.monotonic() > deadline:
                 raise HostError(
                     f"the cluster does not remove namespace {left[0]}: kubectl describe namespace {left[0]}"
                 )
             time.sleep(0.1)
 
-    def sweep(self, root: Path, *, living: bool = False) -> list[str]:
-        """Remove a project's namespaces whose harness is gone and return their names.
+    def _is_there(self, namespace: str) -> bool:
+        with contextlib.suppress(NotThere), self.asking():
+            self._client.get(Namespace, namespace)
+            return True
+        return False
 
-        ``living``: also those of a harness that still runs.
-        """
+    def sweep(self, root: Path) -> None:
+        """Remove a project's namespaces whose harness is gone."""
         gone = []
         for item in self.objects(Namespace, labels={PROJECT: project_label(root)}):
             label = ((item.metadata.labels if item.metadata is not None else None) or {}).get(OWNER, "")
-            if item.metadata is not None and (living or left_behind(label.replace(".", ":"))):
+            if item.metadata is not None and left_behind(label.replace(".", ":")):
                 gone.append(str(item.metadata.name))
         self.remove_namespaces(gone)
-        return gone
 
     def _raw(self, path: str) -> dict[str, Any]:
         """Return what the API says at a path that is no object's."""

@@ -211,7 +211,7 @@ class KubernetesInstance(Instance):
             with contextlib.suppress(HostError, OSError):
                 path.parent.mkdir(exist_ok=True)
                 with path.open("w", encoding="utf-8") as out:
-                    for line in self._cluster.log_lines(self._spec.namespace, name, follow=True):
+                    for line in self._cluster.log_lines(self._spec.namespace, name):
                         out.write(line)
 
         reader = threading.Thread(target=read, name=f"log of {name}", daemon=True)

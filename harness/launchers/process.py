@@ -46,12 +46,6 @@ GRACE_S = 8.0
 Training = Callable[[Implementation, BackingSettings | None], AbstractContextManager[Mapping[str, str]]]
 
 
-def _needs_nothing(
-    _implementation: Implementation, _backing: BackingSettings | None
-) -> AbstractContextManager[Mapping[str, str]]:
-    return nullcontext({})
-
-
 class ProcessLauncher:
     """Brings variants up as processes; see ``Launcher``. Builds are kept below ``.cache/builds`` of the project at
     ``root``. ``training`` brings up what a training start for an AOT cache needs beside itself. ``elsewhere``:
@@ -67,7 +61,7 @@ class ProcessLauncher:
         *,
         build_environment: Mapping[str, str] | None = None,
         grace_s: float = GRACE_S,
-        training: Training = _needs_nothing,
+        training: Training = lambda *_: nullcontext({}),
         elsewhere: Elsewhere | None = None,
     ) -> None:
         self._elsewhere = elsewhere
@@ -262,7 +256,7 @@ class ProcessLauncher:
         if form is not None:
             made = self.forms.folder(implementation, form, built)
             program = program_in(self.host.install(made) if made.is_dir() else made, form)
-        cache = self._cache_file(implementation, variant, artifacts) if variant.runtime.aot_cache else None
+        cache = self._cache(implementation, variant, artifacts)[0] if variant.runtime.aot_cache else None
         arguments = runtime_arguments(
             implementation,
             variant.runtime,
@@ -305,30 +299,28 @@ class ProcessLauncher:
             values["java"] = str(program if form == "jlink" else jdk.java)
         return self._words(implementation, variant, runtime_args, values)
 
-    def _cache_file(self, implementation: Implementation, variant: Variant, artifacts: Path) -> Path:
-        """Return where the AOT cache of this variant lies, or would, beside its artifacts."""
+    def _cache(
+        self, implementation: Implementation, variant: Variant, artifacts: Path
+    ) -> tuple[Path, tuple[str, ...]]:
+        """Return where the AOT cache of this variant lies, or would, beside its artifacts, and the flags it is of."""
         jdk = self.runtimes.jdk(implementation)
         version, major = (jdk.version, jdk.major) if jdk is not None else ("", 0)
-        return training.cache_file(
-            artifacts, version, jvm_flags(variant.runtime, variant.runtime.cpus, major)
-        )
+        flags = jvm_flags(variant.runtime, variant.runtime.cpus, major)
+        return training.cache_file(artifacts, version, flags), flags
 
     def _aot_cache(
         self, implementation: Implementation, variant: Variant, built: Built, backing: BackingSettings | None
     ) -> training.AotCache:
         """The cache, made where it is used and by the JDK that uses it, unless it is there."""
         artifacts = self.host.install(built.folder, without=MADE_LATER)
-        file = self._cache_file(implementation, variant, artifacts)
+        file, flags = self._cache(implementation, variant, artifacts)
         result = training.find_cache(self.host, file)
         if result is not None:
             return result
-        flags = jvm_flags(variant.runtime, variant.runtime.cpus, self.runtimes.java_major(implementation))
-        runtime_args = (*flags, f"-XX:AOTCacheOutput={file}")
+        words = (*flags, f"-XX:AOTCacheOutput={file}")
         with (
             tempfile.TemporaryDirectory(prefix="rematch-aot-") as local,
-            self._training_start(
-                implementation, variant, artifacts, backing, Path(local), runtime_args
-            ) as start,
+            self._training_start(implementation, variant, artifacts, backing, Path(local), words) as start,
         ):
             return training.train_cache(self.host, *start, file)
 
@@ -399,12 +391,8 @@ class ProcessInstance(Instance):
         self._around.note(self._record.pid, self._record.process_start_ticks)
         stopped = self.process.stop(self._grace_s)
         self._around.release()
-        self._record = self._record.model_copy(
-            update={
-                "stop_signal": stopped.signal, "exit_code": stopped.exit_code, "stop_s": stopped.stop_s,
-                "limits": self._around.record,
-            }
-        )  # fmt: skip
+        changes = {"stop_signal": stopped.signal, "exit_code": stopped.exit_code, "stop_s": stopped.stop_s}
+        self._record = self._record.model_copy(update={**changes, "limits": self._around.record})
         return self._record
 
     def out_of_memory(self) -> str | None:

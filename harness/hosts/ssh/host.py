@@ -212,23 +212,21 @@ class SshHost(RemoteWorkspace, MeasuringHost):
         """Return where programs are on its PATH."""
         return self._ask("which", names=list(names))
 
-    def folders(self, *parents: str) -> dict[str, list[str]]:
-        """Return the folders right below each of these."""
-        return self._ask("folders", parents=list(parents))
 
-
-FOLDER_OF_JDKS = "/usr/lib/jvm"
+#: Prints home and release file of each, links followed, both ended by a zero byte.
+_LIST_JDKS = (
+    'for j in "$1/bin/java" "$(command -v java)" /usr/lib/jvm/*/bin/java; do j="$(readlink -f "$j")"; h="${j%/bin/java}"; '
+    """[ -f "$h/release" ] && printf '%s\\0' "$h" && cat "$h/release" && printf '\\0'; done"""
+)
 
 
 def find_remote_jdks(host: SshHost, preferred: str | None) -> tuple[Jdk, ...]:
     """Return the host's JDKs; first that of our own version, then the reference release, then newer ones."""
-    homes = [Path(host.environment["JAVA_HOME"])] if host.environment.get("JAVA_HOME") else []
-    java = host.which("java")["java"]
-    homes += [Path(java).parent.parent] if java is not None else []
-    homes += [Path(FOLDER_OF_JDKS) / name for name in host.folders(FOLDER_OF_JDKS)[FOLDER_OF_JDKS]]
+    listed = run_words(host, "sh", "-c", _LIST_JDKS, "sh", host.environment.get("JAVA_HOME", "")).stdout
+    homes = iter(listed.split("\0")[:-1])
     results: dict[Path, Jdk] = {}
-    for home in homes:
-        jdk = _read(host, home)
+    for home, release in zip(homes, homes, strict=True):
+        jdk = jdk_of_release(Path(home), release)
         if jdk is not None:
             results.setdefault(jdk.home, jdk)
 
@@ -237,19 +235,6 @@ def find_remote_jdks(host: SshHost, preferred: str | None) -> tuple[Jdk, ...]:
         return jdk.version != preferred, jdk.major != JAVA_REFERENCE, newest_first
 
     return tuple(sorted(results.values(), key=rank))
-
-
-def _read(host: SshHost, home: Path) -> Jdk | None:
-    """The JDK there, links followed; ``None`` when there is none."""
-    java = run_words(host, "readlink", "-f", str(home / "bin" / "java"))
-    if java.exit_code != 0 or not java.stdout.strip():
-        return None
-    real = Path(java.stdout.strip()).parent.parent
-    try:
-        text = host.read(real / "release").decode(errors="replace")
-    except HostError:
-        return None
-    return jdk_of_release(real, text)
 
 
 #: How many times the clocks are asked; the quickest answer counts.
