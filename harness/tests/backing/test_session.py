@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions whose service has a database and an upstream API: real ones, and a fake where that is enough, which keeps
-the same contract."""
+"""Sessions whose service has a database and an upstream API."""
 
 from __future__ import annotations
 
@@ -10,12 +9,13 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from harness.backing.postgres import Postgres
 from harness.backing.postgres_server import workers_in
 from harness.errors import InputError
 from harness.hosts.local import LocalHost
@@ -23,15 +23,14 @@ from harness.launchers.base import MASK
 from harness.model import BackingSettings, Outcome, TrialRecord
 from harness.session import measure, prepare
 from harness.store import SessionFolder
-from harness.tests.contracts.backing import BackingContract, Database
-from harness.tests.support.fake_backing import FakeDatabase, ask
+from harness.tests.contracts.backing import write_contract
 from harness.tests.support.instances import eventually
 from harness.tests.support.ledger_sessions import (
     make_ledger_project,
     measure_ledger,
     real_database,
 )
-from harness.tests.support.postgres import reachable_folder
+from harness.tests.support.postgres import postgres_tool, reachable_folder
 from harness.tests.support.sessions import (
     LIMITS,
     REPOSITORY,
@@ -202,10 +201,12 @@ def test_a_database_that_is_not_wiped_grows_from_trial_to_trial(tmp_path: Path, 
     assert eventually(lambda: nothing_left(root, databases))
 
 
-def test_an_upstream_api_that_does_not_start_fails_the_trial_in_its_own_words(tmp_path: Path) -> None:
+def test_an_upstream_api_that_does_not_start_fails_the_trial_in_its_own_words(
+    tmp_path: Path, databases: Path
+) -> None:
     backing = 'backing = { upstream = { fail_start = "no licence" } }'
     root = calm_alone(make_ledger_project(tmp_path, backing=backing))
-    folder = measure_ledger(root, FakeDatabase(LocalHost()))
+    folder = measure_ledger(root, real_database(databases))
     for record in folder.records():
         assert record.outcome == Outcome.FAILED
         assert record.reason == "the upstream API exited with 1 before it was ready: no licence"
@@ -214,41 +215,21 @@ def test_an_upstream_api_that_does_not_start_fails_the_trial_in_its_own_words(tm
     assert eventually(lambda: not running_below(root))
 
 
-class Fake:
-    def __init__(self) -> None:
-        self.source = FakeDatabase(LocalHost())
-
-    def add(self, environment: Mapping[str, str], amount: int) -> None:
-        ask(environment, "add", amount)
-
-    def sum(self, environment: Mapping[str, str]) -> int:
-        return ask(environment, "sum")
-
-
-class TestFakeDatabase(BackingContract):
-    @pytest.fixture
-    def database(self) -> Iterator[Database]:
-        fake = Fake()
-        yield fake
-        fake.source.close()
-
-
-def fake_session(root: Path, *, backing: str = "", absent: str | None = None) -> SessionFolder:
+def careless_session(root: Path, database: Postgres, backing: str = "") -> SessionFolder:
+    """Measure a service that does nothing with its database."""
     calm_alone(make_session_project(root))
     workload = root / "services/strings"
     service = workload / "misbehaving/service.toml"
     service.write_text(service.read_text().replace("[settings]", 'needs = ["postgresql"]\n\n[settings]'))
-    for name in ("schema.sql", "invariants.sql", "seed-seven.sql"):
-        (workload / "contract" / name).write_text("SELECT 1;\n")
+    write_contract(workload / "contract")
     experiment = root / "harness/experiments/tiny.toml"
     experiment.write_text(experiment.read_text().replace("[variants.calm]", f"{backing}\n[variants.calm]"))
-    backing_source = FakeDatabase(LocalHost(), absent=absent)
-    backed = dataclasses.replace(tiny_assembly(root), backing={"postgresql": backing_source})
-    return measure(backed, prepare(backed, "tiny", profile="smoke", host="local", seed=1), limits=LIMITS)
+    assembly = dataclasses.replace(tiny_assembly(root), backing={"postgresql": database})
+    return measure(assembly, prepare(assembly, "tiny", profile="smoke", host="local", seed=1), limits=LIMITS)
 
 
-def test_a_broken_invariant_decides_whatever_else_happened(tmp_path: Path) -> None:
-    folder = fake_session(tmp_path, backing='[backing]\nseed = "seven"\n')
+def test_a_broken_invariant_decides_whatever_else_happened(tmp_path: Path, databases: Path) -> None:
+    folder = careless_session(tmp_path, real_database(databases), '[backing]\nseed = "seven"\n')
     for record in folder.records():
         assert record.outcome == Outcome.INCONSISTENT
         assert record.reason == "sum of all amounts: found 7, expected 0"
@@ -256,9 +237,10 @@ def test_a_broken_invariant_decides_whatever_else_happened(tmp_path: Path) -> No
 
 
 def test_what_an_earlier_trial_broke_in_a_database_that_is_kept_is_not_held_against_later_ones(
-    tmp_path: Path,
+    tmp_path: Path, databases: Path
 ) -> None:
-    folder = fake_session(tmp_path, backing='[backing]\nseed = "seven"\nwiped = false\n')
+    backing = '[backing]\nseed = "seven"\nwiped = false\n'
+    folder = careless_session(tmp_path, real_database(databases), backing)
     first, *later = sorted(folder.records(), key=lambda record: record.planned.position)
     assert (first.outcome, first.invariants[0].already_off) == (Outcome.INCONSISTENT, 0)
     assert later
@@ -268,5 +250,6 @@ def test_what_an_earlier_trial_broke_in_a_database_that_is_kept_is_not_held_agai
 
 
 def test_a_variant_whose_database_is_missing_is_refused_with_the_reason(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="reference calm cannot run here.*no server on this planet"):
-        fake_session(tmp_path, absent="no server on this planet")
+    missing = dataclasses.replace(postgres_tool(), path=None)
+    with pytest.raises(InputError, match="reference calm cannot run here.*postgres.* is missing"):
+        careless_session(tmp_path, Postgres(LocalHost(), tmp_path, missing))

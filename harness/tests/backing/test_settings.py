@@ -9,11 +9,9 @@ import pytest
 
 from harness.definitions import load_study
 from harness.errors import InputError
-from harness.hosts.local import LocalHost
 from harness.model import BackingSettings
 from harness.session import prepare
-from harness.tests.support.fake_backing import FakeDatabase
-from harness.tests.support.ledger_sessions import ledger_assembly, make_ledger_project
+from harness.tests.support.ledger_sessions import ledger_assembly, make_ledger_project, real_database
 from harness.tests.support.sessions import REPOSITORY, make_session_project
 
 #: Of the ledger's experiment with an index, as it was before passwords could be checked in two ways.
@@ -60,7 +58,7 @@ def test_levels_change_the_backing_services_and_keep_what_they_do_not_name(tmp_p
         "[factors.room.indexed]\nbacking = { index = true }\n[factors.room.stock]\n"
     )
     root = make_ledger_project(tmp_path, backing=factors)
-    assembly = ledger_assembly(root, FakeDatabase(LocalHost()))
+    assembly = ledger_assembly(root, real_database(tmp_path))
     plan = prepare(assembly, "tiny", profile="smoke", host="local", seed=1).plan
     found = {trial.configuration.levels["room"]: trial.configuration.backing for trial in plan.trials}
     assert found == {

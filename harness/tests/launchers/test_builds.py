@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,9 +24,7 @@ from harness.model import BackingSettings, Implementation, RuntimeSettings, Vari
 from harness.project import find_root
 from harness.runner.start_up import wait_first_response
 from harness.session import assemble
-from harness.session.wiring import training_of
 from harness.tests.contracts.launcher import HELLO
-from harness.tests.support.fake_backing import FakeDatabase, ask
 from harness.tests.support.patience import patient
 from harness.tests.support.tiny_java import TINY, make_java_project, reference_jdk
 from harness.tests.support.tools_here import QUICK_JVM
@@ -215,28 +215,26 @@ def test_an_aot_cache_is_trained_once_and_used(
     assert ended.runtime_version is not None
 
 
-def test_a_training_start_has_the_backing_services_that_the_implementation_needs(
+def test_a_training_start_has_what_the_implementation_needs_for_as_long_as_it_lasts(
     java: tuple[ProcessLauncher, Implementation], tmp_path: Path, jdk: Jdk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _, implementation = java
-    needy = implementation.model_copy(update={"needs": ("postgresql",)})
-    host = LocalHost()
-    needed = training_of(tmp_path, {"postgresql": FakeDatabase(host)})
-    launcher = ProcessLauncher(host, tmp_path, Tools(jdks=(jdk,)), training=needed)
-    told: list[dict[str, str]] = []
-    sums: list[int] = []
+    seen: list[object] = []
+
+    @contextmanager
+    def needed(_program: Implementation, backing: BackingSettings | None) -> Iterator[dict[str, str]]:
+        seen.append(backing)
+        yield {"PGPORT": "1"}
+        seen.append("over")
 
     def train(_host: Host, command: Command, *_: object) -> training.AotCache:
-        told.append(command.environment)
-        sums.append(ask(command.environment, "sum"))
+        seen.append(command.environment)
         return training.AotCache(training_s=1.0, cache_bytes=2)
 
+    launcher = ProcessLauncher(LocalHost(), tmp_path, Tools(jdks=(jdk,)), training=needed)
     monkeypatch.setattr(training, "train_cache", train)
     variant = Variant(implementation="tiny", runtime=RuntimeSettings(aot_cache=True))
-    launcher.build(needy, variant, BackingSettings(seed="seven", wiped=False))
-    assert sums == [7]
-    with pytest.raises(OSError):
-        ask(told[0], "sum")  # it was there for the training alone
+    launcher.build(java[1], variant, BackingSettings(seed="seven"))
+    assert seen == [BackingSettings(seed="seven"), {"PGPORT": "1"}, "over"]
 
 
 def test_an_aot_cache_of_other_flags_is_another_cache(java: tuple[ProcessLauncher, Implementation]) -> None:
