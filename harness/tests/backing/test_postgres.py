@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real PostgreSQL behind a trial: it keeps the contract, refuses in words, and never outlives anybody."""
+"""The real PostgreSQL behind a trial: fresh, watched and stopped; it refuses in words, and never outlives anybody."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from harness.backing.postgres_server import workers_in
 from harness.errors import InputError, TrialFailure
 from harness.hosts.local import LocalHost
 from harness.model import BackingSettings
-from harness.tests.contracts.backing import BackingContract, Database, write_contract
 from harness.tests.support.available import not_run
 from harness.tests.support.instances import eventually
 from harness.tests.support.postgres import (
@@ -30,7 +29,9 @@ from harness.tests.support.postgres import (
     one,
     postgres_of_the_wheel,
     reachable_folder,
+    write_contract,
 )
+from harness.tests.support.sessions import command_lines
 
 
 @pytest.fixture(scope="module")
@@ -67,10 +68,111 @@ def with_settings(need: BackingNeed, **settings: object) -> BackingNeed:
 INDEXED = "SELECT count(*) FROM pg_indexes WHERE indexname = 'entry_owner'"
 
 
-class TestPostgres(BackingContract):
-    @pytest.fixture
-    def database(self, real: RealDatabase) -> Database:
-        return real
+def test_each_one_is_fresh_whatever_was_done_to_the_one_before(
+    real: RealDatabase, need: BackingNeed, tmp_path: Path
+) -> None:
+    for _ in range(2):
+        service = real.source.start(need, tmp_path)
+        assert real.sum(service.environment) == 0
+        real.add(service.environment, 5)
+        assert real.sum(service.environment) == 5
+        service.stop()
+
+
+def test_two_at_once_know_nothing_of_each_other(
+    real: RealDatabase, need: BackingNeed, tmp_path: Path
+) -> None:
+    one, other = real.source.start(need, tmp_path), real.source.start(need, tmp_path)
+    real.add(one.environment, 5)
+    assert (real.sum(one.environment), real.sum(other.environment)) == (5, 0)
+    assert one.environment["PGPORT"] != other.environment["PGPORT"]
+    assert one.environment["PGPASSWORD"] != other.environment["PGPASSWORD"]
+    one.stop()
+    assert real.sum(other.environment) == 0
+    other.stop()
+
+
+def test_nothing_of_it_runs_when_it_was_stopped(
+    real: RealDatabase, need: BackingNeed, tmp_path: Path
+) -> None:
+    service = real.source.start(need, tmp_path)
+    assert service.ended() is None
+    assert service.record.exit_code is None
+    record = service.stop()
+    assert not alive(record.pid, record.process_start_ticks)
+    assert record.exit_code is not None
+    assert service.stop() == record
+    with pytest.raises(Exception):  # noqa: B017 - whatever the client says of a closed port
+        real.sum(service.environment)
+
+
+def test_one_that_is_not_wiped_keeps_what_earlier_trials_left_until_it_is_closed(
+    real: RealDatabase, need: BackingNeed, tmp_path: Path
+) -> None:
+    lasting = need.model_copy(update={"settings": BackingSettings(wiped=False)})
+    records = []
+    for trial in range(3):
+        service = real.source.start(lasting, tmp_path)
+        assert real.sum(service.environment) == 5 * trial
+        real.add(service.environment, 5)
+        records.append(service.stop())
+        assert alive(records[-1].pid, records[-1].process_start_ticks)
+    assert [record.n_trials_before for record in records] == [0, 1, 2]
+    assert {record.exit_code for record in records} == {None}
+    assert real.source.close() == (records[0].pid,)
+    assert not alive(records[0].pid, records[0].process_start_ticks)
+    assert real.source.close() == ()
+
+
+def test_invariants_are_found_as_they_are(
+    real: RealDatabase, need: BackingNeed, tmp_path: Path
+) -> None:
+    service = real.source.start(need, tmp_path)
+    (row,) = service.invariants()
+    assert (row.name, row.found, row.expected, row.holds) == ("sum of all amounts", 0, 0, True)
+    real.add(service.environment, 5)
+    (row,) = service.invariants()
+    assert (row.found, row.expected, row.holds) == (5, 0, False)
+    service.stop()
+
+
+def test_the_seed_is_there_from_the_start_and_a_contract_without_invariants_has_none(
+    real: RealDatabase, need: BackingNeed, tmp_path: Path
+) -> None:
+    (need.contract / "invariants.sql").unlink()
+    seeded = need.model_copy(update={"settings": BackingSettings(seed="seven")})
+    service = real.source.start(seeded, tmp_path)
+    assert real.sum(service.environment) == 7
+    assert service.invariants() == ()
+    service.stop()
+
+
+def test_one_that_died_says_how_and_can_still_be_stopped(
+    real: RealDatabase, need: BackingNeed, tmp_path: Path
+) -> None:
+    service = real.source.start(need, tmp_path)
+    real.add(service.environment, 3)
+    os.kill(service.record.pid, signal.SIGKILL)
+    assert eventually(lambda: service.ended() is not None)
+    with pytest.raises(TrialFailure):
+        service.invariants()
+    assert "ended by itself" in (service.ended() or "")
+    assert service.stop().exit_code == 137
+
+
+def test_a_password_stands_nowhere_but_in_the_environment(
+    real: RealDatabase, need: BackingNeed, tmp_path: Path
+) -> None:
+    service = real.source.start(need, tmp_path)
+    password = service.environment["PGPASSWORD"]
+    assert len(password) >= 16
+    assert not [words for words in command_lines().values() if password.encode() in words]
+    real.add(service.environment, 1)
+    service.invariants()
+    record = service.stop()
+    assert password not in record.model_dump_json()
+    for path in tmp_path.rglob("*"):
+        assert not path.is_file() or password.encode() not in path.read_bytes(), path
 
 
 def test_it_listens_on_the_loopback_address_alone_and_its_data_is_for_the_servers_user_alone(

@@ -23,14 +23,13 @@ from harness.launchers.base import MASK
 from harness.model import BackingSettings, Outcome, TrialRecord
 from harness.session import measure, prepare
 from harness.store import SessionFolder
-from harness.tests.contracts.backing import write_contract
 from harness.tests.support.instances import eventually
 from harness.tests.support.ledger_sessions import (
     make_ledger_project,
     measure_ledger,
     real_database,
 )
-from harness.tests.support.postgres import postgres_tool, reachable_folder
+from harness.tests.support.postgres import postgres_tool, reachable_folder, write_contract
 from harness.tests.support.sessions import (
     LIMITS,
     REPOSITORY,

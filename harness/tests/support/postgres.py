@@ -39,6 +39,21 @@ def reachable_folder() -> Iterator[Path]:
         yield folder
 
 
+SQL = {
+    "schema.sql": "CREATE TABLE entry (id serial PRIMARY KEY, amount integer NOT NULL, owner integer);\n",
+    "index.sql": "CREATE INDEX entry_owner ON entry (owner);\n",
+    "seed-seven.sql": "INSERT INTO entry (amount) VALUES (3); INSERT INTO entry (amount) VALUES (4);\n",
+    "invariants.sql": "SELECT 'sum of all amounts', coalesce(sum(amount), 0), 0::bigint FROM entry;\n",
+}
+
+
+def write_contract(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in SQL.items():
+        (folder / name).write_text(text)
+    return folder
+
+
 class Remembering(Postgres):
     """Knows what it started, so that a test that fails leaves nothing behind."""
 
