@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import platform
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 from harness.errors import HostError, TrialFailure
-from harness.hosts.base import Command, Host, Process
+from harness.hosts.base import Command, Host, Process, run_words
 from harness.hosts.measuring import MeasuringHost
 from harness.launchers import training
 from harness.launchers.arguments import (
@@ -26,7 +27,15 @@ from harness.launchers.base import STDERR, STDOUT, Instance, LaunchSpec, masked
 from harness.launchers.builds import MADE_LATER, Builder, Built
 from harness.launchers.cgroup import Enclosure, enclose
 from harness.launchers.forms import Forms, form_of, program_in
-from harness.launchers.tools import Elsewhere, Runtimes, Tools, foreign_machine, with_toolchain
+from harness.launchers.tools import (
+    Elsewhere,
+    Form,
+    Tools,
+    foreign_machine,
+    named_program,
+    version_of,
+    with_toolchain,
+)
 from harness.model import (
     BackingSettings,
     BuildRecord,
@@ -37,6 +46,7 @@ from harness.model import (
     Variant,
 )
 from harness.model.endpoint import Endpoint
+from harness.toolchains import JavaRuntime
 from harness.workloads import load_all_requests
 
 #: The contract gives a service 5 s to finish what is in flight.
@@ -70,7 +80,8 @@ class ProcessLauncher:
         self.builds_on: Host = host if elsewhere is None else elsewhere.builds_on
         self.builder = Builder(self.builds_on, root, tools, build_environment)
         self.forms = Forms(self.builder)
-        self.runtimes = Runtimes(host, tools, elsewhere)
+        self._bytes: dict[Path, int | None] = {}
+        self._refusals: dict[tuple[str, ...], str | None] = {}
 
     def unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
         missing = self.builder.missing_program(implementation) if self._elsewhere is None else None
@@ -111,7 +122,7 @@ class ProcessLauncher:
         oldest = implementation.oldest_java or implementation.min_java
         if named.java is not None and named.java < (oldest or 0):
             return f"its sources and libraries need Java {oldest} or newer, not {named.java}"
-        if named.java is not None and self.runtimes.jdk(implementation) is None:
+        if named.java is not None and self._jdk(implementation) is None:
             where = "here" if self._elsewhere is None else f"on {self.host.name}"
             return f"no JDK {named.java} {where}; install it with: make toolchains"
         if named.goamd64 is not None and platform.machine() != "x86_64":
@@ -120,7 +131,7 @@ class ProcessLauncher:
 
     def _jvm_unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
         form = form_of(variant.runtime)
-        jdk = self.runtimes.jdk(implementation, form)
+        jdk = self._jdk(implementation, form)
         if jdk is None:
             where = "" if self._elsewhere is None else f" on {self.host.name}"
             return f"no JDK {implementation.min_java or ''} or newer{where}"
@@ -134,7 +145,17 @@ class ProcessLauncher:
         if runtime.heap_multiple is not None:  # no JVM knows what it comes to, nobody does yet
             runtime = runtime.model_copy(update={"heap_max": None})
         flags = jvm_flags(runtime, None, jdk.major)
-        return self.runtimes.refused(self.builds_on if form is not None else self.host, jdk.java, flags)
+        host = self.builds_on if form is not None else self.host
+        argv = (str(jdk.java), *flags, "-version")
+        if (host.name, *argv) not in self._refusals:
+            try:
+                completed = run_words(host, *argv)
+            except HostError as error:  # nothing is started here; a far host may answer next time
+                return str(error)
+            output = (completed.stdout + completed.stderr).strip().splitlines() or ["no output"]
+            why = f"the JVM refuses {' '.join(flags)}: {output[0]}"
+            self._refusals[host.name, *argv] = None if completed.exit_code == 0 else why
+        return self._refusals[host.name, *argv]
 
     def build(
         self, implementation: Implementation, variant: Variant, backing: BackingSettings | None = None
@@ -162,8 +183,9 @@ class ProcessLauncher:
     ) -> tuple[tuple[str, ...], dict[str, str]]:
         """Return command and environment of a variant in an image; ``values``: program, address and port inside.
         Raises InputError: the variant does not fit the implementation, or ``service.toml`` is wrong."""
-        java_major = self.runtimes.java_major(implementation)
-        arguments = runtime_arguments(implementation, variant.runtime, cpu_limit=limit, java_major=java_major)
+        jdk = self._jdk(implementation)
+        major = jdk.major if jdk is not None else 0
+        arguments = runtime_arguments(implementation, variant.runtime, cpu_limit=limit, java_major=major)
         return self._words(implementation, variant, arguments.argv, values), arguments.environment
 
     def _words(
@@ -226,8 +248,8 @@ class ProcessLauncher:
             cpu_limit=cpu_limit(variant, around.cpus),
             artifact_sha256=spec.build.artifact_sha256,
             artifact_bytes=spec.build.artifact_bytes,
-            runtime_bytes=self.runtimes.installed_bytes(implementation, spec.build),
-            runtime_version=self.runtimes.version(implementation, built.runtime_version, spec.build),
+            runtime_bytes=self._installed_bytes(implementation, spec.build),
+            runtime_version=self._runtime_version(implementation, built.runtime_version, spec.build),
             limits=around.record,
         )
         instance = ProcessInstance(process, record, spec.folder, self._grace_s, self.host, around)
@@ -257,11 +279,12 @@ class ProcessLauncher:
             made = self.forms.folder(implementation, form, built)
             program = program_in(self.host.install(made) if made.is_dir() else made, form)
         cache = self._cache(implementation, variant, artifacts)[0] if variant.runtime.aot_cache else None
+        jdk = self._jdk(implementation, form)
         arguments = runtime_arguments(
             implementation,
             variant.runtime,
             cpu_limit=cpu_limit(variant, cpus),
-            java_major=self.runtimes.java_major(implementation, form),
+            java_major=jdk.major if jdk is not None else 0,
             aot_cache=cache,
         )
         merged = arguments.environment | dict(environment or {})
@@ -288,22 +311,57 @@ class ProcessLauncher:
     ) -> tuple[str, ...]:
         """Return the whole command line; ``program`` is that of the variant's form, where it has one."""
         form = form_of(variant.runtime)
-        jdk = self.runtimes.jdk(implementation, form)
+        jdk = self._jdk(implementation, form)
         values = {
             "artifact": str(program if form == "native" else artifacts / implementation.artifact),
             "host": implementation.address or self.host.listen_address,
             "port": str(port),
-            "python": self.runtimes.python,
+            "python": sys.executable if self._elsewhere is None else self._elsewhere.python,
         }
         if jdk is not None:
             values["java"] = str(program if form == "jlink" else jdk.java)
         return self._words(implementation, variant, runtime_args, values)
 
+    def _jdk(self, implementation: Implementation, form: Form | None = None) -> JavaRuntime | None:
+        """Return the Java that runs it, which elsewhere is another than the one that built it and made its forms."""
+        if self._elsewhere is None or form is not None:
+            return self.builder.tools.java_that_runs(implementation)
+        return Tools(jdks=self._elsewhere.jdks).java_that_runs(implementation)
+
+    def _runtime_version(
+        self, implementation: Implementation, built_version: str | None, build: BuildRecord
+    ) -> str | None:
+        """Return what runs it: elsewhere a JVM may be another than the one it was built with; of a native image
+        what its compiler says of itself, of a trimmed runtime the JDK that made it."""
+        if build.form is not None:
+            return build.form.tool if build.form.form == "native" else built_version
+        program, jdk = named_program(implementation.start), self._jdk(implementation)
+        if self._elsewhere is not None and implementation.runtime == "other" and program is not None:
+            return version_of(self.host, program, {})
+        named = implementation.toolchain is not None and implementation.toolchain.java is not None
+        another = implementation.runtime == "jvm" and (self._elsewhere is not None or named)
+        return jdk.full_version if another and jdk is not None else built_version
+
+    def _installed_bytes(self, implementation: Implementation, build: BuildRecord) -> int | None:
+        """Return what must be installed beside the artifact: the whole JDK or what is left of it, nothing for Go
+        and native images, unknown for others."""
+        if build.form is not None:
+            return 0 if build.form.form == "native" else build.form.image_bytes
+        if implementation.runtime in ("go", "native"):
+            return 0
+        jdk = self._jdk(implementation)
+        if implementation.runtime != "jvm" or jdk is None:
+            return None
+        home = jdk.home.resolve() if self.host.is_local else jdk.home
+        if self._bytes.get(home) is None:
+            self._bytes[home] = self.host.folder_bytes(home)
+        return self._bytes[home]
+
     def _cache(
         self, implementation: Implementation, variant: Variant, artifacts: Path
     ) -> tuple[Path, tuple[str, ...]]:
         """Return where the AOT cache of this variant lies, or would, beside its artifacts, and the flags it is of."""
-        jdk = self.runtimes.jdk(implementation)
+        jdk = self._jdk(implementation)
         version, major = (jdk.version, jdk.major) if jdk is not None else ("", 0)
         flags = jvm_flags(variant.runtime, variant.runtime.cpus, major)
         return training.cache_file(artifacts, version, flags), flags
