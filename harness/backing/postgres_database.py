@@ -131,6 +131,7 @@ class Lent:
     log_from: int
     watch: Watch | None = None
     record: BackingRecord = field(init=False)
+    again: Server | None = None
     stopped: bool = False
 
     def __post_init__(self) -> None:
@@ -183,9 +184,14 @@ class Lent:
         return self._ask(lambda inside: read_stored(inside, file), over=over) if file.is_file() else {}
 
     def _ask(self, question: Callable[[Connection], T], *, over: bool) -> T:
+        """Put a question to the database. One that was killed comes up again on its data for that: what it had
+        promised to keep is there, or it is lost."""
+        if self.again is None and self.server.ended() is not None:
+            self._end_server()
+            self.again, self.login = self.clusters.serve(self.cluster, self.login)
         try:
-            login = replace(self.server.reached(self.login), database=DATABASE)
-            with connect(login, "invariants") as connection:
+            login = (self.again or self.server).reached(self.login)
+            with connect(replace(login, database=DATABASE), "invariants") as connection:
                 deadline = time.monotonic() + (QUIET_WITHIN_S if over else 0.0)
                 while time.monotonic() < deadline:  # nobody but the watch is connected too
                     row = connection.execute(QUIET_QUESTION.encode()).fetchone()
@@ -207,6 +213,8 @@ class Lent:
             steps.callback(self._keep_log)
             if not self.lives_on or self.server.ended() is not None:
                 steps.callback(self._end_server)
+            if self.again is not None:
+                steps.callback(self.again.stop, "SIGINT" if self.lives_on else "SIGQUIT")
             if self.watch is not None:
                 steps.callback(self.watch.stop)
         return self.record

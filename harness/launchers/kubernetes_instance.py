@@ -13,7 +13,7 @@ import contextlib
 import csv
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from lightkube.resources.apps_v1 import Deployment

@@ -154,8 +154,7 @@ def test_one_that_died_says_how_and_can_still_be_stopped(
     real.add(service.environment, 3)
     os.kill(service.record.pid, signal.SIGKILL)
     assert eventually(lambda: service.ended() is not None)
-    with pytest.raises(TrialFailure):
-        service.invariants()
+    assert [row.found for row in service.invariants()] == [3], "it comes up again on what it had kept"
     assert "ended by itself" in (service.ended() or "")
     assert service.stop().exit_code == 137
 
