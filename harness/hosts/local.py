@@ -146,13 +146,4 @@ class LocalProcess(Spawned):
 
 def order_of(command: Command) -> dict[str, object]:
     """Return a command as plain data; see ``Spawner``."""
-    return {
-        "argv": list(command.argv),
-        "folder": str(command.folder),
-        "environment": dict(command.environment),
-        "cpus": list(command.cpus) if command.cpus is not None else None,
-        "stdout": str(command.stdout) if command.stdout else None,
-        "stderr": str(command.stderr) if command.stderr else None,
-        "run_as": list(command.run_as) if command.run_as is not None else None,
-        "groups": [str(door) for door in command.groups],
-    }
+    return command.model_dump(mode="json")

@@ -14,12 +14,13 @@ import json
 import os
 import re
 import shutil
+import tempfile
+import time
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from harness.agent.files import file_sha256
-from harness.agent.processes import alive, this_process
 from harness.definitions import service_folder, source_folder
 from harness.errors import InputError, MissingTool, RematchError
 from harness.hosts.base import Command, Completed, Host
@@ -125,24 +126,18 @@ def copy_artifact(folder: Path, artifact: str, target: Path) -> int:
     """Copy the artifact, a file or a folder with all its files; return its bytes. A jar comes with the files that its
     manifest's class path names, and with those of ``LOADED_BY_NAME`` beside it, which are not counted. Raises
     InputError: the build did not leave what it should."""
-    if (folder / artifact).is_dir():
+    made, total = folder / artifact, 0
+    if made.is_dir():
         # a link out of the artifact stands for what it leads to, also where that is within the build
-        total = sum(
-            _copy(folder / artifact, file, target / artifact) for file in _files_below(folder / artifact)
-        )
-    else:
-        total = 0
-        for relative in (artifact, *_class_path(folder / artifact, artifact)):
-            if not (folder / relative).is_file():
-                raise InputError(
-                    "the build did not leave this file or folder",
-                    file=folder,
-                    place="artifact",
-                    found=relative,
-                )
-            (target / relative).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(folder / relative, target / relative)
-            total += (folder / relative).stat().st_size
+        return sum(_copy(made, file, target / artifact) for file in _files_below(made))
+    for relative in (artifact, *_class_path(made, artifact)):
+        file, copy = folder / relative, target / relative
+        if not file.is_file():
+            why = "the build did not leave this file or folder"
+            raise InputError(why, file=folder, place="artifact", found=relative)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(file, copy)
+        total += file.stat().st_size
     beside = (Path(artifact).parent / LOADED_BY_NAME).as_posix()
     if artifact.endswith(".jar") and (folder / beside).is_dir():
         shutil.copytree(folder / beside, target / beside, dirs_exist_ok=True)
@@ -275,18 +270,16 @@ class Builder:
         missing = self.missing_tool(implementation)
         if missing is not None:
             raise missing
-        self._sweep()
-        pid, ticks = this_process()
-        work = self._cache / f".tmp-{implementation.name}-{pid}-{ticks}"
-        shutil.rmtree(work, ignore_errors=True)
+        self._cache.mkdir(parents=True, exist_ok=True)
+        for left in self._cache.glob(".tmp-*"):  # of a build that was killed
+            if left.stat().st_mtime < time.time() - 2 * BUILD_WITHIN_S:
+                shutil.rmtree(left, ignore_errors=True)
         uses_maven = implementation.build[:1] in (("mvn",), ("{mvn}",))
         with one_maven(self._root) if uses_maven else contextlib.nullcontext():
             if uses_maven and (result := self.find(implementation)) is not None:
                 return result  # another process built it while this one waited
-            try:
-                self._make(implementation, work)
-            finally:
-                shutil.rmtree(work, ignore_errors=True)
+            with tempfile.TemporaryDirectory(prefix=".tmp-", dir=self._cache) as work:
+                self._make(implementation, Path(work))
         built = self.find(implementation)
         if built is None:
             raise RematchError(f"{implementation.name}: its sources changed while it was built; start again")
@@ -400,11 +393,3 @@ class Builder:
         if key not in self._answers:
             self._answers[key] = ask()
         return self._answers[key]
-
-    def _sweep(self) -> None:
-        """Remove what builds left that were killed; those of living processes stay."""
-        self._cache.mkdir(parents=True, exist_ok=True)
-        for folder in self._cache.glob(".tmp-*"):
-            _, pid, ticks = folder.name.rsplit("-", 2)
-            if not alive(int(pid), int(ticks)):
-                shutil.rmtree(folder, ignore_errors=True)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -94,8 +95,9 @@ def test_a_failed_build_names_its_log_and_does_not_count(builder: Builder, sourc
 
 
 def test_what_a_killed_build_left_does_not_count_and_is_swept(builder: Builder, tmp_path: Path) -> None:
-    left = tmp_path / ".cache" / "builds" / ".tmp-toy-999999999-1"
+    left = tmp_path / ".cache" / "builds" / ".tmp-killed"
     left.mkdir(parents=True)
+    os.utime(left, (0, 0))
     half = builder.folder(TOY)
     half.mkdir()
     assert builder.find(TOY) is None
