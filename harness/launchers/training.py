@@ -225,10 +225,10 @@ def _at_work(
 
 def _complaint(host: MeasuringHost, command: Command) -> str:
     """Return what the service wrote to stderr, or that it wrote nothing."""
+    text = b""
     with contextlib.suppress(HostError):
-        text = host.read(command.folder / (command.stderr or "")).decode(errors="replace").strip()
-        return text[:300] or "nothing on stderr"
-    return "nothing on stderr"
+        text = host.read(command.folder / (command.stderr or ""))
+    return " ".join(text.decode(errors="replace").split())[:300] or "nothing on stderr"
 
 
 def _watched(process: Process) -> Watched:

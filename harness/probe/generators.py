@@ -118,7 +118,7 @@ class Generators:
         users = OPEN_CONNECTIONS if isinstance(profile, OpenLoad) else profile.users
         began_cpu_s = time.process_time()
         with ThreadPoolExecutor(users) as pool:
-            asked = [pool.submit(self._send, next_due) for _ in range(users)]
+            asked = [pool.submit(_send, self._target, next_due) for _ in range(users)]
         parts = [item.result() for item in asked]
         latencies_s = [item for part in parts for item in part[0]]
         n_failed = sum(part[1] for part in parts)
@@ -129,23 +129,6 @@ class Generators:
             profile, OWN, len(latencies_s) / lasted_s, (n_failed, n_all), _percentiles(np.array(latencies_s)), cores,
             limit_cores=1,  # Python runs one thread at a time
         )  # fmt: skip
-
-    def _send(self, next_due: Callable[[], float | None]) -> tuple[list[float], int, float]:
-        """Return latencies in s of good answers, how many requests failed, and when the last one ended."""
-        latencies_s: list[float] = []
-        n_failed, ended_s = 0, 0.0
-        with Connection(self._target.endpoint, TIMEOUT_S) as connection:
-            while (due_s := next_due()) is not None:
-                try:
-                    answer = connection.exchange(self._target.request)
-                    is_good, ended_s = 200 <= answer.status < 300, answer.received_monotonic_s
-                except (ExchangeError, OSError):
-                    is_good, ended_s = False, time.monotonic()
-                if is_good:
-                    latencies_s.append(ended_s - due_s)
-                else:
-                    n_failed += 1
-        return latencies_s, n_failed, ended_s
 
     def _by_tool(self, adapter: LoadGenerator, profile: ClosedLoad | OpenLoad) -> Point:
         with tempfile.TemporaryDirectory(prefix="rematch-try-") as name:
@@ -169,6 +152,24 @@ class Generators:
             profile, adapter.name, answered_per_s, (result.n_errors, result.n_requests), percentiles,
             cpu_s / max(took_s, 1e-3), limit_cores=max(1, self._cpus // 2),
         )  # fmt: skip
+
+
+def _send(target: Target, next_due: Callable[[], float | None]) -> tuple[list[float], int, float]:
+    """Return latencies in s of good answers, how many requests failed, and when the last one ended."""
+    latencies_s: list[float] = []
+    n_failed, ended_s, request = 0, 0.0, target.request
+    with Connection(target.endpoint, TIMEOUT_S) as connection:
+        while (due_s := next_due()) is not None:
+            try:
+                answer = connection.exchange(request)
+                is_good, ended_s = 200 <= answer.status < 300, answer.received_monotonic_s
+            except (ExchangeError, OSError):
+                is_good, ended_s = False, time.monotonic()
+            if is_good:
+                latencies_s.append(ended_s - due_s)
+            else:
+                n_failed += 1
+    return latencies_s, n_failed, ended_s
 
 
 def _point(
