@@ -168,10 +168,8 @@ class Clusters:
             server.stop("SIGINT")
 
     def fresh(self, need: BackingNeed) -> tuple[Cluster, Server, Login]:
-        """Return a running copy of the template with passwords of its own.
-
-        Raises InputError: no room for it. TrialFailure: it did not come up.
-        """
+        """Return a running copy of the template with passwords of its own. Raises InputError: no room for it.
+        TrialFailure: it did not come up."""
         template = self.template(need)
         cluster = self._taken_again(template, need.settings) or self._copy(template, need.settings)
         cluster.cpus = need.cpus

@@ -49,10 +49,8 @@ class Login:
 
 
 def connect(login: Login, purpose: str) -> Connection:
-    """Return a connection in autocommit mode.
-
-    Raises psycopg.OperationalError: nobody answers, or does not let us in.
-    """
+    """Return a connection in autocommit mode. Raises psycopg.OperationalError: nobody answers, or does not let us
+    in."""
     return psycopg.connect(
         host=login.host,
         hostaddr=ADDRESS if login.host == ADDRESS else None,
@@ -86,10 +84,8 @@ def set_password(
 
 
 def apply_file(connection: Connection, file: Path) -> None:
-    """Execute a file of SQL in one transaction.
-
-    Raises InputError: it cannot be read, or the server refuses it; in the server's words.
-    """
+    """Execute a file of SQL in one transaction. Raises InputError: it cannot be read, or the server refuses it; in
+    the server's words."""
     text = read_sql(file)
     try:
         with connection.transaction():
@@ -247,10 +243,8 @@ def start_server(
     *,
     cpus: tuple[int, ...] | None = None,
 ) -> tuple[Server, Login]:
-    """Start a server and wait until ``login`` is let in; the login is returned with where it listens.
-
-    Raises TrialFailure: it did not come up, in its own words.
-    """
+    """Start a server and wait until ``login`` is let in; the login is returned with where it listens. Raises
+    TrialFailure: it did not come up, in its own words."""
     port = machine.host.free_port(machine.address)
     before = len(machine.read(log))
     listening = {"listen_addresses": machine.address, **settings}

@@ -39,10 +39,8 @@ _MODULE = re.compile(r"^[a-z][\w.]*(,[a-z][\w.]*)*$")
 
 
 def read_modules(output: str, further: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Return the modules that jdeps printed, those named in ``service.toml``, and those always needed.
-
-    ``None``: it printed no such line.
-    """
+    """Return the modules that jdeps printed, those named in ``service.toml``, and those always needed. ``None``: it
+    printed no such line."""
     lines = [line.strip() for line in output.splitlines() if _MODULE.match(line.strip())]
     return tuple(sorted({*lines[-1].split(","), *further, *ALWAYS})) if lines else None
 

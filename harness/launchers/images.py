@@ -86,10 +86,8 @@ class Images:
         self._known: dict[str, Image] = {}
 
     def of_build(self, implementation: Implementation, record: BuildRecord) -> tuple[str, Image]:
-        """Return name and image of exactly this build, brought to the store unless it is there.
-
-        Raises RematchError: the build is gone, or the image cannot be made or brought.
-        """
+        """Return name and image of exactly this build, brought to the store unless it is there. Raises RematchError:
+        the build is gone, or the image cannot be made or brought."""
         form = "" if record.form is None else record.form.model_dump_json()
         base = str(self._bases.get(implementation.runtime, ""))
         identity = "|".join((self._label, record.source_sha256, record.artifact_sha256, base, form)).encode()

@@ -161,10 +161,8 @@ def kubeconfig() -> Path | None:
 
 
 class Cluster:
-    """A cluster's API. ``transport``: what carries requests; ``None``: the network.
-
-    Every method raises ``HostError``: no cluster answers, or the request is refused.
-    """
+    """A cluster's API. ``transport``: what carries requests; ``None``: the network. Every method raises
+    ``HostError``: no cluster answers, or the request is refused."""
 
     def __init__(self, file: Path, transport: httpx.BaseTransport | None = None) -> None:
         try:

@@ -124,10 +124,8 @@ class KubernetesInstance(Instance):
         return None
 
     def unrouted(self, deadline_s: float) -> str | None:
-        """Wait until connections to the service's address have reached every pod; return why not, or ``None``.
-
-        Call it when every pod has served: the prober must be silent.
-        """
+        """Wait until connections to the service's address have reached every pod; return why not, or ``None``. Call
+        it when every pod has served: the prober must be silent."""
         while True:
             processes, pods = self._prober.processes, self._prober.pods
             left = {uid: process for uid, process in processes.items() if pods[uid].routed_s is None}
@@ -425,10 +423,8 @@ class _PodSampling:
 
 
 def with_sum(samples: Path, pods: int) -> None:
-    """Add rows of role ``service`` to a file of samples: at each reading of the last pod the sum of all.
-
-    What a pod was last read as is its part of a sum; before all have been read there is none.
-    """
+    """Add rows of role ``service`` to a file of samples: at each reading of the last pod the sum of all. What a pod
+    was last read as is its part of a sum; before all have been read there is none."""
     with samples.open(newline="") as stream:
         rows = list(csv.reader(stream))
     last: dict[str, list[str]] = {}

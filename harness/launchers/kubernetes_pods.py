@@ -413,10 +413,8 @@ def cpu_quota(pid: int) -> float | None:
 
 @dataclass
 class StartBoost:
-    """Takes back what pods had for their start. Moments are on the monotonic clock, by the pod's uid.
-
-    ``quota``: returns the CPUs that the kernel lets a process's group have; ``None``: it is not known.
-    """
+    """Takes back what pods had for their start. Moments are on the monotonic clock, by the pod's uid. ``quota``:
+    returns the CPUs that the kernel lets a process's group have; ``None``: it is not known."""
 
     cluster: Cluster
     spec: PodsSpec
@@ -430,10 +428,8 @@ class StartBoost:
         return self.spec.runtime.cpu_boost is None or len(self.done) >= self.spec.replicas
 
     def take_back(self, served: Mapping[str, PodProcess]) -> None:
-        """Resize those of the pods that have served and were not asked yet; look at those that were.
-
-        Raises TrialFailure: the cluster refuses, or the node cannot do it.
-        """
+        """Resize those of the pods that have served and were not asked yet; look at those that were. Raises
+        TrialFailure: the cluster refuses, or the node cannot do it."""
         if self.spec.runtime.cpu_boost is None:
             return
         new = [uid for uid in served if uid not in self.asked]

@@ -57,10 +57,8 @@ class AgentChannel:
         return shlex.join([*self.agent, *words])
 
     def ask(self, what: str, **arguments: Any) -> dict[str, Any]:
-        """Have the agent do one thing and return what it says.
-
-        Raises HostError: it cannot be done, or the host is gone.
-        """
+        """Have the agent do one thing and return what it says. Raises HostError: it cannot be done, or the host is
+        gone."""
         answer: Future[dict[str, Any]] = Future()
         with self._lock:
             if self._lost is not None:

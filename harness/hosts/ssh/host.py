@@ -151,10 +151,8 @@ class SshHost(RemoteWorkspace, MeasuringHost):
         return int(self._ask("free_port", address=address)["port"])
 
     def reach(self, endpoint: Endpoint) -> Endpoint:
-        """Directly where it listens for others, through the connection where it listens to itself alone.
-
-        Raises HostError: its sshd forwards no ports.
-        """
+        """Directly where it listens for others, through the connection where it listens to itself alone. Raises
+        HostError: its sshd forwards no ports."""
         if endpoint.host not in LOOPBACK:
             return Endpoint(host=endpoint.host, port=endpoint.port)
         with self._lock:

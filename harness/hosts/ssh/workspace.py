@@ -63,9 +63,7 @@ class RemoteWorkspace:
 
     def fetch_folder(self, local: Path, *, monotonic_offset_s: float) -> None:
         """Bring the folder back, its samples on our clock; ``monotonic_offset_s``: the host's clock minus ours.
-
-        Raises HostError: it cannot be had whole.
-        """
+        Raises HostError: it cannot be had whole."""
         with self._lock:
             folder = self._folders.pop(local, None)
         if folder is None:
