@@ -188,7 +188,7 @@ class ImageLauncher(ABC, Generic[Place]):
 
     def _inside(self, implementation: Implementation, variant: Variant) -> Variant:
         """Return the variant as it is built for an image: a Java program brings a trimmed runtime."""
-        changes: dict[str, object] = dict.fromkeys(self.outside)
+        changes: dict[str, Any] = dict.fromkeys(self.outside)
         if implementation.runtime == "jvm" and variant.runtime.form in (None, "jvm"):
             changes["form"] = "jlink"
         return variant.model_copy(update={"runtime": variant.runtime.model_copy(update=changes)})
@@ -204,17 +204,15 @@ class ImageLauncher(ABC, Generic[Place]):
         self, spec: LaunchSpec, cpu_limit: int | None, address: str, port: int
     ) -> tuple[tuple[str, ...], dict[str, str]]:
         """Return command and environment inside."""
-        changes: dict[str, object] = dict.fromkeys(self.outside)
-        runtime = spec.variant.runtime.model_copy(update=changes)
-        inside = {
+        values = {
             "artifact": str(SERVICE / spec.implementation.artifact),
             "java": str(JAVA / "bin" / "java"),
             "python": "/bin/python3",
             "host": address,
             "port": str(port),
         }
-        variant = spec.variant.model_copy(update={"runtime": runtime})
-        argv, environment = self._process.start_in_image(spec.implementation, variant, cpu_limit, inside)
+        variant = self._inside(spec.implementation, spec.variant)
+        argv, environment = self._process.start_in_image(spec.implementation, variant, cpu_limit, values)
         return argv, {**environment, **spec.environment}
 
     def _record(
