@@ -111,20 +111,12 @@ def _objects(spec: PodsSpec, *, node_port: bool = False) -> list[Any]:
     environment: list[dict[str, Any]] = [{"name": name, "value": value} for name, value in spec.environment.items()]
     if spec.replicas > 1:  # each writes its logs into a folder of its own
         environment.insert(0, {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}})
+    words = [word.replace("$(", "$$(") for word in spec.argv]  # else Kubernetes expands $(NAME) in commands
     described = {
-        **vars(spec),
-        "node_port": node_port,
-        "port": PORT,
-        "trial": TRIAL,
-        "selector": spec.selector,
-        "at_first": spec.at_first,
-        "several": spec.replicas > 1,
-        "grace_s": max(1, round(spec.grace_s)),
-        "folder": str(spec.folder),
-        "environment": environment,
-        "words": [word.replace("$(", "$$(") for word in spec.argv],  # else Kubernetes expands $(NAME) in commands
+        "spec": spec, "node_port": node_port, "port": PORT, "trial": TRIAL, "words": words,
+        "grace_s": max(1, round(spec.grace_s)), "environment": environment,
         "resources": container_resources(spec, boosted=spec.runtime.cpu_boost is not None),
-    }
+    }  # fmt: skip
     return load_all_yaml(MANIFEST.read_text("utf-8"), context=described)
 
 
