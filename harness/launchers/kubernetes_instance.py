@@ -30,17 +30,16 @@ from harness.launchers.arguments import GC_LOG
 from harness.launchers.base import STDERR, Instance
 from harness.launchers.kubernetes_cluster import PORT, Cluster, PodsSpec
 from harness.launchers.kubernetes_pods import (
+    EVENTS_OF_A_START,
     LOOK_EVERY_S,
     Probed,
     Prober,
     StartBoost,
     condition_moments,
     connected_through,
-    created,
     ended_state,
     event_moments,
     field_of,
-    lost,
     name_of,
     status_of,
     trouble,
@@ -257,10 +256,9 @@ class KubernetesInstance(Instance):
             address=field_of(pod, "status.podIP") or field_of(process, "address"),
             pid=field_of(process, "pid"),
             process_start_ticks=field_of(process, "start_ticks"),
-            created_epoch_s=created(pod),
             conditions_epoch_s=condition_moments(pod),
             events_epoch_s=moments,
-            events_lost=lost(moments),
+            events_lost=tuple(reason for reason in EVENTS_OF_A_START if reason not in moments),
             # the kernel counts a process's start in ticks since the machine was started, as the monotonic clock does
             process_after_s=None if process is None else self._after(process.start_ticks / TICKS_PER_S),
             program_after_s=self._after(probed.program_s),

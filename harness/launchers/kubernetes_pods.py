@@ -19,7 +19,6 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -87,12 +86,9 @@ class PodProcess:
 
 def trouble(pod: Pod) -> Trouble | None:
     """Return what keeps a pod from running, or ``None``: nothing that is known."""
-    ended = ended_state(pod)
-    return _waiting(pod) if ended is None else _ended(pod, ended)
-
-
-def _ended(pod: Pod, ended: ContainerStateTerminated) -> Trouble:
-    name = name_of(pod)
+    name, ended = name_of(pod), ended_state(pod)
+    if ended is None:
+        return _waiting(pod)
     if ended.reason == "OOMKilled":
         limits = field_of((field_of(pod, "spec.containers") or [None])[0], "resources.limits") or {}
         limit = f" of {limits['memory']}" if "memory" in limits else ""
@@ -234,17 +230,6 @@ def _event_moment(event: Event) -> float | None:
     if match is not None:
         return round(int(match.group(1), 16) / 1e9, 6)
     return None if event.firstTimestamp is None else event.firstTimestamp.timestamp()
-
-
-def lost(moments: Mapping[str, float]) -> tuple[str, ...]:
-    """Return the events of every start that were not seen."""
-    return tuple(reason for reason in EVENTS_OF_A_START if reason not in moments)
-
-
-def created(pod: Pod) -> float | None:
-    """Return when the API made the pod, in whole epoch seconds."""
-    at = field_of(pod, "metadata.creationTimestamp")
-    return at.replace(tzinfo=at.tzinfo or UTC).timestamp() if isinstance(at, datetime) else None
 
 
 def _conditions(pod: Pod) -> list[PodCondition]:
