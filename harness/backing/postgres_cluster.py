@@ -83,13 +83,14 @@ def restore(original: Path, copy: Path) -> int:
     new files get the owner of the copy's folder. Raises OSError: the copy is of no use then."""
     owner, written = copy.stat(), 0
     compared = filecmp.dircmp(original, copy, ignore=[], hide=[])
-    for name in compared.right_only:
+    for name in (*compared.right_only, *compared.common_funny):
         gone = copy / name
         if gone.is_dir() and not gone.is_symlink():
             shutil.rmtree(gone)
         else:
             gone.unlink()
-    for name in (*compared.left_only, *compared.diff_files, *compared.funny_files, *compared.common_dirs):
+    different = (*compared.left_only, *compared.common_funny, *compared.diff_files, *compared.funny_files)
+    for name in (*different, *compared.common_dirs):
         source, target = original / name, copy / name
         if source.is_dir():
             target.mkdir(mode=source.stat().st_mode & 0o777, exist_ok=True)
