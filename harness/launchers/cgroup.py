@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import signal
 import time
@@ -17,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from harness.agent.cgroup import group_folders, pairs_of, read_folders, read_group, text_of
+from harness.agent.cgroup import group_folders, read_folders, read_group, text_of
 from harness.agent.platforms import usable_cpus
 from harness.agent.processes import alive, this_process
 from harness.errors import HostError
@@ -46,7 +47,7 @@ class ControlGroup:
         """Whether the kernel killed in it because its memory was used up."""
         memory = self.folders.get("memory")
         file = memory / "memory.oom_control" if memory else self.folders[""] / "memory.events"
-        return pairs_of(file).get("oom_kill", "0").strip() != "0"
+        return re.search(r"^oom_kill [1-9]", text_of(file), re.MULTILINE) is not None
 
     def remove(self) -> None:
         """End whatever still runs in it, and remove it. Idempotent. Raises HostError: something in it does not end."""
