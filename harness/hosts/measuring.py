@@ -119,20 +119,6 @@ class MeasuringHost(Host):
         return folder
 
     @abstractmethod
-    def docker_address(self) -> str:
-        """Return where the daemon listens there."""
-
-    @abstractmethod
-    def docker_reach(self, address: str) -> str:
-        """Return the address by which the Docker SDK reaches, from this machine, what listens at an address there."""
-
-    def note_container(self, name: str, address: str) -> None:
-        """Have a container that is about to be made removed there when this session is gone."""
-
-    def forget_container(self, name: str) -> None:
-        """Forget a container that was removed."""
-
-    @abstractmethod
     def start_ticks(self, pid: int) -> int | None:
         """Return the start time of a running process there (see ``Process``); ``None``: it does not run."""
 

@@ -1,24 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services in containers of a host's Docker daemon: the same builds and flags as plain processes.
+"""Services in containers of this machine's Docker daemon: the same builds and flags as plain processes.
 
-An image is made here of the build and the files that it loads, so nothing is installed or pulled on another machine.
-Measured on the host's network (a proxy or bridge would be measured too), with the trial's folder as working
-directory. The daemon makes no log of collections or requests; stdout and stderr go through its own log.
+An image is made of the build and the files that it loads, so nothing is installed or pulled. Measured on the host's
+network (a proxy or bridge would be measured too), with the trial's folder as working directory. The daemon makes no
+log of collections or requests; stdout and stderr go through its own log.
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
+import os
 import secrets
-import tempfile
+import signal
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import HostError, TrialFailure
-from harness.hosts.base import now, run_words
+from harness.agent.containers import usual_address
+from harness.errors import RematchError, TrialFailure
+from harness.hosts.base import now
 from harness.hosts.measuring import MeasuringHost
 from harness.launchers.arguments import cpu_limit
 from harness.launchers.base import STDERR, STDOUT, Instance, LaunchSpec
@@ -26,7 +28,6 @@ from harness.launchers.cgroup import bytes_of
 from harness.launchers.docker_engine import DaemonImages, asking, connect, docker_sdk, engine_of, owner, sweep
 from harness.launchers.images import LABEL, OWNER, Image, ImageLauncher, project_label
 from harness.launchers.process import GRACE_S, ProcessLauncher
-from harness.launchers.tools import foreign_machine
 from harness.model import (
     BackingSettings,
     BuildRecord,
@@ -35,7 +36,6 @@ from harness.model import (
     Implementation,
     InstanceRecord,
     Outcome,
-    RuntimeSettings,
     Variant,
 )
 
@@ -47,8 +47,8 @@ TRIAL = "/trial"
 
 
 class ContainerLauncher(ImageLauncher["DockerClient"]):
-    """Brings variants up in containers; see ``Launcher``. ``host`` is where containers run; default: where ``process``
-    builds."""
+    """Brings variants up in containers; see ``Launcher``. ``host``: this machine, default: that of ``process``;
+    ``address``: where the daemon listens."""
 
     name = "container"
 
@@ -60,18 +60,19 @@ class ContainerLauncher(ImageLauncher["DockerClient"]):
         bases: Mapping[str, Path] | None = None,
         host: MeasuringHost | None = None,
         grace_s: float = GRACE_S,
+        address: str | None = None,
     ) -> None:
         super().__init__(process, root, bases=bases, grace_s=grace_s)
-        self._host = host or process.host
+        self._host, self._address = host or process.host, address or usual_address()
 
     def _connect(self) -> tuple[DockerClient, DaemonImages]:
-        client = connect(self._host, self._root)
+        if not self._host.is_local:
+            raise RematchError(
+                f"containers are measured on the machine of the harness: run it on {self._host.name}, or measure "
+                "processes there (--launcher process)"
+            )
+        client = connect(self._address, self._root)
         return client, DaemonImages(client)
-
-    def _lacking(
-        self, place: DockerClient, implementation: Implementation, runtime: RuntimeSettings
-    ) -> str | None:
-        return foreign_machine(self._host, getattr(self._host, "architecture", None))
 
     def build(
         self, implementation: Implementation, variant: Variant, backing: BackingSettings | None = None
@@ -103,9 +104,9 @@ class ContainerLauncher(ImageLauncher["DockerClient"]):
                 container=around,
             )
             container = client.containers.prepare_model(state)
-            return ContainerInstance(container, record, spec.folder, self._grace_s, host)
+            return ContainerInstance(container, record, spec.folder, self._grace_s, host, self._address)
         except BaseException:  # also a signal: the daemon may have made one whose id did not arrive
-            remove_named(host, client, name)
+            remove_named(client, name)
             raise
 
     def _start(
@@ -124,8 +125,7 @@ class ContainerLauncher(ImageLauncher["DockerClient"]):
         api = client.api
         memory = None if runtime.memory_limit is None else bytes_of(runtime.memory_limit)
         cpuset = ",".join(map(str, spec.cpus)) if spec.cpus else None
-        host.note_container(name, host.docker_address())
-        with asking(host):
+        with asking(self._address):
             engine = engine_of(client)
             config = api.create_host_config(
                 network_mode="host",
@@ -173,7 +173,7 @@ class ContainerLauncher(ImageLauncher["DockerClient"]):
 
 
 class ContainerInstance(Instance):
-    """A running variant in its container; ``folder`` is the trial's, on ``host``."""
+    """A running variant in its container; ``address``: where its daemon listens."""
 
     def __init__(
         self,
@@ -182,9 +182,10 @@ class ContainerInstance(Instance):
         folder: Path,
         grace_s: float,
         host: MeasuringHost,
+        address: str,
     ) -> None:
         super().__init__(record, folder, grace_s, host)
-        self._container = container
+        self._container, self._address = container, address
         self._exit_code: int | None = None
         self._removed = False
 
@@ -202,7 +203,7 @@ class ContainerInstance(Instance):
             reading = self.host.group(self._record.pid, self._record.process_start_ticks)
             how = self._end()
             stop_s = time.monotonic() - begin
-            with asking(self.host):
+            with asking(self._address):
                 self._container.reload()
             if around is not None:
                 killed = bool(self._container.attrs["State"].get("OOMKilled", False))
@@ -223,7 +224,7 @@ class ContainerInstance(Instance):
         """End the service; return what did it."""
         if self.exited() is not None:
             return "exited"
-        with asking(self.host):
+        with asking(self._address):
             self._container.stop(timeout=math.ceil(self._grace_s))  # SIGTERM, then SIGKILL
         self._note_end()
         return "SIGKILL" if self._exit_code == _KILLED else "SIGTERM"
@@ -231,28 +232,25 @@ class ContainerInstance(Instance):
     def _remove(self) -> None:
         """Have nothing of it live on: the daemon removes it, and where none answers the kernel ends it."""
         try:
-            with asking(self.host), contextlib.suppress(docker_sdk().errors.NotFound):
+            with asking(self._address), contextlib.suppress(docker_sdk().errors.NotFound):
                 self._container.remove(force=True, v=True)
             self._removed = True
-            self.host.forget_container(self._container.name)
         except BaseException:
-            with contextlib.suppress(HostError):  # the host is gone: its agent ends it
-                if self._record.process_start_ticks and self._alive():
-                    run_words(self.host, "sh", "-c", f"kill -KILL {self._record.pid}", within_s=10.0)
+            if self._record.process_start_ticks and self._alive():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(self._record.pid, signal.SIGKILL)
             raise
 
     def _note_end(self) -> None:
         """Wait for the daemon to have seen the end, and fetch what the service said."""
-        with asking(self.host):
+        with asking(self._address):
             self._exit_code = int(self._container.wait(timeout=30)["StatusCode"])
             outputs = {
                 STDOUT: self._container.logs(stdout=True, stderr=False),
                 STDERR: self._container.logs(stdout=False, stderr=True),
             }
         for name, output in outputs.items():
-            with tempfile.TemporaryDirectory(prefix="rematch-said-") as local:
-                (Path(local) / name).write_bytes(output)
-                self.host.put(Path(local) / name, self._folder / name)
+            (self._folder / name).write_bytes(output)
 
     def _alive(self) -> bool:
         return self.host.start_ticks(self._record.pid) == self._record.process_start_ticks
@@ -264,15 +262,13 @@ _KILLED = 137
 SETTLED_WITHIN_S = 1.0
 
 
-def remove_named(host: MeasuringHost, client: DockerClient, name: str) -> None:
+def remove_named(client: DockerClient, name: str) -> None:
     """Remove what has come to be of a container, and what the daemon is still making of it. Raises nothing where no
-    daemon answers: the host's agent, or the next session, removes it then."""
+    daemon answers: the next session removes it then."""
     until = time.monotonic() + SETTLED_WITHIN_S
-    unreachable = (docker_sdk().errors.DockerException, OSError, HostError)
     while True:
-        with contextlib.suppress(*unreachable):
+        with contextlib.suppress(docker_sdk().errors.DockerException, OSError):
             client.api.remove_container(name, force=True, v=True)
-            host.forget_container(name)
             return
         if time.monotonic() > until:
             return

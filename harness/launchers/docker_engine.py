@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.agent.containers import usual_address
 from harness.agent.machine_info import hostname_hash
 from harness.agent.processes import alive, this_process
 from harness.errors import HostError, RematchError, TrialFailure
@@ -33,22 +34,18 @@ def docker_sdk() -> Any:
     return docker
 
 
-def connect(host: MeasuringHost, root: Path) -> DockerClient:
-    """Return a client of the host's daemon. Raises RematchError: none answers; says what to do."""
+def connect(address: str, root: Path) -> DockerClient:
+    """Return a client of the daemon at an address. Raises RematchError: none answers; says what to do."""
     docker = docker_sdk()
-    address = None
     try:
-        address = host.docker_address()
-        client: DockerClient = docker.DockerClient(base_url=host.docker_reach(address))
+        client: DockerClient = docker.DockerClient(base_url=address)
         return client
-    except (docker.errors.DockerException, OSError, HostError) as problem:
+    except (docker.errors.DockerException, OSError) as problem:
         get = how_to_get(wanted("docker"), Surroundings(project=root))
-        where = "" if host.is_local else f" on {host.name}"
-        why = str(problem) if isinstance(problem, HostError) else f"at {address}: {_innermost(problem)}"
+        why = _innermost(problem).splitlines()[0][:200]
         raise RematchError(
-            f"{_SILENT}{where} ({why.splitlines()[0][:200]}): it is required to measure "
-            f"services in containers; install it{where} with: {get}; then start it (or set "
-            f"{'DOCKER_HOST' if host.is_local else 'docker in hosts.toml'}) and grant access to its socket"
+            f"{_SILENT} (at {address}: {why}): it is required to measure services in containers; install it with: "
+            f"{get}; then start it (or set DOCKER_HOST) and grant access to its socket"
         ) from problem
 
 
@@ -75,7 +72,7 @@ class DaemonImages:
 
 
 @contextlib.contextmanager
-def asking(host: MeasuringHost) -> Iterator[None]:
+def asking(address: str) -> Iterator[None]:
     """Turn what goes wrong with the daemon while a trial is under way into one line. Raises TrialFailure: the daemon
     refuses; HostError: none answers any more, which says nothing about the service."""
     errors = docker_sdk().errors
@@ -85,11 +82,9 @@ def asking(host: MeasuringHost) -> Iterator[None]:
         text = " ".join(str(problem.explanation or problem).split())
         raise TrialFailure(Outcome.FAILED, f"the Docker daemon: {text}") from problem
     except (errors.DockerException, OSError) as problem:
-        address = host.docker_address()  # of a far host that is gone, that is the error
-        where = "" if host.is_local else f" on {host.name}"
         raise HostError(
-            f"{_SILENT} at {address}: {_innermost(problem)}; start the daemon{where} again: finished trials are kept, "
-            "and the same command resumes the session"
+            f"{_SILENT} at {address}: {_innermost(problem)}; start the daemon again: finished trials are kept, and the "
+            "same command resumes the session"
         ) from problem
 
 
@@ -108,8 +103,10 @@ def engine_of(client: DockerClient) -> str:
 
 def engine_on(host: MeasuringHost, root: Path) -> tuple[str | None, str | None]:
     """Return the Docker daemon that answers on a host, or ``None`` and why none does."""
+    if not host.is_local:
+        return None, "containers are measured on the machine of the harness only"
     try:
-        with contextlib.closing(connect(host, root)) as client:
+        with contextlib.closing(connect(usual_address(), root)) as client:
             return f"Docker {engine_of(client)}", None
     except RematchError as problem:
         return None, str(problem)

@@ -163,9 +163,9 @@ class ImageLauncher(ABC, Generic[Place]):
     def _connect(self) -> tuple[Place, ImageStore]:
         """Return the place and its images. Raises RematchError: it does not answer, or is of no use."""
 
-    @abstractmethod
     def _lacking(self, place: Place, implementation: Implementation, runtime: RuntimeSettings) -> str | None:
         """Return what a variant needs that this place lacks, or ``None``."""
+        return None
 
     def unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
         place = self._answering()

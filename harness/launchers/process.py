@@ -99,8 +99,7 @@ class ProcessLauncher:
             return problem
         if self._elsewhere is not None and variant.runtime.memory_limit is not None:
             return (
-                f"the memory of a plain process is limited on this machine only, not on {self.host.name}: "
-                "measure it with --launcher container"
+                f"memory is limited on the machine of the harness only, not on {self.host.name}: run it there"
             )
         lacking = self.builder.missing_tool(implementation)
         if lacking is not None and (

@@ -13,7 +13,6 @@ from harness.agent.cpu_speed import READINGS_PER_S
 from harness.agent.http_exchange import Answer, FirstAnswer
 from harness.agent.machine_counters import MachineReading
 from harness.agent.process_tree import TreeResources
-from harness.agent.relay import local_address
 from harness.agent.sampler import SamplerSummary, Watched
 from harness.errors import HostError
 from harness.hosts.base import Command, Completed, Stopped, StopSignal, now, run_words
@@ -52,9 +51,7 @@ class SshHost(RemoteWorkspace, MeasuringHost):
         self.listen_address = listen_address or settings.service_address
         self._link = SshConnection(name, settings)
         self._ways: dict[Endpoint, Tunnel] = {}
-        self._daemons: dict[str, Tunnel] = {}
-        self._docker, self.postgres = settings.docker, settings.postgres
-        self._forwards = False
+        self.postgres, self._forwards = settings.postgres, False
         try:
             self.agent: Agent = start_agent(self._link, settings, alone=alone)
         except BaseException:
@@ -78,7 +75,7 @@ class SshHost(RemoteWorkspace, MeasuringHost):
     def close(self) -> None:
         """End everything over there and the connection. Never raises."""
         self.agent.channel.close()
-        for way in (*self._ways.values(), *self._daemons.values()):
+        for way in self._ways.values():
             way.close()
         self._link.close()
 
@@ -173,23 +170,6 @@ class SshHost(RemoteWorkspace, MeasuringHost):
             for far in list(self._ways):
                 self._ways.pop(far).close()
         self.fetch_folder(local, monotonic_offset_s=self.offset.monotonic_offset_s)
-
-    def docker_address(self) -> str:
-        return self._docker or str(self._ask("docker_address")["address"])
-
-    def docker_reach(self, address: str) -> str:
-        far = local_address(address)
-        with self._lock:
-            if far not in self._daemons:
-                self._daemons[far] = self._link.forward_to_command(self.agent.channel.command("dial", far))
-            near = self._daemons[far].endpoint
-        return f"tcp://{near.host}:{near.port}"
-
-    def note_container(self, name: str, address: str) -> None:
-        self._ask("container_note", name=name, address=address)
-
-    def forget_container(self, name: str) -> None:
-        self._ask("container_forget", name=name)
 
     def start_ticks(self, pid: int) -> int | None:
         result: int | None = self._ask("start_ticks", pid=pid)["start_ticks"]

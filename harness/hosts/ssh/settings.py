@@ -32,9 +32,6 @@ class HostSettings(Frozen):
         default=None, description="of ours on the host, absolute; default: .cache/rematch in the user's home"
     )
     python: str | None = Field(default=None, description="a Python >= 3.8 on the host; default: found")
-    docker: str | None = Field(
-        default=None, description="its Docker daemon: unix://PATH; default: DOCKER_HOST there, or found"
-    )
     postgres: str | None = Field(
         default=None, description="folder of its PostgreSQL's programs (postgres, initdb); default: found"
     )

@@ -28,7 +28,7 @@ from harness.runner.start_up import wait_first_response
 from harness.runner.warm_up import warm_up
 from harness.session import assemble, measure, prepare
 from harness.tests.contracts.launcher import HELLO
-from harness.tests.support.contained import Contained, HostOfDaemon, client_of, container_launcher
+from harness.tests.support.contained import Contained, client_of, container_launcher
 from harness.tests.support.dockerd import Daemon, make_python_base, processes_in_containers, tidy_daemon
 from harness.tests.support.instances import eventually, make_project, read_implementation
 from harness.tests.support.patience import patient
@@ -191,7 +191,7 @@ def test_a_daemon_that_dies_during_a_trial_stops_the_session_which_goes_on_when_
 def test_without_a_daemon_the_variant_is_unavailable_with_the_way_to_one(tmp_path: Path) -> None:
     root = make_project(tmp_path)
     process = ProcessLauncher(LocalHost(), root, Tools())
-    launcher = ContainerLauncher(process, root, host=HostOfDaemon(f"unix://{tmp_path}/no.sock"))
+    launcher = ContainerLauncher(process, root, address=f"unix://{tmp_path}/no.sock")
     implementation = read_implementation(root / "services/strings/misbehaving")
     reason = launcher.unavailable(implementation, Variant(implementation="misbehaving"))
     assert reason is not None
