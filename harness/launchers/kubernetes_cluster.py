@@ -28,7 +28,7 @@ from lightkube.types import CascadeType
 
 from harness.errors import HostError
 from harness.launchers.cgroup import bytes_of
-from harness.launchers.docker_engine import left_behind, owner
+from harness.launchers.container import left_behind, owner
 from harness.launchers.images import project_label
 from harness.model import RuntimeSettings
 

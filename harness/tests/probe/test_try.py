@@ -14,9 +14,8 @@ import harness.project
 from harness.cli import app
 from harness.errors import InputError, RematchError
 from harness.model import OpenLoad
-from harness.probe.generators import OWN, Generators, Point
 from harness.probe.target import PERMISSION, ask, header_named, target_of
-from harness.probe.trying import SAME_MACHINE, _answers, _kept_rate, try_target
+from harness.probe.trying import OWN, SAME_MACHINE, Generators, Point, _answers, _kept_rate, try_target
 from harness.project import find_root
 from harness.tests.support.answering_server import Handler, Server, serving
 from harness.tests.support.command import run_here
