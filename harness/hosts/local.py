@@ -105,13 +105,17 @@ class LocalHost(MeasuringHost):
     def folder_bytes(self, folder: Path) -> int | None:
         return folder_bytes(folder)
 
-    def start_ticks(self, pid: int) -> int | None:
-        stat = read_stat(pid)
-        return None if stat is None or stat.ended else stat.start_ticks
 
-    def group(self, pid: int, start_ticks: int) -> GroupReading | None:
-        result = read_group(pid, start_ticks)
-        return None if result is None else GroupReading.model_validate(asdict(result))
+def start_ticks_of(pid: int) -> int | None:
+    """Return the start time of a running process (see ``Process``); ``None``: it does not run."""
+    stat = read_stat(pid)
+    return None if stat is None or stat.ended else stat.start_ticks
+
+
+def group_of(pid: int, start_ticks: int) -> GroupReading | None:
+    """Read the control group of a process; ``None``: it is gone, or its group is not to be seen."""
+    result = read_group(pid, start_ticks)
+    return None if result is None else GroupReading.model_validate(asdict(result))
 
 
 class LocalSpeedMeter:

@@ -18,7 +18,7 @@ from harness.agent.machine_counters import MachineReading
 from harness.agent.process_tree import TreeResources
 from harness.agent.sampler import SamplerSummary, Watched
 from harness.hosts.base import Host
-from harness.model import ClockReading, CpuSpeed, GroupReading, HostClock, ResourceReading
+from harness.model import ClockReading, CpuSpeed, HostClock, ResourceReading
 from harness.model.endpoint import Endpoint
 
 
@@ -117,11 +117,3 @@ class MeasuringHost(Host):
         """Return where the host keeps a copy of a finished folder; it is sent once per content. ``without``: files
         whose relative names begin so stay here. Raises HostError: there is no room for it."""
         return folder
-
-    @abstractmethod
-    def start_ticks(self, pid: int) -> int | None:
-        """Return the start time of a running process there (see ``Process``); ``None``: it does not run."""
-
-    @abstractmethod
-    def group(self, pid: int, start_ticks: int) -> GroupReading | None:
-        """Read the control group of a process there; ``None``: it is gone, or its group is not to be seen."""

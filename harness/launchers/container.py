@@ -24,6 +24,7 @@ from harness.agent.machine_info import hostname_hash
 from harness.agent.processes import alive, this_process
 from harness.errors import HostError, RematchError, TrialFailure
 from harness.hosts.base import now
+from harness.hosts.local import group_of, start_ticks_of
 from harness.hosts.measuring import MeasuringHost
 from harness.launchers.arguments import cpu_limit
 from harness.launchers.base import STDERR, STDOUT, Instance, LaunchSpec
@@ -100,7 +101,7 @@ class ContainerLauncher(ImageLauncher["DockerClient"]):
                 environment,
                 argv=argv,
                 pid=pid,
-                process_start_ticks=(host.start_ticks(pid) if pid else None) or 0,
+                process_start_ticks=(start_ticks_of(pid) if pid else None) or 0,
                 port=port,
                 launched=launched,
                 cpu_affinity=spec.cpus or (),
@@ -204,7 +205,7 @@ class ContainerInstance(Instance):
         begin = time.monotonic()
         around = self._record.container
         try:
-            reading = self.host.group(self._record.pid, self._record.process_start_ticks)
+            reading = group_of(self._record.pid, self._record.process_start_ticks)
             how = self._end()
             stop_s = time.monotonic() - begin
             with asking(self._address):
@@ -257,7 +258,7 @@ class ContainerInstance(Instance):
             (self._folder / name).write_bytes(output)
 
     def _alive(self) -> bool:
-        return self.host.start_ticks(self._record.pid) == self._record.process_start_ticks
+        return start_ticks_of(self._record.pid) == self._record.process_start_ticks
 
 
 #: The exit code of what SIGKILL ended.

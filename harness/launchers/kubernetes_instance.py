@@ -24,7 +24,7 @@ from harness.agent.process_tree import TICKS_PER_S
 from harness.agent.sampler import SamplerSummary, Watched
 from harness.errors import HostError, TrialFailure
 from harness.formats.counters import go_cpus, jvm_cpus
-from harness.hosts.local import LocalHost
+from harness.hosts.local import LocalHost, group_of, start_ticks_of
 from harness.hosts.measuring import Sampling, Started
 from harness.launchers.arguments import GC_LOG
 from harness.launchers.base import STDERR, Instance
@@ -269,7 +269,7 @@ class KubernetesInstance(Instance):
             routed_after_s=self._after(probed.routed_s),
             boost_ended_after_s=self._after(self._boost.done.get(uid)),
             restarts=field_of(status_of(pod), "restartCount"),
-            at_stop=None if process is None else self.host.group(process.pid, process.start_ticks),
+            at_stop=None if process is None else group_of(process.pid, process.start_ticks),
         )
 
     def _after(self, monotonic_s: float | None) -> float | None:
@@ -299,7 +299,7 @@ class KubernetesInstance(Instance):
     def _alive(self) -> list[bool]:
         """Return whether each process lives that was seen."""
         processes = self._prober.processes.values()
-        return [self.host.start_ticks(item.pid) == item.start_ticks for item in processes]
+        return [start_ticks_of(item.pid) == item.start_ticks for item in processes]
 
     def _pods(self) -> list[Pod]:
         return self._cluster.pods(self._spec)

@@ -22,7 +22,7 @@ from harness.hosts.ssh.agent import Agent, start_agent
 from harness.hosts.ssh.connection import SshConnection, Tunnel
 from harness.hosts.ssh.settings import HostSettings
 from harness.hosts.ssh.workspace import MIN_FREE_BYTES, RemoteWorkspace
-from harness.model import ClockReading, CpuSpeed, GroupReading, HostClock, Machine, ResourceReading
+from harness.model import ClockReading, CpuSpeed, HostClock, Machine, ResourceReading
 from harness.model.endpoint import Endpoint
 from harness.sampling import as_reading
 from harness.toolchains import JAVA_REFERENCE, Jdk, parse_version
@@ -170,14 +170,6 @@ class SshHost(RemoteWorkspace, MeasuringHost):
             for far in list(self._ways):
                 self._ways.pop(far).close()
         self.fetch_folder(local, monotonic_offset_s=self.offset.monotonic_offset_s)
-
-    def start_ticks(self, pid: int) -> int | None:
-        result: int | None = self._ask("start_ticks", pid=pid)["start_ticks"]
-        return result
-
-    def group(self, pid: int, start_ticks: int) -> GroupReading | None:
-        result = self._ask("group", pid=pid, start_ticks=start_ticks)["group"]
-        return None if result is None else GroupReading.model_validate(result)
 
     def folder_bytes(self, folder: Path) -> int | None:
         return int(self._ask("folder_bytes", folder=str(folder))["bytes"])
