@@ -23,14 +23,13 @@ from pathlib import Path
 from harness.agent.files import file_sha256
 from harness.definitions import service_folder, source_folder
 from harness.errors import InputError, MissingTool, RematchError
-from harness.hosts.base import Command, Completed, Host
+from harness.hosts.base import Command, Completed, Host, run_words
 from harness.launchers import training
 from harness.launchers.arguments import expand
 from harness.launchers.tools import (
     Tools,
     build_environment,
     build_words,
-    go_refuses,
     named_program,
     version_of,
 )
@@ -352,12 +351,19 @@ class Builder:
         return environment | build_environment(implementation)
 
     def refused(self, implementation: Implementation) -> str | None:
-        """Return why the Go release or experiment that a variant names cannot be had here, or ``None``."""
-        go = self.tools.go
-        if go is None or implementation.runtime != "go":
+        """Return why Go rejects the release or experiment that a variant names, or ``None``; nothing is fetched."""
+        go, settings = self.tools.go, build_environment(implementation)
+        if go is None or implementation.runtime != "go" or not settings:
             return None
-        key = f"refused {build_environment(implementation)}"
-        return self._once(key, lambda: go_refuses(implementation, go, self.host, self.environment))
+
+        def ask() -> str | None:
+            environment = {**self.environment, **settings, "GOPROXY": "off"}
+            done = run_words(self.host, str(go), "tool", "-n", "compile", environment=environment)
+            named = " ".join(f"{name}={value}" for name, value in settings.items())
+            output = " ".join(done.stderr.strip().splitlines()[-1:])
+            return None if done.exit_code == 0 else f"Go rejects {named}: {output}; get releases with: make toolchains"
+
+        return self._once(f"refused {settings}", ask)
 
     def _toolchain(self, implementation: Implementation) -> str:
         if implementation.runtime == "jvm":

@@ -66,7 +66,6 @@ RELEASE_OPTION = "-Dmaven.compiler.release="
 WITHOUT_TESTS = "-Dmaven.test.skip=true"
 #: Dependencies that older Go releases take, where a service has them: used for every release that is named.
 OLDER_MOD = "older.mod"
-_MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 def with_toolchain(
@@ -122,33 +121,6 @@ def build_environment(implementation: Implementation) -> dict[str, str]:
         "GOAMD64": named.goamd64,
     }
     return {name: value for name, value in settings.items() if value is not None}
-
-
-def go_refuses(
-    implementation: Implementation, go: Path, host: Host, environment: Mapping[str, str]
-) -> str | None:
-    """Return why the release or experiment that is named cannot be had here, or ``None``; nothing is fetched."""
-    settings = build_environment(implementation)
-    named = implementation.toolchain
-    if named is None or not settings:
-        return None
-    own = _asked(host, go, {**environment, "GOTOOLCHAIN": "local"}, "version")
-    if named.go is not None and f"go{named.go} " not in f"{own[1]} ":
-        folder = _asked(host, go, environment, "env", "GOMODCACHE")[1]
-        system = f"linux-{_MACHINES.get(platform.machine(), platform.machine())}"
-        if not (Path(folder) / f"golang.org/toolchain@v0.0.1-go{named.go}.{system}" / "bin/go").is_file():
-            return f"Go {named.go} is not here; install it with: make toolchains"
-    if named.goexperiment is not None:
-        worked, output = _asked(host, go, {**environment, **settings}, "tool", "-n", "compile")
-        if not worked:
-            return f"Go does not know GOEXPERIMENT={named.goexperiment}: {output}"
-    return None
-
-
-def _asked(host: Host, go: Path, environment: Mapping[str, str], *words: str) -> tuple[bool, str]:
-    completed = run_words(host, str(go), *words, environment=environment)
-    output = (completed.stdout.strip() or completed.stderr.strip()).splitlines() or [""]
-    return completed.exit_code == 0, output[-1]
 
 
 #: What ``env`` is told: ``NAME=value``.

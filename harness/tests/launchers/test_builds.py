@@ -305,7 +305,7 @@ def test_a_go_experiment_is_another_build_and_one_that_go_does_not_know_is_unava
     former, unknown = variant(goexperiment="nogreenteagc"), variant(goexperiment="nosuchthing")
     assert launcher.unavailable(program, former) is None
     assert "nosuchthing" in (launcher.unavailable(program, unknown) or "")
-    assert "Go 1.2.3 is not here" in (launcher.unavailable(program, variant(go="1.2.3")) or "")
+    assert "Go rejects GOTOOLCHAIN=go1.2.3: " in (launcher.unavailable(program, variant(go="1.2.3")) or "")
     assert former.build_name == "go-nethttp+nogreenteagc"
     plain, other = (
         launcher.builder.folder(with_toolchain(program, one.runtime)) for one in (variant(), former)
