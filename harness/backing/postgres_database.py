@@ -136,7 +136,7 @@ class Lent:
 
     def __post_init__(self) -> None:
         settings, process, machine = self.cluster.settings, self.server.process, self.server.machine
-        self.lives_on = not settings.wiped
+        self.lives_on, self.cpu_at_launch_s = not settings.wiped, process.cpu_at_launch_s
         argv = tuple(word.replace(str(self.cluster.folder), "{database}") for word in self.server.argv)
         if not machine.is_local:
             argv = tuple(word.replace(str(machine.home.programs), "{postgresql}") for word in argv)
@@ -167,10 +167,6 @@ class Lent:
             "PGPASSWORD": self.cluster.owner,
             "PGDATABASE": DATABASE,
         }
-
-    @property
-    def cpu_at_launch_s(self) -> float:
-        return self.server.process.cpu_at_launch_s
 
     def ended(self) -> str | None:
         return None if self.stopped else self.server.ended()

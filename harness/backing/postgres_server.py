@@ -173,7 +173,6 @@ RESERVED = 3
 #: Our own connection, which watches: the server has one more than it is said to have.
 WATCHING = 1
 LOG_TAIL_BYTES = 8192
-READY = b"database system is ready to accept connections"
 
 
 def server_settings(settings: BackingSettings) -> dict[str, str]:
@@ -246,7 +245,6 @@ def start_server(
     """Start a server and wait until ``login`` is let in; the login is returned with where it listens. Raises
     TrialFailure: it did not come up, in its own words."""
     port = machine.host.free_port(machine.address)
-    before = len(machine.read(log))
     listening = {"listen_addresses": machine.address, **settings}
     words = [word for name, value in listening.items() for word in ("-c", f"{name}={value}")]
     argv = (str(machine.home.programs / "postgres"), "-D", str(data), "-p", str(port), *words)
@@ -266,33 +264,28 @@ def start_server(
     server = Server(machine=machine, process=process, data=data, log=log, port=port, argv=argv)
     try:
         login = server.reached(login)
-        _wait_until_in(server, login, before)
+        _wait_until_in(server, login)
     except BaseException:
         server.stop("SIGQUIT")
         raise
     return server, login
 
 
-def _wait_until_in(server: Server, login: Login, log_from: int) -> None:
-    """Get in; on another machine after its own word that it is ready, since each look there is a connection."""
-    deadline, local = time.monotonic() + READY_WITHIN_S, server.machine.is_local
+def _wait_until_in(server: Server, login: Login) -> None:
+    deadline = time.monotonic() + READY_WITHIN_S
     while True:
-        rejected: psycopg.OperationalError | None = None
-        if local or READY in server.machine.read(server.log)[log_from:]:
-            try:
-                connect(login, "readiness").close()
-                return
-            except psycopg.OperationalError as problem:
-                rejected = problem
+        try:
+            connect(login, "readiness").close()
+            return
+        except psycopg.OperationalError as problem:
+            rejected = problem
         # a server of somebody else on that port would refuse us too: look at ours first
         how = server.ended()
-        if how is None and rejected is not None and not local:
-            how = f"the database is ready but rejects logins: {words_of(rejected)}"
         if how is None and time.monotonic() > deadline:
-            how = f"the database was not ready within {READY_WITHIN_S:g} s: {server.last_words()}"
+            how = f"the database lets nobody in within {READY_WITHIN_S:g} s: {words_of(rejected)}; {server.last_words()}"
         if how is not None:
             raise TrialFailure(Outcome.FAILED, how) from rejected
-        time.sleep(0.01 if local else 0.05)
+        time.sleep(0.01 if server.machine.is_local else 0.05)
 
 
 def end_leftovers(data: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 from harness.agent.http_exchange import request_bytes
@@ -41,8 +41,9 @@ class LentUpstream:
     ) -> None:
         self._instance, self._need, self._host = instance, need, host
         self._local, self._remote = local, remote
-        self._ready_s = 0.0
-        self._stopped = False
+        self._ready_s, self._stopped = 0.0, False
+        self.environment = {"UPSTREAM_URL": instance.endpoint.url}
+        self.cpu_at_launch_s = instance.cpu_at_launch_s
 
     @property
     def record(self) -> BackingRecord:
@@ -52,14 +53,6 @@ class LentUpstream:
         return BackingRecord(
             name="upstream", version=version, settings=settings, ready_s=self._ready_s, **same
         )
-
-    @property
-    def environment(self) -> Mapping[str, str]:
-        return {"UPSTREAM_URL": self._instance.endpoint.url}
-
-    @property
-    def cpu_at_launch_s(self) -> float:
-        return self._instance.cpu_at_launch_s
 
     def ended(self) -> str | None:
         code = None if self._stopped else self._instance.exited()
