@@ -79,19 +79,6 @@ def test_each_one_is_fresh_whatever_was_done_to_the_one_before(
         service.stop()
 
 
-def test_two_at_once_know_nothing_of_each_other(
-    real: RealDatabase, need: BackingNeed, tmp_path: Path
-) -> None:
-    one, other = real.source.start(need, tmp_path), real.source.start(need, tmp_path)
-    real.add(one.environment, 5)
-    assert (real.sum(one.environment), real.sum(other.environment)) == (5, 0)
-    assert one.environment["PGPORT"] != other.environment["PGPORT"]
-    assert one.environment["PGPASSWORD"] != other.environment["PGPASSWORD"]
-    one.stop()
-    assert real.sum(other.environment) == 0
-    other.stop()
-
-
 def test_nothing_of_it_runs_when_it_was_stopped(
     real: RealDatabase, need: BackingNeed, tmp_path: Path
 ) -> None:

@@ -195,15 +195,6 @@ def test_a_session_killed_in_mid_trial_leaves_nothing_behind_but_data_that_the_n
     assert eventually(lambda: nothing_left(root, databases))
 
 
-def test_a_database_that_is_not_wiped_grows_from_trial_to_trial(tmp_path: Path, databases: Path) -> None:
-    root = make_ledger_project(tmp_path, backing="backing = { wiped = false }")
-    folder = measure_ledger(root, real_database(databases))
-    assert [record.outcome for record in folder.records()] == [Outcome.OK] * 3
-    assert [record.backing[0].n_trials_before for record in folder.records()] == [0, 1, 2]
-    assert len({record.backing[0].pid for record in folder.records()}) == 1
-    assert eventually(lambda: nothing_left(root, databases))
-
-
 def test_an_upstream_api_that_does_not_start_fails_the_trial_in_its_own_words(
     tmp_path: Path, databases: Path
 ) -> None:

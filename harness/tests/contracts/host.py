@@ -10,16 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.agent.platforms import usable_cpus
 from harness.agent.processes import alive, group_members, read_stat
 from harness.errors import HostError
 from harness.hosts.base import Command, Host, Process
-from harness.hosts.measuring import MeasuringHost
 from harness.tests.support.instances import eventually
 from harness.tests.support.patience import patient
-
-#: No CPU of any machine that this runs on.
-NOWHERE = 4095
 
 
 class HostContract:
@@ -49,14 +44,6 @@ class HostContract:
             Command(argv=("sh", "-c", "echo out; echo err >&2; exit 7"), folder=tmp_path), patient(20)
         )
         assert (done.stdout, done.stderr, done.exit_code) == ("out\n", "err\n", 7)
-
-    def test_the_speed_of_each_cpu_is_read_there(self, host: MeasuringHost) -> None:
-        cpus = usable_cpus()
-        meter = host.speed_meter((*cpus, NOWHERE))
-        read = meter.stop()
-        assert [one.cpu for one in read] == sorted(cpus), "one that is not there is left out"
-        assert all(one.n_readings >= 1 and one.step_ns_mean > 0 for one in read)
-        assert meter.stop() == read
 
     def test_words_reach_the_program_as_they_are(self, host: Host, tmp_path: Path, python: str) -> None:
         words = ("a b", "$HOME", "*", "", "; echo no", "ü\n'\"")

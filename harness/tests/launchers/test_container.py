@@ -13,10 +13,7 @@ from pathlib import Path
 
 import docker
 import pytest
-import requests.exceptions
-from docker.models.containers import Container
 
-from harness.agent.processes import alive
 from harness.errors import HostError, InputError, RematchError, TrialFailure
 from harness.hosts.local import LocalHost
 from harness.launchers.container import ContainerLauncher
@@ -147,22 +144,6 @@ def test_a_signal_while_a_container_comes_up_leaves_none(
             project.launch()
     assert seen == ["created" if step == "create_container" else "running"]
     assert project.containers() == []
-
-
-def test_a_container_whose_end_cannot_be_read_is_removed_all_the_same(
-    project: Contained, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def silent(_container: Container, **_more: object) -> None:
-        raise requests.exceptions.ReadTimeout("timed out")
-
-    instance = project.launch()
-    with monkeypatch.context() as patch:
-        patch.setattr(Container, "wait", silent)
-        with pytest.raises(HostError, match="timed out; start the daemon again"):
-            instance.stop()
-    assert not alive(instance.record.pid, instance.record.process_start_ticks)
-    assert project.containers() == []
-    assert instance.stop() == instance.record
 
 
 def test_a_daemon_that_dies_during_a_trial_stops_the_session_which_goes_on_when_it_is_back(

@@ -87,20 +87,6 @@ def waited_for_a_cpu_s(pid: int) -> float:
     return sum(delays_ns) / 1e9
 
 
-def test_three_clocks_stand_side_by_side_for_each_of_several_pods(project: Clustered) -> None:
-    instance = project.launch_late(late(replicas=3, cpu_request=0.01))
-    assert instance.lacking(instance.record.launched.monotonic_s + patient(30)) is None
-    around = instance.stop().kubernetes
-    assert around is not None and len(around.pods) == 3
-    launched = instance.record.launched.wall_epoch_s
-    for pod in around.pods:
-        assert pod.first_served_after_s is not None and pod.first_served_after_s > 0
-        assert pod.conditions_epoch_s["PodScheduled"] >= int(launched)
-        assert set(pod.events_epoch_s) | set(pod.events_lost) >= {"Scheduled", "Pulled", "Created", "Started"}
-        assert "Started" in pod.events_lost or pod.events_epoch_s["Started"] > launched
-    assert instance.record.pid == around.pods[0].pid
-
-
 def test_limits_stand_in_the_record_and_a_boost_of_the_start_is_taken_back_before_the_load(
     project: Clustered,
 ) -> None:

@@ -7,13 +7,11 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import shutil
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import httpx
 import pytest
@@ -22,12 +20,11 @@ from harness.definitions import load_study
 from harness.errors import HostError, InputError, TrialFailure
 from harness.hosts.local import LocalHost
 from harness.launchers import kubernetes, kubernetes_instance, kubernetes_pods
-from harness.launchers.images import Images, write_archive
+from harness.launchers.images import write_archive
 from harness.launchers.kubernetes import (
     STARTED_WITHIN_S,
     UNSCHEDULED_FOR_S,
     KubernetesLauncher,
-    NodeImages,
     store_for,
     wait_started,
 )
@@ -46,7 +43,6 @@ from harness.launchers.kubernetes_pods import (
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.tools import Tools
 from harness.model import (
-    BuildRecord,
     ClockReading,
     KubernetesRecord,
     PodRecord,
@@ -76,7 +72,7 @@ def test_the_recorded_api_server_gets_the_same_requests_and_its_answers_are_unde
     exchanges: list[dict[str, Any]] = json.loads(RECORDED.read_text())
     replay = Replay(exchanges)
     cluster, nobody = Cluster(config, replay), Cluster(config, replay)
-    found = scenario(cluster, nobody, lambda: None)
+    found = scenario(cluster, nobody)
     assert replay.at == len(exchanges)
     assert found.version.startswith("v1.")
     assert 30000 <= found.node_port <= 32767
@@ -117,13 +113,6 @@ def test_what_the_api_refuses_is_one_line(config: Path, transport: httpx.BaseTra
     assert "\n" not in str(caught.value)
 
 
-def test_a_kubeconfig_that_cannot_be_used_is_named(tmp_path: Path) -> None:
-    file = tmp_path / "broken"
-    file.write_text("apiVersion: v1\nkind: Config\ncurrent-context: none\n")
-    with pytest.raises(HostError, match="broken: no kubeconfig that can be used"):
-        Cluster(file)
-
-
 def plain(made: Any) -> dict[str, Any]:
     """Return an object as it is sent."""
     sent: dict[str, Any] = made.to_dict()
@@ -155,25 +144,6 @@ def test_an_image_of_the_same_folder_is_the_same_image(tmp_path: Path) -> None:
     assert one == other and one.image_bytes > 1000
     (tmp_path / "other" / "bin" / "program").write_bytes(b"y" * 1000)
     assert write_archive(tmp_path / "other", "docker.io/rematch/x:1", tmp_path / "y.tar", {}).id != one.id
-
-
-def test_an_import_is_timed_where_the_node_had_not_the_image(tmp_path: Path) -> None:
-    """``true`` takes any archive, and ``echo`` says of any image that the node has it."""
-    (tmp_path / "built").mkdir()
-    (tmp_path / "built" / "service").write_text("program")
-    built = SimpleNamespace(folder=tmp_path / "built", artifact=tmp_path / "built" / "service")
-    builder = SimpleNamespace(find=lambda *_: built)
-    process = cast(ProcessLauncher, SimpleNamespace(builds_on=LocalHost(), builder=builder))
-    build = BuildRecord(
-        implementation="x", source_sha256="0" * 64, argv=(), build_s=None, artifact_bytes=7, artifact_sha256="1" * 64
-    )
-    program = load_study(PROJECT, "k8s-rounds").implementations["go-nethttp"]
-    images = []
-    for word in ("true", "echo"):
-        store = NodeImages(host=LocalHost(), words=(str(shutil.which(word)),))
-        images.append(Images(process, tmp_path, store, {}).of_build(program, build))
-    assert images[0][0] == images[1][0]
-    assert images[0][1].import_s is not None and images[1][1].import_s is None
 
 
 def test_who_cannot_import_images_is_told_what_to_set(tmp_path: Path) -> None:
