@@ -104,4 +104,3 @@ def run_words(
 def now() -> ClockReading:
     """Read both clocks together."""
     return ClockReading(wall_epoch_s=time.time(), monotonic_s=time.monotonic())
-

@@ -431,4 +431,3 @@ class StartBoost:
             quota = self.quota(served[uid].pid) if uid in served else None
             if quota is not None and abs(quota - limit) <= _SAME_CPUS:
                 self.done[uid] = time.monotonic()
-

@@ -92,4 +92,3 @@ class LauncherContract:
         instance.stop()
         project.fetch()
         assert [path.parent.name for path in tmp_path.rglob("port-was-taken")] == ["trial-1"]
-

@@ -120,5 +120,3 @@ def test_an_interrupted_stop_leaves_nothing_behind(tmp_path: Path, monkeypatch: 
             process.stop(60)
     assert group_members(process.pid, process.start_ticks) == ()
     assert process.stop(1).exit_code == 137
-
-

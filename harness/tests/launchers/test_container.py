@@ -187,5 +187,3 @@ def test_without_a_daemon_the_variant_is_unavailable_with_the_way_to_one(tmp_pat
 def test_an_unknown_launcher_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--launcher.*'boat'.*allowed: process, container"):
         assemble(tmp_path, launcher="boat")
-
-

@@ -118,5 +118,3 @@ def asked(request: httpx.Request) -> dict[str, Any]:
         "type": request.headers.get("content-type"),
         "body": json.loads(body) if body else None,
     }
-
-
