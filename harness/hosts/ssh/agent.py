@@ -13,7 +13,6 @@ import hashlib
 import io
 import json
 import shlex
-import tempfile
 import threading
 import time
 import zipfile
@@ -212,11 +211,8 @@ def _send(link: SshConnection, file: PurePosixPath) -> None:
     """Send the agent unless it is there: its name holds its hash, and it gets it only when it is whole."""
     if link.run(f"test -s {shlex.quote(str(file))}")[0] == 0:
         return
-    with tempfile.TemporaryFile() as stream:
-        stream.write(agent_file())
-        stream.seek(0)
-        words = ["sh", "-c", _RECEIVE, "sh", str(file), str(len(agent_file()))]
-        code, _, err = link.run(shlex.join(words), stdin=stream)
+    words = ["sh", "-c", _RECEIVE, "sh", str(file), str(len(agent_file()))]
+    code, _, err = link.run(shlex.join(words), stdin=io.BytesIO(agent_file()))
     if code != 0:
         text = (err.strip().splitlines() or ["it did not arrive whole"])[-1]
         raise HostError(f"{link.name}: cannot send the agent to {file}: {text}")
