@@ -59,6 +59,8 @@ def test_a_host_behind_another_is_reached_over_it_and_both_must_be_known(
         with answering_server() as server:
             near = host.reach(server.endpoint)
             urllib.request.urlopen(f"http://{near.host}:{near.port}/right", b"{}").close()
+        elsewhere = Endpoint(host="192.0.2.7", port=1)
+        assert host.reach(elsewhere) == elsewhere, "directly"
     finally:
         host.close()
     unknown = described("gate", gate, " StrictHostKeyChecking no").replace("/known_hosts", "/known_to_nobody")

@@ -19,7 +19,6 @@ from harness.errors import HostError
 from harness.hosts.base import Command
 from harness.hosts.ssh.agent import agent_file
 from harness.hosts.ssh.host import SshHost
-from harness.model.endpoint import Endpoint
 from harness.tests.support.available import not_run
 from harness.tests.support.patience import patient
 from harness.tests.support.sshd import Sshd
@@ -56,25 +55,6 @@ def test_a_host_on_which_no_python_can_be_found_is_told_what_was_looked_for(tmp_
     assert said.startswith("bighost: no Python >= 3.8 there (tried: python3 ")
     assert "/usr/bin/python3)" in said and "apt-get install -y python3" in said and "hosts.toml" in said
     assert "\n" not in said
-
-
-def test_a_server_that_forwards_no_ports_is_said_to(tmp_path: Path) -> None:
-    sshd = Sshd(tmp_path / "sshd", more="AllowTcpForwarding no")
-    sshd.start()
-    try:
-        host = SshHost("bighost", sshd.settings(tmp_path / "base"))
-        try:
-            with pytest.raises(
-                HostError, match="^bighost: its sshd forwards no ports.*AllowTcpForwarding"
-            ) as refused:
-                host.reach(Endpoint(host="127.0.0.1", port=1))
-            assert "\n" not in str(refused.value)
-            elsewhere = Endpoint(host="192.0.2.7", port=1)
-            assert host.reach(elsewhere) == elsewhere, "directly"
-        finally:
-            host.close()
-    finally:
-        sshd.die()
 
 
 USER = "rematch-nobody"
