@@ -282,7 +282,7 @@ def _wait_until_in(server: Server, login: Login) -> None:
         # a server of somebody else on that port would refuse us too: look at ours first
         how = server.ended()
         if how is None and time.monotonic() > deadline:
-            how = f"the database lets nobody in within {READY_WITHIN_S:g} s: {words_of(rejected)}; {server.last_words()}"
+            how = f"the database lets nobody in: {words_of(rejected)}; {server.last_words()}"
         if how is not None:
             raise TrialFailure(Outcome.FAILED, how) from rejected
         time.sleep(0.01 if server.machine.is_local else 0.05)

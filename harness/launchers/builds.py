@@ -323,9 +323,7 @@ class Builder:
         self, argv: tuple[str, ...], folder: Path, environment: Mapping[str, str], within_s: float, log: Path
     ) -> Completed:
         """Run a tool to its end, and write what it said to ``log``; raises as ``Host.run``."""
-        completed = self.host.run(
-            Command(argv=argv, folder=folder, environment=dict(environment)), within_s
-        )
+        completed = self.host.run(Command(argv=argv, folder=folder, environment=dict(environment)), within_s)
         log.write_text(f"$ {' '.join(argv)}\n{completed.stdout}{completed.stderr}")
         return completed
 
@@ -361,7 +359,8 @@ class Builder:
             done = run_words(self.host, str(go), "tool", "-n", "compile", environment=environment)
             named = " ".join(f"{name}={value}" for name, value in settings.items())
             output = " ".join(done.stderr.strip().splitlines()[-1:])
-            return None if done.exit_code == 0 else f"Go rejects {named}: {output}; get releases with: make toolchains"
+            why = f"Go rejects {named}: {output}; get releases with: make toolchains"
+            return None if done.exit_code == 0 else why
 
         return self._once(f"refused {settings}", ask)
 

@@ -120,7 +120,8 @@ def sweep_groups(root: Path = Path("/")) -> tuple[Path, ...]:
     """Remove the empty groups of owners that are gone; return their folders."""
     swept: list[Path] = []
     with contextlib.suppress(HostError):  # none may be made: none is there
-        for top in dict.fromkeys(find_parents(root).values()):
+        for parent in dict.fromkeys(find_parents(root).values()):
+            top = parent
             while (top.parent / "cgroup.procs").exists():  # the owner may have stood in another group
                 top = top.parent
             for folder in sorted(top.rglob(f"{PREFIX}*-*-*")):

@@ -194,7 +194,8 @@ class Forms:
         begin = time.monotonic()
         libraries = [str(jar) for jar in sorted(built.folder.rglob("*.jar")) if jar != built.artifact]
         path = ("--class-path", ":".join(libraries)) if libraries else ()
-        words = ("--print-module-deps", "--ignore-missing-deps", "--recursive", "--multi-release", str(jdk.major))
+        words = ("--print-module-deps", "--ignore-missing-deps", "--recursive", "--multi-release")
+        path = (str(jdk.major), *path)
         asked = self._run((str(jdk.home / "bin" / "jdeps"), *words, *path, str(built.artifact)), work, log)
         modules = read_modules(asked.stdout, implementation.forms.modules)
         jlink = (str(jdk.home / "bin" / "jlink"), "--add-modules", ",".join(modules or ()), *WORDS)

@@ -71,10 +71,11 @@ class KubernetesLauncher(ImageLauncher[Cluster]):
     def _lacking(
         self, place: Cluster, implementation: Implementation, runtime: RuntimeSettings
     ) -> str | None:
-        needs, first, boost = ", ".join(implementation.needs), runtime.scale_from or 0, runtime.cpu_boost or 0.0
+        needs = ", ".join(implementation.needs)
+        first, boost = runtime.scale_from or 0, runtime.cpu_boost or 0.0
         replicas, limit = runtime.replicas or 1, runtime.cpu_limit or runtime.cpus
         reasons = (
-            (runtime.access == "ingress", 'access = "ingress" was removed in 0.2.0: use access = "node-port"'),
+            (runtime.access == "ingress", 'access = "ingress" was removed in 0.2.0: use "node-port"'),
             (runtime.autoscale_cpu is not None, "autoscale_cpu was removed in 0.2.0: use scale_from"),
             (needs, f"pods do not reach backing services of this machine: {needs}"),
             (first >= replicas, f"scale_from = {first} needs more replicas; found {replicas}"),

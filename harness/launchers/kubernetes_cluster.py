@@ -108,7 +108,9 @@ def service(spec: PodsSpec, *, node_port: bool) -> Service:
 
 
 def _objects(spec: PodsSpec, *, node_port: bool = False) -> list[Any]:
-    environment: list[dict[str, Any]] = [{"name": name, "value": value} for name, value in spec.environment.items()]
+    environment: list[dict[str, Any]] = [
+        {"name": name, "value": value} for name, value in spec.environment.items()
+    ]
     if spec.replicas > 1:  # each writes its logs into a folder of its own
         environment.insert(0, {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}})
     words = [word.replace("$(", "$$(") for word in spec.argv]  # else Kubernetes expands $(NAME) in commands

@@ -346,7 +346,7 @@ class Prober:
         now_s = time.monotonic()
         if len(self.pods) < self.expected and now_s - self._asked_s >= 1.0 / ASKED_FOR_PODS_PER_S:
             self._asked_s = now_s
-            with contextlib.suppress(HostError):  # asked again at the next look; the launch says what is wrong
+            with contextlib.suppress(HostError):  # asked again at the next look
                 for uid in self.wanted():
                     self.pods.setdefault(uid, Probed())
         left = [uid for uid, pod in self.pods.items() if pod.process is None or pod.process.address is None]

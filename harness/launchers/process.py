@@ -427,7 +427,6 @@ class ProcessLauncher:
 
 
 class ProcessInstance(Instance):
-
     def __init__(
         self,
         process: Process,

@@ -191,14 +191,10 @@ def _at_work(
     try:
         raw = raw_request(requests[0], endpoint)
         watched, launched = _watched(process), process.launched
-        first = host.first_answer(
-            endpoint, raw, watched, launched=launched, deadline_s=READY_WITHIN_S
-        ).first
+        first = host.first_answer(endpoint, raw, watched, launched=launched, deadline_s=READY_WITHIN_S).first
         if not first.ready:
             why = "ended" if first.gone else f"was not ready within {READY_WITHIN_S:g} s"
-            raise RematchError(
-                f"the service {why} in {what} ({_complaint(host, command)}): {command.folder}"
-            )
+            raise RematchError(f"the service {why} in {what} ({_complaint(host, command)}): {command.folder}")
         near = host.reach(endpoint)
         every = [raw_request(request, near) for request in requests]
         n_answered, over = [0] * users, threading.Event()

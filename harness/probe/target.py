@@ -170,7 +170,8 @@ def _faults(fitness: Fitness) -> tuple[str, ...]:
         return (f"the status changes from request to request: {text}",)
     if 300 <= fitness.status < 400:
         return (f"status {fitness.status}: give the address that it leads to",)
-    return () if 200 <= fitness.status < 300 else (f"status {fitness.status}: a load would measure how it refuses",)
+    refused = f"status {fitness.status}: a load would measure how it refuses"
+    return () if 200 <= fitness.status < 300 else (refused,)
 
 
 def _warnings(fitness: Fitness) -> tuple[str, ...]:

@@ -291,8 +291,8 @@ def try_target(
     progress: Callable[[str], None] = lambda _: None,
 ) -> Tried:
     """Ask, then load: closed with more and more users, then open with rates up to what that gave. ``seconds``: how long
-    all of it should take; ``tools``: load tools to choose from, ``None``: all that are here; ``progress`` is called with
-    what happens next. Raises InputError: nobody answers; RematchError: a load tool failed."""
+    all of it should take; ``tools``: load tools to choose from, ``None``: all that are here; ``progress`` is called
+    with what happens next. Raises InputError: nobody answers; RematchError: a load tool failed."""
     progress("asking one request after another")
     fitness = ask(target)
     limits = cannot_tell(target)

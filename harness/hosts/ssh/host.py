@@ -185,8 +185,8 @@ class SshHost(RemoteWorkspace, MeasuringHost):
 
 #: Prints home and release file of each, links followed, both ended by a zero byte.
 _LIST_JDKS = (
-    'for j in "$1/bin/java" "$(command -v java)" /usr/lib/jvm/*/bin/java; do j="$(readlink -f "$j")"; h="${j%/bin/java}"; '
-    """[ -f "$h/release" ] && printf '%s\\0' "$h" && cat "$h/release" && printf '\\0'; done"""
+    'for j in "$1/bin/java" "$(command -v java)" /usr/lib/jvm/*/bin/java; do j="$(readlink -f "$j")"; '
+    """h="${j%/bin/java}"; [ -f "$h/release" ] && printf '%s\\0' "$h" && cat "$h/release" && printf '\\0'; done"""
 )
 
 

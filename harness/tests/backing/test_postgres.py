@@ -111,9 +111,7 @@ def test_one_that_is_not_wiped_keeps_what_earlier_trials_left_until_it_is_closed
     assert real.source.close() == ()
 
 
-def test_invariants_are_found_as_they_are(
-    real: RealDatabase, need: BackingNeed, tmp_path: Path
-) -> None:
+def test_invariants_are_found_as_they_are(real: RealDatabase, need: BackingNeed, tmp_path: Path) -> None:
     service = real.source.start(need, tmp_path)
     (row,) = service.invariants()
     assert (row.name, row.found, row.expected, row.holds) == ("sum of all amounts", 0, 0, True)
@@ -313,10 +311,14 @@ def test_sql_that_postgresql_refuses_names_the_file_and_leaves_no_template(
 ) -> None:
     before = sorted((root / ".cache/backing/clusters").glob("*"))
     (need.contract / "schema.sql").write_text("CREATE TABEL entry ();\n")
-    with pytest.raises(InputError, match=r'schema\.sql: PostgreSQL refuses it: syntax error at or near "TABEL"'):
+    with pytest.raises(
+        InputError, match=r'schema\.sql: PostgreSQL refuses it: syntax error at or near "TABEL"'
+    ):
         real.source.prepare(need)
     (need.contract / "schema.sql").write_text("CREATE TABLE entry ();\n")
-    with pytest.raises(InputError, match=r'invariants\.sql: PostgreSQL refuses it: column "amount" does not exist'):
+    with pytest.raises(
+        InputError, match=r'invariants\.sql: PostgreSQL refuses it: column "amount" does not exist'
+    ):
         real.source.prepare(need)
     assert sorted((root / ".cache/backing/clusters").glob("*")) == before
 

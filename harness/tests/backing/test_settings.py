@@ -26,7 +26,10 @@ MD5 = 'backing = { authentication = "md5" }'
         ("backing = { max_connections = 3 }", "backing.max_connections: must be greater than or equal to 5"),
         ('backing = { storage = "tape" }', "backing.storage: must be 'disk' or 'memory'"),
         ('backing = { seed = "nothing" }', "backing.seed: unknown seed; found 'nothing'; allowed: balanced"),
-        ("backing = { upstream = { wort = 1 } }", "backing.upstream: unknown setting of upstream-api.*'word'"),
+        (
+            "backing = { upstream = { wort = 1 } }",
+            "backing.upstream: unknown setting of upstream-api.*'word'",
+        ),
         ('[factors.room.small]\nbacking = { seed = "x" }', "factors.room.small.backing.seed: unknown seed"),
     ],
 )

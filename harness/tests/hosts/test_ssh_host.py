@@ -94,9 +94,7 @@ def test_a_second_session_is_refused_while_the_first_is_at_work_whose_close_ends
     sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = SshHost("bighost", sshd.settings(tmp_path, grace_s=patient(20)))
-    monkeypatch.setattr(
-        "harness.hosts.ssh.agent.LEEWAY_S", -patient(20)
-    )  # it does not wait for the first
+    monkeypatch.setattr("harness.hosts.ssh.agent.LEEWAY_S", -patient(20))  # it does not wait for the first
     process = first.spawn(Command(argv=("sleep", "300"), folder=tmp_path))
     try:
         with pytest.raises(OrphanError, match="another session is running there"):

@@ -44,7 +44,9 @@ def test_a_word_of_several_values_becomes_several_words_and_no_other_is_split() 
     with pytest.raises(InputError, match="must be a word of its own"):
         filled("--x={settings}")
     for word in ("{ports}", "{}", "x{Port}"):
-        with pytest.raises(InputError, match=r"start: unknown placeholder; .*allowed: \{port\}, \{settings\}"):
+        with pytest.raises(
+            InputError, match=r"start: unknown placeholder; .*allowed: \{port\}, \{settings\}"
+        ):
             filled(word)
 
 

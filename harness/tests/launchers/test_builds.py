@@ -85,11 +85,15 @@ def test_a_failed_build_names_its_log_and_does_not_count(builder: Builder, sourc
     (source / "build.sh").write_text(
         "mkdir target; cat text > target/service; echo ERROR: no luck >&2; exit 4"
     )
-    with pytest.raises(RematchError, match=r"toy: its build ended with 4 \(ERROR: no luck\); all of it: ") as caught:
+    with pytest.raises(
+        RematchError, match=r"toy: its build ended with 4 \(ERROR: no luck\); all of it: "
+    ) as caught:
         builder.build(TOY)
     assert "no luck" in Path(str(caught.value).rpartition(": ")[2]).read_text()
     (source / "build.sh").write_text("true")
-    with pytest.raises(InputError, match="the build did not leave this file or folder; found 'target/service'"):
+    with pytest.raises(
+        InputError, match="the build did not leave this file or folder; found 'target/service'"
+    ):
         builder.build(TOY)
     assert builder.find(TOY) is None
 
@@ -109,9 +113,18 @@ def test_what_a_killed_build_left_does_not_count_and_is_swept(builder: Builder, 
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"runtime": "go", "build": ("go", "build")}, "^go is missing: it is required to build toy; install it with: "),
-        ({"runtime": "jvm", "min_java": 21}, "^JDK 21 is missing: it is required to build toy; install it with: "),
-        ({"build": ("no-such-compiler", "all")}, r"^no-such-compiler is missing: .*\(no-such-compiler on PATH\)$"),
+        (
+            {"runtime": "go", "build": ("go", "build")},
+            "^go is missing: it is required to build toy; install it with: ",
+        ),
+        (
+            {"runtime": "jvm", "min_java": 21},
+            "^JDK 21 is missing: it is required to build toy; install it with: ",
+        ),
+        (
+            {"build": ("no-such-compiler", "all")},
+            r"^no-such-compiler is missing: .*\(no-such-compiler on PATH\)$",
+        ),
     ],
 )
 def test_a_missing_program_that_builds_is_named_with_the_reason(

@@ -61,7 +61,11 @@ def test_classes_named_in_files_of_the_jars_are_registered_and_no_others(tmp_pat
 @pytest.mark.parametrize(
     ("forms", "image", "words"),
     [
-        (JavaForms(), None, "native-image is missing: it is required to measure Java services compiled ahead"),
+        (
+            JavaForms(),
+            None,
+            "native-image is missing: it is required to measure Java services compiled ahead",
+        ),
         (JavaForms(native_refused="its proxies"), None, "no native image of hello: its proxies"),
         (
             JavaForms(native_prepared=PreparedImage(build=("{mvn}", "package"), words="w", image="i")),

@@ -302,7 +302,7 @@ BOOSTED = RuntimeSettings(cpus=1, cpu_boost=2.0)
         ([], RuntimeSettings(cpus=1), None),
         (["pods/resize"], RuntimeSettings(cpu_boost=2.0), "found no limit"),
         (["pods/resize"], RuntimeSettings(cpu_boost=2.0, cpu_limit=2.0), "found 2"),
-        ([], RuntimeSettings(access="ingress"), 'use access = "node-port"'),
+        ([], RuntimeSettings(access="ingress"), 'use "node-port"'),
         ([], RuntimeSettings(replicas=3, cpu_request=0.05, autoscale_cpu=0.5), "use scale_from"),
         ([], RuntimeSettings(replicas=2, scale_from=2), "scale_from = 2 needs more replicas; found 2"),
     ],

@@ -167,7 +167,9 @@ def test_a_training_run_that_is_no_use_is_refused(
         launcher.build(TINY, variant())
     main = launcher.builder.source_folder(TINY) / "main.go"
     main.write_text(PROGRAM.replace('println("begins")', 'panic("no luck")'))
-    with pytest.raises(RematchError, match=r"the service ended in the training run of a profile \(panic: no luck"):
+    with pytest.raises(
+        RematchError, match=r"the service ended in the training run of a profile \(panic: no luck"
+    ):
         launcher.build(TINY, variant())
 
 

@@ -256,7 +256,13 @@ def test_a_trial_whose_limits_nobody_enforced_is_flagged(
     assert record.limits is not None
     assert record.limits.why_not == "not allowed"
     flags = trial_flags(
-        load=None, generator=None, instance=record, machine=None, longest_gap_s=None, phases=(), placement=None
+        load=None,
+        generator=None,
+        instance=record,
+        machine=None,
+        longest_gap_s=None,
+        phases=(),
+        placement=None,
     )
     assert flags == ("limits_not_enforced",)
 
