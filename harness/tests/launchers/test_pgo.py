@@ -143,22 +143,6 @@ def test_a_program_is_profiled_once_and_compiled_with_what_was_found(
     assert launcher.build(TINY, variant()) == record
 
 
-def test_a_profile_is_of_the_variants_own_settings(
-    launcher: ProcessLauncher, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    commands: list[tuple[str, ...]] = []
-
-    def train(_host: object, command: object, *_: object) -> tuple[float, int]:
-        commands.append(command.argv)  # type: ignore[attr-defined]  # a command
-        raise RematchError("far enough")
-
-    monkeypatch.setattr(training, "train_profile", train)
-    for work in ("little", "much"):
-        with pytest.raises(RematchError, match="far enough"):
-            launcher.build(TINY, variant(work=work))
-    assert [argv[-1] for argv in commands] == ["--work=little", "--work=much"]
-
-
 def test_a_training_run_that_is_no_use_is_refused(
     launcher: ProcessLauncher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
