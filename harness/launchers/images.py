@@ -76,64 +76,6 @@ def project_label(root: Path) -> str:
     return hashlib.sha256(str(root.resolve()).encode()).hexdigest()[:16]
 
 
-class Images:
-    """Images of what ``process`` builds, in ``store``. ``bases``: runtime -> folder with what its programs run on."""
-
-    def __init__(
-        self, process: ProcessLauncher, root: Path, store: ImageStore, bases: Mapping[str, Path]
-    ) -> None:
-        self._process, self._label, self.store, self._bases = process, project_label(root), store, dict(bases)
-        self._known: dict[str, Image] = {}
-
-    def of_build(self, implementation: Implementation, record: BuildRecord) -> tuple[str, Image]:
-        """Return name and image of exactly this build, brought to the store unless it is there. Raises RematchError:
-        the build is gone, or the image cannot be made or brought."""
-        form = "" if record.form is None else record.form.model_dump_json()
-        base = str(self._bases.get(implementation.runtime, ""))
-        identity = "|".join((self._label, record.source_sha256, record.artifact_sha256, base, form)).encode()
-        name = f"{self.store.prefix}{implementation.name}:{hashlib.sha256(identity).hexdigest()[:12]}"
-        if name not in self._known:
-            built = self._process.builder.find(implementation, record.source_sha256)
-            if built is None:
-                raise RematchError(f"{implementation.name}: its build is gone from the cache; build it again")
-            with tempfile.TemporaryDirectory(prefix="rematch-image-") as folder:
-                root, archive = Path(folder) / "root", Path(folder) / "image.tar"
-                self._lay_out(root, implementation, record, built)
-                image = write_archive(root, name, archive, {LABEL: self._label})
-                if not self.store.has(name):
-                    begin = time.monotonic()
-                    self.store.add(archive, name)
-                    image = image.model_copy(update={"import_s": time.monotonic() - begin})
-            self._known[name] = image
-        return name, self._known[name]
-
-    def _lay_out(self, root: Path, implementation: Implementation, record: BuildRecord, built: Built) -> None:
-        host, service = self._process.builds_on, root / SERVICE.relative_to("/")
-        form = None if record.form is None else record.form.form
-        made = None if form is None else self._process.forms.program(implementation, form, built.folder)
-        lay_out(root, ())
-        if form == "native" and made is not None:
-            lay_out(root, libraries(host, [made]))
-            target = service / implementation.artifact
-            target.parent.mkdir(parents=True)
-            shutil.copy2(made, target)
-            return
-        if made is not None:
-            java = made.parent.parent
-            programs = [file for file in sorted(java.rglob("*")) if file.is_file() and is_elf(file)]
-            lay_out(root, libraries(host, programs, inside=java))
-            shutil.copytree(java, root / JAVA.relative_to("/"), symlinks=True)
-        if implementation.runtime in self._bases:
-            shutil.copytree(self._bases[implementation.runtime], root, symlinks=True, dirs_exist_ok=True)
-        if implementation.runtime == "go":
-            lay_out(root, libraries(host, [built.artifact]))
-        for file in sorted(built.folder.rglob("*")):  # without what was made of it later
-            inner = file.relative_to(built.folder)
-            if file.is_file() and not inner.parts[0].startswith((*MADE_LATER, BUILD_FILE)):
-                (service / inner).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(file, service / inner)
-
-
 Place = TypeVar("Place")
 
 
@@ -157,7 +99,8 @@ class ImageLauncher(ABC, Generic[Place]):
         self._bases = dict(bases or {})
         self._place: Place | None = None
         self._silent: str | None = None
-        self._images: Images | None = None
+        self._store: ImageStore | None = None
+        self._known: dict[str, Image] = {}
 
     @abstractmethod
     def _connect(self) -> tuple[Place, ImageStore]:
@@ -194,11 +137,56 @@ class ImageLauncher(ABC, Generic[Place]):
         return variant.model_copy(update={"runtime": variant.runtime.model_copy(update=changes)})
 
     def _image(self, implementation: Implementation, build: BuildRecord) -> tuple[str, Image]:
-        """Return name and image of a build. Raises as ``Images.of_build``; TrialFailure: its form was not made."""
+        """Return name and image of exactly this build, brought to the store unless it is there. Raises RematchError:
+        the build is gone, or the image cannot be made or brought; TrialFailure: its form was not made."""
         if build.form is not None and build.form.problem is not None:
             raise TrialFailure(Outcome.FAILED, build.form.problem)
-        assert self._images is not None, "the place has answered"
-        return self._images.of_build(implementation, build)
+        store, label = self._store, project_label(self._root)
+        assert store is not None, "the place has answered"
+        form = "" if build.form is None else build.form.model_dump_json()
+        base = str(self._bases.get(implementation.runtime, ""))
+        identity = "|".join((label, build.source_sha256, build.artifact_sha256, base, form)).encode()
+        name = f"{store.prefix}{implementation.name}:{hashlib.sha256(identity).hexdigest()[:12]}"
+        if name not in self._known:
+            built = self._process.builder.find(implementation, build.source_sha256)
+            if built is None:
+                raise RematchError(f"{implementation.name}: its build is gone from the cache; build it again")
+            with tempfile.TemporaryDirectory(prefix="rematch-image-") as folder:
+                root, archive = Path(folder) / "root", Path(folder) / "image.tar"
+                self._lay_out(root, implementation, build, built)
+                image = write_archive(root, name, archive, {LABEL: label})
+                if not store.has(name):
+                    begin = time.monotonic()
+                    store.add(archive, name)
+                    image = image.model_copy(update={"import_s": time.monotonic() - begin})
+            self._known[name] = image
+        return name, self._known[name]
+
+    def _lay_out(self, root: Path, implementation: Implementation, record: BuildRecord, built: Built) -> None:
+        host, service = self._process.builds_on, root / SERVICE.relative_to("/")
+        form = None if record.form is None else record.form.form
+        made = None if form is None else self._process.forms.program(implementation, form, built.folder)
+        lay_out(root, ())
+        if form == "native" and made is not None:
+            lay_out(root, libraries(host, [made]))
+            target = service / implementation.artifact
+            target.parent.mkdir(parents=True)
+            shutil.copy2(made, target)
+            return
+        if made is not None:
+            java = made.parent.parent
+            programs = [file for file in sorted(java.rglob("*")) if file.is_file() and is_elf(file)]
+            lay_out(root, libraries(host, programs, inside=java))
+            shutil.copytree(java, root / JAVA.relative_to("/"), symlinks=True)
+        if implementation.runtime in self._bases:
+            shutil.copytree(self._bases[implementation.runtime], root, symlinks=True, dirs_exist_ok=True)
+        if implementation.runtime == "go":
+            lay_out(root, libraries(host, [built.artifact]))
+        for file in sorted(built.folder.rglob("*")):  # without what was made of it later
+            inner = file.relative_to(built.folder)
+            if file.is_file() and not inner.parts[0].startswith((*MADE_LATER, BUILD_FILE)):
+                (service / inner).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(file, service / inner)
 
     def _started_by(
         self, spec: LaunchSpec, cpu_limit: int | None, address: str, port: int
@@ -241,8 +229,7 @@ class ImageLauncher(ABC, Generic[Place]):
     def _answering(self) -> Place | None:
         if self._place is None and self._silent is None:
             try:
-                self._place, store = self._connect()
-                self._images = Images(self._process, self._root, store, self._bases)
+                self._place, self._store = self._connect()
             except RematchError as problem:
                 self._silent = str(problem)
         return self._place
