@@ -17,16 +17,19 @@ import shutil
 import stat
 import tempfile
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from harness.backing.base import BackingNeed
 from harness.errors import HostError, InputError, MissingTool
 from harness.hosts.base import Command, run_words
 from harness.hosts.measuring import MeasuringHost
-from harness.model import BackingSettings
-from harness.toolchains import Tool
+from harness.model import BackingName, BackingSettings
+from harness.toolchains import Tool, require_package
 
 if TYPE_CHECKING:
+    from harness.backing.postgres_database import Databases, Lent
     from harness.hosts.ssh.host import SshHost
 
 #: Where servers listen, and whom they let in, unless others have to reach them.
@@ -55,10 +58,8 @@ class PostgresHome:
 
 
 def find_account(host: MeasuringHost) -> tuple[int, int] | None:
-    """Return user and group that the server runs as where we are root, or ``None`` where we are not.
-
-    Raises InputError: we are root and there is no such user.
-    """
+    """Return user and group that the server runs as where we are root, or ``None`` where we are not. Raises
+    InputError: we are root and there is no such user."""
     if host.user.partition(":")[0] != "0":
         return None
     for name in ACCOUNTS:
@@ -99,6 +100,60 @@ def find_remote_home(host: SshHost) -> PostgresHome:
     )
 
 
+class Postgres:
+    """Databases of ``host``; see ``BackingSource``. Of this machine ``tool`` is the server's program as the finders
+    have it, and its data lies below ``root``. ``open_to_others``: the service runs on another machine, so servers
+    listen where that can reach them, and let in whoever has the password."""
+
+    name: BackingName = "postgresql"
+
+    def __init__(
+        self,
+        host: MeasuringHost,
+        root: Path | None = None,
+        tool: Tool | None = None,
+        *,
+        open_to_others: bool = False,
+    ) -> None:
+        self._host, self._root, self._tool, self._open_to_others = host, root, tool, open_to_others
+
+    @cached_property
+    def _machine(self) -> DatabaseMachine:
+        """The machine. Raises MissingTool: it has no server; InputError: nobody may run it."""
+        if self._tool is not None and self._root is not None:
+            self._tool.require()
+            base = base_folder(self._root, find_account(self._host))
+            return DatabaseMachine(self._host, find_home(self._host, self._tool, base), base)
+        home = find_remote_home(cast("SshHost", self._host))
+        if self._open_to_others:
+            return DatabaseMachine(self._host, home, address=self._host.listen_address, admits="all")
+        return DatabaseMachine(self._host, home)
+
+    @cached_property
+    def _databases(self) -> Databases:
+        from harness.backing.postgres_database import Databases
+
+        return Databases(self._machine)
+
+    def unavailable(self, need: BackingNeed) -> str | None:
+        try:
+            require_package("psycopg")
+            machine = self._machine
+        except (MissingTool, InputError) as problem:
+            return str(problem)
+        return machine.memory_unavailable() if need.settings.storage == "memory" else None
+
+    def prepare(self, need: BackingNeed) -> None:
+        self._databases.prepare(need)
+
+    def start(self, need: BackingNeed, folder: Path) -> Lent:
+        """See ``BackingSource.start``."""
+        return self._databases.start(need, folder)
+
+    def close(self) -> tuple[int, ...]:
+        return self._databases.close() if "_databases" in vars(self) else ()
+
+
 class DatabaseMachine:
     """A machine on which databases run. ``base``: the folder of databases of this machine; ``None``: it is another
     one. ``address``: where servers listen; ``admits``: whom they let in."""
@@ -133,14 +188,9 @@ class DatabaseMachine:
         return self._scratch[parent]
 
     def run(self, *words: str, within_s: float = 30.0) -> None:
-        """Run a program as the server's user.
-
-        Raises HostError: it did not end well; with the last line of its output.
-        """
-        environment = {"LC_ALL": "C"}
-        self._checked(
-            Command(argv=words, folder=Path("/"), environment=environment, run_as=self.home.run_as), within_s
-        )
+        """Run a program as the server's user. Raises HostError: it did not end well; with the last line of its
+        output."""
+        self._run(words, within_s, self.home.run_as)
 
     def read(self, file: Path, last_bytes: int | None = None) -> bytes:
         """Return the content of a file, or its end; nothing of one that is not there."""
@@ -152,7 +202,7 @@ class DatabaseMachine:
     def make_folder(self, folder: Path) -> None:
         """Make a folder that only the server's user (and root) can look into."""
         owner = [] if self.home.run_as is None else [f"-o{self.home.run_as[0]}", f"-g{self.home.run_as[1]}"]
-        self._run_here("install", "-d", "-m", "700", *owner, str(folder))
+        self._run(("install", "-d", "-m", "700", *owner, str(folder)))
 
     def put(self, text: str, target: Path) -> None:
         """Write a small file that only the server's user may read."""
@@ -162,13 +212,11 @@ class DatabaseMachine:
             local.write_text(text)
             self.host.put(local, target)
         if self.home.run_as is not None:
-            self._run_here("chown", ":".join(map(str, self.home.run_as)), str(target))
+            self._run(("chown", ":".join(map(str, self.home.run_as)), str(target)))
 
     def let_in(self, data: Path, authentication: str) -> None:
-        """Say who may come in from where, and how passwords are checked.
-
-        Under ``md5`` a user of whose password a SCRAM verifier is stored is asked for that.
-        """
+        """Say who may come in from where, and how passwords are checked: under ``md5`` a user of whose password a
+        SCRAM verifier is stored is asked for that."""
         self.put(f"host all all {self._admits} {authentication}\n", data / "pg_hba.conf")
 
     def filesystem_of(self, folder: Path) -> str | None:
@@ -193,26 +241,23 @@ class DatabaseMachine:
 
     def remove(self, folder: Path) -> None:
         """Remove a data folder; nobody serves it any more."""
-        self._run_here("rm", "-rf", str(folder))
+        self._run(("rm", "-rf", str(folder)))
 
-    def _run_here(self, *words: str) -> None:
-        """Run a program as we are. Raises HostError: it did not end well."""
-        self._checked(Command(argv=words, folder=Path("/")), 60.0)
-
-    def _checked(self, command: Command, within_s: float) -> None:
+    def _run(
+        self, words: tuple[str, ...], within_s: float = 60.0, run_as: tuple[int, int] | None = None
+    ) -> None:
+        command = Command(argv=words, folder=Path("/"), environment={"LC_ALL": "C"}, run_as=run_as)
         done = self.host.run(command, within_s)
         if done.exit_code != 0:
             output = (done.stderr or done.stdout).strip().splitlines() or ["nothing"]
             raise HostError(
-                f"{self.host.name}: {command.argv[0]} ended with {done.exit_code}; output: {output[-1][:300]}"
+                f"{self.host.name}: {words[0]} ended with {done.exit_code}; output: {output[-1][:300]}"
             )
 
 
 def base_folder(root: Path, account: tuple[int, int] | None, elsewhere: Path = ELSEWHERE) -> Path:
-    """Return where templates and clusters on disk lie: below the project where the user can reach that.
-
-    Raises InputError: somebody else has made the folder that would be used instead.
-    """
+    """Return where templates and clusters on disk lie: below the project where the user can reach that. Raises
+    InputError: somebody else has made the folder that would be used instead."""
     inside = root.resolve() / ".cache" / "backing"
     if reachable(root.resolve(), account):
         inside.mkdir(parents=True, exist_ok=True)
@@ -223,10 +268,7 @@ def base_folder(root: Path, account: tuple[int, int] | None, elsewhere: Path = E
 
 
 def own_folder(folder: Path) -> Path:
-    """Make a folder in a place that is open to everybody, and be sure that it is ours.
-
-    Raises InputError: it is somebody else's.
-    """
+    """Make a folder in a place that is open to everybody. Raises InputError: it is somebody else's."""
     folder.mkdir(mode=0o755, exist_ok=True)
     result = folder.lstat()
     if not stat.S_ISDIR(result.st_mode) or result.st_uid != os.geteuid():
@@ -240,10 +282,7 @@ def own_folder(folder: Path) -> Path:
 
 
 def refuse_full(folder: Path, wanted: int = MIN_FREE_BYTES) -> None:
-    """Refuse to begin where a database would run out of room.
-
-    Raises InputError: says how much is free and how much is wanted.
-    """
+    """Refuse to begin where a database would run out of room. Raises InputError: too little is free."""
     free = shutil.disk_usage(folder).free
     if free < wanted:
         raise InputError(

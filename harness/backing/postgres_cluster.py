@@ -7,13 +7,14 @@ was made equal to its template. Folders are named ``<owner's pid>-<its start>-<n
 swept by the next one.
 
 Only what differs from the template is written again: making a thousand files anew costs seconds on a busy disk, and
-their writing back would fall into the next measurement. Whatever was written to has a new time of change, so size and
-time tell what differs; the copy must have been made with its times (``cp -a``).
+their writing back would fall into the next measurement. The copy is made with its times (``cp -a``): files of the same
+size and time are the same.
 """
 
 from __future__ import annotations
 
 import contextlib
+import filecmp
 import os
 import secrets
 import shutil
@@ -80,40 +81,26 @@ def fill(login: Login, need: BackingNeed, files: tuple[Path, ...]) -> None:
 def restore(original: Path, copy: Path) -> int:
     """Make ``copy`` equal to ``original``; return how many files were written. What is in the copy alone is removed;
     new files get the owner of the copy's folder. Raises OSError: the copy is of no use then."""
-    owner = copy.stat()
-    written = 0
-    with os.scandir(copy) as entries:
-        extra = {entry.name for entry in entries}
-    with os.scandir(original) as entries:
-        for entry in entries:
-            extra.discard(entry.name)
-            target = copy / entry.name
-            if entry.is_dir(follow_symlinks=False):
-                if not target.is_dir():
-                    target.mkdir(mode=entry.stat().st_mode & 0o777)
-                    os.chown(target, owner.st_uid, owner.st_gid)
-                written += restore(Path(entry.path), target)
-            elif _differs(entry, target):
-                shutil.copyfile(entry.path, target)
-                os.chown(target, owner.st_uid, owner.st_gid)
-                shutil.copystat(entry.path, target)
-                written += 1
-    for name in extra:
+    owner, written = copy.stat(), 0
+    compared = filecmp.dircmp(original, copy, ignore=[], hide=[])
+    for name in (*compared.right_only, *compared.common_funny):
         gone = copy / name
         if gone.is_dir() and not gone.is_symlink():
             shutil.rmtree(gone)
         else:
             gone.unlink()
+    different = (*compared.left_only, *compared.common_funny, *compared.diff_files, *compared.funny_files)
+    for name in (*different, *compared.common_dirs):
+        source, target = original / name, copy / name
+        if source.is_dir():
+            target.mkdir(mode=source.stat().st_mode & 0o777, exist_ok=True)
+            written += restore(source, target)
+        else:
+            shutil.copyfile(source, target)
+            shutil.copystat(source, target)
+            written += 1
+        os.chown(target, owner.st_uid, owner.st_gid)
     return written
-
-
-def _differs(entry: os.DirEntry[str], target: Path) -> bool:
-    then = entry.stat()
-    try:
-        now = target.stat()
-    except FileNotFoundError:
-        return True
-    return (then.st_size, then.st_mtime_ns) != (now.st_size, now.st_mtime_ns)
 
 
 COPY_WITHIN_S = 120.0
@@ -182,10 +169,8 @@ class Clusters:
             server.stop("SIGINT")
 
     def fresh(self, need: BackingNeed) -> tuple[Cluster, Server, Login]:
-        """Return a running copy of the template with passwords of its own.
-
-        Raises InputError: no room for it. TrialFailure: it did not come up.
-        """
+        """Return a running copy of the template with passwords of its own. Raises InputError: no room for it.
+        TrialFailure: it did not come up."""
         template = self.template(need)
         cluster = self._taken_again(template, need.settings) or self._copy(template, need.settings)
         cluster.cpus = need.cpus

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A running database as a trial has it: its settings and log, its invariants, its end.
 
-A fresh one is a copy of a template, started for the trial and removed after it. One that is never
-wiped belongs to the source: its data stays until ``close``, its server until another database is
-wanted, for never do two run at once. It is lent to each trial, which gets its part of the log.
+A fresh one is a copy of a template, started for the trial and removed after it. One that is never wiped belongs to
+the source: its data stays until ``close``, its server until another database is wanted, for never do two run at once.
+It is lent to each trial, which gets its part of the log.
 
 ``Watch`` asks the database of itself twice a second over one connection of the superuser, so it is let in when all
 others are taken; the server has one connection more than the service is told of, and this one is left out of every
@@ -136,7 +136,7 @@ class Lent:
 
     def __post_init__(self) -> None:
         settings, process, machine = self.cluster.settings, self.server.process, self.server.machine
-        self.lives_on = not settings.wiped
+        self.lives_on, self.cpu_at_launch_s = not settings.wiped, process.cpu_at_launch_s
         argv = tuple(word.replace(str(self.cluster.folder), "{database}") for word in self.server.argv)
         if not machine.is_local:
             argv = tuple(word.replace(str(machine.home.programs), "{postgresql}") for word in argv)
@@ -168,10 +168,6 @@ class Lent:
             "PGDATABASE": DATABASE,
         }
 
-    @property
-    def cpu_at_launch_s(self) -> float:
-        return self.server.process.cpu_at_launch_s
-
     def ended(self) -> str | None:
         return None if self.stopped else self.server.ended()
 
@@ -190,21 +186,18 @@ class Lent:
             self._end_server()
             self.again, self.login = self.clusters.serve(self.cluster, self.login)
         try:
-            return self._put(question, over=over)
+            login = (self.again or self.server).reached(self.login)
+            with connect(replace(login, database=DATABASE), "invariants") as connection:
+                deadline = time.monotonic() + (QUIET_WITHIN_S if over else 0.0)
+                while time.monotonic() < deadline:  # nobody but the watch is connected too
+                    row = connection.execute(QUIET_QUESTION.encode()).fetchone()
+                    if row is None or int(row[0]) <= 1:
+                        break
+                    time.sleep(0.02)
+                return question(connection)
         except psycopg.Error as problem:
             text = f"the database rejects logins now: {words_of(problem)}"
             raise TrialFailure(Outcome.FAILED, self.server.ended() or text) from problem
-
-    def _put(self, question: Callable[[Connection], T], *, over: bool) -> T:
-        login = (self.again or self.server).reached(self.login)
-        with connect(replace(login, database=DATABASE), "invariants") as connection:
-            deadline = time.monotonic() + (QUIET_WITHIN_S if over else 0.0)
-            while time.monotonic() < deadline:  # nobody but the watch is connected too
-                row = connection.execute(QUIET_QUESTION.encode()).fetchone()
-                if row is None or int(row[0]) <= 1:
-                    break
-                time.sleep(0.02)
-            return question(connection)
 
     def stop(self) -> BackingRecord:
         if self.stopped:
@@ -240,9 +233,7 @@ class Databases:
         self._lasting: dict[str, Cluster] = {}
         self._living: tuple[str, Server, Login] | None = None
         self._rested: list[int] = []
-
-    def prepare(self, need: BackingNeed) -> None:
-        self._clusters.template(need)
+        self.prepare = self._clusters.template
 
     def start(self, need: BackingNeed, folder: Path) -> Lent:
         """See ``BackingSource.start``."""
@@ -308,9 +299,7 @@ class Databases:
 
     def _rest(self) -> None:
         """End the server that lives, its data in good order."""
-        if self._living is None:
-            return
-        _, server, _ = self._living
-        self._living = None
-        self._rested.append(server.process.pid)
-        server.stop("SIGINT")
+        if self._living is not None:
+            (_, server, _), self._living = self._living, None
+            self._rested.append(server.process.pid)
+            server.stop("SIGINT")

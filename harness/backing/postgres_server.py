@@ -11,10 +11,8 @@ Connections obey no variable of this shell.
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import secrets
-import signal
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -22,9 +20,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import psutil
 import psycopg
 
-from harness.agent.processes import GONE_WITHIN_S, PROC
+from harness.agent.processes import GONE_WITHIN_S
 from harness.backing.postgres import ADDRESS, DatabaseMachine
 from harness.errors import HostError, InputError, TrialFailure
 from harness.hosts.base import Command, Process, Stopped, StopSignal
@@ -50,10 +49,8 @@ class Login:
 
 
 def connect(login: Login, purpose: str) -> Connection:
-    """Return a connection in autocommit mode.
-
-    Raises psycopg.OperationalError: nobody answers, or does not let us in.
-    """
+    """Return a connection in autocommit mode. Raises psycopg.OperationalError: nobody answers, or does not let us
+    in."""
     return psycopg.connect(
         host=login.host,
         hostaddr=ADDRESS if login.host == ADDRESS else None,
@@ -87,10 +84,8 @@ def set_password(
 
 
 def apply_file(connection: Connection, file: Path) -> None:
-    """Execute a file of SQL in one transaction.
-
-    Raises InputError: it cannot be read, or the server refuses it; in the server's words.
-    """
+    """Execute a file of SQL in one transaction. Raises InputError: it cannot be read, or the server refuses it; in
+    the server's words."""
     text = read_sql(file)
     try:
         with connection.transaction():
@@ -178,7 +173,6 @@ RESERVED = 3
 #: Our own connection, which watches: the server has one more than it is said to have.
 WATCHING = 1
 LOG_TAIL_BYTES = 8192
-READY = b"database system is ready to accept connections"
 
 
 def server_settings(settings: BackingSettings) -> dict[str, str]:
@@ -248,12 +242,9 @@ def start_server(
     *,
     cpus: tuple[int, ...] | None = None,
 ) -> tuple[Server, Login]:
-    """Start a server and wait until ``login`` is let in; the login is returned with where it listens.
-
-    Raises TrialFailure: it did not come up, in its own words.
-    """
+    """Start a server and wait until ``login`` is let in; the login is returned with where it listens. Raises
+    TrialFailure: it did not come up, in its own words."""
     port = machine.host.free_port(machine.address)
-    before = len(machine.read(log))
     listening = {"listen_addresses": machine.address, **settings}
     words = [word for name, value in listening.items() for word in ("-c", f"{name}={value}")]
     argv = (str(machine.home.programs / "postgres"), "-D", str(data), "-p", str(port), *words)
@@ -273,53 +264,41 @@ def start_server(
     server = Server(machine=machine, process=process, data=data, log=log, port=port, argv=argv)
     try:
         login = server.reached(login)
-        _wait_until_in(server, login, before)
+        _wait_until_in(server, login)
     except BaseException:
         server.stop("SIGQUIT")
         raise
     return server, login
 
 
-def _wait_until_in(server: Server, login: Login, log_from: int) -> None:
-    """Get in; on another machine after its own word that it is ready, since each look there is a connection."""
-    deadline, local = time.monotonic() + READY_WITHIN_S, server.machine.is_local
+def _wait_until_in(server: Server, login: Login) -> None:
+    deadline = time.monotonic() + READY_WITHIN_S
     while True:
-        rejected: psycopg.OperationalError | None = None
-        if local or READY in server.machine.read(server.log)[log_from:]:
-            try:
-                connect(login, "readiness").close()
-                return
-            except psycopg.OperationalError as problem:
-                rejected = problem
+        try:
+            connect(login, "readiness").close()
+            return
+        except psycopg.OperationalError as problem:
+            rejected = problem
         # a server of somebody else on that port would refuse us too: look at ours first
         how = server.ended()
-        if how is None and rejected is not None and not local:
-            how = f"the database is ready but rejects logins: {words_of(rejected)}"
         if how is None and time.monotonic() > deadline:
-            how = f"the database was not ready within {READY_WITHIN_S:g} s: {server.last_words()}"
+            how = f"the database lets nobody in: {words_of(rejected)}; {server.last_words()}"
         if how is not None:
             raise TrialFailure(Outcome.FAILED, how) from rejected
-        time.sleep(0.01 if local else 0.05)
+        time.sleep(0.01 if server.machine.is_local else 0.05)
 
 
 def end_leftovers(data: Path) -> None:
     """Kill whatever still works in this data folder. Raises HostError: something would not go."""
-    deadline = time.monotonic() + GONE_WITHIN_S
-    while left := workers_in(data):
-        for pid in left:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        if time.monotonic() > deadline:
-            raise HostError(f"processes of the database do not end after SIGKILL: {left}")
-        time.sleep(0.002)
+    left = workers_in(data)
+    for process in left:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    alive = psutil.wait_procs(left, timeout=GONE_WITHIN_S)[1]
+    if alive:
+        raise HostError(f"processes of the database do not end after SIGKILL: {alive}")
 
 
-def workers_in(data: Path) -> tuple[int, ...]:
+def workers_in(data: Path) -> list[psutil.Process]:
     """Return the running processes whose working directory is this folder."""
-    results: list[int] = []
-    for entry in os.listdir(PROC):
-        if entry.isdigit() and int(entry) != os.getpid():
-            with contextlib.suppress(OSError):
-                if os.readlink(f"{PROC}/{entry}/cwd") == str(data):
-                    results.append(int(entry))
-    return tuple(results)
+    return [process for process in psutil.process_iter(["cwd"]) if process.info["cwd"] == str(data)]

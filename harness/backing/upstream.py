@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
-from harness.agent.http_exchange import Connection, ExchangeError, request_bytes
+from harness.agent.http_exchange import request_bytes
+from harness.agent.sampler import Watched
 from harness.backing.base import BackingNeed
 from harness.errors import HostError, InputError, TrialFailure
 from harness.hosts.measuring import MeasuringHost
@@ -40,8 +41,9 @@ class LentUpstream:
     ) -> None:
         self._instance, self._need, self._host = instance, need, host
         self._local, self._remote = local, remote
-        self._ready_s = 0.0
-        self._stopped = False
+        self._ready_s, self._stopped = 0.0, False
+        self.environment = {"UPSTREAM_URL": instance.endpoint.url}
+        self.cpu_at_launch_s = instance.cpu_at_launch_s
 
     @property
     def record(self) -> BackingRecord:
@@ -51,14 +53,6 @@ class LentUpstream:
         return BackingRecord(
             name="upstream", version=version, settings=settings, ready_s=self._ready_s, **same
         )
-
-    @property
-    def environment(self) -> Mapping[str, str]:
-        return {"UPSTREAM_URL": self._instance.endpoint.url}
-
-    @property
-    def cpu_at_launch_s(self) -> float:
-        return self._instance.cpu_at_launch_s
 
     def ended(self) -> str | None:
         code = None if self._stopped else self._instance.exited()
@@ -81,22 +75,23 @@ class LentUpstream:
         return self.record
 
     def wait_until_healthy(self, path: str, began: float) -> None:
-        """Ask it until it answers rightly. Raises TrialFailure: it ended, or did not answer in time."""
-        deadline = time.monotonic() + READY_WITHIN_S
-        while True:
-            near = self._host.reach(self._instance.endpoint)
-            with contextlib.suppress(ExchangeError, OSError), Connection(near, 5.0) as connection:
-                if connection.exchange(request_bytes("GET", path, {}, None, near)).status == 200:
-                    self._ready_s = time.monotonic() - began
-                    return
-            code = self._instance.exited()
-            if code is not None:
-                words = f"exited with {code} before it was ready: {self._last_words()}"
-                raise TrialFailure(Outcome.FAILED, f"the upstream API {words}")
-            if time.monotonic() > deadline:
-                words = f"did not answer GET {path} within {READY_WITHIN_S:g} s"
-                raise TrialFailure(Outcome.FAILED, f"the upstream API {words}")
-            time.sleep(0.002 if self._host.is_local else 0.05)  # elsewhere every look is a channel of its own
+        """Ask it until it answers. Raises TrialFailure: it ended, answered wrongly, or not in time."""
+        instance, record = self._instance, self._instance.record
+        first = self._host.first_answer(
+            instance.endpoint,
+            request_bytes("GET", path, {}, None, instance.endpoint),
+            Watched(record.pid, record.process_start_ticks, instance.cpu_at_launch_s),
+            launched=record.launched,
+            deadline_s=READY_WITHIN_S,
+        ).first
+        if first.answer is not None and first.answer.status == 200:
+            self._ready_s = time.monotonic() - began
+        elif (code := instance.exited()) is not None:
+            words = f"exited with {code} before it was ready: {self._last_words()}"
+            raise TrialFailure(Outcome.FAILED, f"the upstream API {words}")
+        else:
+            words = f"did not answer GET {path} rightly within {READY_WITHIN_S:g} s"
+            raise TrialFailure(Outcome.FAILED, f"the upstream API {words}")
 
     def _last_words(self) -> str:
         try:
@@ -108,10 +103,8 @@ class LentUpstream:
 
 
 class Upstream:
-    """See ``BackingSource``. ``find`` returns the implementation of a workload's upstream API, if it has one.
-
-    ``host`` is where ``launcher`` launches.
-    """
+    """See ``BackingSource``. ``find`` returns the implementation of a workload's upstream API, if it has one; ``host``
+    is where ``launcher`` launches."""
 
     name: BackingName = "upstream"
 

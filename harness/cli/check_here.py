@@ -15,7 +15,7 @@ from harness.agent.platforms import usable_cpus
 from harness.cli.lines import say
 from harness.cli.options import fields_of
 from harness.hosts.local import LocalHost
-from harness.launchers.docker_engine import engine_on
+from harness.launchers.container import engine_on
 from harness.model.started import SLOWED_SHARE, slowed_share
 from harness.project import find_root
 from harness.provenance import read_machine

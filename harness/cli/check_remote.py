@@ -26,7 +26,7 @@ from harness.cli.lines import say
 from harness.errors import HostError, InputError, MissingTool
 from harness.hosts.ssh.host import LOOPBACK, SshHost, find_remote_jdks
 from harness.hosts.ssh.settings import HostSettings, load_settings
-from harness.launchers.docker_engine import engine_on
+from harness.launchers.container import engine_on
 from harness.model.load_tools import BY_NAME, run_as
 from harness.project import find_root
 from harness.session.remote_hosts import words_there

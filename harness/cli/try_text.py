@@ -11,9 +11,8 @@ from pathlib import Path
 from harness.cli.check_here import busy_warning
 from harness.cli.lines import say, table, wrapped
 from harness.model.digits import percent, plain
-from harness.probe.generators import Point
 from harness.probe.target import Target, header_named, target_of
-from harness.probe.trying import Tried, cannot_tell, try_target
+from harness.probe.trying import Point, Tried, cannot_tell, try_target
 from harness.project import find_root
 
 

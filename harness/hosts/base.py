@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where commands run. A host runs, spawns, and moves files.
 
-A command is plain data (no callables, no shell), so that a host reached over SSH can
-carry out the very same one. What else a trial asks of a machine is in ``harness.hosts.measuring``.
+A command is plain data (no callables, no shell), so that a host reached over SSH can carry out the very same one.
 """
 
 from __future__ import annotations
@@ -76,14 +75,11 @@ class Process(Protocol):
 class Host(Protocol):
     """A place where commands run."""
 
-    @property
-    def name(self) -> str: ...
+    name: str
 
     def run(self, command: Command, timeout_s: float) -> Completed:
-        """Run to the end and return what it said (``stdout`` and ``stderr`` of the command are not used).
-
-        Raises HostError: it cannot be started, or took longer than ``timeout_s`` (its group is gone then).
-        """
+        """Run to the end and return what it said (``stdout`` and ``stderr`` of the command are not used). Raises
+        HostError: it cannot be started, or took longer than ``timeout_s`` (its group is gone then)."""
 
     def spawn(self, command: Command) -> Process:
         """Start and return as soon as the program itself runs. Raises HostError: it cannot be started."""
@@ -108,6 +104,3 @@ def run_words(
 def now() -> ClockReading:
     """Read both clocks together."""
     return ClockReading(wall_epoch_s=time.time(), monotonic_s=time.monotonic())
-
-
-__all__ = ["Command", "Completed", "Host", "Process", "StopSignal", "Stopped", "now", "run_words"]

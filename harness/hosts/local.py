@@ -10,7 +10,6 @@ from dataclasses import asdict
 from pathlib import Path
 
 from harness.agent.cgroup import read_group
-from harness.agent.containers import usual_address
 from harness.agent.cpu_speed import READINGS_PER_S, CpuSpeedMeter
 from harness.agent.files import folder_bytes
 from harness.agent.http_exchange import gone_check, poll_first_answer
@@ -18,21 +17,20 @@ from harness.agent.machine_counters import MachineReading, read_machine
 from harness.agent.ports import free_port
 from harness.agent.process_tree import read_tree
 from harness.agent.processes import read_stat
-from harness.agent.relay import local_address
 from harness.agent.sampler import Sampler, Watched
 from harness.agent.spawn import Spawned, Spawner
 from harness.errors import HostError
 from harness.hosts.base import Command, Completed, Stopped, StopSignal
-from harness.hosts.measuring import Sampling, Started
-from harness.model import ClockReading, CpuSpeed, GroupReading, HostClock, ResourceReading
+from harness.hosts.measuring import MeasuringHost, Sampling, Started
+from harness.model import ClockReading, CpuSpeed, GroupReading, ResourceReading
 from harness.model.endpoint import Endpoint
 from harness.sampling import as_reading
 
 STUB = Path(__file__).resolve().parents[1] / "agent" / "spawn_stub.py"
 
 
-class LocalHost:
-    """This machine; a ``MeasuringHost``."""
+class LocalHost(MeasuringHost):
+    """This machine."""
 
     name = "local"
     is_local = True
@@ -40,7 +38,7 @@ class LocalHost:
     translates = False
 
     def __init__(self, listen_address: str = "127.0.0.1") -> None:
-        self.listen_address = listen_address
+        self.listen_address, self.user = listen_address, f"{os.getuid()}:{os.getgid()}"
         self._spawner = Spawner(STUB, host=self.name, make=LocalProcess)
 
     def run(self, command: Command, timeout_s: float) -> Completed:
@@ -101,53 +99,23 @@ class LocalHost:
         )
         return Started(first, read_tree(**asdict(watched), pss=False))
 
-    def clock(self) -> HostClock | None:
-        return None
-
     def free_port(self, address: str) -> int:
         return free_port(address)
-
-    def reach(self, endpoint: Endpoint) -> Endpoint:
-        return endpoint
-
-    def open_folder(self, local: Path) -> Path:
-        return local
-
-    def close_folder(self, local: Path) -> None:
-        pass  # it is ours
 
     def folder_bytes(self, folder: Path) -> int | None:
         return folder_bytes(folder)
 
-    def install(self, folder: Path, *, without: tuple[str, ...] = ()) -> Path:
-        return folder
 
-    def discard(self, folder: Path) -> None:
-        pass  # it is ours
+def start_ticks_of(pid: int) -> int | None:
+    """Return the start time of a running process (see ``Process``); ``None``: it does not run."""
+    stat = read_stat(pid)
+    return None if stat is None or stat.ended else stat.start_ticks
 
-    @property
-    def user(self) -> str:
-        return f"{os.getuid()}:{os.getgid()}"
 
-    def docker_address(self) -> str:
-        return usual_address()
-
-    def docker_reach(self, address: str) -> str:
-        return local_address(address)
-
-    def note_container(self, name: str, address: str) -> None:
-        pass  # the next session removes it where this one is killed
-
-    def forget_container(self, name: str) -> None:
-        pass
-
-    def start_ticks(self, pid: int) -> int | None:
-        stat = read_stat(pid)
-        return None if stat is None or stat.ended else stat.start_ticks
-
-    def group(self, pid: int, start_ticks: int) -> GroupReading | None:
-        result = read_group(pid, start_ticks)
-        return None if result is None else GroupReading.model_validate(asdict(result))
+def group_of(pid: int, start_ticks: int) -> GroupReading | None:
+    """Read the control group of a process; ``None``: it is gone, or its group is not to be seen."""
+    result = read_group(pid, start_ticks)
+    return None if result is None else GroupReading.model_validate(asdict(result))
 
 
 class LocalSpeedMeter:
@@ -174,13 +142,4 @@ class LocalProcess(Spawned):
 
 def order_of(command: Command) -> dict[str, object]:
     """Return a command as plain data; see ``Spawner``."""
-    return {
-        "argv": list(command.argv),
-        "folder": str(command.folder),
-        "environment": dict(command.environment),
-        "cpus": list(command.cpus) if command.cpus is not None else None,
-        "stdout": str(command.stdout) if command.stdout else None,
-        "stderr": str(command.stderr) if command.stderr else None,
-        "run_as": list(command.run_as) if command.run_as is not None else None,
-        "groups": [str(door) for door in command.groups],
-    }
+    return command.model_dump(mode="json")

@@ -6,6 +6,7 @@ Every moment that a host returns is on this machine's clocks. A host that does n
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from harness.agent.machine_counters import MachineReading
 from harness.agent.process_tree import TreeResources
 from harness.agent.sampler import SamplerSummary, Watched
 from harness.hosts.base import Host
-from harness.model import ClockReading, CpuSpeed, GroupReading, HostClock, ResourceReading
+from harness.model import ClockReading, CpuSpeed, HostClock, ResourceReading
 from harness.model.endpoint import Endpoint
 
 
@@ -49,21 +50,33 @@ class Started:
     resources: TreeResources
 
 
-class MeasuringHost(Host, Protocol):
-    """All that a trial needs of a machine."""
+class MeasuringHost(Host):
+    """All that a trial needs of a machine. What is not abstract is so where this is the harness's own machine."""
 
+    #: Whether this is the machine that the harness itself runs on.
+    is_local: bool
+    #: Where its services listen.
+    listen_address: str
+    #: Who we are there, as ``uid:gid``.
+    user: str
+
+    @abstractmethod
     def resources(self, watched: Watched, *, pss: bool = True) -> ResourceReading:
         """Read a process and its children once; of one that has ended everything is ``None``."""
 
+    @abstractmethod
     def machine(self) -> MachineReading:
         """Read the machine around the processes."""
 
+    @abstractmethod
     def sampler(self, samples: Path, machine: Path, hz: float) -> Sampling:
         """Start sampling into two files on the host."""
 
+    @abstractmethod
     def speed_meter(self, cpus: Sequence[int], *, per_s: float = READINGS_PER_S) -> SpeedMeter:
         """Start reading how fast these CPUs are, so many times a second in all."""
 
+    @abstractmethod
     def first_answer(
         self,
         endpoint: Endpoint,
@@ -77,61 +90,30 @@ class MeasuringHost(Host, Protocol):
 
     def clock(self) -> HostClock | None:
         """Compare the clocks now; ``None``: they are the same clocks."""
+        return None
 
-    @property
-    def is_local(self) -> bool:
-        """Whether this is the machine that the harness itself runs on."""
-
-    @property
-    def listen_address(self) -> str:
-        """Where its services listen."""
-
+    @abstractmethod
     def free_port(self, address: str) -> int:
         """Return a port of it that can be bound right now. Raises HostError: none of many was free."""
 
     def reach(self, endpoint: Endpoint) -> Endpoint:
         """Return how somebody on this machine reaches what listens there."""
+        return endpoint
 
     def open_folder(self, local: Path) -> Path:
-        """Return the folder on the host that stands for one of ours, with what is in ours.
-
-        Raises HostError: there is no room for it.
-        """
+        """Return the folder on the host that stands for one of ours, with what is in ours. Raises HostError: there is
+        no room for it."""
+        return local
 
     def close_folder(self, local: Path) -> None:
-        """Bring back everything that is in the host's folder, checked by hash, and remove it there.
+        """Bring back everything that is in the host's folder, checked by hash, and remove it there. Raises HostError:
+        it cannot be had whole."""
 
-        Raises HostError: it cannot be had whole.
-        """
-
+    @abstractmethod
     def folder_bytes(self, folder: Path) -> int | None:
         """Return the size of all files below a folder of the host; links count as nothing."""
 
     def install(self, folder: Path, *, without: tuple[str, ...] = ()) -> Path:
         """Return where the host keeps a copy of a finished folder; it is sent once per content. ``without``: files
         whose relative names begin so stay here. Raises HostError: there is no room for it."""
-
-    def discard(self, folder: Path) -> None:
-        """Remove such a copy again; a folder that is ours stays."""
-
-    @property
-    def user(self) -> str:
-        """Who we are there, as ``uid:gid``."""
-
-    def docker_address(self) -> str:
-        """Return where the daemon listens there."""
-
-    def docker_reach(self, address: str) -> str:
-        """Return the address by which the Docker SDK reaches, from this machine, what listens at an address there."""
-
-    def note_container(self, name: str, address: str) -> None:
-        """Have a container that is about to be made removed there when this session is gone."""
-
-    def forget_container(self, name: str) -> None:
-        """Forget a container that was removed."""
-
-    def start_ticks(self, pid: int) -> int | None:
-        """Return the start time of a running process there (see ``Process``); ``None``: it does not run."""
-
-    def group(self, pid: int, start_ticks: int) -> GroupReading | None:
-        """Read the control group of a process there; ``None``: it is gone, or its group is not to be seen."""
+        return folder

@@ -12,12 +12,9 @@ from pydantic import Field
 from harness.errors import InputError
 from harness.model import Frozen, Implementation, RuntimeSettings, Variant
 
-GC_LOG = "gc.log"
-#: As the JVM writes it when it ends.
-RECORDING = "recording.jfr"
-LEAN_FLAG = "--lean"
+GC_LOG, RECORDING = "gc.log", "recording.jfr"
 #: The braces of a variable of the shell, ``${NAME}``, are none.
-PLACEHOLDER = re.compile(r"(?<!\$)\{([^{}]*)\}")
+_PLACEHOLDER = re.compile(r"(?<!\$)\{([^{}]*)\}")
 
 COLLECTORS = {
     "serial": "-XX:+UseSerialGC",
@@ -47,8 +44,6 @@ FORMS_WITHOUT = {
 
 
 class RuntimeArguments(Frozen):
-    """What the language runtime is told, on the command line and by environment."""
-
     argv: tuple[str, ...] = ()
     environment: dict[str, str] = Field(default_factory=dict)
 
@@ -60,7 +55,7 @@ def expand(
     placeholder is unknown, or stands for several words inside a longer one."""
     words: list[str] = []
     for word in template:
-        whole = PLACEHOLDER.fullmatch(word)
+        whole = _PLACEHOLDER.fullmatch(word)
         value = values.get(whole.group(1)) if whole else None
         if isinstance(value, tuple):
             words.extend(value)
@@ -87,7 +82,7 @@ def setting_flags(implementation: Implementation, variant: Variant, file: Path) 
             value = variant.settings[name]
             text = str(value).lower() if isinstance(value, bool) else str(value)
             flags.append(_filled(template, {"value": text}, file, f"settings.{name}"))
-    return (*flags, *((LEAN_FLAG,) if variant.lean else ()))
+    return (*flags, *(("--lean",) if variant.lean else ()))
 
 
 def of_pods_alone(runtime: Mapping[str, object]) -> list[str]:
@@ -103,13 +98,13 @@ def misfit(implementation: Implementation, runtime: RuntimeSettings) -> str | No
         return f"only pods of a cluster have {', '.join(pods)}: measure it with --launcher kubernetes"
     foreign = {"go": ONLY_JVM, "jvm": ONLY_GO}.get(implementation.runtime, ONLY_GO + ONLY_JVM)
     defaults = RuntimeSettings()
-    given = [name for name in foreign if getattr(runtime, name) != getattr(defaults, name)]
-    if given:
-        return f"the runtime of {implementation.name} ({implementation.runtime}) has no {', '.join(given)}"
-    foreign = FORMS_WITHOUT.get(runtime.form or "jvm", ())
-    given = [name for name in foreign if getattr(runtime, name) != getattr(defaults, name)]
-    if given:
-        return f"a {runtime.form} form of {implementation.name} has no {', '.join(given)}"
+    for kind, names in (
+        (f"the runtime of {implementation.name} ({implementation.runtime})", foreign),
+        (f"a {runtime.form} form of {implementation.name}", FORMS_WITHOUT.get(runtime.form or "jvm", ())),
+    ):
+        given = [name for name in names if getattr(runtime, name) != getattr(defaults, name)]
+        if given:
+            return f"{kind} has no {', '.join(given)}"
     if runtime.form == "native" and runtime.gc not in (None, "serial"):
         return f"a native image of {implementation.name} is built with the serial collector, not {runtime.gc}"
     return None
@@ -181,44 +176,32 @@ def native_start(start: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _sizes(runtime: RuntimeSettings, cpu_limit: int | None) -> list[str]:
-    """What a virtual machine and a native image are told in the same words."""
     settings = {"-Xms": runtime.heap_min, "-Xmx": runtime.heap_max, "-XX:ActiveProcessorCount=": cpu_limit}
     return [f"{option}{value}" for option, value in settings.items() if value is not None]
 
 
-#: Compilations of a millisecond and longer, and deoptimisations: what no log tells with its length.
-_COMPILATIONS = (
-    "+jdk.Compilation#enabled=true",
-    "+jdk.Compilation#threshold=1ms",
-    "+jdk.Deoptimization#enabled=true",
-    "+jdk.Deoptimization#stackTrace=false",
-)
+#: Events of compilations of a millisecond and longer and of deoptimisations: no log has their lengths.
+_COMPILATIONS = ("Compilation#threshold=1ms", "Deoptimization#stackTrace=false")
 #: Threads that waited for a monitor; shorter waits end before the thread is put to sleep.
-_LOCKS = (
-    "+jdk.JavaMonitorEnter#enabled=true",
-    "+jdk.JavaMonitorEnter#threshold=10us",
-    "+jdk.JavaMonitorEnter#stackTrace=false",
-)
+_LOCKS = ("JavaMonitorEnter#threshold=10us", "JavaMonitorEnter#stackTrace=false")
 
 
 def recording_flags(*, compilations: bool = True, locks: bool = False) -> tuple[str, ...]:
     """Return the flags of a flight recording of these events and no others."""
     wanted = (*(_COMPILATIONS if compilations else ()), *(_LOCKS if locks else ()))
-    options = (f"filename={RECORDING}", "settings=none", "dumponexit=true", *wanted)
+    events = dict.fromkeys(f"+jdk.{word.partition('#')[0]}#enabled=true" for word in wanted)
+    options = (f"filename={RECORDING}", "settings=none", "dumponexit=true", *events)
+    options += tuple(f"+jdk.{word}" for word in wanted)
     return (f"-XX:StartFlightRecording:{','.join(options)}", "-Xlog:jfr+startup=error")
 
 
 def _filled(word: str, values: Mapping[str, str | tuple[str, ...]], file: Path, place: str) -> str:
     def value_of(match: re.Match[str]) -> str:
         value = values.get(match.group(1))
-        if not isinstance(value, str):
-            why = (
-                "unknown placeholder"
-                if value is None
-                else "is several words, so it must be a word of its own"
-            )
-            allowed = ", ".join(f"{{{name}}}" for name in values)
-            raise InputError(why, file=file, place=place, found=match.group(0), allowed=allowed)
-        return value
+        if isinstance(value, str):
+            return value
+        why = "unknown placeholder" if value is None else "is several words, so it must be a word of its own"
+        allowed = ", ".join(f"{{{name}}}" for name in values)
+        raise InputError(why, file=file, place=place, found=match.group(0), allowed=allowed)
 
-    return PLACEHOLDER.sub(value_of, word)
+    return _PLACEHOLDER.sub(value_of, word)

@@ -48,44 +48,21 @@ class LaunchSpec(Frozen):
         return self
 
 
-class Instance(Protocol):
-    """A running variant."""
+class Instance(ABC):
+    """A running variant with its files in a folder of a host; the host is that of the measurement."""
 
-    @property
-    def endpoint(self) -> Endpoint:
-        """Where it listens (or will, once ready)."""
-
-    @property
-    def record(self) -> InstanceRecord:
-        """What is known of it now; after ``stop`` with exit code and signal."""
-
-    @property
-    def cpu_at_launch_s(self) -> float:
-        """CPU time on the process's account before the program itself ran; to be taken off readings."""
-
-    def exited(self) -> int | None:
-        """Return the exit code when it is gone (128 + n for signal n), else ``None``. Never blocks."""
-
-    def out_of_memory(self) -> str | None:
-        """Return why it looks as if memory ran out, or ``None``. Ask after it ended or was stopped."""
-
-    def port_taken(self) -> bool:
-        """Whether it ended because somebody else had its port."""
-
-    def stop(self) -> InstanceRecord:
-        """SIGTERM to its process group, SIGKILL after the grace period; idempotent; never raises
-        because the process is already gone. Nothing of the group lives on when this returns."""
-
-
-class OnHost(ABC):
-    """What instances in a folder of a host have in common; see ``Instance``."""
+    #: CPU time on the process's account before the program itself ran; to be taken off readings. What makes a
+    #: container is on that account too and cannot be told apart.
+    cpu_at_launch_s = 0.0
 
     def __init__(self, record: InstanceRecord, folder: Path, grace_s: float, host: MeasuringHost) -> None:
         self._record, self._folder, self._grace_s, self.host = record, folder, grace_s, host
+        #: Where it listens, or will, once ready.
         self.endpoint = Endpoint(host=host.listen_address, port=record.port)
 
     @property
     def record(self) -> InstanceRecord:
+        """What is known of it now; after ``stop`` with exit code and signal."""
         return self._record
 
     @property
@@ -94,14 +71,24 @@ class OnHost(ABC):
 
     @abstractmethod
     def exited(self) -> int | None:
-        """See ``Instance.exited``."""
+        """Return the exit code when it is gone (128 + n for signal n), else ``None``. Never blocks."""
+
+    @abstractmethod
+    def stop(self) -> InstanceRecord:
+        """SIGTERM to its process group, SIGKILL after the grace period; idempotent; never raises
+        because the process is already gone. Nothing of the group lives on when this returns."""
+
+    def pod_endpoints(self) -> Mapping[str, Endpoint] | None:
+        """Return pod -> where it alone listens; ``None``: it is no service of pods."""
+        return None
 
     def port_taken(self) -> bool:
+        """Whether it ended because somebody else had its port."""
         return self.exited() not in (None, 0) and PORT_TAKEN.search(self._tail(STDERR)) is not None
 
-    def _memory_complaint(self) -> str | None:
-        """Return what it printed of memory that ran out, or ``None``. SIGKILL alone tells nothing: anybody sends it."""
-        for name in (STDERR, STDOUT):
+    def out_of_memory(self) -> str | None:
+        """Return why it looks as if memory ran out, or ``None``. Ask after it ended or was stopped."""
+        for name in (STDERR, STDOUT):  # SIGKILL alone tells nothing: anybody sends it
             for line in self._tail(name).splitlines():
                 if any(word in line for word in OUT_OF_MEMORY_WORDS):
                     return line.strip()[:300]
@@ -112,14 +99,6 @@ class OnHost(ABC):
             return self.host.read(self._folder / name, TAIL_BYTES).decode(errors="replace")
         except HostError:
             return ""
-
-
-@runtime_checkable
-class OfPods(Protocol):
-    """An instance that is one address for several processes, each with an address of its own."""
-
-    def pod_endpoints(self) -> Mapping[str, Endpoint]:
-        """Return pod -> where it alone listens."""
 
 
 @runtime_checkable

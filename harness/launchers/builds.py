@@ -14,22 +14,22 @@ import json
 import os
 import re
 import shutil
+import tempfile
+import time
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from harness.agent.files import file_sha256
-from harness.agent.processes import alive, this_process
 from harness.definitions import service_folder, source_folder
 from harness.errors import InputError, MissingTool, RematchError
-from harness.hosts.base import Command, Host
+from harness.hosts.base import Command, Completed, Host, run_words
 from harness.launchers import training
 from harness.launchers.arguments import expand
 from harness.launchers.tools import (
     Tools,
     build_environment,
     build_words,
-    go_refuses,
     named_program,
     version_of,
 )
@@ -125,24 +125,18 @@ def copy_artifact(folder: Path, artifact: str, target: Path) -> int:
     """Copy the artifact, a file or a folder with all its files; return its bytes. A jar comes with the files that its
     manifest's class path names, and with those of ``LOADED_BY_NAME`` beside it, which are not counted. Raises
     InputError: the build did not leave what it should."""
-    if (folder / artifact).is_dir():
+    made, total = folder / artifact, 0
+    if made.is_dir():
         # a link out of the artifact stands for what it leads to, also where that is within the build
-        total = sum(
-            _copy(folder / artifact, file, target / artifact) for file in _files_below(folder / artifact)
-        )
-    else:
-        total = 0
-        for relative in (artifact, *_class_path(folder / artifact, artifact)):
-            if not (folder / relative).is_file():
-                raise InputError(
-                    "the build did not leave this file or folder",
-                    file=folder,
-                    place="artifact",
-                    found=relative,
-                )
-            (target / relative).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(folder / relative, target / relative)
-            total += (folder / relative).stat().st_size
+        return sum(_copy(made, file, target / artifact) for file in _files_below(made))
+    for relative in (artifact, *_class_path(made, artifact)):
+        file, copy = folder / relative, target / relative
+        if not file.is_file():
+            why = "the build did not leave this file or folder"
+            raise InputError(why, file=folder, place="artifact", found=relative)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(file, copy)
+        total += file.stat().st_size
     beside = (Path(artifact).parent / LOADED_BY_NAME).as_posix()
     if artifact.endswith(".jar") and (folder / beside).is_dir():
         shutil.copytree(folder / beside, target / beside, dirs_exist_ok=True)
@@ -192,8 +186,8 @@ class Builder:
     def __init__(
         self, host: Host, root: Path, tools: Tools, environment: Mapping[str, str] | None = None
     ) -> None:
-        self._host, self._root, self._tools = host, root, tools
-        self._environment = dict(os.environ if environment is None else environment)
+        self.host, self._root, self.tools = host, root, tools
+        self.environment = dict(os.environ if environment is None else environment)
         self._cache = root / ".cache" / "builds"
         self._answers: dict[str, str | None] = {}
 
@@ -205,15 +199,25 @@ class Builder:
 
     def missing_tool(self, implementation: Implementation) -> MissingTool | None:
         """Return what the build lacks here, or ``None``."""
-        why, tools = f"to build {implementation.name}", self._tools
+        why, tools = f"to build {implementation.name}", self.tools
         if implementation.runtime == "jvm" and tools.jdk_for(implementation.min_java) is None:
-            jdk = f"JDK {implementation.min_java or ''}".strip()
-            return MissingTool(jdk, why=why, how_to_get=self._how_to_get("jdk"))
+            return self.missing("jdk", why, f"JDK {implementation.min_java or ''}".strip())
         first = "".join(implementation.build[:1]).strip("{}")
         if first in ("go", "mvn"):
             name, path = ("go", tools.go) if first == "go" else ("maven", tools.maven)
-            return None if path is not None else MissingTool(name, why=why, how_to_get=self._how_to_get(name))
+            return None if path is not None else self.missing(name, why)
         return self._missing_program(implementation.build, why)
+
+    def missing(self, tool: str, why: str | None = None, name: str | None = None) -> MissingTool:
+        """Return that a tool of the catalogue is not here. ``why``: default: as the catalogue says; ``name``: default:
+        the tool's."""
+        row = wanted(tool)
+        get = how_to_get(row, Surroundings(project=self._root))
+        return MissingTool(name or tool, why=why or row.why, how_to_get=get)
+
+    def short(self, path: Path) -> Path:
+        """Return a path as it is shown: from the project's folder on."""
+        return path.relative_to(self._root) if path.is_relative_to(self._root) else path
 
     def missing_program(self, implementation: Implementation) -> MissingTool | None:
         """Return the program of PATH that starts the service and is not here, or ``None``."""
@@ -221,11 +225,12 @@ class Builder:
 
     def _missing_program(self, command: tuple[str, ...], why: str) -> MissingTool | None:
         program = named_program(command)
-        if program is None or shutil.which(program, path=self._environment.get("PATH", os.defpath)):
+        if program is None or shutil.which(program, path=self.environment.get("PATH", os.defpath)):
             return None
-        known = any(row.name == program for row in WANTED)
+        if any(row.name == program for row in WANTED):
+            return self.missing(program, why)
         usual = f"the package manager of this system ({program} on PATH)"
-        return MissingTool(program, why=why, how_to_get=self._how_to_get(program) if known else usual)
+        return MissingTool(program, why=why, how_to_get=usual)
 
     def folder(self, implementation: Implementation, source: str | None = None) -> Path:
         """Where the build of this source (its hash; default: as it stands now) is or would be kept."""
@@ -264,18 +269,16 @@ class Builder:
         missing = self.missing_tool(implementation)
         if missing is not None:
             raise missing
-        self._sweep()
-        pid, ticks = this_process()
-        work = self._cache / f".tmp-{implementation.name}-{pid}-{ticks}"
-        shutil.rmtree(work, ignore_errors=True)
+        self._cache.mkdir(parents=True, exist_ok=True)
+        for left in self._cache.glob(".tmp-*"):  # of a build that was killed
+            if left.stat().st_mtime < time.time() - 2 * BUILD_WITHIN_S:
+                shutil.rmtree(left, ignore_errors=True)
         uses_maven = implementation.build[:1] in (("mvn",), ("{mvn}",))
         with one_maven(self._root) if uses_maven else contextlib.nullcontext():
             if uses_maven and (result := self.find(implementation)) is not None:
                 return result  # another process built it while this one waited
-            try:
-                self._make(implementation, work)
-            finally:
-                shutil.rmtree(work, ignore_errors=True)
+            with tempfile.TemporaryDirectory(prefix=".tmp-", dir=self._cache) as work:
+                self._make(implementation, Path(work))
         built = self.find(implementation)
         if built is None:
             raise RematchError(f"{implementation.name}: its sources changed while it was built; start again")
@@ -289,7 +292,14 @@ class Builder:
         folder = self.folder(implementation, sha256)
         argv = self._argv(implementation)
         profile = training.add_to(sources, argv, implementation, self.profile_file(implementation, sha256))
-        build_s = self._run(implementation, argv, sources, folder.with_suffix(".log")) if argv else None
+        build_s = None
+        if argv:
+            log, environment = folder.with_suffix(".log"), self._build_environment(implementation)
+            done = self.run(argv, sources, environment, BUILD_WITHIN_S, log)
+            build_s = done.duration_s
+            if done.exit_code != 0:
+                why = f"ended with {done.exit_code} ({first_complaint(done.stdout + done.stderr)})"
+                raise RematchError(f"{implementation.name}: its build {why}; all of it: {log}")
         size = copy_artifact(sources, implementation.artifact, finished)
         record = BuildRecord(
             implementation=implementation.name,
@@ -309,23 +319,19 @@ class Builder:
             if not (folder / BUILD_FILE).is_file():  # else somebody else built the very same meanwhile
                 raise
 
-    def _run(self, implementation: Implementation, argv: tuple[str, ...], sources: Path, log: Path) -> float:
-        command = Command(argv=argv, folder=sources, environment=self._build_environment(implementation))
-        completed = self._host.run(command, BUILD_WITHIN_S)
-        output = completed.stdout + completed.stderr
-        log.write_text(f"$ {' '.join(argv)}\n{output}")
-        if completed.exit_code != 0:
-            raise RematchError(
-                f"{implementation.name}: its build ended with {completed.exit_code} "
-                f"({first_complaint(output)}); all of it: {log}"
-            )
-        return completed.duration_s
+    def run(
+        self, argv: tuple[str, ...], folder: Path, environment: Mapping[str, str], within_s: float, log: Path
+    ) -> Completed:
+        """Run a tool to its end, and write what it said to ``log``; raises as ``Host.run``."""
+        completed = self.host.run(Command(argv=argv, folder=folder, environment=dict(environment)), within_s)
+        log.write_text(f"$ {' '.join(argv)}\n{completed.stdout}{completed.stderr}")
+        return completed
 
     def _argv(self, implementation: Implementation) -> tuple[str, ...]:
-        jdk = self._tools.jdk_for(implementation.min_java)
+        jdk = self.tools.jdk_for(implementation.min_java)
         values = {
-            "mvn": str(self._tools.maven),
-            "go": str(self._tools.go),
+            "mvn": str(self.tools.maven),
+            "go": str(self.tools.go),
             "java": str(jdk.java) if jdk is not None else "java",
         }
         file = self.service_toml(implementation)
@@ -334,8 +340,8 @@ class Builder:
         return (values.get(argv[0], argv[0]), *argv[1:2], *words, *argv[2:]) if argv else ()
 
     def _build_environment(self, implementation: Implementation) -> dict[str, str]:
-        environment = dict(self._environment)
-        jdk = self._tools.jdk_for(implementation.min_java)
+        environment = dict(self.environment)
+        jdk = self.tools.jdk_for(implementation.min_java)
         if implementation.runtime == "jvm" and jdk is not None:
             environment["JAVA_HOME"] = str(jdk.home)
         # the same source gives the same bytes: no stamp of the commit it happened to be built at
@@ -343,33 +349,41 @@ class Builder:
         return environment | build_environment(implementation)
 
     def refused(self, implementation: Implementation) -> str | None:
-        """Return why the Go release or experiment that a variant names cannot be had here, or ``None``."""
-        go = self._tools.go
-        if go is None or implementation.runtime != "go":
+        """Return why Go rejects the release or experiment that a variant names, or ``None``; nothing is fetched."""
+        go, settings = self.tools.go, build_environment(implementation)
+        if go is None or implementation.runtime != "go" or not settings:
             return None
-        key = f"refused {build_environment(implementation)}"
-        return self._once(key, lambda: go_refuses(implementation, go, self._host, self._environment))
+
+        def ask() -> str | None:
+            environment = {**self.environment, **settings, "GOPROXY": "off"}
+            done = run_words(self.host, str(go), "tool", "-n", "compile", environment=environment)
+            named = " ".join(f"{name}={value}" for name, value in settings.items())
+            output = " ".join(done.stderr.strip().splitlines()[-1:])
+            why = f"Go rejects {named}: {output}; get releases with: make toolchains"
+            return None if done.exit_code == 0 else why
+
+        return self._once(f"refused {settings}", ask)
 
     def _toolchain(self, implementation: Implementation) -> str:
         if implementation.runtime == "jvm":
-            jdk = self._tools.jdk_for(implementation.min_java)
+            jdk = self.tools.jdk_for(implementation.min_java)
             return f"jdk {jdk.version}" if jdk is not None else "jdk"
         settings = build_environment(implementation)
-        if implementation.runtime == "go" and self._tools.go is not None:
+        if implementation.runtime == "go" and self.tools.go is not None:
             return self._once(f"go {settings}", lambda: self._go_version(self._root, settings)) or ""
         return self._program_version(implementation) or ""
 
     def _go_version(self, folder: Path, settings: Mapping[str, str], *words: str) -> str:
-        argv, environment = (str(self._tools.go), "version", *words), {**self._environment, **settings}
-        return self._host.run(Command(argv=argv, folder=folder, environment=environment), 60.0).stdout.strip()
+        argv, environment = (str(self.tools.go), "version", *words), {**self.environment, **settings}
+        return self.host.run(Command(argv=argv, folder=folder, environment=environment), 60.0).stdout.strip()
 
     def _runtime_version(self, implementation: Implementation, artifact: Path) -> str | None:
         """What the artifact contains or needs: the JDK's version, the Go release it was built with, or the version
         of the program that starts it."""
         if implementation.runtime == "jvm":
-            jdk = self._tools.jdk_for(implementation.min_java)
+            jdk = self.tools.jdk_for(implementation.min_java)
             return None if jdk is None else jdk.full_version
-        if implementation.runtime == "go" and self._tools.go is not None:
+        if implementation.runtime == "go" and self.tools.go is not None:
             return self._go_version(artifact.parent, {}, str(artifact)).rpartition(": ")[2] or None
         return self._program_version(implementation)
 
@@ -378,20 +392,9 @@ class Builder:
         program = named_program(implementation.start)
         if implementation.runtime != "other" or program is None or self.missing_program(implementation):
             return None
-        return self._once(program, lambda: version_of(self._host, program, self._environment))
+        return self._once(program, lambda: version_of(self.host, program, self.environment))
 
     def _once(self, key: str, ask: Callable[[], str | None]) -> str | None:
         if key not in self._answers:
             self._answers[key] = ask()
         return self._answers[key]
-
-    def _how_to_get(self, tool: str) -> str:
-        return how_to_get(wanted(tool), Surroundings(project=self._root))
-
-    def _sweep(self) -> None:
-        """Remove what builds left that were killed; those of living processes stay."""
-        self._cache.mkdir(parents=True, exist_ok=True)
-        for folder in self._cache.glob(".tmp-*"):
-            _, pid, ticks = folder.name.rsplit("-", 2)
-            if not alive(int(pid), int(ticks)):
-                shutil.rmtree(folder, ignore_errors=True)

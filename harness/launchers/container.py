@@ -1,50 +1,59 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services in containers of a host's Docker daemon: the same builds and flags as plain processes.
+"""Services in containers of this machine's Docker daemon: the same builds and flags as plain processes.
 
-An image is made here of the build and the files that it loads, so nothing is installed or pulled on another machine.
-Measured on the host's network (a proxy or bridge would be measured too), with the trial's folder as working
-directory. The daemon makes no log of collections or requests; stdout and stderr go through its own log.
+An image is made of the build and the files that it loads, so nothing is installed or pulled. Measured on the host's
+network (a proxy or bridge would be measured too), with the trial's folder as working directory. The daemon makes no
+log of collections or requests; stdout and stderr go through its own log.
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
+import os
 import secrets
-import tempfile
+import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.agent.containers import usual_address
+from harness.agent.machine_info import hostname_hash
+from harness.agent.processes import alive, this_process
 from harness.errors import HostError, RematchError, TrialFailure
-from harness.hosts.base import now, run_words
+from harness.hosts.base import now
+from harness.hosts.local import group_of, start_ticks_of
 from harness.hosts.measuring import MeasuringHost
 from harness.launchers.arguments import cpu_limit
-from harness.launchers.base import STDERR, STDOUT, LaunchSpec, OnHost, masked
+from harness.launchers.base import STDERR, STDOUT, Instance, LaunchSpec
 from harness.launchers.cgroup import bytes_of
-from harness.launchers.docker_engine import DaemonImages, asking, connect, docker_sdk, engine_of, owner, sweep
-from harness.launchers.images import LABEL, OWNER, Image, Images, project_label, with_runtime, words_inside
+from harness.launchers.images import LABEL, OWNER, Image, ImageLauncher, project_label
 from harness.launchers.process import GRACE_S, ProcessLauncher
-from harness.launchers.tools import foreign_machine, lacks_runtime
 from harness.model import (
     BackingSettings,
     BuildRecord,
+    ClockReading,
     ContainerRecord,
     Implementation,
     InstanceRecord,
     Outcome,
     Variant,
 )
+from harness.toolchains import Surroundings, how_to_get, require_package, wanted
 
 if TYPE_CHECKING:
     from docker import DockerClient
 
+#: Where the trial's folder is seen inside; the service's working directory.
+TRIAL = "/trial"
+_SILENT = "no Docker daemon answers"
 
-class ContainerLauncher:
-    """Brings variants up in containers; see ``Launcher``. Artifacts are those that ``process`` builds. ``bases`` is
-    runtime -> folder with what its programs run on. ``host`` is where containers run; default: where ``process``
-    builds."""
+
+class ContainerLauncher(ImageLauncher["DockerClient"]):
+    """Brings variants up in containers; see ``Launcher``. ``host``: this machine, default: that of ``process``;
+    ``address``: where the daemon listens."""
 
     name = "container"
 
@@ -56,56 +65,53 @@ class ContainerLauncher:
         bases: Mapping[str, Path] | None = None,
         host: MeasuringHost | None = None,
         grace_s: float = GRACE_S,
+        address: str | None = None,
     ) -> None:
-        self._process, self._root, self._grace_s = process, root, grace_s
-        self._host = host or process.host
-        self._bases = dict(bases or {})
-        self._client: DockerClient | None = None
-        self._silent: str | None = None
-        self._images: Images | None = None
-        self._engine = ""
+        super().__init__(process, root, bases=bases, grace_s=grace_s)
+        self._host, self._address = host or process.host, address or usual_address()
 
-    def unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
-        if self._connected() is None:
-            return self._silent
-        if (foreign := foreign_machine(self._host, getattr(self._host, "architecture", None))) is not None:
-            return foreign
-        if (lacking := lacks_runtime(implementation, variant.runtime, "container")) is not None:
-            return lacking
-        if implementation.runtime == "other" and "other" not in self._bases:
-            return f"no image is made for programs of this kind: {implementation.name} needs an interpreter"
-        return self._process.unfit(implementation, _without_limit(variant))
+    def _connect(self) -> tuple[DockerClient, DaemonImages]:
+        if not self._host.is_local:
+            raise RematchError(
+                f"containers are measured on the machine of the harness: run it on {self._host.name}, or measure "
+                "processes there (--launcher process)"
+            )
+        client = connect(self._address, self._root)
+        return client, DaemonImages(client)
 
     def build(
         self, implementation: Implementation, variant: Variant, backing: BackingSettings | None = None
     ) -> BuildRecord:
         sweep(self._needed(), self._root)
-        inside = with_runtime(implementation, _without_limit(variant))
-        record = self._process.build(implementation, inside, backing)
-        if record.form is None or record.form.problem is None:
-            self._made().of_build(implementation, record)
-        return record
+        return super().build(implementation, variant, backing)
 
     def launch(self, spec: LaunchSpec) -> ContainerInstance:
-        client = self._needed()
-        if spec.build.form is not None and spec.build.form.problem is not None:
-            raise TrialFailure(Outcome.FAILED, spec.build.form.problem)
-        image_name, image = self._made().of_build(spec.implementation, spec.build)
-        port = self._host.free_port(self._host.listen_address)
-        argv, needed = self._process.start_in_image(
-            spec.implementation,
-            _without_limit(spec.variant),
-            cpu_limit(spec.variant, spec.cpus),
-            words_inside(spec.implementation, self._host.listen_address, port),
-        )
-        environment = {**needed, **spec.environment}
+        client, host = self._needed(), self._host
+        image_name, image = self._image(spec.implementation, spec.build)
+        port = host.free_port(host.listen_address)
+        limit = cpu_limit(spec.variant, spec.cpus)
+        argv, environment = self._started_by(spec, limit, host.listen_address, port)
         name = f"rematch-{secrets.token_hex(8)}"  # by which it can be removed before anybody knows its id
         try:
-            state, record = self._start(spec, image, image_name, argv, environment, name, port)
+            state, launched, around = self._start(spec, image, image_name, name, argv, environment)
+            pid = int(state["State"]["Pid"])
+            record = self._record(
+                spec,
+                image,
+                environment,
+                argv=argv,
+                pid=pid,
+                process_start_ticks=(start_ticks_of(pid) if pid else None) or 0,
+                port=port,
+                launched=launched,
+                cpu_affinity=spec.cpus or (),
+                cpu_limit=limit,
+                container=around,
+            )
             container = client.containers.prepare_model(state)
-            return ContainerInstance(container, record, spec.folder, self._grace_s, self._host)
+            return ContainerInstance(container, record, spec.folder, self._grace_s, host, self._address)
         except BaseException:  # also a signal: the daemon may have made one whose id did not arrive
-            remove_named(self._host, client, name)
+            remove_named(client, name)
             raise
 
     def _start(
@@ -113,19 +119,19 @@ class ContainerLauncher:
         spec: LaunchSpec,
         image: Image,
         image_name: str,
+        name: str,
         argv: tuple[str, ...],
         environment: Mapping[str, str],
-        name: str,
-        port: int,
-    ) -> tuple[dict[str, Any], InstanceRecord]:
-        """Make, start and look at a container; return its state as the daemon has it, and the record. However it ends
-        but well, something of that name may be left. Raises TrialFailure: the daemon did not start it; HostError: none
-        answers any more."""
-        api, host, runtime = self._needed().api, self._host, spec.variant.runtime
+    ) -> tuple[dict[str, Any], ClockReading, ContainerRecord]:
+        """Make, start and look at a container; return its state as the daemon has it, when it was asked for, and what
+        surrounds it. However it ends but well, something of that name may be left. Raises TrialFailure: the daemon did
+        not start it; HostError: none answers any more."""
+        client, host, runtime = self._needed(), self._host, spec.variant.runtime
+        api = client.api
         memory = None if runtime.memory_limit is None else bytes_of(runtime.memory_limit)
         cpuset = ",".join(map(str, spec.cpus)) if spec.cpus else None
-        host.note_container(name, host.docker_address())
-        with asking(host):
+        with asking(self._address):
+            engine = engine_of(client)
             config = api.create_host_config(
                 network_mode="host",
                 binds=[f"{spec.folder}:{TRIAL}:rw"],
@@ -155,67 +161,24 @@ class ContainerLauncher:
                 text = " ".join(str(problem.explanation or problem).split())
                 raise TrialFailure(Outcome.FAILED, f"the Docker daemon did not start it: {text}") from problem
             state = api.inspect_container(container)
-        pid = int(state["State"]["Pid"])
-        return state, InstanceRecord(
-            argv=argv,
-            environment=masked(environment),
-            pid=pid,
-            process_start_ticks=(host.start_ticks(pid) if pid else None) or 0,
-            port=port,
-            launched=launched,
-            cpu_affinity=spec.cpus or (),
-            cpu_limit=cpu_limit(spec.variant, spec.cpus),
-            artifact_sha256=spec.build.artifact_sha256,
-            artifact_bytes=spec.build.artifact_bytes,
-            runtime_bytes=max(0, image.image_bytes - spec.build.artifact_bytes),
-            runtime_version=self._made().runtime_version(spec.implementation, spec.build),
-            container=ContainerRecord(
-                engine=self._engine,
-                image_id=image.id,
-                image_bytes=image.image_bytes,
-                layer_bytes=image.layer_bytes,
-                network="host",
-                user=host.user,
-                cpuset=cpuset,
-                cpu_quota=float(runtime.cpus) if runtime.cpus else None,
-                memory_limit_bytes=memory,
-                create_s=made_s - launched.monotonic_s,
-                start_s=started_s - made_s,
-            ),
+        around = ContainerRecord(
+            engine=engine,
+            image_id=image.id,
+            image_bytes=image.image_bytes,
+            layer_bytes=image.layer_bytes,
+            network="host",
+            user=host.user,
+            cpuset=cpuset,
+            cpu_quota=float(runtime.cpus) if runtime.cpus else None,
+            memory_limit_bytes=memory,
+            create_s=made_s - launched.monotonic_s,
+            start_s=started_s - made_s,
         )
-
-    def _made(self) -> Images:
-        if self._images is None:
-            store = DaemonImages(self._needed())
-            self._images = Images(self._process, self._root, store, self._bases)
-        return self._images
-
-    def _needed(self) -> DockerClient:
-        client = self._connected()
-        if client is None:
-            raise RematchError(self._silent or "no Docker daemon answers")
-        return client
-
-    def _connected(self) -> DockerClient | None:
-        if self._client is None and self._silent is None:
-            try:
-                self._client = connect(self._host, self._root)
-                self._engine = engine_of(self._client)
-            except RematchError as problem:
-                self._silent = str(problem)
-        return self._client
+        return state, launched, around
 
 
-def _without_limit(variant: Variant) -> Variant:
-    return variant.model_copy(update={"runtime": variant.runtime.model_copy(update={"memory_limit": None})})
-
-
-class ContainerInstance(OnHost):
-    """A running variant in its container; see ``Instance``. ``folder`` is the trial's, on ``host``."""
-
-    #: What the container's own set-up used before the program ran is on its process's account and
-    #: cannot be told apart; the daemon's part is not on it.
-    cpu_at_launch_s = 0.0
+class ContainerInstance(Instance):
+    """A running variant in its container; ``address``: where its daemon listens."""
 
     def __init__(
         self,
@@ -224,9 +187,10 @@ class ContainerInstance(OnHost):
         folder: Path,
         grace_s: float,
         host: MeasuringHost,
+        address: str,
     ) -> None:
         super().__init__(record, folder, grace_s, host)
-        self._container = container
+        self._container, self._address = container, address
         self._exit_code: int | None = None
         self._removed = False
 
@@ -241,34 +205,31 @@ class ContainerInstance(OnHost):
         begin = time.monotonic()
         around = self._record.container
         try:
-            reading = self.host.group(self._record.pid, self._record.process_start_ticks)
+            reading = group_of(self._record.pid, self._record.process_start_ticks)
             how = self._end()
             stop_s = time.monotonic() - begin
-            with asking(self.host):
+            with asking(self._address):
                 self._container.reload()
             if around is not None:
                 killed = bool(self._container.attrs["State"].get("OOMKilled", False))
                 around = around.model_copy(update={"at_stop": reading, "out_of_memory": killed})
         finally:
             self._remove()
-        self._record = self._record.model_copy(
-            update={
-                "stop_signal": how, "exit_code": self._exit_code, "stop_s": stop_s, "container": around,
-            }
-        )  # fmt: skip
+        changes = {"stop_signal": how, "exit_code": self._exit_code, "stop_s": stop_s, "container": around}
+        self._record = self._record.model_copy(update=changes)
         return self._record
 
     def out_of_memory(self) -> str | None:
         around = self._record.container
         if around is not None and around.out_of_memory:
             return "killed by the kernel: the container's memory limit was reached"
-        return self._memory_complaint()
+        return super().out_of_memory()
 
     def _end(self) -> str:
         """End the service; return what did it."""
         if self.exited() is not None:
             return "exited"
-        with asking(self.host):
+        with asking(self._address):
             self._container.stop(timeout=math.ceil(self._grace_s))  # SIGTERM, then SIGKILL
         self._note_end()
         return "SIGKILL" if self._exit_code == _KILLED else "SIGTERM"
@@ -276,51 +237,155 @@ class ContainerInstance(OnHost):
     def _remove(self) -> None:
         """Have nothing of it live on: the daemon removes it, and where none answers the kernel ends it."""
         try:
-            with asking(self.host), contextlib.suppress(docker_sdk().errors.NotFound):
+            with asking(self._address), contextlib.suppress(docker_sdk().errors.NotFound):
                 self._container.remove(force=True, v=True)
             self._removed = True
-            self.host.forget_container(self._container.name)
         except BaseException:
-            with contextlib.suppress(HostError):  # the host is gone: its agent ends it
-                if self._record.process_start_ticks and self._alive():
-                    run_words(self.host, "sh", "-c", f"kill -KILL {self._record.pid}", within_s=10.0)
+            if self._record.process_start_ticks and self._alive():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(self._record.pid, signal.SIGKILL)
             raise
 
     def _note_end(self) -> None:
         """Wait for the daemon to have seen the end, and fetch what the service said."""
-        with asking(self.host):
+        with asking(self._address):
             self._exit_code = int(self._container.wait(timeout=30)["StatusCode"])
             outputs = {
                 STDOUT: self._container.logs(stdout=True, stderr=False),
                 STDERR: self._container.logs(stdout=False, stderr=True),
             }
         for name, output in outputs.items():
-            with tempfile.TemporaryDirectory(prefix="rematch-said-") as local:
-                (Path(local) / name).write_bytes(output)
-                self.host.put(Path(local) / name, self._folder / name)
+            (self._folder / name).write_bytes(output)
 
     def _alive(self) -> bool:
-        return self.host.start_ticks(self._record.pid) == self._record.process_start_ticks
+        return start_ticks_of(self._record.pid) == self._record.process_start_ticks
 
 
 #: The exit code of what SIGKILL ended.
 _KILLED = 137
-#: Where the trial's folder is seen inside; the service's working directory.
-TRIAL = "/trial"
 #: A daemon whose answer was not waited for may finish what it was asked for, and is asked again until then.
 SETTLED_WITHIN_S = 1.0
 
 
-def remove_named(host: MeasuringHost, client: DockerClient, name: str) -> None:
+def remove_named(client: DockerClient, name: str) -> None:
     """Remove what has come to be of a container, and what the daemon is still making of it. Raises nothing where no
-    daemon answers: the host's agent, or the next session, removes it then."""
+    daemon answers: the next session removes it then."""
     until = time.monotonic() + SETTLED_WITHIN_S
-    unreachable = (docker_sdk().errors.DockerException, OSError, HostError)
     while True:
-        with contextlib.suppress(*unreachable):
+        with contextlib.suppress(docker_sdk().errors.DockerException, OSError):
             client.api.remove_container(name, force=True, v=True)
-            host.forget_container(name)
             return
         if time.monotonic() > until:
             return
         time.sleep(0.1)
+
+
+@cache
+def docker_sdk() -> Any:
+    """Return the Docker SDK, which is loaded when a daemon is first asked. Raises MissingTool."""
+    require_package("docker")
+    import docker.errors
+
+    return docker
+
+
+def connect(address: str, root: Path) -> DockerClient:
+    """Return a client of the daemon at an address. Raises RematchError: none answers; says what to do."""
+    docker = docker_sdk()
+    try:
+        client: DockerClient = docker.DockerClient(base_url=address)
+        return client
+    except (docker.errors.DockerException, OSError) as problem:
+        get = how_to_get(wanted("docker"), Surroundings(project=root))
+        why = _innermost(problem).splitlines()[0][:200]
+        raise RematchError(
+            f"{_SILENT} (at {address}: {why}): it is required to measure services in containers; install it with: "
+            f"{get}; then start it (or set DOCKER_HOST) and grant access to its socket"
+        ) from problem
+
+
+class DaemonImages:
+    """The images of a daemon; see ``ImageStore``."""
+
+    prefix = "rematch/"
+
+    def __init__(self, client: DockerClient) -> None:
+        self._client = client
+
+    def has(self, image: str) -> bool:
+        with contextlib.suppress(docker_sdk().errors.ImageNotFound):
+            self._client.images.get(image)
+            return True
+        return False
+
+    def add(self, archive: Path, image: str) -> None:
+        try:
+            with archive.open("rb") as stream:
+                self._client.images.load(stream)  # sent as it is read
+        except docker_sdk().errors.DockerException as problem:
+            raise RematchError(f"image {image}: the Docker daemon could not take it: {problem}") from problem
+
+
+@contextlib.contextmanager
+def asking(address: str) -> Iterator[None]:
+    """Turn what goes wrong with the daemon while a trial is under way into one line. Raises TrialFailure: the daemon
+    refuses; HostError: none answers any more, which says nothing about the service."""
+    errors = docker_sdk().errors
+    try:
+        yield
+    except errors.APIError as problem:
+        text = " ".join(str(problem.explanation or problem).split())
+        raise TrialFailure(Outcome.FAILED, f"the Docker daemon: {text}") from problem
+    except (errors.DockerException, OSError) as problem:
+        raise HostError(
+            f"{_SILENT} at {address}: {_innermost(problem)}; start the daemon again: finished trials are kept, and the "
+            "same command resumes the session"
+        ) from problem
+
+
+def _innermost(problem: BaseException) -> str:
+    """Return what the system said, without the names of what passed it on."""
+    while isinstance(problem.__context__, Exception) and not isinstance(problem.__context__, RematchError):
+        problem = problem.__context__
+    return str(getattr(problem, "strerror", None) or problem or type(problem).__name__)
+
+
+def engine_of(client: DockerClient) -> str:
+    """Return the daemon's version as it says it."""
+    version = client.version()
+    return f"{version.get('Version')} (API {version.get('ApiVersion')})"
+
+
+def engine_on(host: MeasuringHost, root: Path) -> tuple[str | None, str | None]:
+    """Return the Docker daemon that answers on a host, or ``None`` and why none does."""
+    if not host.is_local:
+        return None, "containers are measured on the machine of the harness only"
+    try:
+        with contextlib.closing(connect(usual_address(), root)) as client:
+            return f"Docker {engine_of(client)}", None
+    except RematchError as problem:
+        return None, str(problem)
+
+
+def owner() -> str:
+    """Return what names this very process on the containers it makes: id, start time, machine."""
+    pid, ticks = this_process()
+    return f"{pid}:{ticks}:{hostname_hash()}"
+
+
+def left_behind(label: str) -> bool:
+    """Tell whether a process of this machine that ``owner`` named is gone; of another machine nobody knows here."""
+    pid, ticks, machine = (*label.split(":"), "", "", "")[:3]
+    known = machine in ("", hostname_hash()) and pid.isdigit() and ticks.isdigit()
+    return known and not alive(int(pid), int(ticks))
+
+
+def sweep(client: DockerClient, root: Path) -> None:
+    """Remove this project's containers whose harness is gone, and our own that have ended (the daemon was gone when
+    they were to be removed). Those of another living harness stay, and those of one on another machine."""
+    labelled: dict[str, str | list[str] | bool] = {"label": f"{LABEL}={project_label(root)}"}
+    for container in client.containers.list(all=True, filters=labelled, ignore_removed=True):
+        label = container.labels.get(OWNER, "0:0")
+        if left_behind(label) or (label == owner() and container.status in ("exited", "dead")):
+            with contextlib.suppress(docker_sdk().errors.APIError):  # another session removes it
+                container.remove(force=True, v=True)

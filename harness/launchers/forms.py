@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import re
 import shutil
 import tempfile
@@ -21,12 +20,11 @@ from pathlib import Path
 
 from harness.agent.files import file_sha256, folder_bytes
 from harness.errors import HostError, RematchError
-from harness.hosts.base import Command, Completed, Host, run_words
+from harness.hosts.base import Completed, run_words
 from harness.launchers.arguments import expand
-from harness.launchers.builds import LOADED_BY_NAME, Built, copy_sources, first_complaint
-from harness.launchers.tools import Form, Tools
+from harness.launchers.builds import LOADED_BY_NAME, Builder, Built, copy_sources, first_complaint
+from harness.launchers.tools import Form
 from harness.model import FormBuild, Implementation, PreparedImage, RuntimeSettings
-from harness.toolchains import Surroundings, how_to_get, wanted
 
 RUNTIME = "runtime"
 
@@ -35,21 +33,14 @@ ALWAYS = ("java.management", "jdk.management")
 
 #: It is not compressed, as unpacking would cost start-up, and it has an archive of the JDK's own classes,
 #: as every JDK comes with one: without it a trimmed runtime starts later than the whole.
-WORDS = (
-    "--strip-java-debug-attributes",
-    "--no-header-files",
-    "--no-man-pages",
-    "--generate-cds-archive",
-)
+WORDS = ("--strip-java-debug-attributes", "--no-header-files", "--no-man-pages", "--generate-cds-archive")
 
 _MODULE = re.compile(r"^[a-z][\w.]*(,[a-z][\w.]*)*$")
 
 
 def read_modules(output: str, further: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Return the modules that jdeps printed, those named in ``service.toml``, and those always needed.
-
-    ``None``: it printed no such line.
-    """
+    """Return the modules that jdeps printed, those named in ``service.toml``, and those always needed. ``None``: it
+    printed no such line."""
     lines = [line.strip() for line in output.splitlines() if _MODULE.match(line.strip())]
     return tuple(sorted({*lines[-1].split(","), *further, *ALWAYS})) if lines else None
 
@@ -65,13 +56,10 @@ def form_of(runtime: RuntimeSettings) -> Form | None:
 
 
 class Forms:
-    """Makes forms of finished builds on ``host``, or finds what was made before."""
+    """Makes forms of what ``builder`` has built, or finds what was made before."""
 
-    def __init__(
-        self, host: Host, root: Path, tools: Tools, environment: Mapping[str, str] | None = None
-    ) -> None:
-        self._host, self._root, self._tools = host, root, tools
-        self._environment = dict(os.environ if environment is None else environment)
+    def __init__(self, builder: Builder) -> None:
+        self._builder, self._tools = builder, builder.tools
         self._label: str | None = None
 
     def unavailable(self, implementation: Implementation, form: Form, built: Built | None) -> str | None:
@@ -80,10 +68,10 @@ class Forms:
             if implementation.forms.native_refused is not None:
                 return f"no native image of {implementation.name}: {implementation.forms.native_refused}"
             if self._tools.native_image is None:
-                return self._missing("native-image")
+                return str(self._builder.missing("native-image"))
             prepared = implementation.forms.native_prepared
             if prepared is not None and prepared.build[0] == "{mvn}" and self._tools.maven is None:
-                return self._missing("maven")
+                return str(self._builder.missing("maven"))
         elif (jdk := self._tools.jdk_for(implementation.min_java)) is None or not all(
             (jdk.home / "bin" / name).exists() for name in ("jlink", "jdeps")
         ):
@@ -92,12 +80,7 @@ class Forms:
         if made is None or made.problem is None or built is None:
             return None
         note = self.folder(implementation, form, built.folder) / "form.json"
-        return f"{made.problem}; to try again remove {self._short(note)}"
-
-    def _missing(self, tool: str) -> str:
-        row = wanted(tool)
-        get = how_to_get(row, Surroundings(project=self._root))
-        return f"{tool} is missing: it is required {row.why}; install it with: {get}"
+        return f"{made.problem}; to try again remove {self._builder.short(note)}"
 
     def folder(self, implementation: Implementation, form: Form, artifacts: Path) -> Path:
         """Where this form of exactly this build (``artifacts`` is its folder) is or would be kept."""
@@ -111,10 +94,9 @@ class Forms:
 
     def find(self, implementation: Implementation, form: Form, built: Built) -> FormBuild | None:
         """Return what was made (or why it could not be), or ``None`` when it was never tried."""
+        note = self.folder(implementation, form, built.folder) / "form.json"
         try:
-            return FormBuild.model_validate_json(
-                (self.folder(implementation, form, built.folder) / "form.json").read_text()
-            )
+            return FormBuild.model_validate_json(note.read_text())
         except (OSError, ValueError):
             return None
 
@@ -142,7 +124,7 @@ class Forms:
 
     def _native(self, implementation: Implementation, built: Built, work: Path, log: Path) -> FormBuild:
         sources, image = work / "src", work / IMAGE
-        copy_sources(self._source(implementation), sources)
+        copy_sources(self._builder.source_folder(implementation), sources)
         prepared = implementation.forms.native_prepared
         argv: tuple[str, ...] = ()
         output, why = "", None
@@ -178,14 +160,13 @@ class Forms:
         """Run the framework's own preparation; return its command, and why there is nothing to compile."""
         jdk = self._tools.jdk_for(implementation.min_java)
         values = {"mvn": str(self._tools.maven), "java": str(jdk.java) if jdk is not None else "java"}
-        argv = self._expand(implementation, prepared.build, values, "forms.native_prepared.build")
+        file = self._builder.service_toml(implementation)
+        argv = expand(prepared.build, values, file=file, place="forms.native_prepared.build")
         completed = self._run(argv, sources, log, {"JAVA_HOME": str(jdk.home)} if jdk is not None else {})
         if completed.exit_code == 0 and (sources / prepared.words).is_file():
             return argv, None
-        return (
-            argv,
-            f"nothing to compile was prepared {self._words(completed.stdout + completed.stderr, log)}",
-        )
+        why = self._words(completed.stdout + completed.stderr, log)
+        return argv, f"nothing to compile was prepared {why}"
 
     def _image_command(
         self, implementation: Implementation, built: Built, work: Path
@@ -194,7 +175,8 @@ class Forms:
         tool, needs, sources = self._tools.native_image, implementation.forms, work / "src"
         assert tool is not None  # unavailable() said so before
         values = {"source": str(sources)}
-        further = self._expand(implementation, needs.native_args, values, "forms.native_args")
+        file = self._builder.service_toml(implementation)
+        further = expand(needs.native_args, values, file=file, place="forms.native_args")
         if needs.native_prepared is not None:
             words = sources / needs.native_prepared.words
             return (str(tool), *further, *words.read_text().split()), words.parent
@@ -206,27 +188,14 @@ class Forms:
         jar = ("-jar", str(built.artifact), "-o", str(work / IMAGE))
         return (str(tool), "--no-fallback", *registered, *further, *jar), work
 
-    def _source(self, implementation: Implementation) -> Path:
-        return self._root / "services" / implementation.workload / implementation.name
-
-    def _expand(
-        self, implementation: Implementation, words: tuple[str, ...], values: Mapping[str, str], place: str
-    ) -> tuple[str, ...]:
-        return expand(words, values, file=self._source(implementation) / "service.toml", place=place)
-
     def _jlink(self, implementation: Implementation, built: Built, work: Path, log: Path) -> FormBuild:
         jdk = self._tools.jdk_for(implementation.min_java)
         assert jdk is not None  # unavailable() said so before
         begin = time.monotonic()
         libraries = [str(jar) for jar in sorted(built.folder.rglob("*.jar")) if jar != built.artifact]
         path = ("--class-path", ":".join(libraries)) if libraries else ()
-        words = (
-            "--print-module-deps",
-            "--ignore-missing-deps",
-            "--recursive",
-            "--multi-release",
-            str(jdk.major),
-        )
+        words = ("--print-module-deps", "--ignore-missing-deps", "--recursive", "--multi-release")
+        path = (str(jdk.major), *path)
         asked = self._run((str(jdk.home / "bin" / "jdeps"), *words, *path, str(built.artifact)), work, log)
         modules = read_modules(asked.stdout, implementation.forms.modules)
         jlink = (str(jdk.home / "bin" / "jlink"), "--add-modules", ",".join(modules or ()), *WORDS)
@@ -245,31 +214,26 @@ class Forms:
         )
 
     def _words(self, output: str, log: Path) -> str:
-        return f"({first_complaint(output)}); all of it: {self._short(log)}"
-
-    def _short(self, path: Path) -> Path:
-        return path.relative_to(self._root) if path.is_relative_to(self._root) else path
+        return f"({first_complaint(output)}); all of it: {self._builder.short(log)}"
 
     def _run(
         self, argv: tuple[str, ...], folder: Path, log: Path, environment: Mapping[str, str] | None = None
     ) -> Completed:
-        settings = {**self._environment, **(environment or {})}
-        command = Command(argv=argv, folder=folder, environment=settings)
+        settings = {**self._builder.environment, **(environment or {})}
         try:
-            completed = self._host.run(command, MADE_WITHIN_S)
+            return self._builder.run(argv, folder, settings, MADE_WITHIN_S, log)
         except HostError as problem:
-            completed = Completed(exit_code=1, stdout="", stderr=f"{problem}\n", duration_s=0.0)
-        log.write_text(f"$ {' '.join(argv)}\n{completed.stdout}{completed.stderr}")
-        return completed
+            log.write_text(f"{problem}\n")
+            return Completed(exit_code=1, stdout="", stderr=f"{problem}\n", duration_s=0.0)
 
     def _tool(self, implementation: Implementation, form: Form) -> str:
         if form == "jlink":
             jdk = self._tools.jdk_for(implementation.min_java)
             return f"jlink of JDK {jdk.version}" if jdk is not None else "jlink"
         if self._label is None and self._tools.native_image is not None:
-            tool = str(self._tools.native_image)
+            tool, environment = str(self._tools.native_image), self._builder.environment
             answer = run_words(
-                self._host, tool, "--version", environment=self._environment, within_s=ASKED_WITHIN_S
+                self._builder.host, tool, "--version", environment=environment, within_s=ASKED_WITHIN_S
             )
             if answer.exit_code != 0:
                 why = first_complaint(answer.stderr)

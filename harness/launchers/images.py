@@ -15,15 +15,27 @@ import shutil
 import tarfile
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
-from harness.errors import RematchError
+from harness.errors import RematchError, TrialFailure
 from harness.hosts.base import Host, run_words
+from harness.launchers.base import LaunchSpec, masked
 from harness.launchers.builds import BUILD_FILE, MADE_LATER, Built
-from harness.launchers.process import ProcessLauncher
-from harness.model import BuildRecord, Frozen, Implementation, Variant
+from harness.launchers.process import GRACE_S, ProcessLauncher
+from harness.launchers.tools import lacks_runtime
+from harness.model import (
+    BackingSettings,
+    BuildRecord,
+    Frozen,
+    Implementation,
+    InstanceRecord,
+    Outcome,
+    RuntimeSettings,
+    Variant,
+)
 
 #: On every image and container that is made here; nothing without it is ever touched.
 LABEL = "rematch.project"
@@ -64,53 +76,88 @@ def project_label(root: Path) -> str:
     return hashlib.sha256(str(root.resolve()).encode()).hexdigest()[:16]
 
 
-def words_inside(implementation: Implementation, address: str, port: int) -> dict[str, str]:
-    """Return what the words of ``service.toml``'s start are in an image."""
-    return {
-        "artifact": str(SERVICE / implementation.artifact),
-        "java": str(JAVA / "bin" / "java"),
-        "python": "/bin/python3",
-        "host": address,
-        "port": str(port),
-    }
+Place = TypeVar("Place")
 
 
-def with_runtime(implementation: Implementation, variant: Variant) -> Variant:
-    """Return the variant as it is built for an image: a Java program brings a trimmed runtime."""
-    if implementation.runtime == "jvm" and variant.runtime.form in (None, "jvm"):
-        return variant.model_copy(update={"runtime": variant.runtime.model_copy(update={"form": "jlink"})})
-    return variant
+class ImageLauncher(ABC, Generic[Place]):
+    """What launchers of containers and pods have in common. Artifacts are those that ``process`` builds; ``bases``:
+    runtime -> folder with what its programs run on. ``Place``: what images are started in, once it has answered."""
 
-
-class Images:
-    """Images of what ``process`` builds, in ``store``. ``bases``: runtime -> folder with what its programs run on."""
+    #: Settings that concern the place and not the program.
+    outside: tuple[str, ...] = ("memory_limit",)
+    noun = "container"
 
     def __init__(
-        self, process: ProcessLauncher, root: Path, store: ImageStore, bases: Mapping[str, Path]
+        self,
+        process: ProcessLauncher,
+        root: Path,
+        *,
+        bases: Mapping[str, Path] | None = None,
+        grace_s: float = GRACE_S,
     ) -> None:
-        self._process, self._label, self.store, self._bases = process, project_label(root), store, dict(bases)
+        self._process, self._root, self._grace_s = process, root, grace_s
+        self._bases = dict(bases or {})
+        self._place: Place | None = None
+        self._silent: str | None = None
+        self._store: ImageStore | None = None
         self._known: dict[str, Image] = {}
 
-    def of_build(self, implementation: Implementation, record: BuildRecord) -> tuple[str, Image]:
-        """Return name and image of exactly this build, brought to the store unless it is there.
+    @abstractmethod
+    def _connect(self) -> tuple[Place, ImageStore]:
+        """Return the place and its images. Raises RematchError: it does not answer, or is of no use."""
 
-        Raises RematchError: the build is gone, or the image cannot be made or brought.
-        """
-        form = "" if record.form is None else record.form.model_dump_json()
+    def _lacking(self, place: Place, implementation: Implementation, runtime: RuntimeSettings) -> str | None:
+        """Return what a variant needs that this place lacks, or ``None``."""
+        return None
+
+    def unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
+        place = self._answering()
+        if place is None:
+            return self._silent
+        lacking = self._lacking(place, implementation, variant.runtime)
+        lacking = lacking or lacks_runtime(implementation, variant.runtime, self.noun)
+        if lacking is None and implementation.runtime == "other" and "other" not in self._bases:
+            return f"no image is made for programs of this kind: {implementation.name} needs an interpreter"
+        return lacking or self._process.unfit(implementation, self._inside(implementation, variant))
+
+    def build(
+        self, implementation: Implementation, variant: Variant, backing: BackingSettings | None = None
+    ) -> BuildRecord:
+        self._needed()
+        record = self._process.build(implementation, self._inside(implementation, variant), backing)
+        if record.form is None or record.form.problem is None:
+            self._image(implementation, record)
+        return record
+
+    def _inside(self, implementation: Implementation, variant: Variant) -> Variant:
+        """Return the variant as it is built for an image: a Java program brings a trimmed runtime."""
+        changes: dict[str, Any] = dict.fromkeys(self.outside)
+        if implementation.runtime == "jvm" and variant.runtime.form in (None, "jvm"):
+            changes["form"] = "jlink"
+        return variant.model_copy(update={"runtime": variant.runtime.model_copy(update=changes)})
+
+    def _image(self, implementation: Implementation, build: BuildRecord) -> tuple[str, Image]:
+        """Return name and image of exactly this build, brought to the store unless it is there. Raises RematchError:
+        the build is gone, or the image cannot be made or brought; TrialFailure: its form was not made."""
+        if build.form is not None and build.form.problem is not None:
+            raise TrialFailure(Outcome.FAILED, build.form.problem)
+        store, label = self._store, project_label(self._root)
+        assert store is not None, "the place has answered"
+        form = "" if build.form is None else build.form.model_dump_json()
         base = str(self._bases.get(implementation.runtime, ""))
-        identity = "|".join((self._label, record.source_sha256, record.artifact_sha256, base, form)).encode()
-        name = f"{self.store.prefix}{implementation.name}:{hashlib.sha256(identity).hexdigest()[:12]}"
+        identity = "|".join((label, build.source_sha256, build.artifact_sha256, base, form)).encode()
+        name = f"{store.prefix}{implementation.name}:{hashlib.sha256(identity).hexdigest()[:12]}"
         if name not in self._known:
-            built = self._process.builder.find(implementation, record.source_sha256)
+            built = self._process.builder.find(implementation, build.source_sha256)
             if built is None:
                 raise RematchError(f"{implementation.name}: its build is gone from the cache; build it again")
             with tempfile.TemporaryDirectory(prefix="rematch-image-") as folder:
                 root, archive = Path(folder) / "root", Path(folder) / "image.tar"
-                self._lay_out(root, implementation, record, built)
-                image = write_archive(root, name, archive, {LABEL: self._label})
-                if not self.store.has(name):
+                self._lay_out(root, implementation, build, built)
+                image = write_archive(root, name, archive, {LABEL: label})
+                if not store.has(name):
                     begin = time.monotonic()
-                    self.store.add(archive, name)
+                    store.add(archive, name)
                     image = image.model_copy(update={"import_s": time.monotonic() - begin})
             self._known[name] = image
         return name, self._known[name]
@@ -141,12 +188,51 @@ class Images:
                 (service / inner).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(file, service / inner)
 
-    def runtime_version(self, implementation: Implementation, build: BuildRecord) -> str | None:
-        """Return which runtime such an image has, as the tool that made it names itself."""
-        if build.form is not None:
-            return build.form.tool
-        built = self._process.builder.find(implementation, build.source_sha256)
-        return None if built is None else built.runtime_version
+    def _started_by(
+        self, spec: LaunchSpec, cpu_limit: int | None, address: str, port: int
+    ) -> tuple[tuple[str, ...], dict[str, str]]:
+        """Return command and environment inside."""
+        values = {
+            "artifact": str(SERVICE / spec.implementation.artifact),
+            "java": str(JAVA / "bin" / "java"),
+            "python": "/bin/python3",
+            "host": address,
+            "port": str(port),
+        }
+        variant = self._inside(spec.implementation, spec.variant)
+        argv, environment = self._process.start_in_image(spec.implementation, variant, cpu_limit, values)
+        return argv, {**environment, **spec.environment}
+
+    def _record(
+        self, spec: LaunchSpec, image: Image, environment: Mapping[str, str], **more: Any
+    ) -> InstanceRecord:
+        build = spec.build
+        built = None
+        if build.form is None:
+            built = self._process.builder.find(spec.implementation, build.source_sha256)
+        return InstanceRecord(
+            environment=masked(environment),
+            artifact_sha256=build.artifact_sha256,
+            artifact_bytes=build.artifact_bytes,
+            runtime_bytes=max(0, image.image_bytes - build.artifact_bytes),
+            # as the tool that made it names itself
+            runtime_version=build.form.tool if build.form else built.runtime_version if built else None,
+            **more,
+        )
+
+    def _needed(self) -> Place:
+        place = self._answering()
+        if place is None:
+            raise RematchError(self._silent or "nothing answers")
+        return place
+
+    def _answering(self) -> Place | None:
+        if self._place is None and self._silent is None:
+            try:
+                self._place, self._store = self._connect()
+            except RematchError as problem:
+                self._silent = str(problem)
+        return self._place
 
 
 def is_elf(file: Path) -> bool:

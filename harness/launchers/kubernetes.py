@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,8 +19,9 @@ from lightkube.resources.core_v1 import Node
 from harness.agent.sampler import Watched
 from harness.errors import HostError, InputError, RematchError, TrialFailure
 from harness.hosts.base import Completed, Host, now, run_words
-from harness.launchers.base import LaunchSpec, masked
-from harness.launchers.images import Images, with_runtime, words_inside
+from harness.launchers.arguments import ONLY_PODS
+from harness.launchers.base import LaunchSpec
+from harness.launchers.images import ImageLauncher
 from harness.launchers.kubernetes_cluster import (
     INSTANCE,
     PORT,
@@ -34,29 +36,23 @@ from harness.launchers.kubernetes_cluster import (
     service,
 )
 from harness.launchers.kubernetes_instance import Groups, KubernetesHost, KubernetesInstance
-from harness.launchers.kubernetes_pods import Prober, Processes, field_of, uid_of
-from harness.launchers.kubernetes_start import plain, unfit, wait_started
+from harness.launchers.kubernetes_pods import Prober, Processes, ended_state, field_of, trouble, uid_of
 from harness.launchers.process import GRACE_S, ProcessLauncher
-from harness.model import (
-    BackingSettings,
-    BuildRecord,
-    Implementation,
-    InstanceRecord,
-    KubernetesRecord,
-    Outcome,
-    Variant,
-)
+from harness.model import Implementation, KubernetesRecord, Outcome, RuntimeSettings
 from harness.model.endpoint import Endpoint
 
-FROM_CGROUP = "processes of the pods, read on their node, which is this machine"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+#: From the request for pods until each has a process; with many pods the node is busy.
+STARTED_WITHIN_S = 120.0
+#: A pod that no node takes: another one may be on its way out.
+UNSCHEDULED_FOR_S = 10.0
 
 
-class KubernetesLauncher:
-    """Brings variants up in pods; see ``Launcher``. Artifacts are those that ``process`` builds. ``bases``: runtime ->
-    folder with what programs of it run on; a Java program without one brings a trimmed runtime."""
+class KubernetesLauncher(ImageLauncher[Cluster]):
+    """Brings variants up in pods; see ``Launcher``. A Java program brings a trimmed runtime."""
 
-    name = "kubernetes"
+    name, noun = "kubernetes", "pod"
+    outside = (*ONLY_PODS, "memory_limit")
 
     def __init__(
         self,
@@ -66,47 +62,42 @@ class KubernetesLauncher:
         bases: Mapping[str, Path] | None = None,
         grace_s: float = GRACE_S,
     ) -> None:
-        self._process, self._root, self._grace_s = process, root, grace_s
-        self._bases = dict(bases or {})
+        super().__init__(process, root, bases=bases, grace_s=grace_s)
         self._groups: Groups = {}
-        self._cluster: Cluster | None = None
-        self._silent: str | None = None
-        self._images: Images | None = None
         self._namespace: str | None = None
-        self._facts: dict[str, str | None] = {}
+        self._server, self._node = "", ""
         self.host = KubernetesHost(self._groups)
 
-    def unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
-        cluster, runtime = self._connected(), variant.runtime
-        if cluster is None:
-            return self._silent
-        lacking = unfit(cluster, implementation, runtime)
-        if lacking is not None:
+    def _lacking(
+        self, place: Cluster, implementation: Implementation, runtime: RuntimeSettings
+    ) -> str | None:
+        needs = ", ".join(implementation.needs)
+        first, boost = runtime.scale_from or 0, runtime.cpu_boost or 0.0
+        replicas, limit = runtime.replicas or 1, runtime.cpu_limit or runtime.cpus
+        reasons = (
+            (runtime.access == "ingress", 'access = "ingress" was removed in 0.2.0: use "node-port"'),
+            (runtime.autoscale_cpu is not None, "autoscale_cpu was removed in 0.2.0: use scale_from"),
+            (needs, f"pods do not reach backing services of this machine: {needs}"),
+            (first >= replicas, f"scale_from = {first} needs more replicas; found {replicas}"),
+            (
+                boost and (limit is None or limit >= boost),
+                f"cpu_boost = {boost:g} needs a lower CPU limit, cpu_limit or cpus; found {limit or 'no limit'}",
+            ),
+        )
+        lacking = next((reason for holds, reason in reasons if holds), None)
+        if lacking is not None or not boost:
             return lacking
-        if implementation.runtime == "other" and "other" not in self._bases:
-            return f"no image is made for programs of this kind: {implementation.name} needs an interpreter"
-        return self._process.unfit(implementation, with_runtime(implementation, plain(variant)))
-
-    def build(
-        self, implementation: Implementation, variant: Variant, backing: BackingSettings | None = None
-    ) -> BuildRecord:
-        self._needed()
-        record = self._process.build(implementation, with_runtime(implementation, plain(variant)), backing)
-        if record.form is None or record.form.problem is None:
-            self._cluster_images().of_build(implementation, record)
-        return record
+        try:
+            resized = place.has_core_resource("pods/resize")
+        except HostError as problem:
+            return str(problem)
+        why = "a CPU boost of the start needs pods that are resized in place (Kubernetes 1.33); this cluster has none"
+        return None if resized else why
 
     def launch(self, spec: LaunchSpec) -> KubernetesInstance:
-        cluster = self._needed()
-        if spec.build.form is not None and spec.build.form.problem is not None:
-            raise TrialFailure(Outcome.FAILED, spec.build.form.problem)
-        name, image = self._cluster_images().of_build(spec.implementation, spec.build)
-        inside = words_inside(spec.implementation, "0.0.0.0", PORT)
-        runtime = spec.variant.runtime
-        argv, needed = self._process.start_in_image(
-            spec.implementation, plain(spec.variant), runtime.cpus, inside
-        )
-        environment = {**needed, **spec.environment}
+        cluster, runtime = self._needed(), spec.variant.runtime
+        name, image = self._image(spec.implementation, spec.build)
+        argv, environment = self._started_by(spec, runtime.cpus, "0.0.0.0", PORT)
         own_name = new_name("service")
         pods = PodsSpec(
             name=own_name,
@@ -144,23 +135,21 @@ class KubernetesLauncher:
             members = tuple(
                 Watched(pid=item.pid, start_ticks=item.start_ticks) for item in prober.processes.values()
             )
-            record = InstanceRecord(
+            record = self._record(
+                spec,
+                image,
+                environment,
                 argv=argv,
-                environment=masked(environment),
                 pid=members[0].pid if members else 0,
                 process_start_ticks=members[0].start_ticks if members else 0,
                 port=endpoint.port,
                 launched=launched,
                 cpu_affinity=(),
                 cpu_limit=runtime.cpus,
-                artifact_sha256=spec.build.artifact_sha256,
-                artifact_bytes=spec.build.artifact_bytes,
-                runtime_bytes=max(0, image.image_bytes - spec.build.artifact_bytes),
-                runtime_version=self._cluster_images().runtime_version(spec.implementation, spec.build),
                 kubernetes=KubernetesRecord(
-                    server=self._facts.get("server") or "",
-                    node=self._facts.get("node") or "",
-                    proxy_mode=self._facts.get("proxy_mode"),
+                    server=self._server,
+                    node=self._node,
+                    proxy_mode=cluster.proxy_mode(),
                     namespace=pods.namespace,
                     access=access,
                     replicas=pods.replicas,
@@ -173,7 +162,7 @@ class KubernetesLauncher:
                     image_bytes=image.image_bytes,
                     image_import_s=image.import_s,
                     image_from="imported by ctr",
-                    samples=FROM_CGROUP,
+                    samples="processes of the pods, read on their node, which is this machine",
                 ),
             )
             kind = "native" if runtime.form == "native" else spec.implementation.runtime
@@ -188,17 +177,12 @@ class KubernetesLauncher:
 
     def close(self) -> None:
         """Remove this session's namespace with everything in it; a cluster that is gone is left alone."""
-        if self._cluster is not None:
+        if self._place is not None:
             with contextlib.suppress(HostError):
                 if self._namespace is not None:
-                    self._cluster.remove_namespaces([self._namespace])
-            self._cluster.close()
-        self._cluster, self._namespace = None, None
-
-    def _cluster_images(self) -> Images:
-        self._needed()
-        assert self._images is not None, "connected"
-        return self._images
+                    self._place.remove_namespaces([self._namespace])
+            self._place.close()
+        self._place, self._namespace = None, None
 
     def _own_namespace(self) -> str:
         if self._namespace is None:
@@ -211,21 +195,7 @@ class KubernetesLauncher:
         """Remove the namespaces of sessions that were killed, and wait until their pods are gone."""
         self._needed().sweep(self._root)
 
-    def _needed(self) -> Cluster:
-        cluster = self._connected()
-        if cluster is None:
-            raise RematchError(self._silent or "no cluster answers")
-        return cluster
-
-    def _connected(self) -> Cluster | None:
-        if self._cluster is None and self._silent is None:
-            try:
-                self._cluster = self._connect()
-            except RematchError as problem:
-                self._silent = str(problem)
-        return self._cluster
-
-    def _connect(self) -> Cluster:
+    def _connect(self) -> tuple[Cluster, NodeImages]:
         file = kubeconfig()
         if file is None:
             raise HostError(
@@ -233,7 +203,7 @@ class KubernetesLauncher:
                 "cluster whose node is this machine (k3s, kubeadm)"
             )
         cluster = Cluster(file)
-        server, nodes = cluster.version(), cluster.objects(Node)
+        self._server, nodes = cluster.version(), cluster.objects(Node)
         boot = _BOOT_ID.read_text().strip() if _BOOT_ID.is_file() else ""
         infos = [info for node in nodes if (info := field_of(node, "status.nodeInfo"))]
         if not infos or any(info.bootID != boot for info in infos):
@@ -242,21 +212,52 @@ class KubernetesLauncher:
                 "on a cluster of which this machine is the one node"
             )
         facts = infos[0]
-        self._facts = {
-            "server": server,
-            "node": f"kubelet {facts.kubeletVersion}, {facts.containerRuntimeVersion}, {facts.osImage}",
-            "proxy_mode": cluster.proxy_mode(),
-        }
-        store = store_for(self._process.builds_on, file)
-        self._images = Images(self._process, self._root, store, self._bases)
-        return cluster
+        self._node = f"kubelet {facts.kubeletVersion}, {facts.containerRuntimeVersion}, {facts.osImage}"
+        return cluster, store_for(self._process.builds_on, file)
+
+
+def wait_started(cluster: Cluster, pods: PodsSpec, prober: Prober) -> float | None:
+    """Wait until every pod has a process, or one of them has ended; return when more pods than at first were asked
+    for by us, on the monotonic clock. Raises TrialFailure: one of them cannot start; says why."""
+    scaled_s: float | None = None
+    if pods.runtime.scale_from is not None:
+        if not _wait(cluster, pods, prober, lambda: prober.n_served >= pods.at_first):
+            return None
+        scaled_s = time.monotonic()
+        cluster.scale(pods, pods.replicas)
+    _wait(cluster, pods, prober, lambda: len(prober.processes) >= prober.expected)
+    return scaled_s
+
+
+def _wait(cluster: Cluster, pods: PodsSpec, prober: Prober, enough: Callable[[], bool]) -> bool:
+    """Wait until it is enough; return whether it is, or one of the pods has ended."""
+    begun = time.monotonic()
+    while not enough():
+        waited_s = time.monotonic() - begun
+        late = waited_s > STARTED_WITHIN_S
+        for pod in cluster.pods(pods):
+            if ended_state(pod) is not None:
+                return False
+            problem = trouble(pod)
+            if problem is None:
+                continue
+            unplaced = "Unschedulable" in problem.reason and waited_s > UNSCHEDULED_FOR_S
+            if late or unplaced or not problem.passing:
+                raise TrialFailure(problem.outcome, problem.reason)
+        if late:
+            raise TrialFailure(
+                Outcome.FAILED,
+                f"{len(prober.processes)} of {pods.replicas} processes of {pods.name} were seen on this machine, and "
+                f"{prober.n_served} have served, within {waited_s:.0f} s; kubectl describe all -n {pods.namespace} may "
+                "say why",
+            )
+        time.sleep(0.05)
+    return True
 
 
 #: Names the containerd socket of the cluster's node.
 SOCKET = "REMATCH_CONTAINERD"
 USUAL = (Path("/run/k3s/containerd/containerd.sock"), Path("/run/containerd/containerd.sock"))
-#: Named a registry until 0.2.0.
-REGISTRY = "REMATCH_REGISTRY"
 _BROUGHT_WITHIN_S = 300.0
 
 
@@ -289,13 +290,6 @@ class NodeImages:
 def store_for(host: Host, kubeconfig: Path, environment: Mapping[str, str] | None = None) -> NodeImages:
     """Return how images get to the cluster's node: through containerd's socket. Raises InputError: none is there."""
     environment = os.environ if environment is None else environment
-    if environment.get(REGISTRY):
-        raise InputError(
-            "images are imported into the node, and no longer pushed to a registry",
-            place=REGISTRY,
-            found=environment[REGISTRY].rpartition("@")[2],
-            allowed=f"not set; {SOCKET} names a node's containerd socket",
-        )
     named = environment.get(SOCKET)
     likely = (Path(named),) if named else (kubeconfig.with_name("containerd.sock"), *USUAL)
     socket = next((path for path in likely if path.is_socket()), None)

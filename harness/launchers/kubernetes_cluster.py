@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 import httpx
 from lightkube import Client, KubeConfig
+from lightkube.codecs import load_all_yaml
 from lightkube.core.exceptions import ConfigError
 from lightkube.models.core_v1 import ServicePort
 from lightkube.models.meta_v1 import ObjectMeta
@@ -27,7 +28,7 @@ from lightkube.types import CascadeType
 
 from harness.errors import HostError
 from harness.launchers.cgroup import bytes_of
-from harness.launchers.docker_engine import left_behind, owner
+from harness.launchers.container import left_behind, owner
 from harness.launchers.images import project_label
 from harness.model import RuntimeSettings
 
@@ -37,6 +38,7 @@ PORT = 8080
 #: Where the trial's folder is seen inside; the service's working directory.
 TRIAL = "/trial"
 CONTAINER = "service"
+MANIFEST = Path(__file__).parent / "templates" / "pods.yaml.jinja"
 
 Resource = TypeVar("Resource")
 
@@ -94,23 +96,30 @@ def namespace(name: str, labels: Mapping[str, str]) -> Namespace:
 
 
 def deployment(spec: PodsSpec) -> Deployment:
-    """Return a deployment of these pods. It has no readiness probe: the harness asks the real path itself."""
-    return _of_pods(
-        Deployment,
-        spec,
-        {
-            "replicas": spec.at_first,
-            "selector": {"matchLabels": spec.selector},
-            "template": _template(spec),
-        },
-    )
+    """Return a deployment of these pods."""
+    made: Deployment = _objects(spec)[1]
+    return made
 
 
 def service(spec: PodsSpec, *, node_port: bool) -> Service:
     """Return what makes these pods one address: inside the cluster, and at a port of each node if asked for."""
-    ports = [{"port": PORT, "targetPort": PORT, "protocol": "TCP"}]
-    kind = "NodePort" if node_port else "ClusterIP"
-    return _of_pods(Service, spec, {"type": kind, "selector": spec.selector, "ports": ports})
+    made: Service = _objects(spec, node_port=node_port)[0]
+    return made
+
+
+def _objects(spec: PodsSpec, *, node_port: bool = False) -> list[Any]:
+    environment: list[dict[str, Any]] = [
+        {"name": name, "value": value} for name, value in spec.environment.items()
+    ]
+    if spec.replicas > 1:  # each writes its logs into a folder of its own
+        environment.insert(0, {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}})
+    words = [word.replace("$(", "$$(") for word in spec.argv]  # else Kubernetes expands $(NAME) in commands
+    described = {
+        "spec": spec, "node_port": node_port, "port": PORT, "trial": TRIAL, "words": words,
+        "grace_s": max(1, round(spec.grace_s)), "environment": environment,
+        "resources": container_resources(spec, boosted=spec.runtime.cpu_boost is not None),
+    }  # fmt: skip
+    return load_all_yaml(MANIFEST.read_text("utf-8"), context=described)
 
 
 def container_resources(spec: PodsSpec, *, boosted: bool) -> dict[str, dict[str, str]]:
@@ -124,47 +133,6 @@ def container_resources(spec: PodsSpec, *, boosted: bool) -> dict[str, dict[str,
 
 def _cpu(cpus: float | None) -> dict[str, str]:
     return {} if cpus is None else {"cpu": f"{round(cpus * 1000)}m"}
-
-
-def _template(spec: PodsSpec) -> dict[str, Any]:
-    mount: dict[str, Any] = {"name": "trial", "mountPath": TRIAL}
-    environment: list[dict[str, Any]] = [
-        {"name": name, "value": value} for name, value in spec.environment.items()
-    ]
-    if spec.replicas > 1:  # each writes its logs into a folder of its own
-        own_name = {"fieldRef": {"fieldPath": "metadata.name"}}
-        environment.insert(0, {"name": "POD_NAME", "valueFrom": own_name})
-        mount["subPathExpr"] = "$(POD_NAME)"
-    words = [word.replace("$(", "$$(") for word in spec.argv]  # else Kubernetes expands $(NAME) in commands
-    container = {
-        "name": CONTAINER,
-        "image": spec.image,
-        "imagePullPolicy": "Never",
-        "command": words[:1],
-        "args": words[1:],
-        "env": environment,
-        "workingDir": TRIAL,
-        "resources": container_resources(spec, boosted=spec.runtime.cpu_boost is not None),
-        "terminationMessagePolicy": "FallbackToLogsOnError",
-        "volumeMounts": [mount],
-    }
-    volume = {"name": "trial", "hostPath": {"path": str(spec.folder), "type": "DirectoryOrCreate"}}
-    pod = {
-        "automountServiceAccountToken": False,
-        "enableServiceLinks": False,
-        "restartPolicy": "Always",
-        "terminationGracePeriodSeconds": max(1, round(spec.grace_s)),
-        "securityContext": {"runAsUser": spec.user, "runAsGroup": spec.group},
-        "containers": [container],
-        "volumes": [volume],
-    }
-    return {"metadata": {"labels": dict(spec.labels)}, "spec": pod}
-
-
-def _of_pods(kind: type[Resource], spec: PodsSpec, described: Mapping[str, Any]) -> Resource:
-    metadata = {"name": spec.name, "namespace": spec.namespace, "labels": dict(spec.labels)}
-    typed: Resource = kind.from_dict({"metadata": metadata, "spec": described})  # type: ignore[attr-defined]  # every resource of the client has it
-    return typed
 
 
 MANAGER = "rematch"
@@ -187,10 +155,8 @@ def kubeconfig() -> Path | None:
 
 
 class Cluster:
-    """A cluster's API. ``transport``: what carries requests; ``None``: the network.
-
-    Every method raises ``HostError``: no cluster answers, or the request is refused.
-    """
+    """A cluster's API. ``transport``: what carries requests; ``None``: the network. Every method raises
+    ``HostError``: no cluster answers, or the request is refused."""
 
     def __init__(self, file: Path, transport: httpx.BaseTransport | None = None) -> None:
         try:
@@ -218,10 +184,10 @@ class Cluster:
         with self.asking():
             return str(self._raw("/version")["gitVersion"])
 
-    def proxy_mode(self, address: str = "127.0.0.1") -> str | None:
+    def proxy_mode(self) -> str | None:
         """Return kube-proxy's mode as it says itself on this node; ``None``: it does not answer."""
         with contextlib.suppress(httpx.HTTPError):
-            answer = httpx.get(f"http://{address}:10249/proxyMode", timeout=2.0, trust_env=False)
+            answer = httpx.get("http://127.0.0.1:10249/proxyMode", timeout=2.0, trust_env=False)
             return answer.text.strip() or None
         return None
 
@@ -240,22 +206,14 @@ class Cluster:
         with self.asking():
             return list(self._client.list(kind, **where))  # type: ignore[type-var]  # any resource
 
-    def get(self, kind: type[Resource], name: str, namespace: str | None = None) -> Resource | None:
-        """Return an object, or ``None``: it is gone."""
-        where = {} if namespace is None else {"namespace": namespace}
-        with contextlib.suppress(NotThere), self.asking():
-            result: Resource = self._client.get(kind, name, **where)  # type: ignore[type-var]  # any resource
-            return result
-        return None
-
     def pods(self, spec: PodsSpec) -> list[Pod]:
         """Return the pods of a deployment."""
         return self.objects(Pod, spec.namespace, spec.selector)
 
-    def log_lines(self, namespace: str, pod: str, *, follow: bool = False) -> Iterator[str]:
-        """Yield what a pod's container wrote, stdout and stderr together; ``follow``: until it ends."""
+    def log_lines(self, namespace: str, pod: str) -> Iterator[str]:
+        """Yield what a pod's container writes until it ends, stdout and stderr together."""
         with self.asking():
-            yield from self._client.log(pod, namespace=namespace, follow=follow)
+            yield from self._client.log(pod, namespace=namespace, follow=True)
 
     def delete(self, kind: type[Any], name: str, namespace: str | None = None) -> None:
         """Delete an object and what belongs to it; one that is gone is no error."""
@@ -291,25 +249,27 @@ class Cluster:
         for name in names:
             self.delete(Namespace, name)
         deadline = time.monotonic() + REMOVED_WITHIN_S
-        while left := [name for name in names if self.get(Namespace, name) is not None]:
+        while left := [name for name in names if self._is_there(name)]:
             if time.monotonic() > deadline:
                 raise HostError(
                     f"the cluster does not remove namespace {left[0]}: kubectl describe namespace {left[0]}"
                 )
             time.sleep(0.1)
 
-    def sweep(self, root: Path, *, living: bool = False) -> list[str]:
-        """Remove a project's namespaces whose harness is gone and return their names.
+    def _is_there(self, namespace: str) -> bool:
+        with contextlib.suppress(NotThere), self.asking():
+            self._client.get(Namespace, namespace)
+            return True
+        return False
 
-        ``living``: also those of a harness that still runs.
-        """
+    def sweep(self, root: Path) -> None:
+        """Remove a project's namespaces whose harness is gone."""
         gone = []
         for item in self.objects(Namespace, labels={PROJECT: project_label(root)}):
             label = ((item.metadata.labels if item.metadata is not None else None) or {}).get(OWNER, "")
-            if item.metadata is not None and (living or left_behind(label.replace(".", ":"))):
+            if item.metadata is not None and left_behind(label.replace(".", ":")):
                 gone.append(str(item.metadata.name))
         self.remove_namespaces(gone)
-        return gone
 
     def _raw(self, path: str) -> dict[str, Any]:
         """Return what the API says at a path that is no object's."""

@@ -13,7 +13,7 @@ import contextlib
 import csv
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from lightkube.resources.apps_v1 import Deployment
@@ -24,27 +24,27 @@ from harness.agent.process_tree import TICKS_PER_S
 from harness.agent.sampler import SamplerSummary, Watched
 from harness.errors import HostError, TrialFailure
 from harness.formats.counters import go_cpus, jvm_cpus
-from harness.hosts.local import LocalHost
+from harness.hosts.local import LocalHost, group_of, start_ticks_of
 from harness.hosts.measuring import Sampling, Started
 from harness.launchers.arguments import GC_LOG
-from harness.launchers.base import STDERR, OnHost
+from harness.launchers.base import STDERR, Instance
 from harness.launchers.kubernetes_cluster import PORT, Cluster, PodsSpec
 from harness.launchers.kubernetes_pods import (
+    EVENTS_OF_A_START,
+    LOOK_EVERY_S,
     Probed,
     Prober,
+    StartBoost,
     condition_moments,
     connected_through,
-    created,
     ended_state,
     event_moments,
     field_of,
-    lost,
     name_of,
     status_of,
     trouble,
     uid_of,
 )
-from harness.launchers.kubernetes_start import LOOK_EVERY_S, StartBoost
 from harness.model import (
     ClockReading,
     InstanceRecord,
@@ -57,8 +57,8 @@ from harness.model import (
 from harness.model.endpoint import Endpoint
 
 METRICS = "/metrics"
-#: Of one pod, and of all of them: pods that hang must not delay their own end.
-ANSWER_WITHIN_S, ALL_WITHIN_S = 1.0, 5.0
+#: Of one pod: one that hangs must not delay its own end.
+ANSWER_WITHIN_S = 1.0
 #: What a JVM says of itself stands in the first kilobytes of its log.
 LOG_BYTES = 1 << 16
 _SILENT = {"native": "a native image does not say", "other": "no reader for programs of this kind"}
@@ -69,12 +69,8 @@ GONE_WITHIN_S = 40.0
 _TERMINATED, _KILLED = 143, 137
 
 
-class KubernetesInstance(OnHost):
-    """A running variant in its pods; see ``Instance``. ``record`` is of the first pod's process. ``kind``: of its
-    runtime."""
-
-    #: What made the container used before the program ran is on its process's account and cannot be told apart.
-    cpu_at_launch_s = 0.0
+class KubernetesInstance(Instance):
+    """A running variant in its pods. ``record`` is of the first pod's process. ``kind``: of its runtime."""
 
     def __init__(
         self,
@@ -95,18 +91,8 @@ class KubernetesInstance(OnHost):
         self._stopped = False
 
     @property
-    def asked_last(self) -> bool:
-        """Whether another program may answer at its address until all pods serve: one inside the cluster leads
-        elsewhere before kube-proxy knows it."""
-        return self._around_at_first.access != "node-port"
-
-    @property
-    def added_s(self) -> float:
-        """How much later than the first pods the others were asked for."""
-        return self._around_at_first.scaled_after_s or 0.0
-
-    @property
-    def _around_at_first(self) -> KubernetesRecord:
+    def around(self) -> KubernetesRecord:
+        """The cluster around it, as it was at the launch."""
         assert self._record.kubernetes is not None, "every instance of this class has one"
         return self._record.kubernetes
 
@@ -116,7 +102,7 @@ class KubernetesInstance(OnHost):
         return self._exit_code
 
     def out_of_memory(self) -> str | None:
-        return self._out_of_memory or self._memory_complaint()
+        return self._out_of_memory or super().out_of_memory()
 
     def lacking(self, deadline_s: float) -> str | None:
         """Wait until every pod has served the prober, and has given back what it had for its start; return why not
@@ -125,7 +111,10 @@ class KubernetesInstance(OnHost):
             self._boost.take_back(self._prober.served)
             over = time.monotonic() > deadline_s or self.exited() is not None
             if over and self._prober.all_served:
-                return self._boost.lacking()
+                return (
+                    f"the CPU boost was taken back from {len(self._boost.done)} of {self._spec.replicas} pods; their "
+                    f"conditions say why: kubectl describe pods -n {self._spec.namespace}"
+                )
             if over:
                 reasons = [problem.reason for pod in self._pods() if (problem := trouble(pod)) is not None]
                 why = reasons[0] if reasons else "the others do not answer"
@@ -134,10 +123,8 @@ class KubernetesInstance(OnHost):
         return None
 
     def unrouted(self, deadline_s: float) -> str | None:
-        """Wait until connections to the service's address have reached every pod; return why not, or ``None``.
-
-        Call it when every pod has served: the prober must be silent.
-        """
+        """Wait until connections to the service's address have reached every pod; return why not, or ``None``. Call
+        it when every pod has served: the prober must be silent."""
         while True:
             processes, pods = self._prober.processes, self._prober.pods
             left = {uid: process for uid, process in processes.items() if pods[uid].routed_s is None}
@@ -166,7 +153,7 @@ class KubernetesInstance(OnHost):
         self._prober.stop()
         begin = time.monotonic()
         ended_before = self.exited() is not None
-        around = self._around()
+        around = self._around_at_stop()
         asked_s = time.monotonic()
         around = with_runtime_cpus(around, self._kind, self._spec.folder)
         begin += time.monotonic() - asked_s  # that question is no part of its end
@@ -221,7 +208,7 @@ class KubernetesInstance(OnHost):
             with contextlib.suppress(HostError, OSError):
                 path.parent.mkdir(exist_ok=True)
                 with path.open("w", encoding="utf-8") as out:
-                    for line in self._cluster.log_lines(self._spec.namespace, name, follow=True):
+                    for line in self._cluster.log_lines(self._spec.namespace, name):
                         out.write(line)
 
         reader = threading.Thread(target=read, name=f"log of {name}", daemon=True)
@@ -248,16 +235,14 @@ class KubernetesInstance(OnHost):
                 self._exit_code = _TERMINATED
             time.sleep(0.02)
 
-    def _around(self) -> KubernetesRecord:
+    def _around_at_stop(self) -> KubernetesRecord:
         events: Sequence[Event] = ()
         with contextlib.suppress(HostError):  # without events there are two clocks
             events = self._cluster.objects(Event, self._spec.namespace)
         pods = sorted(self._pods(), key=lambda pod: self._number(uid_of(pod)))
-        return self._around_at_first.model_copy(
-            update={
-                "watched_s": self._after(self._prober.ended_s),
-                "pods": tuple(self._pod_record(pod, events) for pod in pods),
-            }
+        records = tuple(self._pod_record(pod, events) for pod in pods)
+        return self.around.model_copy(
+            update={"watched_s": self._after(self._prober.ended_s), "pods": records}
         )
 
     def _pod_record(self, pod: Pod, events: Sequence[Event]) -> PodRecord:
@@ -271,10 +256,9 @@ class KubernetesInstance(OnHost):
             address=field_of(pod, "status.podIP") or field_of(process, "address"),
             pid=field_of(process, "pid"),
             process_start_ticks=field_of(process, "start_ticks"),
-            created_epoch_s=created(pod),
             conditions_epoch_s=condition_moments(pod),
             events_epoch_s=moments,
-            events_lost=lost(moments),
+            events_lost=tuple(reason for reason in EVENTS_OF_A_START if reason not in moments),
             # the kernel counts a process's start in ticks since the machine was started, as the monotonic clock does
             process_after_s=None if process is None else self._after(process.start_ticks / TICKS_PER_S),
             program_after_s=self._after(probed.program_s),
@@ -285,7 +269,7 @@ class KubernetesInstance(OnHost):
             routed_after_s=self._after(probed.routed_s),
             boost_ended_after_s=self._after(self._boost.done.get(uid)),
             restarts=field_of(status_of(pod), "restartCount"),
-            at_stop=None if process is None else self.host.group(process.pid, process.start_ticks),
+            at_stop=None if process is None else group_of(process.pid, process.start_ticks),
         )
 
     def _after(self, monotonic_s: float | None) -> float | None:
@@ -315,7 +299,7 @@ class KubernetesInstance(OnHost):
     def _alive(self) -> list[bool]:
         """Return whether each process lives that was seen."""
         processes = self._prober.processes.values()
-        return [self.host.start_ticks(item.pid) == item.start_ticks for item in processes]
+        return [start_ticks_of(item.pid) == item.start_ticks for item in processes]
 
     def _pods(self) -> list[Pod]:
         return self._cluster.pods(self._spec)
@@ -324,11 +308,10 @@ class KubernetesInstance(OnHost):
 def with_runtime_cpus(around: KubernetesRecord, kind: str, folder: Path) -> KubernetesRecord:
     """Return the record with what each pod's runtime says. ``kind``: ``go``, ``jvm``, or what cannot be asked:
     ``native`` or ``other``. ``folder``: the trial's; each of several pods has a folder of its own name in it."""
-    until = time.monotonic() + ALL_WITHIN_S
 
     def of(pod: PodRecord) -> RuntimeCpus:
         if kind == "go":
-            return _asked(pod, until)
+            return _asked(pod)
         if kind == "jvm":
             return _logged((folder / pod.name if around.replicas > 1 else folder) / GC_LOG)
         return RuntimeCpus(why_not=_SILENT.get(kind, _SILENT["other"]))
@@ -337,15 +320,12 @@ def with_runtime_cpus(around: KubernetesRecord, kind: str, folder: Path) -> Kube
     return around.model_copy(update={"pods": pods})
 
 
-def _asked(pod: PodRecord, until: float) -> RuntimeCpus:
+def _asked(pod: PodRecord) -> RuntimeCpus:
     if pod.address is None or pod.first_served_after_s is None:
         return RuntimeCpus(why_not="the pod did not serve")
-    within_s = min(ANSWER_WITHIN_S, until - time.monotonic())
-    if within_s <= 0:
-        return RuntimeCpus(why_not="not asked: other pods did not answer in time")
     endpoint = Endpoint(host=pod.address, port=PORT)
     try:
-        with Connection(endpoint, within_s) as connection:
+        with Connection(endpoint, ANSWER_WITHIN_S) as connection:
             answer = connection.exchange(request_bytes("GET", METRICS, {}, None, endpoint))
     except (ExchangeError, OSError) as problem:
         return RuntimeCpus(why_not=f"no answer to GET {METRICS} ({str(problem) or type(problem).__name__})")
@@ -367,11 +347,6 @@ SERVICE = "service"
 Groups = dict[tuple[int, int], KubernetesInstance]
 
 
-def _group(groups: Groups, watched: Watched) -> KubernetesInstance | None:
-    """Return the pods that this process stands for; ``None``: it is no pod."""
-    return groups.get((watched.pid, watched.start_ticks))
-
-
 class KubernetesHost(LocalHost):
     """A ``MeasuringHost``: this machine, which is the node of the cluster."""
 
@@ -382,7 +357,7 @@ class KubernetesHost(LocalHost):
         self._groups = groups
 
     def resources(self, watched: Watched, *, pss: bool = True) -> ResourceReading:
-        group = _group(self._groups, watched)
+        group = self._groups.get((watched.pid, watched.start_ticks))
         if group is None or len(group.members) < 2:
             return super().resources(watched, pss=pss)
         return added([super(KubernetesHost, self).resources(member, pss=pss) for member in group.members])
@@ -402,8 +377,8 @@ class KubernetesHost(LocalHost):
         """Poll through the service's address, and wait until every pod serves and is reached through it. An address
         inside the cluster is asked after that alone: before kube-proxy knows it, another program may answer. Raises
         TrialFailure: not all did before the deadline."""
-        group = _group(self._groups, watched)
-        deadline_s += 0.0 if group is None else group.added_s
+        group = self._groups.get((watched.pid, watched.start_ticks))
+        deadline_s += 0.0 if group is None else group.around.scaled_after_s or 0.0
 
         def ask() -> Started:
             return super(KubernetesHost, self).first_answer(
@@ -412,7 +387,7 @@ class KubernetesHost(LocalHost):
 
         if group is None:
             return ask()
-        started = None if group.asked_last else ask()
+        started = ask() if group.around.access == "node-port" else None
         if started is None or started.first.answer is not None:
             until = launched.monotonic_s + deadline_s
             why = group.lacking(until) or group.unrouted(until)
@@ -426,53 +401,41 @@ class _PodSampling:
 
     def __init__(self, inner: Sampling, samples: Path, groups: Groups) -> None:
         self._inner, self._samples, self._groups = inner, samples, groups
-        self._several = 0
-        self._stopped = False
+        self.pace, self._unsummed = inner.pace, 0
 
     def add(self, role: str, watched: Watched) -> None:
-        group = _group(self._groups, watched) if role == SERVICE else None
+        group = self._groups.get((watched.pid, watched.start_ticks)) if role == SERVICE else None
         if group is None or len(group.members) < 2:
             self._inner.add(role, watched)
             return
-        self._several = len(group.members)
+        self._unsummed = len(group.members)
         for number, member in enumerate(group.members, start=1):
             self._inner.add(f"pod-{number}", member)
 
-    def pace(self, hz: float) -> None:
-        self._inner.pace(hz)
-
     def stop(self) -> SamplerSummary:
         summary = self._inner.stop()
-        if self._several and not self._stopped:
-            self._stopped = True
-            with_sum(self._samples, self._several)
+        if self._unsummed:
+            with_sum(self._samples, self._unsummed)
+            self._unsummed = 0
         return summary
 
 
 def with_sum(samples: Path, pods: int) -> None:
-    """Add rows of role ``service`` to a file of samples: at each reading of the last pod the sum of all.
-
-    What a pod was last read as is its part of a sum; before all have been read there is none.
-    """
+    """Add rows of role ``service`` to a file of samples: at each reading of the last pod the sum of all. What a pod
+    was last read as is its part of a sum; before all have been read there is none."""
     with samples.open(newline="") as stream:
-        reader = csv.DictReader(stream)
-        columns = list(reader.fieldnames or ())
-        rows = list(reader)
-    last: dict[str, Mapping[str, str]] = {}
-    written: list[Mapping[str, str]] = []
+        rows = list(csv.reader(stream))
+    last: dict[str, list[str]] = {}
+    written: list[list[str]] = []
     for row in rows:
         written.append(row)
-        if not row["role"].startswith("pod-"):
-            continue
-        last[row["role"]] = row
-        if row["role"] == f"pod-{pods}" and len(last) == pods:
-            of = list(last.values())
-            counted = {name: _sum([item[name] for item in of]) for name in columns[2:]}
-            written.append({"monotonic_s": row["monotonic_s"], "role": SERVICE, **counted})
+        at, role, *counted = row
+        if role.startswith("pod-"):
+            last[role] = counted
+            if role == f"pod-{pods}" and len(last) == pods:
+                written.append([at, SERVICE, *map(_sum, zip(*last.values(), strict=True))])
     with samples.open("w", newline="") as out:
-        writer = csv.DictWriter(out, columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(written)
+        csv.writer(out, lineterminator="\n").writerows(written)
 
 
 def _sum(cells: Sequence[str]) -> str:

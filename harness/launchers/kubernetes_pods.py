@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""State of pods: what keeps one from running, processes on this machine, conditions and events, the first answer.
+"""State of pods: what keeps one from running, processes on this machine, conditions and events, the first answer, a
+CPU boost of the start.
 
 The prober runs on the cluster's node and asks each pod at its own address, 100 times a second from its launch on, on a
 new connection each time. A pod's process and address are read from this machine's kernel as soon as they exist, not
@@ -18,21 +19,17 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from lightkube.models.core_v1 import (
-    ContainerStateTerminated,
-    ContainerStateWaiting,
-    ContainerStatus,
-    PodCondition,
-)
+from lightkube.models.core_v1 import ContainerStateTerminated, ContainerStatus, PodCondition
 from lightkube.resources.core_v1 import Event, Pod
 
+from harness.agent.cgroup import group_folders
 from harness.agent.http_exchange import Connection, request_bytes
 from harness.agent.processes import read_stat
-from harness.errors import HostError
+from harness.errors import HostError, TrialFailure
+from harness.launchers.kubernetes_cluster import Cluster, PodsSpec, container_resources
 from harness.model import Outcome
 from harness.model.endpoint import Endpoint
 
@@ -61,6 +58,10 @@ ANSWER_WITHIN_S = 2.0
 ROUTED_WITHIN_S = 0.2
 #: How often the kernel is asked for new processes.
 LOOKS_PER_S = 100.0
+#: How often a pod under way to its limit is looked at.
+LOOK_EVERY_S = 0.02
+#: Kernels round quotas, and a limit is whole thousandths of a CPU.
+_SAME_CPUS = 0.002
 #: How often the API is asked for pods that do not exist yet.
 ASKED_FOR_PODS_PER_S = 25.0
 
@@ -85,25 +86,23 @@ class PodProcess:
 
 def trouble(pod: Pod) -> Trouble | None:
     """Return what keeps a pod from running, or ``None``: nothing that is known."""
-    ended = ended_state(pod)
-    return _waiting(pod) if ended is None else _ended(pod, ended)
-
-
-def _ended(pod: Pod, ended: ContainerStateTerminated) -> Trouble:
-    name = name_of(pod)
+    name, ended = name_of(pod), ended_state(pod)
+    if ended is None:
+        return _waiting(pod)
     if ended.reason == "OOMKilled":
         limits = field_of((field_of(pod, "spec.containers") or [None])[0], "resources.limits") or {}
         limit = f" of {limits['memory']}" if "memory" in limits else ""
         text = f"pod {name}: killed by the kernel (OOMKilled): the memory limit{limit} was reached"
         return Trouble(Outcome.OUT_OF_MEMORY, text)
-    loop = "crash loop, " if field_of(_waiting_state(pod), "reason") == "CrashLoopBackOff" else ""
+    waiting = field_of(status_of(pod), "state.waiting.reason")
+    loop = "crash loop, " if waiting == "CrashLoopBackOff" else ""
     lines = [line.strip() for line in (ended.message or "").splitlines() if line.strip()]
     text = f"; last lines: {' | '.join(lines[-_LAST_LINES:])[:_LONGEST]}" if lines else "; no output"
     return Trouble(Outcome.FAILED, f"pod {name}: {loop}exited with {ended.exitCode}{text}")
 
 
 def _waiting(pod: Pod) -> Trouble | None:
-    name, status, waiting = name_of(pod), status_of(pod), _waiting_state(pod)
+    name, status, waiting = name_of(pod), status_of(pod), field_of(status_of(pod), "state.waiting")
     reason, message = field_of(waiting, "reason"), field_of(waiting, "message") or ""
     if reason in _NOT_MADE:
         return Trouble(Outcome.FAILED, f"pod {name}: {field_of(status, 'image') or ''} ({reason}: {message})")
@@ -112,7 +111,8 @@ def _waiting(pod: Pod) -> Trouble | None:
             text = f"pod {name} is pending: {condition.reason}: {condition.message}"
             return Trouble(Outcome.FAILED, text, passing=True)
     if status is None and field_of(pod, "status.phase") == "Failed":
-        why = f"{field_of(pod, 'status.reason')}: {_one_line(field_of(pod, 'status.message'))}"
+        message = " ".join((field_of(pod, "status.message") or "").split())[:_LONGEST]
+        why = f"{field_of(pod, 'status.reason')}: {message}"
         return Trouble(Outcome.FAILED, f"pod {name} was rejected by its node: {why}")
     if status is None or waiting is not None:
         return Trouble(Outcome.FAILED, f"pod {name} is pending: {reason or 'no container yet'}", passing=True)
@@ -124,11 +124,6 @@ def field_of(thing: object, path: str) -> Any:
     for name in path.split("."):
         thing = getattr(thing, name, None)
     return thing
-
-
-def _waiting_state(pod: Pod) -> ContainerStateWaiting | None:
-    state: ContainerStateWaiting | None = field_of(status_of(pod), "state.waiting")
-    return state
 
 
 def status_of(pod: Pod) -> ContainerStatus | None:
@@ -221,13 +216,13 @@ def event_moments(events: Iterable[Event], uid: str) -> dict[str, float]:
     for event in events:
         if event.involvedObject.uid != uid or not event.reason:
             continue
-        at = event_moment(event)
+        at = _event_moment(event)
         if at is not None and at < moments.get(event.reason, float("inf")):
             moments[event.reason] = at
     return moments
 
 
-def event_moment(event: Event) -> float | None:
+def _event_moment(event: Event) -> float | None:
     """Return when an event was made: its own microseconds, else those in its name, else its whole second."""
     if event.eventTime is not None:
         return round(event.eventTime.timestamp(), 6)
@@ -235,17 +230,6 @@ def event_moment(event: Event) -> float | None:
     if match is not None:
         return round(int(match.group(1), 16) / 1e9, 6)
     return None if event.firstTimestamp is None else event.firstTimestamp.timestamp()
-
-
-def lost(moments: Mapping[str, float]) -> tuple[str, ...]:
-    """Return the events of every start that were not seen."""
-    return tuple(reason for reason in EVENTS_OF_A_START if reason not in moments)
-
-
-def created(pod: Pod) -> float | None:
-    """Return when the API made the pod, in whole epoch seconds."""
-    at = field_of(pod, "metadata.creationTimestamp")
-    return at.replace(tzinfo=at.tzinfo or UTC).timestamp() if isinstance(at, datetime) else None
 
 
 def _conditions(pod: Pod) -> list[PodCondition]:
@@ -260,10 +244,6 @@ def name_of(pod: Pod) -> str:
 def uid_of(pod: Pod) -> str:
     """Return a pod's uid."""
     return str(field_of(pod, "metadata.uid") or "")
-
-
-def _one_line(text: str | None) -> str:
-    return " ".join((text or "").split())[:_LONGEST]
 
 
 @dataclass
@@ -323,11 +303,6 @@ class Prober:
         }
 
     @property
-    def all_found(self) -> bool:
-        """Whether each pod's process was seen."""
-        return len(self.processes) >= self.expected
-
-    @property
     def n_served(self) -> int:
         """How many pods have answered."""
         return sum(pod.served_s is not None for pod in tuple(self.pods.values()))
@@ -371,9 +346,7 @@ class Prober:
         now_s = time.monotonic()
         if len(self.pods) < self.expected and now_s - self._asked_s >= 1.0 / ASKED_FOR_PODS_PER_S:
             self._asked_s = now_s
-            with contextlib.suppress(
-                HostError
-            ):  # asked again at the next look; the launch says what is wrong
+            with contextlib.suppress(HostError):  # asked again at the next look
                 for uid in self.wanted():
                     self.pods.setdefault(uid, Probed())
         left = [uid for uid, pod in self.pods.items() if pod.process is None or pod.process.address is None]
@@ -407,3 +380,54 @@ def connected_through(endpoint: Endpoint, pods: Mapping[str, PodProcess], port: 
         connection.open()
         return next((uid for uid, process in pods.items() if established(process.pid, port)), None)
     return None
+
+
+def cpu_quota(pid: int) -> float | None:
+    """Return how many CPUs' time the control group of a process may use; ``None``: not limited, or not known."""
+    folders = group_folders(pid)
+    try:
+        if "" in folders:
+            quota, period = (folders[""] / "cpu.max").read_text().split()
+        else:
+            quota = (folders["cpu"] / "cpu.cfs_quota_us").read_text()
+            period = (folders["cpu"] / "cpu.cfs_period_us").read_text()
+        return int(quota) / int(period) if int(quota) > 0 else None
+    except (OSError, KeyError, ValueError):  # gone, without such a controller, or "max"
+        return None
+
+
+@dataclass
+class StartBoost:
+    """Takes back what pods had for their start. Moments are on the monotonic clock, by the pod's uid. ``quota``:
+    returns the CPUs that the kernel lets a process's group have; ``None``: it is not known."""
+
+    cluster: Cluster
+    spec: PodsSpec
+    quota: Callable[[int], float | None] = cpu_quota
+    asked: dict[str, float] = field(default_factory=dict)
+    done: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every pod has the limit that it was to have."""
+        return self.spec.runtime.cpu_boost is None or len(self.done) >= self.spec.replicas
+
+    def take_back(self, served: Mapping[str, PodProcess]) -> None:
+        """Resize those of the pods that have served and were not asked yet; look at those that were. Raises
+        TrialFailure: the cluster refuses, or the node cannot do it."""
+        if self.spec.runtime.cpu_boost is None:
+            return
+        new = [uid for uid in served if uid not in self.asked]
+        try:
+            for pod in self.cluster.pods(self.spec) if new else ():
+                if uid_of(pod) in new:
+                    resources = container_resources(self.spec, boosted=False)
+                    self.cluster.resize(self.spec.namespace, name_of(pod), resources)
+                    self.asked[uid_of(pod)] = time.monotonic()
+        except HostError as problem:
+            raise TrialFailure(Outcome.FAILED, f"the CPU boost was not taken back: {problem}") from problem
+        limit = self.spec.cpu_limit or 0.0
+        for uid in [uid for uid in self.asked if uid not in self.done]:
+            quota = self.quota(served[uid].pid) if uid in served else None
+            if quota is not None and abs(quota - limit) <= _SAME_CPUS:
+                self.done[uid] = time.monotonic()

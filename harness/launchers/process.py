@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import platform
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 from harness.errors import HostError, TrialFailure
-from harness.hosts.base import Command, Host, Process
+from harness.hosts.base import Command, Host, Process, run_words
 from harness.hosts.measuring import MeasuringHost
 from harness.launchers import training
 from harness.launchers.arguments import (
@@ -22,11 +23,19 @@ from harness.launchers.arguments import (
     runtime_arguments,
     setting_flags,
 )
-from harness.launchers.base import STDERR, STDOUT, LaunchSpec, OnHost, masked
+from harness.launchers.base import STDERR, STDOUT, Instance, LaunchSpec, masked
 from harness.launchers.builds import MADE_LATER, Builder, Built
 from harness.launchers.cgroup import Enclosure, enclose
 from harness.launchers.forms import Forms, form_of, program_in
-from harness.launchers.tools import Elsewhere, Runtimes, Tools, foreign_machine, with_toolchain
+from harness.launchers.tools import (
+    Elsewhere,
+    Form,
+    Tools,
+    foreign_machine,
+    named_program,
+    version_of,
+    with_toolchain,
+)
 from harness.model import (
     BackingSettings,
     BuildRecord,
@@ -37,6 +46,7 @@ from harness.model import (
     Variant,
 )
 from harness.model.endpoint import Endpoint
+from harness.toolchains import JavaRuntime
 from harness.workloads import load_all_requests
 
 #: The contract gives a service 5 s to finish what is in flight.
@@ -44,12 +54,6 @@ GRACE_S = 8.0
 
 #: What an implementation needs beside itself, for as long as the context lasts: its environment.
 Training = Callable[[Implementation, BackingSettings | None], AbstractContextManager[Mapping[str, str]]]
-
-
-def _needs_nothing(
-    _implementation: Implementation, _backing: BackingSettings | None
-) -> AbstractContextManager[Mapping[str, str]]:
-    return nullcontext({})
 
 
 class ProcessLauncher:
@@ -67,7 +71,7 @@ class ProcessLauncher:
         *,
         build_environment: Mapping[str, str] | None = None,
         grace_s: float = GRACE_S,
-        training: Training = _needs_nothing,
+        training: Training = lambda *_: nullcontext({}),
         elsewhere: Elsewhere | None = None,
     ) -> None:
         self._elsewhere = elsewhere
@@ -75,8 +79,9 @@ class ProcessLauncher:
         self.host, self._grace_s = host, grace_s
         self.builds_on: Host = host if elsewhere is None else elsewhere.builds_on
         self.builder = Builder(self.builds_on, root, tools, build_environment)
-        self.forms = Forms(self.builds_on, root, tools, build_environment)
-        self.runtimes = Runtimes(host, tools, elsewhere)
+        self.forms = Forms(self.builder)
+        self._bytes: dict[Path, int | None] = {}
+        self._refusals: dict[tuple[str, ...], str | None] = {}
 
     def unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
         missing = self.builder.missing_program(implementation) if self._elsewhere is None else None
@@ -94,8 +99,7 @@ class ProcessLauncher:
             return problem
         if self._elsewhere is not None and variant.runtime.memory_limit is not None:
             return (
-                f"the memory of a plain process is limited on this machine only, not on {self.host.name}: "
-                "measure it with --launcher container"
+                f"memory is limited on the machine of the harness only, not on {self.host.name}: run it there"
             )
         lacking = self.builder.missing_tool(implementation)
         if lacking is not None and (
@@ -117,7 +121,7 @@ class ProcessLauncher:
         oldest = implementation.oldest_java or implementation.min_java
         if named.java is not None and named.java < (oldest or 0):
             return f"its sources and libraries need Java {oldest} or newer, not {named.java}"
-        if named.java is not None and self.runtimes.jdk(implementation) is None:
+        if named.java is not None and self._jdk(implementation) is None:
             where = "here" if self._elsewhere is None else f"on {self.host.name}"
             return f"no JDK {named.java} {where}; install it with: make toolchains"
         if named.goamd64 is not None and platform.machine() != "x86_64":
@@ -126,7 +130,7 @@ class ProcessLauncher:
 
     def _jvm_unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
         form = form_of(variant.runtime)
-        jdk = self.runtimes.jdk(implementation, form)
+        jdk = self._jdk(implementation, form)
         if jdk is None:
             where = "" if self._elsewhere is None else f" on {self.host.name}"
             return f"no JDK {implementation.min_java or ''} or newer{where}"
@@ -140,7 +144,17 @@ class ProcessLauncher:
         if runtime.heap_multiple is not None:  # no JVM knows what it comes to, nobody does yet
             runtime = runtime.model_copy(update={"heap_max": None})
         flags = jvm_flags(runtime, None, jdk.major)
-        return self.runtimes.refused(self.builds_on if form is not None else self.host, jdk.java, flags)
+        host = self.builds_on if form is not None else self.host
+        argv = (str(jdk.java), *flags, "-version")
+        if (host.name, *argv) not in self._refusals:
+            try:
+                completed = run_words(host, *argv)
+            except HostError as error:  # nothing is started here; a far host may answer next time
+                return str(error)
+            output = (completed.stdout + completed.stderr).strip().splitlines() or ["no output"]
+            why = f"the JVM refuses {' '.join(flags)}: {output[0]}"
+            self._refusals[host.name, *argv] = None if completed.exit_code == 0 else why
+        return self._refusals[host.name, *argv]
 
     def build(
         self, implementation: Implementation, variant: Variant, backing: BackingSettings | None = None
@@ -168,8 +182,9 @@ class ProcessLauncher:
     ) -> tuple[tuple[str, ...], dict[str, str]]:
         """Return command and environment of a variant in an image; ``values``: program, address and port inside.
         Raises InputError: the variant does not fit the implementation, or ``service.toml`` is wrong."""
-        java_major = self.runtimes.java_major(implementation)
-        arguments = runtime_arguments(implementation, variant.runtime, cpu_limit=limit, java_major=java_major)
+        jdk = self._jdk(implementation)
+        major = jdk.major if jdk is not None else 0
+        arguments = runtime_arguments(implementation, variant.runtime, cpu_limit=limit, java_major=major)
         return self._words(implementation, variant, arguments.argv, values), arguments.environment
 
     def _words(
@@ -232,8 +247,8 @@ class ProcessLauncher:
             cpu_limit=cpu_limit(variant, around.cpus),
             artifact_sha256=spec.build.artifact_sha256,
             artifact_bytes=spec.build.artifact_bytes,
-            runtime_bytes=self.runtimes.installed_bytes(implementation, spec.build),
-            runtime_version=self.runtimes.version(implementation, built.runtime_version, spec.build),
+            runtime_bytes=self._installed_bytes(implementation, spec.build),
+            runtime_version=self._runtime_version(implementation, built.runtime_version, spec.build),
             limits=around.record,
         )
         instance = ProcessInstance(process, record, spec.folder, self._grace_s, self.host, around)
@@ -262,12 +277,13 @@ class ProcessLauncher:
         if form is not None:
             made = self.forms.folder(implementation, form, built)
             program = program_in(self.host.install(made) if made.is_dir() else made, form)
-        cache = self._cache_file(implementation, variant, artifacts) if variant.runtime.aot_cache else None
+        cache = self._cache(implementation, variant, artifacts)[0] if variant.runtime.aot_cache else None
+        jdk = self._jdk(implementation, form)
         arguments = runtime_arguments(
             implementation,
             variant.runtime,
             cpu_limit=cpu_limit(variant, cpus),
-            java_major=self.runtimes.java_major(implementation, form),
+            java_major=jdk.major if jdk is not None else 0,
             aot_cache=cache,
         )
         merged = arguments.environment | dict(environment or {})
@@ -294,41 +310,74 @@ class ProcessLauncher:
     ) -> tuple[str, ...]:
         """Return the whole command line; ``program`` is that of the variant's form, where it has one."""
         form = form_of(variant.runtime)
-        jdk = self.runtimes.jdk(implementation, form)
+        jdk = self._jdk(implementation, form)
         values = {
             "artifact": str(program if form == "native" else artifacts / implementation.artifact),
             "host": implementation.address or self.host.listen_address,
             "port": str(port),
-            "python": self.runtimes.python,
+            "python": sys.executable if self._elsewhere is None else self._elsewhere.python,
         }
         if jdk is not None:
             values["java"] = str(program if form == "jlink" else jdk.java)
         return self._words(implementation, variant, runtime_args, values)
 
-    def _cache_file(self, implementation: Implementation, variant: Variant, artifacts: Path) -> Path:
-        """Return where the AOT cache of this variant lies, or would, beside its artifacts."""
-        jdk = self.runtimes.jdk(implementation)
+    def _jdk(self, implementation: Implementation, form: Form | None = None) -> JavaRuntime | None:
+        """Return the Java that runs it, which elsewhere is another than the one that built it and made its forms."""
+        if self._elsewhere is None or form is not None:
+            return self.builder.tools.java_that_runs(implementation)
+        return Tools(jdks=self._elsewhere.jdks).java_that_runs(implementation)
+
+    def _runtime_version(
+        self, implementation: Implementation, built_version: str | None, build: BuildRecord
+    ) -> str | None:
+        """Return what runs it: elsewhere a JVM may be another than the one it was built with; of a native image
+        what its compiler says of itself, of a trimmed runtime the JDK that made it."""
+        if build.form is not None:
+            return build.form.tool if build.form.form == "native" else built_version
+        program, jdk = named_program(implementation.start), self._jdk(implementation)
+        if self._elsewhere is not None and implementation.runtime == "other" and program is not None:
+            return version_of(self.host, program, {})
+        named = implementation.toolchain is not None and implementation.toolchain.java is not None
+        another = implementation.runtime == "jvm" and (self._elsewhere is not None or named)
+        return jdk.full_version if another and jdk is not None else built_version
+
+    def _installed_bytes(self, implementation: Implementation, build: BuildRecord) -> int | None:
+        """Return what must be installed beside the artifact: the whole JDK or what is left of it, nothing for Go
+        and native images, unknown for others."""
+        if build.form is not None:
+            return 0 if build.form.form == "native" else build.form.image_bytes
+        if implementation.runtime in ("go", "native"):
+            return 0
+        jdk = self._jdk(implementation)
+        if implementation.runtime != "jvm" or jdk is None:
+            return None
+        home = jdk.home.resolve() if self.host.is_local else jdk.home
+        if self._bytes.get(home) is None:
+            self._bytes[home] = self.host.folder_bytes(home)
+        return self._bytes[home]
+
+    def _cache(
+        self, implementation: Implementation, variant: Variant, artifacts: Path
+    ) -> tuple[Path, tuple[str, ...]]:
+        """Return where the AOT cache of this variant lies, or would, beside its artifacts, and the flags it is of."""
+        jdk = self._jdk(implementation)
         version, major = (jdk.version, jdk.major) if jdk is not None else ("", 0)
-        return training.cache_file(
-            artifacts, version, jvm_flags(variant.runtime, variant.runtime.cpus, major)
-        )
+        flags = jvm_flags(variant.runtime, variant.runtime.cpus, major)
+        return training.cache_file(artifacts, version, flags), flags
 
     def _aot_cache(
         self, implementation: Implementation, variant: Variant, built: Built, backing: BackingSettings | None
     ) -> training.AotCache:
         """The cache, made where it is used and by the JDK that uses it, unless it is there."""
         artifacts = self.host.install(built.folder, without=MADE_LATER)
-        file = self._cache_file(implementation, variant, artifacts)
+        file, flags = self._cache(implementation, variant, artifacts)
         result = training.find_cache(self.host, file)
         if result is not None:
             return result
-        flags = jvm_flags(variant.runtime, variant.runtime.cpus, self.runtimes.java_major(implementation))
-        runtime_args = (*flags, f"-XX:AOTCacheOutput={training.unfinished(file)}")
+        words = (*flags, f"-XX:AOTCacheOutput={file}")
         with (
             tempfile.TemporaryDirectory(prefix="rematch-aot-") as local,
-            self._training_start(
-                implementation, variant, artifacts, backing, Path(local), runtime_args
-            ) as start,
+            self._training_start(implementation, variant, artifacts, backing, Path(local), words) as start,
         ):
             return training.train_cache(self.host, *start, file)
 
@@ -377,9 +426,7 @@ class ProcessLauncher:
                 self.host.close_folder(local)
 
 
-class ProcessInstance(OnHost):
-    """A running variant; see ``Instance``. ``process`` is what a sampler watches."""
-
+class ProcessInstance(Instance):
     def __init__(
         self,
         process: Process,
@@ -391,11 +438,7 @@ class ProcessInstance(OnHost):
     ) -> None:
         super().__init__(record, folder, grace_s, host)
         self.process, self._around = process, around
-
-    @property
-    def cpu_at_launch_s(self) -> float:
-        """To be taken off readings of the process's CPU time; see ``hosts.base.Process``."""
-        return self.process.cpu_at_launch_s
+        self.cpu_at_launch_s = process.cpu_at_launch_s
 
     def exited(self) -> int | None:
         return self.process.exited()
@@ -404,17 +447,12 @@ class ProcessInstance(OnHost):
         self._around.note(self._record.pid, self._record.process_start_ticks)
         stopped = self.process.stop(self._grace_s)
         self._around.release()
-        self._record = self._record.model_copy(
-            update={
-                "stop_signal": stopped.signal, "exit_code": stopped.exit_code, "stop_s": stopped.stop_s,
-                "limits": self._around.record,
-            }
-        )  # fmt: skip
+        changes = {"stop_signal": stopped.signal, "exit_code": stopped.exit_code, "stop_s": stopped.stop_s}
+        self._record = self._record.model_copy(update={**changes, "limits": self._around.record})
         return self._record
 
     def out_of_memory(self) -> str | None:
-        """Return why it looks as if memory ran out, or ``None``. Ask after it ended or was stopped."""
         limits = self._record.limits
         if limits is not None and limits.out_of_memory:
             return "killed by the kernel: the memory limit of its control group was reached"
-        return self._memory_complaint()
+        return super().out_of_memory()

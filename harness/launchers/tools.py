@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import platform
 import re
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import Literal
 from harness.errors import HostError
 from harness.hosts.base import Host, run_words
 from harness.hosts.measuring import MeasuringHost
-from harness.model import BuildRecord, Implementation, RuntimeSettings, Toolchain
+from harness.model import Implementation, RuntimeSettings, Toolchain
 from harness.toolchains import JavaRuntime, Jdk, Tool
 
 Form = Literal["jlink", "native"]
@@ -67,7 +66,6 @@ RELEASE_OPTION = "-Dmaven.compiler.release="
 WITHOUT_TESTS = "-Dmaven.test.skip=true"
 #: Dependencies that older Go releases take, where a service has them: used for every release that is named.
 OLDER_MOD = "older.mod"
-_MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 def with_toolchain(
@@ -125,33 +123,6 @@ def build_environment(implementation: Implementation) -> dict[str, str]:
     return {name: value for name, value in settings.items() if value is not None}
 
 
-def go_refuses(
-    implementation: Implementation, go: Path, host: Host, environment: Mapping[str, str]
-) -> str | None:
-    """Return why the release or experiment that is named cannot be had here, or ``None``; nothing is fetched."""
-    settings = build_environment(implementation)
-    named = implementation.toolchain
-    if named is None or not settings:
-        return None
-    own = _asked(host, go, {**environment, "GOTOOLCHAIN": "local"}, "version")
-    if named.go is not None and f"go{named.go} " not in f"{own[1]} ":
-        folder = _asked(host, go, environment, "env", "GOMODCACHE")[1]
-        system = f"linux-{_MACHINES.get(platform.machine(), platform.machine())}"
-        if not (Path(folder) / f"golang.org/toolchain@v0.0.1-go{named.go}.{system}" / "bin/go").is_file():
-            return f"Go {named.go} is not here; install it with: make toolchains"
-    if named.goexperiment is not None:
-        worked, output = _asked(host, go, {**environment, **settings}, "tool", "-n", "compile")
-        if not worked:
-            return f"Go does not know GOEXPERIMENT={named.goexperiment}: {output}"
-    return None
-
-
-def _asked(host: Host, go: Path, environment: Mapping[str, str], *words: str) -> tuple[bool, str]:
-    completed = run_words(host, str(go), *words, environment=environment)
-    output = (completed.stdout.strip() or completed.stderr.strip()).splitlines() or [""]
-    return completed.exit_code == 0, output[-1]
-
-
 #: What ``env`` is told: ``NAME=value``.
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
@@ -188,83 +159,3 @@ class Elsewhere:
     jdks: tuple[Jdk, ...] = ()
     python: str = "python3"
     architecture: str = field(default_factory=platform.machine)
-
-
-class Runtimes:
-    """The runtimes of ``host``; ``elsewhere``: it is another machine than the one services are built on."""
-
-    def __init__(self, host: MeasuringHost, tools: Tools, elsewhere: Elsewhere | None) -> None:
-        self._host, self._tools, self._elsewhere = host, tools, elsewhere
-        self._bytes: dict[Path, int] = {}
-        self._refusals: dict[tuple[str, ...], str | None] = {}
-
-    @property
-    def python(self) -> str:
-        """The Python that runs it."""
-        return sys.executable if self._elsewhere is None else self._elsewhere.python
-
-    def jdk(self, implementation: Implementation, form: Form | None = None) -> JavaRuntime | None:
-        """Return the Java that runs it, which elsewhere is another than the one that built it.
-
-        A form was made by the latter, and brings along what it needs of it.
-        """
-        if self._elsewhere is None or form is not None:
-            return self._tools.java_that_runs(implementation)
-        return Tools(jdks=self._elsewhere.jdks).java_that_runs(implementation)
-
-    def java_major(self, implementation: Implementation, form: Form | None = None) -> int:
-        """Return the release of that JDK, 0 where there is none."""
-        jdk = self.jdk(implementation, form)
-        return jdk.major if jdk is not None else 0
-
-    def refused(self, host: Host, java: Path, flags: tuple[str, ...]) -> str | None:
-        """Return why this JVM does not start with these flags, in its own words; ``None``: it does."""
-        argv = (str(java), *flags, "-version")
-        key = (host.name, *argv)
-        if key not in self._refusals:
-            try:
-                completed = run_words(host, *argv)
-            except HostError as error:  # nothing is started here; a far host may answer next time
-                return str(error)
-            output = (completed.stdout + completed.stderr).strip().splitlines() or ["no output"]
-            why = f"the JVM refuses {' '.join(flags)}: {output[0]}"
-            self._refusals[key] = None if completed.exit_code == 0 else why
-        return self._refusals[key]
-
-    def version(
-        self, implementation: Implementation, built_version: str | None, build: BuildRecord
-    ) -> str | None:
-        """Return what runs it: elsewhere a JVM may be another than the one it was built with; of a native image
-        what its compiler says of itself."""
-        if build.form is not None and build.form.form == "native":
-            return build.form.tool
-        program = named_program(implementation.start)
-        if self._elsewhere is not None and implementation.runtime == "other" and program is not None:
-            return version_of(self._host, program, {})
-        jdk = self.jdk(implementation)
-        # of a trimmed runtime, too, it is the JDK that made it
-        named = implementation.toolchain is not None and implementation.toolchain.java is not None
-        another = (self._elsewhere is not None or named) and build.form is None
-        return (
-            jdk.full_version
-            if another and implementation.runtime == "jvm" and jdk is not None
-            else built_version
-        )
-
-    def installed_bytes(self, implementation: Implementation, build: BuildRecord) -> int | None:
-        """Return what must be installed beside the artifact: the whole JDK or what is left of it, nothing for Go
-        and native images, unknown for others."""
-        if build.form is not None:
-            return 0 if build.form.form == "native" else build.form.image_bytes
-        if implementation.runtime in ("go", "native"):
-            return 0
-        jdk = self.jdk(implementation)
-        if implementation.runtime != "jvm" or jdk is None:
-            return None
-        home = jdk.home.resolve() if self._host.is_local else jdk.home
-        if home not in self._bytes:
-            size = self._host.folder_bytes(home)
-            if size is None:
-                return None
-            self._bytes[home] = size
-        return self._bytes[home]

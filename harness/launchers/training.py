@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training runs of services: an AOT cache of a JVM, a CPU profile by which ``go build`` optimises.
 
-A cache is made once per artifact, JDK and flags, where it is used, and lies beside the artifact there. A profile is
-of the same sources, toolchain and settings; the program that is profiled has one file more, which starts Go's own
-profiler, and the program that is measured has not. ``go build`` takes a file ``default.pgo`` beside a main package by
-itself (https://go.dev/doc/pgo).
+A cache is made once per artifact, JDK and flags, where it is used, and lies beside the artifact there; it counts once
+its note (``.json``) is there. A profile is of the same sources, toolchain and settings; the program that is profiled
+has one file more, which starts Go's own profiler, and the program that is measured has not. ``go build`` takes a file
+``default.pgo`` beside a main package by itself (https://go.dev/doc/pgo).
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import shutil
+import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
+from string import Template
 
 from pydantic import Field
 
@@ -48,12 +50,12 @@ USERS = 4
 #: A profile has 100 samples for each second of CPU time: fewer than some hundred say little of what is hot.
 LEAST_CPU_S = 2.0
 _ADDED = "rematch_cpu_profile.go"
+_TEMPLATE = Path(__file__).parent / "templates" / "cpu_profile.go.template"
 
 
 class AotCache(Frozen):
     """A finished cache."""
 
-    file: Path
     training_s: float = Field(description="from the training start until the cache was written")
     cache_bytes: int
 
@@ -72,86 +74,34 @@ def find_cache(host: Host, file: Path) -> AotCache | None:
         return None
 
 
-def unfinished(file: Path) -> Path:
-    """Return the name of a cache until it is whole."""
-    return file.with_suffix(".part.aot")
-
-
 def train_cache(
     host: MeasuringHost, command: Command, endpoint: Endpoint, requests: tuple[Request, ...], file: Path
 ) -> AotCache:
-    """Start the service with ``command`` (which writes the cache to ``unfinished(file)``), send it some hundred
-    requests, stop it, and give the cache its name. Raises RematchError: it did not get ready, or left no cache."""
-    begin = time.monotonic()
-    run_words(host, "rm", "-f", str(unfinished(file)))
-    process = host.spawn(command)
-    try:
-        if _answers(host, process, endpoint, requests[0], "the training start of an AOT cache"):
-            near = host.reach(endpoint)
-            raw = [raw_request(request, near) for request in requests]
-            with Connection(near) as connection:
-                for number in range(TRAINING_REQUESTS):
-                    connection.exchange(raw[number % len(raw)])
-    finally:
-        process.stop(ASSEMBLED_WITHIN_S)
+    """Start the service with ``command`` (which writes the cache to ``file``), send it some hundred requests, stop
+    it, and note the cache. Raises RematchError: it did not get ready, or left no cache."""
+    begin, note = time.monotonic(), file.with_suffix(".json")
+    run_words(host, "rm", "-f", str(file), str(note))
+    what = "the training start of an AOT cache"
+    at_work = _at_work(
+        host, command, endpoint, requests, what, most=TRAINING_REQUESTS, grace_s=ASSEMBLED_WITHIN_S
+    )
+    with at_work as (_, _, asked):
+        wait(asked)
     training_s = time.monotonic() - begin
-    size = run_words(host, "stat", "-c", "%s", str(unfinished(file))).stdout.strip()
+    size = run_words(host, "stat", "-c", "%s", str(file)).stdout.strip()
     if not size.isdigit():
-        text = ""
-        if command.stderr is not None:
-            with contextlib.suppress(HostError):
-                text = host.read(command.folder / command.stderr).decode(errors="replace").strip()
-        raise RematchError(
-            f"the training start left no AOT cache ({text[:300] or 'nothing on stderr'}): {command.folder}"
-        )
-    run_words(host, "mv", str(unfinished(file)), str(file))
-    cache = AotCache(file=file, training_s=training_s, cache_bytes=int(size))
-    note, part = file.with_suffix(".json"), file.with_suffix(".json.part")
+        raise RematchError(f"{what} left none ({_complaint(host, command)}): {command.folder}")
+    cache = AotCache(training_s=training_s, cache_bytes=int(size))
     with tempfile.TemporaryDirectory(prefix="rematch-aot-") as local:
         (Path(local) / note.name).write_text(cache.model_dump_json())
-        host.put(Path(local) / note.name, part)
-    run_words(host, "mv", str(part), str(note))
+        host.put(Path(local) / note.name, note)
     return cache
 
 
 def _source() -> str:
     """Return the file that the profiled program has more than the service."""
-    return f"""\
-// Only in the program of a training run: writes a CPU profile of it.
-package main
-
-import (
-	"fmt"
-	"os"
-	"runtime/pprof"
-	"time"
-)
-
-func init() {{
-	go func() {{
-		time.Sleep({SETTLE_S} * time.Second)
-		if problem := rematchProfile("{PROFILE}"); problem != nil {{
-			fmt.Fprintln(os.Stderr, "no CPU profile:", problem)
-		}}
-	}}()
-}}
-
-func rematchProfile(name string) error {{
-	file, problem := os.Create(name + ".part")
-	if problem != nil {{
-		return problem
-	}}
-	if problem := pprof.StartCPUProfile(file); problem != nil {{
-		return problem
-	}}
-	time.Sleep({PROFILED_S} * time.Second)
-	pprof.StopCPUProfile()
-	if problem := file.Close(); problem != nil {{
-		return problem
-	}}
-	return os.Rename(name+".part", name)
-}}
-"""
+    text = Template(_TEMPLATE.read_text("utf-8"))
+    return text.substitute(profile=PROFILE, settle_s=SETTLE_S, profiled_s=PROFILED_S)
 
 
 def profiled(implementation: Implementation) -> Implementation:
@@ -201,75 +151,80 @@ def train_profile(
     loaded, and how many requests it answered. The profile is ``PROFILE`` in the command's folder. Raises
     RematchError: it did not get ready, ended, or wrote no profile of enough CPU time."""
     what = "the training run of a profile"
-    process = host.spawn(command)
-    try:
-        if not _answers(host, process, endpoint, requests[0], what):
-            raise RematchError(f"the service ended in {what}: {command.folder}")
+    at_work = _at_work(host, command, endpoint, requests, what, users=USERS, grace_s=STOPPED_WITHIN_S)
+    with at_work as (process, n_answered, _):
         before_s = host.resources(_watched(process), pss=False).cpu_s or 0.0
         begin = time.monotonic()
-        with _load(host.reach(endpoint), requests, what) as n_answered:
-            while not run_words(host, "find", str(command.folder / PROFILE), "-size", "+0").stdout:
-                if process.exited() is not None or time.monotonic() - begin > SETTLE_S + PROFILED_S + 30:
-                    raise RematchError(f"{what} wrote no profile: {command.folder}")
-                time.sleep(0.5)
+        while not run_words(host, "find", str(command.folder / PROFILE), "-size", "+0").stdout:
+            if process.exited() is not None or time.monotonic() - begin > SETTLE_S + PROFILED_S + 30:
+                raise RematchError(f"{what} wrote no profile ({_complaint(host, command)}): {command.folder}")
+            time.sleep(0.5)
         used_s = (host.resources(_watched(process), pss=False).cpu_s or 0.0) - before_s
-    finally:
-        process.stop(STOPPED_WITHIN_S)
     if used_s < LEAST_CPU_S:
         raise RematchError(f"{what} used {used_s:.1f} s of CPU time; at least {LEAST_CPU_S:g} s are needed")
     return used_s, sum(n_answered)
 
 
 def keep_profile(source: Path, file: Path, *, cpu_s: float, n_requests: int) -> None:
-    """Keep a profile and what is known of it under the name by which builds find it."""
+    """Keep a profile under the name by which builds find it, and then what is known of it."""
     known = CpuProfile(
         cpu_s=cpu_s,
         n_requests=n_requests,
         profile_bytes=source.stat().st_size,
         profile_sha256=file_sha256(source),
     )
+    shutil.copyfile(source, file)
     part = file.with_suffix(".part")
-    shutil.copyfile(source, part)
-    part.rename(file)
     part.write_text(known.model_dump_json(indent=1) + "\n")
     part.rename(file.with_suffix(".json"))
 
 
 @contextlib.contextmanager
-def _load(endpoint: Endpoint, requests: tuple[Request, ...], what: str) -> Iterator[list[int]]:
-    """Keep sending the requests in turn while the context lasts; the list has how many each user sent."""
-    raw = [raw_request(request, endpoint) for request in requests]
-    n_answered, over = [0] * USERS, threading.Event()
-
-    def ask(user: int) -> None:
-        with Connection(endpoint) as connection:
-            while not over.is_set():
-                connection.exchange(raw[n_answered[user] % len(raw)])
-                n_answered[user] += 1
-
-    with ThreadPoolExecutor(USERS, thread_name_prefix="training") as pool:
-        asked = [pool.submit(ask, user) for user in range(USERS)]
-        try:
-            yield n_answered
-        finally:
-            over.set()
+def _at_work(
+    host: MeasuringHost, command: Command, endpoint: Endpoint, requests: tuple[Request, ...], what: str,
+    *, users: int = 1, most: int = sys.maxsize, grace_s: float,
+) -> Iterator[tuple[Process, list[int], list[Future[None]]]]:  # fmt: skip
+    """Run a service, each of whose users sends it up to so many requests in turn while the context lasts; yield its
+    process, how many each user had answered, and their work. Raises RematchError: it did not get ready, ended, or
+    gave no answer."""
+    process = host.spawn(command)
     try:
+        raw = raw_request(requests[0], endpoint)
+        watched, launched = _watched(process), process.launched
+        first = host.first_answer(endpoint, raw, watched, launched=launched, deadline_s=READY_WITHIN_S).first
+        if not first.ready:
+            why = "ended" if first.gone else f"was not ready within {READY_WITHIN_S:g} s"
+            raise RematchError(f"the service {why} in {what} ({_complaint(host, command)}): {command.folder}")
+        near = host.reach(endpoint)
+        every = [raw_request(request, near) for request in requests]
+        n_answered, over = [0] * users, threading.Event()
+
+        def ask(user: int) -> None:
+            with Connection(near) as connection:
+                while n_answered[user] < most and not over.is_set():
+                    connection.exchange(every[n_answered[user] % len(every)])
+                    n_answered[user] += 1
+
+        with ThreadPoolExecutor(users, thread_name_prefix="training") as pool:
+            asked = [pool.submit(ask, user) for user in range(users)]
+            try:
+                yield process, n_answered, asked
+            finally:
+                over.set()
         for item in asked:
             item.result()
     except (ExchangeError, OSError) as problem:
         raise RematchError(f"no answer in {what}: {problem}") from problem
+    finally:
+        process.stop(grace_s)
 
 
-def _answers(host: MeasuringHost, process: Process, endpoint: Endpoint, request: Request, what: str) -> bool:
-    """Wait until a service that was just started answers; return ``False`` when it has ended instead. Raises
-    RematchError: it does neither; ``what`` names the training run."""
-    raw = raw_request(request, endpoint)
-    started = host.first_answer(
-        endpoint, raw, _watched(process), launched=process.launched, deadline_s=READY_WITHIN_S
-    )
-    if not started.first.ready and not started.first.gone:
-        raise RematchError(f"{what} was not ready within {READY_WITHIN_S:g} s")
-    return started.first.ready
+def _complaint(host: MeasuringHost, command: Command) -> str:
+    """Return what the service wrote to stderr, or that it wrote nothing."""
+    text = b""
+    with contextlib.suppress(HostError):
+        text = host.read(command.folder / (command.stderr or ""))
+    return " ".join(text.decode(errors="replace").split())[:300] or "nothing on stderr"
 
 
 def _watched(process: Process) -> Watched:

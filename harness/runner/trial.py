@@ -25,7 +25,7 @@ from harness.conformance import check
 from harness.errors import TrialFailure
 from harness.hosts.base import now
 from harness.hosts.measuring import Sampling
-from harness.launchers.base import Instance, LaunchSpec, OfPods
+from harness.launchers.base import Instance, LaunchSpec
 from harness.loadgen.flow import readiness_request
 from harness.model import (
     ClosedLoad,
@@ -305,7 +305,7 @@ def _boundary(name: BoundaryName, instance: Instance, notes: Notes) -> None:
             host=context.host,
             remote=notes.service_folder,
             jcmd=Path(instance.record.argv[0]).with_name("jcmd") if nmt else None,
-            pods=instance.pod_endpoints() if isinstance(instance, OfPods) else None,
+            pods=instance.pod_endpoints(),
         )
     )
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -41,17 +42,19 @@ def _difference(before: Any, after: Any) -> Any:
 
 def on_our_clock(file: Path, offset_s: float) -> None:
     """Take the offset (far minus ours) off the first column, which is ``monotonic_s``; no file, no rows."""
-    if not file.is_file():
-        return
-    head, *rows = file.read_text("utf-8").splitlines()
-    shifted = [_shifted(row, offset_s) for row in rows]
-    file.write_text("\n".join([head, *shifted, ""]), "utf-8")
+
+    def shifted(at: str, rest: str) -> str:
+        return f"{float(at) - offset_s:.{len(at.partition('.')[2])}f},{rest}"
+
+    _rewrite(file, shifted)
 
 
-def _shifted(row: str, offset_s: float) -> str:
-    at, comma, rest = row.partition(",")
-    n_decimals = len(at.partition(".")[2])
-    return f"{float(at) - offset_s:.{n_decimals}f}{comma}{rest}"
+def _rewrite(file: Path, change: Callable[[str, str], str]) -> None:
+    """Change each row, of which ``change`` gets the first cell and the rest."""
+    if file.is_file():
+        head, *rows = file.read_text("utf-8").splitlines()
+        changed = [change(*row.split(",", 1)) for row in rows]
+        file.write_text("\n".join([head, *changed, ""]), "utf-8")
 
 
 def merge(file: Path, second: Path) -> None:
@@ -66,17 +69,11 @@ def merge(file: Path, second: Path) -> None:
 
 
 def as_earlier(file: Path, until_s: float) -> None:
-    """Mark the samples of load generators before a moment, on the samples' own clock, as those of earlier loads.
+    """Mark the samples of load generators before a moment, on the samples' own clock, as those of earlier loads: the
+    role ``generator`` becomes ``earlier-generator``, for the CPU time of a role is that of one process."""
 
-    The role ``generator`` becomes ``earlier-generator``: the CPU time of a role is that of one process.
-    """
-    if not file.is_file():
-        return
-    head, *rows = file.read_text("utf-8").splitlines()
-    marked = [_as_earlier(row) if float(row.partition(",")[0]) < until_s else row for row in rows]
-    file.write_text("\n".join([head, *marked, ""]), "utf-8")
+    def marked(at: str, rest: str) -> str:
+        is_earlier = float(at) < until_s and rest.startswith("generator")
+        return f"{at},{'earlier-' if is_earlier else ''}{rest}"
 
-
-def _as_earlier(row: str) -> str:
-    at, comma, rest = row.partition(",")
-    return f"{at}{comma}earlier-{rest}" if rest.startswith("generator") else row
+    _rewrite(file, marked)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.agent.machine_info import physical_cores
 from harness.agent.platforms import usable_cpus
-from harness.backing.postgres_source import RemotePostgres
+from harness.backing.postgres import Postgres
 from harness.errors import HostError, InputError, MissingTool
 from harness.hosts.base import Command
 from harness.hosts.local import LocalHost
@@ -107,12 +107,12 @@ def _database_station(root: Path, name: str, load: MeasuringHost | None) -> SshH
 
 def remote_backing(
     roles: HostRoles, root: Path, tools: Tools, process: ProcessLauncher
-) -> tuple[RemotePostgres, ProcessLauncher]:
+) -> tuple[Postgres, ProcessLauncher]:
     """Return the database of a far host, and what starts processes beside it: on the host of the backing
     services, or on the service's; ``process`` starts services."""
     far = roles.database or roles.service
     assert isinstance(far, SshHost)  # the caller asks for no other
-    postgres = RemotePostgres(far, open_to_others=roles.database is not None)
+    postgres = Postgres(far, open_to_others=roles.database is not None)
     if process.host is far:
         return postgres, process
     elsewhere = Elsewhere(builds_on=LocalHost(), python=far.agent.python, architecture=far.architecture)

@@ -35,7 +35,6 @@ PROHIBITED = 1
 _LOG = "harness.hosts.ssh"
 _LOOK = "compare it with `ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub` on the host itself"
 _UNREACHABLE = "check that it runs, that sshd listens, and that no firewall blocks it"
-Opener = Callable[[paramiko.Transport, tuple[str, int]], paramiko.Channel]
 
 
 class _Refuse(paramiko.MissingHostKeyPolicy):
@@ -66,10 +65,10 @@ class Running:
 
 
 class Tunnel:
-    """Listens at ``endpoint`` of this machine's loopback, until ``close``."""
+    """Leads from ``endpoint`` of this machine's loopback to a port there, until ``close``."""
 
-    def __init__(self, transport: paramiko.Transport, opener: Opener) -> None:
-        self._transport, self._opener = transport, opener
+    def __init__(self, transport: paramiko.Transport, far: Endpoint) -> None:
+        self._transport, self._far = transport, (far.host, far.port)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.endpoint = Endpoint(host="127.0.0.1", port=self._listener.getsockname()[1])
         threading.Thread(target=self._serve, name=f"tunnel at {self.endpoint.port}", daemon=True).start()
@@ -93,7 +92,9 @@ class Tunnel:
         with (
             near,
             contextlib.suppress(OSError, EOFError, paramiko.SSHException),
-            contextlib.closing(self._opener(self._transport, address)) as far,
+            contextlib.closing(
+                self._transport.open_channel("direct-tcpip", self._far, address, timeout=ANSWER_WITHIN_S)
+            ) as far,
         ):
             back = threading.Thread(target=_pass, args=(far.recv, near.sendall, near), daemon=True)
             back.start()
@@ -291,22 +292,7 @@ class SshConnection:
 
     def forward(self, far: Endpoint) -> Tunnel:
         """Return a way from this machine's loopback to a port there."""
-        return Tunnel(
-            self._transport,
-            lambda transport, address: transport.open_channel(
-                "direct-tcpip", (far.host, far.port), address, timeout=ANSWER_WITHIN_S
-            ),
-        )
-
-    def forward_to_command(self, words: str) -> Tunnel:
-        """Return a way from this machine's loopback to the stdin and stdout of a command there, one a connection."""
-
-        def opened(transport: paramiko.Transport, _address: tuple[str, int]) -> paramiko.Channel:
-            channel = transport.open_session(timeout=ANSWER_WITHIN_S)
-            channel.exec_command(words)
-            return channel
-
-        return Tunnel(self._transport, opened)
+        return Tunnel(self._transport, far)
 
     def why_no_forwarding(self, far: Endpoint) -> str | None:
         """Return why sshd carries nothing to an address that nobody listens at; ``None``: it does."""

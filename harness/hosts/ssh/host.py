@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine reached over SSH; a ``MeasuringHost`` like this one. Every moment it tells is on our clocks."""
+"""A machine reached over SSH. Every moment it tells is on our clocks."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ from harness.agent.cpu_speed import READINGS_PER_S
 from harness.agent.http_exchange import Answer, FirstAnswer
 from harness.agent.machine_counters import MachineReading
 from harness.agent.process_tree import TreeResources
-from harness.agent.relay import local_address
 from harness.agent.sampler import SamplerSummary, Watched
 from harness.errors import HostError
 from harness.hosts.base import Command, Completed, Stopped, StopSignal, now, run_words
 from harness.hosts.local import order_of
-from harness.hosts.measuring import Started
-from harness.hosts.ssh.agent_start import Agent, start_agent
+from harness.hosts.measuring import MeasuringHost, Started
+from harness.hosts.ssh.agent import Agent, start_agent
 from harness.hosts.ssh.connection import SshConnection, Tunnel
 from harness.hosts.ssh.settings import HostSettings
 from harness.hosts.ssh.workspace import MIN_FREE_BYTES, RemoteWorkspace
-from harness.model import ClockReading, CpuSpeed, GroupReading, HostClock, Machine, ResourceReading
+from harness.model import ClockReading, CpuSpeed, HostClock, Machine, ResourceReading
 from harness.model.endpoint import Endpoint
 from harness.sampling import as_reading
 from harness.toolchains import JAVA_REFERENCE, Jdk, parse_version
@@ -32,7 +31,7 @@ from harness.toolchains.find import jdk_of_release
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-class SshHost(RemoteWorkspace):
+class SshHost(RemoteWorkspace, MeasuringHost):
     """A host over SSH. Close it: the agent there ends what it started and removes its folder."""
 
     is_local = False
@@ -52,9 +51,7 @@ class SshHost(RemoteWorkspace):
         self.listen_address = listen_address or settings.service_address
         self._link = SshConnection(name, settings)
         self._ways: dict[Endpoint, Tunnel] = {}
-        self._daemons: dict[str, Tunnel] = {}
-        self._docker, self.postgres = settings.docker, settings.postgres
-        self._forwards = False
+        self.postgres, self._forwards = settings.postgres, False
         try:
             self.agent: Agent = start_agent(self._link, settings, alone=alone)
         except BaseException:
@@ -78,7 +75,7 @@ class SshHost(RemoteWorkspace):
     def close(self) -> None:
         """End everything over there and the connection. Never raises."""
         self.agent.channel.close()
-        for way in (*self._ways.values(), *self._daemons.values()):
+        for way in self._ways.values():
             way.close()
         self._link.close()
 
@@ -151,10 +148,8 @@ class SshHost(RemoteWorkspace):
         return int(self._ask("free_port", address=address)["port"])
 
     def reach(self, endpoint: Endpoint) -> Endpoint:
-        """Directly where it listens for others, through the connection where it listens to itself alone.
-
-        Raises HostError: its sshd forwards no ports.
-        """
+        """Directly where it listens for others, through the connection where it listens to itself alone. Raises
+        HostError: its sshd forwards no ports."""
         if endpoint.host not in LOOPBACK:
             return Endpoint(host=endpoint.host, port=endpoint.port)
         with self._lock:
@@ -176,31 +171,6 @@ class SshHost(RemoteWorkspace):
                 self._ways.pop(far).close()
         self.fetch_folder(local, monotonic_offset_s=self.offset.monotonic_offset_s)
 
-    def docker_address(self) -> str:
-        return self._docker or str(self._ask("docker_address")["address"])
-
-    def docker_reach(self, address: str) -> str:
-        far = local_address(address)
-        with self._lock:
-            if far not in self._daemons:
-                self._daemons[far] = self._link.forward_to_command(self.agent.channel.command("dial", far))
-            near = self._daemons[far].endpoint
-        return f"tcp://{near.host}:{near.port}"
-
-    def note_container(self, name: str, address: str) -> None:
-        self._ask("container_note", name=name, address=address)
-
-    def forget_container(self, name: str) -> None:
-        self._ask("container_forget", name=name)
-
-    def start_ticks(self, pid: int) -> int | None:
-        result: int | None = self._ask("start_ticks", pid=pid)["start_ticks"]
-        return result
-
-    def group(self, pid: int, start_ticks: int) -> GroupReading | None:
-        result = self._ask("group", pid=pid, start_ticks=start_ticks)["group"]
-        return None if result is None else GroupReading.model_validate(result)
-
     def folder_bytes(self, folder: Path) -> int | None:
         return int(self._ask("folder_bytes", folder=str(folder))["bytes"])
 
@@ -212,23 +182,21 @@ class SshHost(RemoteWorkspace):
         """Return where programs are on its PATH."""
         return self._ask("which", names=list(names))
 
-    def folders(self, *parents: str) -> dict[str, list[str]]:
-        """Return the folders right below each of these."""
-        return self._ask("folders", parents=list(parents))
 
-
-FOLDER_OF_JDKS = "/usr/lib/jvm"
+#: Prints home and release file of each, links followed, both ended by a zero byte.
+_LIST_JDKS = (
+    'for j in "$1/bin/java" "$(command -v java)" /usr/lib/jvm/*/bin/java; do j="$(readlink -f "$j")"; '
+    """h="${j%/bin/java}"; [ -f "$h/release" ] && printf '%s\\0' "$h" && cat "$h/release" && printf '\\0'; done"""
+)
 
 
 def find_remote_jdks(host: SshHost, preferred: str | None) -> tuple[Jdk, ...]:
     """Return the host's JDKs; first that of our own version, then the reference release, then newer ones."""
-    homes = [Path(host.environment["JAVA_HOME"])] if host.environment.get("JAVA_HOME") else []
-    java = host.which("java")["java"]
-    homes += [Path(java).parent.parent] if java is not None else []
-    homes += [Path(FOLDER_OF_JDKS) / name for name in host.folders(FOLDER_OF_JDKS)[FOLDER_OF_JDKS]]
+    listed = run_words(host, "sh", "-c", _LIST_JDKS, "sh", host.environment.get("JAVA_HOME", "")).stdout
+    homes = iter(listed.split("\0")[:-1])
     results: dict[Path, Jdk] = {}
-    for home in homes:
-        jdk = _read(host, home)
+    for home, release in zip(homes, homes, strict=True):
+        jdk = jdk_of_release(Path(home), release)
         if jdk is not None:
             results.setdefault(jdk.home, jdk)
 
@@ -237,19 +205,6 @@ def find_remote_jdks(host: SshHost, preferred: str | None) -> tuple[Jdk, ...]:
         return jdk.version != preferred, jdk.major != JAVA_REFERENCE, newest_first
 
     return tuple(sorted(results.values(), key=rank))
-
-
-def _read(host: SshHost, home: Path) -> Jdk | None:
-    """The JDK there, links followed; ``None`` when there is none."""
-    java = run_words(host, "readlink", "-f", str(home / "bin" / "java"))
-    if java.exit_code != 0 or not java.stdout.strip():
-        return None
-    real = Path(java.stdout.strip()).parent.parent
-    try:
-        text = host.read(real / "release").decode(errors="replace")
-    except HostError:
-        return None
-    return jdk_of_release(real, text)
 
 
 #: How many times the clocks are asked; the quickest answer counts.

@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from harness.definitions.strict_files import parse_toml
+from harness.definitions.strict_files import text_of, to_model, toml_of
 from harness.errors import InputError
 from harness.model import Frozen
-from harness.schema_errors import describe
 
 FILE = "hosts.toml"
 EXAMPLE = "harness/hosts.example.toml"
@@ -34,9 +32,6 @@ class HostSettings(Frozen):
         default=None, description="of ours on the host, absolute; default: .cache/rematch in the user's home"
     )
     python: str | None = Field(default=None, description="a Python >= 3.8 on the host; default: found")
-    docker: str | None = Field(
-        default=None, description="its Docker daemon: unix://PATH; default: DOCKER_HOST there, or found"
-    )
     postgres: str | None = Field(
         default=None, description="folder of its PostgreSQL's programs (postgres, initdb); default: found"
     )
@@ -53,10 +48,8 @@ class _File(Frozen):
 
 
 def host_names(root: Path) -> tuple[str, ...]:
-    """Return the names that ``--host`` knows: this machine, and those of ``hosts.toml``.
-
-    Raises InputError: the file is wrong.
-    """
+    """Return the names that ``--host`` knows: this machine, and those of ``hosts.toml``. Raises InputError: the file is
+    wrong."""
     return (LOCAL, *sorted(set(_read(root).hosts) - {LOCAL}))
 
 
@@ -75,23 +68,13 @@ def load_settings(root: Path, name: str) -> HostSettings:
 
 
 def _read(root: Path) -> _File:
-    path = root / FILE
-    try:
-        data = parse_toml(path.read_text("utf-8"))
-    except FileNotFoundError:
+    path, shown = root / FILE, Path(FILE)
+    if not path.exists():
         return _File()
-    except (OSError, RecursionError, ValueError) as problem:  # TOML's and Unicode's errors are values' errors
-        raise InputError(" ".join(str(problem).split())[:200], file=FILE) from problem
+    data = toml_of(text_of(path), shown)
     hosts = data.get("hosts", {})
     for name in hosts if isinstance(hosts, dict) else ():
         if not _NAME.fullmatch(name):
-            allowed = "small letters, digits and dashes"
-            raise InputError(
-                "a host's name becomes part of file names", file=FILE, found=name, allowed=allowed
-            )
-    try:
-        return _File.model_validate_json(json.dumps(data))
-    except (ValidationError, TypeError, RecursionError) as problem:
-        if isinstance(problem, ValidationError):
-            raise describe(problem, _File, data, file=FILE) from None
-        raise InputError(str(problem), file=FILE) from problem
+            why = "a host's name becomes part of file names"
+            raise InputError(why, file=FILE, found=name, allowed="small letters, digits and dashes")
+    return to_model(_File, data, shown)

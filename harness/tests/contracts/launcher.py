@@ -4,40 +4,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 import pytest
 
 from harness.agent.http_exchange import Connection, request_bytes
 from harness.agent.processes import alive
 from harness.errors import InputError, TrialFailure
-from harness.hosts.measuring import MeasuringHost
 from harness.launchers.base import Instance
-from harness.model import Implementation, Outcome, StartUp
-from harness.model.started import SettingValue
+from harness.model import Outcome, StartUp
 from harness.runner.start_up import wait_first_response
-from harness.tests.support.instances import CONTRACT, eventually
+from harness.tests.support.instances import CONTRACT, Started, eventually
 from harness.tests.support.patience import patient
 from harness.workloads import load_requests
 
 HELLO = load_requests(CONTRACT, "hello")[0]
 
 
-class Started(Protocol):
-    """What the contract needs of a project: see ``instances.Started``."""
-
-    @property
-    def implementation(self) -> Implementation: ...
-
-    @property
-    def host(self) -> MeasuringHost: ...
-
-    def launch(self, **settings: SettingValue) -> Instance: ...
-
-    def fetch(self) -> None: ...
+#: A project in one kind of place, whatever its launcher and instances are.
+AProject = Started[Any, Any]
 
 
-def answered(project: Started, instance: Instance) -> StartUp:
+def answered(project: AProject, instance: Instance) -> StartUp:
     """Wait for the first answer, asked where the instance runs."""
     return wait_first_response(instance, HELLO, patient(20), host=project.host)
 
@@ -46,18 +34,19 @@ class LauncherContract:
     """Needs a fixture ``project``."""
 
     @pytest.fixture
-    def project(self, tmp_path: Path) -> Started:
+    def project(self, tmp_path: Path) -> AProject:
         # Abstract: pytest never collects this base class, so only a subclass that forgot its part gets here.
         raise NotImplementedError("the subclass brings the project")
 
-    def test_launch_returns_before_the_service_is_ready(self, project: Started) -> None:
+    def test_launch_returns_before_the_service_is_ready(self, project: AProject) -> None:
         instance = project.launch(never_ready="silent")
         assert instance.exited() is None
         assert alive(instance.record.pid, instance.record.process_start_ticks)
         instance.stop()
 
-    def test_a_service_answers_where_its_endpoint_says(self, project: Started) -> None:
-        instance = project.launch()
+    def test_a_service_answers_where_its_endpoint_says(self, project: AProject) -> None:
+        instance, other = project.launch(), project.launch()
+        assert instance.record.port != other.record.port
         started = answered(project, instance)
         assert started.time_to_first_response_s > 0
         assert instance.endpoint.port == instance.record.port
@@ -66,56 +55,42 @@ class LauncherContract:
             answer = connection.exchange(request_bytes("GET", "/health", {}, None, near))
         assert answer.body == b'{"status":"up"}'
         instance.stop()
-
-    def test_two_instances_do_not_share_a_port(self, project: Started) -> None:
-        one, other = project.launch(), project.launch()
-        assert one.record.port != other.record.port
-        answered(project, one)
         answered(project, other)
-        one.stop()
         other.stop()
 
-    def test_an_obedient_service_is_stopped_by_sigterm_and_the_record_says_so(self, project: Started) -> None:
+    def test_an_obedient_service_is_stopped_by_sigterm_and_the_record_says_so(
+        self, project: AProject
+    ) -> None:
         instance = project.launch()
         answered(project, instance)
         assert instance.record.exit_code is None
         record = instance.stop()
         assert (record.stop_signal, record.exit_code) == ("SIGTERM", 0)
         assert record.stop_s is not None
-        assert instance.record == record
+        assert instance.record == record == instance.stop()
         assert instance.exited() == 0
 
-    def test_a_service_that_hangs_on_stop_is_killed(self, project: Started) -> None:
+    def test_a_service_that_hangs_on_stop_is_killed(self, project: AProject) -> None:
         instance = project.launch(hang_on_stop=True)
         answered(project, instance)
         record = instance.stop()
         assert (record.stop_signal, record.exit_code) == ("SIGKILL", 137)
 
-    def test_a_service_that_ended_by_itself_is_recorded_as_exited(self, project: Started) -> None:
+    def test_a_service_that_ended_by_itself_is_recorded_as_exited(self, project: AProject) -> None:
         instance = project.launch(fail_start="no thanks")
-        assert eventually(lambda: instance.exited() is not None)
+        with pytest.raises(TrialFailure, match="exited with 3") as caught:
+            answered(project, instance)
+        assert caught.value.outcome == Outcome.FAILED
         record = instance.stop()
         assert (record.stop_signal, record.exit_code) == ("exited", 3)
 
-    def test_stop_may_be_called_twice(self, project: Started) -> None:
-        instance = project.launch()
-        assert instance.stop() == instance.stop()
-
-    def test_a_setting_the_service_does_not_know_is_refused_by_name(self, project: Started) -> None:
+    def test_a_setting_the_service_does_not_know_is_refused_by_name(self, project: AProject) -> None:
         with pytest.raises(InputError, match=r"service\.toml: settings: .*'colour'.*allowed: face, logging"):
             project.launch(colour="blue")
 
-    def test_every_file_of_an_instance_is_below_its_folder(self, project: Started, tmp_path: Path) -> None:
+    def test_every_file_of_an_instance_is_below_its_folder(self, project: AProject, tmp_path: Path) -> None:
         instance = project.launch(log_file="access.log", port_taken="once")
         assert eventually(lambda: instance.exited() is not None)
         instance.stop()
         project.fetch()
         assert [path.parent.name for path in tmp_path.rglob("port-was-taken")] == ["trial-1"]
-
-    def test_readiness_of_a_service_that_ends_is_a_failure_with_its_own_words(self, project: Started) -> None:
-        instance = project.launch(fail_start="no database at db:5432")
-        with pytest.raises(TrialFailure) as caught:
-            answered(project, instance)
-        assert caught.value.outcome == Outcome.FAILED
-        assert "exited with 3" in caught.value.reason
-        instance.stop()

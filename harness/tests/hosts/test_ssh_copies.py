@@ -12,28 +12,12 @@ import pytest
 from harness.errors import HostError
 from harness.hosts.base import Command
 from harness.hosts.ssh import workspace
-from harness.hosts.ssh.channel import AgentChannel
+from harness.hosts.ssh.agent import AgentChannel
 from harness.hosts.ssh.host import SshHost
 from harness.hosts.ssh.settings import HostSettings
 from harness.tests.support.patience import patient
-from harness.tests.support.sshd import Sshd
 
 MADE_LATER = ("aot-",)
-
-
-@pytest.fixture(scope="module")
-def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostSettings]:
-    started = Sshd(tmp_path_factory.mktemp("sshd"))
-    started.start()
-    yield started.settings(tmp_path_factory.mktemp("base"))
-    started.die()
-
-
-@pytest.fixture(scope="module")
-def far(settings: HostSettings) -> Iterator[SshHost]:
-    host = SshHost("bighost", settings)
-    yield host
-    host.close()
 
 
 @pytest.fixture
@@ -73,25 +57,21 @@ def test_what_one_session_sent_no_other_sends_again(
 
 
 def test_a_copy_that_is_not_what_was_sent_any_more_is_sent_again(
-    far: SshHost, settings: HostSettings, tmp_path: Path
+    far: SshHost, later: SshHost, tmp_path: Path
 ) -> None:
     ours = {damage: artifact(tmp_path / damage) for damage in ("byte", "right", "too few", "too many")}
     there = {damage: far.install(here, without=MADE_LATER) for damage, here in ours.items()}
     assert len(set(there.values())) == len(ours)
     for copy in there.values():
         (copy / "aot-1.aot").write_bytes(b"made of what is damaged")
-    with (there["byte"] / "lib" / "a.jar").open("r+b") as jar:
-        jar.seek(50_000)
-        jar.write(bytes([(ours["byte"] / "lib" / "a.jar").read_bytes()[50_000] ^ 1]))
+    content = bytearray((ours["byte"] / "lib" / "a.jar").read_bytes())
+    content[50_000] ^= 1
+    (there["byte"] / "lib" / "a.jar").write_bytes(content)
     (there["right"] / "run").chmod(0o644)
     (there["too few"] / "run").unlink()
     (there["too many"] / "lib" / "b.jar").write_bytes(b"on the same class path")
-    later = SshHost("bighost", settings, alone=False)
-    try:
-        for damage, here in ours.items():
-            assert later.install(here, without=MADE_LATER) == there[damage]
-    finally:
-        later.close()
+    for damage, here in ours.items():
+        assert later.install(here, without=MADE_LATER) == there[damage]
     for damage, copy in there.items():
         names = sorted(path.relative_to(copy).as_posix() for path in copy.rglob("*"))
         assert names == ["lib", "lib/a.jar", "run"], damage
@@ -129,7 +109,7 @@ def test_what_arrives_damaged_is_refused_in_one_line_and_not_kept(
     assert not [path for path in (tmp_path / "trial").rglob("*") if path.is_file()]
 
 
-@pytest.mark.parametrize("name", ["../outside", "a/../../outside", "/outside", "//outside", "", ".", "a\0b"])
+@pytest.mark.parametrize("name", ["../outside", "a/../../outside", "/outside", "", ".", "a\0b"])
 def test_a_host_that_names_a_file_outside_of_the_trials_folder_is_refused(name: str) -> None:
     with pytest.raises(HostError, match=r"^bighost: .* not below the trial's folder"):
         workspace.refuse_outside(("logs/good.log", name), "bighost")

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 
@@ -17,9 +17,8 @@ import pytest
 
 from harness.errors import HostError
 from harness.hosts.base import Command
-from harness.hosts.ssh.agent_start import agent_file
+from harness.hosts.ssh.agent import agent_file
 from harness.hosts.ssh.host import SshHost
-from harness.model.endpoint import Endpoint
 from harness.tests.support.available import not_run
 from harness.tests.support.patience import patient
 from harness.tests.support.sshd import Sshd
@@ -58,66 +57,37 @@ def test_a_host_on_which_no_python_can_be_found_is_told_what_was_looked_for(tmp_
     assert "\n" not in said
 
 
-def test_a_server_that_forwards_no_ports_is_said_to(tmp_path: Path) -> None:
-    sshd = Sshd(tmp_path / "sshd", more="AllowTcpForwarding no")
-    sshd.start()
-    try:
-        host = SshHost("bighost", sshd.settings(tmp_path / "base"))
-        try:
-            with pytest.raises(
-                HostError, match="^bighost: its sshd forwards no ports.*AllowTcpForwarding"
-            ) as refused:
-                host.reach(Endpoint(host="127.0.0.1", port=1))
-            assert "\n" not in str(refused.value)
-            elsewhere = Endpoint(host="192.0.2.7", port=1)
-            assert host.reach(elsewhere) == elsewhere
-        finally:
-            host.close()
-    finally:
-        sshd.die()
-
-
 USER = "rematch-nobody"
 UID = 64123
 
 
-@pytest.fixture(scope="module")
-def folder() -> Iterator[Path]:
-    """Where others may look: pytest's own folders are closed to them."""
-    with tempfile.TemporaryDirectory(prefix="rematch-test-") as name:
-        os.chmod(name, 0o755)
-        yield Path(name)
-
-
-@pytest.fixture(scope="module")
-def of_no_root(folder: Path) -> Iterator[SshHost]:
+def test_a_user_without_any_right_is_host_enough() -> None:
     if os.geteuid() != 0:
         not_run("a far host of somebody who is no root needs root here (TestSshHost is such a host then)")
     needs_mounts()
-    (folder / "home").mkdir()
-    os.chown(folder / "home", UID, UID)
-    accounts = folder / "passwd"
-    line = f"{USER}:x:{UID}:{UID}::{folder / 'home'}:/bin/sh\n"
-    accounts.write_text(Path("/etc/passwd").read_text() + line)
-    inside = ("/bin/sh", "-c", 'mount --bind "$0" /etc/passwd && exec "$@"', str(accounts))
-    sshd = Sshd(folder / "sshd", prefix=(*APART, *inside))
-    sshd.start()
-    host = SshHost("bighost", sshd.settings(Path("unused"), user=USER, folder=None))
-    yield host
-    host.close()
-    sshd.die()
-
-
-def test_a_user_without_any_right_is_host_enough(of_no_root: SshHost, folder: Path) -> None:
-    assert of_no_root.user.partition(":")[0] == str(UID)
-    assert str(of_no_root.agent.base) == f"{folder}/home/.cache/rematch"
-    (folder / "artifact").mkdir()
-    (folder / "artifact" / "run").write_text("#!/bin/sh\nid -u\n")
-    (folder / "artifact" / "run").chmod(0o755)
-    there = of_no_root.install(folder / "artifact")
-    assert of_no_root.run(Command(argv=(str(there / "run"),), folder=there), patient(20)).stdout == f"{UID}\n"
-    process = of_no_root.spawn(Command(argv=("sleep", "60"), folder=there))
-    assert process.stop(patient(20)).signal == "SIGTERM"
+    with contextlib.ExitStack() as stack:
+        # pytest's own folders are closed to others
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rematch-test-")))
+        folder.chmod(0o755)
+        (folder / "home").mkdir()
+        os.chown(folder / "home", UID, UID)
+        accounts = folder / "passwd"
+        line = f"{USER}:x:{UID}:{UID}::{folder / 'home'}:/bin/sh\n"
+        accounts.write_text(Path("/etc/passwd").read_text() + line)
+        inside = ("/bin/sh", "-c", 'mount --bind "$0" /etc/passwd && exec "$@"', str(accounts))
+        sshd = Sshd(folder / "sshd", prefix=(*APART, *inside))
+        sshd.start()
+        stack.callback(sshd.die)
+        host = SshHost("bighost", sshd.settings(Path("unused"), user=USER, folder=None))
+        stack.callback(host.close)
+        assert host.user.partition(":")[0] == str(UID)
+        assert str(host.agent.base) == f"{folder}/home/.cache/rematch"
+        (folder / "artifact").mkdir()
+        (folder / "artifact" / "run").write_text("#!/bin/sh\nid -u\n")
+        (folder / "artifact" / "run").chmod(0o755)
+        there = host.install(folder / "artifact")
+        assert host.run(Command(argv=(str(there / "run"),), folder=there), patient(20)).stdout == f"{UID}\n"
+        assert host.spawn(Command(argv=("sleep", "60"), folder=there)).stop(patient(20)).signal == "SIGTERM"
 
 
 #: Newer than 3.8, and used only where an AttributeError says that it is not there.

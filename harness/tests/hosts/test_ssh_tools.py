@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from harness.hosts.base import Command
+from harness.hosts.base import run_words
 from harness.hosts.local import LocalHost
 from harness.hosts.ssh.host import SshHost
 from harness.launchers.base import LaunchSpec
@@ -25,21 +24,10 @@ from harness.tests.contracts.launcher import HELLO
 from harness.tests.support.patience import patient
 from harness.tests.support.remote_sessions import remote_assembly
 from harness.tests.support.sessions import make_session_project
-from harness.tests.support.sshd import Sshd
 from harness.tests.support.synthetic import ROOT
 from harness.tests.support.tiny_java import make_java_project, reference_jdk
 from harness.tests.support.tools_here import QUICK_JVM, QuickJMeter
 from harness.toolchains import Jdk, Surroundings, find_tool
-
-
-@pytest.fixture(scope="module")
-def far(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshHost]:
-    sshd = Sshd(tmp_path_factory.mktemp("sshd"))
-    sshd.start()
-    host = SshHost("bighost", sshd.settings(tmp_path_factory.mktemp("base"), grace_s=patient(20)))
-    yield host
-    host.close()
-    sshd.die()
 
 
 @pytest.fixture(scope="module")
@@ -72,12 +60,7 @@ def test_jmeter_is_sent_over_once_and_offers_its_load_from_there(
         assert "load/samples.jtl" in {name.removesuffix(".gz").removesuffix(".zst") for name in record.files}
     there = far.install(home)
     assert str(there).startswith(str(far.agent.base / "artifacts"))
-    assert (
-        far.run(
-            Command(argv=("test", "-f", str(there / "bin" / jar.name)), folder=there), patient(20)
-        ).exit_code
-        == 0
-    )
+    assert run_words(far, "test", "-f", str(there / "bin" / jar.name)).exit_code == 0
 
 
 ANSWERS = """
@@ -137,12 +120,8 @@ def test_forms_are_sent_over_and_aot_caches_made_there(far: SshHost, jdk: Jdk, t
     assert "Opened AOT cache" in said["aot"]
     assert f"-XX:AOTCache={far.agent.base}/artifacts/" in said["aot"]
     assert not list((tmp_path / ".cache" / "builds").glob("*/aot-*"))
-    sent = far.run(
-        Command(argv=("ls", str(far.agent.base / "artifacts")), folder=Path("/")), patient(20)
-    ).stdout.split()
-    inside = [far.run(Command(argv=("ls", str(far.agent.base / "artifacts" / one)), folder=Path("/")), patient(20)).stdout
-              for one in sent]  # fmt: skip
-    assert not any("native-" in said for said in inside)  # a build goes over without what was made of it
+    sent = run_words(far, "ls", "-R", str(far.agent.base / "artifacts")).stdout
+    assert "native-" not in sent  # a build goes over without what was made of it
 
 
 def test_what_is_compiled_here_is_refused_on_another_kind_of_machine(far: SshHost, tmp_path: Path) -> None:

@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 
 from harness.errors import InputError
-from harness.launchers.arguments import RECORDING, expand, jvm_flags, runtime_arguments, setting_flags
+from harness.launchers.arguments import (
+    RECORDING,
+    expand,
+    jvm_flags,
+    misfit,
+    native_start,
+    runtime_arguments,
+    setting_flags,
+)
 from harness.model import Implementation, RuntimeSettings, Variant
 
 FILE = Path("services/strings/x/service.toml")
@@ -35,14 +43,11 @@ def test_a_word_of_several_values_becomes_several_words_and_no_other_is_split() 
     assert expand(("{a}",), {"a": "x y {b}"}, file=FILE, place="start") == ("x y {b}",)
     with pytest.raises(InputError, match="must be a word of its own"):
         filled("--x={settings}")
-
-
-@pytest.mark.parametrize("word", ["{ports}", "{}", "x{Port}"])
-def test_an_unknown_placeholder_is_refused(word: str) -> None:
-    with pytest.raises(
-        InputError, match=r"start: unknown placeholder; found .*; allowed: \{port\}, \{settings\}"
-    ):
-        filled(word)
+    for word in ("{ports}", "{}", "x{Port}"):
+        with pytest.raises(
+            InputError, match=r"start: unknown placeholder; .*allowed: \{port\}, \{settings\}"
+        ):
+            filled(word)
 
 
 def test_settings_become_flags_in_the_order_of_the_service() -> None:
@@ -50,9 +55,6 @@ def test_settings_become_flags_in_the_order_of_the_service() -> None:
     variant = Variant(implementation="x", settings={"b": 2, "a": True})
     assert setting_flags(knows, variant, FILE) == ("--a=true", "-b2")
     assert setting_flags(JVM, Variant(implementation="x", lean=True), FILE) == ("--lean",)
-
-
-def test_an_unknown_setting_names_what_is_allowed() -> None:
     with pytest.raises(InputError, match="found 'colour'; allowed: none"):
         setting_flags(JVM, Variant(implementation="x", settings={"colour": 1}), FILE)
 
@@ -89,15 +91,9 @@ def test_a_jvm_that_is_asked_records_compilations_and_nothing_else() -> None:
     )
     (recording,) = [word for word in told.argv if word.startswith("-XX:StartFlightRecording:")]
     assert "settings=none" in recording and f"filename={RECORDING}" in recording
-    assert set(re.findall(r"\+(jdk\.\w+)#enabled=true", recording)) == {
-        "jdk.Compilation",
-        "jdk.Deoptimization",
-    }
-    with pytest.raises(InputError, match="has no flight_recording"):
-        runtime_arguments(GO, RuntimeSettings(flight_recording=True), cpu_limit=None)
-    for form in ("jlink", "native"):
-        with pytest.raises(InputError, match="has no flight_recording"):
-            runtime_arguments(JVM, RuntimeSettings(flight_recording=True, form=form), cpu_limit=None)
+    enabled = set(re.findall(r"\+(jdk\.\w+)#enabled=true", recording))
+    assert enabled == {"jdk.Compilation", "jdk.Deoptimization"}
+    assert "+jdk.Compilation#threshold=1ms" in recording
 
 
 @pytest.mark.parametrize(("major", "told"), [(17, False), (21, True), (22, True), (23, False), (25, False)])
@@ -107,10 +103,27 @@ def test_zgc_is_generational_wherever_it_can_be(major: int, told: bool) -> None:
 
 @pytest.mark.parametrize(
     ("implementation", "runtime", "names"),
-    [(GO, RuntimeSettings(gc="g1", heap_max="1g"), "gc, heap_max"), (JVM, RuntimeSettings(gogc=1), "gogc")],
+    [
+        (GO, RuntimeSettings(gc="g1", heap_max="1g"), "gc, heap_max"),
+        (GO, RuntimeSettings(form="native"), "form"),
+        (JVM, RuntimeSettings(gogc=1), "gogc"),
+        (JVM, RuntimeSettings(flight_recording=True, form="native"), "flight_recording"),
+        (JVM, RuntimeSettings(form="native", nmt=True, jvm_flags=("-Xint",)), "nmt, jvm_flags"),
+        (JVM, RuntimeSettings(form="jlink", aot_cache=True), "aot_cache"),
+    ],
 )
 def test_settings_of_another_runtime_are_refused(
     implementation: Implementation, runtime: RuntimeSettings, names: str
 ) -> None:
     with pytest.raises(InputError, match=f"has no {names}"):
         runtime_arguments(implementation, runtime, cpu_limit=None)
+
+
+def test_a_native_image_keeps_the_properties_of_the_start_and_is_told_its_heap_and_its_cpus() -> None:
+    start = ("{java}", "{runtime_args}", "-Dx=1", "-jar", "{artifact}", "--port", "{port}")
+    assert native_start(start) == ("{artifact}", "{runtime_args}", "-Dx=1", "--port", "{port}")
+    settings = RuntimeSettings(form="native", gc="serial", heap_max="512m", heap_min="64m")
+    assert runtime_arguments(JVM, settings, cpu_limit=2).argv == (
+        "-Xms64m", "-Xmx512m", "-XX:ActiveProcessorCount=2", "-XX:+ExitOnOutOfMemoryError",
+    )  # fmt: skip
+    assert "serial collector, not g1" in (misfit(JVM, RuntimeSettings(form="native", gc="g1")) or "")

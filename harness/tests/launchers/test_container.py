@@ -13,15 +13,11 @@ from pathlib import Path
 
 import docker
 import pytest
-import requests.exceptions
-from docker.models.containers import Container
 
-from harness.agent.processes import alive
 from harness.errors import HostError, InputError, RematchError, TrialFailure
 from harness.hosts.local import LocalHost
-from harness.launchers.base import Launcher
 from harness.launchers.container import ContainerLauncher
-from harness.launchers.images import LABEL, OWNER, libraries, project_label
+from harness.launchers.images import LABEL, OWNER, project_label
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.tools import Tools
 from harness.model import Outcome, RuntimeSettings, Variant
@@ -29,7 +25,7 @@ from harness.runner.start_up import wait_first_response
 from harness.runner.warm_up import warm_up
 from harness.session import assemble, measure, prepare
 from harness.tests.contracts.launcher import HELLO
-from harness.tests.support.contained import Contained, HostOfDaemon, client_of, container_launcher
+from harness.tests.support.contained import Contained, client_of, container_launcher
 from harness.tests.support.dockerd import Daemon, make_python_base, processes_in_containers, tidy_daemon
 from harness.tests.support.instances import eventually, make_project, read_implementation
 from harness.tests.support.patience import patient
@@ -57,8 +53,6 @@ def project(tmp_path: Path, daemon: Daemon, base: Path) -> Iterator[Contained]:
 def test_the_record_holds_limits_layers_and_both_accounts_of_memory(
     project: Contained, daemon: Daemon
 ) -> None:
-    launcher: Launcher = project.launcher
-    assert launcher.name == "container"
     runtime = RuntimeSettings(cpus=1, memory_limit="256m")
     instance = project.launch_variant(Variant(implementation="misbehaving", runtime=runtime), cpus=(0,))
     wait_first_response(instance, HELLO, patient(20))
@@ -111,9 +105,8 @@ def test_containers_of_a_harness_that_is_gone_are_removed_and_no_others(project:
     labels = {LABEL: project_label(project.root), OWNER: f"{gone.pid}:1"}
     image = living.record.container.image_id if living.record.container else ""
     left = project.client.containers.create(image, "/bin/true", labels=labels)
-    foreign = project.client.containers.create(
-        image, "/bin/true", labels={LABEL: "another-project", OWNER: "1:1"}
-    )
+    other = {LABEL: "another-project", OWNER: "1:1"}
+    foreign = project.client.containers.create(image, "/bin/true", labels=other)
     project.launcher.build(project.implementation, Variant(implementation="misbehaving"))
     there = {container.id for container in project.client.containers.list(all=True)}
     assert left.id not in there
@@ -153,30 +146,6 @@ def test_a_signal_while_a_container_comes_up_leaves_none(
     assert project.containers() == []
 
 
-def test_a_container_whose_end_cannot_be_read_is_removed_all_the_same(
-    project: Contained, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def silent(_container: Container, **_more: object) -> None:
-        raise requests.exceptions.ReadTimeout("timed out")
-
-    instance = project.launch()
-    with monkeypatch.context() as patch:
-        patch.setattr(Container, "wait", silent)
-        with pytest.raises(HostError, match="timed out; start the daemon again"):
-            instance.stop()
-    assert not alive(instance.record.pid, instance.record.process_start_ticks)
-    assert project.containers() == []
-    assert instance.stop() == instance.record
-
-
-def test_a_container_that_somebody_removed_is_a_failed_trial_in_one_line(project: Contained) -> None:
-    instance = project.launch()
-    project.containers()[0].remove(force=True)
-    with pytest.raises(TrialFailure, match="the Docker daemon: No such container") as caught:
-        instance.stop()
-    assert "\n" not in str(caught.value)
-
-
 def test_a_daemon_that_dies_during_a_trial_stops_the_session_which_goes_on_when_it_is_back(
     daemon: Daemon, base: Path, tmp_path: Path
 ) -> None:
@@ -203,7 +172,7 @@ def test_a_daemon_that_dies_during_a_trial_stops_the_session_which_goes_on_when_
 def test_without_a_daemon_the_variant_is_unavailable_with_the_way_to_one(tmp_path: Path) -> None:
     root = make_project(tmp_path)
     process = ProcessLauncher(LocalHost(), root, Tools())
-    launcher = ContainerLauncher(process, root, host=HostOfDaemon(f"unix://{tmp_path}/no.sock"))
+    launcher = ContainerLauncher(process, root, address=f"unix://{tmp_path}/no.sock")
     implementation = read_implementation(root / "services/strings/misbehaving")
     reason = launcher.unavailable(implementation, Variant(implementation="misbehaving"))
     assert reason is not None
@@ -218,9 +187,3 @@ def test_without_a_daemon_the_variant_is_unavailable_with_the_way_to_one(tmp_pat
 def test_an_unknown_launcher_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--launcher.*'boat'.*allowed: process, container"):
         assemble(tmp_path, launcher="boat")
-
-
-def test_the_libraries_of_a_program_hold_the_loader_and_exist() -> None:
-    found = libraries(LocalHost(), [Path("/bin/sh")])
-    assert any("ld-" in path.name for path in found)
-    assert all(path.exists() for path in found)

@@ -13,17 +13,10 @@ import pytest
 from harness.agent.files import file_sha256
 from harness.hosts.base import Command
 from harness.hosts.local import LocalHost
-from harness.launchers.arguments import misfit, native_start, runtime_arguments
-from harness.launchers.builds import Built, copy_artifact
+from harness.launchers.builds import Builder, Built, copy_artifact
 from harness.launchers.forms import Forms, label, peak_rss_bytes, write_registrations
 from harness.launchers.tools import Tools
-from harness.model import (
-    BuildRecord,
-    Implementation,
-    JavaForms,
-    PreparedImage,
-    RuntimeSettings,
-)
+from harness.model import BuildRecord, Implementation, JavaForms, PreparedImage
 from harness.tests.support.available import not_asked_for, not_run
 from harness.tests.support.patience import patient
 from harness.tests.support.synthetic import ROOT
@@ -41,10 +34,6 @@ HELLO = (
 )
 
 
-def runtime(**settings: object) -> RuntimeSettings:
-    return RuntimeSettings.model_validate(settings)
-
-
 def test_the_words_of_a_real_build_tell_its_peak_memory_and_whose_compiler_it_was() -> None:
     assert peak_rss_bytes(SAID.read_text()) == round(3.65 * 2**30)
     assert peak_rss_bytes("nothing of the kind") is None
@@ -53,34 +42,6 @@ def test_the_words_of_a_real_build_tell_its_peak_memory_and_whose_compiler_it_wa
         label(text)
         == "native-image 25.0.1 2025-10-21; Some Runtime Environment 25.0.1+8; Substrate VM 25.0.1+8"
     )
-
-
-def test_a_native_image_keeps_the_properties_of_the_start_and_is_told_its_heap_and_its_cpus() -> None:
-    assert native_start(JAVA.start) == ("{artifact}", "{runtime_args}", "-Dx=1", "--port", "{port}")
-    settings = runtime(form="native", heap_max="512m", heap_min="64m")
-    assert runtime_arguments(JAVA, settings, cpu_limit=2).argv == (
-        "-Xms64m", "-Xmx512m", "-XX:ActiveProcessorCount=2", "-XX:+ExitOnOutOfMemoryError",
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"form": "native", "gc": "g1"}, "serial collector, not g1"),
-        ({"form": "native", "aot_cache": True}, "has no aot_cache"),
-        ({"form": "native", "nmt": True, "jvm_flags": ("-Xint",)}, "has no nmt, jvm_flags"),
-        ({"form": "jlink", "aot_cache": True}, "has no aot_cache"),
-        ({"form": "native", "gc": "serial"}, None),
-        ({"form": "jvm", "aot_cache": True}, None),
-    ],
-)
-def test_what_a_form_does_not_have_is_a_misfit(settings: dict[str, object], words: str | None) -> None:
-    problem = misfit(JAVA, runtime(**settings))
-    assert problem is None if words is None else words in (problem or "")
-    if settings["form"] == "native":
-        assert "has no form" in (
-            misfit(JAVA.model_copy(update={"runtime": "go"}), runtime(form="native")) or ""
-        )
 
 
 def test_classes_named_in_files_of_the_jars_are_registered_and_no_others(tmp_path: Path) -> None:
@@ -116,7 +77,7 @@ def test_classes_named_in_files_of_the_jars_are_registered_and_no_others(tmp_pat
 def test_what_a_native_image_lacks_makes_the_variant_unavailable_in_words(
     tmp_path: Path, forms: JavaForms, image: Path | None, words: str
 ) -> None:
-    reason = Forms(LocalHost(), tmp_path, Tools(native_image=image)).unavailable(
+    reason = Forms(Builder(LocalHost(), tmp_path, Tools(native_image=image))).unavailable(
         JAVA.model_copy(update={"forms": forms}), "native", None
     )
     assert reason is not None and reason.startswith(words)
@@ -136,16 +97,10 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
         completed = host.run(Command(argv=argv, folder=folder), patient(120))
         assert completed.exit_code == 0, completed.stderr
     out = folder / "out"
-    size = copy_artifact(folder, "hello.jar", out)
-    sha = file_sha256(out / "hello.jar")
     record = BuildRecord(
-        implementation="hello",
-        source_sha256="0" * 64,
-        argv=(),
-        build_s=None,
-        artifact_bytes=size,
-        artifact_sha256=sha,
-    )
+        implementation="hello", source_sha256="0" * 64, argv=(), build_s=None,
+        artifact_bytes=copy_artifact(folder, "hello.jar", out), artifact_sha256=file_sha256(out / "hello.jar"),
+    )  # fmt: skip
     return Built(folder=out, artifact=out / "hello.jar", record=record, runtime_version=None)
 
 
@@ -154,7 +109,7 @@ def test_a_real_trimmed_runtime_has_few_modules_and_runs_the_program(
 ) -> None:
     jdks = find_jdks(Surroundings(project=ROOT))
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", QUICK_JVM)
-    forms = Forms(LocalHost(), tmp_path, Tools(jdks=jdks))
+    forms = Forms(Builder(LocalHost(), tmp_path, Tools(jdks=jdks)))
     assert forms.unavailable(JAVA, "jlink", built) is None
     made = forms.make(JAVA, "jlink", built)
     assert made.problem is None
@@ -182,7 +137,7 @@ def test_a_compiler_that_fails_is_a_reason_that_stays_until_its_note_is_removed(
     built: Built, tmp_path: Path
 ) -> None:
     tool = _compiler(tmp_path, "echo 'Error: Classes that should be initialized'; exit 20\n")
-    forms = Forms(LocalHost(), tmp_path, Tools(native_image=tool))
+    forms = Forms(Builder(LocalHost(), tmp_path, Tools(native_image=tool)))
     (tmp_path / "services/strings/hello").mkdir(parents=True)
     made = forms.make(JAVA, "native", built)
     assert made.image_bytes is None
@@ -206,7 +161,7 @@ def test_the_compiler_is_told_registrations_and_further_words_before_the_jar(
     tool = _compiler(tmp_path, 'while [ "$1" != -o ]; do shift; done; echo made > "$2"\n')
     (tmp_path / "services/strings/hello").mkdir(parents=True)
     (tmp_path / "services/strings/hello/service.toml").write_text("")
-    made = Forms(LocalHost(), tmp_path, Tools(native_image=tool)).make(
+    made = Forms(Builder(LocalHost(), tmp_path, Tools(native_image=tool))).make(
         JAVA.model_copy(update={"forms": own}), "native", built
     )
     registered, *words = made.argv[2:]
@@ -222,23 +177,18 @@ def test_an_image_that_a_framework_prepares_is_compiled_with_its_words_in_their_
         tmp_path, "grep -q same service.toml && mkdir made && echo '-Dx=1  -jar its.jar' > made/words.args"
     )
     tool = _compiler(tmp_path, 'echo "$(basename $PWD) $*" > hello-runner; echo "Peak RSS: 2.00GB"\n')
-    forms = Forms(LocalHost(), tmp_path, Tools(native_image=tool))
+    forms = Forms(Builder(LocalHost(), tmp_path, Tools(native_image=tool)))
+    broken = PreparedImage(build=("sh", "-c", "echo 'ERROR: too old'; exit 1"), words="w", image="i")
+    worse = JAVA.model_copy(update={"forms": JavaForms(native_prepared=broken)})
+    assert "nothing to compile was prepared (ERROR: too old); all of it: " in (
+        forms.make(worse, "native", built).problem or ""
+    )
     made = forms.make(java, "native", built)
     assert made.problem is None and made.peak_rss_bytes == 2 * 2**30
     assert made.argv == (str(tool), "-O2", "-Dx=1", "-jar", "its.jar")
     image = forms.program(java, "native", built.folder)
     assert image.read_text() == "made -O2 -Dx=1 -jar its.jar\n"
     assert [left.name for left in image.parent.iterdir() if left != image] == ["form.json"]
-
-
-def test_a_preparation_that_leaves_no_words_is_the_reason(built: Built, tmp_path: Path) -> None:
-    java = _prepared(tmp_path, "echo 'ERROR: this compiler is too old'; exit 1")
-    forms = Forms(LocalHost(), tmp_path, Tools(native_image=_compiler(tmp_path, "exit 0\n")))
-    made = forms.make(java, "native", built)
-    assert made.image_bytes is None and made.argv[0] == "sh"
-    assert "nothing to compile was prepared (ERROR: this compiler is too old); all of it: " in (
-        made.problem or ""
-    )
 
 
 NATIVE = find_tool("native-image", Surroundings(project=ROOT))
@@ -251,7 +201,7 @@ def test_a_real_native_image_runs_the_program(built: Built, tmp_path: Path) -> N
         not_asked_for("a real native image (minutes; needs native-image and REMATCH_NATIVE_TESTS=1)")
     if not NATIVE.usable:
         not_run(f"a real native image: {NATIVE.complaint()}")
-    forms = Forms(LocalHost(), tmp_path, Tools(native_image=NATIVE.path))
+    forms = Forms(Builder(LocalHost(), tmp_path, Tools(native_image=NATIVE.path)))
     (tmp_path / "services/strings/hello").mkdir(parents=True)
     made = forms.make(JAVA, "native", built)
     assert made.problem is None and made.peak_rss_bytes is not None and made.peak_rss_bytes > 2**28

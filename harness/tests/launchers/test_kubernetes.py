@@ -7,7 +7,6 @@ import json
 import math
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -15,18 +14,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lightkube.resources.core_v1 import Pod
 
 from harness.analysis.tables.resource_columns import answered_by_pod
 from harness.errors import TrialFailure
-from harness.launchers.kubernetes_pods import PROBES_PER_S, condition_moments
+from harness.launchers.kubernetes_pods import PROBES_PER_S
 from harness.model import RuntimeSettings, TrialRecord, Variant
-from harness.model.endpoint import Endpoint
 from harness.runner.start_up import wait_first_response
 from harness.store import SessionFolder
 from harness.tests.contracts.launcher import HELLO, LauncherContract
 from harness.tests.support.available import PROJECT, cannot_tell, only_with_a_cluster
-from harness.tests.support.clustered import Clustered, cluster_here
+from harness.tests.support.clustered import Clustered
 from harness.tests.support.dockerd import python_root
 from harness.tests.support.instances import eventually
 from harness.tests.support.patience import lateness, patient
@@ -34,8 +31,6 @@ from harness.tests.support.patience import lateness, patient
 pytestmark = only_with_a_cluster()
 #: A moment is told to 50 ms only on a machine whose sleepers are woken in time.
 TRIES, MOST_LATE_S = 5, 0.02
-#: Enough to come to every port that was connected from in the seconds before.
-N_CONNECTIONS = 15_000
 
 
 @pytest.fixture(scope="module")
@@ -90,60 +85,6 @@ def waited_for_a_cpu_s(pid: int) -> float:
     """Return how long the threads of a process were ready to run and did not: a pod has a share of its own."""
     delays_ns = (int(file.read_text().split()[1]) for file in Path(f"/proc/{pid}/task").glob("*/schedstat"))
     return sum(delays_ns) / 1e9
-
-
-def test_once_a_services_address_leads_to_its_pods_no_new_connection_is_refused(project: Clustered) -> None:
-    """Who asked that address before it led anywhere must not have left anything behind."""
-    instance = project.launch_variant(Variant(implementation="misbehaving"))
-    wait_first_response(instance, HELLO, patient(30), host=project.host)
-    refused = [one for one in range(N_CONNECTIONS) if not can_connect(instance.endpoint)]
-    instance.stop()
-    assert refused == []
-
-
-def can_connect(endpoint: Endpoint) -> bool:
-    """Connect once from a port of the system's choice."""
-    try:
-        socket.create_connection((endpoint.host, endpoint.port), patient(5)).close()
-    except ConnectionRefusedError:
-        return False
-    return True
-
-
-def n_ready(project: Clustered) -> int:
-    """How many pods of a project are ready by the API's word."""
-    cluster = cluster_here()
-    try:
-        pods = [pod for name in project.namespaces() for pod in cluster.objects(Pod, name)]
-    finally:
-        cluster.close()
-    return sum("Ready" in condition_moments(pod) for pod in pods)
-
-
-def test_three_clocks_stand_side_by_side_for_each_of_several_pods(project: Clustered) -> None:
-    instance = project.launch_late(late(replicas=3, cpu_request=0.01))
-    assert instance.lacking(instance.record.launched.monotonic_s + patient(30)) is None
-    # a pod serves before the kubelet has told the API; between the two a trial has its load
-    assert eventually(lambda: n_ready(project) == 3)
-    around = instance.stop().kubernetes
-    assert around is not None and len(around.pods) == 3
-    launched = instance.record.launched.wall_epoch_s
-    for pod in around.pods:
-        assert pod.first_served_after_s is not None and pod.first_served_after_s > 0
-        assert pod.conditions_epoch_s["Ready"] == int(pod.conditions_epoch_s["Ready"])
-        assert pod.conditions_epoch_s["Ready"] >= int(launched)
-        assert set(pod.events_epoch_s) | set(pod.events_lost) >= {"Scheduled", "Pulled", "Created", "Started"}
-        assert "Started" in pod.events_lost or pod.events_epoch_s["Started"] > launched
-    assert instance.record.pid == around.pods[0].pid
-
-
-def test_a_pod_that_never_serves_is_censored_not_dropped(project: Clustered) -> None:
-    instance = project.launch_late(delay="1h")
-    said = instance.lacking(instance.record.launched.monotonic_s + 3)
-    assert said is not None and said.startswith("0 of 1 pods have served")
-    around = instance.stop().kubernetes
-    assert around is not None and around.watched_s is not None and around.watched_s > 1
-    assert [pod.first_served_after_s for pod in around.pods] == [None]
 
 
 def test_limits_stand_in_the_record_and_a_boost_of_the_start_is_taken_back_before_the_load(
@@ -206,15 +147,6 @@ def test_a_crash_loop_says_the_last_lines(project: Clustered) -> None:
     assert eventually(lambda: "crash loop, exited with 3" in (instance.lacking(0.0) or ""))
     assert "no database at db:5432" in (instance.lacking(0.0) or "")
     instance.stop()
-
-
-def test_a_namespace_deleted_under_us_ends_the_instance_and_leaves_nothing(project: Clustered) -> None:
-    instance = project.launch_late()
-    cluster = cluster_here()
-    cluster.remove_namespaces(project.namespaces())
-    cluster.close()
-    assert eventually(lambda: instance.exited() is not None)
-    assert instance.stop().stop_signal == "exited"
 
 
 def smoke(experiment: str) -> tuple[TrialRecord, ...]:

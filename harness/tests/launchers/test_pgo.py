@@ -135,48 +135,26 @@ def test_a_program_is_profiled_once_and_compiled_with_what_was_found(
         "the same sources, built alike"
     )
     assert record.artifact_sha256 != plain.artifact_sha256
-    binary = next(path for path in launcher_builds(launcher) if "default.pgo" in told(path))
-    assert b"rematchProfile" not in binary.read_bytes(), "what is measured does not profile itself"
+    built = launcher.builder.folder(TINY).parent.glob("tiny-*/target/service")
+    binary = next(path for path in built if "default.pgo" in told(path))
+    assert b"cpu.pprof" not in binary.read_bytes(), "what is measured does not profile itself"
 
     monkeypatch.setattr(training, "train_profile", lambda *_: pytest.fail("it is profiled a second time"))
     assert launcher.build(TINY, variant()) == record
 
 
-def test_a_profile_is_of_the_variants_own_settings(
+def test_a_training_run_that_is_no_use_is_refused(
     launcher: ProcessLauncher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    commands: list[tuple[str, ...]] = []
-
-    def train(_host: object, command: object, *_: object) -> tuple[float, int]:
-        commands.append(command.argv)  # type: ignore[attr-defined]  # a command
-        raise RematchError("far enough")
-
-    monkeypatch.setattr(training, "train_profile", train)
-    for work in ("little", "much"):
-        with pytest.raises(RematchError, match="far enough"):
-            launcher.build(TINY, variant(work=work))
-    assert [argv[-1] for argv in commands] == ["--work=little", "--work=much"]
-
-
-@pytest.mark.parametrize(
-    ("source", "least_s", "words"),
-    [
-        ('panic("no luck")', 0.0, "the service ended in the training run of a profile"),
-        ('println("begins")', 1e6, r"used [0-9.]+ s of CPU time; at least 1e\+06 s are needed"),
-    ],
-)
-def test_a_training_run_that_is_no_use_is_refused(
-    launcher: ProcessLauncher, monkeypatch: pytest.MonkeyPatch, source: str, least_s: float, words: str
-) -> None:
-    main = launcher.builder.source_folder(TINY) / "main.go"
-    main.write_text(PROGRAM.replace('println("begins")', source))
-    monkeypatch.setattr(training, "LEAST_CPU_S", least_s)
-    with pytest.raises(RematchError, match=words):
+    monkeypatch.setattr(training, "LEAST_CPU_S", 1e6)
+    with pytest.raises(RematchError, match=r"used [0-9.]+ s of CPU time; at least 1e\+06 s are needed"):
         launcher.build(TINY, variant())
-
-
-def launcher_builds(launcher: ProcessLauncher) -> list[Path]:
-    return sorted(launcher.builder.folder(TINY).parent.glob("tiny-*/target/service"))
+    main = launcher.builder.source_folder(TINY) / "main.go"
+    main.write_text(PROGRAM.replace('println("begins")', 'panic("no luck")'))
+    with pytest.raises(
+        RematchError, match=r"the service ended in the training run of a profile \(panic: no luck"
+    ):
+        launcher.build(TINY, variant())
 
 
 def told(binary: Path) -> str:
@@ -186,13 +164,9 @@ def told(binary: Path) -> str:
     ).stdout
 
 
-def test_builds_of_other_settings_have_other_names_and_a_lean_handler_has_no_profile(
+def test_a_level_of_amd64_is_another_build_and_of_that_family_alone(
     launcher: ProcessLauncher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert variant(work="much").build_name == "tiny+pgo(work=much)"
-    assert variant().build_name != variant(work="much").build_name
-    with pytest.raises(ValueError, match="not of a lean handler"):
-        Variant(implementation="tiny", lean=True, runtime=RuntimeSettings(pgo=True))
     v3 = Variant(implementation="tiny", runtime=RuntimeSettings(goamd64="v3"))
     assert build_environment(with_toolchain(TINY, v3.runtime)) == {"GOAMD64": "v3"}
     assert v3.build_name == "tiny+v3"

@@ -1,23 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes as instances: the launcher's contract, command lines, and what an instance tells of its end."""
+"""Processes as instances: command lines, what one tells of its end, and limits of CPU time and memory.
+
+Limits are enforced by a control group where one may be made, and said aloud where none may.
+"""
 
 from __future__ import annotations
 
 import os
-import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from harness.agent.processes import group_members
-from harness.errors import TrialFailure
-from harness.model import Outcome, Variant
+from harness.agent.cgroup import group_folders
+from harness.errors import HostError, TrialFailure
+from harness.launchers.cgroup import (
+    bytes_of,
+    enclose,
+    find_parents,
+    make_group,
+    remark_on_limits,
+    sweep_groups,
+)
+from harness.model import InstanceRecord, Outcome, RuntimeSettings, Variant
+from harness.runner.outcome import trial_flags
 from harness.runner.start_up import wait_first_response
 from harness.runner.warm_up import warm_up
 from harness.tests.contracts.launcher import HELLO
+from harness.tests.support.available import needs
 from harness.tests.support.instances import OBEYS_WITHIN_S, Project
 from harness.tests.support.patience import patient
+from harness.tests.support.sessions import REPOSITORY
+
+try:
+    PARENTS, WHY_NOT = find_parents(), None
+except HostError as problem:
+    PARENTS, WHY_NOT = {}, str(problem)
+#: Groups are the kernel's; where we may make none (no root, a container) there is nothing to run.
+needs_groups = needs(WHY_NOT)
+SMALL = RuntimeSettings(cpus=1, memory_limit="64m")
 
 
 @pytest.fixture
@@ -25,15 +48,6 @@ def project(tmp_path: Path) -> Iterator[Project]:
     made = Project(tmp_path, grace_s=OBEYS_WITHIN_S)
     yield made
     made.close()
-
-
-def test_children_of_a_service_do_not_survive_it(project: Project) -> None:
-    instance = project.launch(child=True)
-    wait_first_response(instance, HELLO, patient(20))
-    record = instance.record
-    assert len(group_members(record.pid, record.process_start_ticks)) == 2
-    instance.stop()
-    assert group_members(record.pid, record.process_start_ticks) == ()
 
 
 def test_the_record_holds_command_and_environment_as_started(project: Project) -> None:
@@ -57,8 +71,6 @@ def test_the_record_holds_command_and_environment_as_started(project: Project) -
     [
         ({"killed_after": 1}, None),
         ({"memory_error_after": 1}, "MemoryError: told to run out of memory"),
-        ({"hang_on_stop": True}, None),
-        ({"crash_after": 1}, None),
         ({}, None),
     ],
 )
@@ -76,21 +88,6 @@ def test_only_a_service_that_says_so_ran_out_of_memory(
 
 
 def test_an_instance_whose_port_was_taken_says_so(project: Project) -> None:
-    with socket.socket() as squatter:
-        squatter.bind(("127.0.0.1", 0))
-        squatter.listen()
-        variant = Variant(implementation="misbehaving")
-        project.launcher.build(project.implementation, variant)
-        order = project.launcher.command(
-            project.implementation,
-            variant,
-            folder=project.root,
-            port=squatter.getsockname()[1],
-        )
-        process = project.host.spawn(order)
-        assert process.wait(patient(20)) == 1
-        process.stop(1)
-    assert "taken" in (project.root / "service.stderr.txt").read_text()
     taken = project.launch(port_taken="always")
     with pytest.raises(TrialFailure, match="is taken"):
         wait_first_response(taken, HELLO, patient(20), stderr=taken.stderr_file)
@@ -103,3 +100,174 @@ def test_an_instance_of_a_build_that_is_gone_cannot_be_launched(project: Project
     with pytest.raises(TrialFailure, match="gone from the cache") as caught:
         project.launch_variant(Variant(implementation="misbehaving"), build=other)
     assert caught.value.outcome == Outcome.FAILED
+
+
+def groups_of(record: InstanceRecord) -> set[Path]:
+    return {folder for name, folder in group_folders(record.pid).items() if name in ("cpu", "memory", "")}
+
+
+@needs_groups
+def test_a_service_with_a_memory_limit_runs_in_a_group_of_its_own_that_goes_with_it(project: Project) -> None:
+    ours = group_folders(os.getpid())
+    instance = project.launch_variant(Variant(implementation="misbehaving", runtime=SMALL))
+    wait_first_response(instance, HELLO, patient(20))
+    limits = instance.record.limits
+    assert limits is not None
+    assert (limits.why_not, limits.cpu_quota, limits.memory_limit_bytes) == (None, 1.0, 64 * 2**20)
+    groups = groups_of(instance.record)
+    assert groups and groups.isdisjoint(ours.values())
+    stopped = instance.stop().limits
+    assert stopped is not None and stopped.at_stop is not None
+    assert stopped.out_of_memory is False
+    assert stopped.at_stop.n_throttled is not None
+    assert (stopped.at_stop.memory_bytes or 0) > 2**20
+    assert (stopped.at_stop.rss_bytes or 0) > 2**20
+    assert not any(folder.exists() for folder in groups)
+    assert instance.stop().limits == stopped
+
+
+@needs_groups
+def test_a_service_over_its_memory_limit_ran_out_of_memory(project: Project) -> None:
+    variant = Variant(implementation="misbehaving", runtime=SMALL, settings={"grow_bytes": 30_000_000})
+    instance = project.launch_variant(variant)
+    wait_first_response(instance, HELLO, patient(20))
+    with pytest.raises(TrialFailure):
+        warm_up(instance.endpoint, (HELLO,), 20)
+    instance.stop()
+    assert (
+        instance.out_of_memory() == "killed by the kernel: the memory limit of its control group was reached"
+    )
+
+
+@needs_groups
+def test_children_that_left_their_process_group_end_with_the_control_group(project: Project) -> None:
+    instance = project.launch_variant(Variant(implementation="misbehaving", runtime=SMALL))
+    wait_first_response(instance, HELLO, patient(20))
+    (folder, *_) = groups_of(instance.record)
+    with subprocess.Popen(["sleep", "60"], start_new_session=True) as stray:
+        for door in groups_of(instance.record):
+            (door / "cgroup.procs").write_text(str(stray.pid))
+        instance.stop()
+        assert stray.wait(patient(10)) == -9
+    assert not folder.exists()
+
+
+@needs_groups
+def test_what_a_killed_harness_left_is_swept_and_what_a_living_one_has_is_not() -> None:
+    alive = make_group(PARENTS, cpus=None, memory_bytes=2**26)
+    try:
+        code = (
+            "import os, harness.launchers.cgroup as g\n"
+            "group = g.make_group(g.find_parents(), cpus=1, memory_bytes=2**26)\n"
+            "print(*group.folders.values(), flush=True)\n"
+            "os.kill(os.getpid(), 9)\n"
+        )
+        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+        words = [sys.executable, "-c", code]
+        died = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+        left = {Path(word) for word in died.stdout.split()}
+        assert left and all(folder.is_dir() for folder in left), died.stderr
+        assert left <= set(sweep_groups())
+        assert not any(folder.exists() for folder in left)
+        assert all(folder.is_dir() for folder in alive.folders.values())
+    finally:
+        alive.remove()
+
+
+def made_up(root: Path, *, version: str, handed_down: str = "cpu memory", groups: str = "a/b") -> Path:
+    """A system of that version below ``root``, our process in the group ``groups``."""
+    (root / "proc/self").mkdir(parents=True)
+    (root / f"proc/{os.getpid()}").mkdir()
+    own = root / f"proc/{os.getpid()}/cgroup"
+    if version == "v2":
+        own.write_text(f"0::/{groups}\n")
+        mounts = "1 2 0:3 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
+        folders = [root / "sys/fs/cgroup" / groups]
+    else:
+        own.write_text(f"2:memory:/{groups}\n1:cpu:/{groups}\n")
+        mounts = "".join(
+            f"1 2 0:3 / /sys/fs/cgroup/{n} rw - cgroup cgroup rw,{n}\n" for n in ("cpu", "memory")
+        )
+        folders = [root / "sys/fs/cgroup" / name / groups for name in ("cpu", "memory")]
+    (root / "proc/self/mountinfo").write_text(mounts)
+    for folder in folders:
+        folder.mkdir(parents=True)
+        for place in (folder, *folder.parents):
+            if place == root / "sys/fs":
+                break
+            (place / "cgroup.procs").write_text("")
+            (place / "cgroup.subtree_control").write_text(handed_down if place != folder else "")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("version", "limits"),
+    [
+        ("v2", {"cpu.max": "25000 100000", "memory.max": "1048576"}),
+        ("v1", {"cpu.cfs_quota_us": "25000", "memory.limit_in_bytes": "1048576"}),
+    ],
+)
+def test_a_group_of_version_2_is_made_beside_ours_and_of_version_1_below_it_in_every_hierarchy(
+    tmp_path: Path, version: str, limits: dict[str, str]
+) -> None:
+    root = made_up(tmp_path, version=version)
+    parents = find_parents(root)
+    group = make_group(parents, cpus=0.25, memory_bytes=2**20)
+    assert {folder.parent for folder in group.folders.values()} == set(parents.values())
+    assert version == "v1" or parents == {"": root / "sys/fs/cgroup/a"}
+    assert all((door.parent / "cgroup.procs") == door for door in group.doors)
+    files = {path.name: path.read_text() for folder in group.folders.values() for path in folder.iterdir()}
+    assert files.items() >= limits.items()
+
+
+@pytest.mark.parametrize(
+    ("made", "why"),
+    [
+        ({"version": "v2", "handed_down": "pids"}, "no group for CPU and memory may be made beside"),
+        ({"version": "none"}, "no control groups are mounted here"),
+    ],
+)
+def test_where_no_group_may_be_made_the_service_is_pinned_and_its_record_says_why(
+    tmp_path: Path, made: dict[str, str], why: str
+) -> None:
+    root = tmp_path if made["version"] == "none" else made_up(tmp_path, **made)
+    around = enclose(SMALL, None, root)
+    assert around.record is not None
+    assert around.doors == ()
+    assert around.cpus == tuple(sorted(os.sched_getaffinity(0)))[:1]
+    assert around.record.enforced_by is None
+    assert why in (around.record.why_not or "")
+    remark = remark_on_limits(SMALL, root) or ""
+    assert why in remark
+    assert "pinned to 1 CPU(s)" in remark
+
+
+def test_a_trial_whose_limits_nobody_enforced_is_flagged(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_root: Path) -> dict[str, Path]:
+        raise HostError("not allowed")
+
+    monkeypatch.setattr("harness.launchers.cgroup.find_parents", refused)
+    instance = project.launch_variant(Variant(implementation="misbehaving", runtime=SMALL))
+    wait_first_response(instance, HELLO, patient(20))
+    assert len(os.sched_getaffinity(instance.record.pid)) == 1
+    record = instance.stop()
+    assert record.limits is not None
+    assert record.limits.why_not == "not allowed"
+    flags = trial_flags(
+        load=None,
+        generator=None,
+        instance=record,
+        machine=None,
+        longest_gap_s=None,
+        phases=(),
+        placement=None,
+    )
+    assert flags == ("limits_not_enforced",)
+
+
+def test_without_a_memory_limit_nothing_stands_around_a_process() -> None:
+    assert enclose(RuntimeSettings(cpus=1), (0,)).record is None
+    assert remark_on_limits(RuntimeSettings(cpus=1)) is None
+    assert [bytes_of(text) for text in ("64m", "1g", "2K")] == [2**26, 2**30, 2**11]

@@ -4,75 +4,47 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 import harness.project
-from harness.agent.http_exchange import request_bytes
 from harness.cli import app
 from harness.errors import InputError, RematchError
-from harness.model import ClosedLoad, OpenLoad
-from harness.probe.fitness import ask
-from harness.probe.generators import OWN, Generators, Point
-from harness.probe.target import PERMISSION, header_named, target_of
-from harness.probe.trying import SAME_MACHINE, _answers, _kept_rate, try_target
+from harness.model import OpenLoad
+from harness.probe.target import PERMISSION, ask, header_named, target_of
+from harness.probe.trying import OWN, SAME_MACHINE, Generators, Point, _answers, _kept_rate, try_target
 from harness.project import find_root
+from harness.tests.support.answering_server import Handler, Server, serving
 from harness.tests.support.command import run_here
-from harness.tests.support.patience import patient
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(Handler):
     n_asked = 0
 
-    def do_GET(self) -> None:
+    def respond(self) -> None:
         type(self).n_asked += 1
         status = 500 if self.path == "/changing" and type(self).n_asked % 2 else 200
-        status = 302 if self.path == "/elsewhere" else status
-        self.send_response(status)
+        self.send_response_only(302 if self.path == "/elsewhere" else status)
         self.send_header("Content-Length", "5")
         if self.path == "/closing":
             self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(b"hello")
 
-    def log_message(self, *_: object) -> None:
-        """Nothing: the tests' output is no log."""
-
-
-@contextmanager
-def _server() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(timeout=patient(10))
-
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    with _server() as found:
-        yield found
+    with serving(Server(_Handler)) as server:
+        yield server.endpoint.url
 
 
-def test_a_fit_service(url: str) -> None:
-    found = ask(target_of(f"{url}/hello?a=b"))
-    assert found.faults == () and found.statuses == {200: 20}
-    assert found.keeps_alive and found.n_connections == 1 and found.same_body and found.body_bytes == 5
-
-
-def test_what_is_wrong_with_a_service_is_named(url: str) -> None:
+def test_a_fit_service_and_what_is_wrong_with_another(url: str) -> None:
+    fit = ask(target_of(f"{url}/hello?a=b"))
+    assert fit.faults == () and fit.statuses == {200: 20}
+    assert fit.keeps_alive and fit.n_connections == 1 and fit.same_body and fit.body_bytes == 5
     assert "the status changes" in ask(target_of(f"{url}/changing")).faults[0]
     assert "status 302" in ask(target_of(f"{url}/elsewhere")).faults[0]
     closing = ask(target_of(f"{url}/closing"))
@@ -96,16 +68,6 @@ def test_a_service_can_be_tried_where_there_is_no_project(
     assert shown.exit_code == 1 and "No load was offered" in shown.output
 
 
-def test_both_loads_by_threads_of_this_program(url: str) -> None:
-    generators = Generators(target_of(f"{url}/hello"), find_root(), 200, tools=())
-    point = generators.offer(ClosedLoad(users=2, duration_s=1.0))
-    assert point.tool == OWN and point.error_share == 0 and point.answered_per_s > 1
-    assert point.p50_s is not None and point.p99_s is not None and 0 < point.p50_s <= point.p99_s
-    calm = generators.offer(OpenLoad(rate_per_s=20.0, duration_s=1.0, arrivals="constant"))
-    assert (calm.offered_per_s, calm.error_share) == (20, 0) and calm.p99_s is not None
-    assert 10 < calm.answered_per_s < 25
-
-
 def test_the_whole_minute_in_short(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.probe.trying.USERS", (1, 2))
     monkeypatch.setattr("harness.probe.trying.SHARES", (0.5,))
@@ -113,6 +75,13 @@ def test_the_whole_minute_in_short(url: str, monkeypatch: pytest.MonkeyPatch) ->
     tried = try_target(target_of(f"{url}/hello"), find_root(), seconds=6, tools=(), progress=asked.append)
     assert SAME_MACHINE in tried.cannot_tell and tried.fitness.faults == () and tried.answers_after
     assert [point.users for point in tried.closed] == [1, 2] and len(tried.open_loop) == 1
+    for load in (*tried.closed, *tried.open_loop):
+        assert load.tool == OWN and load.error_share == 0 and load.answered_per_s > 1
+        assert load.p50_s is not None and load.p99_s is not None and 0 < load.p50_s <= load.p99_s
+    calm = Generators(target_of(f"{url}/hello"), find_root(), 200, tools=()).offer(
+        OpenLoad(rate_per_s=20.0, duration_s=1.0, arrivals="constant")
+    )
+    assert (calm.offered_per_s, calm.error_share) == (20, 0) and 10 < calm.answered_per_s < 25
     assert tried.most_per_s == max(point.answered_per_s for point in tried.closed)
     assert (tried.kept_up_to_per_s, tried.kept_why) == _kept_rate(
         list(tried.open_loop), tried.most_per_s or 0.0
@@ -141,8 +110,8 @@ def test_a_rate_that_the_load_generator_could_not_offer_is_not_told_of_the_servi
 def test_a_service_that_died_between_two_loads_is_no_failure_of_the_tool(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with _server() as address:
-        target = target_of(f"{address}/hello")
+    with serving(Server(_Handler)) as server:
+        target = target_of(f"{server.endpoint.url}/hello")
         fitness = ask(target)
         assert _answers(target)
     assert not _answers(target)
@@ -157,12 +126,6 @@ def test_a_service_that_died_between_two_loads_is_no_failure_of_the_tool(
     monkeypatch.setattr("harness.probe.trying._answers", lambda _target: False)
     found = try_target(target, find_root(), seconds=20, tools=())
     assert not found.answers_after and found.most_per_s == 0 and found.warnings == fitness.warnings
-
-
-def test_an_address_of_ipv6_keeps_its_brackets() -> None:
-    target = target_of("http://[::1]:3000/hello")
-    assert target.endpoint.url == "http://[::1]:3000" and target.is_here
-    assert b"Host: [::1]:3000\r\n" in request_bytes("GET", "/", {}, None, target.endpoint)
 
 
 @pytest.mark.parametrize(
@@ -181,6 +144,9 @@ def test_other_hosts_and_schemes_are_refused_before_anything_is_sent(wrong: str,
 
 
 def test_a_host_with_permission_and_a_service_that_is_not_there() -> None:
+    target = target_of("http://[::1]:3000/hello")
+    assert target.endpoint.url == "http://[::1]:3000" and target.is_here
+    assert b"Host: [::1]:3000\r\n" in target.request
     assert not target_of("http://192.0.2.7/hello", permitted=True).is_here
     code, out, err = run_here(find_root(), "try", "http://127.0.0.1:9/hello")
     assert code == 2 and "cannot tell" in out and "gives no answer to request 1" in err

@@ -14,7 +14,7 @@ from harness.launchers.kubernetes_cluster import PROJECT, Cluster, kubeconfig, l
 from harness.launchers.kubernetes_instance import KubernetesInstance
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.tools import Tools, tools_among
-from harness.model import Implementation, RuntimeSettings, Variant
+from harness.model import Variant
 from harness.model.started import SettingValue
 from harness.tests.support.available import PROJECT as SOURCE
 from harness.tests.support.instances import (
@@ -54,11 +54,6 @@ class Clustered(Started[KubernetesLauncher, KubernetesInstance]):
         """Launch the service that listens only after a while."""
         variant = (variant or Variant(implementation="late")).model_copy(update={"settings": settings})
         return self.launch_variant(variant, self.late)
-
-    def late_variant(self, **runtime: object) -> tuple[Implementation, Variant]:
-        """Return that service with these runtime settings."""
-        settings = RuntimeSettings.model_validate(runtime)
-        return self.late, Variant(implementation="late", runtime=settings)
 
     def namespaces(self) -> list[str]:
         """Return the namespaces of this project that the cluster has."""

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from harness.hosts.local import LocalHost
-from harness.hosts.measuring import MeasuringHost
 from harness.launchers.container import ContainerInstance, ContainerLauncher
 from harness.launchers.images import LABEL, project_label
 from harness.launchers.process import ProcessLauncher
@@ -23,33 +22,20 @@ def client_of(daemon: Daemon) -> Any:
     return docker.DockerClient(base_url=daemon.address)
 
 
-class HostOfDaemon(LocalHost):
-    """This machine with a daemon at another address than the usual one."""
-
-    def __init__(self, address: str) -> None:
-        super().__init__()
-        self._address = address
-
-    def docker_address(self) -> str:
-        return self._address
-
-
-def container_launcher(
-    root: Path, daemon: Daemon, base: Path, host: MeasuringHost | None = None
-) -> ContainerLauncher:
-    """Return a launcher of containers on ``host`` (default: this machine), where ``daemon`` is."""
+def container_launcher(root: Path, daemon: Daemon, base: Path) -> ContainerLauncher:
+    """Return a launcher of containers of that daemon."""
     process = ProcessLauncher(LocalHost(), root, Tools())
-    place = host or HostOfDaemon(daemon.address)  # a far host's settings have its daemon
-    return ContainerLauncher(process, root, bases={"other": base}, host=place, grace_s=OBEYS_WITHIN_S)
+    bases = {"other": base}
+    return ContainerLauncher(process, root, bases=bases, grace_s=OBEYS_WITHIN_S, address=daemon.address)
 
 
 class Contained(Started[ContainerLauncher, ContainerInstance]):
     """A project with a launcher of containers; ``close`` is sure that none is left."""
 
-    def __init__(self, root: Path, daemon: Daemon, base: Path, host: MeasuringHost | None = None) -> None:
+    def __init__(self, root: Path, daemon: Daemon, base: Path) -> None:
         self.client = client_of(daemon)
-        launcher = container_launcher(make_project(root), daemon, base, host)
-        super().__init__(root, host or LocalHost(), launcher, launcher.launch)
+        launcher = container_launcher(make_project(root), daemon, base)
+        super().__init__(root, LocalHost(), launcher, launcher.launch)
 
     def containers(self) -> list[Any]:
         wanted = {"label": f"{LABEL}={project_label(self.root)}"}

@@ -30,24 +30,21 @@ PYTHON_BASE = "rematch/python-for-tests:1"
 
 
 class Daemon:
-    """A daemon that keeps everything below one folder. ``stop`` leaves nothing of it behind.
+    """A daemon that keeps everything below one folder. ``stop`` leaves nothing of it behind."""
 
-    ``prefix``: the words before it, such as ``nsenter --net=...``, where its containers' network is another.
-    """
-
-    def __init__(self, folder: Path, prefix: tuple[str, ...] = ()) -> None:
-        self.folder, self._prefix = folder, prefix
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.address = f"unix://{folder}/docker.sock"
         self.log = folder / "dockerd.log"
         # A bridge of its own, though containers are on the host's network: with none, the daemon removes
         # the one of another daemon of this machine; with the usual one, it leaves it behind.
-        self.bridge = f"rm{os.getpid() % 10_000_000}{'n' if prefix else ''}"
+        self.bridge = f"rm{os.getpid() % 10_000_000}"
         self.bridged = False
         self._ip("link", "add", "name", self.bridge, "type", "bridge")
         self.bridged = True
         self._ip("addr", "add", BRIDGE_ADDRESS, "dev", self.bridge)
         self._argv = [
-            *prefix, "dockerd", "--data-root", f"{folder}/root", "--exec-root", f"{folder}/exec",
+            "dockerd", "--data-root", f"{folder}/root", "--exec-root", f"{folder}/exec",
             "--pidfile", f"{folder}/dockerd.pid", "-H", self.address, "--bridge", self.bridge,
             "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false",
         ]  # fmt: skip
@@ -102,10 +99,10 @@ class Daemon:
             self._ip("link", "del", self.bridge)
 
     def _ip(self, *words: str) -> None:
-        subprocess.run([*self._prefix, "ip", *words], check=True, capture_output=True)
+        subprocess.run(["ip", *words], check=True, capture_output=True)
 
 
-def tidy_daemon(folder: Path, prefix: tuple[str, ...] = ()) -> Iterator[Daemon]:
+def tidy_daemon(folder: Path) -> Iterator[Daemon]:
     """Yield a running daemon, then end it and be sure that nothing of it is left. The body of a fixture.
 
     Where none can run the test says that it was not run: it makes links and mounts, which root in a plain container
@@ -115,7 +112,7 @@ def tidy_daemon(folder: Path, prefix: tuple[str, ...] = ()) -> Iterator[Daemon]:
     if missing:
         not_run(f"containers need {' and '.join(missing)} (apt-get install -y docker.io iproute2)")
     try:
-        running = Daemon(folder, prefix)
+        running = Daemon(folder)
     except (subprocess.CalledProcessError, AssertionError) as problem:
         not_run(f"a Docker daemon needs root, to make a bridge and to mount: {problem}")
     try:

@@ -12,8 +12,8 @@ from typing import Any
 import psycopg
 
 from harness.backing import BackingNeed
+from harness.backing.postgres import Postgres
 from harness.backing.postgres_database import Lent
-from harness.backing.postgres_source import Postgres
 from harness.hosts.local import LocalHost
 from harness.project import find_root
 from harness.tests.support.patience import patient
@@ -37,6 +37,21 @@ def reachable_folder() -> Iterator[Path]:
         folder = Path(name)
         folder.chmod(0o755)
         yield folder
+
+
+SQL = {
+    "schema.sql": "CREATE TABLE entry (id serial PRIMARY KEY, amount integer NOT NULL, owner integer);\n",
+    "index.sql": "CREATE INDEX entry_owner ON entry (owner);\n",
+    "seed-seven.sql": "INSERT INTO entry (amount) VALUES (3); INSERT INTO entry (amount) VALUES (4);\n",
+    "invariants.sql": "SELECT 'sum of all amounts', coalesce(sum(amount), 0), 0::bigint FROM entry;\n",
+}
+
+
+def write_contract(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in SQL.items():
+        (folder / name).write_text(text)
+    return folder
 
 
 class Remembering(Postgres):

@@ -1,17 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers of a real API server, recorded once and replayed: the client sends the very requests, and reads the answers.
-
-    REMATCH_RECORD=1 KUBECONFIG=... python -m harness.tests.support.recorded_cluster
-
-records them anew. Names are fixed, so that a replay sends the same bytes.
-"""
+Names are fixed, so that a replay sends the same bytes."""
 
 from __future__ import annotations
 
 import json
-import os
-import time
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,7 +19,6 @@ from harness.launchers.kubernetes_cluster import (
     PodsSpec,
     container_resources,
     deployment,
-    kubeconfig,
     namespace,
     port_of,
     service,
@@ -36,7 +28,6 @@ from harness.model import RuntimeSettings
 
 RECORDED = Path(__file__).parents[1] / "golden" / "kubernetes" / "answers.json"
 NAMESPACE = "rematch-recorded"
-NOBODY = {"Impersonate-User": "nobody"}
 KUBECONFIG = """
 apiVersion: v1
 kind: Config
@@ -64,7 +55,7 @@ def pods(name: str, **runtime: Any) -> PodsSpec:
     )
 
 
-def scenario(cluster: Cluster, nobody: Cluster, settle: Callable[[], None]) -> SimpleNamespace:
+def scenario(cluster: Cluster, nobody: Cluster) -> SimpleNamespace:
     """Walk through all that a launch asks of an API server, and what can go wrong; return what was read."""
     found = SimpleNamespace()
     found.version = cluster.version()
@@ -76,7 +67,6 @@ def scenario(cluster: Cluster, nobody: Cluster, settle: Callable[[], None]) -> S
     boosted = pods("boosted", cpu_limit=0.5, cpu_boost=1.0, cpu_request=0.01)
     cluster.apply(deployment(boosted))
     found.resizable = cluster.has_core_resource("pods/resize")
-    settle()
     found.limits = [_cpu_limit(cluster)]
     (pod,) = cluster.pods(pods("boosted"))
     cluster.resize(NAMESPACE, name_of(pod), container_resources(boosted, boosted=False))
@@ -119,23 +109,6 @@ class Replay(httpx.BaseTransport):
         return httpx.Response(known["status"], json=known["answer"])
 
 
-class Recording(httpx.BaseTransport):
-    """Sends requests on, and keeps them with their answers."""
-
-    def __init__(
-        self, inner: httpx.BaseTransport, exchanges: list[dict[str, Any]], more: dict[str, str]
-    ) -> None:
-        self._inner, self._exchanges, self._more = inner, exchanges, more
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        request.headers.update(self._more)
-        answer = self._inner.handle_request(request)
-        answer.read()
-        said = {"request": asked(request), "status": answer.status_code, "answer": json.loads(answer.content)}
-        self._exchanges.append(said)
-        return httpx.Response(answer.status_code, json=said["answer"])
-
-
 def asked(request: httpx.Request) -> dict[str, Any]:
     """Return what makes a request the same as another."""
     body = request.read()
@@ -145,42 +118,3 @@ def asked(request: httpx.Request) -> dict[str, Any]:
         "type": request.headers.get("content-type"),
         "body": json.loads(body) if body else None,
     }
-
-
-def record() -> None:
-    """Walk through the scenario with the cluster of KUBECONFIG, and keep what it answered."""
-    from lightkube import KubeConfig
-    from lightkube.config.client_adapter import verify_cluster
-
-    file = kubeconfig()
-    assert file is not None
-    config = KubeConfig.from_file(file).get()  # type: ignore[no-untyped-call]  # the client's own
-    verify = verify_cluster(config.cluster, config.user, config.abs_file)
-    exchanges: list[dict[str, Any]] = []
-    clusters = [
-        Cluster(file, Recording(httpx.HTTPTransport(verify=verify), exchanges, more)) for more in ({}, NOBODY)
-    ]
-    scenario(clusters[0], clusters[1], lambda: time.sleep(8.0))
-    deleted = [one for one in exchanges if one["request"]["target"].endswith(f"/namespaces/{NAMESPACE}")]
-    waited = [one for one in deleted if one["request"]["method"] == "GET" and one["status"] == 200]
-    kept = [one for one in exchanges if not any(one is again for again in waited)]
-    for one in kept:
-        _shorten(one["answer"])
-    RECORDED.write_text(json.dumps(kept, indent=1) + "\n")
-
-
-def _shorten(answer: Any) -> None:
-    """Leave out who manages which field, and all of resources but names: it is long, and nobody reads it."""
-    if isinstance(answer, dict):
-        answer.pop("managedFields", None)
-        if answer.get("kind") == "APIResourceList":
-            answer["resources"] = [{"name": one["name"]} for one in answer["resources"]]
-        for value in answer.values():
-            _shorten(value)
-    elif isinstance(answer, list):
-        for value in answer:
-            _shorten(value)
-
-
-if __name__ == "__main__" and os.environ.get("REMATCH_RECORD") == "1":
-    record()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.backing import BackingSource
-from harness.backing.postgres_source import RemotePostgres
+from harness.backing.postgres import Postgres
 from harness.backing.upstream import Upstream
 from harness.definitions import load_implementations
 from harness.hosts.local import LocalHost
@@ -46,7 +46,7 @@ def remote_ledger_assembly(
     where = database or far
     beside = ProcessLauncher(where, root, Tools(), grace_s=OBEYS_WITHIN_S, elsewhere=elsewhere())
     backing: dict[BackingName, BackingSource] = {
-        "postgresql": RemotePostgres(where, open_to_others=database is not None),
+        "postgresql": Postgres(where, open_to_others=database is not None),
         "upstream": Upstream(
             beside, lambda workload: load_implementations(root, workload).get("upstream-api"), where
         ),

@@ -61,20 +61,21 @@ class Sshd:
             not_run("hosts over SSH need sshd and ssh-keygen (apt-get install -y openssh-server)")
         self.folder.mkdir(parents=True, exist_ok=True)
         for name in ("host_key", "client_key", "other_key"):
-            make_key(self.folder / name)
+            if not (self.folder / name).exists():
+                words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "of a test", "-f"]
+                subprocess.run([*words, str(self.folder / name)], check=True)
         authorized = self.folder / "authorized_keys"
         shutil.copy2(self.folder / "client_key.pub", authorized)
-        self.know(self.folder / "host_key.pub")
+        kind, key, *_ = (self.folder / "host_key.pub").read_text().split()
+        (self.folder / "known_hosts").write_text(f"[{self.address}]:{self.port} {kind} {key}\n")
         config = self.folder / "sshd_config"
+        variables = " ".join(f'"{name}={value}"' for name, value in self.environment.items())
         config.write_text(
             _CONFIG.format(
-                address=self.address,
-                port=self.port,
-                folder=self.folder,
-                more=self.more,
-                environment=self._set_env(),
+                address=self.address, port=self.port, folder=self.folder, more=self.more,
+                environment=f"SetEnv {variables}" if variables else "",
             )
-        )
+        )  # fmt: skip
         if os.geteuid() == 0:
             Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # sshd locks itself in there
         self.process = subprocess.Popen(
@@ -94,10 +95,6 @@ class Sshd:
                     ) from None
                 time.sleep(0.02)
 
-    def _set_env(self) -> str:
-        words = " ".join(f'"{name}={value}"' for name, value in self.environment.items())
-        return f"SetEnv {words}" if words else ""
-
     def end_connections(self) -> None:
         """Kill the processes that serve its connections, as a crash of theirs would."""
         assert self.process is not None
@@ -115,11 +112,6 @@ class Sshd:
         self.process.wait(patient(10))
         self.process = None
         _kill(serving)
-
-    def know(self, public_key: Path) -> None:
-        """Make this, and only this, the known key of the host."""
-        kind, key, *_ = public_key.read_text().split()
-        (self.folder / "known_hosts").write_text(f"[{self.address}]:{self.port} {kind} {key}\n")
 
     def settings(self, base: Path, *, skew_s: float = 0.0, **more: object) -> HostSettings:
         """Return how to reach it; ``base`` is our folder on it, ``skew_s``: how far its clocks are ahead."""
@@ -149,13 +141,6 @@ def _python_with_wrong_clocks(file: Path, skew_s: float) -> Path:
     )
     file.chmod(0o755)
     return file
-
-
-def make_key(path: Path) -> None:
-    """Make a key pair unless it is there."""
-    if not path.exists():
-        words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "of a test", "-f", str(path)]
-        subprocess.run(words, check=True)
 
 
 def _kill(processes: list[psutil.Process]) -> None:
