@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``agent start``: bring the agent up as a daemon.
+"""``agent start``: bring the agent up as a daemon; ``attach``, ``dial``: reach it, or a daemon of Docker.
 
-``start`` prints one line of JSON and returns when the daemon answers; ``attach`` (``relay.py``) passes
-bytes between its own stdin and stdout and the daemon's socket until one of them ends. A dropped SSH
-connection therefore costs an ``attach`` and not the daemon, nor what runs under it.
+``start`` prints one line of JSON and returns when the daemon answers. ``attach FOLDER`` and ``dial ADDRESS`` pass bytes
+between stdin and stdout and a socket of this machine until one of them ends.
 """
 
 from __future__ import annotations
@@ -12,20 +11,23 @@ import argparse
 import json
 import os
 import pkgutil
+import selectors
 import shutil
+import socket
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from harness.agent.containers import CONTAINERS, remove_containers
+from harness.agent.containers import CONTAINERS, connected, remove_containers
 from harness.agent.files import SCRATCH, remove_scratch
 from harness.agent.platforms import return_large_blocks
 from harness.agent.processes import alive, kill_group, this_process
-from harness.agent.server import Server
+from harness.agent.server import SOCKET, Server
 
-#: What is known of a daemon, in its folder.
+#: In the folder of a daemon: its process, its start and its time of grace.
 ABOUT = "agent.json"
+CHUNK = 65536
 
 
 def main() -> None:
@@ -34,12 +36,37 @@ def main() -> None:
     start = commands.add_parser("start")
     start.add_argument("base", type=Path, help="the user's folder for all agents")
     start.add_argument("--grace-s", type=float, default=30.0, help="end after this time without a message")
+    commands.add_parser("attach").add_argument("folder")
+    commands.add_parser("dial").add_argument("address")
     options = parser.parse_args()
-    print(json.dumps(start_daemon(options.base, options.grace_s)), flush=True)
+    if options.command == "start":
+        print(json.dumps(start_daemon(options.base, options.grace_s)), flush=True)
+    elif options.command == "attach":
+        os.chdir(options.folder)  # a path in a socket's address may have no more than 107 bytes
+        pass_bytes(connected(f"unix://{SOCKET}"))
+    else:
+        pass_bytes(connected(options.address))
+
+
+def pass_bytes(daemon: socket.socket) -> None:
+    """Pass bytes between stdin/stdout and a connection until either side ends."""
+    with daemon, selectors.DefaultSelector() as selector:
+        selector.register(daemon, selectors.EVENT_READ)
+        selector.register(0, selectors.EVENT_READ)
+        while True:
+            for key, _ in selector.select():
+                data = daemon.recv(CHUNK) if key.fileobj is daemon else os.read(0, CHUNK)
+                if not data:
+                    return
+                if key.fileobj is not daemon:
+                    daemon.sendall(data)
+                    continue
+                while data:
+                    data = data[os.write(1, data) :]
 
 
 def start_daemon(base: Path, grace_s: float) -> dict[str, object]:
-    """Start a daemon with a folder of its own and tell where it is, and which others of ours live."""
+    """Start a daemon with a folder of its own; return where it is, and which others of ours live."""
     sessions = base / "sessions"
     sessions.mkdir(parents=True, exist_ok=True)
     daemons = sweep(sessions)

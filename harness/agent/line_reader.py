@@ -25,7 +25,7 @@ WIDTH = 80
 
 
 class Reader:
-    """What was read so far."""
+    """The pipe, the file of counts, and what was read so far."""
 
     def __init__(self, pipe: str, counted: str) -> None:
         self.stopped = False
@@ -42,19 +42,15 @@ class Reader:
     def stop(self, _number: int, _frame: FrameType | None) -> None:
         self.stopped = True
 
-    def note_when_due(self) -> None:
-        if time.monotonic() - self.noted_s >= EVERY_S:
-            self.note()
-
     def note(self) -> None:
         self.noted_s = time.monotonic()
         text = json.dumps({"lines": self.n_lines, "bytes": self.n_bytes})
         os.pwrite(self.counted, text.ljust(WIDTH - 1).encode() + b"\n", 0)
 
     def read_all(self) -> None:
-        """Read until the pipe is empty, or somebody wants it to stop and as much as it can hold was read since."""
-        left = None
-        while left is None or left > 0:
+        """Read until the pipe is empty, or it was stopped and as much as the pipe can hold was read since."""
+        left = 16 * CHUNK_BYTES
+        while left > 0:
             try:
                 data = os.read(self.pipe, CHUNK_BYTES)
             except BlockingIOError:
@@ -62,9 +58,10 @@ class Reader:
             self.n_lines += data.count(b"\n")
             self.n_bytes += len(data)
             self.last = (self.last + data)[-LAST_BYTES:]
-            self.note_when_due()
+            if time.monotonic() - self.noted_s >= EVERY_S:
+                self.note()
             if self.stopped:
-                left = (16 * CHUNK_BYTES if left is None else left) - len(data)
+                left -= len(data)
 
 
 def main(pipe: str, counted: str, last: str) -> None:
@@ -74,7 +71,8 @@ def main(pipe: str, counted: str, last: str) -> None:
     while not reader.stopped:
         waiting.poll(1000 * EVERY_S)
         reader.read_all()
-        reader.note_when_due()
+        if time.monotonic() - reader.noted_s >= EVERY_S:
+            reader.note()
     reader.read_all()
     reader.note()
     with open(last, "wb") as stream:

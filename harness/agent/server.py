@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The daemon's side of the wire: one JSON object a line, asked over a unix socket, answered in any order.
+"""The daemon's side of the wire: one JSON object a line, asked over a unix socket, answered in any order by its number.
 
-What it does is plain data in and plain data out; moments are on this machine's clocks.
-
-A question has a number; its answer is kept until the controller says it has it. So a question
-that is asked again after a lost connection is not carried out again: no process is started twice.
-Nobody heard for the time of grace: everything that was started is ended, the folder is removed.
+Moments are on this machine's clocks. When no controller was heard for the time of grace, everything that was started is
+ended and the folder is removed.
 """
 
 from __future__ import annotations
@@ -37,7 +34,6 @@ from harness.agent.platforms import usable_cpus
 from harness.agent.ports import free_port
 from harness.agent.process_tree import read_tree
 from harness.agent.processes import read_stat
-from harness.agent.relay import SOCKET
 from harness.agent.sampler import Sampler, Watched
 from harness.agent.spawn import Spawned, Spawner
 from harness.errors import HostError
@@ -70,10 +66,11 @@ class Handlers(FileHandlers, ContainerHandlers):
 
     def carry_out(self, what: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Do one thing. Raises HostError, OSError: it cannot be done."""
-        order: Callable[..., dict[str, Any] | None] | None = getattr(self, f"do_{what}", None)
-        if order is None:
-            raise HostError(f"the agent knows no {what!r}")
+        order: Callable[..., dict[str, Any] | None] = getattr(self, f"do_{what}")
         return order(**arguments) or {}
+
+    def do_bye(self) -> None:
+        self.end_all()
 
     def end_all(self) -> None:
         """End every process group, container and sampler that was started. Nothing is started after this."""
@@ -116,7 +113,7 @@ class Handlers(FileHandlers, ContainerHandlers):
         if late:
             process.end(0.0)
             raise HostError(ENDING)
-        # found by a later agent if this one is killed
+        # a later agent looks here if this one is killed
         (self._running / f"{process.pid}-{process.start_ticks}").touch()
         return {
             "pid": process.pid,
@@ -214,18 +211,18 @@ class Handlers(FileHandlers, ContainerHandlers):
             deadline_s=deadline_s,
             gone=gone_check(pid, start_ticks),
         )
-        resources = read_tree(pss=False, **watched)
-        answer = None if first.answer is None else asdict(first.answer)
-        if answer is not None:
-            answer["body"] = base64.b64encode(answer["body"]).decode()
-        settings = {"waited_s": first.waited_s, "polls": first.polls, "gone": first.gone}
-        return {**settings, "answer": answer, "resources": asdict(resources)}
+        resources = asdict(read_tree(pss=False, **watched))
+        result = asdict(first)
+        if first.answer is not None:
+            result["answer"]["body"] = base64.b64encode(first.answer.body).decode()
+        return {**result, "resources": resources}
 
     def _process(self, pid: int) -> Spawned:
         with self._lock:
-            if pid not in self._processes:
-                raise HostError(f"process {pid} is none of those that were started here")
-            return self._processes[pid]
+            process = self._processes.get(pid)
+        if process is None:
+            raise HostError(f"process {pid} is none of those that were started here")
+        return process
 
     def _end(self, process: Spawned, grace_s: float, first: str) -> dict[str, Any]:
         report = process.end(grace_s, first)
@@ -234,8 +231,8 @@ class Handlers(FileHandlers, ContainerHandlers):
         return asdict(report)
 
 
-#: The number of questions that only say "I am here"; nobody waits for their answers.
-PULSE = 0
+#: The daemon's socket, in its folder.
+SOCKET = "agent.sock"
 _LOOK_EVERY_S = 0.1
 
 
@@ -245,10 +242,7 @@ class Server:
     def __init__(self, folder: Path, grace_s: float) -> None:
         self._folder, self._grace_s = folder, grace_s
         self._orders = Handlers(folder)
-        self._lock = threading.Lock()
-        self._answers: dict[int, bytes] = {}
-        self._at_work: set[int] = set()
-        self._link: socket.socket | None = None
+        self._sending = threading.Lock()
         self._heard = time.monotonic()
         self._ending = threading.Event()
         os.chdir(str(folder))  # a path in a socket's address may have no more than 107 bytes
@@ -276,66 +270,30 @@ class Server:
             shutil.rmtree(str(self._folder), ignore_errors=True)
 
     def _listen(self, link: socket.socket) -> None:
-        with self._lock:
-            self._link = link  # the newest controller counts; answers go to it alone
-        with link, link.makefile("rb") as lines:
-            try:
-                for line in lines:
-                    self._heard = time.monotonic()
-                    self._take(json.loads(line))
-            except (OSError, ValueError):  # cut in the middle of a line: it will be asked again
-                return
+        with contextlib.suppress(OSError, ValueError), link, link.makefile("rb") as lines:
+            for line in lines:
+                self._heard = time.monotonic()
+                question = json.loads(line)
+                if question["do"] in SLOW:
+                    threading.Thread(target=self._answer, args=(link, question), daemon=True).start()
+                else:
+                    self._answer(link, question)
 
-    def _take(self, question: dict[str, Any]) -> None:
-        number, oldest = int(question["id"]), int(question["oldest"])
-        with self._lock:
-            for known in [known for known in self._answers if known < oldest]:
-                del self._answers[known]
-            answered = self._answers.get(number)
-            if answered is None and number in self._at_work:
-                return
-            if answered is None:
-                self._at_work.add(number)
-        if answered is not None:
-            self._send(answered)
-        elif question["do"] in SLOW:
-            threading.Thread(target=self._carry_out, args=(question,), daemon=True).start()
-        else:
-            self._carry_out(question)
-
-    def _carry_out(self, question: dict[str, Any]) -> None:
-        number, what = int(question["id"]), question["do"]
-        answer: dict[str, Any]
+    def _answer(self, link: socket.socket, question: dict[str, Any]) -> None:
+        what = question["do"]
+        answer: dict[str, Any] = {"id": question["id"]}
         try:
-            if what == "bye":
-                self._orders.end_all()
-                answer = {"id": number, "said": {}}
-            else:
-                answer = {"id": number, "said": self._orders.carry_out(what, question.get("with", {}))}
+            answer["said"] = self._orders.carry_out(what, question.get("with", {}))
         except HostError as problem:
-            answer = {"id": number, "error": str(problem)}
+            answer["error"] = str(problem)
         except OSError as problem:
             place = f" ({problem.filename})" if problem.filename else ""
             full = problem.errno in (errno.ENOSPC, errno.EDQUOT)
             advice = f"; make room for {self._folder}, or set another folder in hosts.toml" if full else ""
-            answer = {"id": number, "error": f"{problem.strerror or problem}{place}{advice}"}
+            answer["error"] = f"{problem.strerror or problem}{place}{advice}"
         except Exception as problem:  # whoever asked is told, whatever it is
-            answer = {"id": number, "error": f"{what}: {type(problem).__name__}: {problem}"}
-        line = json.dumps(answer).encode() + b"\n"
-        with self._lock:
-            if number != PULSE:
-                self._answers[number] = line
-            self._at_work.discard(number)
-        self._send(line)
+            answer["error"] = f"{what}: {type(problem).__name__}: {problem}"
+        with self._sending, contextlib.suppress(OSError):  # the controller is gone
+            link.sendall(json.dumps(answer).encode() + b"\n")
         if what == "bye":
             self._ending.set()
-
-    def _send(self, line: bytes) -> None:
-        with self._lock:
-            link = self._link
-            if link is None:
-                return
-            try:
-                link.sendall(line)
-            except OSError:  # the answer is kept: whoever attaches next asks again
-                self._link = None

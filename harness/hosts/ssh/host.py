@@ -9,11 +9,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from harness.agent.containers import local_address
 from harness.agent.cpu_speed import READINGS_PER_S
 from harness.agent.http_exchange import Answer, FirstAnswer
 from harness.agent.machine_counters import MachineReading
 from harness.agent.process_tree import TreeResources
-from harness.agent.relay import local_address
 from harness.agent.sampler import SamplerSummary, Watched
 from harness.errors import HostError
 from harness.hosts.base import Command, Completed, Stopped, StopSignal, now, run_words

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from harness.agent.relay import connected
+from harness.agent.containers import connected
 from harness.agent.server import Handlers
 from harness.errors import HostError
 
