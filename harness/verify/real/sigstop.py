@@ -3,12 +3,8 @@
 
 A span in which the client's own event loop was late, or in half of which it waited for a CPU, belongs to the client,
 and a detection in it is not counted. One through half of which the service waited for a CPU, or the hypervisor took it
-away, belongs to the machine: it is a real stall, only none of those that were made. A control asks that of the stops
-themselves, which must not be explained by it.
-
-``RunQueue`` is an independent witness of the machine's own noise: the kernel counts in
-``/proc/PID/task/TID/schedstat`` how long each thread was runnable and not run; time that a hypervisor took away
-altogether is steal. A stopped process is not runnable, so a stop leaves no trace here.
+away, belongs to the machine: a real stall, but not one of those that were made. A control asks that of the stops
+themselves. ``RunQueue`` witnesses it by the kernel's counts; a stopped process is not runnable and leaves no trace there.
 """
 
 from __future__ import annotations
@@ -26,12 +22,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import psutil
 
 from harness.analysis.attribution.event_matching import match_events
 from harness.analysis.attribution.spans import Span
 from harness.analysis.attribution.stalls import detect_stalls
+from harness.analysis.stats.inputs import Floats
 from harness.project import find_root
 from harness.toolchains import Surroundings
 from harness.verify.real.go_service import build_go_service, running_service
@@ -66,14 +62,11 @@ class RunQueue:
         self._thread.join()
 
     def waited_s(self, pid: int, start_s: float, end_s: float) -> float:
-        """Return how long a process waited between two monotonic times, to the readings around them.
-
-        A process of several threads waits as long as the one of them that waits longest.
-        """
+        """Return how long the thread of a process that waited longest waited between two monotonic times."""
         return self._gained_s(self._pids.index(pid), start_s, end_s)
 
     def stolen_s(self, start_s: float, end_s: float) -> float:
-        """Return how much CPU time the hypervisor gave to others between two monotonic times, over all CPUs."""
+        """Return the CPU time that the hypervisor gave to others between two monotonic times, over all CPUs."""
         return self._gained_s(-1, start_s, end_s)
 
     def _gained_s(self, column: int, start_s: float, end_s: float) -> float:
@@ -99,14 +92,9 @@ class RunQueue:
 def _waits_s(pid: int) -> dict[str, float]:
     """Return how long each thread of a process has waited for a CPU so far."""
     waits: dict[str, float] = {}
-    folder = f"/proc/{pid}/task"
-    with contextlib.suppress(OSError):  # the process ended; within: a thread did
-        for thread in os.listdir(folder):
-            with (
-                contextlib.suppress(OSError, IndexError),
-                open(f"{folder}/{thread}/schedstat", "rb") as stream,
-            ):
-                waits[thread] = int(stream.read().split()[1]) / 1e9
+    for file in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        with contextlib.suppress(OSError, IndexError):  # a thread that has just ended
+            waits[file.parent.name] = int(file.read_bytes().split()[1]) / 1e9
     return waits
 
 
@@ -122,8 +110,7 @@ class Stopped:
 def sigstop(sims: int, seed: int) -> VerifyResult:
     """Stop a real service ``sims`` times. Control: the same stalls shifted by half a period match nothing.
 
-    Raises:
-        RematchError: the service could not be built, or does not answer.
+    Raises RematchError: the service could not be built, or does not answer.
     """
     return judged(stop_service(sims, seed), sims, seed)
 
@@ -148,18 +135,17 @@ def stop_service(sims: int, seed: int) -> Stopped:
 def judged(stopped: Stopped, sims: int, seed: int) -> VerifyResult:
     """Hold what stall detection finds against the stops that were made."""
     trial, queue, pid = stopped.trial, stopped.queue, stopped.pid
-    results = [
-        (s.start_s, s.end_s) for s in detect_stalls(trial.start_s, trial.latency_s) if s.kind == "stall"
-    ]
-    right = match_events(results, trial.stops, tolerance_s=TOLERANCE_S)
+    start_s = np.array([start for start, _ in trial.rows])
+    latency_s = np.array([end - start for start, end in trial.rows])
+    stalls = [(s.start_s, s.end_s) for s in detect_stalls(start_s, latency_s) if s.kind == "stall"]
+    right = match_events(stalls, trial.stops, tolerance_s=TOLERANCE_S)
     matched = {i for i, _ in right.pairs}
-    rest = [span for i, span in enumerate(results) if i not in matched]
+    rest = [span for i, span in enumerate(stalls) if i not in matched]
     machines = [span for span in rest if _machine_made(queue, pid, span)]
     clients = [span for span in rest if span not in machines and _client_made(queue, trial, span)]
-    n = len(results) - len(clients) - len(machines)
-    shifted = match_events(
-        results, [(a + EVERY_S / 2, b + EVERY_S / 2) for a, b in trial.stops], tolerance_s=TOLERANCE_S
-    )
+    n = len(stalls) - len(clients) - len(machines)
+    elsewhere = [(low + EVERY_S / 2, high + EVERY_S / 2) for low, high in trial.stops]
+    shifted = match_events(stalls, elsewhere, tolerance_s=TOLERANCE_S)
     cells = Cells(
         "sigstop", sims, seed,
         bar="recall 1.0, precision >= .95",
@@ -169,12 +155,8 @@ def judged(stopped: Stopped, sims: int, seed: int) -> VerifyResult:
     name = f"precision, {n} found; {len(clients)} more are the client's own, {len(machines)} the machine's"
     cells.share(name, len(right.pairs) / max(n, 1), n=n, at_least=PRECISION)
     cells.share("recall with the stops half a period off", shifted.recall or 0.0, at_most=0.5, control=True)
-    cells.share(
-        "stops that the machine's own noise would explain",
-        sum(_machine_made(queue, pid, span) for span in trial.stops) / sims,
-        at_most=0.25,
-        control=True,
-    )
+    explained = sum(_machine_made(queue, pid, span) for span in trial.stops) / sims
+    cells.share("stops that the machine's own noise would explain", explained, at_most=0.25, control=True)
     return cells.result()
 
 
@@ -197,18 +179,8 @@ class _Trial:
     stops: list[Span] = field(default_factory=list)
     late: list[Span] = field(default_factory=list)
 
-    @property
-    def start_s(self) -> npt.NDArray[np.float64]:
-        return np.array([start for start, _ in self.rows])
 
-    @property
-    def latency_s(self) -> npt.NDArray[np.float64]:
-        return np.array([end - start for start, end in self.rows])
-
-
-async def _run(
-    pid: int, port: int, starts: npt.NDArray[np.float64], lengths: npt.NDArray[np.float64]
-) -> _Trial:
+async def _run(pid: int, port: int, starts: Floats, lengths: Floats) -> _Trial:
     trial = _Trial()
     pool = _Pool(port)
     await pool.open(int(RATE_PER_S * LONGEST_S * 1.5))
@@ -232,9 +204,7 @@ async def _run(
     return trial
 
 
-async def _stop_and_go(
-    pid: int, starts: npt.NDArray[np.float64], lengths: npt.NDArray[np.float64], trial: _Trial
-) -> None:
+async def _stop_and_go(pid: int, starts: Floats, lengths: Floats, trial: _Trial) -> None:
     for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
         await asyncio.sleep(max(0.0, start - time.monotonic()))
         os.kill(pid, signal.SIGSTOP)
@@ -256,10 +226,9 @@ class _Pool:
         self._free += [await asyncio.open_connection("127.0.0.1", self._port) for _ in range(n)]
 
     async def request(self, trial: _Trial) -> None:
-        connection = (
-            self._free.pop() if self._free else await asyncio.open_connection("127.0.0.1", self._port)
-        )
-        reader, writer = connection
+        if not self._free:
+            await self.open(1)
+        connection = reader, writer = self._free.pop()
         sent = time.monotonic()
         writer.write(_REQUEST)
         head = (await reader.readuntil(b"\r\n\r\n")).lower()

@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Verification of duets: two arms at once on two cores, which are exchanged, beside a neighbour on one of the cores.
 
-Time is cut into slices. In each a core gives its capacity, less what a neighbour takes of it, times the speed of its
-arm. The neighbour is an on-off hog on core 0 (exponential spells of a mean of .2 to 5 s, most of the core while it is
-on), the second core is slower than the first, and both have slow drift in common. A trial's throughput is the mean over
-its slices. Trials of the alternating design have core 0 for themselves, and the other core for their generator.
-
-A trial adds noise of its own: between processes of a settled service little, between fresh JVMs much more, which no
-duet can take away; the widths are given for both.
+Time is cut into slices. In each a core gives its capacity, less what an on-off hog takes of core 0 (exponential spells
+of a mean of .2 to 5 s), times the speed of its arm. The second core is slower, and both have slow drift in common. A
+trial's throughput is the mean over its slices. Alternating trials have core 0 for themselves. A trial adds noise of its
+own: little between processes of a settled service, much more between fresh JVMs; the widths are given for both.
 """
 
 from __future__ import annotations
@@ -112,7 +109,7 @@ def _pairs(rng: np.random.Generator, n: int, design: Design, spell_s: float, own
 
 
 def _sides(rng: np.random.Generator, n: int, slices: int) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    """Whether an arm is on the other core than where it began, slice by slice: two intervals in a row are equal."""
+    """Return whether an arm is on the other core than where it began, slice by slice."""
     most = int(LOAD_S / (INTERVAL_S * (1 - JITTER))) // 2 + 3
     lengths = INTERVAL_S * (1 + JITTER * (2 * rng.random((n, most)) - 1))
     # a load begins anywhere between two exchanges
@@ -123,7 +120,7 @@ def _sides(rng: np.random.Generator, n: int, slices: int) -> np.ndarray[tuple[in
 
 
 def _hog(rng: np.random.Generator, n: int, slices: int, spell_s: float) -> Floats:
-    """Whether the hog is on, slice by slice: a two-state Markov chain, on half of the time."""
+    """Return whether the hog is on, slice by slice: a two-state Markov chain, on half of the time."""
     switch = 1.0 - np.exp(-SLICE_S / spell_s)
     switched = rng.random((n, slices)) < switch
     switched[:, 0] = rng.random(n) < 0.5
@@ -143,10 +140,7 @@ def _drift(rng: np.random.Generator, n: int, slices: int) -> Floats:
 
 
 def _widths(rng: np.random.Generator, n: int, spell_s: float, own: float) -> Floats:
-    """Half-width of a duet over that of alternating trials in the same minutes, session by session.
-
-    A pair takes the time of one trial, so the duet has twice as many pairs.
-    """
+    """Return the half-width of a duet over that of alternating trials in the same minutes: half as many pairs."""
     duets = intervals.student(pairs(rng, n, DUET, spell_s, own, n_blocks=2 * N_BLOCKS), LEVEL)
     turns = intervals.student(pairs(rng, n, ALTERNATING, spell_s, own), LEVEL)
     return np.asarray((duets.high - duets.low) / (turns.high - turns.low))

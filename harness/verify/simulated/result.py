@@ -35,17 +35,16 @@ class Cell(Frozen):
         return above and (self.at_most is None or self.value <= self.at_most)
 
     @property
-    def barred(self) -> bool:
-        """There is a limit to keep."""
-        return self.at_least is not None or self.at_most is not None
+    def limits(self) -> list[float]:
+        """The limits there are."""
+        return [limit for limit in (self.at_least, self.at_most) if limit is not None]
 
     @property
     def close(self) -> bool:
         """A limit lies strictly inside the interval: with other random numbers the cell might be judged otherwise."""
         if self.low is None or self.high is None:
             return False
-        limits = [limit for limit in (self.at_least, self.at_most) if limit is not None]
-        return any(self.low < limit < self.high for limit in limits)
+        return any(self.low < limit < self.high for limit in self.limits)
 
     @property
     def refuted(self) -> bool:
@@ -59,18 +58,13 @@ def contains(estimate: Estimate, truth: float) -> bool:
 
 
 class _Limits(TypedDict, total=False):
-    """What every kind of cell may be given beside its value."""
-
     at_least: float | None
     at_most: float | None
     control: bool
 
 
 def share(n: int, *, name: str, value: float, **limits: Unpack[_Limits]) -> Cell:
-    """Return a cell whose value is a share of ``n`` independent experiments, with Wilson's interval.
-
-    Without an experiment it misses its limit.
-    """
+    """Return a share of ``n`` independent experiments, with Wilson's interval; without any it misses its limit."""
     if n == 0:
         return Cell(name=name, value=0.0 if limits.get("at_least") is not None else 1.0, **limits)
     low, high = stats.binomtest(round(value * n), n).proportion_ci(LEVEL, method="wilson")
@@ -78,7 +72,7 @@ def share(n: int, *, name: str, value: float, **limits: Unpack[_Limits]) -> Cell
 
 
 def average(values: ArrayLike, *, name: str, **limits: Unpack[_Limits]) -> Cell:
-    """Return a cell whose value is a mean over independent experiments, shape (sims,), with its t interval."""
+    """Return a mean over independent experiments, shape (sims,), with its t interval."""
     x = np.asarray(values, dtype=np.float64)
     if x.size < 2:
         return Cell(name=name, value=float(x.sum()), **limits)
@@ -89,7 +83,7 @@ def average(values: ArrayLike, *, name: str, **limits: Unpack[_Limits]) -> Cell:
 
 
 def frequency(count: int, exposure: float, *, name: str, **limits: Unpack[_Limits]) -> Cell:
-    """Return a cell whose value is events over an exposure (minutes, series), with the exact Poisson interval."""
+    """Return events over an exposure (minutes, series), with the exact Poisson interval."""
     low = float(stats.chi2.ppf((1 - LEVEL) / 2, 2 * count)) / 2 if count else 0.0
     high = float(stats.chi2.ppf((1 + LEVEL) / 2, 2 * count + 2)) / 2
     return Cell(name=name, value=count / exposure, low=low / exposure, high=high / exposure, **limits)
@@ -131,10 +125,6 @@ class Cells(list[Cell]):
     def average(self, name: str, values: ArrayLike, **limits: Unpack[_Limits]) -> None:
         """Add a mean over independent experiments."""
         self.append(average(values, name=name, **limits))
-
-    def frequency(self, name: str, count: int, exposure: float, **limits: Unpack[_Limits]) -> None:
-        """Add events over an exposure."""
-        self.append(frequency(count, exposure, name=name, **limits))
 
     def plain(self, name: str, value: float, **limits: Unpack[_Limits]) -> None:
         """Add a number without an interval, such as a largest error or a median."""
