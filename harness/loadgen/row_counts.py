@@ -24,11 +24,8 @@ _QUANTILES = (0.5, 0.9, 0.95, 0.99, 0.999)
 
 
 def rows_of(folder: Path) -> RequestTable | None:
-    """Return the single requests that a tool left in its folder; ``None``: it left none.
-
-    Raises:
-        InputError: they cannot be read.
-    """
+    """Return the single requests that a tool left in its folder; ``None``: it left none. Raises InputError: they cannot
+    be read."""
     for path in sorted(folder.glob("samples.*")):
         table = read_any(path) if path.suffix in (".jtl", ".csv", ".db") else None
         if isinstance(table, RequestTable):
@@ -37,12 +34,10 @@ def rows_of(folder: Path) -> RequestTable | None:
 
 
 def count_rows(folder: Path, summary: LoadSummary) -> LoadSummary:
-    """Replace the rows in a generator's folder by their counts, and return the summary with quantiles.
+    """Replace the rows in a generator's folder by their counts, and return the summary with mean and quantiles of right
+    answers, each quantile an order statistic.
 
-    Mean and quantiles are of right answers, each quantile an order statistic, as of rows that are kept.
-
-    Raises:
-        TrialFailure: the folder has no file of rows, or no row was answered rightly.
+    Raises TrialFailure: the folder has no file of rows, or no row was answered rightly.
     """
     try:
         table = rows_of(folder)
@@ -55,7 +50,8 @@ def count_rows(folder: Path, summary: LoadSummary) -> LoadSummary:
     _write_latencies(right, max(table.resolution_s, _LEAST_STEP_S), folder / LATENCIES)
     for path in folder.glob("samples.*"):
         path.unlink()
-    named = {f"p{q * 100:g}": _order_statistic(right, q) for q in _QUANTILES}
+    quantiles = np.quantile(right, _QUANTILES, method="inverted_cdf")
+    named = {f"p{q * 100:g}": float(value) for q, value in zip(_QUANTILES, quantiles, strict=True)}
     return summary.model_copy(
         update={
             "has_requests": False,
@@ -80,8 +76,3 @@ def _write_latencies(right: FloatArray, step_s: float, file: Path) -> None:
     steps, counts = np.unique(np.rint(right / step_s).astype(np.int64), return_counts=True)
     lines = [f"{at * step_s:.9g},{n}" for at, n in zip(steps, counts, strict=True)]
     file.write_text("\n".join(("latency_s,n_requests", *lines, "")), "utf-8")
-
-
-def _order_statistic(ordered: FloatArray, q: float) -> float:
-    """Return the ``ceil(n q)``-th of n sorted values."""
-    return float(np.quantile(ordered, q, method="inverted_cdf"))

@@ -18,11 +18,7 @@ QUANTILES = ("50", "75", "90", "95", "99", "99.9", "99.99")
 
 @cache
 def template(name: str, *, xml: bool = False, keep_end: bool = True) -> Template:
-    """Return ``templates/name``, compiled once a process.
-
-    Args:
-        xml: what is filled in is escaped. keep_end: the template's last line end is the file's.
-    """
+    """Return ``templates/name``, compiled once a process; ``xml``: what is filled in is escaped."""
     environment = Environment(
         autoescape=xml, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=keep_end
     )
@@ -35,15 +31,14 @@ def as_it_is(name: str) -> str:
 
 
 def even_threads(connections: int, at_most: int) -> int:
-    """Both tools give every thread the same number of connections and drop the rest: divide evenly."""
+    """Return the most threads that divide the connections evenly: both tools drop the rest."""
     return max(n for n in range(1, max(1, at_most) + 1) if connections % n == 0)
 
 
 def render_script(
     spec: LoadSpec, n_threads: int, *, result: Path | None = None, histogram: Path | None = None
 ) -> str:
-    """The requests, and with files a ``done`` that writes exact totals and, before them, the histogram of latencies
-    (wrk's way; wrk2 has another)."""
+    """Return the script of the requests; with files, its ``done`` writes wrk's exact totals and histogram."""
     exchanges = [
         {
             "method": lua_string(request.method),
@@ -65,6 +60,6 @@ def render_script(
 
 
 def lua_string(text: str) -> str:
-    """A Lua string literal of the text's UTF-8 bytes; everything but plain ASCII as decimal escapes."""
+    """Return a Lua string literal of the text's UTF-8 bytes; everything but plain ASCII as decimal escapes."""
     plain = frozenset(range(0x20, 0x7F)) - {ord('"'), ord("\\")}
     return '"' + "".join(chr(byte) if byte in plain else f"\\{byte:03d}" for byte in text.encode()) + '"'

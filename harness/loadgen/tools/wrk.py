@@ -37,7 +37,7 @@ MOST_THREADS = 16
 
 
 class Errors(Frozen):
-    """What wrk counts as errors, by its own names."""
+    """Errors by wrk's own names."""
 
     connect: int
     read: int
@@ -68,22 +68,19 @@ class Wrk(LoadGenerator):
 
     @classmethod
     def of(cls, installed: Installed) -> Self:
-        """Return the adapter of what is installed. Half the machine is wrk's: two threads would be the limit of a
-        large one."""
+        """Return the adapter of what is installed; half the machine is wrk's."""
         threads = min(max(2, installed.n_cpus // 2), MOST_THREADS)
         return cls(program=installed.programs.get("wrk"), threads=threads)
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
-        """Only connections that ask without pause for a number of whole seconds, and no flows.
-
-        A script of wrk's could read answers, but it would have to cut JSON from text and keep apart
-        the connections of its thread, which wrk does not name to it.
-        """
-        refusal = _refusal(profile) or no_flow("wrk", requests)
+        if not isinstance(profile, ClosedLoad):
+            return "wrk has no rate: for an open loop use jmeter (or wrk2, k6, vegeta)"
+        if profile.duration_s and profile.duration_s != int(profile.duration_s):
+            return f"wrk counts duration_s in whole seconds, found {profile.duration_s}: choose a whole number"
+        refusal = plain_only("wrk", profile, at_once=True, loops=False) or no_flow("wrk", requests)
         return refusal or other_statuses("wrk", requests) or unsupported_mix(requests)
 
     def argv(self, spec: LoadSpec) -> tuple[str, ...]:
-        """wrk with a script made for this load."""
         users, duration_s = _users(spec), int(spec.profile.duration_s or 0)
         return (
             str(self.program),
@@ -94,13 +91,12 @@ class Wrk(LoadGenerator):
         )
 
     def files(self, spec: LoadSpec) -> dict[str, str]:
-        """The script, which writes exact totals to ``wrk.json``."""
         n_threads = even_threads(_users(spec), self.threads)
         result, histogram = spec.folder / RESULT, spec.folder / HISTOGRAM
         return {SCRIPT: render_script(spec, n_threads, result=result, histogram=histogram)}
 
     def read(self, folder: Path) -> LoadSummary:
-        """Exact totals. ``n_requests`` counts answers and exchanges that broke off.
+        """Return exact totals. ``n_requests`` counts answers and exchanges that broke off.
 
         A timeout is an answer that came after ``TIMEOUT_S``: it is in ``errors_by_kind`` and among the answers,
         and its latency is not known.
@@ -135,7 +131,7 @@ def _users(spec: LoadSpec) -> int:
 
 
 def _latencies(folder: Path, result: _Result) -> dict[str, Any]:
-    """Of the requests that were sent, where that can be had; else what wrk says, and why."""
+    """Return latencies of the requests that were sent, where that can be had; else those of wrk, and why."""
     try:
         match = _restored(folder, result)
     except InputError as problem:
@@ -166,11 +162,3 @@ def _restored(folder: Path, result: _Result) -> LatencyHistogram:
         duration_us=result.duration_us, n_answers=result.requests, connections=_users(read_order(folder))
     )
     return undo_correction(corrected, interval_us, n_recorded=result.requests - result.errors.timeout)
-
-
-def _refusal(profile: LoadProfile) -> str | None:
-    if not isinstance(profile, ClosedLoad):
-        return "wrk has no rate: for an open loop use jmeter (or wrk2, k6, vegeta)"
-    if profile.duration_s and profile.duration_s != int(profile.duration_s):
-        return f"wrk counts duration_s in whole seconds, found {profile.duration_s}: choose a whole number"
-    return plain_only("wrk", profile, at_once=True, loops=False)

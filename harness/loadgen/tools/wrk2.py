@@ -40,22 +40,9 @@ def n_due(profile: OpenLoad, n_threads: int) -> int:
 
 
 def n_under_way(profile: OpenLoad, achieved_per_s: float, latency_mean_s: float | None) -> int:
-    """Return how many requests had been sent and not answered when the load ended, by Little's law.
-
-    A connection waits for its answer, so there are never more of them than connections. wrk2's latencies begin when
-    a request was due, which makes this the most that there can have been.
-    """
-    if latency_mean_s is None:
-        return 0
-    return min(profile.connections, math.ceil(achieved_per_s * latency_mean_s))
-
-
-def n_never_sent(
-    profile: OpenLoad, n_threads: int, n_requests: int, achieved_per_s: float, latency_mean_s: float | None
-) -> int:
-    """Return how many requests were due and not sent, because their connection was still waiting."""
-    sent = n_requests + n_under_way(profile, achieved_per_s, latency_mean_s)
-    return max(0, n_due(profile, n_threads) - sent)
+    """Return the most requests that can have been sent and not answered when the load ended, by Little's law: latencies
+    begin when a request was due, and a connection waits for its answer."""
+    return min(profile.connections, math.ceil(achieved_per_s * (latency_mean_s or 0.0)))
 
 
 SCRIPT, RESULT = "mix.lua", "wrk2.txt"
@@ -74,13 +61,16 @@ class Wrk2(LoadGenerator):
     stdout = RESULT
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
-        """Only a whole rate with even spacing for a number of whole seconds."""
-        refusal = _refusal(profile) or other_statuses("wrk2", requests)
+        if not isinstance(profile, OpenLoad):
+            return "wrk2 asks at a rate: use wrk (or k6, jmeter, locust) for a closed loop"
+        for what, value in (("rate_per_s", profile.rate_per_s), ("duration_s", profile.duration_s)):
+            if value != int(value):
+                return f"wrk2 has whole numbers for {what}, found {value:g}: choose one"
+        refusal = other_statuses("wrk2", requests)
         refusal = refusal or plain_only("wrk2", profile, waits=True, even=True) or no_flow("wrk2", requests)
         return refusal or unsupported_mix(requests)
 
     def argv(self, spec: LoadSpec) -> tuple[str, ...]:
-        """wrk2 with a script made for this load; what it prints is what there is."""
         profile = _at_a_rate(spec)
         n_threads = even_threads(profile.connections, self.threads)
         return (
@@ -93,11 +83,10 @@ class Wrk2(LoadGenerator):
         )
 
     def files(self, spec: LoadSpec) -> dict[str, str]:
-        """The script."""
         return {SCRIPT: render_script(spec, even_threads(_at_a_rate(spec).connections, self.threads))}
 
     def read(self, folder: Path) -> LoadSummary:
-        """What wrk2 printed. ``n_dropped``: see :func:`n_never_sent`."""
+        """Return what wrk2 printed. ``n_dropped``: due and not sent, because their connection was still waiting."""
         profile, path = _at_a_rate(read_order(folder)), folder / RESULT
         table = read_totals(read_wrk2, path, self.name, "generator.stderr.txt", RESULT)
         total, kinds = table.total, table.errors_by_kind
@@ -107,6 +96,7 @@ class Wrk2(LoadGenerator):
         answered = n_requests - total.n_unanswered
         achieved_per_s = answered / table.duration_s if table.duration_s else 0.0
         n_threads = read_threads(path) or even_threads(profile.connections, self.threads)
+        sent = n_requests + n_under_way(profile, achieved_per_s, total.latency_mean_s)
         quantiles = dict(total.latency_quantiles_s)
         if total.latency_max_s is not None:
             quantiles["max"] = total.latency_max_s
@@ -122,7 +112,7 @@ class Wrk2(LoadGenerator):
             n_latencies=table.n_latencies,
             resolution_s=table.resolution_s,
             has_requests=False,
-            n_dropped=n_never_sent(profile, n_threads, n_requests, achieved_per_s, total.latency_mean_s),
+            n_dropped=max(0, n_due(profile, n_threads) - sent),
             bodies_checked=False,
             errors_by_kind=kinds,
         )
@@ -139,12 +129,3 @@ def _at_a_rate(spec: LoadSpec) -> OpenLoad:
 def _timeout_s(profile: OpenLoad) -> int:
     """A connection that sent nothing for so long counts as a timeout, even when nothing was due on it."""
     return max(TIMEOUT_S, math.ceil(2 * profile.connections / profile.rate_per_s))
-
-
-def _refusal(profile: LoadProfile) -> str | None:
-    if not isinstance(profile, OpenLoad):
-        return "wrk2 asks at a rate: use wrk (or k6, jmeter, locust) for a closed loop"
-    for what, value in (("rate_per_s", profile.rate_per_s), ("duration_s", profile.duration_s)):
-        if value != int(value):
-            return f"wrk2 has whole numbers for {what}, found {value:g}: choose one"
-    return None
