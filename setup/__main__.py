@@ -11,20 +11,46 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
-from . import (
-    PROJECT,
-    apt,
-    jdk_debian,
-    jmeter,
-    python_env,
-    source_builds,
-    toolchains,
-    wheels,
-    wrk2,
-)
+from . import PROJECT, apt, jdk_debian, jmeter, python_env, source_builds, toolchains, wheels, wrk2
 from .say import SetupError, run, step, table, warn
-from .scope import PROFILES, PURPOSES, scope_of
+
+
+class Scope(NamedTuple):
+    """Outside tools of a command. ``needs``: it cannot do without. ``wishes``: brought where a package or a source is in
+    reach. ``light``: it only reads what was recorded, and a part of the Python packages is enough."""
+
+    needs: tuple[str, ...] = ()
+    wishes: tuple[str, ...] = ()
+    light: bool = False
+
+
+#: k6 is built in a minute or two, metronome in a second.
+_MEASURING = ("wrk", "cc", "k6", "metronome")
+#: sshd serves the tests of hosts over SSH, node runs the example service, chromium opens pages.
+_ALL = Scope((*toolchains.MEASURING, "latex", "poppler"), (*_MEASURING, "sshd", "node", "chromium"))
+SCOPES = {
+    "all": _ALL,
+    "test": _ALL,
+    "paper": Scope((*toolchains.MEASURING, "latex"), _MEASURING),
+    "lab": Scope(light=True),
+    "workshop": Scope(light=True),
+    # oha needs a compiler of Rust and more minutes
+    "generators": Scope(("go", "k6", "vegeta", "oha"), ("wrk2", "metronome")),
+    "toolchains": Scope(("go", "jdk")),
+    "kick-tires": Scope(("go", "jdk", "maven", "jmeter"), ("wrk",)),
+}
+PROFILES = ("smoke", "quick", "full", "sample")
+
+
+def scope_of(purpose: str, profile: str, *, root: bool = False) -> Scope:
+    """Return what a command needs; the paper of the profile ``sample`` is made of recorded data. ``root``: nobody else
+    can start a Docker daemon, so nobody else's tests ask for one."""
+    if purpose == "paper" and profile == "sample":
+        return Scope(("latex",), light=True)
+    scope = SCOPES[purpose]
+    return scope._replace(wishes=(*scope.wishes, "dockerd")) if purpose == "test" and root else scope
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,9 +60,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with (PROJECT / ".tools/setup.lock").open("w") as lock:
         _wait_for(lock.fileno())
         try:
-            if options.write_jmeter_manifest:
-                print(jmeter.write_manifest(PROJECT))
-                return 0
             scope = scope_of(options.purpose, options.profile, root=os.geteuid() == 0)
             if not options.check:
                 bring(scope.needs, scope.wishes, toolchains.Surroundings(project=PROJECT), light=scope.light)
@@ -54,11 +77,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m setup", description=__doc__, allow_abbrev=False)
     add = parser.add_argument
-    add("--for", dest="purpose", choices=PURPOSES, default="all", help="the command to set up for")
+    add("--for", dest="purpose", choices=SCOPES, default="all", help="the command to set up for")
     add("--profile", choices=PROFILES, default="quick", help="the profile of `paper`")
     add("--check", action="store_true", help="only say what is here and what is missing")
     add("--brief", action="store_true", help="print the table only when something is missing")
-    add("--write-jmeter-manifest", action="store_true", help="for maintainers: list JMeter anew")
     return parser.parse_args(arguments)
 
 
@@ -74,13 +96,10 @@ def _wait_for(descriptor: int) -> None:
 def bring(
     names: Sequence[str], wished: Sequence[str], around: toolchains.Surroundings, *, light: bool = False
 ) -> None:
-    """Bring everything that is missing, in the order in which one thing needs another.
+    """Bring everything that is missing, in the order in which one thing needs another. ``light``: the Python packages
+    that reading needs are enough, unless all are here already.
 
-    Args:
-        light: the Python packages that reading needs are enough, unless all are here already.
-
-    Raises:
-        SetupError: one of ``names`` cannot be had. For those only ``wished`` a line is printed instead.
+    Raises SetupError: one of ``names`` cannot be had. For those only ``wished`` a line is printed instead.
     """
     lacking = [tool for name in names if not (tool := toolchains.find_tool(name, around)).usable]
     extras = [tool for name in wished if not (tool := toolchains.find_tool(name, around)).usable]
@@ -149,22 +168,19 @@ def _bring_beside(lacking: set[str], extras: set[str], python_ready: bool, *, li
 def _bring_with_apt(
     lacking: Sequence[toolchains.Tool], around: toolchains.Surroundings, python_ready: bool
 ) -> None:
-    requests = []
+    packages: dict[str, tuple[str, ...]] = {}
     if not python_ready and not python_env.can_bootstrap(sys.executable):
-        requests.append(apt.AptRequest(tool="pip", packages=("python3-venv",), why="to install uv and .venv"))
+        packages["pip (to install uv and .venv)"] = ("python3-venv",)
     for tool in lacking:
-        packages = toolchains.wanted(tool.name).apt
-        if tool.name == "jdk" and around.apt:
-            packages = _jdk_package()
-        if packages:
-            requests.append(apt.AptRequest(tool=tool.name, packages=packages, why=tool.why))
-    if requests and not around.apt:
-        lines = "; ".join(f"{request.tool} ({request.why})" for request in requests)
+        own = _jdk_package() if tool.name == "jdk" and around.apt else toolchains.wanted(tool.name).apt
+        if own:
+            packages[f"{tool.name} ({tool.why})"] = own
+    if packages and not around.apt:
         conda = "conda env create --file environment.yml && conda activate rematch"
         macos = {toolchains.wanted(tool.name).macos or conda: None for tool in lacking}
         how = "; ".join(macos) if sys.platform == "darwin" and macos else conda
-        raise SetupError(f"missing, and apt is not available here: {lines}; install them with: {how}")
-    apt.install(requests, os.environ)
+        raise SetupError(f"missing, and apt is not available here: {'; '.join(packages)}; install them with: {how}")
+    apt.install(packages, os.environ)
 
 
 def _jdk_package() -> tuple[str, ...]:
@@ -178,11 +194,10 @@ def _jdk_package() -> tuple[str, ...]:
 
 def _bring_jdk(lacking: set[str]) -> None:
     around = toolchains.Surroundings(project=PROJECT)
-    if "jdk" not in lacking or toolchains.find_jdk(around).usable:
-        return
-    if not around.apt:
-        raise SetupError(toolchains.find_jdk(around).complaint())
-    _by_uv(jdk_debian.install_jdk)
+    if "jdk" in lacking and not toolchains.find_jdk(around).usable:
+        if not around.apt:
+            raise SetupError(toolchains.find_jdk(around).complaint())
+        _by_uv(jdk_debian.install_jdk)
 
 
 def _bring_jmeter(lacking: set[str]) -> None:

@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from .say import SetupError, run, step
 
@@ -19,22 +18,14 @@ LOCK_TIMEOUT_S = 900
 LOCK_MESSAGE = re.compile(r"could not get lock|unable to lock|is another process using it", re.IGNORECASE)
 
 
-class AptRequest(NamedTuple):
-    """Packages that one missing tool needs."""
-
-    tool: str
-    packages: tuple[str, ...]
-    why: str
-
-
 def is_interactive(environ: Mapping[str, str]) -> bool:
-    """Whether somebody is there to answer; CI=true and YES=1 both say that nobody should be asked."""
+    """Return whether a user can answer; CI=true and YES=1 both say that none should be asked."""
     unasked = environ.get("CI", "").lower() in ("1", "true") or environ.get("YES", "") not in ("", "0")
     return not unasked and sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def privilege(environ: Mapping[str, str]) -> tuple[str, ...] | None:
-    """The words before ``apt-get``: none as root, sudo where it exists (it may still refuse), else None."""
+    """Return the words before ``apt-get``: none as root, sudo where it exists (it may still refuse), else None."""
     if os.geteuid() == 0:
         return ()
     sudo = shutil.which("sudo")
@@ -44,7 +35,7 @@ def privilege(environ: Mapping[str, str]) -> tuple[str, ...] | None:
 
 
 def candidate(package: str) -> str | None:
-    """The version apt would install, or None when the package is not on offer."""
+    """Return the version that apt would install, or None when the package is not on offer."""
     answer = subprocess.run(
         ["apt-cache", "policy", package],
         capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"},
@@ -53,19 +44,18 @@ def candidate(package: str) -> str | None:
     return match.group(1) if match and match.group(1) != "(none)" else None
 
 
-def install(requests: Sequence[AptRequest], environ: Mapping[str, str]) -> None:
-    """Install the packages of all requests in one call of apt.
+def install(wanted: Mapping[str, tuple[str, ...]], environ: Mapping[str, str]) -> None:
+    """Install the packages of all tools (a tool with its reason -> packages) in one call of apt.
 
-    Raises:
-        SetupError: nobody may install here, the user said no, or apt failed.
+    Raises SetupError: nobody may install here, the user said no, or apt failed.
     """
-    if not requests:
+    if not wanted:
         return
-    packages = list(dict.fromkeys(package for request in requests for package in request.packages))
+    packages = list(dict.fromkeys(package for own in wanted.values() for package in own))
     command = f"apt-get install -y {' '.join(packages)}"
     words = privilege(environ)
-    for request in requests:
-        step(f"{request.tool} is missing, required {request.why}: {' '.join(request.packages)}")
+    for tool, own in wanted.items():
+        step(f"missing: {tool}: {' '.join(own)}")
     if words is None:
         raise SetupError(f"not root and no sudo here; run `{command}` as root, then call this again")
     if is_interactive(environ):
@@ -117,10 +107,9 @@ def _with_lock(command: Sequence[str], *, doing: str) -> None:
 
 
 def debian_mirror() -> str:
-    """The address of the Debian archive that this machine's apt is configured with.
+    """Return the address of the Debian archive that this machine's apt is configured with.
 
-    Raises:
-        SetupError: apt knows no Debian archive.
+    Raises SetupError: it has none.
     """
     targets = run(
         ["apt-get", "indextargets", "--format", "$(REPO_URI)\t$(LABEL)\t$(COMPONENT)\t$(IDENTIFIER)"],

@@ -114,6 +114,6 @@ def _point_at_own_c_library(home: Path, java_home: Path, patchelf: Path) -> None
 
 
 def is_elf(file: Path) -> bool:
-    """Whether a file is a program or library of this system's kind, by its first bytes."""
+    """Return whether a file is a program or library of this system's kind, by its first bytes."""
     with file.open("rb") as stream:
         return stream.read(4) == b"\x7fELF"

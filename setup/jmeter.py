@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Assemble JMeter from Maven Central: the same files as in its release that matter here, checked one by one.
 
-JMeter is not published there as one archive. Its jars are, and its `bin` folder
-(settings, templates) lies inside the jar of its configuration.
+JMeter is not published there as one archive. Its jars are, and its `bin` folder (settings, templates) lies inside the
+jar of its configuration. For another version: ``find . -type f`` in its home gives the paths of the list.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
 import zipfile
 from collections.abc import Callable, Mapping
@@ -33,9 +32,7 @@ def ensure_jmeter(project: Path, fetch: Fetch) -> bool:
         problems = toolchains.damage(home, listed)
         if not problems:
             return False
-        step(
-            f"JMeter differs from its list ({len(problems)} files, first: {problems[0]}); assembling it again"
-        )
+        step(f"JMeter differs from its list ({len(problems)} files, first: {problems[0]}): assembling it")
     fresh = home.with_name(home.name + ".new")
     assemble(fresh, fetch)
     problems = toolchains.damage(fresh, listed)
@@ -69,7 +66,7 @@ def assemble(home: Path, fetch: Fetch) -> None:
 
 
 def fetch_with_maven(project: Path, maven: Path, env: Mapping[str, str]) -> Fetch:
-    """A fetcher that asks Maven for the jars of ``setup/jmeter/pom.xml``."""
+    """Return a fetcher that asks Maven for the jars of ``setup/jmeter/pom.xml``."""
 
     def fetch(folder: Path) -> None:
         step(f"assembling JMeter {toolchains.JMETER_VERSION} from Maven Central (72 MB)")
@@ -81,14 +78,3 @@ def fetch_with_maven(project: Path, maven: Path, env: Mapping[str, str]) -> Fetc
         )  # fmt: skip
 
     return fetch
-
-
-def write_manifest(project: Path) -> Path:
-    """Write the list from the JMeter that stands there: for a maintainer who moves to another version."""
-    file = project / toolchains.MANIFEST
-    rows = toolchains.list_tree(toolchains.jmeter_home(project))
-    lines = [f"{row.sha256}\t{row.size_bytes}\t{row.path}" for row in rows]
-    partial = file.with_suffix(".new")
-    partial.write_text("\n".join(("# SPDX-License-Identifier: Apache-2.0", *lines)) + "\n", encoding="utf-8")
-    os.replace(partial, file)
-    return file

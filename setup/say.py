@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Set-up's words: progress lines with the time since the start, one error type, one table."""
+"""Output of set-up: progress lines with the time since the start, one error type, one table; commands that it runs."""
 
 from __future__ import annotations
 
@@ -39,8 +39,7 @@ def run(
 ) -> str:
     """Run a command to its end and return its standard output; its messages are shown only when it fails.
 
-    Raises:
-        SetupError: the command does not exist or ends with another status than 0.
+    Raises SetupError: it does not exist, or ends with another status than 0.
     """
     words = [str(word) for word in command]
     try:
@@ -58,7 +57,7 @@ def run(
 
 
 def table(rows: Sequence[Sequence[str]], header: Sequence[str]) -> str:
-    """Rows as aligned text; the last column is left as long as it is."""
+    """Return rows as aligned text; the last column is left as long as it is."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     widths[-1] = 0
     rule = ["-" * (width or len(name)) for width, name in zip(widths, header, strict=True)]

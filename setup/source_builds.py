@@ -19,10 +19,8 @@ from .say import SetupError, run, step
 
 
 class GoProgram(NamedTuple):
-    """A load generator in Go: the folder of its module file and hashes is ``setup/NAME``.
-
-    ``version_at``: the variable of its package that the linker sets to the version; None: it knows its own.
-    """
+    """A load generator in Go; its module file and hashes are in ``setup/NAME``. ``version_at``: the variable of its
+    package that the linker sets to the version; None: it has its own."""
 
     package: str
     version: str
@@ -38,16 +36,10 @@ GO_PROGRAMS: Mapping[str, GoProgram] = {
 }
 
 
-def go_module(name: str) -> Path:
-    """Return the folder of a generator's module file and hashes, relative to the project."""
-    return Path("setup") / name
-
-
 def build_with_go(name: str, project: Path, go: Path, env: Mapping[str, str]) -> Path:
     """Build the pinned release of a row of ``GO_PROGRAMS`` with the project's Go and return its program.
 
-    Raises:
-        SetupError: its modules cannot be fetched, have other hashes than listed, or do not build.
+    Raises SetupError: its modules cannot be fetched, have other hashes than listed, or do not build.
     """
     row = GO_PROGRAMS[name]
     home = project / ".tools" / f"{name}-{row.version}"
@@ -59,7 +51,7 @@ def build_with_go(name: str, project: Path, go: Path, env: Mapping[str, str]) ->
         [go, "build", "-o", fresh / "bin" / name, *linked, row.package],
         doing=f"building {name}",
         env={**env, "GOFLAGS": flags, "GOWORK": "off"},
-        cwd=project / go_module(name),
+        cwd=project / "setup" / name,
         then="check that Go can reach its module proxy, then call this again",
     )
     return in_place(fresh, home) / "bin" / name
@@ -72,17 +64,7 @@ def build_oha(project: Path, env: Mapping[str, str]) -> Path:
     step(f"building oha {toolchains.OHA_VERSION} with cargo (seven CPU minutes, once)")
     fresh = fresh_folder(home)
     run(
-        [
-            cargo,
-            "install",
-            "--quiet",
-            "--locked",
-            "--root",
-            fresh,
-            "--version",
-            toolchains.OHA_VERSION,
-            "oha",
-        ],
+        [cargo, "install", "--quiet", "--locked", "--root", fresh, "--version", toolchains.OHA_VERSION, "oha"],
         doing="building oha",
         env=env,
         then="check that cargo can reach its registry and is new enough, then call this again",
@@ -96,9 +78,7 @@ def _cargo(env: Mapping[str, str]) -> str:
         raise SetupError("oha is built with cargo, which is missing; install it with rustup")
     asked = subprocess.run([cargo, "--version"], env=dict(env), capture_output=True, text=True, check=False)
     if asked.returncode != 0:  # rustup's stand-in for cargo is there without any Rust, or with another HOME
-        why = next(
-            (line.rstrip(".") for line in asked.stderr.splitlines() if line.strip()), "no reason given"
-        )
+        why = (asked.stderr.strip().splitlines() or ["no reason given"])[0].rstrip(".")
         raise SetupError(
             f"oha is built with cargo, and {cargo} does not run: {why}; if it is rustup's, choose a Rust with"
             " `rustup default stable`, or set RUSTUP_HOME to the folder of those you have, then call this again"

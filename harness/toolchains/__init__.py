@@ -48,7 +48,6 @@ from .made_here import (
     find_native,
     jmeter_home,
     jmeter_jar,
-    list_tree,
     read_manifest,
 )
 from .tool import JavaRuntime, Jdk, State, Surroundings, Tool, parse_version
@@ -59,6 +58,6 @@ __all__ = [
     "WRK2_VERSION", "JavaRuntime", "Jdk", "State", "Surroundings", "Tool", "Wanted", "build_environment",
     "damage", "find_all", "find_go", "find_jdk", "find_jdks", "find_jmeter", "find_latex",
     "find_native", "find_runtimes", "find_tool", "how_to_get", "jmeter_home", "jmeter_jar",
-    "lacking_packages", "list_tree", "one_maven", "parse_version", "read_manifest",
+    "lacking_packages", "one_maven", "parse_version", "read_manifest",
     "require_package", "wanted", "which",
 ]  # fmt: skip

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What set-up makes for this project alone, below ``.tools``: JMeter, and programs of this project's own C.
+"""Tools that set-up makes for this project alone, below ``.tools``: JMeter, and programs of this project's own C.
 
 JMeter is there when every file of the committed list is there with its size and hash. What is compiled stands in a
 folder that is named after its source, so what was built of an older one is never used.
@@ -21,7 +21,7 @@ MANIFEST = Path("setup/jmeter/manifest.tsv")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ListedFile:
-    """One line of the list: a path relative to JMeter's home, and what must stand there."""
+    """One line of the list: a path relative to JMeter's home, with the size and hash of its file."""
 
     path: str
     size_bytes: int
@@ -33,34 +33,20 @@ def jmeter_home(project: Path) -> Path:
 
 
 def jmeter_jar(home: Path) -> Path:
-    """What to start: ``java -jar`` this file; JMeter finds its home from the jar's place."""
+    """Return the jar to start; JMeter finds its home from the jar's place."""
     return home / "bin" / "ApacheJMeter.jar"
 
 
 def read_manifest(file: Path) -> tuple[ListedFile, ...]:
-    """The committed list: lines of sha256, size in bytes and path, separated by tabs."""
-    rows = (
-        line.split("\t") for line in file.read_text(encoding="utf-8").splitlines() if not line.startswith("#")
-    )
+    """Read the committed list: lines of sha256, size in bytes and path, separated by tabs."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    rows = (line.split("\t") for line in lines if not line.startswith("#"))
     return tuple(ListedFile(sha256=sha256, size_bytes=int(size), path=path) for sha256, size, path in rows)
 
 
-def list_tree(home: Path) -> tuple[ListedFile, ...]:
-    """The list that describes a folder as it is now, sorted by path."""
-    files = sorted((file for file in home.rglob("*") if file.is_file()), key=Path.as_posix)
-    return tuple(
-        ListedFile(
-            path=file.relative_to(home).as_posix(),
-            size_bytes=file.stat().st_size,
-            sha256=hashlib.sha256(file.read_bytes()).hexdigest(),
-        )
-        for file in files
-    )
-
-
 def damage(home: Path, listed: tuple[ListedFile, ...]) -> tuple[str, ...]:
-    """What differs from the list, one line a file; empty when all is well. Files beyond the list are no damage unless
-    JMeter would load them (jars)."""
+    """Return what differs from the list, one line a file. Files beyond it are no damage unless JMeter would load them
+    (jars)."""
     problems = []
     for row in listed:
         file = home / row.path
@@ -76,7 +62,7 @@ def damage(home: Path, listed: tuple[ListedFile, ...]) -> tuple[str, ...]:
 
 
 def find_jmeter(around: Surroundings) -> Tool:
-    """JMeter of this project, compared with the list file by file (72 MB, a fraction of a second)."""
+    """Return JMeter of this project, compared with the list file by file (72 MB, a fraction of a second)."""
     row = wanted("jmeter")
     home = jmeter_home(around.project)
     manifest = around.project / MANIFEST
@@ -97,7 +83,7 @@ _HARNESS = Path(__file__).resolve().parents[1]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NativeSource:
-    """One C file: the flags and libraries that it is compiled with, and the file that comes of it."""
+    """One C file with its flags and libraries, and the name of the program."""
 
     name: str
     title: str
@@ -107,7 +93,7 @@ class NativeSource:
     file: str
 
     def built(self, tools: Path, source: Path | None = None) -> Path:
-        """Return where what is built of a source for this kind of machine is, or is to be, below ``.tools``.
+        """Return the path, below ``.tools``, of what is built of a source for this kind of machine.
 
         Raises OSError: the source cannot be read.
         """
@@ -128,15 +114,13 @@ NATIVE: Mapping[str, NativeSource] = {METRONOME.name: METRONOME}
 
 
 def find_native(name: str, around: Surroundings) -> Tool:
-    """What is built of the source that stands here; a package without its sources has none.
-
-    Its version is the name of its source.
-    """
+    """Return what is built of the source that stands here, which names its version; a package without its sources has
+    none."""
     row = wanted(name)
     try:
         built = NATIVE[name].built(around.tools)
     except OSError:
-        return as_tool(row, around, None, None, "missing")
-    if not built.is_file():
+        built = None
+    if built is None or not built.is_file():
         return as_tool(row, around, None, None, "missing")
     return as_tool(row, around, built, built.parent.name.rpartition("-")[2], "ok")
