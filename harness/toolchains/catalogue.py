@@ -26,11 +26,11 @@ LATEX_FILES = ("IEEEtran.cls", "natbib.sty", "siunitx.sty", "booktabs.sty", "pgf
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Wanted:
-    """What the project asks of a tool. ``version``: how it says its version. ``places``: where it stands beside PATH,
-    by patterns of the system (``/...``) or the project; ``variable``: names its home; ``beside``: another program that
-    it needs in its folder. ``by_setup``: set-up brings it into ``.tools`` or ``.venv`` without a system package.
-    ``pinned``: the version that set-up builds into ``.tools/NAME-VERSION/bin``. ``macos``: the command on macOS, where
-    conda does not bring it; ``elsewhere``: where neither apt nor conda nor set-up brings it."""
+    """A wanted tool. ``version``: pattern of its version. ``places``: patterns of the system (``/...``) or the project
+    where it stands beside PATH; ``variable``: names its home; ``beside``: another program that it needs in its folder.
+    ``by_setup``: set-up brings it into ``.tools`` or ``.venv``. ``pinned``: the version that set-up builds into
+    ``.tools/NAME-VERSION/bin``. ``macos``: the command on macOS, where conda does not bring it; ``elsewhere``: where
+    neither apt nor conda nor set-up brings it."""
 
     name: str
     why: str
@@ -49,19 +49,17 @@ class Wanted:
     macos: str | None = None
 
 
-def _row(name: str, row: Mapping[str, Any]) -> Wanted:
-    values: dict[str, Any] = {
-        key: tuple(item) if isinstance(item, list) else item for key, item in row.items()
-    }
-    return Wanted(name=name, **values)
-
-
-_TABLE = tomllib.loads(Path(__file__).with_name("catalogue.toml").read_text("utf-8"))
-WANTED = tuple(_row(name, row) for name, row in _TABLE.items())
+_TABLE: Mapping[str, Mapping[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("catalogue.toml").read_text("utf-8")
+)
+WANTED = tuple(
+    Wanted(name=name, **{key: tuple(item) if isinstance(item, list) else item for key, item in row.items()})
+    for name, row in _TABLE.items()
+)
 
 
 def wanted(name: str) -> Wanted:
-    """The row of one tool. Raises KeyError: no such row; the message lists the names there are."""
+    """Return the row of one tool. Raises KeyError: no such row; the message lists the names there are."""
     for row in WANTED:
         if row.name == name:
             return row
@@ -77,7 +75,7 @@ K6_VERSION, OHA_VERSION, VEGETA_VERSION, WRK2_VERSION = (
 
 
 def how_to_get(row: Wanted, around: Surroundings) -> str:
-    """The one command that brings a tool on this machine."""
+    """Return the one command that brings a tool on this machine."""
     if around.conda is not None and row.conda:
         return f"conda env update --prefix {around.conda} --file environment.yml"
     if around.apt and row.apt:
@@ -101,24 +99,20 @@ PACKAGES: Mapping[str, str] = {
     "paramiko": "to measure on hosts over SSH",
     "psycopg": "to measure services that have a database",
 }
-HOW_TO_GET = "make setup"
 
 
 def lacking_packages() -> dict[str, str]:
-    """Return those that are not installed, with what they are for."""
+    """Return those of ``PACKAGES`` that are not installed, with what they are for."""
     return {name: why for name, why in PACKAGES.items() if find_spec(name) is None}
 
 
 def require_package(name: str) -> None:
-    """Refuse where one of ``PACKAGES`` is not installed.
-
-    Raises harness.errors.MissingTool: it is not; says what for and how to get it.
-    """
+    """Raise harness.errors.MissingTool where one of ``PACKAGES`` is not installed."""
     # imported here because `setup` loads this package where the project's dependencies are not installed yet
     from harness.errors import MissingTool
 
     if find_spec(name) is None:
-        raise MissingTool(f"the Python package {name}", why=PACKAGES[name], how_to_get=HOW_TO_GET)
+        raise MissingTool(f"the Python package {name}", why=PACKAGES[name], how_to_get="make setup")
 
 
 #: A tool that takes longer than this to tell its version is treated as if it would not tell.
@@ -128,7 +122,7 @@ REQUIRED = frozenset({"go", "jdk", "maven", "jmeter", "latex"})
 
 
 def which(program: str, around: Surroundings) -> Path | None:
-    """Where a program stands: in the active conda environment, else on PATH."""
+    """Return where a program stands: in the active conda environment, else on PATH."""
     if around.conda is not None and (around.conda / "bin" / program).exists():
         return around.conda / "bin" / program
     result = shutil.which(program, path=around.environ.get("PATH", ""))
@@ -138,10 +132,7 @@ def which(program: str, around: Surroundings) -> Path | None:
 def ask(
     command: list[str], *, around: Surroundings | None = None, java_home: Path | None = None
 ) -> str | None:
-    """What a program prints (both streams), or None when it does not start or does not end.
-
-    The exit status is not looked at: `wrk -v` answers with 1.
-    """
+    """Return what a program prints (both streams), or None when it does not start or does not end; `wrk -v` ends with 1."""
     environ = dict(around.environ) if around is not None else None
     if environ is not None:
         environ["GOTOOLCHAIN"] = "local"  # else `go version` below a go.mod may fetch another Go to answer
@@ -163,12 +154,10 @@ def ask(
 
 
 def new_enough(version: str, minimum: str | None) -> bool:
-    """Whether a version is at least the one that is wanted, where one is."""
     return minimum is None or parse_version(version) >= parse_version(minimum)
 
 
 def as_tool(row: Wanted, around: Surroundings, path: Path | None, version: str | None, state: State) -> Tool:
-    """What is known of a tool, together with why it is wanted and how it can be had."""
     return Tool(
         name=row.name,
         path=path,

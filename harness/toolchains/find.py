@@ -30,18 +30,16 @@ _RATE_OPTION = re.compile(r"^\s*-R,\s", re.MULTILINE)
 
 
 def find_jdks(around: Surroundings) -> tuple[Jdk, ...]:
-    """Every JDK here, the preferred one first: JAVA_HOME and the active conda environment (the user's word), then the
-    reference release, then newer before older; those below the minimum last."""
+    """Return every JDK here, the preferred one first: JAVA_HOME and the active conda environment (the user's choice),
+    then the reference release, then newer before older; those below the minimum last."""
     results: dict[Path, Jdk] = {}
     named: list[Path] = []
     for home, chosen in _java_homes(around):
         real = home.resolve()
         jdk = results.get(real) or read_jdk(home)
-        if jdk is None:
-            continue
-        results.setdefault(real, jdk)
-        if chosen:
-            named.append(real)
+        if jdk is not None:
+            results.setdefault(real, jdk)
+            named += [real] if chosen else []
 
     def preference(item: tuple[Path, Jdk]) -> tuple[bool, int, bool, tuple[int, ...], str]:
         real, jdk = item
@@ -53,14 +51,14 @@ def find_jdks(around: Surroundings) -> tuple[Jdk, ...]:
 
 
 def find_runtimes(around: Surroundings) -> tuple[JavaRuntime, ...]:
-    """Every runtime without a compiler that set-up unpacked: none builds a service or is preferred to a JDK."""
+    """Return every runtime without a compiler that set-up unpacked."""
     homes = [home for home in sorted(around.tools.glob("java-*")) if (home / "bin/java").exists()]
     read = [_release(home, (home / "release").read_text(encoding="utf-8")) for home in homes]
     return tuple(runtime for runtime in read if runtime is not None)
 
 
 def read_jdk(home: Path) -> Jdk | None:
-    """The JDK in a folder, from its `release` file; None when it is a bare runtime or no Java at all."""
+    """Read the JDK in a folder from its `release` file; None when it is a bare runtime or no Java at all."""
     if not (home / "bin/java").exists() or not (home / "bin/javac").exists():
         return None
     try:
@@ -76,7 +74,7 @@ def read_jdk(home: Path) -> Jdk | None:
 
 
 def jdk_of_release(home: Path, text: str) -> Jdk | None:
-    """The JDK whose `release` file has this text; None when it says no version."""
+    """Return the JDK whose `release` file has this text; None when it has no version."""
     named = _release(home, text)
     return None if named is None else Jdk(home=home, version=named.version, vendor=named.vendor)
 
@@ -90,7 +88,7 @@ def _release(home: Path, text: str) -> JavaRuntime | None:
 
 
 def _java_homes(around: Surroundings) -> Iterator[tuple[Path, bool]]:
-    """Folders that may be a JDK, each with whether the user chose it by a variable."""
+    """Yield folders that may be a JDK, each with whether the user chose it by a variable."""
     if around.environ.get("JAVA_HOME"):
         yield Path(around.environ["JAVA_HOME"]), True
     if around.conda is not None:
@@ -112,7 +110,7 @@ def _java_homes(around: Surroundings) -> Iterator[tuple[Path, bool]]:
 
 
 def find_jdk(around: Surroundings) -> Tool:
-    """The preferred JDK as a tool; its path is the home folder."""
+    """Return the preferred JDK as a tool; its path is the home folder."""
     row = wanted("jdk")
     jdks = find_jdks(around)
     if not jdks:
@@ -123,7 +121,7 @@ def find_jdk(around: Surroundings) -> Tool:
 
 
 def find_latex(around: Surroundings) -> Tool:
-    """latexmk with the classes and packages of the paper, or tectonic (which fetches them itself)."""
+    """Return latexmk with the classes and packages of the paper, or tectonic (which fetches them itself)."""
     row = wanted("latex")
     latexmk, pdflatex = which("latexmk", around), which("pdflatex", around)
     absent: tuple[str, ...] = LATEX_FILES
@@ -146,13 +144,11 @@ def find_latex(around: Surroundings) -> Tool:
 
 
 def _places(row: Wanted, around: Surroundings) -> Iterator[Path]:
-    """Yield where a program may stand: of set-up's making, named by a variable, on PATH, in its usual folders."""
+    """Yield where a program may stand: built by set-up, named by a variable, on PATH, in its usual folders."""
     if row.pinned is not None:
         yield around.tools / f"{row.name}-{row.pinned}" / "bin" / row.programs[0]
-    named = (
-        (around.environ.get("CC", ""),) if row.name == "cc" else ()
-    )  # conda's compilers have no shorter name
-    for program in (*filter(None, named), *row.programs):
+    named = around.environ.get("CC") if row.name == "cc" else None  # conda's compilers have no shorter name
+    for program in (*filter(None, (named,)), *row.programs):
         if (on_path := which(program, around)) is not None:
             yield on_path
     if row.variable is not None and around.environ.get(row.variable):
@@ -167,17 +163,15 @@ def _places(row: Wanted, around: Surroundings) -> Iterator[Path]:
 
 
 def find_program(row: Wanted, around: Surroundings) -> Tool:
-    """The first program that is new enough; the newest that is not, when none is."""
+    """Return the first program that is new enough; the newest that is not, when none is."""
     old: list[tuple[tuple[int, ...], Path, str]] = []
     jdks = find_jdks(around) if row.name == "maven" else ()  # it may not start with another
+    java_home = jdks[0].home if jdks else None
     for place in _places(row, around):
         if not place.exists() or (row.beside and not place.resolve().with_name(row.beside).exists()):
             continue
         program = place.resolve() if row.beside else place
-        output = (
-            ask([str(program), row.version_flag], around=around, java_home=jdks[0].home if jdks else None)
-            or ""
-        )
+        output = ask([str(program), row.version_flag], around=around, java_home=java_home) or ""
         if row.name in {"wrk", "wrk2"} and (_RATE_OPTION.search(output) is not None) != (row.name == "wrk2"):
             continue  # both may be called ``wrk``, and only wrk2 has ``-R`` for a rate
         match = re.search(row.version, output)
@@ -194,12 +188,12 @@ def find_program(row: Wanted, around: Surroundings) -> Tool:
 
 
 def find_go(around: Surroundings) -> Tool:
-    """The Go toolchain."""
+    """Return the Go toolchain."""
     return find_tool("go", around)
 
 
 def find_tool(name: str, around: Surroundings) -> Tool:
-    """One tool by its name in `WANTED`. Raises KeyError: no such name; the message lists the names there are."""
+    """Return one tool by its name in `WANTED`; raises as ``wanted``."""
     own = {"jdk": find_jdk, "jmeter": find_jmeter, "latex": find_latex}
     if name in own:
         return own[name](around)
@@ -207,12 +201,12 @@ def find_tool(name: str, around: Surroundings) -> Tool:
 
 
 def find_all(around: Surroundings) -> tuple[Tool, ...]:
-    """Every tool in the order of `WANTED`."""
+    """Return every tool in the order of `WANTED`."""
     return tuple(find_tool(row.name, around) for row in WANTED)
 
 
 def build_environment(around: Surroundings) -> dict[str, str]:
-    """The variables of ``around`` with JAVA_HOME and PATH set so that `go`, `mvn`, `java` and `javac` are the
+    """Return the variables of ``around`` with JAVA_HOME and PATH set so that `go`, `mvn`, `java` and `javac` are the
     preferred ones, and Maven quick unless it has options."""
     made = dict(around.environ)
     folders = []
@@ -229,10 +223,8 @@ def build_environment(around: Surroundings) -> dict[str, str]:
 
 @contextlib.contextmanager
 def one_maven(project: Path) -> Iterator[None]:
-    """Wait until no other process of this project is inside, and keep the others out.
-
-    The lock lies beside what was built, so that projects that share their builds share it.
-    """
+    """Wait until no other process of this project is inside, and keep the others out; projects that share their builds
+    share the lock."""
     file = project / ".cache" / "builds" / "maven.lock"
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("w", encoding="utf-8") as lock:

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a finder answers with, and where it looks.
+"""Results of finders, and the machine in which they look.
 
-This package needs nothing but the standard library: `setup` loads it from its
-files before the environment exists, so its types are frozen dataclasses and not
-pydantic models.
+Standard library only, so frozen dataclasses: `setup` loads this package before the environment exists.
 """
 
 from __future__ import annotations
@@ -20,8 +18,8 @@ State = Literal["ok", "missing", "too old", "damaged", "incomplete"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tool:
-    """One tool of this machine, or what to do about its absence. ``path`` is the program (a jar for JMeter, the home
-    folder for a JDK) or None; ``version`` is what the tool says of itself or None when it would not say."""
+    """One tool of this machine, or how to get it. ``path``: the program (a jar for JMeter, the home folder for a JDK);
+    ``version``: None when the tool does not print one."""
 
     name: str
     path: Path | None
@@ -37,16 +35,13 @@ class Tool:
         return self.state == "ok"
 
     def complaint(self) -> str:
-        """One line: what is wrong, why the tool is wanted, the one command that brings it."""
+        """Return one line: the fault, why the tool is wanted, the one command that brings it."""
         where = f" (found {self.version} at {self.path})" if self.path is not None else ""
         named = f"{self.name} {self.wanted}".strip()
         return f"{named} is {self.state}{where}: required {self.why}; install it with: {self.how_to_get}"
 
     def require(self) -> Path:
-        """Return the path of a usable tool.
-
-        Raises harness.errors.MissingTool: the tool is missing, too old, damaged or incomplete.
-        """
+        """Return the path of a usable tool. Raises harness.errors.MissingTool: it is none."""
         # imported here because `setup` loads this file where the package's dependencies are not installed yet
         from harness.errors import MissingTool
 
@@ -83,10 +78,7 @@ class Jdk(JavaRuntime):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Surroundings:
-    """Where finders look: the environment variables, the file system's root, the project.
-
-    Tests hand in a made-up tree; everybody else uses the defaults.
-    """
+    """Place where finders look: the environment variables, the file system's root (tests have their own), the project."""
 
     project: Path
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
@@ -94,7 +86,7 @@ class Surroundings:
 
     @property
     def tools(self) -> Path:
-        """The git-ignored folder of everything that set-up made for this project alone."""
+        """The folder of everything that set-up made for this project alone."""
         return self.project / ".tools"
 
     @property
@@ -110,6 +102,6 @@ class Surroundings:
 
 
 def parse_version(text: str) -> tuple[int, ...]:
-    """The leading numbers of a version: ``"25.0.3+9" -> (25, 0, 3)``; ``(0,)`` when there are none."""
+    """Return the leading numbers of a version: ``"25.0.3+9" -> (25, 0, 3)``; ``(0,)`` when there are none."""
     match = re.search(r"\d+(?:\.\d+)*", text)
     return (0,) if match is None else tuple(int(part) for part in match.group().split("."))
