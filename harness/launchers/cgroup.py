@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from harness.agent.cgroup import group_folders, pairs_of, read_folders, read_group, text_of
+from harness.agent.cgroup import group_folders, pairs_in, read_folders, read_group, text_of
 from harness.agent.platforms import usable_cpus
 from harness.agent.processes import alive, this_process
 from harness.errors import HostError
@@ -52,7 +52,7 @@ class ControlGroup:
         """Whether the kernel killed in it because its memory was used up."""
         memory = self.folders.get("memory")
         file = memory / "memory.oom_control" if memory else self.folders[""] / "memory.events"
-        return pairs_of(file).get("oom_kill", "0").strip() != "0"
+        return pairs_in(text_of(file)).get("oom_kill", "0").strip() != "0"
 
     def remove(self) -> None:
         """End whatever still runs in it, and remove it. Idempotent.

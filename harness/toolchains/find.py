@@ -121,7 +121,7 @@ def find_jdk(around: Surroundings) -> Tool:
 
 
 def find_latex(around: Surroundings) -> Tool:
-    """Return latexmk with the classes and packages of the paper, or tectonic (which fetches them itself)."""
+    """Return latexmk with the classes and packages of the paper."""
     row = wanted("latex")
     latexmk, pdflatex = which("latexmk", around), which("pdflatex", around)
     absent: tuple[str, ...] = LATEX_FILES
@@ -133,10 +133,6 @@ def find_latex(around: Surroundings) -> Tool:
         if not absent:
             match = re.search(r"[Vv]ersion (\d\S*)", ask([str(latexmk), "--version"], around=around) or "")
             return as_tool(row, around, latexmk, f"latexmk {match.group(1)}" if match else None, "ok")
-    tectonic = which("tectonic", around)
-    if tectonic is not None:
-        answer = ask([str(tectonic), "--version"], around=around)
-        return as_tool(row, around, tectonic, answer.strip() if answer else None, "ok")
     if latexmk is None and pdflatex is None:
         return as_tool(row, around, None, None, "missing")
     lacking = "pdflatex" if pdflatex is None else "latexmk" if latexmk is None else ", ".join(absent)
