@@ -64,7 +64,7 @@ def read_folders(
     throttling = text("cpu", "cpu.stat")
     usage = pairs_in(throttling).get("usage_usec", "") if v2 else text("cpuacct", "cpuacct.usage")
     used = whole_number(usage)
-    limited = throttling_in(throttling)
+    limited = parse_cpu_stat(throttling)
     memory = ("memory.current", "memory.peak")
     if not v2:
         memory = ("memory.usage_in_bytes", "memory.max_usage_in_bytes")
@@ -73,8 +73,8 @@ def read_folders(
         memory_bytes=whole_number(text("memory", memory[0])),
         memory_max_bytes=whole_number(text("memory", memory[1])),
         cpu_s=None if used is None else used / (1e6 if v2 else 1e9),
-        n_throttled=limited.n if limited else None,
-        throttled_s=limited.s if limited else None,
+        n_throttled=limited.n_throttled if limited else None,
+        throttled_s=limited.throttled_s if limited else None,
         rss_bytes=rss_bytes,
         process_cpu_s=process_cpu_s,
     )
@@ -142,14 +142,14 @@ def throttling_folders(root: Path = Path("/")) -> list[Path]:
     return folders
 
 
-class Throttling(NamedTuple):
+class CpuStat(NamedTuple):
     """Periods in which a group was stopped, and for how long: summed over its CPUs, so it may grow faster than time."""
 
-    n: int
-    s: float
+    n_throttled: int
+    throttled_s: float
 
 
-def throttling_in(text: str) -> Throttling | None:
+def parse_cpu_stat(text: str) -> CpuStat | None:
     """Parse ``cpu.stat`` of either version; ``None`` when the group has no CPU quota to speak of (the topmost group
     of version 2)."""
     pairs = pairs_in(text)
@@ -158,14 +158,14 @@ def throttling_in(text: str) -> Throttling | None:
     )
     if n is None or (us is None and ns is None):
         return None
-    return Throttling(n, us / 1e6 if us is not None else (ns or 0) / 1e9)
+    return CpuStat(n, us / 1e6 if us is not None else (ns or 0) / 1e9)
 
 
-def longest_throttling(texts: Iterable[str]) -> Throttling | None:
+def longest_throttling(texts: Iterable[str]) -> CpuStat | None:
     """Of the ``cpu.stat`` of some groups take the one with the longest time: the limit may be set on any of
     those on the way up, and one wait may be counted by several."""
-    readings = [reading for text in texts if (reading := throttling_in(text)) is not None]
-    return max(readings, key=lambda reading: reading.s, default=None)
+    readings = [reading for text in texts if (reading := parse_cpu_stat(text)) is not None]
+    return max(readings, key=lambda reading: reading.throttled_s, default=None)
 
 
 def whole_number(text: str) -> int | None:

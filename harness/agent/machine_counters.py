@@ -59,8 +59,8 @@ class MachineReader:
             idle_s=cpu[3] + cpu[4] if cpu is not None else None,
             total_cpu_s=sum(cpu[:3]) + sum(cpu[5:7]) if cpu is not None else None,
             load_average_1m=float(load[0]) if load else None,
-            n_throttled=None if throttling is None else throttling.n,
-            throttled_s=None if throttling is None else throttling.s,
+            n_throttled=None if throttling is None else throttling.n_throttled,
+            throttled_s=None if throttling is None else throttling.throttled_s,
         )
 
     def _waited_s(self, resource: str) -> float | None:
