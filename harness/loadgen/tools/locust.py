@@ -19,7 +19,7 @@ from harness.loadgen.template import as_it_is
 from harness.model import ClosedLoad, LoadProfile, Request
 from harness.toolchains import require_package
 
-SAMPLES, SCRIPT, TOTALS, REQUESTS = "samples.csv", "locustfile.py", "totals.json", "requests.json"
+SAMPLES, SCRIPT, REQUESTS = "samples.csv", "locustfile.py", "requests.json"
 #: How long users may take to finish their request when the duration is over.
 STOP_WITHIN_S = 10
 
@@ -32,7 +32,7 @@ class Locust(RowTool):
     name: str = "locust"
     title = "Locust"
     start_and_stop_s, assumed_per_s = 4.0, 2000.0
-    outputs = (SAMPLES, TOTALS, SCRIPT, REQUESTS)
+    outputs = (SAMPLES, SCRIPT, REQUESTS)
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
         if not isinstance(profile, ClosedLoad):
