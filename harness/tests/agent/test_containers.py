@@ -68,36 +68,8 @@ def test_the_agent_remembers_a_container_until_it_is_removed_and_removes_what_is
         orders.carry_out("container_note", {"name": "new", "address": address})
 
 
-def test_a_daemon_that_does_not_answer_leaves_the_note(tmp_path: Path) -> None:
-    (tmp_path / "agent").mkdir()
-    orders = Handlers(tmp_path / "agent")
-    orders.carry_out("container_note", {"name": "x", "address": f"unix://{tmp_path}/no.sock"})
-    orders.end_all()
-    assert (tmp_path / "agent" / "containers" / "x").is_file()
-
-
 def test_an_address_is_a_socket_or_a_port_of_the_same_machine() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         connected(f"tcp://127.0.0.1:{server.getsockname()[1]}").close()
     with pytest.raises(HostError, match="unix://PATH or tcp://HOST:PORT .*, not at ssh://there"):
         connected("ssh://there")
-
-
-def test_a_sampler_that_an_ending_agent_has_ended_is_said_to_be_gone(tmp_path: Path) -> None:
-    agent = Handlers(tmp_path)
-    files: dict[str, Any] = {
-        "samples": str(tmp_path / "samples"),
-        "machine": str(tmp_path / "machine"),
-        "hz": 10.0,
-    }
-    number = agent.carry_out("sampler_start", files)["sampler"]
-    agent.end_all()
-    late: tuple[tuple[str, dict[str, Any]], ...] = (
-        ("sampler_stop", {"sampler": number}),
-        ("sampler_add", {"sampler": number, "role": "service", "watched": {}}),
-        ("sampler_pace", {"sampler": number, "hz": 20.0}),
-        ("sampler_start", files),
-    )
-    for what, told in late:
-        with pytest.raises(HostError, match="^the agent is ending"):
-            agent.carry_out(what, told)

@@ -58,25 +58,6 @@ def test_what_is_in_the_pipe_when_it_is_stopped_is_read(
     assert counted(tmp_path)["lines"] == 5_000
 
 
-def test_it_can_be_stopped_from_the_moment_that_its_pipe_exists(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make, heard, before = os.mkfifo, [], signal.getsignal(signal.SIGTERM)
-
-    def watched(path: str) -> None:
-        heard.append(signal.getsignal(signal.SIGTERM))
-        make(path)
-
-    monkeypatch.setattr(os, "mkfifo", watched)
-    try:
-        reader = runpy.run_path(str(PROGRAM))["Reader"](str(tmp_path / "pipe"), str(tmp_path / "counted"))
-    finally:
-        signal.signal(signal.SIGTERM, before)
-    os.close(reader.pipe)
-    os.close(reader.counted)
-    assert heard == [reader.stop]
-
-
 def test_a_killed_reader_leaves_what_it_had_read(reader: subprocess.Popen[bytes], tmp_path: Path) -> None:
     write(tmp_path, b"line\n" * 1_000)
     assert eventually(lambda: counted(tmp_path)["lines"] == 1_000)
@@ -99,9 +80,3 @@ def test_requests_are_those_of_all_paths_and_statuses() -> None:
     assert requests_counted(metrics) == 42
     assert requests_counted("http_requests_total 5\n") == 5
     assert requests_counted("go_goroutines 5\n") is None
-
-
-def test_a_line_without_its_end_is_none(tmp_path: Path) -> None:
-    file = tmp_path / "log"
-    file.write_bytes(b"a\nb\nc")
-    assert count_lines(file) == 2

@@ -57,12 +57,6 @@ def test_a_port_that_another_process_was_given_is_not_given_again(
     assert ports.free_port() not in (leased_elsewhere, other)
 
 
-def test_few_leases_are_kept() -> None:
-    given = [ports.free_port() for _ in range(3 * ports.KEPT_LEASES)]
-    assert len(ports._leases) <= ports.KEPT_LEASES
-    assert not ports.lease(given[-1])
-
-
 @dataclass(frozen=True)
 class At:
     host: str

@@ -104,25 +104,6 @@ def test_samples_have_a_row_per_role_and_tick(
         assert sum(row[dear] == "" for row in service) > len(service) / 2
 
 
-def test_what_is_added_is_sampled_from_the_next_tick_on(
-    bench: Bench, files: Files, puppets: Callable[[], Puppet]
-) -> None:
-    one, other = puppets(), puppets()
-    added_s: dict[str, float] = {}
-    with bench(100, service=one.watched) as sampler:
-        for role in ("first", "second", "third"):
-            time.sleep(0.12)
-            sampler.add(role, other.watched)
-            added_s[role] = time.monotonic()
-            assert eventually(partial(files.has, role))
-    ticks_s = [float(row["monotonic_s"]) for row in files.of("service")]
-    for role, at_s in added_s.items():
-        first_s = float(files.of(role)[0]["monotonic_s"])
-        # in one tick the service is read before who was added; a tick that was under way goes without the latter
-        same_tick_s = max(tick_s for tick_s in ticks_s if tick_s <= first_s)
-        assert sum(at_s < tick_s < same_tick_s for tick_s in ticks_s) <= 1
-
-
 def test_its_rate_changes_while_it_works_and_no_tick_is_lost_or_counted_twice(
     bench: Bench, files: Files, puppet: Puppet
 ) -> None:
@@ -184,23 +165,6 @@ def test_a_process_that_ends_ends_its_rows_and_nothing_else(
     assert all(row["rss_bytes"] != "" for row in rows(files.samples))
 
 
-def test_a_child_that_ends_between_slow_ticks_takes_its_memory_and_leaves_its_cpu_time(
-    bench: Bench, files: Files, puppet: Puppet
-) -> None:
-    puppet.have_a_child(mib=40, cpu_s=0.2)
-    with bench(100, service=puppet.watched):
-        assert eventually(lambda: files.count("service") >= 3)
-        puppet.end_child()
-        lines = files.count("service")
-        assert eventually(lambda: files.count("service") >= lines + 5)
-    first, last = files.of("service")[0], files.of("service")[-1]
-    assert int(first["rss_bytes"]) - int(last["rss_bytes"]) > 32 * MIB
-    used_s = [float(row["cpu_s"]) for row in files.of("service")]
-    assert used_s == sorted(used_s)
-    # user and system time of parent and child, each cut to whole ticks of the clock
-    assert used_s[0] > 0.2 - 4 / os.sysconf("SC_CLK_TCK")
-
-
 def test_ticks_that_could_not_be_kept_are_counted_and_not_made_up_for(
     bench: Bench, puppet: Puppet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -233,10 +197,3 @@ def test_a_file_that_cannot_be_written_is_an_error_of_stop(
     time.sleep(0.05)
     with pytest.raises(OSError, match=words):
         sampler.stop()
-
-
-def test_descriptors_of_the_sampler_itself_are_closed(bench: Bench, puppet: Puppet) -> None:
-    before = len(os.listdir("/proc/self/fd"))
-    with bench(100, service=puppet.watched):
-        time.sleep(0.05)
-    assert len(os.listdir("/proc/self/fd")) == before

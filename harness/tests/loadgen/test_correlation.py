@@ -59,30 +59,6 @@ def test_only_the_places_of_known_names_are_filled(parts: list[str], values: dic
     assert fill_text(text, values) == "".join(wanted)
 
 
-@given(JSON, st.dictionaries(NAMES, VALUES, max_size=3))
-def test_a_json_value_keeps_its_shape_and_a_lone_place_takes_the_values_type(
-    value: object, values: dict[str, Scalar]
-) -> None:
-    def same(before: object, after: object) -> None:
-        if isinstance(before, list):
-            assert isinstance(after, list)
-            assert len(before) == len(after)
-            for one, other in zip(before, after, strict=True):
-                same(one, other)
-        elif isinstance(before, dict):
-            assert isinstance(after, dict)
-            assert list(before) == list(after)  # keys are never filled
-            for key in before:
-                same(before[key], after[key])
-        elif isinstance(before, str) and (alone := PLACE.fullmatch(before)) and alone[1] in values:
-            assert type(after) is type(values[alone[1]])
-            assert after == values[alone[1]]
-        else:
-            assert after == (fill_text(before, values) if isinstance(before, str) else before)
-
-    same(value, fill_json(value, values))  # type: ignore[arg-type]  # JSON made by hypothesis
-
-
 @given(st.lists(st.one_of(st.text(max_size=6), st.integers(0, 3)), max_size=4), VALUES)
 def test_a_pointer_finds_what_stands_there(way: list[str | int], value: Scalar) -> None:
     keys = [f"k{part}" if isinstance(part, str) else part for part in way]

@@ -146,12 +146,6 @@ def test_two_generators_offer_together_what_one_was_asked_for(tmp_path: Path) ->
     assert said == "2 load generators: a pause of one concerns its own requests only"
 
 
-def test_more_generators_than_users_are_refused_before_anything_starts(tmp_path: Path) -> None:
-    assembly = tiny_assembly(project(tmp_path, processes=6))
-    with pytest.raises(UnsupportedLoad, match="5 users cannot be divided among 6 load generators"):
-        prepare(assembly, "tiny", profile="smoke", host="local", seed=1)
-
-
 def test_one_that_is_killed_fails_the_trial_at_once_and_the_others_are_stopped(tmp_path: Path) -> None:
     root = project(tmp_path, told="slow_s = 0.2", loops=10)
     killer = threading.Thread(target=_kill_second, args=(root,))

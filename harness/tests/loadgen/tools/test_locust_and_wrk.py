@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
 import pytest
 
 from harness.loadgen.base import LoadGenerator
-from harness.loadgen.tools.locust import TOTALS, Locust
+from harness.loadgen.tools.locust import Locust
 from harness.loadgen.tools.wrk import Wrk
 from harness.model import ClosedLoad, LoadProfile, LoadSummary
 from harness.tests.contracts.flow import FlowContract, OpenFlowContract
@@ -35,11 +34,7 @@ def test_a_load_by_duration_with_a_ramp_and_think_time_ends_by_itself(tmp_path: 
         profile = ClosedLoad(users=2, duration_s=1.5, ramp_up_s=1, think_time_s=0.2)
         assert offer(Locust(), order_of(tmp_path, profile, endpoint=server.endpoint)).exit_code == 0
         summary = Locust().read(tmp_path)
-        assert (
-            summary.n_requests
-            == server.seen.total()
-            == json.loads((tmp_path / TOTALS).read_text())["n_requests"]
-        )
+        assert summary.n_requests == server.seen.total()
     assert summary.n_errors == 0
     assert 1 <= summary.n_requests <= 2 * 8  # no user can ask more often than its think time lets it
 

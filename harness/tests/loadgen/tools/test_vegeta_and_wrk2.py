@@ -94,13 +94,7 @@ def test_what_wrk2_printed_is_summed_up(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("profile", "n_threads"),
-    [
-        (evenly(500, 12, 20), 2),
-        (evenly(2000, 20, 100), 2),
-        (evenly(2000, 20, 100), 10),
-        (evenly(2000, 1, 300), 1),  # the last connections begin after the end
-        (evenly(100, 1, 1), 1),
-    ],
+    [(evenly(500, 12, 20), 2), (evenly(2000, 20, 100), 10), (evenly(2000, 1, 300), 1), (evenly(100, 1, 1), 1)],
 )
 def test_wrk2s_connections_begin_5_ms_apart_and_the_later_ones_owe_less(
     profile: OpenLoad, n_threads: int
