@@ -8,14 +8,13 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from .say import SetupError, run, step
 
+#: apt itself waits so long while another apt installs.
 LOCK_TIMEOUT_S = 900
-LOCK_MESSAGE = re.compile(r"could not get lock|unable to lock|is another process using it", re.IGNORECASE)
 
 
 def is_interactive(environ: Mapping[str, str]) -> bool:
@@ -64,7 +63,7 @@ def install(wanted: Mapping[str, tuple[str, ...]], environ: Mapping[str, str]) -
             raise SetupError(f"nothing was installed; install the missing packages with: {command}")
     step(f"installing with apt: {' '.join(packages)}")
     update(words)
-    _with_lock(
+    run(
         [*words, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-o", f"DPkg::Lock::Timeout={LOCK_TIMEOUT_S}",
          "-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold",
          "install", "-y", "-qq", "--no-install-recommends", *packages],
@@ -81,29 +80,7 @@ def read_first_lists(environ: Mapping[str, str]) -> None:
 
 def update(words: Sequence[str]) -> None:
     """Read the package lists again."""
-    _with_lock([*words, "apt-get", "update", "-qq"], doing="reading the package lists")
-
-
-def _with_lock(command: Sequence[str], *, doing: str) -> None:
-    """Run apt; wait while another apt holds a lock that its own timeout does not cover."""
-    deadline_s = time.monotonic() + LOCK_TIMEOUT_S
-    while True:
-        done = subprocess.run(
-            list(command),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
-        if done.returncode == 0:
-            return
-        output = done.stdout + done.stderr
-        if LOCK_MESSAGE.search(output) is None or time.monotonic() > deadline_s:
-            print("\n".join(f"    {line}" for line in output.splitlines()[-15:]), file=sys.stderr, flush=True)
-            raise SetupError(f"{doing} failed: `{' '.join(command)}`; the lines above are apt's own words")
-        step("another apt is at work; waiting for its lock")
-        time.sleep(5)
+    run([*words, "apt-get", "update", "-qq"], doing="reading the package lists")
 
 
 def debian_mirror() -> str:

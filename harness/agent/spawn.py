@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes started, waited for and stopped for certain, on this machine and by the agent on a far host.
 
-The kernel's parent-death signal follows the *thread* that started the child, so one thread, which lives as long as its
-owner, starts them all.
+The kernel's parent-death signal follows the *thread* that started the child, so one thread of a spawner, which lives as
+long as this process, starts them all.
 """
 
 from __future__ import annotations
@@ -10,16 +10,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import queue
 import select
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +28,8 @@ from harness.errors import HostError
 
 #: Variables of the starter that every command gets, beside UTF-8.
 BASE_VARIABLES = ("PATH", "HOME", "USER", "TMPDIR")
+#: Kept for ever: the thread of a pool that is forgotten ends.
+_THREADS: list[ThreadPoolExecutor] = []
 
 
 @dataclass(frozen=True)
@@ -153,18 +153,12 @@ class Spawner:
 
     def __init__(self, stub: Path, *, host: str, make: type[Spawned] = Spawned) -> None:
         self._stub, self._host, self._make = stub, host, make
-        self._orders: queue.SimpleQueue[tuple[dict[str, Any], Future[Any]]] = queue.SimpleQueue()
-        self._thread: threading.Thread | None = None
-        self._lock = threading.Lock()
+        self._thread = ThreadPoolExecutor(1, "spawner")
+        _THREADS.append(self._thread)
 
     def spawn(self, order: dict[str, Any]) -> Any:
         """Start a process and return it (a ``make``) as soon as the program itself runs; raises HostError."""
-        with self._lock:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._serve, name="spawner", daemon=True)
-                self._thread.start()
-        started: Future[Any] = Future()
-        self._orders.put((order, started))
+        started: Future[Any] = self._thread.submit(self._start, order)
         try:
             return started.result()
         except (KeyboardInterrupt, SystemExit):
@@ -197,14 +191,6 @@ class Spawner:
                 stderr=stderr.read_text(encoding="utf-8", errors="replace"),
                 duration_s=time.monotonic() - process.launched_monotonic_s,
             )
-
-    def _serve(self) -> None:
-        while True:
-            order, started = self._orders.get()
-            try:
-                started.set_result(self._start(order))
-            except BaseException as problem:  # handed to the caller, whatever it is
-                started.set_exception(problem)
 
     def _start(self, order: dict[str, Any]) -> Spawned:
         program, folder = order["argv"][0], order["folder"]

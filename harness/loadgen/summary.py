@@ -39,13 +39,14 @@ class RowTool(LoadGenerator):
         return table.errors_by_kind
 
     def read(self, folder: Path) -> LoadSummary:
-        """Totals of the rows. ``n_dropped``: arrivals of the schedule that left none."""
+        """Return totals of the rows. ``n_dropped``: arrivals that left none, of a flow none of its first step."""
         order, path = read_order(folder), folder / self.samples
         table = read_rows(self.rows, path, self.title, *self.logs)
         kinds = self.errors_by_kind(table, path) if table.n_errors else {}
         dropped = None
         if isinstance(order.profile, OpenLoad):
-            dropped = n_dropped(table, order, order.profile.parts * order.profile.n_arrivals)
+            counted, n_arrivals = passes(table, order), order.profile.parts * order.profile.n_arrivals
+            dropped = max(0, n_arrivals - (table.n_requests if counted is None else counted.begun))
         return summarise(
             table, order, errors_by_kind=kinds, n_dropped=dropped, bodies_checked=self.bodies_checked
         )
@@ -109,12 +110,6 @@ def passes(table: RequestTable, spec: LoadSpec) -> Passes | None:
     counts, steps = answers_by_name(table), in_order(spec.requests)
     first, last = counts.get(steps[0].name), counts.get(steps[-1].name)
     return Passes(first.n_requests if first else 0, last.n_right if last else 0)
-
-
-def n_dropped(table: RequestTable, spec: LoadSpec, n_arrivals: int) -> int:
-    """Return how many arrivals left no row; of a flow, no row of its first step."""
-    counted = passes(table, spec)
-    return max(0, n_arrivals - (table.n_requests if counted is None else counted.begun))
 
 
 def summarise(

@@ -51,13 +51,3 @@ from .made_here import (
     read_manifest,
 )
 from .tool import JavaRuntime, Jdk, State, Surroundings, Tool, parse_version
-
-__all__ = [
-    "JAVA_MINIMUM", "JAVA_REFERENCE", "JMETER_VERSION", "K6_VERSION", "LATEX_FILES", "MANIFEST",
-    "MEASURING", "METRONOME", "NATIVE", "OHA_VERSION", "OTHER_GO", "OTHER_JAVA", "VEGETA_VERSION", "WANTED",
-    "WRK2_VERSION", "JavaRuntime", "Jdk", "State", "Surroundings", "Tool", "Wanted", "build_environment",
-    "damage", "find_all", "find_go", "find_jdk", "find_jdks", "find_jmeter", "find_latex",
-    "find_native", "find_runtimes", "find_tool", "how_to_get", "jmeter_home", "jmeter_jar",
-    "lacking_packages", "one_maven", "parse_version", "read_manifest",
-    "require_package", "wanted", "which",
-]  # fmt: skip

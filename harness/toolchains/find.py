@@ -62,15 +62,9 @@ def read_jdk(home: Path) -> Jdk | None:
     if not (home / "bin/java").exists() or not (home / "bin/javac").exists():
         return None
     try:
-        text = (home / "release").read_text(encoding="utf-8", errors="replace")
+        return jdk_of_release(home, (home / "release").read_text(encoding="utf-8", errors="replace"))
     except OSError:
-        text = ""
-    result = jdk_of_release(home, text)
-    if result is None:
-        answer = ask([str(home / "bin/java"), "-version"])
-        match = re.search(r'version "([^"]+)"', answer or "")
-        result = None if match is None else jdk_of_release(home, f'{text}\nJAVA_VERSION="{match[1]}"')
-    return result
+        return None
 
 
 def jdk_of_release(home: Path, text: str) -> Jdk | None:
