@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from . import PROJECT, apt, jdk_debian, jmeter, python_env, source_builds, toolchains, wheels, wrk2
+from . import PROJECT, apt, jmeter, python_env, releases, source_builds, toolchains
 from .say import SetupError, run, step, table, warn
 
 
@@ -140,7 +140,7 @@ def _bring_beside(lacking: set[str], extras: set[str], python_ready: bool, *, li
             light = light and not python_env.is_full(PROJECT)
             python_env.make_environment(PROJECT, sys.executable, os.environ, light=light)
         if "go" in lacking:
-            _by_uv(wheels.install_go)
+            _by_uv(releases.install_go)
         k6 = k6 or beside.submit(build)
         _bring_jdk(lacking)
         (fetched or beside.submit(fetch)).result()
@@ -153,16 +153,16 @@ def _bring_beside(lacking: set[str], extras: set[str], python_ready: bool, *, li
     _bring_with_go("vegeta", lacking)
     try:
         if "wrk2" in extras:
-            wrk2.build_wrk2(PROJECT, _compiler(), os.environ)
+            source_builds.build_wrk2(PROJECT, _compiler(), os.environ)
     except SetupError as error:
         step(f"wrk2: unavailable: {error}")
     if "oha" in lacking:
         source_builds.build_oha(PROJECT, os.environ)
-    for name in [name for name in toolchains.NATIVE if name in extras]:
+    if "metronome" in extras:
         try:
-            source_builds.build_native(name, PROJECT / ".tools", _compiler())
+            source_builds.build_metronome(PROJECT / ".tools", _compiler())
         except SetupError as error:
-            step(f"going on without {name}: {error}")
+            step(f"going on without metronome: {error}")
 
 
 def _bring_with_apt(
@@ -197,7 +197,7 @@ def _bring_jdk(lacking: set[str]) -> None:
     if "jdk" in lacking and not toolchains.find_jdk(around).usable:
         if not around.apt:
             raise SetupError(toolchains.find_jdk(around).complaint())
-        _by_uv(jdk_debian.install_jdk)
+        _by_uv(releases.install_jdk)
 
 
 def _bring_jmeter(lacking: set[str]) -> None:
@@ -225,9 +225,9 @@ def bring_others() -> None:
     if toolchains.find_runtimes(around):
         present.add(old_java)
     ways: dict[str, Callable[[], object]] = {
-        f"JDK {major}": partial(_by_uv, jdk_debian.install_jdk, major) for major in toolchains.OTHER_JAVA
+        f"JDK {major}": partial(_by_uv, releases.install_jdk, major) for major in toolchains.OTHER_JAVA
     }
-    ways[old_java] = partial(_by_uv, wheels.install_java)
+    ways[old_java] = partial(_by_uv, releases.install_java)
     go = toolchains.find_go(around)
     if go.path is not None and go.usable:
         # the go command fetches a release from the module proxy and checks it by the checksum database

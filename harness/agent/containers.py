@@ -6,13 +6,13 @@ The controller speaks to the daemon itself, through ``agent dial``.
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import os
 import socket
 import threading
 import time
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote, urlsplit
 
 from harness.errors import HostError
@@ -28,12 +28,10 @@ ANSWER_WITHIN_S = 30.0
 
 def usual_address() -> str:
     """Return where the daemon listens: DOCKER_HOST, the usual socket, or that of a daemon of our own user."""
-    named = os.environ.get("DOCKER_HOST")
-    if named:
-        return named
     folder = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
     own = os.path.join(folder, "docker.sock")
-    return f"unix://{own if not os.path.exists(USUAL_SOCKET) and os.path.exists(own) else USUAL_SOCKET}"
+    here = own if not os.path.exists(USUAL_SOCKET) and os.path.exists(own) else USUAL_SOCKET
+    return os.environ.get("DOCKER_HOST") or f"unix://{here}"
 
 
 def local_address(address: str) -> str:
@@ -91,9 +89,6 @@ class ContainerHandlers:
         self._containers, self._ended = folder / CONTAINERS, threading.Event()
         self._containers.mkdir()
 
-    def do_docker_address(self) -> dict[str, Any]:
-        return {"address": usual_address()}
-
     def do_container_note(self, name: str, address: str) -> None:
         """Note a container that is about to be made."""
         (self._containers / name).write_text(address)
@@ -102,6 +97,5 @@ class ContainerHandlers:
 
     def do_container_forget(self, name: str) -> None:
         """Forget a container that is gone."""
-        note = self._containers / name
-        if note.exists():
-            note.unlink()
+        with contextlib.suppress(FileNotFoundError):
+            (self._containers / name).unlink()

@@ -71,12 +71,6 @@ class FileHandlers:
             results[str(path.relative_to(folder))] = own
         return results
 
-    def do_folder_bytes(self, folder: str) -> dict[str, Any]:
-        return {"bytes": folder_bytes(Path(folder))}
-
-    def do_exists(self, path: str) -> dict[str, Any]:
-        return {"exists": os.path.exists(path)}
-
     def do_make_room(self, folder: str, files: dict[str, int]) -> None:
         """Make a folder, with the folders that these files will stand in."""
         os.makedirs(folder, exist_ok=True)

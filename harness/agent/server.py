@@ -18,15 +18,15 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.agent.cgroup import read_group
-from harness.agent.containers import ENDING, ContainerHandlers, remove_containers
+from harness.agent.containers import ENDING, ContainerHandlers, remove_containers, usual_address
 from harness.agent.cpu_speed import CpuSpeedMeter
-from harness.agent.files import SCRATCH, FileHandlers, remove_scratch
+from harness.agent.files import SCRATCH, FileHandlers, folder_bytes, remove_scratch
 from harness.agent.http_exchange import gone_check, poll_first_answer
 from harness.agent.machine_counters import read_machine
 from harness.agent.machine_info import machine_facts, physical_cores
@@ -44,6 +44,17 @@ SLOW = frozenset(
      "folder_bytes", "remove", "bye")
 )  # fmt: skip
 GAUGE_GONE = "the agent is ending, and has ended its samplers and meters"
+#: Questions about the machine, which change nothing.
+QUESTIONS: Mapping[str, Callable[..., dict[str, Any]]] = {
+    "ping": lambda: {"wall_epoch_s": time.time(), "monotonic_s": time.monotonic()},
+    "which": lambda names: {name: shutil.which(name) for name in names},
+    "exists": lambda path: {"exists": os.path.exists(path)},
+    "folder_bytes": lambda folder: {"bytes": folder_bytes(Path(folder))},
+    "free_port": lambda address: {"port": free_port(address)},
+    "docker_address": lambda: {"address": usual_address()},
+    "resources": lambda watched, pss: asdict(read_tree(pss=pss, **watched)),
+    "machine": lambda: asdict(read_machine()),
+}
 
 
 class _Endpoint(NamedTuple):
@@ -66,7 +77,7 @@ class Handlers(FileHandlers, ContainerHandlers):
 
     def carry_out(self, what: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Do one thing. Raises HostError, OSError: it cannot be done."""
-        order: Callable[..., dict[str, Any] | None] = getattr(self, f"do_{what}")
+        order: Callable[..., dict[str, Any] | None] = QUESTIONS.get(what) or getattr(self, f"do_{what}")
         return order(**arguments) or {}
 
     def do_bye(self) -> None:
@@ -87,9 +98,6 @@ class Handlers(FileHandlers, ContainerHandlers):
             with contextlib.suppress(OSError):  # its files go with the folder
                 gauge.stop()
 
-    def do_ping(self) -> dict[str, Any]:
-        return {"wall_epoch_s": time.time(), "monotonic_s": time.monotonic()}
-
     def do_facts(self) -> dict[str, Any]:
         return {
             "machine": machine_facts(),
@@ -100,9 +108,6 @@ class Handlers(FileHandlers, ContainerHandlers):
             "user": f"{os.getuid()}:{os.getgid()}",
             "architecture": platform.machine(),
         }
-
-    def do_which(self, names: list[str]) -> dict[str, Any]:
-        return {name: shutil.which(name) for name in names}
 
     def do_spawn(self, order: dict[str, Any]) -> dict[str, Any]:
         process: Spawned = self._spawner.spawn(order)
@@ -140,15 +145,6 @@ class Handlers(FileHandlers, ContainerHandlers):
         with self._lock:
             self._processes.pop(pid, None)
         return {**report, "cpu_s": cpu_s}
-
-    def do_free_port(self, address: str) -> dict[str, Any]:
-        return {"port": free_port(address)}
-
-    def do_resources(self, watched: dict[str, Any], pss: bool) -> dict[str, Any]:
-        return asdict(read_tree(pss=pss, **watched))
-
-    def do_machine(self) -> dict[str, Any]:
-        return asdict(read_machine())
 
     def do_sampler_start(self, samples: str, machine: str, hz: float) -> dict[str, Any]:
         return {"sampler": self._started(Sampler({}, samples=Path(samples), machine=Path(machine), hz=hz))}

@@ -19,7 +19,7 @@ from harness.definitions import load_study
 from harness.tests.support.available import PROJECT
 from harness.tests.support.fake_machine import fake_environment, machine_to_set_up, program
 from setup import __main__ as setup_main
-from setup import jdk_debian, light, python_env, source_builds, wheels, wrk2
+from setup import light, python_env, releases, source_builds
 
 LOCK = (PROJECT / "requirements.lock").read_text("utf-8")
 
@@ -171,7 +171,7 @@ def test_a_light_lock_keeps_what_a_kept_package_requires_but_for_what_is_spared(
 
 
 def test_the_pinned_go_and_java_are_those_that_services_and_experiments_need() -> None:
-    version = toolchains.parse_version(wheels.pinned_version(PROJECT / "setup/pins/go.txt"))
+    version = toolchains.parse_version(releases.pinned_version(PROJECT / "setup/pins/go.txt"))
     modules = [path.read_text("utf-8") for path in PROJECT.glob("services/*/*/go.mod")]
     asked = [match[1] for text in modules if (match := re.search(r"^go (\S+)", text, re.MULTILINE))]
     assert all(
@@ -179,7 +179,7 @@ def test_the_pinned_go_and_java_are_those_that_services_and_experiments_need() -
         for least in (toolchains.wanted("go").minimum, *asked)
         if least
     )
-    java = toolchains.parse_version(wheels.pinned_version(PROJECT / "setup/pins/java.txt", wheels.JAVA))
+    java = toolchains.parse_version(releases.pinned_version(PROJECT / "setup/pins/java.txt", releases.JAVA))
     variants = load_study(PROJECT, "strings-then-now").experiment.variants.values()
     assert java[0] in {variant.runtime.java for variant in variants}
 
@@ -222,14 +222,14 @@ def test_the_load_generator_in_c_is_built_once_and_one_of_another_source_does_no
     (cc.parent / "mkdir").symlink_to("/bin/mkdir")
     place = machine_to_set_up(tmp_path, monkeypatch, str(cc.parent))
     other = tmp_path / "metronome.c"
-    other.write_bytes(toolchains.METRONOME.source.read_bytes() + b"// changed\n")
-    program(toolchains.METRONOME.built(place.tools, other))
+    other.write_bytes(toolchains.METRONOME.read_bytes() + b"// changed\n")
+    program(toolchains.metronome_program(place.tools, other))
     assert toolchains.find_tool("metronome", place).state == "missing"
     for _ in range(2):
         setup_main.bring((), ("cc", "metronome"), place)
-    assert toolchains.find_tool("metronome", place).path == toolchains.METRONOME.built(place.tools)
+    assert toolchains.find_tool("metronome", place).path == toolchains.metronome_program(place.tools)
     (built,) = [line for line in (tmp_path / "calls").read_text().splitlines() if "-o" in line.split()]
-    assert {"-Werror", str(toolchains.METRONOME.source)} <= set(built.split())
+    assert {"-Werror", str(toolchains.METRONOME)} <= set(built.split())
 
 
 def wrk2_source(folder: Path) -> Path:
@@ -259,7 +259,7 @@ def test_wrk2_is_built_from_the_folder_that_is_named_which_stays_as_it_was(
 ) -> None:
     folder = wrk2_source(tmp_path / "given")
     before = sorted(folder.rglob("*"))
-    monkeypatch.setenv(wrk2.SOURCE, str(folder))
+    monkeypatch.setenv(source_builds.WRK2_SOURCE, str(folder))
     monkeypatch.setenv("MAKEFLAGS", "-n")
     setup_main.bring((), ("wrk2",), place)
     tool = toolchains.find_tool("wrk2", place)
@@ -268,17 +268,17 @@ def test_wrk2_is_built_from_the_folder_that_is_named_which_stays_as_it_was(
     assert sorted(folder.rglob("*")) == before
 
 
-@pytest.mark.parametrize("line", [wrk2.FAULTY, wrk2.REPAIRED, f"{wrk2.FAULTY}\n{wrk2.FAULTY}"])
+@pytest.mark.parametrize("line", [source_builds.FAULTY, source_builds.REPAIRED, f"{source_builds.FAULTY}\n{source_builds.FAULTY}"])
 def test_the_timers_of_wrk2_are_repaired_where_they_have_the_one_fault_and_its_version_says_so(
     tmp_path: Path, line: str
 ) -> None:
     folder = wrk2_source(tmp_path / "given")
     (folder / "src/ae.c").write_text(line)
-    (folder / "src/wrk.h").write_text(f'#define VERSION "{wrk2.UNREPAIRED_VERSION}"\n')
-    wrk2.repair(folder)
-    repaired = line == wrk2.FAULTY
-    assert (folder / "src/ae.c").read_text() == (wrk2.REPAIRED if repaired else line)
-    version = toolchains.WRK2_VERSION if repaired else wrk2.UNREPAIRED_VERSION
+    (folder / "src/wrk.h").write_text(f'#define VERSION "{source_builds.UNREPAIRED_VERSION}"\n')
+    source_builds.repair(folder)
+    repaired = line == source_builds.FAULTY
+    assert (folder / "src/ae.c").read_text() == (source_builds.REPAIRED if repaired else line)
+    version = toolchains.WRK2_VERSION if repaired else source_builds.UNREPAIRED_VERSION
     assert f'"{version}"' in (folder / "src/wrk.h").read_text()
 
 
@@ -297,7 +297,7 @@ def test_where_wrk2_cannot_be_built_a_line_says_why_and_nothing_stops(
 ) -> None:  # fmt: skip
     folder = wrk2_source(tmp_path / "given")
     if lacking != "source":
-        monkeypatch.setenv(wrk2.SOURCE, str(folder))
+        monkeypatch.setenv(source_builds.WRK2_SOURCE, str(folder))
     if lacking == "files":
         (folder / "src/wrk.c").unlink()
     if lacking == "headers":
@@ -316,5 +316,5 @@ def test_without_a_folder_the_pinned_commit_of_wrk2_is_fetched_by_its_name(
     git = program(tmp_path / "bin/git")
     git.write_text(f'#!/bin/sh\necho "$*" >> {tmp_path}/asked\n')
     setup_main.bring((), ("wrk2",), place)  # this git brings nothing
-    assert f"--depth 1 {wrk2.REPOSITORY} {wrk2.COMMIT}\n" in (tmp_path / "asked").read_text()
+    assert f"--depth 1 {source_builds.REPOSITORY} {source_builds.COMMIT}\n" in (tmp_path / "asked").read_text()
     assert not toolchains.find_tool("wrk2", place).usable
