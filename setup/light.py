@@ -29,8 +29,10 @@ def reading() -> tuple[str, ...]:
 def light_lock(lock: str, roots: Iterable[str] | None = None, spared: Iterable[str] = SPARED) -> str:
     """Return the entries of a lock file, as uv writes it, that ``roots`` (default: what reading needs) require, without
     those ``spared`` and what they alone require. Raises ValueError: it has not all roots."""
-    texts = re.split(r"^(?=[A-Za-z0-9])", lock, flags=re.MULTILINE)
-    entries = {match[1].lower(): text for text in texts if (match := _NAME.match(text))}
+    entries: dict[str, str] = {}  # a package may have several, each for some Pythons
+    for text in re.split(r"^(?=[A-Za-z0-9])", lock, flags=re.MULTILINE):
+        if match := _NAME.match(text):
+            entries[match[1].lower()] = entries.get(match[1].lower(), "") + text
     chosen = set(reading() if roots is None else roots)
     missing = sorted(chosen - set(entries))
     if missing:
