@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from . import PROJECT, apt, jmeter, python_env, releases, source_builds, toolchains
-from .say import SetupError, run, step, table, warn
+from .say import SetupError, run, step, warn
 
 
 class Scope(NamedTuple):
@@ -58,7 +58,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parse(arguments)
     (PROJECT / ".tools").mkdir(exist_ok=True)
     with (PROJECT / ".tools/setup.lock").open("w") as lock:
-        _wait_for(lock.fileno())
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:  # two at once would install into each other
+            step("another set-up of this project is at work; waiting for it")
+            fcntl.flock(lock, fcntl.LOCK_EX)
         try:
             scope = scope_of(options.purpose, options.profile, root=os.geteuid() == 0)
             if not options.check:
@@ -82,15 +86,6 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--check", action="store_true", help="only say what is here and what is missing")
     add("--brief", action="store_true", help="print the table only when something is missing")
     return parser.parse_args(arguments)
-
-
-def _wait_for(descriptor: int) -> None:
-    """Two set-ups at once would install into each other; the second one waits."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        step("another set-up of this project is at work; waiting for it")
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
 def bring(
@@ -272,19 +267,22 @@ def report(names: Sequence[str], *, full: bool, light: bool = False) -> int:
     ready = python_env.is_ready(PROJECT, sys.executable, light=light)
     bad = [tool for tool in tools if tool.name in names and not tool.usable]
     if full or bad or not ready:
-        version = sys.version.split()[0]
-        rows = [["python", version, "ok" if ready else "missing", str(PROJECT / ".venv/bin/python")]]
+        python = str(PROJECT / ".venv/bin/python")
+        rows = [
+            ("tool", "version", "state", "where, or how to get it"),
+            ("python", sys.version.split()[0], "ok" if ready else "missing", python),
+        ]
         for tool in tools:
             state = tool.state if tool.usable or tool.name in names else f"{tool.state} (optional)"
-            rows.append(
-                [tool.name, tool.version or "-", state, str(tool.path) if tool.usable else tool.how_to_get]
-            )
-        print(table(rows, ["tool", "version", "state", "where, or how to get it"]), flush=True)
-    for tool in bad:
-        warn(tool.complaint())
-    if not ready:
-        warn("the Python environment .venv is missing or out of date; install it with: make setup")
-    return 2 if bad or not ready else 0
+            where = str(tool.path) if tool.usable else tool.how_to_get
+            rows.append((tool.name, tool.version or "-", state, where))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        for row in rows:
+            print("  ".join(map(str.ljust, row, widths)).rstrip(), flush=True)
+    lacking = [] if ready else ["the Python environment .venv is missing or out of date; install it with: make setup"]
+    for line in (complaints := [*(tool.complaint() for tool in bad), *lacking]):
+        warn(line)
+    return 2 if complaints else 0
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Output of set-up: progress lines with the time since the start, one error type, one table; commands that it runs."""
+"""Output of set-up: progress lines with the time since the start, one error type, commands that it runs."""
 
 from __future__ import annotations
 
@@ -54,12 +54,3 @@ def run(
         print(tail, file=sys.stderr, flush=True)
         raise SetupError(f"{doing}: `{' '.join(words[:4])} ...` ended with status {done.returncode}; {then}")
     return done.stdout
-
-
-def table(rows: Sequence[Sequence[str]], header: Sequence[str]) -> str:
-    """Return rows as aligned text; the last column is left as long as it is."""
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    widths[-1] = 0
-    rule = ["-" * (width or len(name)) for width, name in zip(widths, header, strict=True)]
-    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in (header, rule, *rows))
-    return "\n".join(lines)

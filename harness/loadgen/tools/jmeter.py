@@ -88,22 +88,8 @@ class Extractor:
     fault: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Asked:
-    """One request as the plan has it. ``right``: the text that its answer has to be; None: any, or by extractors."""
-
-    name: str
-    method: str
-    path: str
-    headers: tuple[tuple[str, str], ...]
-    body: str | None
-    status: int
-    right: str | None
-    extractors: tuple[Extractor, ...]
-
-
-def asked(requests: Sequence[Request]) -> tuple[Asked, ...]:
-    """Return one round of a plain mix, to choose from; of a flow, its steps in order."""
+def asked(requests: Sequence[Request]) -> list[dict[str, object]]:
+    """Return the requests as the plan has them: one round of a plain mix, to choose from; of a flow, its steps in order."""
     places = is_flow(requests)
     chosen = in_order(requests) if places else tuple(requests[at] for at in one_round(tuple(requests)))
     values = {request.name: _values(request.expect, places=places) for request in requests}
@@ -114,10 +100,12 @@ def asked(requests: Sequence[Request]) -> tuple[Asked, ...]:
         for piece in value
         if isinstance(piece, Carried) and piece.as_json
     }
-    return tuple(_asked(request, values[request.name], typed, places=places) for request in chosen)
+    return [_asked(request, values[request.name], typed, places=places) for request in chosen]
 
 
-def _asked(request: Request, values: Sequence[Pieces], typed: set[str], *, places: bool) -> Asked:
+def _asked(
+    request: Request, values: Sequence[Pieces], typed: set[str], *, places: bool
+) -> dict[str, object]:
     def written(text: str) -> str:
         return with_variables(pieces(text) if places else (text,))
 
@@ -127,16 +115,16 @@ def _asked(request: Request, values: Sequence[Pieces], typed: set[str], *, place
         for name, pointer in request.capture.items()
         for extractor in _extractors(name, jmespath(pointer), name in typed)
     )
-    return Asked(
-        name=request.name,
-        method=request.method,
-        path=written(request.path),
-        headers=tuple((name, written(text)) for name, text in request.headers.items()),
-        body=None if body is None else written(body),
-        status=request.expect.status,
-        right=None if right is None else written(right),
-        extractors=(*taken, *_comparison(values)),
-    )
+    return {
+        "name": request.name,
+        "method": request.method,
+        "path": written(request.path),
+        "headers": [(name, written(text)) for name, text in request.headers.items()],
+        "body": None if body is None else written(body),
+        "status": request.expect.status,
+        "right": None if right is None else written(right),  # None: any, or by extractors
+        "extractors": (*taken, *_comparison(values)),
+    }
 
 
 def _values(expect: Expectation, *, places: bool) -> tuple[Pieces, ...]:

@@ -50,7 +50,9 @@ def plan_document(spec: LoadSpec) -> dict[str, object]:
     profile, flow = spec.profile, is_flow(spec.requests)
     names = () if profile.renew_s is None else RENEWED_NAMES
     if isinstance(profile, OpenLoad):
-        due = _due(profile) if profile.busy == "wait" else None
+        # in ms after the first arrival
+        queue = {"every_ms": 1e3 / profile.rate_per_s, "begins_ms": [begin_s * 1e3 for begin_s in profile.begins_s]}
+        due = queue if profile.busy == "wait" else None
         loop: dict[str, object] = {"arrivals": profile.n_arrivals, "due": due, "think_time_s": 0, "stagger_s": 0}
         n_connections = profile.connections
     else:
@@ -87,25 +89,14 @@ def scenarios(profile: LoadProfile) -> dict[str, dict[str, object]]:
     }
 
 
-def _due(profile: OpenLoad) -> dict[str, object]:
-    """Return when arrivals are due, in ms after the first one."""
-    return {
-        "every_ms": 1e3 / profile.rate_per_s,
-        "begins_ms": [begin_s * 1e3 for begin_s in profile.begins_s],
-    }
-
-
 def scenario(profile: LoadProfile) -> dict[str, object]:
     """Return the profile, or one part of it, as one of k6's executors. Users of a load by loops are all there from the
     start, and the script has them wait for their turn."""
-    if isinstance(profile, OpenLoad) and profile.busy == "wait":
-        return {
-            "executor": "shared-iterations",
-            "vus": profile.connections,
-            "iterations": profile.parts * profile.n_arrivals,
-            "maxDuration": _span(profile.whole_s + LAST_ANSWERS_S),
-        }
     if isinstance(profile, OpenLoad):
+        if profile.busy == "wait":
+            n, most_s = profile.parts * profile.n_arrivals, profile.whole_s + LAST_ANSWERS_S
+            every = {"vus": profile.connections, "iterations": n, "maxDuration": _span(most_s)}
+            return {"executor": "shared-iterations", **every}
         rate = Fraction(profile.rate_per_s).limit_denominator(1000)
         return {
             "executor": "constant-arrival-rate",

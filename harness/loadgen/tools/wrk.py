@@ -23,16 +23,14 @@ from harness.formats.wrk_histogram import (
     read_wrk_histogram,
     undo_correction,
 )
-from harness.loadgen.base import Installed, LoadGenerator, LoadSpec, plain_only
-from harness.loadgen.flow import no_flow, other_statuses, unsupported_mix
+from harness.loadgen.base import Installed, LoadSpec, plain_only
 from harness.loadgen.summary import read_order, read_totals
-from harness.loadgen.template import QUANTILES, even_threads, render_script
-from harness.model import ClosedLoad, Frozen, LoadProfile, LoadSummary, Request
+from harness.loadgen.template import QUANTILES, SCRIPT, TIMEOUT_S, LuaTool, connections, render_script
+from harness.model import ClosedLoad, Frozen, LoadProfile, LoadSummary
 
-SCRIPT, RESULT, HISTOGRAM = "mix.lua", "wrk.json", "wrk_latency.csv"
+RESULT, HISTOGRAM = "wrk.json", "wrk_latency.csv"
 #: wrk keeps latencies in whole microseconds.
 RESOLUTION_S = 1e-6
-TIMEOUT_S = 60
 MOST_THREADS = 16
 
 
@@ -57,14 +55,12 @@ class _Result(Frozen):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wrk(LoadGenerator):
-    """wrk as it is installed. ``threads``: no more than this."""
+class Wrk(LuaTool):
+    """wrk as it is installed."""
 
-    threads: int = 2
     name: str = "wrk"
     how_to_get = "apt-get install wrk"
     outputs = (RESULT, HISTOGRAM, SCRIPT)
-    start_and_stop_s = 1.0
 
     @classmethod
     def of(cls, installed: Installed) -> Self:
@@ -72,28 +68,19 @@ class Wrk(LoadGenerator):
         threads = min(max(2, installed.n_cpus // 2), MOST_THREADS)
         return cls(program=installed.programs.get("wrk"), threads=threads)
 
-    def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
+    def refusal(self, profile: LoadProfile) -> str | None:
         if not isinstance(profile, ClosedLoad):
             return "wrk has no rate: for an open loop use jmeter (or wrk2, k6, vegeta)"
         if profile.duration_s and profile.duration_s != int(profile.duration_s):
             return f"wrk counts duration_s in whole seconds, found {profile.duration_s}: choose a whole number"
-        refusal = plain_only("wrk", profile, at_once=True, loops=False) or no_flow("wrk", requests)
-        return refusal or other_statuses("wrk", requests) or unsupported_mix(requests)
+        return plain_only("wrk", profile, at_once=True, loops=False)
 
-    def argv(self, spec: LoadSpec) -> tuple[str, ...]:
-        users, duration_s = _users(spec), int(spec.profile.duration_s or 0)
-        return (
-            str(self.program),
-            *("-t", str(even_threads(users, self.threads)), "-c", str(users), "-d", f"{duration_s}s"),
-            *("--timeout", f"{TIMEOUT_S}s", "--latency"),
-            *("-s", str(spec.folder / SCRIPT)),
-            f"{spec.endpoint.url}/",
-        )
+    def words(self, profile: LoadProfile) -> tuple[str, ...]:
+        return ("--timeout", f"{TIMEOUT_S}s")
 
     def files(self, spec: LoadSpec) -> dict[str, str]:
-        n_threads = even_threads(_users(spec), self.threads)
-        result, histogram = spec.folder / RESULT, spec.folder / HISTOGRAM
-        return {SCRIPT: render_script(spec, n_threads, result=result, histogram=histogram)}
+        files = {"result": spec.folder / RESULT, "histogram": spec.folder / HISTOGRAM}
+        return {SCRIPT: render_script(spec, self.n_threads(spec.profile), **files)}
 
     def read(self, folder: Path) -> LoadSummary:
         """Return exact totals. ``n_requests`` counts answers and exchanges that broke off.
@@ -125,11 +112,6 @@ class Wrk(LoadGenerator):
 adapter = Wrk.of
 
 
-def _users(spec: LoadSpec) -> int:
-    assert isinstance(spec.profile, ClosedLoad)  # it supports no other
-    return spec.profile.users
-
-
 def _latencies(folder: Path, result: _Result) -> dict[str, Any]:
     """Return latencies of the requests that were sent, where that can be had; else those of wrk, and why."""
     try:
@@ -159,6 +141,6 @@ def _restored(folder: Path, result: _Result) -> LatencyHistogram:
     if n_rows != result.histogram_rows:
         raise InputError(f"{HISTOGRAM} has {n_rows} of {result.histogram_rows} rows")
     interval_us = expected_interval_us(
-        duration_us=result.duration_us, n_answers=result.requests, connections=_users(read_order(folder))
+        duration_us=result.duration_us, n_answers=result.requests, connections=connections(read_order(folder).profile)
     )
     return undo_correction(corrected, interval_us, n_recorded=result.requests - result.errors.timeout)

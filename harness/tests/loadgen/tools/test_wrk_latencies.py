@@ -26,7 +26,8 @@ from harness.formats.wrk_histogram import (
     undo_correction,
 )
 from harness.loadgen.base import LoadCommand, LoadSpec
-from harness.loadgen.tools.wrk import HISTOGRAM, RESULT, SCRIPT, Wrk
+from harness.loadgen.template import SCRIPT
+from harness.loadgen.tools.wrk import HISTOGRAM, RESULT, Wrk
 from harness.model import ClosedLoad, LoadSummary
 from harness.model.endpoint import Endpoint
 from harness.tests.contracts.load_generator import PATIENCE_S, end, offer, start
