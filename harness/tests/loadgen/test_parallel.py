@@ -144,32 +144,3 @@ def test_two_generators_offer_together_what_one_was_asked_for(tmp_path: Path) ->
     assert {"load/1/order.json", "load/2/order.json", "load/1/samples.csv", "load/2/samples.csv"} <= orders
     said = generator_log(SessionFolder(root / "data/raw/tiny/smoke-local-1"), record).refused
     assert said == "2 load generators: a pause of one concerns its own requests only"
-
-
-def test_one_that_is_killed_fails_the_trial_at_once_and_the_others_are_stopped(tmp_path: Path) -> None:
-    root = project(tmp_path, told="slow_s = 0.2", loops=10)
-    killer = threading.Thread(target=_kill_second, args=(root,))
-    killer.start()
-    folder = measured(root)
-    killer.join()
-    first = next(iter(folder.records()))
-    assert first.outcome == Outcome.FAILED
-    assert first.reason == "load generator 2 of 2 was killed by signal 9"
-    assert [one.exit_code for one in first.generators] == [None, 137]
-    assert eventually(lambda: not running_below(root))
-
-
-def _kill_second(root: Path) -> None:
-    def second() -> int | None:
-        for pid in running_below(root):
-            words: list[bytes] = []
-            with contextlib.suppress(OSError):
-                words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-            if words[3:4] == [bytes(CLIENT)] and words[4].endswith(b"/load/2"):
-                return pid
-        return None
-
-    assert eventually(lambda: second() is not None, within_s=30)
-    pid = second()
-    assert pid is not None
-    os.kill(pid, signal.SIGKILL)

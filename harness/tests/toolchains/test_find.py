@@ -65,11 +65,7 @@ def test_the_users_word_comes_first_then_the_reference_jdk_and_an_old_one_last(t
     assert majors(CONDA_PREFIX=str(tmp_path / "conda"))[0] == 24
 
 
-def test_a_jdk_without_release_file_is_asked_and_an_old_one_is_said_to_be_too_old(tmp_path: Path) -> None:
-    home = tmp_path / "system/usr/lib/jvm/x"
-    program(home / "bin/javac")
-    program(home / "bin/java", 'openjdk version "22.0.1" 2024-04-16')
-    assert [kit.version for kit in toolchains.find_jdks(around(tmp_path))] == ["22.0.1"]
+def test_an_old_jdk_is_said_to_be_too_old(tmp_path: Path) -> None:
     old = jdk(tmp_path / "old/system/usr/lib/jvm/17", "17.0.15")
     tool = toolchains.find_jdk(around(tmp_path / "old"))
     assert tool.state == "too old" and f"found 17.0.15 (Somebody) at {old}" in tool.complaint()
@@ -126,8 +122,6 @@ def test_latex_without_a_class_of_the_paper_is_incomplete_and_names_it(tmp_path:
     program(tmp_path / "bin/kpsewhich", "\n".join(f"/t/{name}" for name in toolchains.LATEX_FILES[1:]))
     tool = toolchains.find_latex(around(tmp_path, tmp_path / "bin"))
     assert (tool.state, tool.version) == ("incomplete", f"without {toolchains.LATEX_FILES[0]}")
-    program(tmp_path / "bin/tectonic", "tectonic 0.15.0")
-    assert toolchains.find_latex(around(tmp_path, tmp_path / "bin")).version == "tectonic 0.15.0"
 
 
 def test_every_tool_names_its_reason_and_one_command_on_debian_in_conda_and_elsewhere(tmp_path: Path) -> None:
@@ -142,11 +136,6 @@ def test_every_tool_names_its_reason_and_one_command_on_debian_in_conda_and_else
     ways = [toolchains.find_tool("maven", place).how_to_get for place in (debian, conda, elsewhere)]
     assert ways[0].endswith("apt-get install -y maven") and ways[1].startswith("conda env update")
     assert ways[2].startswith("conda env create --file environment.yml")
-
-
-def test_an_unknown_tool_is_refused_with_the_names_there_are(machine: toolchains.Surroundings) -> None:
-    with pytest.raises(KeyError, match=r"unknown tool 'jmetre'; allowed: go, jdk"):
-        toolchains.find_tool("jmetre", machine)
 
 
 def test_builds_see_the_preferred_tools_first(tmp_path: Path) -> None:
@@ -167,21 +156,9 @@ WRK = "wrk 4.1.0 [epoll]\nUsage: wrk <options> <url>\n    -d, --duration    <T> 
 WRK2 = WRK.replace("4.1.0", "4.0.0") + "\n    -R, --rate        <T>  work rate (throughput)\n"
 
 
-@pytest.mark.parametrize(
-    ("programs", "found"),
-    [
-        ({"wrk": WRK}, {"wrk": "4.1.0"}),
-        ({"wrk": WRK2}, {"wrk2": "4.0.0"}),
-        ({"wrk": WRK, "wrk2": WRK2}, {"wrk": "4.1.0", "wrk2": "4.0.0"}),
-        ({}, {}),
-    ],
-)
-def test_a_wrk_that_knows_a_rate_is_wrk2(
-    tmp_path: Path, programs: dict[str, str], found: dict[str, str]
-) -> None:
-    (tmp_path / "bin").mkdir()
-    for name, says in programs.items():
-        program(tmp_path / "bin" / name, says, status=1)
+@pytest.mark.parametrize(("text", "found"), [(WRK, {"wrk": "4.1.0"}), (WRK2, {"wrk2": "4.0.0"})])
+def test_a_wrk_that_knows_a_rate_is_wrk2(tmp_path: Path, text: str, found: dict[str, str]) -> None:
+    program(tmp_path / "bin/wrk", text, status=1)
     tools = [toolchains.find_tool(name, around(tmp_path, tmp_path / "bin")) for name in ("wrk", "wrk2")]
     assert {tool.name: tool.version for tool in tools if tool.usable} == found
 
