@@ -71,24 +71,6 @@ def share(n: int, *, name: str, value: float, **limits: Unpack[_Limits]) -> Cell
     return Cell(name=name, value=round(value * n) / n, low=float(low), high=float(high), **limits)
 
 
-def average(values: ArrayLike, *, name: str, **limits: Unpack[_Limits]) -> Cell:
-    """Return a mean over independent experiments, shape (sims,), with its t interval."""
-    x = np.asarray(values, dtype=np.float64)
-    if x.size < 2:
-        return Cell(name=name, value=float(x.sum()), **limits)
-    low, high = (
-        stats.t.interval(LEVEL, x.size - 1, x.mean(), stats.sem(x)) if x.std() else (x.mean(), x.mean())
-    )
-    return Cell(name=name, value=float(x.mean()), low=float(low), high=float(high), **limits)
-
-
-def frequency(count: int, exposure: float, *, name: str, **limits: Unpack[_Limits]) -> Cell:
-    """Return events over an exposure (minutes, series), with the exact Poisson interval."""
-    low = float(stats.chi2.ppf((1 - LEVEL) / 2, 2 * count)) / 2 if count else 0.0
-    high = float(stats.chi2.ppf((1 + LEVEL) / 2, 2 * count + 2)) / 2
-    return Cell(name=name, value=count / exposure, low=low / exposure, high=high / exposure, **limits)
-
-
 class VerifyResult(Frozen):
     """One verification. ``holds`` when no cell is refuted, the controls included; some may be undecided."""
 
@@ -123,8 +105,10 @@ class Cells(list[Cell]):
         self.append(share(self._sims if n is None else n, name=name, value=value, **limits))
 
     def average(self, name: str, values: ArrayLike, **limits: Unpack[_Limits]) -> None:
-        """Add a mean over independent experiments."""
-        self.append(average(values, name=name, **limits))
+        """Add a mean over independent experiments, shape (sims,), with its t interval."""
+        x = np.asarray(values, dtype=np.float64)
+        mean, within = float(x.mean()), stats.sem(x) * stats.t.ppf((1 + LEVEL) / 2, x.size - 1)
+        self.append(Cell(name=name, value=mean, low=mean - within, high=mean + within, **limits))
 
     def plain(self, name: str, value: float, **limits: Unpack[_Limits]) -> None:
         """Add a number without an interval, such as a largest error or a median."""
