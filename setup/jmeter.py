@@ -14,6 +14,7 @@ from pathlib import Path
 
 from . import toolchains
 from .say import SetupError, run, step
+from .source_builds import fresh_folder, in_place
 
 POM = Path("setup/jmeter/pom.xml")
 LAUNCHER = f"ApacheJMeter-{toolchains.JMETER_VERSION}.jar"
@@ -26,23 +27,20 @@ def ensure_jmeter(project: Path, fetch: Fetch) -> bool:
 
     ``fetch`` puts all jars into the folder it is given; a SetupError says how what was assembled differs.
     """
-    home = toolchains.jmeter_home(project)
-    listed = toolchains.read_manifest(project / toolchains.MANIFEST)
+    home, manifest = toolchains.jmeter_home(project), project / toolchains.MANIFEST
     if home.is_dir():
-        problems = toolchains.damage(home, listed)
-        if not problems:
+        damaged = toolchains.damage(home, manifest)
+        if not damaged:
             return False
-        step(f"JMeter differs from its list ({len(problems)} files, first: {problems[0]}): assembling it")
-    fresh = home.with_name(home.name + ".new")
+        step(f"JMeter differs from its list ({len(damaged)} files, first: {damaged[0]}): assembling it")
+    fresh = fresh_folder(home)
     assemble(fresh, fetch)
-    problems = toolchains.damage(fresh, listed)
-    if problems:
+    if damaged := toolchains.damage(fresh, manifest):
         raise SetupError(
-            f"the assembled JMeter differs from {toolchains.MANIFEST} in {len(problems)} files, first: {problems[0]};"
+            f"the assembled JMeter differs from {toolchains.MANIFEST} in {len(damaged)} files, first: {damaged[0]};"
             f" it was left in {fresh} to look at"
         )
-    shutil.rmtree(home, ignore_errors=True)
-    fresh.rename(home)
+    in_place(fresh, home)
     return True
 
 

@@ -52,5 +52,4 @@ from .find import (
     jmeter_jar,
     metronome_program,
     one_maven,
-    read_manifest,
 )

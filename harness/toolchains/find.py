@@ -10,7 +10,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from .catalogue import (
@@ -187,15 +187,6 @@ def find_program(row: Wanted, around: Surroundings) -> Tool:
 MANIFEST = Path("setup/jmeter/manifest.tsv")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ListedFile:
-    """One line of the list: a path relative to JMeter's home, with the size and hash of its file."""
-
-    path: str
-    size_bytes: int
-    sha256: str
-
-
 def jmeter_home(project: Path) -> Path:
     return project / ".tools" / f"apache-jmeter-{JMETER_VERSION}"
 
@@ -205,41 +196,31 @@ def jmeter_jar(home: Path) -> Path:
     return home / "bin" / "ApacheJMeter.jar"
 
 
-def read_manifest(file: Path) -> tuple[ListedFile, ...]:
-    """Read the committed list: lines of sha256, size in bytes and path, separated by tabs."""
-    lines = file.read_text(encoding="utf-8").splitlines()
-    rows = (line.split("\t") for line in lines if not line.startswith("#"))
-    return tuple(ListedFile(sha256=sha256, size_bytes=int(size), path=path) for sha256, size, path in rows)
-
-
-def damage(home: Path, listed: tuple[ListedFile, ...]) -> tuple[str, ...]:
-    """Return what differs from the list, one line a file. Files beyond it are no damage unless JMeter would load them
-    (jars)."""
-    problems = []
-    for row in listed:
-        file = home / row.path
-        if not file.is_file():
-            problems.append(f"{row.path}: missing")
-        elif file.stat().st_size != row.size_bytes:
-            problems.append(f"{row.path}: {file.stat().st_size} bytes, listed {row.size_bytes}")
-        elif hashlib.sha256(file.read_bytes()).hexdigest() != row.sha256:
-            problems.append(f"{row.path}: other content than listed")
-    known = {row.path for row in listed}
-    extra = (jar.relative_to(home).as_posix() for jar in sorted(home.rglob("*.jar")))
-    return (*problems, *(f"{path}: not in the list" for path in extra if path not in known))
+def damage(home: Path, manifest: Path) -> list[str]:
+    """Return the files that differ from the committed list, whose lines have hash, size and path; of those beyond it only
+    jars, which JMeter would load."""
+    text = manifest.read_text(encoding="utf-8") if manifest.is_file() else ""
+    listed = {line for line in text.splitlines() if not line.startswith("#")}
+    known = {line.rpartition("\t")[2] for line in listed}
+    files = {file.relative_to(home).as_posix(): file for file in home.rglob("*") if file.is_file()}
+    present = {
+        f"{hashlib.sha256(file.read_bytes()).hexdigest()}\t{file.stat().st_size}\t{path}"
+        for path, file in files.items()
+        if path in known or file.suffix == ".jar"
+    }
+    return sorted({line.rpartition("\t")[2] for line in listed ^ present})
 
 
 def find_jmeter(around: Surroundings) -> Tool:
     """Return JMeter of this project, compared with the list file by file (72 MB, a fraction of a second)."""
     row = wanted("jmeter")
     home = jmeter_home(around.project)
-    manifest = around.project / MANIFEST
     state: State = "missing"
     version = None
     if home.is_dir():
-        problems = damage(home, read_manifest(manifest)) if manifest.is_file() else (f"{MANIFEST}: missing",)
-        state = "damaged" if problems else "ok"
-        version = f"{len(problems)} files differ, first {problems[0]}" if problems else JMETER_VERSION
+        damaged = damage(home, around.project / MANIFEST)
+        state = "damaged" if damaged else "ok"
+        version = f"{len(damaged)} files differ, first {damaged[0]}" if damaged else JMETER_VERSION
     path = jmeter_jar(home) if state != "missing" else None
     return replace(as_tool(row, around, path, version, state), wanted=JMETER_VERSION)
 

@@ -47,10 +47,9 @@ def jmeter_project(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("harm", "said"),
     [
-        (lambda home: (home / "lib/groovy-3.0.20.jar").unlink(), "lib/groovy-3.0.20.jar: missing"),
-        (lambda home: (home / "lib/groovy-3.0.20.jar").write_bytes(b"groovy-3.0.21.jar"), "other content"),
-        (lambda home: (home / "bin/jmeter.properties").write_text("a"), "1 bytes, listed 4"),
-        (lambda home: (home / "lib/evil.jar").write_text("x"), "lib/evil.jar: not in the list"),
+        (lambda home: (home / "lib/groovy-3.0.20.jar").unlink(), "lib/groovy-3.0.20.jar"),
+        (lambda home: (home / "lib/groovy-3.0.20.jar").write_bytes(b"groovy-3.0.21.jar"), "lib/groovy-3.0.20.jar"),
+        (lambda home: (home / "lib/evil.jar").write_text("x"), "lib/evil.jar"),
     ],
 )
 def test_a_damaged_jmeter_is_seen_and_repaired(jmeter_project: Path, harm: Any, said: str) -> None:
@@ -58,7 +57,7 @@ def test_a_damaged_jmeter_is_seen_and_repaired(jmeter_project: Path, harm: Any, 
     harm(toolchains.jmeter_home(jmeter_project))
     tool = toolchains.find_jmeter(toolchains.Surroundings(project=jmeter_project))
     assert tool.state == "damaged"
-    assert said in (tool.version or "")
+    assert tool.version == f"1 files differ, first {said}"
     assert jmeter.ensure_jmeter(jmeter_project, fake_jars)
     assert not jmeter.ensure_jmeter(jmeter_project, fake_jars), "all is well"
     assert toolchains.find_jmeter(toolchains.Surroundings(project=jmeter_project)).usable
