@@ -7,7 +7,6 @@ jar of its configuration. For another version: ``find . -type f`` in its home gi
 
 from __future__ import annotations
 
-import shutil
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -46,7 +45,6 @@ def ensure_jmeter(project: Path, fetch: Fetch) -> bool:
 
 def assemble(home: Path, fetch: Fetch) -> None:
     """Lay out a JMeter home: ``lib``, ``lib/ext`` (JMeter's own jars) and ``bin``."""
-    shutil.rmtree(home, ignore_errors=True)
     for folder in ("lib/ext", "lib/junit", "bin"):
         (home / folder).mkdir(parents=True)
     fetch(home / "lib")

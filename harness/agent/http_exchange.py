@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import IO, Protocol
 
-from harness.agent.ports import bind_outside
+from harness.agent.ports import outside_port
 from harness.agent.processes import alive
 
 CHUNK = 65536
@@ -91,7 +91,6 @@ class Connection:
         self._endpoint, self.timeout_s, self._from_outside = endpoint, timeout_s, from_outside
         self._socket: socket.socket | None = None
         self._stream: IO[bytes] | None = None
-        self._address: tuple[int, tuple[object, ...]] | None = None
         self._got = 0
         self.n_opened = 0
 
@@ -105,17 +104,10 @@ class Connection:
         """Connect unless connected. Raises OSError: refused, or no answer in time."""
         if self._socket is not None:
             return
-        if self._address is None:  # looked up once: readiness connects a thousand times
-            family, _, _, _, address = socket.getaddrinfo(
-                self._endpoint.host, self._endpoint.port, type=socket.SOCK_STREAM
-            )[0]
-            self._address = (family, address)
-        opened = socket.socket(self._address[0], socket.SOCK_STREAM)
+        address = (self._endpoint.host, self._endpoint.port)
+        source = ("", outside_port()) if self._from_outside else None
+        opened = socket.create_connection(address, self.timeout_s, source)
         try:
-            opened.settimeout(self.timeout_s)
-            if self._from_outside:
-                bind_outside(opened)
-            opened.connect(self._address[1])
             opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if getattr(self._endpoint, "scheme", "http") == "https":
                 # whose certificate is its own: it was started here, and proves nothing

@@ -24,7 +24,6 @@ KEPT_LEASES = 8
 #: Below are ports of well-known services.
 LEAST = 10_240
 CHOSEN_BY_SYSTEM = Path("/proc/sys/net/ipv4/ip_local_port_range")
-_TRIES = 20
 
 _leases: deque[socket.socket] = deque()
 
@@ -75,19 +74,12 @@ def chosen_by_system(file: Path) -> tuple[int, int] | None:
     return low, high
 
 
-def bind_outside(opened: socket.socket) -> None:
-    """Give a socket a port outside of the system's range where there is one. Linux remembers for ten seconds (conntrack) a
+def outside_port() -> int:
+    """Return a port outside of the system's range; 0: there is none. Linux remembers for ten seconds (conntrack) a
     connection that was refused because kube-proxy did not know the service yet, and refuses others from the same port;
     loads connect from the system's ports, so early requests must not."""
     ports = outside(CHOSEN_BY_SYSTEM)
-    for source in random.sample(ports, min(_TRIES, len(ports))):
-        try:
-            opened.bind(("", source))
-        except OSError as problem:
-            if problem.errno not in (errno.EADDRINUSE, errno.EACCES):
-                raise
-        else:
-            return
+    return random.choice(ports) if ports else 0
 
 
 @functools.lru_cache(maxsize=1)
