@@ -114,11 +114,7 @@ def test_the_window_is_the_difference_and_other_cpu_is_what_is_left() -> None:
     assert (window.psi_cpu_some_s, window.steal_s, window.n_throttled) == (0.5, 0.0, 0)
     assert window.other_cpu_s == pytest.approx(1.0)
     assert window.load_average_1m == 2.0
-
-
-def test_what_one_side_of_the_window_does_not_know_is_unknown() -> None:
-    assert machine_window(reading_of(1.0, None), reading_of(2.0, 1.0), 0.5, 0.5).psi_cpu_some_s is None
-    assert machine_window(reading_of(1.0), reading_of(2.0), None, 0.5).other_cpu_s is None
+    assert machine_window(reading_of(1.0, None), reading_of(2.0, 1.0), None, 0.5).psi_cpu_some_s is None
     assert machine_window(reading_of(None), reading_of(2.0), 0.5, 0.5).other_cpu_s is None
     assert machine_window(reading_of(1.0), reading_of(2.0), 0.6, 0.41).other_cpu_s == 0.0, "coarse counters"
 

@@ -45,27 +45,6 @@ def test_what_pip_is_told_is_told_to_uv_unless_uv_is_told_otherwise(
     assert python_env.uv_variables(python_env.read_pip(pip, environ), environ) == uv
 
 
-def test_an_environment_is_ready_until_an_input_a_package_or_its_place_changes(tmp_path: Path) -> None:
-    project = tmp_path / "project"
-    project.mkdir()
-    fake_environment(project)
-    assert python_env.is_ready(project, "py") and not python_env.is_ready(project, "another interpreter")
-    stamp, python = project / python_env.STAMP, project / ".venv/bin/python"
-    whole = json.loads(stamp.read_text("utf-8"))
-    stamp.write_text(json.dumps(whole | {"light": True}), "utf-8")
-    assert python_env.is_ready(project, "py", light=True) and not python_env.is_ready(project, "py")
-    stamp.write_text(json.dumps(whole), "utf-8")
-    project.rename(tmp_path / "elsewhere")
-    assert not python_env.is_ready(tmp_path / "elsewhere", "py")
-    (tmp_path / "elsewhere").rename(project)
-    before = python.read_text("utf-8")
-    program(python, '["rematch==0.1.0"]')
-    assert not python_env.is_ready(project, "py")
-    python.write_text(before, "utf-8")
-    (project / "requirements.lock").write_text("changed", "utf-8")
-    assert not python_env.is_ready(project, "py")
-
-
 #: Builds a project that is nothing but its script, so that no package has to be fetched for it.
 BACKEND = """
 import zipfile
