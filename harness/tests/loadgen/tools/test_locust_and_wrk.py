@@ -81,3 +81,9 @@ def test_threads_divide_the_connections_so_that_none_is_lost(
     )
     assert argv[argv.index("-t") + 1] == str(threads)
     assert argv[argv.index("-c") + 1] == str(users)
+
+
+class TestFake(LoadGeneratorContract, OpenLoopContract, FlowContract, OpenFlowContract):
+    @pytest.fixture
+    def generator(self) -> LoadGenerator:
+        return FakeLoadGenerator()
