@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import subprocess
@@ -173,41 +172,10 @@ def test_a_generator_in_go_is_the_version_that_its_module_file_names_with_hashes
 # --- what is built
 
 
-def test_a_generator_in_go_is_built_into_the_tools_of_the_project_with_the_hashes_held_fast(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    version = source_builds.GO_PROGRAMS["k6"].version
-    (tmp_path / "project/setup/k6").mkdir(parents=True)
-    go = program(tmp_path / "bin/go")
-    go.write_text(
-        '#!/bin/sh\n[ "$1" = version ] && echo go version go1.26.6 linux/amd64 && exit 0\n'
-        f'echo "$GOFLAGS" > {tmp_path}/flags; mkdir -p "$(dirname "$3")"\n'
-        f'printf "#!/bin/sh\necho k6 v{version}\n" > "$3"; chmod +x "$3"\n'
-    )
-    place = machine_to_set_up(tmp_path, monkeypatch, str(go.parent), "/usr/bin", "/bin")
-    setup_main.bring(("k6",), (), place)
-    assert toolchains.find_tool("k6", place).path == tmp_path / f"project/.tools/k6-{version}/bin/k6"
-    assert "-mod=readonly" in (tmp_path / "flags").read_text()
-    assert not list((tmp_path / "project/.tools").glob("*.new"))
-
-
-def test_the_load_generator_in_c_is_built_once_and_one_of_another_source_does_not_stand_for_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    script = f'echo "$*" >> {tmp_path}/calls; while [ "$1" != -o ]; do shift; done; echo made > "$2"'
-    cc = program(tmp_path / "bin/cc")
-    cc.write_text(f"#!/bin/sh\n{script}\n")
-    (cc.parent / "mkdir").symlink_to("/bin/mkdir")
-    place = machine_to_set_up(tmp_path, monkeypatch, str(cc.parent))
+def test_metronome_of_another_source_stands_in_another_folder(tmp_path: Path) -> None:
     other = tmp_path / "metronome.c"
     other.write_bytes(toolchains.METRONOME.read_bytes() + b"// changed\n")
-    program(toolchains.metronome_program(place.tools, other))
-    assert toolchains.find_tool("metronome", place).state == "missing"
-    for _ in range(2):
-        setup_main.bring((), ("cc", "metronome"), place)
-    assert toolchains.find_tool("metronome", place).path == toolchains.metronome_program(place.tools)
-    (built,) = [line for line in (tmp_path / "calls").read_text().splitlines() if "-o" in line.split()]
-    assert {"-Werror", str(toolchains.METRONOME)} <= set(built.split())
+    assert toolchains.metronome_program(tmp_path, other) != toolchains.metronome_program(tmp_path)
 
 
 def wrk2_source(folder: Path) -> Path:

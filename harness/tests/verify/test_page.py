@@ -72,13 +72,6 @@ def test_a_cell_without_a_limit_is_no_bar_and_one_near_its_limit_says_so() -> No
     assert "0 of 0" in render([row(ROWS[0], Cell(name="c", value=1.0))])
 
 
-@pytest.mark.parametrize(("truth", "n"), [(0.5, 60), (0.95, 200), (0.02, 400)])
-def test_monte_carlo_intervals_of_shares_hold_the_truth_as_often_as_they_say(truth: float, n: int) -> None:
-    drawn = np.random.default_rng(3).binomial(n, truth, 600) / n
-    cells = [share(n, name="c", value=float(value)) for value in drawn]
-    assert 0.92 < np.mean([(cell.low or 0) <= truth <= (cell.high or 0) for cell in cells]) <= 0.99
-
-
 def test_a_row_is_timed_and_an_unknown_one_names_those_there_are() -> None:
     timed = verify_row("aa", "here", sims=20, seed=2)
     assert timed.wall_s > 0 and timed.result.sims == 20 and timed.place == "here"

@@ -27,34 +27,19 @@ def evenly(rate_per_s: float, duration_s: float, connections: int = 20) -> OpenL
     )
 
 
-@pytest.fixture
-def program(tmp_path: Path) -> Path:
-    path = tmp_path / "program"
-    path.touch()
-    return path
-
-
-def test_vegeta_attacks_and_then_encodes_and_does_not_keep_both_forms(tmp_path: Path, program: Path) -> None:
-    command = Vegeta(program=program).command(order_of(tmp_path, evenly(2.5, 1.5)))
-    assert command.argv[:2] == (str(program), "attack")
-    assert command.argv[command.argv.index("-rate") + 1] == "5/2s"
-    assert command.argv[command.argv.index("-duration") + 1] == "1500000us"
-    encode, remove = command.after
+def test_vegeta_attacks_with_a_round_of_the_mix_and_then_encodes(tmp_path: Path) -> None:
+    vegeta = Vegeta(program=Path("vegeta"))
+    mix = request_to("/right", weight=2, body="é\n"), request_to("/wrong")
+    order = order_of(tmp_path, evenly(2.5, 1.5), *mix)
+    argv, (encode, remove) = vegeta.argv(order), vegeta.after(order)
+    assert (argv[argv.index("-rate") + 1], argv[argv.index("-duration") + 1]) == ("5/2s", "1500000us")
     assert encode[1:4] == ("encode", "-to", "csv")
-    assert encode[-1] == command.argv[command.argv.index("-output") + 1]
-    assert remove == ("rm", encode[-1])
-
-
-def test_vegetas_targets_are_a_round_of_the_mix(tmp_path: Path, program: Path) -> None:
-    order = order_of(
-        tmp_path, evenly(10, 1), request_to("/right", weight=2, body="é\n"), request_to("/wrong")
-    )
-    lines = Vegeta(program=program).command(order).files[TARGETS].splitlines()
-    found = [json.loads(line) for line in lines]
-    assert sorted(target["url"].rsplit("/", 1)[-1] for target in found) == ["right", "right", "wrong"]
-    first = next(target for target in found if target["url"].endswith("right"))
-    assert base64.b64decode(first["body"]).decode() == "é\n"
-    assert first["header"] == {"Content-Type": ["application/json"]}
+    assert encode[-1] == argv[argv.index("-output") + 1] and remove == ("rm", encode[-1])
+    targets = [json.loads(line) for line in vegeta.files(order)[TARGETS].splitlines()]
+    assert sorted(target["url"].rsplit("/", 1)[-1] for target in targets) == ["right", "right", "wrong"]
+    right = next(target for target in targets if target["url"].endswith("right"))
+    assert base64.b64decode(right["body"]).decode() == "é\n"
+    assert right["header"] == {"Content-Type": ["application/json"]}
 
 
 def test_what_vegeta_wrote_is_summed_up(tmp_path: Path) -> None:
