@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             scope = scope_of(options.purpose, options.profile, root=os.geteuid() == 0)
             if not options.check:
-                bring(scope.needs, scope.wishes, toolchains.Surroundings(project=PROJECT), light=scope.light)
+                bring(scope.needs, scope.wishes, _around(), light=scope.light)
                 if options.purpose == "toolchains":
                     bring_others()
             return report(scope.needs, full=not options.brief, light=scope.light)
@@ -126,38 +126,38 @@ def bring(
 
 def _bring_beside(lacking: set[str], extras: set[str], python_ready: bool, *, light: bool = False) -> None:
     """Bring what no package offers; k6 is built and JMeter fetched beside the rest, as soon as they can be."""
-    build, fetch = partial(_bring_with_go, "k6", lacking | extras), partial(_bring_jmeter, lacking)
+
+    def bring_one(name: str, build: Callable[[], object]) -> None:
+        try:
+            if name in lacking | extras:
+                build()
+        except SetupError as error:
+            if name in lacking:
+                raise
+            step(f"going on without {name}: {error}")
+
+    k6, fetch = partial(bring_one, "k6", partial(_with_go, "k6")), partial(bring_one, "jmeter", _fetch_jmeter)
     with ThreadPoolExecutor() as beside:
-        k6 = None if "go" in lacking else beside.submit(build)
-        early = "jmeter" in lacking and toolchains.find_jdk(toolchains.Surroundings(project=PROJECT)).usable
-        fetched = beside.submit(fetch) if early else None
+        has_go, has_jdk = "go" not in lacking, toolchains.find_jdk(_around()).usable
+        early = [beside.submit(work) for work, can_begin in ((k6, has_go), (fetch, has_jdk)) if can_begin]
         if not python_ready:
             light = light and not python_env.is_full(PROJECT)
             python_env.make_environment(PROJECT, sys.executable, os.environ, light=light)
-        if "go" in lacking:
+        if not has_go:
             _by_uv(releases.install_go)
-        k6 = k6 or beside.submit(build)
-        _bring_jdk(lacking)
-        (fetched or beside.submit(fetch)).result()
-        try:
-            k6.result()
-        except SetupError as error:
-            if "k6" in lacking:
-                raise
-            step(f"going on without k6: {error}")
-    _bring_with_go("vegeta", lacking)
-    try:
-        if "wrk2" in extras:
-            source_builds.build_wrk2(PROJECT, _compiler(), os.environ)
-    except SetupError as error:
-        step(f"wrk2: unavailable: {error}")
-    if "oha" in lacking:
-        source_builds.build_oha(PROJECT, os.environ)
-    if "metronome" in extras:
-        try:
-            source_builds.build_metronome(PROJECT / ".tools", _compiler())
-        except SetupError as error:
-            step(f"going on without metronome: {error}")
+            k6()
+        if "jdk" in lacking and not has_jdk:
+            if not _around().apt:
+                raise SetupError(toolchains.find_jdk(_around()).complaint())
+            _by_uv(releases.install_jdk)
+        if not has_jdk:
+            fetch()
+        for work in early:
+            work.result()
+    bring_one("vegeta", partial(_with_go, "vegeta"))
+    bring_one("wrk2", lambda: source_builds.build_wrk2(PROJECT, _path_of("cc"), os.environ))
+    bring_one("oha", lambda: source_builds.build_oha(PROJECT, os.environ))
+    bring_one("metronome", lambda: source_builds.build_metronome(PROJECT / ".tools", _path_of("cc")))
 
 
 def _bring_with_apt(
@@ -187,34 +187,19 @@ def _jdk_package() -> tuple[str, ...]:
     return ()
 
 
-def _bring_jdk(lacking: set[str]) -> None:
-    around = toolchains.Surroundings(project=PROJECT)
-    if "jdk" in lacking and not toolchains.find_jdk(around).usable:
-        if not around.apt:
-            raise SetupError(toolchains.find_jdk(around).complaint())
-        _by_uv(releases.install_jdk)
-
-
-def _bring_jmeter(lacking: set[str]) -> None:
-    if "jmeter" not in lacking:
-        return
-    around = toolchains.Surroundings(project=PROJECT)
-    _path_of(toolchains.find_jdk(around))
-    maven = _path_of(toolchains.find_tool("maven", around))
-    fetch = jmeter.fetch_with_maven(PROJECT, maven, toolchains.build_environment(around))
+def _fetch_jmeter() -> None:
+    _path_of("jdk")
+    fetch = jmeter.fetch_with_maven(PROJECT, _path_of("maven"), toolchains.build_environment(_around()))
     jmeter.ensure_jmeter(PROJECT, fetch)
 
 
-def _bring_with_go(name: str, lacking: set[str]) -> None:
-    if name in lacking:
-        around = toolchains.Surroundings(project=PROJECT)
-        go = _path_of(toolchains.find_go(around))
-        source_builds.build_with_go(name, PROJECT, go, toolchains.build_environment(around))
+def _with_go(name: str) -> None:
+    source_builds.build_with_go(name, PROJECT, _path_of("go"), toolchains.build_environment(_around()))
 
 
 def bring_others() -> None:
     """Fetch other releases of Java and Go, for experiments that compare releases; a line says why one cannot be had."""
-    around = toolchains.Surroundings(project=PROJECT)
+    around = _around()
     old_java = "the Java of 2020"
     present = {f"JDK {jdk.major}" for jdk in toolchains.find_jdks(around)}
     if toolchains.find_runtimes(around):
@@ -248,11 +233,12 @@ def _by_uv(install: Callable[..., Path], *more: int) -> Path:
     return install(PROJECT, *python_env.bring_uv(PROJECT, sys.executable, os.environ), *more)
 
 
-def _compiler() -> Path:
-    return _path_of(toolchains.find_tool("cc", toolchains.Surroundings(project=PROJECT)))
+def _around() -> toolchains.Surroundings:
+    return toolchains.Surroundings(project=PROJECT)
 
 
-def _path_of(tool: toolchains.Tool) -> Path:
+def _path_of(name: str) -> Path:
+    tool = toolchains.find_tool(name, _around())
     if tool.path is None or not tool.usable:
         raise SetupError(tool.complaint())
     return tool.path
@@ -260,7 +246,7 @@ def _path_of(tool: toolchains.Tool) -> Path:
 
 def report(names: Sequence[str], *, full: bool, light: bool = False) -> int:
     """Print the table of tools; 2 when one of ``names`` or the Python environment is not there."""
-    around = toolchains.Surroundings(project=PROJECT)
+    around = _around()
     tools = (
         toolchains.find_all(around) if full else tuple(toolchains.find_tool(name, around) for name in names)
     )
