@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from harness.agent.machine_counters import MACHINE_COLUMNS, MachineReader
-from harness.agent.process_tree import ProcessReading, TreeReader
+from harness.agent.process_tree import TreeReader
 
 SAMPLE_COLUMNS = ("monotonic_s", "role", "rss_bytes", "cpu_s", "n_threads", "n_descriptors")
 
@@ -144,32 +144,28 @@ class Sampler:
             time.sleep(min(left_s, LONGEST_SLEEP_S))  # a third of the cost of a wait for an event
         return False
 
-    def _tick(self, samples: IO[str]) -> None:
+    def _tick(self, samples: IO[str], *, slow: bool = False, grown: bool = False) -> None:
         for role, tree in tuple(self._trees.items()):
-            if role in self._only_slow:
+            if role in self._only_slow and not slow:
                 continue
+            if grown:  # one file for each thread
+                tree.discover()
+            n_descriptors = tree.n_descriptors() if slow else None
             at_s = time.monotonic()
-            reading = tree.read(threads=False)
+            reading = tree.read(threads=slow)
             if reading is None:
                 self._trees.pop(role).close()
-            else:
-                samples.write(f"{_row(at_s, role, reading)},,\n")
+                continue
+            # a tenth of a millisecond: further digits are noise, and would be most of an archive of samples
+            row = f"{at_s:.4f},{role},{reading.rss_bytes},{reading.cpu_s:.4f}"
+            samples.write(f"{row},{_cell(reading.n_threads)},{_cell(n_descriptors)}\n")
 
     def _slow_tick(self, samples: IO[str], machine: IO[str], the_machine: MachineReader) -> None:
         self._take_in()
         now, begun_before = the_machine.read(), self._n_begun
         # read before children are looked for: later ones change it again
         self._n_begun = the_machine.n_begun
-        for role, tree in tuple(self._trees.items()):
-            if begun_before is None or self._n_begun != begun_before:  # one file for each thread
-                tree.discover()
-            n_descriptors = tree.n_descriptors()
-            at_s = time.monotonic()
-            reading = tree.read()
-            if reading is None:
-                self._trees.pop(role).close()
-                continue
-            samples.write(f"{_row(at_s, role, reading)},{_cell(reading.n_threads)},{_cell(n_descriptors)}\n")
+        self._tick(samples, slow=True, grown=begun_before is None or self._n_begun != begun_before)
         machine.write(",".join(_cell(getattr(now, name)) for name in MACHINE_COLUMNS) + "\n")
         samples.flush()
         machine.flush()
@@ -195,11 +191,6 @@ def _possible(hz: float) -> float:
     if not 1.0 <= hz <= 1000.0:
         raise ValueError(f"hz: found {hz}; allowed: 1 to 1000")
     return hz
-
-
-def _row(at_s: float, role: str, reading: ProcessReading) -> str:
-    # a tenth of a millisecond: further digits are noise, and would be most of an archive of samples
-    return f"{at_s:.4f},{role},{reading.rss_bytes},{reading.cpu_s:.4f}"
 
 
 def _cell(value: float | int | None) -> str:
