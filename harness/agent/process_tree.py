@@ -105,8 +105,8 @@ def cpu_clock(pid: int) -> int:
 class ProcessReading(NamedTuple):
     """One reading. Summed over a tree, shared pages count once for each process that maps them."""
 
-    rss_bytes: int | None
-    cpu_s: float | None
+    rss_bytes: int
+    cpu_s: float
     n_threads: int | None = None
 
 
@@ -120,11 +120,10 @@ class ProcessReader:
         try:
             self._stat = os.open(f"{PROC}/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
             self._statm = os.open(f"{PROC}/{pid}/statm", os.O_RDONLY | os.O_CLOEXEC)
-            stat = parse_stat(os.pread(self._stat, 2048, 0))
-        except OSError as problem:
-            self.close()
-            raise ProcessLookupError(f"process {pid} is gone") from problem
-        if stat.ended or start_ticks not in (None, stat.start_ticks):
+        except OSError:
+            pass
+        stat = self.stat() if self._statm >= 0 else None
+        if stat is None or stat.ended or start_ticks not in (None, stat.start_ticks):
             self.close()
             raise ProcessLookupError(f"process {pid} is gone")
         self.start_ticks = stat.start_ticks
@@ -158,16 +157,6 @@ class ProcessReader:
             return os.stat(folder).st_size or len(os.listdir(folder))
         except OSError:
             return None
-
-    def reaped_s(self) -> float:
-        """Return the CPU time of children that ended and were waited for."""
-        stat = self.stat()
-        return stat.reaped_ticks / TICKS_PER_S if stat is not None else 0.0
-
-    def system_s(self) -> float | None:
-        """Return its CPU time in the kernel, in steps of the kernel (often .01 s); ``None``: it is gone."""
-        stat = self.stat()
-        return stat.system_ticks / TICKS_PER_S if stat is not None else None
 
     def stat(self) -> ProcessStat | None:
         """Return its ``stat``, for which the kernel sums up every thread. ``None``: it is gone."""
@@ -209,14 +198,14 @@ class TreeReader:
 
     def read(self, *, threads: bool = True) -> ProcessReading | None:
         """Return the sum over the tree, or ``None`` once the first process has ended; ``threads``: count them too."""
-        # of the others it is not needed, and `stat` is dear
-        reaped_s = sum(reader.reaped_s() for reader in self._readers.values()) if self._short_lived else 0.0
+        stats = [reader.stat() for reader in self._readers.values()] if self._short_lived else []
+        reaped_s = sum(stat.reaped_ticks for stat in stats if stat is not None) / TICKS_PER_S
         rss_bytes = 0
         for pid, reader in tuple(self._readers.items()):
             reading = reader.read()
             if reading is not None:
-                rss_bytes += reading.rss_bytes or 0
-                self._last_cpu_s[pid] = reading.cpu_s or 0.0
+                rss_bytes += reading.rss_bytes
+                self._last_cpu_s[pid] = reading.cpu_s
             elif pid == self._root:
                 return None
             else:
@@ -228,11 +217,11 @@ class TreeReader:
         return ProcessReading(rss_bytes, cpu_s, n_threads)
 
     def system_s(self) -> float | None:
-        """Return the CPU time in the kernel of the processes that run; ``None``: not known of one of them, or most of its
-        children have ended already."""
-        times = [reader.system_s() for reader in self._readers.values()]
-        known = [time_s for time_s in times if time_s is not None]
-        return sum(known) if len(known) == len(times) and not self._short_lived else None
+        """Return the CPU time in the kernel of the processes that run, in its steps (often .01 s); ``None``: not known of
+        one of them, or most of its children have ended already."""
+        stats = [reader.stat() for reader in self._readers.values()]
+        ticks = sum(stat.system_ticks for stat in stats if stat is not None)
+        return None if self._short_lived or None in stats else ticks / TICKS_PER_S
 
     def wait_s(self) -> float | None:
         """Return for how long threads of the tree could have run and had no CPU, all together; ``None``: not known."""
