@@ -87,7 +87,7 @@ def test_stalls_with_a_rhythm_of_their_own_seldom_seem_related_and_those_that_fo
 
 def test_a_real_service_stopped_at_known_times_shows_each_stop() -> None:
     stopped = stop_service(4, 1)
-    stops, rows = stopped.trial.stops, stopped.trial.rows
+    stops, rows = stopped.stops, stopped.rows
     calm = [
         end - start
         for start, end in rows

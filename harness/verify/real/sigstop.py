@@ -100,11 +100,14 @@ def _waits_s(pid: int) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Stopped:
-    """A service that was stopped and continued, as the client and the kernel saw it."""
+    """A service that was stopped and continued, as the kernel and the client saw it: requests, stops, and when the client
+    was late itself, in seconds on its monotonic clock."""
 
     pid: int
-    trial: _Trial
     queue: RunQueue
+    rows: list[Span] = field(default_factory=list)
+    stops: list[Span] = field(default_factory=list)
+    late: list[Span] = field(default_factory=list)
 
 
 def sigstop(sims: int, seed: int) -> VerifyResult:
@@ -123,28 +126,27 @@ def stop_service(sims: int, seed: int) -> Stopped:
     with tempfile.TemporaryDirectory(prefix="rematch-sigstop-") as folder:
         binary = build_go_service("echo/go-raw", Path(folder) / "service", Surroundings(project=find_root()))
         with running_service(binary, "/") as (process, port):
-            queue = RunQueue((process.pid, os.getpid()))
+            stopped = Stopped(process.pid, RunQueue((process.pid, os.getpid())))
             try:
-                with queue:
-                    trial = asyncio.run(_run(process.pid, port, starts, lengths))
+                with stopped.queue:
+                    asyncio.run(_run(stopped, port, starts, lengths))
             finally:
                 os.kill(process.pid, signal.SIGCONT)  # a stopped process does not see SIGTERM
-    return Stopped(pid=process.pid, trial=trial, queue=queue)
+    return stopped
 
 
 def judged(stopped: Stopped, sims: int, seed: int) -> VerifyResult:
     """Hold what stall detection finds against the stops that were made."""
-    trial, queue, pid = stopped.trial, stopped.queue, stopped.pid
-    start_s = np.array([start for start, _ in trial.rows])
-    latency_s = np.array([end - start for start, end in trial.rows])
+    start_s = np.array([start for start, _ in stopped.rows])
+    latency_s = np.array([end - start for start, end in stopped.rows])
     stalls = [(s.start_s, s.end_s) for s in detect_stalls(start_s, latency_s) if s.kind == "stall"]
-    right = match_events(stalls, trial.stops, tolerance_s=TOLERANCE_S)
+    right = match_events(stalls, stopped.stops, tolerance_s=TOLERANCE_S)
     matched = {i for i, _ in right.pairs}
     rest = [span for i, span in enumerate(stalls) if i not in matched]
-    machines = [span for span in rest if _machine_made(queue, pid, span)]
-    clients = [span for span in rest if span not in machines and _client_made(queue, trial, span)]
+    machines = [span for span in rest if _machine_made(stopped, span)]
+    clients = [span for span in rest if span not in machines and _client_made(stopped, span)]
     n = len(stalls) - len(clients) - len(machines)
-    elsewhere = [(low + EVERY_S / 2, high + EVERY_S / 2) for low, high in trial.stops]
+    elsewhere = [(low + EVERY_S / 2, high + EVERY_S / 2) for low, high in stopped.stops]
     shifted = match_events(stalls, elsewhere, tolerance_s=TOLERANCE_S)
     cells = Cells(
         "sigstop", sims, seed,
@@ -155,37 +157,28 @@ def judged(stopped: Stopped, sims: int, seed: int) -> VerifyResult:
     name = f"precision, {n} found; {len(clients)} more are the client's own, {len(machines)} the machine's"
     cells.share(name, len(right.pairs) / max(n, 1), n=n, at_least=PRECISION)
     cells.share("recall with the stops half a period off", shifted.recall or 0.0, at_most=0.5, control=True)
-    explained = sum(_machine_made(queue, pid, span) for span in trial.stops) / sims
+    explained = sum(_machine_made(stopped, span) for span in stopped.stops) / sims
     cells.share("stops that the machine's own noise would explain", explained, at_most=0.25, control=True)
     return cells.result()
 
 
-def _machine_made(queue: RunQueue, pid: int, span: Span) -> bool:
-    """Whether the service waited for a CPU, or the machine itself did, through half of the span or more."""
-    return max(queue.waited_s(pid, *span), queue.stolen_s(*span)) >= (span[1] - span[0]) / 2
+def _machine_made(stopped: Stopped, span: Span) -> bool:
+    """Return whether the service waited for a CPU, or the machine itself did, through half of the span or more."""
+    waited_s = stopped.queue.waited_s(stopped.pid, *span)
+    return max(waited_s, stopped.queue.stolen_s(*span)) >= (span[1] - span[0]) / 2
 
 
-def _client_made(queue: RunQueue, trial: _Trial, span: Span) -> bool:
-    """Whether the client sent late in the span, or waited for a CPU through half of it or more."""
-    late = any(low <= span[1] and span[0] <= high for low, high in trial.late)
-    return late or queue.waited_s(os.getpid(), *span) >= (span[1] - span[0]) / 2
+def _client_made(stopped: Stopped, span: Span) -> bool:
+    """Return whether the client sent late in the span, or waited for a CPU through half of it or more."""
+    late = any(low <= span[1] and span[0] <= high for low, high in stopped.late)
+    return late or stopped.queue.waited_s(os.getpid(), *span) >= (span[1] - span[0]) / 2
 
 
-@dataclass(frozen=True)
-class _Trial:
-    """What the client observed, seconds on its monotonic clock: requests, stops, and when it was late itself."""
-
-    rows: list[Span] = field(default_factory=list)
-    stops: list[Span] = field(default_factory=list)
-    late: list[Span] = field(default_factory=list)
-
-
-async def _run(pid: int, port: int, starts: Floats, lengths: Floats) -> _Trial:
-    trial = _Trial()
+async def _run(stopped: Stopped, port: int, starts: Floats, lengths: Floats) -> None:
     pool = _Pool(port)
     await pool.open(int(RATE_PER_S * LONGEST_S * 1.5))
     began = time.monotonic()
-    stopper = asyncio.create_task(_stop_and_go(pid, began + starts, lengths, trial))
+    stopper = asyncio.create_task(_stop_and_go(stopped, began + starts, lengths))
     requests: set[asyncio.Task[None]] = set()
     rng = np.random.default_rng(len(starts))
     planned = began
@@ -193,26 +186,24 @@ async def _run(pid: int, port: int, starts: Floats, lengths: Floats) -> _Trial:
         await asyncio.sleep(max(0.0, planned - time.monotonic()))
         now = time.monotonic()
         if now - planned > LATE_S:
-            trial.late.append((planned, now))
-        task = asyncio.create_task(pool.request(trial))
+            stopped.late.append((planned, now))
+        task = asyncio.create_task(pool.request(stopped.rows))
         requests.add(task)
         task.add_done_callback(requests.discard)
         planned += rng.exponential(1 / RATE_PER_S)
     await stopper
     await asyncio.gather(*requests)
     pool.close()
-    return trial
 
 
-async def _stop_and_go(pid: int, starts: Floats, lengths: Floats, trial: _Trial) -> None:
+async def _stop_and_go(stopped: Stopped, starts: Floats, lengths: Floats) -> None:
     for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
         await asyncio.sleep(max(0.0, start - time.monotonic()))
-        os.kill(pid, signal.SIGSTOP)
-        stopped = time.monotonic()
+        os.kill(stopped.pid, signal.SIGSTOP)
+        began = time.monotonic()
         await asyncio.sleep(length)
-        continued = time.monotonic()
-        os.kill(pid, signal.SIGCONT)
-        trial.stops.append((stopped, continued))
+        stopped.stops.append((began, time.monotonic()))
+        os.kill(stopped.pid, signal.SIGCONT)
 
 
 class _Pool:
@@ -225,7 +216,7 @@ class _Pool:
     async def open(self, n: int) -> None:
         self._free += [await asyncio.open_connection("127.0.0.1", self._port) for _ in range(n)]
 
-    async def request(self, trial: _Trial) -> None:
+    async def request(self, rows: list[Span]) -> None:
         if not self._free:
             await self.open(1)
         connection = reader, writer = self._free.pop()
@@ -234,7 +225,7 @@ class _Pool:
         head = (await reader.readuntil(b"\r\n\r\n")).lower()
         length = int(head.split(b"content-length:")[1].split(b"\r\n")[0])
         await reader.readexactly(length)
-        trial.rows.append((sent, time.monotonic()))
+        rows.append((sent, time.monotonic()))
         self._free.append(connection)
 
     def close(self) -> None:
