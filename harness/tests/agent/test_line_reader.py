@@ -58,18 +58,6 @@ def test_what_is_in_the_pipe_when_it_is_stopped_is_read(
     assert counted(tmp_path)["lines"] == 5_000
 
 
-def test_a_killed_reader_leaves_what_it_had_read(reader: subprocess.Popen[bytes], tmp_path: Path) -> None:
-    write(tmp_path, b"line\n" * 1_000)
-    assert eventually(lambda: counted(tmp_path)["lines"] == 1_000)
-    reader.kill()
-    reader.wait()
-    assert counted(tmp_path)["lines"] == 1_000
-    descriptor = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
-    os.close(descriptor)
-    with pytest.raises(OSError, match="No such device"):
-        os.open(tmp_path / "pipe", os.O_WRONLY | os.O_NONBLOCK)
-
-
 def test_requests_are_those_of_all_paths_and_statuses() -> None:
     metrics = (
         "# TYPE http_requests_total counter\n"
