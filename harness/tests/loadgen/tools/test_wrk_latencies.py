@@ -4,15 +4,8 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -25,66 +18,37 @@ from harness.formats.wrk_histogram import (
     read_wrk_histogram,
     undo_correction,
 )
-from harness.loadgen.base import LoadCommand, LoadSpec
-from harness.loadgen.template import SCRIPT
+from harness.loadgen.base import ORDER_FILE, LoadSpec, order_text
 from harness.loadgen.tools.wrk import HISTOGRAM, RESULT, Wrk
 from harness.model import ClosedLoad, LoadSummary
-from harness.model.endpoint import Endpoint
 from harness.tests.contracts.load_generator import PATIENCE_S, end, offer, start
 from harness.tests.support.answering_server import answering_server, order_of
-from harness.tests.support.synthetic import ROOT
 
 USERS = 4
-SERVICE = """
-import sys
-from harness.tests.support.answering_server import answering_server
-with answering_server() as server:
-    print(server.endpoint.port, flush=True)
-    sys.stdin.read()
-"""
+WRK = Wrk(program=Path(shutil.which("wrk") or "/no/wrk"))
 
 
-@dataclass(frozen=True, kw_only=True)
-class RealWrk(Wrk):
-    """The adapter's command, but for what is done to the script."""
+class OtherLayout(Wrk):
+    """A wrk that keeps its histogram in another way, as its script sees it."""
 
-    program: Path | None = field(default_factory=lambda: Path(shutil.which("wrk") or "/no/wrk"))
-    script: Callable[[str], str] = str
-
-    def command(self, spec: LoadSpec) -> LoadCommand:
-        command = super().command(spec)
-        files = command.files | {SCRIPT: self.script(command.files[SCRIPT])}
-        return command.model_copy(update={"files": files})
-
-
-@contextmanager
-def service() -> Iterator[tuple[int, Endpoint]]:
-    """A service in a process of its own, which can be stopped and continued."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", SERVICE], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    assert process.stdout is not None
-    try:
-        yield process.pid, Endpoint(host="127.0.0.1", port=int(process.stdout.readline()))
-    finally:
-        process.kill()
-        process.communicate()
+    def files(self, spec: LoadSpec) -> dict[str, str]:
+        files = super().files(spec)
+        return {name: text.replace("limit, min, max;", "limit, max, min;") for name, text in files.items()}
 
 
 def test_of_a_service_that_stood_still_the_latencies_are_those_of_its_requests(tmp_path: Path) -> None:
-    with service() as (pid, endpoint):
-        order = order_of(tmp_path, ClosedLoad(users=USERS, duration_s=2), endpoint=endpoint)
-        process = start(RealWrk(), order)
+    with answering_server() as server:
+        process = start(WRK, order_of(tmp_path, ClosedLoad(users=USERS, duration_s=2), endpoint=server.endpoint))
         try:
             for _ in range(2):
                 time.sleep(0.5)
-                os.kill(pid, signal.SIGSTOP)
-                time.sleep(0.2)
-                os.kill(pid, signal.SIGCONT)
+                server.delay_s = 0.2
+                time.sleep(0.1)
+                server.delay_s = 0.0
             assert process.wait(timeout=PATIENCE_S) == 0
         finally:
             end(process)
-    summary = RealWrk().read(tmp_path)
+    summary = WRK.read(tmp_path)
     assert (summary.latency_method, summary.n_latencies) == (UNDONE, summary.n_requests)
     assert summary.n_errors == 0 and summary.latency_mean_s is not None
     # what wrk says itself: requests that nobody sent, and more in flight than there are connections
@@ -107,7 +71,7 @@ def test_of_a_service_that_stood_still_the_latencies_are_those_of_its_requests(t
 
 def test_a_wrk_whose_histogram_cannot_be_read_reports_its_own_latencies_and_why(tmp_path: Path) -> None:
     with answering_server() as server:
-        generator = RealWrk(script=lambda text: text.replace("limit, min, max;", "limit, max, min;"))
+        generator = OtherLayout(program=WRK.program)
         order = order_of(tmp_path, ClosedLoad(users=USERS, duration_s=1), endpoint=server.endpoint)
         assert offer(generator, order).exit_code == 0
     summary = generator.read(tmp_path)
@@ -128,10 +92,7 @@ def as_before(summary: LoadSummary, said: dict[str, dict[str, float]]) -> None:
 def left(tmp_path: Path) -> Path:
     """A folder as wrk leaves it: ten answers of two connections, one of them slow; e is 200 us."""
     order = order_of(tmp_path, ClosedLoad(users=2, duration_s=1))
-    program = tmp_path / "wrk"
-    program.touch()
-    for name, text in Wrk(program=program).command(order).files.items():
-        (tmp_path / name).write_text(text)
+    (tmp_path / ORDER_FILE).write_text(order_text(order))
     latency_us = {"min": 90, "mean": 250.0, "stdev": 0.0, "max": 610} | {
         f"p{name}": 610 for name in ("50", "75", "90", "95", "99", "99.9", "99.99")
     }
