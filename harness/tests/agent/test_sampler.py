@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 import csv
-import os
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Protocol

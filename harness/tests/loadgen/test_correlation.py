@@ -17,7 +17,6 @@ from harness.loadgen.correlation import (
     bare_text,
     captured,
     expects,
-    fill_json,
     fill_text,
     filled,
     filled_expectation,

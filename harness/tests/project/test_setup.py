@@ -16,7 +16,7 @@ import pytest
 from harness import toolchains
 from harness.definitions import load_study
 from harness.tests.support.available import PROJECT
-from harness.tests.support.fake_machine import fake_environment, machine_to_set_up, program
+from harness.tests.support.fake_machine import machine_to_set_up, program
 from setup import __main__ as setup_main
 from setup import light, python_env, releases, source_builds
 

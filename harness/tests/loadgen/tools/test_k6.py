@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.formats.row_files import K6_HEADER, K6_SAMPLES
+from harness.formats.row_files import K6_SAMPLES
 from harness.loadgen.base import ORDER_FILE, LoadGenerator, order_text
 from harness.loadgen.tools.k6 import K6, SAMPLES, TOTALS
 from harness.model import ClosedLoad, LoadProfile, OpenLoad, Outcome
