@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import json
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from pydantic import ValidationError
@@ -71,11 +72,17 @@ def without_result(what: str, folder: Path, *logs: str) -> TrialFailure:
     return TrialFailure("failed", f"{what}; output: none")
 
 
+def read_json_totals(path: Path) -> dict[str, Any]:
+    """Return the totals that a script or program of this project wrote. Raises ValueError: they are not whole."""
+    totals: dict[str, Any] = json.loads(path.read_bytes())
+    return totals
+
+
 def read_totals(read: Callable[[Path], Totals], path: Path, tool: str, *logs: str) -> Totals:
     """Read the totals that a tool writes at its end. Raises TrialFailure: there are none; with its last output."""
     try:
         return read(path)
-    except (OSError, InputError, ValidationError) as problem:
+    except (OSError, InputError, ValueError) as problem:
         what = f"{tool} ended before it wrote its totals ({path.name})"
         raise without_result(what, path.parent, *logs) from problem
 

@@ -20,8 +20,8 @@ from harness.agent.http_exchange import request_bytes
 from harness.formats.row_files import METRONOME_SAMPLES
 from harness.loadgen.base import LoadGenerator, LoadSpec, plain_only
 from harness.loadgen.flow import no_flow, right_bodies
-from harness.loadgen.summary import read_order, read_rows, read_totals, summarise
-from harness.model import Frozen, LoadProfile, LoadSummary, OpenLoad, Request
+from harness.loadgen.summary import read_json_totals, read_order, read_rows, read_totals, summarise
+from harness.model import LoadProfile, LoadSummary, OpenLoad, Request
 from harness.model.endpoint import Endpoint
 
 SAMPLES, TOTALS, REQUESTS = "samples.csv", "totals.json", "requests.txt"
@@ -29,15 +29,6 @@ SAMPLES, TOTALS, REQUESTS = "samples.csv", "totals.json", "requests.txt"
 TIMEOUT_S, GRACE_S, LATE_US = 60, 10, 50
 #: Seeds are whole numbers below this.
 SEEDS = 2**53
-
-
-class Totals(Frozen):
-    """The totals beside its rows."""
-
-    n_rows: int
-    n_unsent: int
-    n_late: int
-    late_after_s: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,14 +65,12 @@ class Metronome(LoadGenerator):
     def read(self, folder: Path) -> LoadSummary:
         """Return totals of the rows. ``n_dropped``: arrivals that were never sent."""
         order = read_order(folder)
-        totals = read_totals(
-            lambda path: Totals.model_validate_json(path.read_bytes()), folder / TOTALS, self.name
-        )
+        totals = read_totals(read_json_totals, folder / TOTALS, self.name)
         table = read_rows(METRONOME_SAMPLES.read, folder / SAMPLES, self.name)
         if not isinstance(order.profile, OpenLoad):
             return summarise(table, order)
-        late = totals.n_late / totals.n_rows if totals.n_rows else None
-        return summarise(table, order, n_dropped=totals.n_unsent).model_copy(update={"late_share": late})
+        late = totals["n_late"] / totals["n_rows"] if totals["n_rows"] else None
+        return summarise(table, order, n_dropped=totals["n_unsent"]).model_copy(update={"late_share": late})
 
 
 adapter = Metronome.of

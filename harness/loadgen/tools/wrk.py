@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import Field
-
 from harness.errors import InputError
 from harness.formats.wrk_histogram import (
     LEFT,
@@ -24,34 +22,14 @@ from harness.formats.wrk_histogram import (
     undo_correction,
 )
 from harness.loadgen.base import Installed, LoadSpec, plain_only
-from harness.loadgen.summary import read_order, read_totals
+from harness.loadgen.summary import read_json_totals, read_order, read_totals
 from harness.loadgen.template import QUANTILES, SCRIPT, TIMEOUT_S, LuaTool, connections, render_script
-from harness.model import ClosedLoad, Frozen, LoadProfile, LoadSummary
+from harness.model import ClosedLoad, LoadProfile, LoadSummary
 
 RESULT, HISTOGRAM = "wrk.json", "wrk_latency.csv"
 #: wrk keeps latencies in whole microseconds.
 RESOLUTION_S = 1e-6
 MOST_THREADS = 16
-
-
-class Errors(Frozen):
-    """Errors by wrk's own names."""
-
-    connect: int
-    read: int
-    write: int
-    status: int
-    timeout: int
-
-
-class _Result(Frozen):
-    duration_us: int
-    requests: int
-    bytes: int
-    errors: Errors
-    latency_us: dict[str, float] = Field(description="corrected by wrk")
-    histogram_rows: int | None = Field(default=None, description="in the file beside; None: there is none")
-    histogram_refused: str | None = Field(default=None, description="why the script could not read it")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,36 +66,33 @@ class Wrk(LuaTool):
         A timeout is an answer that came after ``TIMEOUT_S``: it is in ``errors_by_kind`` and among the answers,
         and its latency is not known.
         """
-        result = read_totals(
-            lambda path: _Result.model_validate_json(path.read_bytes()), folder / RESULT, self.name
-        )
-        errors = result.errors
-        broken = errors.connect + errors.read + errors.write
-        duration_s = result.duration_us / 1e6
+        result = read_totals(read_json_totals, folder / RESULT, self.name)
+        n_answers, errors, duration_s = result["requests"], result["errors"], result["duration_us"] / 1e6
+        broken = errors["connect"] + errors["read"] + errors["write"]
         return LoadSummary(
-            n_requests=result.requests + broken,
-            n_errors=errors.status + broken,
+            n_requests=n_answers + broken,
+            n_errors=errors["status"] + broken,
             start_epoch_s=None,
             duration_s=duration_s,
             offered_per_s=None,
-            achieved_per_s=result.requests / duration_s if duration_s else 0.0,
+            achieved_per_s=n_answers / duration_s if duration_s else 0.0,
             **_latencies(folder, result),
             resolution_s=RESOLUTION_S,
             has_requests=False,
             bodies_checked=False,
-            errors_by_kind={kind: n for kind, n in errors.model_dump().items() if n},
+            errors_by_kind={kind: n for kind, n in errors.items() if n},
         )
 
 
 adapter = Wrk.of
 
 
-def _latencies(folder: Path, result: _Result) -> dict[str, Any]:
+def _latencies(folder: Path, result: dict[str, Any]) -> dict[str, Any]:
     """Return latencies of the requests that were sent, where that can be had; else those of wrk, and why."""
     try:
         match = _restored(folder, result)
     except InputError as problem:
-        latency_s = {name: us / 1e6 for name, us in result.latency_us.items()} if result.requests else {}
+        latency_s = {name: us / 1e6 for name, us in result["latency_us"].items()} if result["requests"] else {}
         return {
             "latency_mean_s": latency_s.pop("mean", None),
             "latency_quantiles_s": {name: value for name, value in latency_s.items() if name != "stdev"},
@@ -133,14 +108,13 @@ def _latencies(folder: Path, result: _Result) -> dict[str, Any]:
     }
 
 
-def _restored(folder: Path, result: _Result) -> LatencyHistogram:
-    if result.histogram_refused is not None:
-        raise InputError(f"its script could not read the histogram ({result.histogram_refused})")
+def _restored(folder: Path, result: dict[str, Any]) -> LatencyHistogram:
+    if "histogram_rows" not in result:
+        raise InputError(f"its script could not read the histogram ({result.get('histogram_refused')})")
     corrected = read_wrk_histogram(folder / HISTOGRAM)
     n_rows = corrected.value_us.size
-    if n_rows != result.histogram_rows:
-        raise InputError(f"{HISTOGRAM} has {n_rows} of {result.histogram_rows} rows")
-    interval_us = expected_interval_us(
-        duration_us=result.duration_us, n_answers=result.requests, connections=connections(read_order(folder).profile)
-    )
-    return undo_correction(corrected, interval_us, n_recorded=result.requests - result.errors.timeout)
+    if n_rows != result["histogram_rows"]:
+        raise InputError(f"{HISTOGRAM} has {n_rows} of {result['histogram_rows']} rows")
+    n_answers, n = result["requests"], connections(read_order(folder).profile)
+    interval_us = expected_interval_us(duration_us=result["duration_us"], n_answers=n_answers, connections=n)
+    return undo_correction(corrected, interval_us, n_recorded=n_answers - result["errors"]["timeout"])
