@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """JMeter: closed loop by a Thread Group, open loop by the Open Model Thread Group.
 
-A row has start and elapsed in whole ms, label, status, success, why it failed, and the time to connect, which shows
-whether connections were kept alive. Each user of a closed loop keeps one connection; in the open model every arrival is
-a new user with a new one.
-
-A flow is its steps in order. After a wrong answer the user begins its next loop; in an open loop each arrival is one
-pass, and a wrong answer ends it. Captures are taken by JMESPath (0.4 us an answer, of some 100 us): each has one or two
-variables, ``name.text``, and ``name.json`` where it stands for a JSON value. An answer that is to be a JSON value is
-compared by JMESPath, too: one more variable says whether it is that value.
+Each user of a closed loop keeps one connection; in the open model every arrival is a new user with a new one. A flow is
+its steps in order; a wrong answer ends a pass. Captures are taken by JMESPath: each has one or two variables,
+``name.text``, and ``name.json`` where it stands for a JSON value; one more says whether an answer is the JSON value that
+is expected.
 """
 
 from __future__ import annotations

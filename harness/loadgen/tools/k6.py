@@ -1,20 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """k6: open loop by a constant arrival rate, closed loop by virtual users; mixes and flows; bodies checked.
 
-The script logs a row of 50 bytes a request (k6's own csv: 1.4 kB), unbuffered: nothing is lost when k6 is killed. A
-row's latency counts from asking for a connection to the last byte, like that of the other tools.
-
-Open loop: each connection of the profile is one virtual user, all made before the first arrival. An arrival that finds
-all of them waiting is never sent; ``n_dropped`` counts those and what was not answered in time, as the arrivals that
-left no row. Parts of a load are scenarios with a start time each, and connections of their own.
-
-With ``busy = "wait"`` no arrival is dropped while the load lasts: the virtual users take arrivals from one queue in the
-order in which they are due. One that is taken too late counts from when it was due; the parts of a load are one queue
-with gaps, over the same connections.
-
-With ``renew_s`` the request of a virtual user whose connection is that old carries ``Connection: close``, and its next
-request opens a new one, by another name of the same address, because k6 would send it on the old connection where a
-server closes that a moment after its answer. First connections differ in age, so that not all are renewed at once.
+The script logs a row of 50 bytes a request, unbuffered: nothing is lost when k6 is killed. Open loop: each connection is
+one virtual user; an arrival that finds all of them waiting is never sent, and parts of a load are scenarios. With
+``busy = "wait"`` the virtual users take arrivals from one queue, and one that is taken too late counts from when it was
+due. With ``renew_s`` a request on an old connection carries ``Connection: close``, and the next one opens a new
+connection by another name of the same address. ``n_dropped`` counts arrivals that left no row.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """oha: one request, over and over; open loop at a rate with corrected latencies, or closed loop; times in ns.
 
-oha writes answered requests to SQLite (also when each was due, which its csv lacks) and the errors it
-counted to JSON. It sees statuses (2xx and 3xx are right) and never compares bodies: a wrong body goes
-unnoticed, which ``bodies_checked`` says. It keeps its connections alive.
-
-Open loop: arrivals are due in steps of oha's timer (about 1 ms); one that finds every connection busy
-waits, and its latency counts from when it was due. What still waits at the end is never sent.
+Rows are in SQLite, which has when each was due, and errors in JSON. Statuses are checked (2xx and 3xx are right), bodies
+are not. An arrival that finds every connection busy waits; what still waits at the end is never sent.
 """
 
 from __future__ import annotations

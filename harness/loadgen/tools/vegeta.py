@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """vegeta: open loop, evenly spaced arrivals, one row per request in ns; mixes in a fixed order.
 
-vegeta writes its own binary form while it attacks; after the load ``vegeta encode`` makes csv of it, which has all
-that the binary form has and replaces it.
-Statuses are checked (2xx and 3xx are right), bodies are not. It opens connections as it needs them:
-an arrival never waits for another. When vegeta itself falls behind its schedule, it sends late and
-counts from then.
+Its own binary form becomes csv after the load. Statuses are checked (2xx and 3xx are right), bodies are not. It opens
+connections as it needs them; when it falls behind its schedule, it sends late and counts from then.
 """
 
 from __future__ import annotations

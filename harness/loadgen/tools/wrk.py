@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""wrk: closed loop by duration, the leanest of the generators; totals only, no single requests.
+"""wrk: closed loop by duration, the leanest of the generators; totals only, bodies not compared.
 
-It checks the status (anything but 2xx and 3xx is an error) and never the body: what is right is
-the business of conformance, before the load. Of its latencies, which it corrects before it hands them
-over, those of the requests that were sent are restored (``harness.formats.wrk_histogram``).
+Of its latencies, which it corrects before it hands them over, those of the requests that were sent are restored
+(``harness.formats.wrk_histogram``).
 """
 
 from __future__ import annotations

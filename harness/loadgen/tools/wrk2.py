@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""wrk2: open loop at a rate, latencies counted from when a request was due; totals only.
+"""wrk2: open loop at a rate, latencies counted from when a request was due; totals only, bodies not compared.
 
-Like wrk it checks the status (anything but 2xx and 3xx is an error) and never the body. Each connection has an equal
-share of the rate, waits for its answer, and has a schedule of its own, which begins when it is opened: connections of
-a thread 5 ms apart. So there are fewer arrivals than rate times duration (``n_due``). After ten seconds and 5 ms for
-each connection of a thread wrk2 empties its histogram: in a longer load latencies are of the rest (``n_latencies``).
-
-A thread ends at its first answer after the time, and counts the answers that arrive together with it: requests and
-``n_dropped`` together are what was due, but for one request of each connection.
+Each connection has an equal share of the rate and a schedule of its own, which begins when it is opened: connections of a
+thread 5 ms apart. So there are fewer arrivals than rate times duration (``n_due``), and after a while wrk2 empties its
+histogram: in a longer load latencies are of the rest (``n_latencies``).
 """
 
 from __future__ import annotations
