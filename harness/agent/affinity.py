@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two arms of a duet on two sets of CPUs, which are exchanged again and again while both are under load.
+"""Two arms of a duet, each a service with its load generator, on two sets of CPUs that are exchanged under load.
 
-An arm is a service with its load generator. Exchanged by the affinity of every thread of both, so that what happens on
-one CPU (another process, a slower core, a stolen slice) meets both arms for the same share of the time. In Bulej et al.,
-"Duet Benchmarking: Improving Measurement Accuracy in the Cloud" (ICPE 2020), both arms stay where they are.
+So what happens on one CPU (another process, a slower core, a stolen slice) meets both arms for the same share of the
+time. In Bulej et al., "Duet Benchmarking" (ICPE 2020), both arms stay where they are.
 """
 
 from __future__ import annotations

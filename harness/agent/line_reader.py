@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads what a service writes to its standard output through a pipe, and counts the lines.
+"""Reads what a service writes to its standard output through a pipe, and counts the lines; run as a file, never imported.
 
-Standard library only, run as a file, never imported: ``line_reader.py PIPE COUNTED LAST``. It makes the named pipe
-``PIPE`` and reads it until SIGTERM; what is still in the pipe then is read too. ``COUNTED`` is JSON, ``{"lines",
-"bytes"}``, there from the moment that the pipe can be opened, and written again every fifth of a second, so that a
-reader that is killed leaves what it had read by then. ``LAST`` gets the end of what was read, when it stops.
+``line_reader.py PIPE COUNTED LAST`` makes the named pipe ``PIPE`` and reads it until SIGTERM, and what is still in it
+then. ``COUNTED`` is JSON, ``{"lines", "bytes"}``, written again every fifth of a second, so that a killed reader leaves
+what it had read. ``LAST`` gets the end of what was read.
 """
 
 from __future__ import annotations

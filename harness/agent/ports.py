@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A free port, chosen where the kernel itself gives none out.
+"""A free port, chosen where the kernel gives none out: load generators connect from thousands of ports of its range.
 
-Load generators connect from thousands of ports of the kernel's own range; a service on one of them could find it taken.
-Two sessions that look at the same moment could be given the same port, and the load of one would go to the service of
-the other: so each port is leased, and another process of this project takes a different one.
+Two sessions that look at the same moment could be given the same port, and the load of one would go to the service of the
+other: so each port is leased, and another process of this project takes a different one.
 """
 
 from __future__ import annotations

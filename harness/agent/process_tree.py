@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Resources of a process and its children, cheap enough to be read many times a second.
 
-``/proc/PID/statm`` and ``/proc/PID/stat`` are held open, and a read of a held descriptor fails once its process is gone,
-whoever owns the id by then. CPU time comes from the process's CPU clock in nanoseconds; ``stat`` has hundredths of a
-second.
-
-A JVM's own counters come from the file that it maps: ``hsperfdata_USER/PID`` in its temporary folder, unless
-``-XX:-UsePerfData`` is set: a prologue of 32 bytes, then entries with a name and a value (``perfMemory.hpp``). A process
-in a container has another id in its own namespace and another ``/tmp``.
+``/proc/PID/statm`` and ``stat`` are held open, and a read of a held descriptor fails once its process is gone. CPU time
+comes from the process's CPU clock in nanoseconds. A JVM's counters come from the file that it maps:
+``hsperfdata_USER/PID`` in its temporary folder, a prologue of 32 bytes, then entries with a name and a value
+(``perfMemory.hpp``). A process in a container has another id in its own namespace and another ``/tmp``.
 """
 
 from __future__ import annotations

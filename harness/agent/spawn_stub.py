@@ -2,12 +2,9 @@
 """The first moments of a spawned process; run as a file, never imported.
 
 A program of its own and not ``preexec_fn``: Python code between ``fork`` and ``exec`` of a process with threads may hang
-on a lock. Starting this file costs some 25 ms, so it reports the clocks as its very last act: launch is that moment, and
-the CPU time used up to it is taken off.
-
-Stdin: the order, one line of JSON. Argument 1: the descriptor for the report, a JSON object a line: ``{"wall_epoch_s",
-"monotonic_s", "cpu_s"}``, followed by ``{"error"}`` when the program cannot be executed. It closes when the program
-starts.
+on a lock. Starting it costs some 25 ms, so it reports the clocks as its last act: launch is that moment. Stdin: the
+order, one line of JSON. Argument 1: the descriptor for the report, ``{"wall_epoch_s", "monotonic_s", "cpu_s"}`` on a line
+and ``{"error"}`` on another when the program cannot be executed.
 """
 
 import ctypes

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the outside tools: Go, JDKs, Maven, JMeter, load generators, LaTeX.
+"""Finders of the outside tools: Go, JDKs, Maven, JMeter, load generators, LaTeX.
 
-Standard library only, relative imports only: `setup` loads this package from its
-folder before any dependency is installed, the harness imports it as usual, and so
-the finders are written once.
+Standard library only, relative imports only: `setup` loads this package before any dependency is installed.
 """
 
 from __future__ import annotations

@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """``verify bound``: is what bounded a trial named? With real services, where the truth is made.
 
-Four kinds of trial of real processes on this machine: wrk with a script that works before each request, on CPUs that it
-shares with the service (a slowed generator); PostgreSQL on a CPU of its own that reads a hundred thousand rows without
-an index for each request (a slowed database); a steady rate far below what the service can do; a service on one CPU
-under wrk on others.
-
-A trial during which other processes or the hypervisor took a tenth of a CPU or more is set aside and made again: what
-bounded it is then not what was made. Control: the headroom of the session alone misses the slowed generator.
+A slowed generator: wrk with a script that works before each request, on CPUs that it shares with the service. A slowed
+database: PostgreSQL reads a hundred thousand rows without an index for each request. A rate far below capacity. A
+saturated service: on one CPU, wrk on others. A trial during which others took a tenth of a CPU or more is made again.
+Control: the headroom of the session alone misses the slowed generator.
 """
 
 from __future__ import annotations

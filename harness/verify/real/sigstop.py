@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``verify sigstop``: stalls made for real, by stopping and continuing a running service at known times.
 
-A span in which the client's own event loop was late, or in half of which it waited for a CPU, belongs to the client,
-and a detection in it is not counted. One through half of which the service waited for a CPU, or the hypervisor took it
-away, belongs to the machine: a real stall, but not one of those that were made. A control asks that of the stops
-themselves. ``RunQueue`` witnesses it by the kernel's counts; a stopped process is not runnable and leaves no trace there.
+A span in which the client's own event loop was late, or in half of which it waited for a CPU, belongs to the client; one
+through half of which the service waited for a CPU, or the hypervisor took it away, to the machine. Neither is counted
+against the detection. ``RunQueue`` witnesses that by the kernel's counts, in which a stop leaves no trace.
 """
 
 from __future__ import annotations
