@@ -8,7 +8,6 @@ version and the lock file inside its package, wrk2 by its commit; wrk2 can be bu
 from __future__ import annotations
 
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -58,32 +57,17 @@ def build_with_go(name: str, project: Path, go: Path, env: Mapping[str, str]) ->
 
 
 def build_oha(project: Path, env: Mapping[str, str]) -> Path:
-    """Build the pinned oha with cargo and return its program; a SetupError says what cargo lacks."""
-    cargo = _cargo(env)
+    """Build the pinned oha with cargo and return its program."""
     home = project / ".tools" / f"oha-{toolchains.OHA_VERSION}"
     step(f"building oha {toolchains.OHA_VERSION} with cargo (seven CPU minutes, once)")
     fresh = fresh_folder(home)
     run(
-        [cargo, "install", "--quiet", "--locked", "--root", fresh, "--version", toolchains.OHA_VERSION, "oha"],
+        ["cargo", "install", "--quiet", "--locked", "--root", fresh, "--version", toolchains.OHA_VERSION, "oha"],
         doing="building oha",
         env=env,
-        then="check that cargo can reach its registry and is new enough, then call this again",
+        then="cargo comes with rustup (`rustup default stable` chooses a Rust) and has to reach its registry",
     )
     return in_place(fresh, home) / "bin/oha"
-
-
-def _cargo(env: Mapping[str, str]) -> str:
-    cargo = shutil.which("cargo", path=env.get("PATH"))
-    if cargo is None:
-        raise SetupError("oha is built with cargo, which is missing; install it with rustup")
-    asked = subprocess.run([cargo, "--version"], env=dict(env), capture_output=True, text=True, check=False)
-    if asked.returncode != 0:  # rustup's stand-in for cargo is there without any Rust, or with another HOME
-        why = (asked.stderr.strip().splitlines() or ["no reason given"])[0].rstrip(".")
-        raise SetupError(
-            f"oha is built with cargo, and {cargo} does not run: {why}; if it is rustup's, choose a Rust with"
-            " `rustup default stable`, or set RUSTUP_HOME to the folder of those you have, then call this again"
-        )
-    return cargo
 
 
 def build_metronome(tools: Path, compiler: Path) -> Path:
@@ -137,18 +121,15 @@ OUTER_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES", "MAKELEVEL")
 def build_wrk2(project: Path, compiler: Path, environ: Mapping[str, str]) -> Path:
     """Build wrk2 and return its program; a SetupError says what is missing or fails."""
     env = {name: value for name, value in environ.items() if name not in OUTER_MAKE}
-    make = shutil.which("make", path=env.get("PATH"))
-    if make is None:
-        raise SetupError("make is missing (Debian: make)")
-    _need_openssl(compiler, env)
     home = project / ".tools" / f"wrk2-{toolchains.WRK2_VERSION}"
     fresh = fresh_folder(home)
     with tempfile.TemporaryDirectory(prefix="wrk2-") as folder:
         source = _source(Path(folder) / "wrk2", env)
         step(f"building wrk2 {toolchains.WRK2_VERSION} (half a minute, once)")
         repair(source)
-        run([make, "clean"], doing="cleaning its source", env=env, cwd=source)
-        run([make], doing="building it", env={**env, "CC": str(compiler)}, cwd=source)
+        then = "it takes make and the headers of OpenSSL (Debian: make, libssl-dev)"
+        for words in (["make", "clean"], ["make"]):
+            run(words, doing="building wrk2", env={**env, "CC": str(compiler)}, cwd=source, then=then)
         (fresh / "bin").mkdir(parents=True)
         shutil.copy2(source / "wrk", fresh / "bin/wrk2")
     return in_place(fresh, home) / "bin/wrk2"
@@ -169,20 +150,12 @@ def repair(source: Path) -> None:
 
 def _source(copy: Path, env: Mapping[str, str]) -> Path:
     """Copy or fetch the source: nothing is built in a folder of the user's."""
-    given = env.get(WRK2_SOURCE)
-    if not given:
-        return _fetched(copy, env)
-    folder = Path(given).expanduser()
-    if not (folder / "src/wrk.c").is_file() or not (folder / "deps/luajit").is_dir():
-        raise SetupError(f"{WRK2_SOURCE}={given} has no src/wrk.c and deps/luajit; {HOW}")
-    shutil.copytree(folder, copy, symlinks=True, ignore=shutil.ignore_patterns(".git"))
-    return copy
-
-
-def _fetched(copy: Path, env: Mapping[str, str]) -> Path:
-    git = shutil.which("git", path=env.get("PATH"))
-    if git is None:
-        raise SetupError(f"no source and no git to fetch it; {HOW}")
+    if given := env.get(WRK2_SOURCE):
+        folder = Path(given).expanduser()
+        if not (folder / "src/wrk.c").is_file() or not (folder / "deps/luajit").is_dir():
+            raise SetupError(f"{WRK2_SOURCE}={given} has no src/wrk.c and deps/luajit; {HOW}")
+        shutil.copytree(folder, copy, symlinks=True, ignore=shutil.ignore_patterns(".git"))
+        return copy
     step("fetching the source of wrk2")
     copy.mkdir()
     quiet = {**env, "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_NOSYSTEM": "1"}
@@ -192,13 +165,5 @@ def _fetched(copy: Path, env: Mapping[str, str]) -> Path:
         (*patience, "fetch", "--quiet", "--depth", "1", REPOSITORY, COMMIT),
         ("checkout", "--quiet", "FETCH_HEAD"),
     ):
-        run([git, *words], doing="fetching its source", env=quiet, cwd=copy, then=HOW)
+        run(["git", *words], doing="fetching its source", env=quiet, cwd=copy, then=HOW)
     return copy
-
-
-def _need_openssl(compiler: Path, env: Mapping[str, str]) -> None:
-    run(
-        [compiler, "-E", "-include", "openssl/ssl.h", "-x", "c", "/dev/null"],
-        doing="looking for the headers of OpenSSL", env=env, cwd=Path("/"),
-        then="install them (Debian: libssl-dev), then call this again",
-    )  # fmt: skip
