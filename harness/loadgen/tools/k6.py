@@ -2,9 +2,8 @@
 """k6: open loop by a constant arrival rate, closed loop by virtual users; mixes and flows; bodies checked.
 
 The script logs a row of 50 bytes a request, unbuffered: nothing is lost when k6 is killed. Open loop: each connection is
-one virtual user; an arrival that finds all of them waiting is never sent, and parts of a load are scenarios. With
-``busy = "wait"`` the virtual users take arrivals from one queue, and one that is taken too late counts from when it was
-due. With ``renew_s`` a request on an old connection carries ``Connection: close``, and the next one opens a new
+one virtual user; an arrival that finds all of them waiting is never sent. With ``busy = "wait"`` the virtual users take
+arrivals from one queue, in parts where there are any, and one that is taken too late counts from when it was due. With ``renew_s`` a request on an old connection carries ``Connection: close``, and the next one opens a new
 connection by another name of the same address. ``n_dropped`` counts arrivals that left no row.
 """
 
@@ -61,7 +60,7 @@ def plan_document(spec: LoadSpec) -> dict[str, object]:
         "timeout": f"{TIMEOUT_S}s",
         "renew_ms": None if profile.renew_s is None else profile.renew_s * 1e3,
         "options": {
-            "scenarios": scenarios(profile),
+            "scenarios": {"load": {**scenario(profile), "gracefulStop": f"{LAST_ANSWERS_S}s"}},
             **({"hosts": dict.fromkeys(names, socket.gethostbyname(spec.endpoint.host))} if names else {}),
             "systemTags": [],
             "summaryTrendStats": [],
@@ -69,20 +68,9 @@ def plan_document(spec: LoadSpec) -> dict[str, object]:
     }
 
 
-def scenarios(profile: LoadProfile) -> dict[str, dict[str, object]]:
-    """Return the profile as k6's scenarios: one, or one for each part without a queue."""
-    last = {"gracefulStop": f"{LAST_ANSWERS_S}s"}
-    if not isinstance(profile, OpenLoad) or profile.parts == 1 or profile.busy == "wait":
-        return {"load": {**scenario(profile), **last}}
-    return {
-        f"part-{number}": {**scenario(profile), **last, "startTime": _span(begin_s)}
-        for number, begin_s in enumerate(profile.begins_s, start=1)
-    }
-
-
 def scenario(profile: LoadProfile) -> dict[str, object]:
-    """Return the profile, or one part of it, as one of k6's executors. Users of a load by loops are all there from the
-    start, and the script has them wait for their turn."""
+    """Return the profile as one of k6's executors. Users of a load by loops are all there from the start, and the script
+    has them wait for their turn."""
     if isinstance(profile, OpenLoad):
         if profile.busy == "wait":
             n, most_s = profile.parts * profile.n_arrivals, profile.whole_s + LAST_ANSWERS_S
@@ -154,8 +142,11 @@ class K6(RowTool):
     environment = MappingProxyType({"K6_AUTO_EXTENSION_RESOLUTION": "false"})
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
-        if isinstance(profile, OpenLoad) and (uneven := even_only("k6", profile)) is not None:
-            return uneven
+        if isinstance(profile, OpenLoad):
+            if (uneven := even_only("k6", profile)) is not None:
+                return uneven
+            if profile.parts > 1 and profile.busy != "wait":
+                return 'k6 offers parts of a load from one queue: set busy = "wait"'
         if profile.duration_s is not None and profile.duration_s < SHORTEST_S:
             return f"k6 runs for at least {SHORTEST_S:g} s, found duration_s {profile.duration_s:g}"
         if isinstance(profile, ClosedLoad):

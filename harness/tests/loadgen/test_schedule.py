@@ -44,6 +44,7 @@ LOOPS = ClosedLoad(users=2, loops=5)
     [
         ("jmeter", ClosedLoad(users=1, loops=1, ramp_up_s=0.5), "whole seconds"),
         ("k6", POISSON, "evenly spaced"),
+        ("k6", PARTS, "one queue"),
         ("k6", ClosedLoad(users=1, duration_s=0.5), "at least 1 s"),
         ("k6", ClosedLoad(users=1, duration_s=2, ramp_up_s=3), "longer than duration_s"),
         ("locust", POISSON, "jmeter"),

@@ -60,7 +60,7 @@ _LOADS: dict[str, tuple[tuple[str, LoadProfile], ...]] = {
         ("yes", _closed(renew_s=1.0)),
         ("yes", _open(renew_s=1.0)),
     ),
-    "several loads in one process, with pauses (`parts`)": (("yes", _open(parts=2, pause_s=1)),),
+    "several loads in one process, with pauses (`parts`)": (("yes", _open(parts=2, pause_s=1, busy="wait")),),
 }
 #: The same for requests; a tool is asked with any load that it can offer.
 _REQUESTS: dict[str, tuple[tuple[str, tuple[Request, ...]], ...]] = {
