@@ -41,11 +41,8 @@ class Oha(LoadGenerator):
         if len(requests) > 1:
             names = ", ".join(request.name for request in requests)
             return f"oha repeats one request and the mix has {len(requests)} ({names}): use k6, jmeter or locust"
-        refusal = other_statuses("oha", requests)
-        refusal = refusal or plain_only("oha", profile, waits=True, at_once=True, even=True)
-        if refusal is None and isinstance(profile, ClosedLoad) and profile.loops and profile.users > 1:
-            return "oha counts requests of all users together, not of each: give duration_s, or use k6 for loops"
-        return refusal
+        plain = plain_only("oha", profile, waits=True, at_once=True, loops=False, even=True)
+        return plain or other_statuses("oha", requests)
 
     def argv(self, spec: LoadSpec) -> tuple[str, ...]:
         request, folder = spec.requests[0], spec.folder
@@ -101,16 +98,11 @@ adapter = Oha.of
 
 
 def _load_arguments(profile: LoadProfile) -> tuple[str, ...]:
-    # a rate goes with -z, never with -n, for which older releases turned the correction round
+    until = ("-z", f"{round((profile.duration_s or 0) * 1e6)}us", "-w")  # -w: what is under way is waited for
     if isinstance(profile, ClosedLoad):
-        n = ("-n", str(profile.loops)) if profile.loops else _until(profile.duration_s or 0)
-        return ("-c", str(profile.users), *n)
+        return ("-c", str(profile.users), *until)
     rate = ("-q", f"{profile.rate_per_s:.6f}".rstrip("0").rstrip("."), "--latency-correction")
-    return ("-c", str(profile.connections), *_until(profile.duration_s), *rate)
-
-
-def _until(duration_s: float) -> tuple[str, ...]:
-    return ("-z", f"{round(duration_s * 1e6)}us", "-w")  # -w: what is under way at the end is waited for
+    return ("-c", str(profile.connections), *until, *rate)
 
 
 def _start_epoch_s(folder: Path) -> float | None:

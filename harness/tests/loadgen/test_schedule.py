@@ -50,7 +50,7 @@ LOOPS = ClosedLoad(users=2, loops=5)
         ("locust", POISSON, "jmeter"),
         ("metronome", LOOPS, "requests of each user"),
         ("oha", POISSON, "evenly spaced"),
-        ("oha", LOOPS, "requests of all users together"),
+        ("oha", LOOPS, "requests of each user"),
         ("vegeta", USERS, "closed loop"),
         ("wrk", EVENLY, "no rate"),
         ("wrk", ClosedLoad(users=1, duration_s=1.5), "whole seconds"),
