@@ -45,7 +45,9 @@ class MachineReader:
         """Read the machine. ``total_cpu_s``: user, nice, system and interrupts; ``idle_s``: with waiting for disks;
         ``steal_s``: what the hypervisor gave to others."""
         stat = text_of(self._proc / "stat")
-        cpu = _cpu_times(stat)
+        # user nice system idle iowait irq softirq steal ...
+        fields_of_cpu = stat.partition("\n")[0].split()[1:] if stat.startswith("cpu ") else []
+        cpu = [int(field) / TICKS_PER_S for field in fields_of_cpu]
         _, name, rest = stat.rpartition("\nprocesses ")  # forks and threads since boot
         self.n_begun = int(rest.split(None, 1)[0]) if name else None
         load = text_of(self._proc / "loadavg").split(None, 1)
@@ -55,9 +57,9 @@ class MachineReader:
             psi_cpu_some_s=self._waited_s("cpu"),
             psi_memory_some_s=self._waited_s("memory"),
             psi_io_some_s=self._waited_s("io"),
-            steal_s=cpu[7] if cpu is not None and len(cpu) > 7 else None,
-            idle_s=cpu[3] + cpu[4] if cpu is not None else None,
-            total_cpu_s=sum(cpu[:3]) + sum(cpu[5:7]) if cpu is not None else None,
+            steal_s=cpu[7] if len(cpu) > 7 else None,
+            idle_s=cpu[3] + cpu[4] if cpu else None,
+            total_cpu_s=sum(cpu[:3]) + sum(cpu[5:7]) if cpu else None,
             load_average_1m=float(load[0]) if load else None,
             n_throttled=None if throttling is None else throttling.n_throttled,
             throttled_s=None if throttling is None else throttling.throttled_s,
@@ -72,11 +74,3 @@ class MachineReader:
 def read_machine(root: Path = Path("/")) -> MachineReading:
     """Read the machine once."""
     return MachineReader(root).read()
-
-
-def _cpu_times(text: str) -> tuple[float, ...] | None:
-    """Return seconds as in the first line of ``/proc/stat``: user nice system idle iowait irq softirq steal ..."""
-    if not text.startswith("cpu "):
-        return None
-    times = tuple(int(field) / TICKS_PER_S for field in text.split("\n", 1)[0].split()[1:])
-    return times if len(times) >= 7 else None

@@ -163,7 +163,7 @@ class Spawner:
             return started.result()
         except (KeyboardInterrupt, SystemExit):
             # the caller will never own it, so whatever comes of this order is ended here
-            started.add_done_callback(_end_unowned)
+            started.add_done_callback(lambda done: done.exception() or done.result().end(0.0))
             raise
 
     def run(
@@ -221,8 +221,3 @@ class Spawner:
             why = reports[-1]["error"] if reports else "it ended before it was executed"
             raise HostError(f"{program} on {self._host}: cannot be started in {folder}: {why}")
         return self._make(popen, stat.start_ticks, reports[0])
-
-
-def _end_unowned(started: Future[Any]) -> None:
-    if started.exception() is None:
-        started.result().end(0.0)

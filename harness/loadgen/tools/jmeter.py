@@ -52,11 +52,15 @@ IS_RIGHT = "body.right"
 
 def render_plan(spec: LoadSpec, last_answers_s: int = 3) -> str:
     """Return the test plan as JMX."""
-    profile = spec.profile
+    profile, schedule = spec.profile, None
+    if isinstance(profile, OpenLoad):
+        arrivals = "even_arrivals" if profile.arrivals == "constant" else "random_arrivals"
+        rate, duration_ms = f"{profile.rate_per_s:.6f}".rstrip("0").rstrip("."), round(profile.duration_s * 1000)
+        schedule = f"pause({SETTLE_S} sec) rate({rate}/sec) {arrivals}({duration_ms} ms) pause({last_answers_s} sec)"
     return template("plan.jmx.jinja", xml=True).render(
         closed=isinstance(profile, ClosedLoad),
         profile=profile,
-        schedule=_schedule(profile, last_answers_s) if isinstance(profile, OpenLoad) else None,
+        schedule=schedule,
         seed=spec.seed,
         mix=spec.requests[0].mix,
         asked=asked(spec.requests),
@@ -64,13 +68,6 @@ def render_plan(spec: LoadSpec, last_answers_s: int = 3) -> str:
         endpoint=spec.endpoint,
         timeout_ms=int(TIMEOUT_S * 1000),
     )
-
-
-def _schedule(profile: OpenLoad, last_answers_s: int) -> str:
-    arrivals = "even_arrivals" if profile.arrivals == "constant" else "random_arrivals"
-    duration_ms = round(profile.duration_s * 1000)
-    rate = f"{profile.rate_per_s:.6f}".rstrip("0").rstrip(".")
-    return f"pause({SETTLE_S} sec) rate({rate}/sec) {arrivals}({duration_ms} ms) pause({last_answers_s} sec)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -264,7 +261,13 @@ class JMeter(RowTool):
         with path.open(encoding="utf-8", errors="replace") as stream:
             for row in csv.DictReader(stream):
                 if row.get("success") == "false":
-                    kinds[_kind(row.get("responseCode") or "", row.get("failureMessage") or "")] += 1
+                    code, message = row.get("responseCode") or "", row.get("failureMessage") or ""
+                    if code.isdigit():
+                        own = message == "wrong body" or message.startswith("no ")
+                        kinds[message if own else f"status {code}"] += 1
+                    else:
+                        exception = _CSV_FIELD.search(code)
+                        kinds[exception.group().rsplit(".", 1)[-1] if exception else code or message] += 1
         return kinds
 
     def _tools(self) -> tuple[Path, Path]:
@@ -281,10 +284,3 @@ def adapter(installed: Installed) -> JMeter:
     """Return the adapter of what is installed."""
     jar = installed.programs.get("jmeter")
     return JMeter(home=jar.parent.parent if jar else None, java=installed.java)
-
-
-def _kind(code: str, message: str) -> str:
-    if code.isdigit():
-        return message if message == "wrong body" or message.startswith("no ") else f"status {code}"
-    name = _CSV_FIELD.search(code)
-    return name.group().rsplit(".", 1)[-1] if name else code or message

@@ -77,8 +77,9 @@ class Vegeta(RowTool):
         kinds: Counter[str] = Counter()
         with path.open(encoding="utf-8", errors="replace") as stream:
             for row in csv.reader(stream):
-                if len(row) == VEGETA_COLUMNS and row[VEGETA_STATUS][:1] not in {"2", "3"}:
-                    kinds[_kind(row[VEGETA_STATUS], row[VEGETA_ERROR])] += 1
+                if len(row) == VEGETA_COLUMNS and (status := row[VEGETA_STATUS])[:1] not in {"2", "3"}:
+                    end = row[VEGETA_ERROR].rsplit(": ", 1)[-1].replace(",", ";") or "no answer"
+                    kinds[end if status == "0" else f"status {status}"] += 1
         return kinds
 
 
@@ -92,9 +93,3 @@ def _target(request: Request, base: str) -> str:
     if request.headers:
         target["header"] = {name: [value] for name, value in request.headers.items()}
     return json.dumps(target)
-
-
-def _kind(status: str, error: str) -> str:
-    if status != "0":
-        return f"status {status}"
-    return error.rsplit(": ", 1)[-1].replace(",", ";") or "no answer"

@@ -10,6 +10,7 @@ Control: the headroom of the session alone misses the slowed generator.
 from __future__ import annotations
 
 import http.client
+import re
 import tempfile
 import threading
 import time
@@ -58,6 +59,7 @@ request = function()
   return wrk.format()
 end
 """
+_RATE = re.compile(r"^Requests/sec:\s+(\S+)", re.MULTILINE)
 #: CPU time used so far, in seconds; and the machine with the CPU time of each part at one moment.
 Used = Callable[[], float]
 Reading = tuple[MachineReading, Mapping[PartName, float]]
@@ -253,7 +255,7 @@ class Machinery:
         )
         process = LocalHost().spawn(command)
         try:
-            yield (lambda: cpu_s(process)), (lambda: _wrk_rate(text))
+            yield (lambda: cpu_s(process)), (lambda: float(_RATE.findall(text.read_text("utf-8"))[-1]))
         finally:
             process.stop(grace_s=5.0, first="SIGINT")  # it prints what it has done so far
 
@@ -309,10 +311,3 @@ def _rate_at(port: int, rate_per_s: float) -> Iterator[RunningLoad]:
     finally:
         over.set()
         client.join()
-
-
-def _wrk_rate(output: Path) -> float:
-    lines = [line for line in output.read_text("utf-8").splitlines() if line.startswith("Requests/sec:")]
-    if not lines:
-        raise RematchError("wrk ended without a rate")
-    return float(lines[-1].split()[1])
