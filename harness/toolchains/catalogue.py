@@ -247,10 +247,6 @@ def ask(
     return done.stdout.decode("utf-8", errors="replace")
 
 
-def new_enough(version: str, minimum: str | None) -> bool:
-    return minimum is None or parse_version(version) >= parse_version(minimum)
-
-
 def as_tool(row: Wanted, around: Surroundings, path: Path | None, version: str | None, state: State) -> Tool:
     return Tool(
         name=row.name,

@@ -27,7 +27,6 @@ from .catalogue import (
     Wanted,
     as_tool,
     ask,
-    new_enough,
     parse_version,
     wanted,
     which,
@@ -175,7 +174,7 @@ def find_program(row: Wanted, around: Surroundings) -> Tool:
         if match is None and row.minimum is not None:
             continue
         version = None if match is None else match.group(1)
-        if version is None or new_enough(version, row.minimum):
+        if version is None or parse_version(version) >= parse_version(row.minimum or "0"):
             return as_tool(row, around, program, version, "ok")
         old.append((parse_version(version), program, version))
     if not old:
@@ -189,11 +188,6 @@ MANIFEST = Path("setup/jmeter/manifest.tsv")
 
 def jmeter_home(project: Path) -> Path:
     return project / ".tools" / f"apache-jmeter-{JMETER_VERSION}"
-
-
-def jmeter_jar(home: Path) -> Path:
-    """Return the jar to start; JMeter finds its home from the jar's place."""
-    return home / "bin" / "ApacheJMeter.jar"
 
 
 def damage(home: Path, manifest: Path) -> list[str]:
@@ -221,7 +215,7 @@ def find_jmeter(around: Surroundings) -> Tool:
         damaged = damage(home, around.project / MANIFEST)
         state = "damaged" if damaged else "ok"
         version = f"{len(damaged)} files differ, first {damaged[0]}" if damaged else JMETER_VERSION
-    path = jmeter_jar(home) if state != "missing" else None
+    path = home / "bin" / "ApacheJMeter.jar" if state != "missing" else None
     return replace(as_tool(row, around, path, version, state), wanted=JMETER_VERSION)
 
 
