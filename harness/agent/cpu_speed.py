@@ -59,7 +59,12 @@ class CpuSpeedMeter:
         self._over.set()
         for thread in self._threads:
             thread.join()
-        return [summary(cpu, read) for cpu, read in sorted(self._read.items()) if read]
+        results = []
+        for cpu, read in sorted(self._read.items()):
+            ordered, n = sorted(read), len(read)
+            p05, p50, mean = ordered[n // 20], ordered[n // 2], sum(ordered) / n
+            results.append(CpuSpeedReadings(cpu, n, round(p05, 2), round(p50, 2), round(mean, 2)))
+        return results
 
     def _work(self, cpu: int, interval_s: float) -> None:
         pin = getattr(os, "sched_setaffinity", None)
@@ -69,8 +74,8 @@ class CpuSpeedMeter:
             pin(0, {cpu})  # of this thread alone
         except OSError:
             return
-        read, rng = self._read.setdefault(cpu, []), random.Random(cpu)
-        read.append(step_ns())  # also of a load that is over at once
+        rng = random.Random(cpu)
+        read = self._read[cpu] = [step_ns()]  # also of a load that is over at once
         while not self._over.wait(interval_s * (1.0 + JITTER * (2.0 * rng.random() - 1.0))):
             read.append(step_ns())
 
@@ -88,15 +93,3 @@ def _calculate(steps: int) -> int:
     for step in range(steps):
         value = (value * 31 + step) & 0xFFFF
     return value
-
-
-def summary(cpu: int, read: Sequence[float]) -> CpuSpeedReadings:
-    """Return the summary of the readings of one CPU, of which there is one at least."""
-    ordered = sorted(read)
-    return CpuSpeedReadings(
-        cpu=cpu,
-        n_readings=len(ordered),
-        step_ns_p05=round(ordered[len(ordered) // 20], 2),
-        step_ns_p50=round(ordered[len(ordered) // 2], 2),
-        step_ns_mean=round(sum(ordered) / len(ordered), 2),
-    )

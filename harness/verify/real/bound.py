@@ -110,7 +110,11 @@ def bound(sims: int, seed: int) -> VerifyResult:
     )  # fmt: skip
     with Machinery() as machinery:
         for name, kind in machinery.kinds.items():
-            trials, n_aside = _undisturbed(machinery.trials(name), sims)
+            made, trials, n_aside = machinery.trials(name), list[Trial](), 0
+            while len(trials) < sims and len(trials) + n_aside < TRIES * sims:
+                trial = next(made)
+                trials += [] if trial.disturbed else [trial]
+                n_aside += trial.disturbed
             n = len(trials)
             named = sum(trial.bound.by == kind.truth for trial in trials) / max(n, 1)
             cells.share(f"{name}, named; {n} trials, {n_aside} more set aside", named, n=n, at_least=NAMED)
@@ -118,19 +122,6 @@ def bound(sims: int, seed: int) -> VerifyResult:
                 flagged = sum(trial.flagged for trial in trials) / max(n, 1)
                 cells.share(f"{name}, flagged by headroom", flagged, n=n, at_most=0.05, control=True)
     return cells.result()
-
-
-def _undisturbed(trials: Iterator[Trial], wanted: int) -> tuple[list[Trial], int]:
-    """Return up to so many trials that others did not disturb, and how many were set aside."""
-    calm: list[Trial] = []
-    n_aside = 0
-    while len(calm) < wanted and len(calm) + n_aside < TRIES * wanted:
-        trial = next(trials)
-        if trial.disturbed:
-            n_aside += 1
-        else:
-            calm.append(trial)
-    return calm, n_aside
 
 
 class Machinery:
