@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from .light import light_lock
 from .say import SetupError, run, step
@@ -58,7 +59,7 @@ def is_ready(project: Path, python: str, *, light: bool = False) -> bool:
     stamp = _stamp(project)
     if stamp.get("inputs") != inputs_hash(project, python) or (stamp.get("light", False) and not light):
         return False
-    return (project / ".venv/bin/rematch").exists() and _listed(stamp) <= set(installed(project))
+    return (project / ".venv/bin/rematch").exists() and set(stamp.get("installed", ())) <= set(installed(project))
 
 
 def is_full(project: Path) -> bool:
@@ -66,17 +67,12 @@ def is_full(project: Path) -> bool:
     return _stamp(project).get("light") is False
 
 
-def _stamp(project: Path) -> dict[str, object]:
+def _stamp(project: Path) -> dict[str, Any]:
     try:
-        stamp = json.loads((project / STAMP).read_text(encoding="utf-8"))
+        stamp: dict[str, Any] = json.loads((project / STAMP).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return stamp if isinstance(stamp, dict) else {}
-
-
-def _listed(stamp: Mapping[str, object]) -> set[str]:
-    names = stamp.get("installed")
-    return {str(name) for name in names} if isinstance(names, list) else set()
+    return stamp
 
 
 def inputs_hash(project: Path, python: str) -> str:
@@ -94,10 +90,8 @@ def installed(project: Path) -> list[str]:
         "print(json.dumps(sorted({f\"{d.metadata['Name']}=={d.version}\" for d in m.distributions()"
         " if d.read_text('RECORD')})))"
     )
-    try:
-        return list(map(str, json.loads(_output(str(project / ".venv/bin/python"), "-I", "-c", code) or "[]")))
-    except ValueError:
-        return []
+    names: list[str] = json.loads(_output(str(project / ".venv/bin/python"), "-I", "-c", code) or "[]")
+    return names
 
 
 def make_environment(project: Path, python: str, environ: Mapping[str, str], *, light: bool = False) -> None:
@@ -109,7 +103,7 @@ def make_environment(project: Path, python: str, environ: Mapping[str, str], *, 
     """
     uv, env = bring_uv(project, python, environ)
     venv = project / ".venv"
-    before = _listed(_stamp(project))
+    before = set(_stamp(project).get("installed", ()))
     if not _works(venv, python):
         step(f"making .venv with {python}")
         run([uv, "venv", "-q", "--clear", "--python", python, venv], doing="making .venv", env=env)

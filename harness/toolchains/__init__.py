@@ -21,16 +21,13 @@ from .catalogue import (
     WRK2_VERSION,
     JavaRuntime,
     Jdk,
-    State,
     Surroundings,
     Tool,
-    Wanted,
     how_to_get,
     lacking_packages,
     parse_version,
     require_package,
     wanted,
-    which,
 )
 from .find import (
     MANIFEST,
