@@ -63,7 +63,7 @@ class Sampler:
         self._stopping = self._called = False
         self._thread = threading.Thread(target=self._work, name="sampler", daemon=True)
         self._problem: BaseException | None = None
-        self._summary = SamplerSummary(ticks=0, missed_ticks=0, longest_gap_s=0.0, duration_s=0.0)
+        self._summary = SamplerSummary(0, 0, 0.0, 0.0)
 
     def __enter__(self) -> Sampler:
         self.start()
@@ -128,12 +128,8 @@ class Sampler:
                 next_slow = max(1, round(hz / SLOW_HZ))
         # the last moment: the window is covered to its end
         self._slow_tick(samples, machine, the_machine)
-        self._summary = SamplerSummary(
-            ticks=n_ticks + 1,
-            missed_ticks=n_missed,
-            longest_gap_s=longest_gap_s,
-            duration_s=time.monotonic() - first_s,
-        )
+        duration_s = time.monotonic() - first_s
+        self._summary = SamplerSummary(n_ticks + 1, n_missed, longest_gap_s, duration_s)
 
     def _sleep_until(self, due_s: float) -> bool:
         """Sleep until a tick is due; false: called to stop instead."""

@@ -197,8 +197,7 @@ class Handlers(FileHandlers, ContainerHandlers):
         deadline_s: float,
     ) -> dict[str, Any]:
         pid, start_ticks = watched["pid"], watched["start_ticks"]
-        spawned = self._processes.get(pid)
-        if spawned is not None:  # better known than by the controller's clock
+        if (spawned := self._processes.get(pid)) is not None:  # closer than by the controller's clock
             launched_monotonic_s = spawned.launched_monotonic_s
         first = poll_first_answer(
             _Endpoint(address, port),

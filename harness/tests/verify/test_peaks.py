@@ -39,7 +39,7 @@ def test_the_interval_of_the_pooled_share_holds_the_truth_and_one_over_requests_
 
 @pytest.mark.parametrize(
     ("kind", "rho", "rate_per_s", "pause_s", "every_s"),
-    [("poisson", 0.0, 1000.0, 0.03, 1.0), ("gamma", 0.0, 1500.0, 0.05, 1.0), ("even", 0.6, 500.0, 0.10, 2.0)],
+    [("poisson", 0.0, 1000.0, 0.03, 1.0), ("even", 0.6, 500.0, 0.10, 2.0)],
 )
 def test_the_share_of_one_trial_is_that_of_a_run_without_its_pauses(
     kind: Arrivals, rho: float, rate_per_s: float, pause_s: float, every_s: float

@@ -58,7 +58,7 @@ def peaks(start: FloatArray, latency: FloatArray) -> list[Span]:
     return spans
 
 
-@pytest.mark.parametrize(("kind", "rho"), [("poisson", 0.9), ("gamma", 0.0)])
+@pytest.mark.parametrize(("kind", "rho"), [("poisson", 0.9), ("even", 0.0)])
 def test_pauses_are_found_and_nothing_else(kind: Arrivals, rho: float) -> None:
     rng = np.random.default_rng(1)
     start, latency = load(kind, rho, CALM_S, Pauses(), rng)

@@ -18,7 +18,7 @@ import scipy  # loads its slow submodules when they are first used
 from harness.formats.arrays import FloatArray
 from harness.model import Frozen
 
-Arrivals = Literal["poisson", "even", "gamma"]
+Arrivals = Literal["poisson", "even"]
 
 
 class ServiceLaw(Frozen):
@@ -59,10 +59,6 @@ def arrival_times(
     """Return arrival times in [0, duration_s), shape (n,), sorted."""
     if kind == "even":
         return np.arange(int(rate_per_s * duration_s)) / rate_per_s
-    if kind == "gamma":
-        gaps = rng.gamma(0.4, 1 / (0.4 * rate_per_s), int(rate_per_s * duration_s * 1.3) + 50)
-        times = np.cumsum(gaps)
-        return np.asarray(times[times < duration_s])
     return np.asarray(np.sort(rng.random(rng.poisson(rate_per_s * duration_s)) * duration_s))
 
 
