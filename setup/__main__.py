@@ -174,7 +174,8 @@ def _bring_with_apt(
         conda = "conda env create --file environment.yml && conda activate rematch"
         macos = {toolchains.wanted(tool.name).macos or conda: None for tool in lacking}
         how = "; ".join(macos) if sys.platform == "darwin" and macos else conda
-        raise SetupError(f"missing, and apt is not available here: {'; '.join(packages)}; install them with: {how}")
+        lacking_here = f"missing, and apt is not available here: {'; '.join(packages)}"
+        raise SetupError(f"{lacking_here}; install them with: {how}")
     apt.install(packages, os.environ)
 
 
@@ -265,10 +266,11 @@ def report(names: Sequence[str], *, full: bool, light: bool = False) -> int:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         for row in rows:
             print("  ".join(map(str.ljust, row, widths)).rstrip(), flush=True)
-    lacking = [] if ready else ["the Python environment .venv is missing or out of date; install it with: make setup"]
-    for line in (complaints := [*(tool.complaint() for tool in bad), *lacking]):
-        warn(line)
-    return 2 if complaints else 0
+    for tool in bad:
+        warn(tool.complaint())
+    if not ready:
+        warn("the Python environment .venv is missing or out of date; install it with: make setup")
+    return 2 if bad or not ready else 0
 
 
 if __name__ == "__main__":

@@ -59,7 +59,8 @@ def is_ready(project: Path, python: str, *, light: bool = False) -> bool:
     stamp = _stamp(project)
     if stamp.get("inputs") != inputs_hash(project, python) or (stamp.get("light", False) and not light):
         return False
-    return (project / ".venv/bin/rematch").exists() and set(stamp.get("installed", ())) <= set(installed(project))
+    listed = set(stamp.get("installed", ()))
+    return (project / ".venv/bin/rematch").exists() and listed <= set(installed(project))
 
 
 def is_full(project: Path) -> bool:

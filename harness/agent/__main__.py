@@ -37,7 +37,7 @@ def main() -> None:
     for name, folder in (("start", "base"), ("serve", "folder")):
         command = commands.add_parser(name)
         command.add_argument(folder, type=Path)
-        command.add_argument("--grace-s", type=float, default=30.0, help="end after this time without a message")
+        command.add_argument("--grace-s", type=float, default=30.0, help="time without a message")
     commands.add_parser("attach").add_argument("folder")
     commands.add_parser("dial").add_argument("address")
     options = parser.parse_args()
@@ -87,8 +87,8 @@ def start_daemon(base: Path, grace_s: float) -> dict[str, object]:
             words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", start_new_session=True
         )
     stat = read_stat(daemon.pid)
-    start_ticks = 0 if stat is None else stat.start_ticks
-    about = {"pid": daemon.pid, "start_ticks": start_ticks, "grace_s": grace_s, "started_epoch_s": time.time()}
+    about = {"pid": daemon.pid, "start_ticks": stat.start_ticks if stat else 0, "grace_s": grace_s}
+    about["started_epoch_s"] = time.time()
     (folder / ABOUT).write_text(json.dumps(about))
     while not (folder / SOCKET).exists():
         if daemon.poll() is not None:

@@ -29,9 +29,8 @@ class FileHandlers:
 
     def do_folders(self, parents: list[str]) -> dict[str, Any]:
         """Return the folders right below each of some folders."""
-        return {
-            parent: sorted(path.name for path in Path(parent).glob("*") if path.is_dir()) for parent in parents
-        }
+        inner = {parent: Path(parent).glob("*") for parent in parents}
+        return {parent: sorted(path.name for path in paths if path.is_dir()) for parent, paths in inner.items()}
 
     def do_read(self, path: str, last_bytes: int | None) -> dict[str, Any]:
         with open(path, "rb") as stream:

@@ -136,5 +136,5 @@ def cells(cell: Cell) -> tuple[str, str, str, str, str]:
     signs = ((">=", cell.at_least), ("<=", cell.at_most))
     limits = ", ".join(f"{sign} {limit:g}" for sign, limit in signs if limit is not None)
     name = f"{cell.name}{' (control)' if cell.control else ''}".replace("|", "\\|")
-    held = "holds" if cell.holds else "DOES NOT HOLD"
-    return name, plain(cell.value), interval, limits, ("undecided" if cell.close else held) if limits else "no bar"
+    held = "undecided" if cell.close else "holds" if cell.holds else "DOES NOT HOLD"
+    return name, plain(cell.value), interval, limits, held if limits else "no bar"

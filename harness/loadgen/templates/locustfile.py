@@ -42,7 +42,8 @@ class Samples:
         **_: Any,
     ) -> None:
         """Listen to events.request."""
-        fault = "" if exception is None else str(exception) if isinstance(exception, Wrong) else type(exception).__name__
+        fault = "" if exception is None else type(exception).__name__
+        fault = str(exception) if isinstance(exception, Wrong) else fault
         right = "true" if exception is None else "false"
         self.rows.append(f"{start_time:.6f},{response_time:.4f},{right},{name},{fault}\n")
         if len(self.rows) >= BATCH:

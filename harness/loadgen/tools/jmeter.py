@@ -55,8 +55,9 @@ def render_plan(spec: LoadSpec, last_answers_s: int = 3) -> str:
     profile, schedule = spec.profile, None
     if isinstance(profile, OpenLoad):
         arrivals = "even_arrivals" if profile.arrivals == "constant" else "random_arrivals"
-        rate, duration_ms = f"{profile.rate_per_s:.6f}".rstrip("0").rstrip("."), round(profile.duration_s * 1000)
-        schedule = f"pause({SETTLE_S} sec) rate({rate}/sec) {arrivals}({duration_ms} ms) pause({last_answers_s} sec)"
+        rate = f"{profile.rate_per_s:.6f}".rstrip("0").rstrip(".")
+        lasts = f"rate({rate}/sec) {arrivals}({round(profile.duration_s * 1000)} ms)"
+        schedule = f"pause({SETTLE_S} sec) {lasts} pause({last_answers_s} sec)"
     return template("plan.jmx.jinja", xml=True).render(
         closed=isinstance(profile, ClosedLoad),
         profile=profile,

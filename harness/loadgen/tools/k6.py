@@ -40,21 +40,23 @@ def plan_document(spec: LoadSpec) -> dict[str, object]:
     profile, flow = spec.profile, is_flow(spec.requests)
     names = () if profile.renew_s is None else RENEWED_NAMES
     if isinstance(profile, OpenLoad):
-        # in ms after the first arrival
-        queue = {"every_ms": 1e3 / profile.rate_per_s, "begins_ms": [begin_s * 1e3 for begin_s in profile.begins_s]}
-        due = queue if profile.busy == "wait" else None
-        loop: dict[str, object] = {"arrivals": profile.n_arrivals, "due": due, "think_time_s": 0, "stagger_s": 0}
-        n_connections = profile.connections
+        begins_ms = [begin_s * 1e3 for begin_s in profile.begins_s]  # after the first arrival
+        queue = {"every_ms": 1e3 / profile.rate_per_s, "begins_ms": begins_ms}
+        arrivals, due = profile.n_arrivals, queue if profile.busy == "wait" else None
+        n_connections, think_time_s, stagger_s = profile.connections, 0.0, 0.0
     else:
-        stagger_s = profile.ramp_up_s / profile.users if profile.loops is not None else 0
-        loop = {"arrivals": None, "due": None, "think_time_s": profile.think_time_s, "stagger_s": stagger_s}
-        n_connections = profile.users
+        arrivals = due = None
+        n_connections, think_time_s = profile.users, profile.think_time_s
+        stagger_s = profile.ramp_up_s / profile.users if profile.loops is not None else 0.0
     return {
         **flow_document(spec.requests),
         "flow": flow,
         "round": [] if flow else one_round(spec.requests),
-        **loop,
+        "arrivals": arrivals,
+        "due": due,
         "n_connections": n_connections,
+        "think_time_s": think_time_s,
+        "stagger_s": stagger_s,
         "bases": [f"http://{name}:{spec.endpoint.port}" for name in names] or [spec.endpoint.url],
         "host": f"{spec.endpoint.host}:{spec.endpoint.port}" if names else None,
         "timeout": f"{TIMEOUT_S}s",

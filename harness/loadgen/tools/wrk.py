@@ -91,7 +91,8 @@ def _latencies(folder: Path, result: dict[str, Any]) -> dict[str, Any]:
     try:
         match = _restored(folder, result)
     except InputError as problem:
-        latency_s = {name: us / 1e6 for name, us in result["latency_us"].items()} if result["requests"] else {}
+        latency_us = result["latency_us"] if result["requests"] else {}
+        latency_s = {name: us / 1e6 for name, us in latency_us.items()}
         return {
             "latency_mean_s": latency_s.pop("mean", None),
             "latency_quantiles_s": {name: value for name, value in latency_s.items() if name != "stdev"},
