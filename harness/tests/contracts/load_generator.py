@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import TrialFailure, UnsupportedLoad
+from harness.errors import TrialFailure
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable
 from harness.loadgen.base import LoadGenerator, LoadSpec
@@ -28,7 +28,6 @@ from harness.model import ClosedLoad, Expectation, LoadProfile, LoadSummary, Ope
 from harness.model.endpoint import Endpoint
 from harness.tests.support.answering_server import (
     AWKWARD,
-    NOWHERE,
     AnsweringServer,
     answering_server,
     order_of,
@@ -257,23 +256,6 @@ class LoadGeneratorContract:
         with pytest.raises(TrialFailure) as caught:
             generator.read(tmp_path)
         assert caught.value.outcome == "failed"
-
-    def test_what_it_refuses_it_refuses_to_build(self, generator: LoadGenerator, tmp_path: Path) -> None:
-        profiles: list[LoadProfile] = [
-            ClosedLoad(users=2, loops=1),
-            ClosedLoad(users=2, duration_s=1),
-            ClosedLoad(users=2, duration_s=1, ramp_up_s=0.5),
-            ClosedLoad(users=2, loops=1, think_time_s=0.1),
-            OpenLoad(rate_per_s=10, duration_s=1),
-        ]
-        for profile in profiles:
-            order = self.order(tmp_path, NOWHERE, profile)
-            if generator.supports(profile, order.requests) is None:
-                assert generator.command(order).expected_s > 0
-            else:
-                with pytest.raises(UnsupportedLoad):
-                    generator.command(order)
-
 
 class JsonValuesContract:
     """For a tool that compares JSON as values, like conformance: blanks and the order of keys do not count."""

@@ -33,15 +33,6 @@ VALUES = st.one_of(
 TEXTS = st.lists(
     st.one_of(st.text(max_size=8), NAMES.map(lambda name: f"${{{name}}}"), st.sampled_from("${}\\\"'"))
 )
-JSON = st.recursive(
-    st.one_of(
-        st.none(), st.booleans(), st.integers(), st.text(max_size=5), NAMES.map(lambda name: f"${{{name}}}")
-    ),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=4), inner, max_size=3)
-    ),
-    max_leaves=10,
-)
 
 
 def expectation(**parts: object) -> Expectation:

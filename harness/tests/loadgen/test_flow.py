@@ -13,9 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import InputError
-from harness.loadgen.correlation import Pieces, Scalar, fill_json, fill_text, pieces
 from harness.loadgen.flow import (
-    flow_document,
     one_round,
     readiness_request,
     right_answers,
@@ -26,57 +24,10 @@ from harness.loadgen.flow import (
 from harness.loadgen.template import lua_string
 from harness.loadgen.tools.jmeter import render_plan
 from harness.model import ClosedLoad
-from harness.tests.loadgen.test_correlation import JSON, TEXTS, VALUES, expectation
-from harness.tests.support.accounts_server import open_and_show, step
+from harness.tests.loadgen.test_correlation import expectation
+from harness.tests.support.accounts_server import step
 from harness.tests.support.answering_server import order_of, request_to
 from harness.workloads import load_requests
-
-
-def text_of(cut: Pieces, values: dict[str, Scalar]) -> str:
-    """What a tool makes of pieces."""
-    return "".join(
-        piece
-        if isinstance(piece, str)
-        else json.dumps(values[piece.name])
-        if piece.as_json
-        else str(fill_text(f"${{{piece.name}}}", values))
-        for piece in cut
-    )
-
-
-class Anything(dict[str, Scalar]):
-    """A value for every name."""
-
-    def __init__(self, value: Scalar) -> None:
-        self.value = value
-        super().__init__()
-
-    def __contains__(self, name: object) -> bool:
-        return True
-
-    def __bool__(self) -> bool:
-        return True
-
-    def __missing__(self, name: str) -> Scalar:
-        return self.value
-
-
-@given(TEXTS, VALUES)
-def test_pieces_make_the_text_that_filling_makes(parts: list[str], value: Scalar) -> None:
-    text, values = "".join(parts), Anything(value)
-    assert text_of(pieces(text), values) == fill_text(text, values)
-
-
-@given(JSON, VALUES)
-def test_every_rendering_of_a_right_answer_is_the_filled_value(value: object, captured: Scalar) -> None:
-    if value is None:
-        return  # an expectation of null is none, for generators
-    values = Anything(captured)
-    expect = expectation(json=value)
-    rendered = right_answers(expect) or ()
-    assert len(rendered) in {2, 4, 8}  # twice as many where HTML takes a character for its own
-    for cut in rendered:
-        assert json.loads(text_of(cut, values)) == fill_json(expect.json_value, values)
 
 
 def line(**parts: object) -> str:
@@ -142,26 +93,6 @@ def test_decimals_are_right_as_the_contract_writes_them(tmp_path: Path, more: di
     assert (right_answers(request.expect) or ())[0] == ('{"pay":[3000.00,1]}',)
     assert "3000.00" in render_plan(order_of(tmp_path, ClosedLoad(users=1, loops=1), request))
     assert request.expect.one_of == ({"pay": [3000.0, 1]}, {"pay": 5})
-
-
-def test_a_script_is_given_the_whole_flow_as_json() -> None:
-    document = json.loads(json.dumps(flow_document(open_and_show()[::-1])))
-    assert document["steps"] == [
-        {
-            "name": "open", "method": "POST", "path": ["/account"], "headers": {}, "body": None,
-            "status": 200, "capture": {"a": ["id"]}, "right": None, "json": False,
-        },
-        {
-            "name": "show", "method": "GET", "path": ["/account/", {"name": "a", "as_json": False}],
-            "headers": {}, "body": None, "status": 200, "capture": {}, "json": True,
-            "right": [
-                ['{"owner":"o-', {"name": "a", "as_json": False}, '"}'],
-                ['{"owner":"o-', {"name": "a", "as_json": False}, '"}\n'],
-                ['{"owner": "o-', {"name": "a", "as_json": False}, '"}'],
-                ['{"owner": "o-', {"name": "a", "as_json": False}, '"}\n'],
-            ],
-        },
-    ]  # fmt: skip
 
 
 # --- plain mixes: proportions are kept exactly, and right answers are recognised as text

@@ -13,9 +13,8 @@ import pytest
 from harness.formats.row_files import K6_SAMPLES
 from harness.loadgen.base import ORDER_FILE, LoadGenerator, order_text
 from harness.loadgen.tools.k6 import K6, SAMPLES, TOTALS
-from harness.model import ClosedLoad, LoadProfile, OpenLoad, Outcome
+from harness.model import ClosedLoad, LoadProfile, OpenLoad
 from harness.model.load import Stage
-from harness.runner.outcome import judge_load
 from harness.tests.contracts.flow import FlowContract, OpenFlowContract
 from harness.tests.contracts.load_generator import (
     JsonValuesContract,
@@ -103,26 +102,6 @@ def test_k6_speaks_to_nobody_but_the_service(tmp_path: Path) -> None:
     assert "--no-usage-report" in command.argv
     assert command.argv[command.argv.index("--address") + 1] == ""
     assert command.environment["K6_AUTO_EXTENSION_RESOLUTION"] == "false"
-
-
-def test_arrivals_that_find_every_connection_busy_are_dropped_counted_and_judged(
-    k6: K6, tmp_path: Path
-) -> None:
-    profile = OpenLoad(rate_per_s=100, duration_s=1, arrivals="constant", connections=1)
-    with answering_server(delay_s=0.2) as server:
-        order = order_of(tmp_path, profile, endpoint=server.endpoint)
-        offered = offer(k6, order)
-        assert offered.exit_code == 0
-        summary = k6.read(tmp_path)
-        assert summary.n_requests == server.seen.total()
-    dropped = json.loads((tmp_path / TOTALS).read_text())["dropped_iterations"]
-    assert dropped > 50
-    assert summary.n_dropped == profile.rate_per_s * profile.duration_s - summary.n_requests
-    # k6 counts arrivals after the end as well, until its clock tells it to stop: late on a machine that is busy.
-    took_s = offered.after_epoch_s - offered.before_epoch_s
-    assert summary.n_dropped - 1 <= dropped <= profile.rate_per_s * took_s - summary.n_requests
-    assert summary.n_requests + summary.n_dropped == 100
-    assert judge_load(summary)[0] == Outcome.OVERLOADED
 
 
 def test_what_k6_once_wrote_is_summed_up_without_k6(tmp_path: Path) -> None:

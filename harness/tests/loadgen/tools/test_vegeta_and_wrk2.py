@@ -12,7 +12,7 @@ import pytest
 
 from harness.loadgen.base import ORDER_FILE, LoadGenerator, order_text
 from harness.loadgen.tools.vegeta import SAMPLES, TARGETS, Vegeta
-from harness.loadgen.tools.wrk2 import RESULT, Wrk2, n_due
+from harness.loadgen.tools.wrk2 import RESULT, Wrk2
 from harness.model import LoadProfile, LoadSummary, OpenLoad, Request
 from harness.tests.contracts.load_generator import LoadGeneratorContract, Offered, OpenLoopContract, offer
 from harness.tests.support.answering_server import AnsweringServer, order_of, request_to
@@ -75,21 +75,6 @@ def test_what_wrk2_printed_is_summed_up(tmp_path: Path) -> None:
     assert summary.latency_quantiles_s["max"] == pytest.approx(10.112e-3)
     assert summary.offered_per_s == 500
     assert (summary.has_requests, summary.bodies_checked) == (False, False)
-
-
-@pytest.mark.parametrize(
-    ("profile", "n_threads"),
-    [(evenly(500, 12, 20), 2), (evenly(2000, 20, 100), 10), (evenly(2000, 1, 300), 1), (evenly(100, 1, 1), 1)],
-)
-def test_wrk2s_connections_begin_5_ms_apart_and_the_later_ones_owe_less(
-    profile: OpenLoad, n_threads: int
-) -> None:
-    begins_s = [0.005 * place for place in range(profile.connections // n_threads)]
-    apart_s = profile.connections / profile.rate_per_s
-    lasts_s = [profile.duration_s - begin_s for begin_s in begins_s]
-    whole = range(int(profile.duration_s / apart_s) + 2)
-    one_by_one = sum(1 for last_s in lasts_s for k in whole if k * apart_s < last_s - 1e-9)
-    assert n_due(profile, n_threads) == n_threads * one_by_one <= profile.rate_per_s * profile.duration_s
 
 
 def test_what_wrk2_could_not_have_sent_is_not_dropped_and_what_waited_is(tmp_path: Path) -> None:

@@ -109,24 +109,3 @@ def test_what_was_restored_is_what_is_reported(left: Path) -> None:
     assert summary.latency_mean_s == pytest.approx(142e-6)
     assert summary.latency_quantiles_s["p90"] == 90e-6
     assert summary.latency_quantiles_s["p95"] == summary.latency_quantiles_s["max"] == 610e-6
-
-
-@pytest.mark.parametrize(
-    ("name", "old", "new", "why"),
-    [
-        (HISTOGRAM, "120,1\n200,1\n", "320,1\n", "has 3 of 4 rows"),
-        (HISTOGRAM, "90,9", "x,9", "not a wrk histogram"),
-        (RESULT, '"timeout": 0', '"timeout": 1', "has 10 requests, and wrk measured 9"),
-        (RESULT, '"duration_us": 1000', '"duration_us": 1005', "no correction by 201 us made this histogram"),
-    ],
-)
-def test_what_does_not_fit_together_is_reported_as_before_with_one_reason(
-    left: Path, name: str, old: str, new: str, why: str
-) -> None:
-    text = (left / name).read_text()
-    assert text.count(old) == 1
-    (left / name).write_text(text.replace(old, new))
-    summary = Wrk(program=None).read(left)
-    as_before(summary, json.loads((left / RESULT).read_text()))
-    assert (summary.latency_method or "").startswith(f"{LEFT}: ")
-    assert why in (summary.latency_method or "") and "\n" not in (summary.latency_method or "")
