@@ -95,14 +95,6 @@ def test_maven_is_started_with_the_preferred_jdk(tmp_path: Path) -> None:
     assert (tool.state, tool.version) == ("ok", "3.9.9")
 
 
-def test_the_compiler_that_cc_names_comes_before_those_on_path(tmp_path: Path) -> None:
-    usual = program(tmp_path / "bin/gcc", "gcc (Debian 12.2.0-14) 12.2.0")
-    own = program(tmp_path / "own/x86_64-conda-linux-gnu-cc", "cc 14.1.0")
-    assert toolchains.find_tool("cc", around(tmp_path, usual.parent)).path == usual
-    named = around(tmp_path, usual.parent, own.parent, CC=own.name)
-    assert (toolchains.find_tool("cc", named).path, toolchains.find_tool("cc", named).state) == (own, "ok")
-
-
 def test_postgresql_is_found_where_debian_puts_it_the_newest_first_and_only_with_initdb(
     tmp_path: Path,
 ) -> None:
@@ -136,18 +128,6 @@ def test_every_tool_names_its_reason_and_one_command_on_debian_in_conda_and_else
     ways = [toolchains.find_tool("maven", place).how_to_get for place in (debian, conda, elsewhere)]
     assert ways[0].endswith("apt-get install -y maven") and ways[1].startswith("conda env update")
     assert ways[2].startswith("conda env create --file environment.yml")
-
-
-def test_builds_see_the_preferred_tools_first(tmp_path: Path) -> None:
-    old = go(tmp_path / "bin/go", "1.19.8")
-    new = go(tmp_path / "project/.tools/go-1.26.6/go/bin/go", "1.26.6")
-    home = jdk(tmp_path / "system/usr/lib/jvm/25", "25.0.2")
-    made = toolchains.build_environment(around(tmp_path, old.parent))
-    assert made["JAVA_HOME"] == str(home)
-    assert made["PATH"].split(":")[:3] == [str(home / "bin"), str(new.parent), str(old.parent)]
-    assert made["MAVEN_OPTS"] == "-XX:TieredStopAtLevel=1"
-    mine = around(tmp_path, old.parent, MAVEN_OPTS="-Xmx1g")
-    assert toolchains.build_environment(mine)["MAVEN_OPTS"] == "-Xmx1g"
 
 
 # --- load generators
