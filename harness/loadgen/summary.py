@@ -25,7 +25,6 @@ Totals = TypeVar("Totals")
 class RowTool(LoadGenerator):
     """A tool that writes a row for each request, the names of whose errors may be made better."""
 
-    title: ClassVar[str]
     samples: ClassVar[str] = "samples.csv"
     #: Files in which it says what went wrong.
     logs: ClassVar[tuple[str, ...]] = ()
@@ -42,7 +41,7 @@ class RowTool(LoadGenerator):
     def read(self, folder: Path) -> LoadSummary:
         """Return totals of the rows. ``n_dropped``: arrivals that left none, of a flow none of its first step."""
         order, path = read_order(folder), folder / self.samples
-        table = read_rows(self.rows, path, self.title, *self.logs)
+        table = read_rows(self.rows, path, self.name, *self.logs)
         kinds = self.errors_by_kind(table, path) if table.n_errors else {}
         dropped = None
         if isinstance(order.profile, OpenLoad):

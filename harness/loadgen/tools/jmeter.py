@@ -203,7 +203,6 @@ class JMeter(RowTool):
     heap: str = "1g"
     last_answers_s: int = 3
     name: str = "jmeter"
-    title = "JMeter"
     start_and_stop_s = 5.0
     samples = SAMPLES
     logs = (LOG,)

@@ -136,7 +136,6 @@ class K6(RowTool):
     """k6 as it is installed."""
 
     name: str = "k6"
-    title = "k6"
     start_and_stop_s = 3.0
     logs = (LOG,)
     outputs = (SAMPLES, TOTALS, SCRIPT, PLAN, LOG)

@@ -30,7 +30,6 @@ class Locust(RowTool):
 
     python: Path | None = field(default_factory=lambda: Path(sys.executable))
     name: str = "locust"
-    title = "Locust"
     start_and_stop_s, assumed_per_s = 4.0, 2000.0
     outputs = (SAMPLES, SCRIPT, REQUESTS)
 

@@ -32,7 +32,6 @@ class Vegeta(RowTool):
     """vegeta as it is installed."""
 
     name: str = "vegeta"
-    title = "vegeta"
     how_to_get = "make generators"
     outputs = (SAMPLES, TARGETS)
     bodies_checked = False

@@ -7,9 +7,7 @@ accounting, never speed.
 
 from __future__ import annotations
 
-import gzip
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -88,15 +86,6 @@ def offer(generator: LoadGenerator, spec: LoadSpec) -> Offered:
     for argv in generator.command(spec).after if code == 0 else ():
         subprocess.run(argv, cwd=spec.folder, check=True, stdin=subprocess.DEVNULL, timeout=PATIENCE_S)
     return Offered(code, spec.folder, before, until)
-
-
-def packed(folder: Path, into: Path) -> Path:
-    """Everything that a tool left, in the form in which the store keeps what is large: its order, too."""
-    into.mkdir()
-    for file in (file for file in folder.iterdir() if file.is_file()):
-        with file.open("rb") as plain, gzip.open(into / f"{file.name}.gz", "wb") as stream:
-            shutil.copyfileobj(plain, stream)
-    return into
 
 
 class LoadGeneratorContract:
@@ -201,15 +190,11 @@ class LoadGeneratorContract:
         assert not table.ok[table.label != RIGHT].any()
 
     def rows(self, folder: Path) -> RequestTable:
-        """Every row, also from the packed form in which the store keeps the file."""
         path = next(
             path for path in folder.iterdir() if path.name in {"samples.jtl", "samples.csv", "samples.db"}
         )
         table = read_any(path)
         assert isinstance(table, RequestTable)
-        again = read_any(packed(folder, folder / "packed") / f"{path.name}.gz")
-        assert isinstance(again, RequestTable)
-        assert again.to_frame().equals(table.to_frame())
         return table
 
     def test_killed_in_the_middle_it_leaves_a_readable_half_or_a_reason(
