@@ -13,8 +13,8 @@ import pytest
 from harness.loadgen.base import ORDER_FILE, LoadGenerator, order_text
 from harness.loadgen.tools.vegeta import SAMPLES, TARGETS, Vegeta
 from harness.loadgen.tools.wrk2 import RESULT, Wrk2
-from harness.model import LoadProfile, LoadSummary, OpenLoad, Request
-from harness.tests.contracts.load_generator import LoadGeneratorContract, Offered, OpenLoopContract, offer
+from harness.model import LoadProfile, LoadSummary, OpenLoad
+from harness.tests.contracts.load_generator import LoadGeneratorContract, Offered, OpenLoopContract
 from harness.tests.support.answering_server import AnsweringServer, order_of, request_to
 from harness.tests.support.available import program_or_not_asked_for
 
@@ -94,13 +94,6 @@ class OpenOnly(LoadGeneratorContract, OpenLoopContract):
     def small(self) -> LoadProfile:
         return evenly(100, 2, 4)
 
-    def one(
-        self, generator: LoadGenerator, folder: Path, server: AnsweringServer, load: OpenLoad, *asked: Request
-    ) -> LoadSummary:
-        assert offer(generator, order_of(folder, load, *asked, endpoint=server.endpoint)).exit_code == 0
-        return generator.read(folder)
-
-
 class TestVegeta(OpenOnly):
     """Its rows are in a form of its own until they are encoded, after the load."""
 
@@ -156,11 +149,3 @@ class TestWrk2(OpenOnly):
         assert not summary.has_requests
         assert summary.latency_quantiles_s["p50"] <= summary.latency_quantiles_s["p99"]
         assert summary.latency_quantiles_s["p99"] <= summary.latency_quantiles_s["max"]
-
-    def test_a_service_that_is_too_slow_for_the_rate_has_arrivals_dropped(
-        self, generator: LoadGenerator, server: AnsweringServer, tmp_path: Path
-    ) -> None:
-        server.delay_s = 0.05
-        summary = self.one(generator, tmp_path, server, evenly(200, 3, 4), request_to("/right"))
-        assert summary.n_dropped is not None
-        assert summary.n_dropped > 0.5 * 200 * 3  # four connections answer 80 a second at most
