@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import scipy  # loads its slow submodules when they are first used
 
 from harness.analysis.stats import intervals
 from harness.analysis.stats.inputs import Floats
@@ -130,12 +131,8 @@ def _drift(rng: np.random.Generator, n: int, slices: int) -> Floats:
     """Logs of a speed that both cores have in common, stationary from the first slice on."""
     past = float(np.exp(-SLICE_S / DRIFT_S))
     shocks = rng.normal(0.0, DRIFT * np.sqrt(1 - past**2), (n, slices))
-    now = rng.normal(0.0, DRIFT, n)
-    logs = np.empty((n, slices))
-    for at in range(slices):
-        now = past * now + shocks[:, at]
-        logs[:, at] = now
-    return logs
+    before = past * rng.normal(0.0, DRIFT, (n, 1))
+    return np.asarray(scipy.signal.lfilter([1.0], [1.0, -past], shocks, zi=before)[0], dtype=np.float64)
 
 
 def _widths(rng: np.random.Generator, n: int, spell_s: float, own: float) -> Floats:
