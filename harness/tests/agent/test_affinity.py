@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CPUs: every thread of an arm is moved with it, and each CPU is read for its speed."""
+"""CPUs: every thread of an arm is moved with it. Their speed: ``contracts/host.py``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from collections.abc import Iterator
 import pytest
 
 from harness.agent.affinity import JITTER, intervals, move, threads_of, tree_of
-from harness.agent.cpu_speed import CpuSpeedMeter
 from harness.agent.platforms import usable_cpus
 from harness.tests.support.available import needs
 from harness.tests.support.instances import eventually
@@ -71,16 +70,3 @@ def test_intervals_come_in_equal_pairs_of_about_the_length_asked_for() -> None:
     assert all(abs(length - 0.5) <= 0.5 * JITTER for length in lengths)
     assert lengths == list(itertools.islice(iter(intervals(0.5, 1)), 40))
     assert duets.JITTER == JITTER, "the simulation varies them as they are"
-
-
-def test_each_cpu_is_read_and_one_that_is_not_there_is_left_out() -> None:
-    cpus = usable_cpus()
-    before = os.sched_getaffinity(0)
-    meter = CpuSpeedMeter((*cpus, 4095))
-    meter.start()
-    assert eventually(lambda: all(len(meter._read.get(cpu, [])) > 2 for cpu in cpus))
-    read = meter.stop()
-    assert os.sched_getaffinity(0) == before, "its own threads alone are pinned"
-    assert [one.cpu for one in read] == sorted(cpus)
-    assert all(one.n_readings >= 3 and 0 < one.step_ns_p05 <= one.step_ns_p50 for one in read)
-    assert meter.stop() == read
