@@ -18,8 +18,8 @@ from .say import SetupError, run, step, warn
 
 
 class Scope(NamedTuple):
-    """Outside tools of a command. ``needs``: it cannot do without. ``wishes``: brought where a package or a source is in
-    reach. ``light``: it only reads what was recorded, and a part of the Python packages is enough."""
+    """Outside tools of a command. ``needs``: it cannot do without. ``wishes``: brought where a package or a source is
+    in reach. ``light``: it only reads what was recorded, and a part of the Python packages is enough."""
 
     needs: tuple[str, ...] = ()
     wishes: tuple[str, ...] = ()

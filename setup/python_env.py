@@ -96,8 +96,8 @@ def installed(project: Path) -> list[str]:
 
 
 def make_environment(project: Path, python: str, environ: Mapping[str, str], *, light: bool = False) -> None:
-    """Bring what ``.venv`` lacks of the lock file or has in another version, every file checked against its hash. What a
-    user installed stays; what set-up installed for an earlier lock file and this one does not have goes. ``light``:
+    """Bring what ``.venv`` lacks of the lock file or has in another version, every file checked against its hash. What
+    a user installed stays; what set-up installed for an earlier lock file and this one does not have goes. ``light``:
     only what reading and teaching need (``setup/light.py``).
 
     Raises SetupError: neither pip nor ensurepip is there, or a registry did not give what was asked for.

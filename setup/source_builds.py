@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs built from source into ``.tools``: k6 and vegeta with Go, oha with cargo, metronome and wrk2 with the C compiler.
+"""Programs built from source into ``.tools``: k6 and vegeta with Go, oha with cargo, metronome and wrk2 with cc.
 
 What is fetched is pinned: k6 and vegeta by the module files and hashes in ``setup/k6`` and ``setup/vegeta``, oha by its
 version and the lock file inside its package, wrk2 by its commit; wrk2 can be built from a folder that is at hand.
@@ -62,7 +62,7 @@ def build_oha(project: Path, env: Mapping[str, str]) -> Path:
     step(f"building oha {toolchains.OHA_VERSION} with cargo (seven CPU minutes, once)")
     fresh = fresh_folder(home)
     run(
-        ["cargo", "install", "--quiet", "--locked", "--root", fresh, "--version", toolchains.OHA_VERSION, "oha"],
+        ["cargo", "install", "--quiet", "--locked", "--root", fresh, f"oha@{toolchains.OHA_VERSION}"],
         doing="building oha",
         env=env,
         then="cargo comes with rustup (`rustup default stable` chooses a Rust) and has to reach its registry",
@@ -98,9 +98,9 @@ def in_place(fresh: Path, home: Path) -> Path:
     return home
 
 
-# wrk2's project has no releases: git's name of the commit is the checksum of what is fetched. One fault of its event loop
-# is repaired, and the program then calls itself WRK2_VERSION: where a timer is overdue when the loop begins to wait, it
-# waits up to a second more (docs/generators.md).
+# wrk2's project has no releases: git's name of the commit is the checksum of what is fetched. One fault of its event
+# loop is repaired, and the program then calls itself WRK2_VERSION: where a timer is overdue when the loop begins to
+# wait, it waits up to a second more (docs/generators.md).
 
 REPOSITORY = "https://github.com/giltene/wrk2"
 COMMIT = "44a94c17d8e6a0bac8559b53da76848e430cb7a7"

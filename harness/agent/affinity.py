@@ -19,7 +19,7 @@ from typing import NamedTuple
 from harness.agent.process_tree import children
 from harness.agent.processes import PROC, alive
 
-#: An interval is longer or shorter by at most this share, so that periodic noise cannot keep in step with the exchanges.
+#: An interval is longer or shorter by at most this share, lest periodic noise keep in step with exchanges.
 JITTER = 0.2
 #: A thread that is made while the others are moved inherits where its maker was: look until no new one is there.
 MOST_LOOKS = 5
@@ -79,8 +79,8 @@ def move(roots: Iterable[int], cpus: Sequence[int]) -> int:
 
 
 class Exchanger:
-    """Moves two arms between two sets of CPUs from ``start`` to ``stop``. The arm that is moved first takes turns: until
-    the other was moved, both are on the same CPUs."""
+    """Moves two arms between two sets of CPUs from ``start`` to ``stop``. The arm that is moved first takes turns:
+    until the other was moved, both are on the same CPUs."""
 
     def __init__(
         self, sets: tuple[Sequence[int], Sequence[int]], *, interval_s: float, seed: int = 0

@@ -2,8 +2,8 @@
 """How fast each CPU is while a load runs: the CPU time of one fixed calculation, read again and again on that CPU.
 
 A virtual CPU is often one of two hardware threads of a core, and another guest has the other one. While that works,
-everything here takes a third longer, and neither steal nor pressure shows it: the CPU was not taken away, it was slower.
-A reading takes about a tenth of a millisecond.
+everything here takes a third longer, and neither steal nor pressure shows it: the CPU was not taken away, it was
+slower. A reading takes about a tenth of a millisecond.
 """
 
 from __future__ import annotations

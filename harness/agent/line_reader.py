@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads what a service writes to its standard output through a pipe, and counts the lines; run as a file, never imported.
+"""Reads what a service writes to its standard output through a pipe, and counts lines; run as a file, never imported.
 
 ``line_reader.py PIPE COUNTED LAST`` makes the named pipe ``PIPE`` and reads it until SIGTERM, and what is still in it
 then. ``COUNTED`` is JSON, ``{"lines", "bytes"}``, written again every fifth of a second, so that a killed reader leaves

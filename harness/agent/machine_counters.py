@@ -33,8 +33,8 @@ MACHINE_COLUMNS = tuple(field.name for field in fields(MachineReading))
 
 
 class MachineReader:
-    """Reads the machine; its control groups are looked up once. ``n_begun``: processes and threads that were begun since
-    boot, as of the last reading; ``None``: not known."""
+    """Reads the machine; its control groups are looked up once. ``n_begun``: processes and threads that were begun
+    since boot, as of the last reading; ``None``: not known."""
 
     def __init__(self, root: Path = Path("/")) -> None:
         self._proc = root / "proc"

@@ -35,8 +35,8 @@ def die_with_parent() -> None:
 
 
 def return_large_blocks() -> None:
-    """Give blocks of ``LARGE_BYTES`` or more back to the kernel when they are freed (glibc), which by itself keeps them in
-    a heap for each thread."""
+    """Give blocks of ``LARGE_BYTES`` or more back to the kernel when they are freed (glibc), which by itself keeps them
+    in a heap for each thread."""
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, LARGE_BYTES)
 

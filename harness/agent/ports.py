@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A free port, chosen where the kernel gives none out: load generators connect from thousands of ports of its range.
 
-Two sessions that look at the same moment could be given the same port, and the load of one would go to the service of the
-other: so each port is leased, and another process of this project takes a different one.
+Two sessions that look at the same moment could be given the same port, and the load of one would go to the service of
+the other: so each port is leased, and another process of this project takes a different one.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def free_port(address: str = "127.0.0.1") -> int:
 
 
 def lease(port: int) -> bool:
-    """Lease a port; ``False``: it is leased already. The lease is a socket with a name in Linux' abstract namespace, which
-    goes with the process; where there is none, nothing is leased."""
+    """Lease a port; ``False``: it is leased already. The lease is a socket with a name in Linux' abstract namespace,
+    which goes with the process; where there is none, nothing is leased."""
     held = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     try:
         held.bind(f"\0rematch-port-{port}")

@@ -29,8 +29,8 @@ _PROLOGUE, _ENTRY = "iiqii", "iii4Bi"
 
 
 def compile_seconds(pid: int) -> float | None:
-    """Return the wall time that a JVM's JIT compilers spent so far, in seconds. ``None``: it is no JVM with counters, or
-    gone."""
+    """Return the wall time that a JVM's JIT compilers spent so far, in seconds. ``None``: it is no JVM with counters,
+    or gone."""
     data = _mapped(pid)
     counters = {} if data is None else read_counters(data)
     frequency = counters.get(FREQUENCY, 0)
@@ -74,8 +74,8 @@ def _mapped(pid: int) -> bytes | None:
 
 
 def read_file(file: Path) -> bytes | None:
-    """Return a file's content; ``None``: it cannot be read, or is no plain file. A service may put anything in its place:
-    a link leads out of its container, a pipe keeps its reader waiting."""
+    """Return a file's content; ``None``: it cannot be read, or is no plain file. A service may put anything in its
+    place: a link leads out of its container, a pipe keeps its reader waiting."""
     try:
         descriptor = os.open(str(file), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -108,7 +108,7 @@ class ProcessReading(NamedTuple):
 
 
 class ProcessReader:
-    """Descriptors of one process. Raises ProcessLookupError: it is gone, or the id has another owner by the start time."""
+    """Descriptors of one process. Raises ProcessLookupError: it is gone, or the id has another owner by its start."""
 
     def __init__(self, pid: int, start_ticks: int | None = None) -> None:
         self.pid = pid
@@ -214,8 +214,8 @@ class TreeReader:
         return ProcessReading(rss_bytes, cpu_s, n_threads)
 
     def system_s(self) -> float | None:
-        """Return the CPU time in the kernel of the processes that run, in its steps (often .01 s); ``None``: not known of
-        one of them, or most of its children have ended already."""
+        """Return the CPU time in the kernel of the processes that run, in its steps (often .01 s); ``None``: not known
+        of one of them, or most of its children have ended already."""
         stats = [reader.stat() for reader in self._readers.values()]
         ticks = sum(stat.system_ticks for stat in stats if stat is not None)
         return None if self._short_lived or None in stats else ticks / TICKS_PER_S
@@ -302,8 +302,8 @@ def read_tree(
 
 
 def run_queue_wait_s(pid: int) -> float | None:
-    """Return for how long the threads that a process has now could have run and had no CPU, seconds in all. ``None``: it
-    is gone, or the kernel has no such count."""
+    """Return for how long the threads that a process has now could have run and had no CPU, seconds in all. ``None``:
+    it is gone, or the kernel has no such count."""
     waited_ns = 0
     try:
         os.stat(f"{PROC}/{pid}/schedstat")

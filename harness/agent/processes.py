@@ -75,8 +75,8 @@ def alive(pid: int, start_ticks: int) -> bool:
 
 
 def group_members(group: int, start_ticks: int) -> tuple[int, ...]:
-    """Return the ids of the running members of the process group that ``group`` once led. ``start_ticks``: the leader's,
-    which tells a later group of the same id apart: members cannot be older."""
+    """Return the ids of the running members of the process group that ``group`` once led. ``start_ticks``: the
+    leader's, which tells a later group of the same id apart: members cannot be older."""
     leader = read_stat(group)
     if leader is not None and leader.start_ticks != start_ticks:
         return ()  # the id has a new owner, so the old group is gone: ids in use as groups are not given out

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The first moments of a spawned process; run as a file, never imported.
 
-A program of its own and not ``preexec_fn``: Python code between ``fork`` and ``exec`` of a process with threads may hang
-on a lock. Starting it costs some 25 ms, so it reports the clocks as its last act: launch is that moment. Stdin: the
-order, one line of JSON. Argument 1: the descriptor for the report, ``{"wall_epoch_s", "monotonic_s", "cpu_s"}`` on a line
-and ``{"error"}`` on another when the program cannot be executed.
+A program of its own and not ``preexec_fn``: Python code between ``fork`` and ``exec`` of a process with threads may
+hang on a lock. Starting it costs some 25 ms, so it reports the clocks as its last act: launch is that moment. Stdin:
+the order, one line of JSON. Argument 1: the descriptor for the report, ``{"wall_epoch_s", "monotonic_s", "cpu_s"}`` on
+a line and ``{"error"}`` on another when the program cannot be executed.
 """
 
 import ctypes

@@ -56,7 +56,7 @@ class LoadCommand(Frozen):
 
 @dataclass(frozen=True, kw_only=True)
 class Installed:
-    """Load tools of a machine: tool -> its program (a jar for JMeter), a ``java``, CPUs. ``None``, or left out: absent."""
+    """Load tools of a machine: tool -> its program (a jar for JMeter), a ``java``, CPUs. ``None``: absent."""
 
     programs: Mapping[str, Path | None] = field(default_factory=dict)
     java: Path | None = None

@@ -164,7 +164,7 @@ def pieces(text: str) -> Pieces:
 
 
 def renderings(value: JsonValue, *, places: bool = True) -> tuple[Pieces, ...]:
-    """Return the renderings of a JSON value, four or eight, the likeliest first; without ``places`` each is one text."""
+    """Return the renderings of a JSON value, four or eight, the likeliest first; without ``places`` each is a text."""
     made: list[Pieces] = []
     for comma, colon in ((",", ":"), (", ", ": ")):
         results: list[Piece] = []

@@ -48,8 +48,8 @@ def closed_s(profile: ClosedLoad, requests: Sequence[Request], assumed_per_s: fl
 
 
 def readiness_request(requests: Sequence[Request]) -> Request:
-    """Return the request to ask until a service is up: the marked one, else a flow's first step (later ones may count on
-    it), else the first GET, which may be repeated safely, else the first request."""
+    """Return the request to ask until a service is up: the marked one, else a flow's first step (later ones may count
+    on it), else the first GET, which may be repeated safely, else the first request."""
     ordered = in_order(requests)
     marked = [request for request in ordered if request.readiness]
     reading = [request for request in ordered if request.method == "GET" and not is_flow(ordered)]
@@ -134,8 +134,8 @@ def _known(names: Collection[str]) -> str:
 def right_answers(expect: Expectation, *, places: bool = True) -> tuple[Pieces, ...] | None:
     """Return bodies that are right, the likeliest first, cut at their places; None: any body is right.
 
-    A JSON value is any of its ``renderings``. Of ``one_of`` each value is right, and every value stands in its likeliest
-    rendering before any stands in another. Without ``places`` of captured values each body is one text.
+    A JSON value is any of its ``renderings``. Of ``one_of`` each value is right, and every value stands in its
+    likeliest rendering before any stands in another. Without ``places`` of captured values each body is one text.
     """
     if expect.body is not None:
         return (pieces(expect.body) if places else (expect.body,),)
@@ -158,9 +158,9 @@ def flow_document(requests: Sequence[Request]) -> dict[str, object]:
     ``{"carried": regex, "steps": [{"name", "method", "path": pieces, "headers": {name: pieces}, "body": pieces or null,
     "status", "capture": {name: [key or index, ...]}, "right": [pieces, ...] or null, "json": true or false}, ...]}``. A
     piece is a text, or ``{"name": ..., "as_json": true or false}``. A script sends the steps in order, compares the
-    status, takes the captures out of the answer's JSON (a value that is no string, number or boolean, or whose text does
-    not match ``carried`` in full, is the error ``no <name>``), then compares the body, where it is ``json`` as a value,
-    and after the first wrong answer begins anew.
+    status, takes the captures out of the answer's JSON (a value that is no string, number or boolean, or whose text
+    does not match ``carried`` in full, is the error ``no <name>``), then compares the body, where it is ``json`` as a
+    value, and after the first wrong answer begins anew.
     """
     places = is_flow(requests)
 
@@ -223,4 +223,4 @@ def unsupported_mix(requests: tuple[Request, ...]) -> str | None:
 def other_statuses(tool: str, requests: tuple[Request, ...]) -> str | None:
     """Return why a tool that takes 2xx and 3xx as right cannot judge these requests, or None."""
     wrong = [request.name for request in requests if not 200 <= request.expect.status < 400]
-    return f"{tool} counts every status but 2xx and 3xx as an error, and {wrong} expect another" if wrong else None
+    return f"{tool} takes statuses but 2xx and 3xx for errors, and {wrong} expect another" if wrong else None

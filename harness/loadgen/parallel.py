@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One load offered by several generators: how it is divided, and how their reports become one.
 
-Each generator has its own share, seed and folder. None commands the others: a master that collects rows over the network
-(Locust's distributed mode, JMeter's remote engines) may itself be the limit, and puts rows on nobody's clock.
+Each generator has its own share, seed and folder. None commands the others: a master that collects rows over the
+network (Locust's distributed mode, JMeter's remote engines) may itself be the limit, and puts rows on nobody's clock.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Number = TypeVar("Number", int, float)
 
 
 def shares(profile: LoadProfile, n: int) -> tuple[LoadProfile, ...]:
-    """Return the load of each of ``n`` generators; together they offer ``profile``. Users are divided as evenly as whole
-    users can be, a rate of random arrivals by ``n``.
+    """Return the load of each of ``n`` generators; together they offer ``profile``. Users are divided as evenly as
+    whole users can be, a rate of random arrivals by ``n``.
 
     Raises:
         UnsupportedLoad: fewer users than generators, or evenly spaced arrivals, which several cannot space evenly.

@@ -81,7 +81,7 @@ class Jdk(JavaRuntime):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Surroundings:
-    """Place where finders look: the environment variables, the file system's root (tests have their own), the project."""
+    """Place where finders look: the environment variables, the file system's root (of tests their own), the project."""
 
     project: Path
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
@@ -226,7 +226,7 @@ def which(program: str, around: Surroundings) -> Path | None:
 def ask(
     command: list[str], *, around: Surroundings | None = None, java_home: Path | None = None
 ) -> str | None:
-    """Return what a program prints (both streams), or None when it does not start or does not end; `wrk -v` ends with 1."""
+    """Return what a program prints (both streams), or None when it does not start or end; `wrk -v` ends with 1."""
     environ = dict(around.environ) if around is not None else None
     if environ is not None:
         environ["GOTOOLCHAIN"] = "local"  # else `go version` below a go.mod may fetch another Go to answer

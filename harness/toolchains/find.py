@@ -191,8 +191,8 @@ def jmeter_home(project: Path) -> Path:
 
 
 def damage(home: Path, manifest: Path) -> list[str]:
-    """Return the files that differ from the committed list, whose lines have hash, size and path; of those beyond it only
-    jars, which JMeter would load."""
+    """Return the files that differ from the committed list, whose lines have hash, size and path; of those beyond it
+    only jars, which JMeter would load."""
     text = manifest.read_text(encoding="utf-8") if manifest.is_file() else ""
     listed = {line for line in text.splitlines() if not line.startswith("#")}
     known = {line.rpartition("\t")[2] for line in listed}
@@ -228,8 +228,8 @@ METRONOME_FLAGS = (
 
 
 def metronome_program(tools: Path, source: Path = METRONOME) -> Path:
-    """Return the path, below ``.tools``, of what is built of a source for this kind of machine; its folder is named after
-    source and flags, so what was built of an older one is never used. Raises OSError: the source cannot be read."""
+    """Return the path, below ``.tools``, of what is built of a source for this kind of machine; its folder is named
+    after source and flags, so what was built of another is never used. Raises OSError: the source cannot be read."""
     digest = hashlib.sha256("\0".join((os.uname().machine, *METRONOME_FLAGS, "")).encode())
     digest.update(source.read_bytes())
     return tools / f"metronome-{digest.hexdigest()[:16]}" / "metronome"

@@ -107,7 +107,8 @@ def render(rows: Sequence[VerifiedRow]) -> str:
         )
     missing = [name for name in ROWS if name not in {row.result.name for row in rows}]
     absent = f"; not run yet: {', '.join(missing)}" if missing else ""
-    total = f"The rows above took {sum(row.wall_s for row in rows) / 60:.1f} min, one after the other{absent}."
+    minutes = sum(row.wall_s for row in rows) / 60
+    total = f"The rows above took {minutes:.1f} min, one after the other{absent}."
     return "\n".join([*lines, "", total + "\n", *map(section, rows)])
 
 

@@ -158,9 +158,7 @@ def bare(value: Any) -> str:
 def filled(cut: list[Any], values: dict[str, Any]) -> str:
     """Return the text of pieces."""
     return "".join(
-        piece
-        if isinstance(piece, str)
-        else (json.dumps if piece["as_json"] else bare)(values[piece["name"]])
+        piece if isinstance(piece, str) else (json.dumps if piece["as_json"] else bare)(values[piece["name"]])
         for piece in cut
     )
 

@@ -3,8 +3,8 @@
 
 Each user of a closed loop keeps one connection; in the open model every arrival is a new user with a new one. A flow is
 its steps in order; a wrong answer ends a pass. Captures are taken by JMESPath: each has one or two variables,
-``name.text``, and ``name.json`` where it stands for a JSON value; one more says whether an answer is the JSON value that
-is expected.
+``name.text``, and ``name.json`` where it stands for a JSON value; one more says whether an answer is the JSON value
+that is expected.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Extractor:
 
 
 def asked(requests: Sequence[Request]) -> list[dict[str, object]]:
-    """Return the requests as the plan has them: one round of a plain mix, to choose from; of a flow, its steps in order."""
+    """Return the requests as the plan has them: one round of a plain mix, to choose from, or the steps of a flow."""
     places = is_flow(requests)
     chosen = in_order(requests) if places else tuple(requests[at] for at in one_round(tuple(requests)))
     values = {request.name: _values(request.expect, places=places) for request in requests}
@@ -97,9 +97,7 @@ def asked(requests: Sequence[Request]) -> list[dict[str, object]]:
     return [_asked(request, values[request.name], typed, places=places) for request in chosen]
 
 
-def _asked(
-    request: Request, values: Sequence[Pieces], typed: set[str], *, places: bool
-) -> dict[str, object]:
+def _asked(request: Request, values: Sequence[Pieces], typed: set[str], *, places: bool) -> dict[str, object]:
     def written(text: str) -> str:
         return with_variables(pieces(text) if places else (text,))
 

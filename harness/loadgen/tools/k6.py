@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """k6: open loop by a constant arrival rate, closed loop by virtual users; mixes and flows; bodies checked.
 
-The script logs a row of 50 bytes a request, unbuffered: nothing is lost when k6 is killed. Open loop: each connection is
-one virtual user; an arrival that finds all of them waiting is never sent. With ``busy = "wait"`` the virtual users take
-arrivals from one queue, in parts where there are any, and one that is taken too late counts from when it was due. With ``renew_s`` a request on an old connection carries ``Connection: close``, and the next one opens a new
-connection by another name of the same address. ``n_dropped`` counts arrivals that left no row.
+The script logs a row of 50 bytes a request, unbuffered: nothing is lost when k6 is killed. Open loop: each connection
+is one virtual user; an arrival that finds all of them waiting is never sent. With ``busy = "wait"`` the virtual users
+take arrivals from one queue, in parts where there are any, and one that is taken too late counts from when it was due.
+With ``renew_s`` a request on an old connection carries ``Connection: close``, and the next one opens a new connection
+by another name of the same address. ``n_dropped`` counts arrivals that left no row.
 """
 
 from __future__ import annotations
@@ -71,8 +72,8 @@ def plan_document(spec: LoadSpec) -> dict[str, object]:
 
 
 def scenario(profile: LoadProfile) -> dict[str, object]:
-    """Return the profile as one of k6's executors. Users of a load by loops are all there from the start, and the script
-    has them wait for their turn."""
+    """Return the profile as one of k6's executors. Users of a load by loops are all there from the start, and the
+    script has them wait for their turn."""
     if isinstance(profile, OpenLoad):
         if profile.busy == "wait":
             n, most_s = profile.parts * profile.n_arrivals, profile.whole_s + LAST_ANSWERS_S

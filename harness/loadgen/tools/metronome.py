@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """metronome, this project's own generator (``metronome.c``): open or closed loop, one row a request, times in ns.
 
-It never sleeps, so it needs a CPU of its own. Latencies begin when a request was due; a row has its time from sending as
-well, and for how long the generator itself held it up. Bodies are compared as text with the right renderings.
+It never sleeps, so it needs a CPU of its own. Latencies begin when a request was due; a row has its time from sending
+as well, and for how long the generator itself held it up. Bodies are compared as text with the right renderings.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """oha: one request, over and over; open loop at a rate with corrected latencies, or closed loop; times in ns.
 
-Rows are in SQLite, which has when each was due, and errors in JSON. Statuses are checked (2xx and 3xx are right), bodies
-are not. An arrival that finds every connection busy waits; what still waits at the end is never sent.
+Rows are in SQLite, which has when each was due, and errors in JSON. Statuses are checked (2xx and 3xx are right),
+bodies are not. An arrival that finds every connection busy waits; what still waits at the end is never sent.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Oha(LoadGenerator):
             return flow
         if len(requests) > 1:
             names = ", ".join(request.name for request in requests)
-            return f"oha repeats one request and the mix has {len(requests)} ({names}): use k6, jmeter or locust"
+            return f"oha repeats one request, the mix has {len(requests)} ({names}): use k6, jmeter or locust"
         plain = plain_only("oha", profile, waits=True, at_once=True, loops=False, even=True)
         return plain or other_statuses("oha", requests)
 

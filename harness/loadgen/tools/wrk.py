@@ -49,7 +49,7 @@ class Wrk(LuaTool):
         if not isinstance(profile, ClosedLoad):
             return "wrk has no rate: for an open loop use jmeter (or wrk2, k6, vegeta)"
         if profile.duration_s and profile.duration_s != int(profile.duration_s):
-            return f"wrk counts duration_s in whole seconds, found {profile.duration_s}: choose a whole number"
+            return f"wrk counts whole seconds, found duration_s {profile.duration_s}: choose a whole number"
         return plain_only("wrk", profile, at_once=True, loops=False)
 
     def words(self, profile: LoadProfile) -> tuple[str, ...]:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """wrk2: open loop at a rate, latencies counted from when a request was due; totals only, bodies not compared.
 
-Each connection has an equal share of the rate and a schedule of its own, which begins when it is opened: connections of a
-thread 5 ms apart. So there are fewer arrivals than rate times duration (``n_due``), and after a while wrk2 empties its
-histogram: in a longer load latencies are of the rest (``n_latencies``).
+Each connection has an equal share of the rate and a schedule of its own, which begins when it is opened: connections of
+a thread 5 ms apart. So there are fewer arrivals than rate times duration (``n_due``), and after a while wrk2 empties
+its histogram: in a longer load latencies are of the rest (``n_latencies``).
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ from harness.errors import HostError
 from harness.tests.support.scripted_server import scripted
 
 GONE, MADE_MEANWHILE = (
-    f"HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n".encode() for status in ("404 Not Found", "204 No Content")
+    f"HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n".encode()
+    for status in ("404 Not Found", "204 No Content")
 )
 
 
@@ -27,7 +28,9 @@ def test_the_agent_remembers_a_container_until_it_is_removed_and_removes_what_is
         assert [(note.name, note.read_text()) for note in notes.iterdir()] == [("late", address)]
         orders.end_all()
     # asked again while the daemon may still be making it
-    assert [request.split(b" HTTP")[0] for request in received] == [b"DELETE /containers/late?force=1&v=1"] * 2
+    assert [request.split(b" HTTP")[0] for request in received] == [
+        b"DELETE /containers/late?force=1&v=1"
+    ] * 2
     assert not list(notes.iterdir())
     with pytest.raises(HostError, match="nothing is started any more"):
         orders.carry_out("container_note", {"name": "new", "address": address})

@@ -242,6 +242,7 @@ class LoadGeneratorContract:
             generator.read(tmp_path)
         assert caught.value.outcome == "failed"
 
+
 class JsonValuesContract:
     """For a tool that compares JSON as values, like conformance: blanks and the order of keys do not count."""
 

@@ -42,7 +42,6 @@ from harness.tests.support.accounts_server import step
 from harness.tests.support.answering_server import order_of, request_to
 from harness.workloads import load_requests
 
-
 NAMES = st.from_regex(r"[a-z][a-z0-9_]{0,5}", fullmatch=True)
 VALUES = st.one_of(
     st.from_regex(CARRIED, fullmatch=True).map(lambda text: text[:40]), st.integers(), st.booleans()
@@ -126,11 +125,17 @@ def line(**parts: object) -> str:
     ("lines", "message"),
     [
         ([line(step=1), line()], r"line 2: n: a request without step in a flow; found 'n'"),
-        ([line(step=1), line(step=3)], r"line 2: n: a step is missing before this one; found '3'; allowed: 1 to 2"),
+        (
+            [line(step=1), line(step=3)],
+            r"line 2: n: a step is missing before this one; found '3'; allowed: 1 to 2",
+        ),
         ([line(step=1), line(step=1)], r"line 2: n: two requests of one step; found '1'"),
         ([line(step=1, weight=2)], r"line 1: n: a step is taken once in each pass; found 'weight 2'"),
         ([line(step=0)], r"line 1: step: .*greater than or equal to 1"),
-        ([line(capture={"a": "/id"})], r"line 1: n: capture in a mix without steps; found 'a'; allowed: step in"),
+        (
+            [line(capture={"a": "/id"})],
+            r"line 1: n: capture in a mix without steps; found 'a'; allowed: step in",
+        ),
         ([line(step=1, capture={"A": "/id"})], r"line 1: capture.A"),
         ([line(step=1, path="/${a}", capture={"a": ""})], r"line 1: n: used before it is captured"),
         (
@@ -141,7 +146,10 @@ def line(**parts: object) -> str:
             [line(step=1, capture={"a": ""}, expect={"status": 200, "json": ["${b}"]})],
             r"line 1: n: expected but never captured; found '\$\{b\}'; allowed: \$\{a\}",
         ),
-        ([line(step=1, capture={"a": ""}), line(step=2, capture={"a": ""})], r"line 2: n: captured a second time"),
+        (
+            [line(step=1, capture={"a": ""}), line(step=2, capture={"a": ""})],
+            r"line 2: n: captured a second time",
+        ),
         ([line(readiness=True), line(readiness=True)], r"line 2: n: a second request for readiness"),
         (
             [line(step=1, capture={"a": ""}), line(step=2, path="/${a}", readiness=True)],

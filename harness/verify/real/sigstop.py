@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``verify sigstop``: stalls made for real, by stopping and continuing a running service at known times.
 
-A span in which the client's own event loop was late, or in half of which it waited for a CPU, belongs to the client; one
-through half of which the service waited for a CPU, or the hypervisor took it away, to the machine. Neither is counted
-against the detection. ``RunQueue`` witnesses that by the kernel's counts, in which a stop leaves no trace.
+A span in which the client's own event loop was late, or in half of which it waited for a CPU, belongs to the client;
+one through half of which the service waited for a CPU, or the hypervisor took it away, to the machine. Neither is
+counted against the detection. ``RunQueue`` witnesses that by the kernel's counts, in which a stop leaves no trace.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ def _waits_s(pid: int) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Stopped:
-    """A service that was stopped and continued, as the kernel and the client saw it: requests, stops, and when the client
-    was late itself, in seconds on its monotonic clock."""
+    """A service that was stopped and continued, as the kernel and the client saw it: requests, stops, and when the
+    client was late itself, in seconds on its monotonic clock."""
 
     pid: int
     queue: RunQueue

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Verification of duets: two arms at once on two cores, which are exchanged, beside a neighbour on one of the cores.
 
-In each slice of time a core gives its capacity, less what an on-off hog takes of core 0, times the speed of its arm. The
-second core is slower, and both have slow drift in common. Alternating trials have core 0 for themselves. A trial adds
-noise of its own: little between processes of a settled service, much more between fresh JVMs.
+In each slice of time a core gives its capacity, less what an on-off hog takes of core 0, times the speed of its arm.
+The second core is slower, and both have slow drift in common. Alternating trials have core 0 for themselves. A trial
+adds noise of its own: little between processes of a settled service, much more between fresh JVMs.
 """
 
 from __future__ import annotations

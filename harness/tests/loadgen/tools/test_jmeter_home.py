@@ -14,7 +14,6 @@ from harness import toolchains
 from harness.agent.files import file_sha256
 from setup import jmeter, say
 
-
 FILES = {
     "bin/ApacheJMeter.jar", "bin/jmeter.properties", "lib/ApacheJMeter_config-5.6.3.jar",
     "lib/ext/ApacheJMeter_http-5.6.3.jar", "lib/groovy-3.0.20.jar",
@@ -48,7 +47,10 @@ def jmeter_project(tmp_path: Path) -> Path:
     ("harm", "said"),
     [
         (lambda home: (home / "lib/groovy-3.0.20.jar").unlink(), "lib/groovy-3.0.20.jar"),
-        (lambda home: (home / "lib/groovy-3.0.20.jar").write_bytes(b"groovy-3.0.21.jar"), "lib/groovy-3.0.20.jar"),
+        (
+            lambda home: (home / "lib/groovy-3.0.20.jar").write_bytes(b"groovy-3.0.21.jar"),
+            "lib/groovy-3.0.20.jar",
+        ),
         (lambda home: (home / "lib/evil.jar").write_text("x"), "lib/evil.jar"),
     ],
 )

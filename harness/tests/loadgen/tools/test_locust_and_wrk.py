@@ -28,7 +28,6 @@ from harness.tests.contracts.load_generator import (
 from harness.tests.support.answering_server import AnsweringServer, answering_server, order_of
 from harness.tests.support.fakes import FakeLoadGenerator
 
-
 WRK = Wrk(program=Path(shutil.which("wrk") or "/no/wrk"))
 
 

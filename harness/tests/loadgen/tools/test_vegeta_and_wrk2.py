@@ -94,6 +94,7 @@ class OpenOnly(LoadGeneratorContract, OpenLoopContract):
     def small(self) -> LoadProfile:
         return evenly(100, 2, 4)
 
+
 class TestVegeta(OpenOnly):
     """Its rows are in a form of its own until they are encoded, after the load."""
 
