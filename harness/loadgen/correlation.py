@@ -121,13 +121,14 @@ def filled(request: Request, values: Values) -> Request:
 def filled_expectation(expect: Expectation, values: Values) -> Expectation:
     """Return the right answer, now that the values are known."""
     changed: dict[str, object] = {
-        "headers": {name: fill_text(text, values) for name, text in expect.headers.items()},
-        "body": None if expect.body is None else fill_text(expect.body, values),
-        "json_value": fill_json(expect.json_value, values),
-        "one_of": None
-        if expect.one_of is None
-        else tuple(fill_json(value, values) for value in expect.one_of),
+        "headers": {name: fill_text(text, values) for name, text in expect.headers.items()}
     }
+    if expect.body is not None:
+        changed["body"] = fill_text(expect.body, values)
+    if expect.json_value is not None:  # what is set is compared, also a null
+        changed["json_value"] = fill_json(expect.json_value, values)
+    if expect.one_of is not None:
+        changed["one_of"] = tuple(fill_json(value, values) for value in expect.one_of)
     return expect.model_copy(update=changed) if values else expect
 
 
