@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Set-up: from nothing but git, make, Python and the package registries to a machine that can measure.
 
-Standard library only: it runs on any Python >= 3.11 before anything is installed. `import harness` would import the
-harness's dependencies, which set-up has yet to install; so the parts that it needs are loaded from their files, each
-under a name of its own.
+Standard library only. `import harness` would import dependencies that set-up has yet to install; so the parts that it
+needs are loaded from their files, each under a name of its own.
 """
 
 from __future__ import annotations

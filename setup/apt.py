@@ -8,33 +8,23 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from .say import SetupError, run, step
 
+#: apt itself waits so long while another apt installs.
 LOCK_TIMEOUT_S = 900
-LOCK_MESSAGE = re.compile(r"could not get lock|unable to lock|is another process using it", re.IGNORECASE)
-
-
-class AptRequest(NamedTuple):
-    """Packages that one missing tool needs."""
-
-    tool: str
-    packages: tuple[str, ...]
-    why: str
 
 
 def is_interactive(environ: Mapping[str, str]) -> bool:
-    """Whether somebody is there to answer; CI=true and YES=1 both say that nobody should be asked."""
+    """Return whether a user can answer; CI=true and YES=1 both say that none should be asked."""
     unasked = environ.get("CI", "").lower() in ("1", "true") or environ.get("YES", "") not in ("", "0")
     return not unasked and sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def privilege(environ: Mapping[str, str]) -> tuple[str, ...] | None:
-    """The words before ``apt-get``: none as root, sudo where it exists (it may still refuse), else None."""
+    """Return the words before ``apt-get``: none as root, sudo where it exists (it may still refuse), else None."""
     if os.geteuid() == 0:
         return ()
     sudo = shutil.which("sudo")
@@ -44,7 +34,7 @@ def privilege(environ: Mapping[str, str]) -> tuple[str, ...] | None:
 
 
 def candidate(package: str) -> str | None:
-    """The version apt would install, or None when the package is not on offer."""
+    """Return the version that apt would install, or None when the package is not on offer."""
     answer = subprocess.run(
         ["apt-cache", "policy", package],
         capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"},
@@ -53,19 +43,18 @@ def candidate(package: str) -> str | None:
     return match.group(1) if match and match.group(1) != "(none)" else None
 
 
-def install(requests: Sequence[AptRequest], environ: Mapping[str, str]) -> None:
-    """Install the packages of all requests in one call of apt.
+def install(wanted: Mapping[str, tuple[str, ...]], environ: Mapping[str, str]) -> None:
+    """Install the packages of all tools (a tool with its reason -> packages) in one call of apt.
 
-    Raises:
-        SetupError: nobody may install here, the user said no, or apt failed.
+    Raises SetupError: nobody may install here, the user said no, or apt failed.
     """
-    if not requests:
+    if not wanted:
         return
-    packages = list(dict.fromkeys(package for request in requests for package in request.packages))
+    packages = list(dict.fromkeys(package for own in wanted.values() for package in own))
     command = f"apt-get install -y {' '.join(packages)}"
     words = privilege(environ)
-    for request in requests:
-        step(f"{request.tool} is missing, required {request.why}: {' '.join(request.packages)}")
+    for tool, own in wanted.items():
+        step(f"missing: {tool}: {' '.join(own)}")
     if words is None:
         raise SetupError(f"not root and no sudo here; run `{command}` as root, then call this again")
     if is_interactive(environ):
@@ -74,7 +63,7 @@ def install(requests: Sequence[AptRequest], environ: Mapping[str, str]) -> None:
             raise SetupError(f"nothing was installed; install the missing packages with: {command}")
     step(f"installing with apt: {' '.join(packages)}")
     update(words)
-    _with_lock(
+    run(
         [*words, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-o", f"DPkg::Lock::Timeout={LOCK_TIMEOUT_S}",
          "-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold",
          "install", "-y", "-qq", "--no-install-recommends", *packages],
@@ -91,36 +80,13 @@ def read_first_lists(environ: Mapping[str, str]) -> None:
 
 def update(words: Sequence[str]) -> None:
     """Read the package lists again."""
-    _with_lock([*words, "apt-get", "update", "-qq"], doing="reading the package lists")
-
-
-def _with_lock(command: Sequence[str], *, doing: str) -> None:
-    """Run apt; wait while another apt holds a lock that its own timeout does not cover."""
-    deadline_s = time.monotonic() + LOCK_TIMEOUT_S
-    while True:
-        done = subprocess.run(
-            list(command),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
-        if done.returncode == 0:
-            return
-        output = done.stdout + done.stderr
-        if LOCK_MESSAGE.search(output) is None or time.monotonic() > deadline_s:
-            print("\n".join(f"    {line}" for line in output.splitlines()[-15:]), file=sys.stderr, flush=True)
-            raise SetupError(f"{doing} failed: `{' '.join(command)}`; the lines above are apt's own words")
-        step("another apt is at work; waiting for its lock")
-        time.sleep(5)
+    run([*words, "apt-get", "update", "-qq"], doing="reading the package lists")
 
 
 def debian_mirror() -> str:
-    """The address of the Debian archive that this machine's apt is configured with.
+    """Return the address of the Debian archive that this machine's apt is configured with.
 
-    Raises:
-        SetupError: apt knows no Debian archive.
+    Raises SetupError: it has none.
     """
     targets = run(
         ["apt-get", "indextargets", "--format", "$(REPO_URI)\t$(LABEL)\t$(COMPONENT)\t$(IDENTIFIER)"],

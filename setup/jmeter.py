@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Assemble JMeter from Maven Central: the same files as in its release that matter here, checked one by one.
 
-JMeter is not published there as one archive. Its jars are, and its `bin` folder
-(settings, templates) lies inside the jar of its configuration.
+JMeter is not published there as one archive. Its jars are, and its `bin` folder (settings, templates) lies inside the
+jar of its configuration. For another version: ``find . -type f`` in its home gives the paths of the list.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from . import toolchains
 from .say import SetupError, run, step
+from .source_builds import fresh_folder, in_place
 
 POM = Path("setup/jmeter/pom.xml")
 LAUNCHER = f"ApacheJMeter-{toolchains.JMETER_VERSION}.jar"
@@ -27,31 +26,25 @@ def ensure_jmeter(project: Path, fetch: Fetch) -> bool:
 
     ``fetch`` puts all jars into the folder it is given; a SetupError says how what was assembled differs.
     """
-    home = toolchains.jmeter_home(project)
-    listed = toolchains.read_manifest(project / toolchains.MANIFEST)
+    home, manifest = toolchains.jmeter_home(project), project / toolchains.MANIFEST
     if home.is_dir():
-        problems = toolchains.damage(home, listed)
-        if not problems:
+        damaged = toolchains.damage(home, manifest)
+        if not damaged:
             return False
-        step(
-            f"JMeter differs from its list ({len(problems)} files, first: {problems[0]}); assembling it again"
-        )
-    fresh = home.with_name(home.name + ".new")
+        step(f"JMeter differs from its list ({len(damaged)} files, first: {damaged[0]}): assembling it")
+    fresh = fresh_folder(home)
     assemble(fresh, fetch)
-    problems = toolchains.damage(fresh, listed)
-    if problems:
+    if damaged := toolchains.damage(fresh, manifest):
         raise SetupError(
-            f"the assembled JMeter differs from {toolchains.MANIFEST} in {len(problems)} files, first: {problems[0]};"
+            f"the assembled JMeter differs from {toolchains.MANIFEST} in {len(damaged)} files, first: {damaged[0]};"
             f" it was left in {fresh} to look at"
         )
-    shutil.rmtree(home, ignore_errors=True)
-    fresh.rename(home)
+    in_place(fresh, home)
     return True
 
 
 def assemble(home: Path, fetch: Fetch) -> None:
     """Lay out a JMeter home: ``lib``, ``lib/ext`` (JMeter's own jars) and ``bin``."""
-    shutil.rmtree(home, ignore_errors=True)
     for folder in ("lib/ext", "lib/junit", "bin"):
         (home / folder).mkdir(parents=True)
     fetch(home / "lib")
@@ -69,7 +62,7 @@ def assemble(home: Path, fetch: Fetch) -> None:
 
 
 def fetch_with_maven(project: Path, maven: Path, env: Mapping[str, str]) -> Fetch:
-    """A fetcher that asks Maven for the jars of ``setup/jmeter/pom.xml``."""
+    """Return a fetcher that asks Maven for the jars of ``setup/jmeter/pom.xml``."""
 
     def fetch(folder: Path) -> None:
         step(f"assembling JMeter {toolchains.JMETER_VERSION} from Maven Central (72 MB)")
@@ -81,14 +74,3 @@ def fetch_with_maven(project: Path, maven: Path, env: Mapping[str, str]) -> Fetc
         )  # fmt: skip
 
     return fetch
-
-
-def write_manifest(project: Path) -> Path:
-    """Write the list from the JMeter that stands there: for a maintainer who moves to another version."""
-    file = project / toolchains.MANIFEST
-    rows = toolchains.list_tree(toolchains.jmeter_home(project))
-    lines = [f"{row.sha256}\t{row.size_bytes}\t{row.path}" for row in rows]
-    partial = file.with_suffix(".new")
-    partial.write_text("\n".join(("# SPDX-License-Identifier: Apache-2.0", *lines)) + "\n", encoding="utf-8")
-    os.replace(partial, file)
-    return file

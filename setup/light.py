@@ -16,7 +16,7 @@ from pathlib import Path
 SPARED = ("jedi", "debugpy")
 _PROJECT = Path(__file__).parent.parent
 _NAME = re.compile(r"([A-Za-z0-9._-]+)==")
-_VIA = re.compile(r"\s+#\s+(?:via\s+)?([A-Za-z0-9._-]+)")
+_VIA = re.compile(r"^\s+#\s+(?:via\s+)?([A-Za-z0-9._-]+)", re.MULTILINE)
 
 
 def reading() -> tuple[str, ...]:
@@ -27,36 +27,22 @@ def reading() -> tuple[str, ...]:
 
 
 def light_lock(lock: str, roots: Iterable[str] | None = None, spared: Iterable[str] = SPARED) -> str:
-    """Return the entries of a lock file that ``roots`` require, without those ``spared`` and what they alone require.
-
-    ``lock``: as uv writes it: below each entry comments name the packages that require it; one without a root is a
-    ValueError. ``roots``: default, what reading needs.
-    """
-    entries, chosen = _entries(lock), set(reading() if roots is None else roots)
+    """Return the entries of a lock file, as uv writes it, that ``roots`` (default: what reading needs) require, without
+    those ``spared`` and what they alone require. Raises ValueError: it has not all roots."""
+    entries: dict[str, str] = {}  # a package may have several, each for some Pythons
+    for text in re.split(r"^(?=[A-Za-z0-9])", lock, flags=re.MULTILINE):
+        if match := _NAME.match(text):
+            entries[match[1].lower()] = entries.get(match[1].lower(), "") + text
+    chosen = set(reading() if roots is None else roots)
     missing = sorted(chosen - set(entries))
     if missing:
         raise ValueError(f"not in the lock file: {', '.join(missing)}")
-    parents = {name: _required_by(text) for name, text in entries.items()}
+    # below each entry comments name the packages that require it
+    parents = {name: {via.lower() for via in _VIA.findall(text)} - {"via"} for name, text in entries.items()}
     out = set(spared)
     while more := {name for name, above in parents.items() if name not in chosen | out and above & chosen}:
         chosen |= more
     return "".join(text for name, text in entries.items() if name in chosen)
-
-
-def _entries(lock: str) -> dict[str, str]:
-    """Return the lines of each package by its name."""
-    results: dict[str, str] = {}
-    name = ""
-    for line in lock.splitlines(keepends=True):
-        if start := _NAME.match(line):
-            name = start[1].lower()
-        if name:
-            results[name] = results.get(name, "") + line
-    return results
-
-
-def _required_by(entry: str) -> set[str]:
-    return {match[1].lower() for line in entry.splitlines() if (match := _VIA.match(line))} - {"via"}
 
 
 if __name__ == "__main__":

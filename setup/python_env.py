@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import hashlib
 import json
 import os
@@ -14,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from .light import light_lock
 from .say import SetupError, run, step
@@ -36,51 +36,48 @@ _LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==", re.MULTILINE)
 
 
 def can_bootstrap(python: str) -> bool:
-    """Whether this interpreter has pip, or can make an environment that has it (Debian may lack both)."""
+    """Return whether this interpreter has pip, or can make an environment that has it (Debian may lack both)."""
     return _answers(python, "-m", "pip") or _answers(python, "-m", "ensurepip")
 
 
 def _answers(*command: str) -> bool:
-    """Whether a program tells its version."""
+    return _output(*command, "--version") is not None
+
+
+def _output(*command: str, env: Mapping[str, str] | None = None) -> str | None:
+    """Return what a program prints; None: it does not start, or fails."""
     try:
-        return subprocess.run([*command, "--version"], capture_output=True, check=False).returncode == 0
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, env=env)
     except OSError:
-        return False
+        return None
+    return done.stdout if done.returncode == 0 else None
 
 
 def is_ready(project: Path, python: str, *, light: bool = False) -> bool:
-    """Whether ``.venv`` is what the inputs ask for: the stamp says so, and what it lists is really there.
-
-    ``light``: for a command that only reads, where a part of the packages is enough. What a user installed beside them
-    does not count.
-    """
+    """Return whether ``.venv`` is what the inputs ask for: the stamp says so, and what it lists is really there; what a
+    user installed does not count. ``light``: for a command that only reads, where a part of the packages is enough."""
     stamp = _stamp(project)
     if stamp.get("inputs") != inputs_hash(project, python) or (stamp.get("light", False) and not light):
         return False
-    return (project / ".venv/bin/rematch").exists() and _listed(stamp) <= set(installed(project))
+    listed = set(stamp.get("installed", ()))
+    return (project / ".venv/bin/rematch").exists() and listed <= set(installed(project))
 
 
 def is_full(project: Path) -> bool:
-    """Whether ``.venv`` was last made with all packages, for whichever inputs."""
+    """Return whether ``.venv`` was last made with all packages, for whichever inputs."""
     return _stamp(project).get("light") is False
 
 
-def _stamp(project: Path) -> dict[str, object]:
+def _stamp(project: Path) -> dict[str, Any]:
     try:
-        stamp = json.loads((project / STAMP).read_text(encoding="utf-8"))
+        stamp: dict[str, Any] = json.loads((project / STAMP).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return stamp if isinstance(stamp, dict) else {}
-
-
-def _listed(stamp: Mapping[str, object]) -> set[str]:
-    """What set-up installed when it wrote the stamp."""
-    names = stamp.get("installed")
-    return {str(name) for name in names} if isinstance(names, list) else set()
+    return stamp
 
 
 def inputs_hash(project: Path, python: str) -> str:
-    """One hash over everything the environment is made from, the project's own place included (scripts name it)."""
+    """Return one hash over everything the environment is made from, the project's place included (scripts name it)."""
     digest = hashlib.sha256(f"{project}\0{python}\0{sys.version}".encode())
     for name in INPUTS:
         digest.update(name.encode() + b"\0" + (project / name).read_bytes() + b"\0")
@@ -88,35 +85,26 @@ def inputs_hash(project: Path, python: str) -> str:
 
 
 def installed(project: Path) -> list[str]:
-    """Name and version of every distribution in ``.venv``; empty when its interpreter does not start."""
+    """Return name and version of every distribution in ``.venv``; empty when its interpreter does not start."""
     code = (
         "import importlib.metadata as m, json;"
         "print(json.dumps(sorted({f\"{d.metadata['Name']}=={d.version}\" for d in m.distributions()"
         " if d.read_text('RECORD')})))"
     )
-    try:
-        done = subprocess.run(
-            [str(project / ".venv/bin/python"), "-I", "-c", code], capture_output=True, text=True, check=False
-        )
-        return [str(name) for name in json.loads(done.stdout)] if done.returncode == 0 else []
-    except (OSError, ValueError):
-        return []
+    names: list[str] = json.loads(_output(str(project / ".venv/bin/python"), "-I", "-c", code) or "[]")
+    return names
 
 
 def make_environment(project: Path, python: str, environ: Mapping[str, str], *, light: bool = False) -> None:
-    """Bring what ``.venv`` lacks of the lock file or has in another version, every file checked against its hash.
+    """Bring what ``.venv`` lacks of the lock file or has in another version, every file checked against its hash. What
+    a user installed stays; what set-up installed for an earlier lock file and this one does not have goes. ``light``:
+    only what reading and teaching need (``setup/light.py``).
 
-    What a user installed stays; what set-up installed for an earlier lock file and this one does not have goes.
-
-    Args:
-        light: install only what reading and teaching need (``setup/light.py``).
-
-    Raises:
-        SetupError: neither pip nor ensurepip is there, or a registry did not give what was asked for.
+    Raises SetupError: neither pip nor ensurepip is there, or a registry did not give what was asked for.
     """
     uv, env = bring_uv(project, python, environ)
     venv = project / ".venv"
-    before = _listed(_stamp(project))
+    before = set(_stamp(project).get("installed", ()))
     if not _works(venv, python):
         step(f"making .venv with {python}")
         run([uv, "venv", "-q", "--clear", "--python", python, venv], doing="making .venv", env=env)
@@ -150,26 +138,19 @@ def make_environment(project: Path, python: str, environ: Mapping[str, str], *, 
 
 
 def _normal(distribution: str) -> str:
-    """The name of a distribution, with its version or without, as an index compares it."""
+    """Return the name of a distribution, with its version or without, as an index compares it."""
     return re.sub(r"[-_.]+", "-", distribution.partition("==")[0]).lower()
 
 
 def _works(venv: Path, python: str) -> bool:
-    """Whether ``.venv`` starts and was made from this interpreter."""
+    """Return whether ``.venv`` starts and was made from this interpreter."""
     code = "import sys; print(sys._base_executable); print(sys.version)"
-    try:
-        done = subprocess.run(
-            [str(venv / "bin/python"), "-I", "-c", code], capture_output=True, text=True, check=False
-        )
-    except OSError:
-        return False
-    base, _, version = done.stdout.partition("\n")
-    same = os.path.realpath(base) == os.path.realpath(python)
-    return done.returncode == 0 and version.strip() == sys.version and same
+    base, _, version = (_output(str(venv / "bin/python"), "-I", "-c", code) or "").partition("\n")
+    return version.strip() == sys.version and os.path.realpath(base) == os.path.realpath(python)
 
 
 def bring_uv(project: Path, python: str, environ: Mapping[str, str]) -> tuple[Path, dict[str, str]]:
-    """The pinned uv in ``.tools/uv`` and the environment to start it with; pip brings it when it is not there."""
+    """Return the pinned uv in ``.tools`` and the environment to start it with; pip brings it when it is not there."""
     pin = project / PINS / "uv.txt"
     folder = project / ".tools" / f"uv-{hashlib.sha256(pin.read_bytes()).hexdigest()[:12]}"
     uv = folder / "bin" / "uv"
@@ -182,26 +163,20 @@ def bring_uv(project: Path, python: str, environ: Mapping[str, str]) -> tuple[Pa
             doing="installing uv", env=environ,
             then="check that pip can reach its package index, then call this again",
         )  # fmt: skip
-    listing = subprocess.run(
-        [*pip, "config", "list"], capture_output=True, text=True, check=False, env=dict(environ)
-    )
-    env = {
-        **environ,
-        **uv_variables(read_pip(listing.stdout, environ), environ),
-        "UV_PYTHON_DOWNLOADS": "never",
-    }
+    listing = _output(*pip, "config", "list", env=environ) or ""
+    env = {**environ, **uv_variables(read_pip(listing, environ), environ), "UV_PYTHON_DOWNLOADS": "never"}
     env.pop("UV_PYTHON", None)
     if ssl.get_default_verify_paths().cafile is not None:
         # uv trusts a list of its own; pip and apt trust the machine's, to which a company may have added
         for name in ("UV_SYSTEM_CERTS", "UV_NATIVE_TLS"):  # the newer and the older name
             env.setdefault(name, "true")
-    if "UV_CACHE_DIR" not in env and not _writable_home(environ):
-        env["UV_CACHE_DIR"] = str(project / ".tools/uv-cache")
+    if not os.access(environ.get("HOME", ""), os.W_OK):
+        env.setdefault("UV_CACHE_DIR", str(project / ".tools/uv-cache"))
     return uv, env
 
 
 def _pip(project: Path, python: str) -> list[str]:
-    """The words that start pip: the interpreter's own, else that of a small environment in ``.tools``."""
+    """Return the words that start pip: the interpreter's own, else that of a small environment in ``.tools``."""
     if _answers(python, "-m", "pip"):
         return [python, "-m", "pip"]
     folder = project / ".tools/pip"
@@ -216,58 +191,42 @@ def _pip(project: Path, python: str) -> list[str]:
     return [inner, "-m", "pip"]
 
 
-def _writable_home(environ: Mapping[str, str]) -> bool:
-    home = environ.get("HOME", "")
-    return bool(home) and os.path.isdir(home) and os.access(home, os.W_OK)
-
-
 # uv reads neither pip.conf nor PIP_* variables: what the user has told pip (a company's index, a certificate, a folder
-# of wheels) is told to uv. A UV_* variable that is already set is the user's word and stays.
+# of wheels) is told to uv. A UV_* variable that is already set is the user's choice and stays.
 
-#: pip's key -> uv's variable, for keys that hold one value.
-ONE = {"index-url": "UV_DEFAULT_INDEX", "proxy": "HTTPS_PROXY", "timeout": "UV_HTTP_TIMEOUT"}
-#: The same for keys that hold a list; pip separates by white space, uv as given here.
-MANY = {
-    "extra-index-url": ("UV_INDEX", " "),
-    "find-links": ("UV_FIND_LINKS", ","),
-    "trusted-host": ("UV_INSECURE_HOST", " "),
+#: pip's key -> uv's variable.
+UV = {
+    "index-url": "UV_DEFAULT_INDEX",
+    "extra-index-url": "UV_INDEX",
+    "find-links": "UV_FIND_LINKS",
+    "trusted-host": "UV_INSECURE_HOST",
+    "no-index": "UV_NO_INDEX",
+    "proxy": "HTTPS_PROXY",
+    "timeout": "UV_HTTP_TIMEOUT",
+    "cert": "SSL_CERT_FILE",
 }
-#: Older names of the same settings, which count as the user's word too.
+#: Older names of the same settings, which count as the user's choice too.
 OLDER = {"UV_DEFAULT_INDEX": "UV_INDEX_URL", "UV_INDEX": "UV_EXTRA_INDEX_URL"}
 
 
 def read_pip(listing: str, environ: Mapping[str, str]) -> dict[str, str]:
-    """pip's settings from ``pip config list``: of one key ``install`` beats ``global``, and a PIP_* variable both."""
+    """Read ``pip config list``: of one key ``install`` beats ``global``, and a PIP_* variable both."""
     sections: dict[str, dict[str, str]] = {"global": {}, "install": {}}
-    for line in listing.splitlines():
-        if match := re.fullmatch(r"(global|install)\.([a-z-]+)=(.+)", line.strip()):
-            section, key, value = match.groups()
-            with contextlib.suppress(ValueError, SyntaxError):
-                value = str(ast.literal_eval(value))
-            sections[section][key] = value
+    for section, key, text in re.findall(r"^(global|install)\.([a-z-]+)=(.+)$", listing, re.MULTILINE):
+        sections[section][key] = str(ast.literal_eval(text))
     own = {name[4:]: value for name, value in environ.items() if name.startswith("PIP_") and value}
     variables = {name.lower().replace("_", "-"): value for name, value in own.items()}
     return {**sections["global"], **sections["install"], **variables}
 
 
 def uv_variables(pip: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment variables that tell uv what pip is told; never one that is set already."""
+    """Return the variables that tell uv what pip is told; never one that is set already."""
     wanted: dict[str, str] = {}
-    for key, variable in ONE.items():
-        if pip.get(key):
-            wanted[variable] = pip[key].strip()
-    for key, (variable, separator) in MANY.items():
+    for key, variable in UV.items():
         values = pip.get(key, "").split()
         if key == "find-links":
             values = [value for value in values if "://" in value or Path(value).exists()]
-        if values:
-            wanted[variable] = separator.join(values)
-    if pip.get("cert"):
-        wanted["SSL_CERT_FILE"] = pip["cert"].strip()
-    if pip.get("no-index", "").strip().lower() in ("1", "true", "yes", "on"):
-        wanted["UV_NO_INDEX"] = "1"
-    return {
-        name: value
-        for name, value in wanted.items()
-        if not environ.get(name) and not environ.get(OLDER.get(name, name))
-    }
+        set_already = environ.get(variable) or environ.get(OLDER.get(variable, variable))
+        if values and not set_already:
+            wanted[variable] = ("," if key == "find-links" else " ").join(values)
+    return wanted

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Set-up's words: progress lines with the time since the start, one error type, one table."""
+"""Output of set-up: progress lines with the time since the start, one error type, commands that it runs."""
 
 from __future__ import annotations
 
@@ -39,8 +39,7 @@ def run(
 ) -> str:
     """Run a command to its end and return its standard output; its messages are shown only when it fails.
 
-    Raises:
-        SetupError: the command does not exist or ends with another status than 0.
+    Raises SetupError: it does not exist, or ends with another status than 0.
     """
     words = [str(word) for word in command]
     try:
@@ -55,12 +54,3 @@ def run(
         print(tail, file=sys.stderr, flush=True)
         raise SetupError(f"{doing}: `{' '.join(words[:4])} ...` ended with status {done.returncode}; {then}")
     return done.stdout
-
-
-def table(rows: Sequence[Sequence[str]], header: Sequence[str]) -> str:
-    """Rows as aligned text; the last column is left as long as it is."""
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    widths[-1] = 0
-    rule = ["-" * (width or len(name)) for width, name in zip(widths, header, strict=True)]
-    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in (header, rule, *rows))
-    return "\n".join(lines)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``agent start``: bring the agent up as a daemon.
+"""``agent start``: bring the agent up as a daemon; ``attach``, ``dial``: reach it, or a daemon of Docker.
 
-``start`` prints one line of JSON and returns when the daemon answers; ``attach`` (``relay.py``) passes
-bytes between its own stdin and stdout and the daemon's socket until one of them ends. A dropped SSH
-connection therefore costs an ``attach`` and not the daemon, nor what runs under it.
+``start BASE`` prints one line of JSON and returns when the daemon (``serve``) listens. ``attach FOLDER`` and
+``dial ADDRESS`` pass bytes between stdin and stdout and a socket of this machine until one of them ends.
 """
 
 from __future__ import annotations
@@ -12,34 +11,69 @@ import argparse
 import json
 import os
 import pkgutil
+import selectors
 import shutil
+import socket
+import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from harness.agent.containers import CONTAINERS, remove_containers
+from harness.agent.containers import CONTAINERS, connected, remove_containers
 from harness.agent.files import SCRATCH, remove_scratch
 from harness.agent.platforms import return_large_blocks
-from harness.agent.processes import alive, kill_group, this_process
-from harness.agent.server import Server
+from harness.agent.processes import alive, kill_group, read_stat
+from harness.agent.server import SOCKET, Server
 
-#: What is known of a daemon, in its folder.
+#: In the folder of a daemon: its process, its start and its time of grace.
 ABOUT = "agent.json"
+CHUNK = 65536
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="agent")
     commands = parser.add_subparsers(dest="command", required=True)
-    start = commands.add_parser("start")
-    start.add_argument("base", type=Path, help="the user's folder for all agents")
-    start.add_argument("--grace-s", type=float, default=30.0, help="end after this time without a message")
+    for name, folder in (("start", "base"), ("serve", "folder")):
+        command = commands.add_parser(name)
+        command.add_argument(folder, type=Path)
+        command.add_argument("--grace-s", type=float, default=30.0, help="time without a message")
+    commands.add_parser("attach").add_argument("folder")
+    commands.add_parser("dial").add_argument("address")
     options = parser.parse_args()
-    print(json.dumps(start_daemon(options.base, options.grace_s)), flush=True)
+    if options.command == "start":
+        print(json.dumps(start_daemon(options.base, options.grace_s)), flush=True)
+    elif options.command == "serve":
+        os.umask(0o077)
+        return_large_blocks()
+        Server(options.folder, options.grace_s).serve()
+        os._exit(0)
+    elif options.command == "attach":
+        os.chdir(options.folder)  # a path in a socket's address may have no more than 107 bytes
+        pass_bytes(connected(f"unix://{SOCKET}"))
+    else:
+        pass_bytes(connected(options.address))
+
+
+def pass_bytes(daemon: socket.socket) -> None:
+    """Pass bytes between stdin/stdout and a connection until either side ends."""
+    with daemon, selectors.DefaultSelector() as selector:
+        selector.register(daemon, selectors.EVENT_READ)
+        selector.register(0, selectors.EVENT_READ)
+        while True:
+            for key, _ in selector.select():
+                data = daemon.recv(CHUNK) if key.fileobj is daemon else os.read(0, CHUNK)
+                if not data:
+                    return
+                if key.fileobj is not daemon:
+                    daemon.sendall(data)
+                    continue
+                while data:
+                    data = data[os.write(1, data) :]
 
 
 def start_daemon(base: Path, grace_s: float) -> dict[str, object]:
-    """Start a daemon with a folder of its own and tell where it is, and which others of ours live."""
+    """Start a daemon with a folder of its own; return where it is, and which others of ours live."""
     sessions = base / "sessions"
     sessions.mkdir(parents=True, exist_ok=True)
     daemons = sweep(sessions)
@@ -47,42 +81,22 @@ def start_daemon(base: Path, grace_s: float) -> dict[str, object]:
     stub = pkgutil.get_data("harness.agent", "spawn_stub.py")
     assert stub is not None
     (folder / "spawn_stub.py").write_bytes(stub)
-    ready, options = os.pipe()
-    if os.fork() == 0:
-        os.close(ready)
-        _become_daemon(folder, grace_s, options)
-    os.close(options)
-    with open(ready, "rb") as pipe:
-        if pipe.read() != b"ready":
-            log = (folder / "agent.log").read_text(errors="replace")
-            shutil.rmtree(str(folder), ignore_errors=True)
-            raise SystemExit(f"the agent did not start: {log.strip()[-300:]}")
-    os.wait()
-    about = json.loads((folder / ABOUT).read_text())
-    return {**about, "folder": str(folder), "others": daemons, "python": sys.version.split()[0]}
-
-
-def _become_daemon(folder: Path, grace_s: float, options: int) -> None:
-    """Leave terminal, session and parent; never returns."""
-    os.setsid()
-    if os.fork() != 0:
-        os._exit(0)
-    os.chdir("/")
-    os.umask(0o077)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    log = os.open(str(folder / "agent.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    os.dup2(nothing, 0)
-    os.dup2(log, 1)
-    os.dup2(log, 2)
-    pid, start_ticks = this_process()
-    about = {"pid": pid, "start_ticks": start_ticks, "grace_s": grace_s, "started_epoch_s": time.time()}
+    words = [sys.executable, "-I", sys.argv[0], "serve", str(folder), "--grace-s", repr(grace_s)]
+    with open(str(folder / "agent.log"), "ab") as log:
+        daemon = subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", start_new_session=True
+        )
+    stat = read_stat(daemon.pid)
+    about = {"pid": daemon.pid, "start_ticks": stat.start_ticks if stat else 0, "grace_s": grace_s}
+    about["started_epoch_s"] = time.time()
     (folder / ABOUT).write_text(json.dumps(about))
-    return_large_blocks()
-    server = Server(folder, grace_s)
-    os.write(options, b"ready")
-    os.close(options)
-    server.serve()
-    os._exit(0)
+    while not (folder / SOCKET).exists():
+        if daemon.poll() is not None:
+            text = (folder / "agent.log").read_text(errors="replace")
+            shutil.rmtree(str(folder), ignore_errors=True)
+            raise SystemExit(f"the agent did not start: {text.strip()[-300:]}")
+        time.sleep(0.002)
+    return {**about, "folder": str(folder), "others": daemons, "python": sys.version.split()[0]}
 
 
 def sweep(sessions: Path) -> list[dict[str, object]]:

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two arms of a duet on two sets of CPUs, which are exchanged again and again while both are under load.
+"""Two arms of a duet, each a service with its load generator, on two sets of CPUs that are exchanged under load.
 
-An arm is a service with its load generator. Exchanged by the affinity of every thread of both, so that what happens
-on one CPU (another process, a slower core, a stolen slice) meets both arms for the same share of the time.
-Duet benchmarking is of Bulej et al., "Duet Benchmarking: Improving Measurement Accuracy in the Cloud" (ICPE 2020);
-there both arms stay where they are.
+So what happens on one CPU (another process, a slower core, a stolen slice) meets both arms for the same share of the
+time. In Bulej et al., "Duet Benchmarking" (ICPE 2020), both arms stay where they are.
 """
 
 from __future__ import annotations
@@ -19,12 +17,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.agent.process_tree import children
-from harness.agent.processes import PROC, read_stat
+from harness.agent.processes import PROC, alive
 
-#: An interval is longer or shorter than asked by at most this share, so that noise of the same period cannot keep in
-#: step with the exchanges and meet one arm alone.
+#: An interval is longer or shorter by at most this share, lest periodic noise keep in step with exchanges.
 JITTER = 0.2
-#: A thread that is made while the others are moved inherits where its maker was: look until a look finds nobody new.
+#: A thread that is made while the others are moved inherits where its maker was: look until no new one is there.
 MOST_LOOKS = 5
 HEADER = "monotonic_s,done_monotonic_s,cpus,partner_cpus,n_threads,partner_n_threads"
 
@@ -67,8 +64,7 @@ def threads_of(pid: int) -> set[int]:
 
 
 def move(roots: Iterable[int], cpus: Sequence[int]) -> int:
-    """Let every thread of these processes and their children run on ``cpus`` alone; return how many were moved. Looks
-    again until no new thread is there, and at least twice: one that was made meanwhile has what its maker had."""
+    """Let every thread of these processes and their children run on ``cpus`` alone; return how many were moved."""
     moved: set[int] = set()
     roots = tuple(roots)
     for look in range(MOST_LOOKS):
@@ -83,9 +79,8 @@ def move(roots: Iterable[int], cpus: Sequence[int]) -> int:
 
 
 class Exchanger:
-    """Moves two arms between two sets of CPUs. ``add`` their processes; ``start`` and ``stop`` once: before and
-    after, each arm stays where it is. The arm that is moved first takes turns: until the other was moved, both are on
-    the same CPUs."""
+    """Moves two arms between two sets of CPUs from ``start`` to ``stop``. The arm that is moved first takes turns:
+    until the other was moved, both are on the same CPUs."""
 
     def __init__(
         self, sets: tuple[Sequence[int], Sequence[int]], *, interval_s: float, seed: int = 0
@@ -119,22 +114,17 @@ class Exchanger:
     def stop(self) -> None:
         """Exchange no more. Idempotent."""
         self._over.set()
-        thread = self._thread
-        if thread is not None:
-            thread.join()
+        if self._thread is not None:
+            self._thread.join()
 
     def write(self, file: Path, arm: int) -> None:
-        """Write every exchange as one arm saw it; CPUs of a set are joined by spaces.
-
-        Raises OSError: it cannot be written.
-        """
-        rows = [
-            f"{exchange.began_s:.6f},{exchange.done_s:.6f},"
-            f"{_listed(exchange.cpus[arm])},{_listed(exchange.cpus[1 - arm])},"
-            f"{exchange.n_threads[arm]},{exchange.n_threads[1 - arm]}"
-            for exchange in self.exchanges
-        ]
-        file.write_text("\n".join([HEADER, *rows, ""]), encoding="utf-8")
+        """Write every exchange as one arm saw it; CPUs of a set are joined by spaces. Raises OSError."""
+        lines = [HEADER]
+        for exchange in self.exchanges:
+            own, other = (" ".join(map(str, exchange.cpus[side])) for side in (arm, 1 - arm))
+            times = f"{exchange.began_s:.6f},{exchange.done_s:.6f}"
+            lines.append(f"{times},{own},{other},{exchange.n_threads[arm]},{exchange.n_threads[1 - arm]}")
+        file.write_text("\n".join([*lines, ""]), encoding="utf-8")
 
     def _go(self) -> None:
         due_s = time.monotonic()
@@ -156,19 +146,7 @@ class Exchanger:
         self._note(began_s, (n_threads[0], n_threads[1]))
 
     def _alive(self, arm: int) -> list[int]:
-        """Processes that still are who they were when they were added."""
-        results = []
-        for pid, start_ticks in list(self._roots[arm].items()):
-            stat = read_stat(pid)
-            if stat is None or stat.ended or stat.start_ticks != start_ticks:
-                del self._roots[arm][pid]
-            else:
-                results.append(pid)
-        return results
+        return [pid for pid, start_ticks in self._roots[arm].items() if alive(pid, start_ticks)]
 
     def _note(self, began_s: float, n_threads: tuple[int, int]) -> None:
         self.exchanges.append(Exchange(began_s, time.monotonic(), (self.cpus(0), self.cpus(1)), n_threads))
-
-
-def _listed(cpus: Sequence[int]) -> str:
-    return " ".join(map(str, cpus))

@@ -6,19 +6,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from harness.agent.process_tree import ProcessReader
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+#: What is read of version 1. Version 2 has one hierarchy for all controllers, which goes by an empty name.
+_CONTROLLERS = frozenset({"memory", "cpu", "cpuacct"})
+#: Fields of a line of mountinfo up to its mount point.
+_BEFORE_OPTIONS = 5
+#: Digits of the largest counter: 64 bits.
+LONGEST_NUMBER = 20
 
 
 @dataclass(frozen=True)
 class GroupNumbers:
-    """What ``model.GroupReading`` has, as plain data; see there."""
+    """``model.GroupReading`` as plain data."""
 
     version: str
     memory_bytes: int | None
@@ -36,17 +41,13 @@ def read_group(pid: int, start_ticks: int, root: Path = Path("/")) -> GroupNumbe
     folders = group_folders(pid, root)
     if not folders:
         return None
-    rss_bytes = cpu_s = None
     try:
         reader = ProcessReader(pid, start_ticks)
     except ProcessLookupError:
         return None
-    try:
-        reading = reader.read()
-        if reading is not None:
-            rss_bytes, cpu_s = reading.rss_bytes, reading.cpu_s
-    finally:
-        reader.close()
+    reading = reader.read()
+    reader.close()
+    rss_bytes, cpu_s = (None, None) if reading is None else (reading.rss_bytes, reading.cpu_s)
     return read_folders(folders, rss_bytes=rss_bytes, process_cpu_s=cpu_s)
 
 
@@ -54,24 +55,24 @@ def read_folders(
     folders: dict[str, Path], *, rss_bytes: int | None, process_cpu_s: float | None
 ) -> GroupNumbers:
     """Read the group's files: ``folders`` is controller -> folder, ``""`` for version 2."""
-    unified = folders.get("")
-    if unified is not None:
-        throttling, usage = text_of(unified / "cpu.stat"), _named(unified / "cpu.stat", "usage_usec")
-        memory, most, per_s = _number(unified / "memory.current"), _number(unified / "memory.peak"), 1e6
-    else:
-        throttling = text_of(folders["cpu"] / "cpu.stat") if "cpu" in folders else ""
-        usage = _number(folders["cpuacct"] / "cpuacct.usage") if "cpuacct" in folders else None
-        memory = most = None
-        if "memory" in folders:
-            memory = _number(folders["memory"] / "memory.usage_in_bytes")
-            most = _number(folders["memory"] / "memory.max_usage_in_bytes")
-        per_s = 1e9
+    v2 = "" in folders
+
+    def text(controller: str, name: str) -> str:
+        folder = folders.get("" if v2 else controller)
+        return "" if folder is None else text_of(folder / name)
+
+    throttling = text("cpu", "cpu.stat")
+    usage = pairs_in(throttling).get("usage_usec", "") if v2 else text("cpuacct", "cpuacct.usage")
+    used = whole_number(usage)
     limited = parse_cpu_stat(throttling)
+    memory = ("memory.current", "memory.peak")
+    if not v2:
+        memory = ("memory.usage_in_bytes", "memory.max_usage_in_bytes")
     return GroupNumbers(
-        version="v1" if unified is None else "v2",
-        memory_bytes=memory,
-        memory_max_bytes=most,
-        cpu_s=None if usage is None else usage / per_s,
+        version="v2" if v2 else "v1",
+        memory_bytes=whole_number(text("memory", memory[0])),
+        memory_max_bytes=whole_number(text("memory", memory[1])),
+        cpu_s=None if used is None else used / (1e6 if v2 else 1e9),
         n_throttled=limited.n_throttled if limited else None,
         throttled_s=limited.throttled_s if limited else None,
         rss_bytes=rss_bytes,
@@ -86,32 +87,14 @@ def group_folders(pid: int, root: Path = Path("/")) -> dict[str, Path]:
     results: dict[str, Path] = {}
     for controllers, path in groups_of(str(pid), root):
         for controller in controllers:
-            if controller in mounted:
-                folder = mounted[controller].folder_of(path)
-                if is_folder(folder):
-                    results[controller] = folder
+            if controller in mounted and is_folder(folder := mounted[controller].folder_of(path)):
+                results[controller] = folder
     if "memory" in results or "cpu" in results:
         results.pop("", None)  # a mixture: version 1 has the controllers, version 2 only the names
     return results
 
 
-def _number(file: Path) -> int | None:
-    lines = lines_of(file)
-    return whole_number(lines[0]) if lines else None
-
-
-def _named(file: Path, name: str) -> int | None:
-    return whole_number(pairs_of(file).get(name, ""))
-
-
-#: What is read of version 1. Version 2 has one hierarchy for all controllers, which goes by an empty name.
-_CONTROLLERS = frozenset({"memory", "cpu", "cpuacct"})
-#: Fields of a line of mountinfo up to its mount point.
-_BEFORE_OPTIONS = 5
-
-
-@dataclass(frozen=True)
-class Mount:
+class Mount(NamedTuple):
     """Where a hierarchy of groups is mounted, and which part of it is."""
 
     folder: Path
@@ -127,90 +110,55 @@ class Mount:
 def mounts(root: Path) -> dict[str, Mount]:
     """Return controller (version 1) or ``""`` (version 2) -> where its groups are to be seen."""
     results: dict[str, Mount] = {}
-    for line in lines_of(root / "proc/self/mountinfo"):
+    for line in text_of(root / "proc/self/mountinfo").splitlines():
         head, dash, tail = line.partition(" - ")
         fields, (kind, _, options, *_) = head.split(" "), (*tail.split(" "), "", "", "")
         if not dash or len(fields) < _BEFORE_OPTIONS:
             continue  # no line of the kernel
         mount = Mount(root / fields[4].lstrip("/"), fields[3])
-        if kind == "cgroup2":
-            results.setdefault("", mount)
-        elif kind == "cgroup":
-            for controller in _CONTROLLERS & set(options.split(",")):
-                results.setdefault(controller, mount)
+        own = {"cgroup2": {""}, "cgroup": _CONTROLLERS & set(options.split(","))}.get(kind, ())
+        for controller in own:
+            results.setdefault(controller, mount)
     return results
 
 
 def groups_of(process: str, root: Path) -> list[tuple[list[str], str]]:
     """Return the groups of a process (its id, or ``self``): controllers (``""``: version 2), path."""
-    results = []
-    for line in lines_of(root / f"proc/{process}/cgroup"):
-        _, first, rest = line.partition(":")
-        controllers, second, path = rest.partition(":")
-        if first and second:
-            results.append((controllers.split(","), path))
-    return results
+    rows = (line.split(":", 2) for line in text_of(root / f"proc/{process}/cgroup").splitlines())
+    return [(row[1].split(","), row[2]) for row in rows if len(row) == 3]
 
 
-def pairs_of(file: Path) -> dict[str, str]:
-    """Return name -> value of a file with both on each line."""
-    pairs = (line.partition(" ") for line in lines_of(file) if " " in line)
-    return {name: value for name, _, value in pairs}
+def throttling_folders(root: Path = Path("/")) -> list[Path]:
+    """Return our groups that may count CPU, each with those above it up to the mount."""
+    mounted = mounts(root)
+    folders: list[Path] = []
+    for controllers, path in groups_of("self", root):
+        wanted = "cpu" if "cpu" in controllers else "" if controllers == [""] else None
+        if wanted is None or wanted not in mounted:
+            continue
+        top, own = mounted[wanted].folder, mounted[wanted].folder_of(path)
+        above = own.relative_to(top).parts if is_folder(own) else ()
+        folders += [top.joinpath(*above[:depth]) for depth in range(len(above), -1, -1)]
+    return folders
 
 
-def is_folder(path: Path) -> bool:
-    """Whether there is such a folder; a name that no folder can have is none."""
-    try:
-        return path.is_dir()
-    except (OSError, ValueError):
-        return False
-
-
-def lines_of(file: Path) -> list[str]:
-    return text_of(file).splitlines()
-
-
-def text_of(file: Path) -> str:
-    """Return what a group's file says; nothing where there is none, or it is not for us."""
-    try:
-        return file.read_text(errors="replace")
-    except (OSError, ValueError):  # ValueError: a name that no file can have
-        return ""
-
-
-#: Digits of the largest counter: 64 bits.
-LONGEST_NUMBER = 20
-
-
-@dataclass(frozen=True)
-class CpuStat:
-    """One reading of ``cpu.stat``. ``n_throttled``: periods in which the group was stopped; ``throttled_s``: summed
-    over its CPUs, so it may grow faster than time."""
+class CpuStat(NamedTuple):
+    """Periods in which a group was stopped, and for how long: summed over its CPUs, so it may grow faster than time."""
 
     n_throttled: int
     throttled_s: float
 
 
-def whole_number(text: str) -> int | None:
-    """Return the number in a file of the kernel; ``None`` for anything but digits, and for more than it counts to."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER else None
-
-
 def parse_cpu_stat(text: str) -> CpuStat | None:
     """Parse ``cpu.stat`` of either version; ``None`` when the group has no CPU quota to speak of (the topmost group
     of version 2)."""
-    pairs = (line.split() for line in text.splitlines())
-    values = {
-        words[0]: number
-        for words in pairs
-        if len(words) == 2 and (number := whole_number(words[1])) is not None
-    }
-    if "nr_throttled" not in values or not values.keys() & {"throttled_time", "throttled_usec"}:
-        return None
-    throttled_s = (
-        values["throttled_usec"] / 1e6 if "throttled_usec" in values else values["throttled_time"] / 1e9
+    pairs = pairs_in(text)
+    n, us, ns = (
+        whole_number(pairs.get(name, "")) for name in ("nr_throttled", "throttled_usec", "throttled_time")
     )
-    return CpuStat(n_throttled=values["nr_throttled"], throttled_s=throttled_s)
+    if n is None or (us is None and ns is None):
+        return None
+    return CpuStat(n, us / 1e6 if us is not None else (ns or 0) / 1e9)
 
 
 def longest_throttling(texts: Iterable[str]) -> CpuStat | None:
@@ -220,21 +168,29 @@ def longest_throttling(texts: Iterable[str]) -> CpuStat | None:
     return max(readings, key=lambda reading: reading.throttled_s, default=None)
 
 
-def throttling_folders(root: Path = Path("/")) -> list[Path]:
-    """Our groups that may count CPU, each with those above it up to the mount."""
-    mounted = mounts(root)
-    folders: list[Path] = []
-    for controllers, path in groups_of("self", root):
-        wanted = "cpu" if "cpu" in controllers else "" if controllers == [""] else None
-        if wanted is None or wanted not in mounted:
-            continue
-        mount = mounted[wanted].folder
-        folder_of_group = mounted[wanted].folder_of(path)
-        if not is_folder(folder_of_group):
-            folder_of_group = mount
-        while True:
-            folders.append(folder_of_group)
-            if folder_of_group == mount:
-                break
-            folder_of_group = folder_of_group.parent
-    return folders
+def whole_number(text: str) -> int | None:
+    """Return the number in a file of the kernel; ``None`` for anything but digits, and for more than it counts to."""
+    digits = text.strip()
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= LONGEST_NUMBER else None
+
+
+def pairs_in(text: str) -> dict[str, str]:
+    """Return name -> value of a text with both on each line."""
+    pairs = (line.partition(" ") for line in text.splitlines() if " " in line)
+    return {name: value for name, _, value in pairs}
+
+
+def is_folder(path: Path) -> bool:
+    """Return whether there is such a folder; a name that no folder can have is none."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def text_of(file: Path) -> str:
+    """Return the text of a group's file; empty where there is none, or it may not be read."""
+    try:
+        return file.read_text(errors="replace")
+    except (OSError, ValueError):  # ValueError: a name that no file can have
+        return ""

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Containers that a controller starts on this machine: where their daemon listens, and their removal at the end.
 
-Standard library only, Python >= 3.8. The controller speaks to the daemon itself, through ``agent dial``.
+The controller speaks to the daemon itself, through ``agent dial``.
 """
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import os
+import socket
 import threading
 import time
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
-from harness.agent.relay import connected
 from harness.errors import HostError
 
 USUAL_SOCKET = "/var/run/docker.sock"
@@ -28,12 +28,31 @@ ANSWER_WITHIN_S = 30.0
 
 def usual_address() -> str:
     """Return where the daemon listens: DOCKER_HOST, the usual socket, or that of a daemon of our own user."""
-    named = os.environ.get("DOCKER_HOST")
-    if named:
-        return named
     folder = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
     own = os.path.join(folder, "docker.sock")
-    return f"unix://{own if not os.path.exists(USUAL_SOCKET) and os.path.exists(own) else USUAL_SOCKET}"
+    here = own if not os.path.exists(USUAL_SOCKET) and os.path.exists(own) else USUAL_SOCKET
+    return os.environ.get("DOCKER_HOST") or f"unix://{here}"
+
+
+def local_address(address: str) -> str:
+    """Return an address ``unix://PATH`` or ``tcp://HOST:PORT``. Raises HostError: it is of another kind."""
+    parts = urlsplit(address)
+    if parts.scheme == "unix" or (parts.scheme in ("tcp", "http") and parts.hostname and parts.port):
+        return address
+    raise HostError(
+        f"a Docker daemon is spoken to at unix://PATH or tcp://HOST:PORT of its own machine, not at {address}"
+    )
+
+
+def connected(address: str) -> socket.socket:
+    """Return a connection to an address of this machine. Raises OSError: nothing listens there; HostError: as
+    ``local_address``."""
+    parts = urlsplit(local_address(address))
+    if parts.scheme == "unix":
+        link = socket.socket(socket.AF_UNIX)
+        link.connect(f"{parts.netloc}{parts.path}")
+        return link
+    return socket.create_connection((str(parts.hostname), int(parts.port or 0)))
 
 
 def remove_container(address: str, name: str) -> bool:
@@ -70,9 +89,6 @@ class ContainerHandlers:
         self._containers, self._ended = folder / CONTAINERS, threading.Event()
         self._containers.mkdir()
 
-    def do_docker_address(self) -> dict[str, Any]:
-        return {"address": usual_address()}
-
     def do_container_note(self, name: str, address: str) -> None:
         """Note a container that is about to be made."""
         (self._containers / name).write_text(address)
@@ -81,6 +97,5 @@ class ContainerHandlers:
 
     def do_container_forget(self, name: str) -> None:
         """Forget a container that is gone."""
-        note = self._containers / name
-        if note.exists():
-            note.unlink()
+        with contextlib.suppress(FileNotFoundError):
+            (self._containers / name).unlink()

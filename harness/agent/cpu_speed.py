@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """How fast each CPU is while a load runs: the CPU time of one fixed calculation, read again and again on that CPU.
 
-A virtual CPU is often one of two hardware threads of a core, and somebody else's machine has the other one. While that
-works, everything here takes a third longer, and neither steal nor pressure shows it: the CPU was not taken away, it was
-slower. CPU time of work that is always the same does show it. A reading takes about a tenth of a millisecond.
+A virtual CPU is often one of two hardware threads of a core, and another guest has the other one. While that works,
+everything here takes a third longer, and neither steal nor pressure shows it: the CPU was not taken away, it was
+slower. A reading takes about a tenth of a millisecond.
 """
 
 from __future__ import annotations
@@ -12,11 +12,8 @@ import os
 import random
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 #: Readings a second, of all CPUs together: a thousandth of their time.
 READINGS_PER_S = 10.0
@@ -28,7 +25,7 @@ WARMING_STEPS, STEPS = 200, 1500
 
 @dataclass(frozen=True)
 class CpuSpeedReadings:
-    """What was read of one CPU. Nanoseconds of CPU time a step, over all readings: 5th percentile, median and mean."""
+    """Readings of one CPU: 5th percentile, median and mean of the CPU time of a step, in nanoseconds."""
 
     cpu: int
     n_readings: int
@@ -38,9 +35,8 @@ class CpuSpeedReadings:
 
 
 class CpuSpeedMeter:
-    """Reads the speed of CPUs, each with a thread that runs there alone. ``start`` and ``stop`` once. ``per_s``:
-    readings a second, of all CPUs together. A CPU that this process may not use is left out, and so are all of them
-    where a thread cannot be pinned (macOS)."""
+    """Reads the speed of CPUs, each with a thread that runs there alone. ``per_s``: readings a second, of all CPUs
+    together. A CPU that this process may not use is left out, and so are all where threads cannot be pinned (macOS)."""
 
     def __init__(self, cpus: Sequence[int], per_s: float = READINGS_PER_S) -> None:
         self._over = threading.Event()
@@ -59,11 +55,16 @@ class CpuSpeedMeter:
             thread.start()
 
     def stop(self) -> list[CpuSpeedReadings]:
-        """Read no more, and return what was read, CPUs in order; one that could not be read is left out. Idempotent."""
+        """Stop, and return the readings, CPUs in order; one that could not be read is left out. Idempotent."""
         self._over.set()
         for thread in self._threads:
             thread.join()
-        return [summary(cpu, read) for cpu, read in sorted(self._read.items()) if read]
+        results = []
+        for cpu, read in sorted(self._read.items()):
+            ordered, n = sorted(read), len(read)
+            p05, p50, mean = ordered[n // 20], ordered[n // 2], sum(ordered) / n
+            results.append(CpuSpeedReadings(cpu, n, round(p05, 2), round(p50, 2), round(mean, 2)))
+        return results
 
     def _work(self, cpu: int, interval_s: float) -> None:
         pin = getattr(os, "sched_setaffinity", None)
@@ -73,14 +74,14 @@ class CpuSpeedMeter:
             pin(0, {cpu})  # of this thread alone
         except OSError:
             return
-        read, rng = self._read.setdefault(cpu, []), random.Random(cpu)
-        read.append(step_ns())  # of a load that is over at once, too
+        rng = random.Random(cpu)
+        read = self._read[cpu] = [step_ns()]  # also of a load that is over at once
         while not self._over.wait(interval_s * (1.0 + JITTER * (2.0 * rng.random() - 1.0))):
             read.append(step_ns())
 
 
 def step_ns() -> float:
-    """Return the CPU time of one step of the calculation, read once, in nanoseconds."""
+    """Return the CPU time of one step of the calculation in nanoseconds."""
     _calculate(WARMING_STEPS)
     began_ns = time.thread_time_ns()
     _calculate(STEPS)
@@ -92,15 +93,3 @@ def _calculate(steps: int) -> int:
     for step in range(steps):
         value = (value * 31 + step) & 0xFFFF
     return value
-
-
-def summary(cpu: int, read: Sequence[float]) -> CpuSpeedReadings:
-    """Return what is kept of the readings of one CPU, of which there is one at least."""
-    ordered = sorted(read)
-    return CpuSpeedReadings(
-        cpu=cpu,
-        n_readings=len(ordered),
-        step_ns_p05=round(ordered[len(ordered) // 20], 2),
-        step_ns_p50=round(ordered[len(ordered) // 2], 2),
-        step_ns_mean=round(sum(ordered) / len(ordered), 2),
-    )

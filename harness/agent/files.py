@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What files and folders hold, and what the agent does with them: it makes, reads, lists and removes them."""
+"""Files and folders, which the agent makes, reads, lists and removes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import os
 import shutil
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from harness.errors import HostError
 
-#: Below the agent's folder: a file per folder that stands elsewhere and goes with it; in it, where that is.
+#: Below the agent's folder: a file per folder that stands elsewhere and goes with it, with its path.
 SCRATCH = "scratch"
 
 
@@ -27,12 +28,10 @@ class FileHandlers:
         (folder / "work").mkdir()
 
     def do_folders(self, parents: list[str]) -> dict[str, Any]:
-        """The folders right below each of some folders."""
-        results: dict[str, Any] = {}
-        for parent in parents:
-            names = os.listdir(parent) if os.path.isdir(parent) else []
-            results[parent] = sorted(name for name in names if os.path.isdir(os.path.join(parent, name)))
-        return results
+        """Return the folders right below each of some folders."""
+        inner = {parent: Path(parent).glob("*") for parent in parents}
+        folders = {parent: filter(Path.is_dir, paths) for parent, paths in inner.items()}
+        return {parent: sorted(path.name for path in paths) for parent, paths in folders.items()}
 
     def do_read(self, path: str, last_bytes: int | None) -> dict[str, Any]:
         with open(path, "rb") as stream:
@@ -52,11 +51,11 @@ class FileHandlers:
         return {"folder": str(folder)}
 
     def do_free_bytes(self) -> dict[str, Any]:
-        """How much may still be written where trials have their folders."""
+        """Return the bytes that may still be written where trials have their folders."""
         return {"bytes": shutil.disk_usage(str(self._folder)).free}
 
     def do_scratch(self, parent: str, owner: list[int] | None) -> dict[str, Any]:
-        """Make a folder that another user may work in, where he can get at it; it goes with this agent."""
+        """Make a folder that another user may work in; it goes with this agent."""
         made = tempfile.mkdtemp(prefix="rematch-", dir=parent)
         (self._folder / SCRATCH / os.path.basename(made)).write_text(made)
         if owner is not None:
@@ -64,26 +63,13 @@ class FileHandlers:
         return {"folder": made}
 
     def do_inventory(self, folder: str) -> dict[str, Any]:
-        """Hash and size of every file below, and whether it may be executed."""
+        """Return hash and size of every file below, and whether it may be executed."""
         results: dict[str, Any] = {}
-        for parent, _, names in os.walk(folder):
-            for name in names:
-                path = os.path.join(parent, name)
-                if os.path.isfile(path) and not os.path.islink(path):
-                    stat = os.stat(path)
-                    results[os.path.relpath(path, folder)] = [
-                        file_sha256(Path(path)),
-                        stat.st_size,
-                        stat.st_mode & 0o111,
-                    ]
+        for path in files_below(Path(folder)):
+            stat = path.stat()
+            own = [file_sha256(path), stat.st_size, stat.st_mode & 0o111]
+            results[str(path.relative_to(folder))] = own
         return results
-
-    def do_folder_bytes(self, folder: str) -> dict[str, Any]:
-        """The size of all files below; links count as nothing."""
-        return {"bytes": folder_bytes(Path(folder))}
-
-    def do_exists(self, path: str) -> dict[str, Any]:
-        return {"exists": os.path.exists(path)}
 
     def do_make_room(self, folder: str, files: dict[str, int]) -> None:
         """Make a folder, with the folders that these files will stand in."""
@@ -92,7 +78,7 @@ class FileHandlers:
             os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
 
     def do_adopt(self, part: str, folder: str) -> None:
-        """Give a finished folder its name; somebody else may have been quicker."""
+        """Give a finished folder its name, unless another session was quicker."""
         try:
             os.rename(part, folder)
         except OSError:
@@ -109,7 +95,7 @@ class FileHandlers:
 
 
 def remove_scratch(notes: Path) -> None:
-    """Remove the folders that these notes name; who worked in one may take a moment to be gone."""
+    """Remove the folders that these notes name; a process that worked in one may take a moment to end."""
     for note in notes.glob("*"):
         folder = note.read_text()
         for _ in range(10):
@@ -129,14 +115,16 @@ def file_sha256(file: Path) -> str:
     digest = hashlib.sha256()
     buffer = memoryview(bytearray(CHUNK_BYTES))
     with file.open("rb", buffering=0) as stream:
-        while True:
-            n = stream.readinto(buffer)
-            if not n:
-                break
+        while n := stream.readinto(buffer):
             digest.update(buffer[:n])
     return digest.hexdigest()
 
 
 def folder_bytes(folder: Path) -> int:
     """Return the size of all files below ``folder``; links count as nothing."""
-    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    return sum(path.stat().st_size for path in files_below(folder))
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """Yield every plain file below a folder."""
+    return (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads what a service writes to its standard output through a pipe, and counts the lines.
+"""Reads what a service writes to its standard output through a pipe, and counts lines; run as a file, never imported.
 
-Standard library only, run as a file, never imported: ``line_reader.py PIPE COUNTED LAST``. It makes the named pipe
-``PIPE`` and reads it until SIGTERM; what is still in the pipe then is read too. ``COUNTED`` is JSON, ``{"lines",
-"bytes"}``, there from the moment that the pipe can be opened, and written again every fifth of a second, so that a
-reader that is killed leaves what it had read by then. ``LAST`` gets the end of what was read, when it stops.
+``line_reader.py PIPE COUNTED LAST`` makes the named pipe ``PIPE`` and reads it until SIGTERM, and what is still in it
+then. ``COUNTED`` is JSON, ``{"lines", "bytes"}``, written again every fifth of a second, so that a killed reader leaves
+what it had read. ``LAST`` gets the end of what was read.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ WIDTH = 80
 
 
 class Reader:
-    """What was read so far."""
+    """The pipe, the file of counts, and what was read so far."""
 
     def __init__(self, pipe: str, counted: str) -> None:
         self.stopped = False
@@ -42,19 +41,15 @@ class Reader:
     def stop(self, _number: int, _frame: FrameType | None) -> None:
         self.stopped = True
 
-    def note_when_due(self) -> None:
-        if time.monotonic() - self.noted_s >= EVERY_S:
-            self.note()
-
     def note(self) -> None:
         self.noted_s = time.monotonic()
         text = json.dumps({"lines": self.n_lines, "bytes": self.n_bytes})
         os.pwrite(self.counted, text.ljust(WIDTH - 1).encode() + b"\n", 0)
 
     def read_all(self) -> None:
-        """Read until the pipe is empty, or somebody wants it to stop and as much as it can hold was read since."""
-        left = None
-        while left is None or left > 0:
+        """Read until the pipe is empty, or it was stopped and as much as the pipe can hold was read since."""
+        left = 16 * CHUNK_BYTES
+        while left > 0:
             try:
                 data = os.read(self.pipe, CHUNK_BYTES)
             except BlockingIOError:
@@ -62,9 +57,10 @@ class Reader:
             self.n_lines += data.count(b"\n")
             self.n_bytes += len(data)
             self.last = (self.last + data)[-LAST_BYTES:]
-            self.note_when_due()
+            if time.monotonic() - self.noted_s >= EVERY_S:
+                self.note()
             if self.stopped:
-                left = (16 * CHUNK_BYTES if left is None else left) - len(data)
+                left -= len(data)
 
 
 def main(pipe: str, counted: str, last: str) -> None:
@@ -74,7 +70,8 @@ def main(pipe: str, counted: str, last: str) -> None:
     while not reader.stopped:
         waiting.poll(1000 * EVERY_S)
         reader.read_all()
-        reader.note_when_due()
+        if time.monotonic() - reader.noted_s >= EVERY_S:
+            reader.note()
     reader.read_all()
     reader.note()
     with open(last, "wb") as stream:

@@ -33,8 +33,8 @@ MACHINE_COLUMNS = tuple(field.name for field in fields(MachineReading))
 
 
 class MachineReader:
-    """Reads the machine as often as wanted; where its control groups are is looked up once. ``n_begun``: processes
-    and threads that were begun since boot, as of the last reading; ``None``: the kernel does not tell."""
+    """Reads the machine; its control groups are looked up once. ``n_begun``: processes and threads that were begun
+    since boot, as of the last reading; ``None``: not known."""
 
     def __init__(self, root: Path = Path("/")) -> None:
         self._proc = root / "proc"
@@ -42,44 +42,35 @@ class MachineReader:
         self.n_begun: int | None = None
 
     def read(self) -> MachineReading:
-        """Read the machine now. ``total_cpu_s`` is CPU time spent on anything (user, nice, system, interrupts);
-        ``idle_s`` holds waiting for disks too; ``steal_s`` is what the hypervisor gave to others."""
+        """Read the machine. ``total_cpu_s``: user, nice, system and interrupts; ``idle_s``: with waiting for disks;
+        ``steal_s``: what the hypervisor gave to others."""
         stat = text_of(self._proc / "stat")
-        cpu = _cpu_times(stat)
+        # user nice system idle iowait irq softirq steal ...
+        fields_of_cpu = stat.partition("\n")[0].split()[1:] if stat.startswith("cpu ") else []
+        cpu = [int(field) / TICKS_PER_S for field in fields_of_cpu]
         _, name, rest = stat.rpartition("\nprocesses ")  # forks and threads since boot
         self.n_begun = int(rest.split(None, 1)[0]) if name else None
         load = text_of(self._proc / "loadavg").split(None, 1)
         throttling = longest_throttling(text_of(group) for group in self._groups)
         return MachineReading(
             monotonic_s=time.monotonic(),
-            psi_cpu_some_s=_waited(text_of(self._proc / "pressure" / "cpu")),
-            psi_memory_some_s=_waited(text_of(self._proc / "pressure" / "memory")),
-            psi_io_some_s=_waited(text_of(self._proc / "pressure" / "io")),
-            steal_s=cpu[7] if cpu is not None and len(cpu) > 7 else None,
-            idle_s=cpu[3] + cpu[4] if cpu is not None else None,
-            total_cpu_s=sum(cpu[:3]) + sum(cpu[5:7]) if cpu is not None else None,
+            psi_cpu_some_s=self._waited_s("cpu"),
+            psi_memory_some_s=self._waited_s("memory"),
+            psi_io_some_s=self._waited_s("io"),
+            steal_s=cpu[7] if len(cpu) > 7 else None,
+            idle_s=cpu[3] + cpu[4] if cpu else None,
+            total_cpu_s=sum(cpu[:3]) + sum(cpu[5:7]) if cpu else None,
             load_average_1m=float(load[0]) if load else None,
-            n_throttled=throttling.n_throttled if throttling is not None else None,
-            throttled_s=throttling.throttled_s if throttling is not None else None,
+            n_throttled=None if throttling is None else throttling.n_throttled,
+            throttled_s=None if throttling is None else throttling.throttled_s,
         )
+
+    def _waited_s(self, resource: str) -> float | None:
+        """Return the seconds since boot in which a task waited for a resource; ``None``: not counted."""
+        some = text_of(self._proc / "pressure" / resource).partition("\n")[0]
+        return int(some.rpartition("total=")[2]) / 1e6 if some.startswith("some ") else None
 
 
 def read_machine(root: Path = Path("/")) -> MachineReading:
-    """Read the machine once; see ``MachineReader``."""
+    """Read the machine once."""
     return MachineReader(root).read()
-
-
-def _cpu_times(text: str) -> tuple[float, ...] | None:
-    """Seconds as in the first line of ``/proc/stat``: user nice system idle iowait irq softirq steal ..."""
-    if not text.startswith("cpu "):
-        return None
-    times = tuple(int(field) / TICKS_PER_S for field in text.split("\n", 1)[0].split()[1:])
-    return times if len(times) >= 7 else None
-
-
-def _waited(text: str) -> float | None:
-    """Seconds in which at least one task waited for the resource, since boot; ``None``: nobody counts them."""
-    for line in text.splitlines():
-        if line.startswith("some "):
-            return int(line.rpartition("total=")[2]) / 1e6
-    return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A machine in the terms a reader needs."""
+"""Facts of a machine, as records have them."""
 
 from __future__ import annotations
 
@@ -48,21 +48,19 @@ def machine_facts() -> dict[str, Any]:
 
 
 def kernel_settings(root: Path = Path("/")) -> dict[str, str]:
-    """Return the settings of the kernel that change what a request costs, by name. ``sched_autogroup``: whether CPU
-    time is shared between sessions of processes, or (0) between threads."""
+    """Return the settings of the kernel that change what a request costs, by name. ``sched_autogroup`` 1: CPU time is
+    shared between sessions of processes."""
     results = {}
     for name, file in SETTINGS.items():
         text = text_of(root / file)
         if text is not None:
-            listed = re.search(
-                r"\[(\S+)\]", text
-            )  # the one in brackets, where all that may be chosen is listed
-            results[name] = listed.group(1) if listed else text
+            chosen = re.search(r"\[(\S+)\]", text)  # in brackets, where all choices are listed
+            results[name] = chosen.group(1) if chosen else text
     return results
 
 
 def physical_cores(cpus: Iterable[int], system: Path = Path("/sys/devices/system/cpu")) -> list[list[int]]:
-    """Return which CPUs share a physical core, one list a core; one of which nothing is told stands alone."""
+    """Return which CPUs share a physical core, one list a core; one of which that is not known stands alone."""
     results = set()
     for cpu in cpus:
         text = text_of(system / f"cpu{cpu}" / "topology" / "thread_siblings_list")
@@ -80,12 +78,12 @@ def cpu_list(text: str) -> list[int]:
 
 
 def hostname_hash() -> str:
-    """Return what tells two machines apart without naming them."""
+    """Return a text that tells two machines apart without naming them."""
     return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:12]
 
 
 def text_of(path: Path) -> str | None:
-    """Return what a small file of the kernel says, or ``None`` when there is nothing."""
+    """Return the text of a small file of the kernel; ``None``: there is none."""
     try:
         return path.read_text("utf-8").strip() or None
     except OSError:

@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Resources of a process and its children, cheap enough to be read many times a second.
 
-``/proc/PID/statm`` and ``/proc/PID/stat`` are held open, and a read of a held descriptor fails
-once its process is gone, whoever owns the id by then. CPU time comes from the process's CPU
-clock in nanoseconds; ``stat`` would give whole hundredths of a second.
-
-A JVM's own counters come from the file that it maps, so nothing is asked of it. HotSpot keeps ``hsperfdata_USER/PID``
-in its temporary folder, unless ``-XX:-UsePerfData`` is set: a prologue of 32 bytes, then entries with a name and a
-value (``perfMemory.hpp``). A process in a container has another id in its own namespace and another ``/tmp``.
+``/proc/PID/statm`` and ``stat`` are held open, and a read of a held descriptor fails once its process is gone. CPU time
+comes from the process's CPU clock in nanoseconds. A JVM's counters come from the file that it maps:
+``hsperfdata_USER/PID`` in its temporary folder, a prologue of 32 bytes, then entries with a name and a value
+(``perfMemory.hpp``). A process in a container has another id in its own namespace and another ``/tmp``.
 """
 
 from __future__ import annotations
@@ -23,18 +20,17 @@ from typing import NamedTuple
 
 from harness.agent.processes import PROC, ProcessStat, parse_stat
 
-FOLDERS = "hsperfdata_*"
 MAGIC = b"\xca\xfe\xc0\xc0"
-#: Of its two JIT compilers: wall time of all compilations so far, in ticks of ``FREQUENCY``.
+#: Wall time of all compilations so far, in ticks of ``FREQUENCY``.
 COMPILE_TICKS, FREQUENCY = "java.ci.totalTime", "sun.os.hrt.frequency"
-#: More than any JVM maps: 32 KiB unless it is told otherwise.
+#: More than any JVM maps: 32 KiB by default.
 MOST_BYTES = 1 << 20
 _PROLOGUE, _ENTRY = "iiqii", "iii4Bi"
 
 
 def compile_seconds(pid: int) -> float | None:
-    """Return the time that a JVM's JIT compilers, which are threads of their own, spent so far, in seconds of wall
-    time. ``None``: it is no JVM with counters, or it is gone."""
+    """Return the wall time that a JVM's JIT compilers spent so far, in seconds. ``None``: it is no JVM with counters,
+    or gone."""
     data = _mapped(pid)
     counters = {} if data is None else read_counters(data)
     frequency = counters.get(FREQUENCY, 0)
@@ -70,7 +66,7 @@ def _mapped(pid: int) -> bytes | None:
         return None
     ids = next((line.split() for line in lines if line.startswith("NSpid:")), [str(pid)])
     inner = ids[-1]  # in its own namespace
-    for folder in Path(f"{PROC}/{pid}/root/tmp").glob(FOLDERS):  # pathlib keeps each pattern that it has seen
+    for folder in Path(f"{PROC}/{pid}/root/tmp").glob("hsperfdata_*"):
         content = read_file(folder / inner)
         if content is not None:
             return content
@@ -78,10 +74,8 @@ def _mapped(pid: int) -> bytes | None:
 
 
 def read_file(file: Path) -> bytes | None:
-    """Return what the file holds; ``None``: it cannot be read, or is no plain file.
-
-    A service may put anything in its place: a link leads out of its container, a pipe keeps its reader waiting.
-    """
+    """Return a file's content; ``None``: it cannot be read, or is no plain file. A service may put anything in its
+    place: a link leads out of its container, a pipe keeps its reader waiting."""
     try:
         descriptor = os.open(str(file), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -106,21 +100,15 @@ def cpu_clock(pid: int) -> int:
 
 
 class ProcessReading(NamedTuple):
-    """One reading. Summed over a tree, shared pages count once for each process that maps them.
+    """One reading. Summed over a tree, shared pages count once for each process that maps them."""
 
-    A tuple, because many are made in a second.
-    """
-
-    rss_bytes: int | None
-    cpu_s: float | None
+    rss_bytes: int
+    cpu_s: float
     n_threads: int | None = None
 
 
 class ProcessReader:
-    """Holds the descriptors of one process. Construct with the start time to be sure who it is.
-
-    Raises ProcessLookupError: it is gone, or the id has another owner.
-    """
+    """Descriptors of one process. Raises ProcessLookupError: it is gone, or the id has another owner by its start."""
 
     def __init__(self, pid: int, start_ticks: int | None = None) -> None:
         self.pid = pid
@@ -129,11 +117,10 @@ class ProcessReader:
         try:
             self._stat = os.open(f"{PROC}/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
             self._statm = os.open(f"{PROC}/{pid}/statm", os.O_RDONLY | os.O_CLOEXEC)
-            stat = parse_stat(os.pread(self._stat, 2048, 0))
-        except OSError as problem:
-            self.close()
-            raise ProcessLookupError(f"process {pid} is gone") from problem
-        if stat.ended or start_ticks not in (None, stat.start_ticks):
+        except OSError:
+            pass
+        stat = self.stat() if self._statm >= 0 else None
+        if stat is None or stat.ended or start_ticks not in (None, stat.start_ticks):
             self.close()
             raise ProcessLookupError(f"process {pid} is gone")
         self.start_ticks = stat.start_ticks
@@ -142,12 +129,11 @@ class ProcessReader:
         """Return its memory and CPU time now, by two system calls, or ``None`` once it has ended (a zombie has)."""
         try:
             cpu_ns = time.clock_gettime_ns(self._clock)
-            # last, because it proves that the clock was this process's
-            fields = os.pread(self._statm, 64, 0).split(None, 2)  # the address space, what of it is resident
+            # last, because it proves that the clock was this process's: the address space, and its resident part
+            fields = os.pread(self._statm, 64, 0).split(None, 2)
         except OSError:
             return None
-        # what has ended and was not reaped has given its address space back; resident pages alone would not tell:
-        # newer kernels count those of a very small process as none
+        # an ended process has no address space; newer kernels count no resident pages of a very small one either
         if len(fields) < 2 or int(fields[0]) <= 0:
             return None
         return ProcessReading(int(fields[1]) * PAGE_BYTES, cpu_ns / 1e9)
@@ -155,7 +141,7 @@ class ProcessReader:
     def n_threads(self) -> int:
         """Return how many threads it has; 0: it is gone."""
         try:
-            # two links of their folder are its own, as of every folder
+            # two links of a folder are its own
             return max(0, os.stat(f"{PROC}/{self.pid}/task").st_nlink - 2)
         except OSError:
             return 0
@@ -163,24 +149,14 @@ class ProcessReader:
     def n_descriptors(self) -> int | None:
         """Return how many descriptors it has open; ``None``: it is gone, or we may not look."""
         try:
-            # Linux 6.2 and newer say how many there are as the size of their folder; older ones say 0
+            # the size of their folder is their number since Linux 6.2, and 0 before
             folder = f"{PROC}/{self.pid}/fd"
             return os.stat(folder).st_size or len(os.listdir(folder))
         except OSError:
             return None
 
-    def reaped_s(self) -> float:
-        """Return the CPU time of children that ended and were waited for."""
-        stat = self.stat()
-        return stat.reaped_ticks / TICKS_PER_S if stat is not None else 0.0
-
-    def system_s(self) -> float | None:
-        """Return its CPU time in the kernel, in steps of the kernel (often .01 s); ``None``: it is gone."""
-        stat = self.stat()
-        return stat.system_ticks / TICKS_PER_S if stat is not None else None
-
     def stat(self) -> ProcessStat | None:
-        """Return its ``stat``, which is dear: the kernel sums up every thread for it. ``None``: it is gone."""
+        """Return its ``stat``, for which the kernel sums up every thread. ``None``: it is gone."""
         try:
             return parse_stat(os.pread(self._stat, 2048, 0))
         except OSError:
@@ -194,10 +170,9 @@ class ProcessReader:
 
 
 class TreeReader:
-    """A process with its children: one sum. CPU time of ended children stays in the sum. ``discover`` looks for
-    children and is dear (one file per thread), so the caller says when. ``short_lived``: most children live too short
-    to be discovered (a database's, one per connection), so the time of ended ones is what the kernel put on their
-    parent's account when it waited for them."""
+    """A process with its children: one sum, in which the CPU time of ended children stays. ``discover`` looks for
+    children (one file per thread). ``short_lived``: most children live too short to be discovered (a database's, one
+    per connection), so the time of ended ones is what the kernel put on their parent's account."""
 
     def __init__(
         self, pid: int, start_ticks: int, cpu_at_launch_s: float = 0.0, *, short_lived: bool = False
@@ -220,14 +195,14 @@ class TreeReader:
 
     def read(self, *, threads: bool = True) -> ProcessReading | None:
         """Return the sum over the tree, or ``None`` once the first process has ended; ``threads``: count them too."""
-        # of the others it is not needed, and `stat` is dear
-        reaped_s = sum(reader.reaped_s() for reader in self._readers.values()) if self._short_lived else 0.0
+        stats = [reader.stat() for reader in self._readers.values()] if self._short_lived else []
+        reaped_s = sum(stat.reaped_ticks for stat in stats if stat is not None) / TICKS_PER_S
         rss_bytes = 0
         for pid, reader in tuple(self._readers.items()):
             reading = reader.read()
             if reading is not None:
-                rss_bytes += reading.rss_bytes or 0
-                self._last_cpu_s[pid] = reading.cpu_s or 0.0
+                rss_bytes += reading.rss_bytes
+                self._last_cpu_s[pid] = reading.cpu_s
             elif pid == self._root:
                 return None
             else:
@@ -239,14 +214,14 @@ class TreeReader:
         return ProcessReading(rss_bytes, cpu_s, n_threads)
 
     def system_s(self) -> float | None:
-        """Return the CPU time in the kernel of the processes that run; ``None``: of one of them it is not told, or
-        most of its children have ended already."""
-        times = [reader.system_s() for reader in self._readers.values()]
-        known = [time_s for time_s in times if time_s is not None]
-        return sum(known) if len(known) == len(times) and not self._short_lived else None
+        """Return the CPU time in the kernel of the processes that run, in its steps (often .01 s); ``None``: not known
+        of one of them, or most of its children have ended already."""
+        stats = [reader.stat() for reader in self._readers.values()]
+        ticks = sum(stat.system_ticks for stat in stats if stat is not None)
+        return None if self._short_lived or None in stats else ticks / TICKS_PER_S
 
     def wait_s(self) -> float | None:
-        """Return for how long threads of the tree could have run and had no CPU, all together; ``None``: not told."""
+        """Return for how long threads of the tree could have run and had no CPU, all together; ``None``: not known."""
         known = [wait_s for pid in self._readers if (wait_s := run_queue_wait_s(pid)) is not None]
         return sum(known) if len(known) == len(self._readers) else None
 
@@ -299,7 +274,7 @@ def read_tree(
     short_lived: bool = False,
 ) -> TreeResources:
     """Read the process and its children once, for the edge of a phase; ``short_lived``: see ``TreeReader``. PSS costs
-    some 17 ms and holds the process's memory map for that long, so say ``pss=False`` where time counts."""
+    some 17 ms and holds the process's memory map for that long."""
     wall_epoch_s, monotonic_s = time.time(), time.monotonic()
     try:
         tree = TreeReader(pid, start_ticks, cpu_at_launch_s, short_lived=short_lived)
@@ -327,10 +302,8 @@ def read_tree(
 
 
 def run_queue_wait_s(pid: int) -> float | None:
-    """Return for how long the threads that a process has now could have run and had no CPU, seconds in all.
-
-    One file a thread. ``None``: it is gone, or the kernel keeps no such count.
-    """
+    """Return for how long the threads that a process has now could have run and had no CPU, seconds in all. ``None``:
+    it is gone, or the kernel has no such count."""
     waited_ns = 0
     try:
         os.stat(f"{PROC}/{pid}/schedstat")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes as the kernel shows them: who lives, who belongs to a group, and how to end a group.
+"""Processes as the kernel shows them, and how to end a group.
 
-A process id alone names nobody for long: ids are used again. A process is named by its id
-together with its start time, field 22 of ``/proc/PID/stat`` (clock ticks since boot).
+Ids are used again, so a process is named by its id together with its start time, field 22 of ``/proc/PID/stat`` (clock
+ticks since boot).
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from pathlib import Path
 
 PROC = Path("/proc")
 
-#: How long the members of a group may take to vanish after SIGKILL before we say so.
+#: How long the members of a group may take to vanish after SIGKILL.
 GONE_WITHIN_S = 30.0
 
 
 @dataclass(frozen=True)
 class ProcessStat:
-    """What ``/proc/PID/stat`` says, as far as it is used here."""
+    """Fields of ``/proc/PID/stat``."""
 
     state: str
     parent: int
@@ -35,7 +35,7 @@ class ProcessStat:
 
     @property
     def ended(self) -> bool:
-        """Whether it is a zombie or dead: it has no memory and will never run again."""
+        """It is a zombie or dead: it has no memory and will never run again."""
         return self.state in "ZXx"
 
 
@@ -55,7 +55,7 @@ def parse_stat(text: bytes) -> ProcessStat:
 
 
 def read_stat(pid: int) -> ProcessStat | None:
-    """Return what the kernel says of ``pid`` now, or ``None`` when there is no such process."""
+    """Return the fields of ``pid`` now, or ``None`` when there is no such process."""
     try:
         return parse_stat((PROC / str(pid) / "stat").read_bytes())
     except (OSError, ValueError, IndexError):  # it went while we looked
@@ -63,20 +63,20 @@ def read_stat(pid: int) -> ProcessStat | None:
 
 
 def this_process() -> tuple[int, int]:
-    """Return what names the very process that asks: its id and its start time."""
+    """Return the id and the start time of the process that asks."""
     stat = read_stat(os.getpid())
     return os.getpid(), stat.start_ticks if stat is not None else 0
 
 
 def alive(pid: int, start_ticks: int) -> bool:
-    """Whether exactly this process still runs; a zombie does not, nor does a later owner of the id."""
+    """Return whether exactly this process still runs; a zombie does not, nor does a later owner of the id."""
     stat = read_stat(pid)
     return stat is not None and stat.start_ticks == start_ticks and not stat.ended
 
 
 def group_members(group: int, start_ticks: int) -> tuple[int, ...]:
-    """Return the ids of the running members of the process group that ``group`` once led. ``start_ticks`` is the
-    leader's: nobody of its group can be older, so members of a later group of the same id are told apart."""
+    """Return the ids of the running members of the process group that ``group`` once led. ``start_ticks``: the
+    leader's, which tells a later group of the same id apart: members cannot be older."""
     leader = read_stat(group)
     if leader is not None and leader.start_ticks != start_ticks:
         return ()  # the id has a new owner, so the old group is gone: ids in use as groups are not given out
@@ -89,17 +89,16 @@ def group_members(group: int, start_ticks: int) -> tuple[int, ...]:
 
 
 def signal_group(group: int, start_ticks: int, number: int) -> bool:
-    """Send a signal to the group; return whether anybody was there to get it."""
-    if not group_members(group, start_ticks):
-        return False
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(group, number)
-        return True
+    """Send a signal to the group; return whether it had a running member."""
+    if group_members(group, start_ticks):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(group, number)
+            return True
     return False
 
 
 def kill_group(group: int, start_ticks: int) -> tuple[int, ...]:
-    """SIGKILL the group until nobody of it runs; return whoever would not go (in the kernel's hands)."""
+    """SIGKILL the group until no member runs; return those that do not end in time."""
     deadline = time.monotonic() + GONE_WITHIN_S
     while True:
         members = group_members(group, start_ticks)

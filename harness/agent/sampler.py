@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Samples processes and the machine in a background thread and writes them as they come.
 
-The schedule is absolute: a late tick does not shift the later ones. Ticks that could not be kept are counted, not made
-up for. Every tick reads memory and CPU time; a slow one also looks for children, threads, descriptors and the machine.
+The schedule is absolute: a late tick does not shift the later ones, and ticks that could not be kept are counted. Every
+tick reads memory and CPU time; a slow one also looks for children, threads, descriptors and the machine.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from pathlib import Path
 from typing import IO
 
 from harness.agent.machine_counters import MACHINE_COLUMNS, MachineReader
-from harness.agent.process_tree import ProcessReading, TreeReader
+from harness.agent.process_tree import TreeReader
 
 SAMPLE_COLUMNS = ("monotonic_s", "role", "rss_bytes", "cpu_s", "n_threads", "n_descriptors")
 
 #: How often the dear things are read: threads, descriptors, children, the machine.
 SLOW_HZ = 2.0
-#: Nobody sleeps longer at a stretch, so that a call to stop is heard.
+#: The longest sleep at a stretch, so that a call to stop is heard.
 LONGEST_SLEEP_S = 0.05
 
 
 @dataclass(frozen=True)
 class Watched:
-    """A process to be sampled, with its children. ``cpu_at_launch_s`` (CPU time before the program itself ran) is
-    taken off. ``short_lived``: most of its many children are, so it is read at SLOW_HZ; see ``TreeReader``."""
+    """A process to be sampled, with its children, less ``cpu_at_launch_s``, its CPU time before the program itself ran.
+    ``short_lived``: most of its many children are, so it is read at SLOW_HZ; see ``TreeReader``."""
 
     pid: int
     start_ticks: int
@@ -38,7 +38,7 @@ class Watched:
 
 @dataclass(frozen=True)
 class SamplerSummary:
-    """How well the schedule was kept. ``ticks_by``: the kind of loop, as records name it."""
+    """Ticks that were kept and missed. ``ticks_by``: the kind of loop, as records name it."""
 
     ticks: int
     missed_ticks: int
@@ -63,7 +63,7 @@ class Sampler:
         self._stopping = self._called = False
         self._thread = threading.Thread(target=self._work, name="sampler", daemon=True)
         self._problem: BaseException | None = None
-        self._summary = SamplerSummary(ticks=0, missed_ticks=0, longest_gap_s=0.0, duration_s=0.0)
+        self._summary = SamplerSummary(0, 0, 0.0, 0.0)
 
     def __enter__(self) -> Sampler:
         self.start()
@@ -81,18 +81,12 @@ class Sampler:
         self._called = True
 
     def pace(self, hz: float) -> None:
-        """Take so many samples a second from the next tick on, which is a slow one.
-
-        Raises ValueError: not from 1 to 1000.
-        """
+        """Take so many samples a second from the next tick on. Raises ValueError: not from 1 to 1000."""
         self._hz = _possible(hz)
         self._called = True
 
     def stop(self) -> SamplerSummary:
-        """Stop, write everything out, and return how well the schedule was kept. Idempotent.
-
-        Raises OSError: the files could not be written.
-        """
+        """Stop, write everything out, and return the summary. Idempotent. Raises OSError: files cannot be written."""
         self._stopping = True
         if self._thread.ident is not None:
             self._thread.join()
@@ -134,12 +128,8 @@ class Sampler:
                 next_slow = max(1, round(hz / SLOW_HZ))
         # the last moment: the window is covered to its end
         self._slow_tick(samples, machine, the_machine)
-        self._summary = SamplerSummary(
-            ticks=n_ticks + 1,
-            missed_ticks=n_missed,
-            longest_gap_s=longest_gap_s,
-            duration_s=time.monotonic() - first_s,
-        )
+        duration_s = time.monotonic() - first_s
+        self._summary = SamplerSummary(n_ticks + 1, n_missed, longest_gap_s, duration_s)
 
     def _sleep_until(self, due_s: float) -> bool:
         """Sleep until a tick is due; false: called to stop instead."""
@@ -150,33 +140,28 @@ class Sampler:
             time.sleep(min(left_s, LONGEST_SLEEP_S))  # a third of the cost of a wait for an event
         return False
 
-    def _tick(self, samples: IO[str]) -> None:
+    def _tick(self, samples: IO[str], *, slow: bool = False, grown: bool = False) -> None:
         for role, tree in tuple(self._trees.items()):
-            if role in self._only_slow:
+            if role in self._only_slow and not slow:
                 continue
+            if grown:  # one file for each thread
+                tree.discover()
+            n_descriptors = tree.n_descriptors() if slow else None
             at_s = time.monotonic()
-            reading = tree.read(threads=False)
+            reading = tree.read(threads=slow)
             if reading is None:
                 self._trees.pop(role).close()
-            else:
-                samples.write(f"{_row(at_s, role, reading)},,\n")
+                continue
+            # a tenth of a millisecond: further digits are noise, and would be most of an archive of samples
+            row = f"{at_s:.4f},{role},{reading.rss_bytes},{reading.cpu_s:.4f}"
+            samples.write(f"{row},{_cell(reading.n_threads)},{_cell(n_descriptors)}\n")
 
     def _slow_tick(self, samples: IO[str], machine: IO[str], the_machine: MachineReader) -> None:
         self._take_in()
         now, begun_before = the_machine.read(), self._n_begun
-        # read before anybody is looked for: who comes later changes it again
+        # read before children are looked for: later ones change it again
         self._n_begun = the_machine.n_begun
-        nobody_new = begun_before is not None and self._n_begun == begun_before
-        for role, tree in tuple(self._trees.items()):
-            if not nobody_new:  # to look for children is the dearest part: one file for each thread
-                tree.discover()
-            n_descriptors = tree.n_descriptors()
-            at_s = time.monotonic()
-            reading = tree.read()
-            if reading is None:
-                self._trees.pop(role).close()
-                continue
-            samples.write(f"{_row(at_s, role, reading)},{_cell(reading.n_threads)},{_cell(n_descriptors)}\n")
+        self._tick(samples, slow=True, grown=begun_before is None or self._n_begun != begun_before)
         machine.write(",".join(_cell(getattr(now, name)) for name in MACHINE_COLUMNS) + "\n")
         samples.flush()
         machine.flush()
@@ -202,12 +187,6 @@ def _possible(hz: float) -> float:
     if not 1.0 <= hz <= 1000.0:
         raise ValueError(f"hz: found {hz}; allowed: 1 to 1000")
     return hz
-
-
-def _row(at_s: float, role: str, reading: ProcessReading) -> str:
-    # A tenth of a millisecond: some hundredths pass between the moment and what is read, and digits that are noise are
-    # most of what an archive of samples would hold.
-    return f"{at_s:.4f},{role},{reading.rss_bytes},{reading.cpu_s:.4f}"
 
 
 def _cell(value: float | int | None) -> str:

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The daemon's side of the wire: one JSON object a line, asked over a unix socket, answered in any order.
+"""The daemon's side of the wire: one JSON object a line, asked over a unix socket, answered in any order by its number.
 
-What it does is plain data in and plain data out; moments are on this machine's clocks.
-
-A question has a number; its answer is kept until the controller says it has it. So a question
-that is asked again after a lost connection is not carried out again: no process is started twice.
-Nobody heard for the time of grace: everything that was started is ended, the folder is removed.
+Moments are on this machine's clocks. When no controller was heard for the time of grace, everything that was started is
+ended and the folder is removed.
 """
 
 from __future__ import annotations
@@ -21,15 +18,15 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.agent.cgroup import read_group
-from harness.agent.containers import ENDING, ContainerHandlers, remove_containers
+from harness.agent.containers import ENDING, ContainerHandlers, remove_containers, usual_address
 from harness.agent.cpu_speed import CpuSpeedMeter
-from harness.agent.files import SCRATCH, FileHandlers, remove_scratch
+from harness.agent.files import SCRATCH, FileHandlers, folder_bytes, remove_scratch
 from harness.agent.http_exchange import gone_check, poll_first_answer
 from harness.agent.machine_counters import read_machine
 from harness.agent.machine_info import machine_facts, physical_cores
@@ -37,7 +34,6 @@ from harness.agent.platforms import usable_cpus
 from harness.agent.ports import free_port
 from harness.agent.process_tree import read_tree
 from harness.agent.processes import read_stat
-from harness.agent.relay import SOCKET
 from harness.agent.sampler import Sampler, Watched
 from harness.agent.spawn import Spawned, Spawner
 from harness.errors import HostError
@@ -48,6 +44,17 @@ SLOW = frozenset(
      "folder_bytes", "remove", "bye")
 )  # fmt: skip
 GAUGE_GONE = "the agent is ending, and has ended its samplers and meters"
+#: Questions about the machine, which change nothing.
+QUESTIONS: Mapping[str, Callable[..., dict[str, Any]]] = {
+    "ping": lambda: {"wall_epoch_s": time.time(), "monotonic_s": time.monotonic()},
+    "which": lambda names: {name: shutil.which(name) for name in names},
+    "exists": lambda path: {"exists": os.path.exists(path)},
+    "folder_bytes": lambda folder: {"bytes": folder_bytes(Path(folder))},
+    "free_port": lambda address: {"port": free_port(address)},
+    "docker_address": lambda: {"address": usual_address()},
+    "resources": lambda watched, pss: asdict(read_tree(pss=pss, **watched)),
+    "machine": lambda: asdict(read_machine()),
+}
 
 
 class _Endpoint(NamedTuple):
@@ -70,10 +77,11 @@ class Handlers(FileHandlers, ContainerHandlers):
 
     def carry_out(self, what: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Do one thing. Raises HostError, OSError: it cannot be done."""
-        order: Callable[..., dict[str, Any] | None] | None = getattr(self, f"do_{what}", None)
-        if order is None:
-            raise HostError(f"the agent knows no {what!r}")
+        order: Callable[..., dict[str, Any] | None] = QUESTIONS.get(what) or getattr(self, f"do_{what}")
         return order(**arguments) or {}
+
+    def do_bye(self) -> None:
+        self.end_all()
 
     def end_all(self) -> None:
         """End every process group, container and sampler that was started. Nothing is started after this."""
@@ -90,9 +98,6 @@ class Handlers(FileHandlers, ContainerHandlers):
             with contextlib.suppress(OSError):  # its files go with the folder
                 gauge.stop()
 
-    def do_ping(self) -> dict[str, Any]:
-        return {"wall_epoch_s": time.time(), "monotonic_s": time.monotonic()}
-
     def do_facts(self) -> dict[str, Any]:
         return {
             "machine": machine_facts(),
@@ -104,9 +109,6 @@ class Handlers(FileHandlers, ContainerHandlers):
             "architecture": platform.machine(),
         }
 
-    def do_which(self, names: list[str]) -> dict[str, Any]:
-        return {name: shutil.which(name) for name in names}
-
     def do_spawn(self, order: dict[str, Any]) -> dict[str, Any]:
         process: Spawned = self._spawner.spawn(order)
         with self._lock:
@@ -116,7 +118,7 @@ class Handlers(FileHandlers, ContainerHandlers):
         if late:
             process.end(0.0)
             raise HostError(ENDING)
-        # found by a later agent if this one is killed
+        # a later agent looks here if this one is killed
         (self._running / f"{process.pid}-{process.start_ticks}").touch()
         return {
             "pid": process.pid,
@@ -143,15 +145,6 @@ class Handlers(FileHandlers, ContainerHandlers):
         with self._lock:
             self._processes.pop(pid, None)
         return {**report, "cpu_s": cpu_s}
-
-    def do_free_port(self, address: str) -> dict[str, Any]:
-        return {"port": free_port(address)}
-
-    def do_resources(self, watched: dict[str, Any], pss: bool) -> dict[str, Any]:
-        return asdict(read_tree(pss=pss, **watched))
-
-    def do_machine(self) -> dict[str, Any]:
-        return asdict(read_machine())
 
     def do_sampler_start(self, samples: str, machine: str, hz: float) -> dict[str, Any]:
         return {"sampler": self._started(Sampler({}, samples=Path(samples), machine=Path(machine), hz=hz))}
@@ -204,8 +197,7 @@ class Handlers(FileHandlers, ContainerHandlers):
         deadline_s: float,
     ) -> dict[str, Any]:
         pid, start_ticks = watched["pid"], watched["start_ticks"]
-        spawned = self._processes.get(pid)
-        if spawned is not None:  # better known than by the controller's clock
+        if (spawned := self._processes.get(pid)) is not None:  # closer than by the controller's clock
             launched_monotonic_s = spawned.launched_monotonic_s
         first = poll_first_answer(
             _Endpoint(address, port),
@@ -214,18 +206,18 @@ class Handlers(FileHandlers, ContainerHandlers):
             deadline_s=deadline_s,
             gone=gone_check(pid, start_ticks),
         )
-        resources = read_tree(pss=False, **watched)
-        answer = None if first.answer is None else asdict(first.answer)
-        if answer is not None:
-            answer["body"] = base64.b64encode(answer["body"]).decode()
-        settings = {"waited_s": first.waited_s, "polls": first.polls, "gone": first.gone}
-        return {**settings, "answer": answer, "resources": asdict(resources)}
+        resources = asdict(read_tree(pss=False, **watched))
+        result = asdict(first)
+        if first.answer is not None:
+            result["answer"]["body"] = base64.b64encode(first.answer.body).decode()
+        return {**result, "resources": resources}
 
     def _process(self, pid: int) -> Spawned:
         with self._lock:
-            if pid not in self._processes:
-                raise HostError(f"process {pid} is none of those that were started here")
-            return self._processes[pid]
+            process = self._processes.get(pid)
+        if process is None:
+            raise HostError(f"process {pid} is none of those that were started here")
+        return process
 
     def _end(self, process: Spawned, grace_s: float, first: str) -> dict[str, Any]:
         report = process.end(grace_s, first)
@@ -234,8 +226,8 @@ class Handlers(FileHandlers, ContainerHandlers):
         return asdict(report)
 
 
-#: The number of questions that only say "I am here"; nobody waits for their answers.
-PULSE = 0
+#: The daemon's socket, in its folder.
+SOCKET = "agent.sock"
 _LOOK_EVERY_S = 0.1
 
 
@@ -245,10 +237,7 @@ class Server:
     def __init__(self, folder: Path, grace_s: float) -> None:
         self._folder, self._grace_s = folder, grace_s
         self._orders = Handlers(folder)
-        self._lock = threading.Lock()
-        self._answers: dict[int, bytes] = {}
-        self._at_work: set[int] = set()
-        self._link: socket.socket | None = None
+        self._sending = threading.Lock()
         self._heard = time.monotonic()
         self._ending = threading.Event()
         os.chdir(str(folder))  # a path in a socket's address may have no more than 107 bytes
@@ -276,66 +265,30 @@ class Server:
             shutil.rmtree(str(self._folder), ignore_errors=True)
 
     def _listen(self, link: socket.socket) -> None:
-        with self._lock:
-            self._link = link  # the newest controller counts; answers go to it alone
-        with link, link.makefile("rb") as lines:
-            try:
-                for line in lines:
-                    self._heard = time.monotonic()
-                    self._take(json.loads(line))
-            except (OSError, ValueError):  # cut in the middle of a line: it will be asked again
-                return
+        with contextlib.suppress(OSError, ValueError), link, link.makefile("rb") as lines:
+            for line in lines:
+                self._heard = time.monotonic()
+                question = json.loads(line)
+                if question["do"] in SLOW:
+                    threading.Thread(target=self._answer, args=(link, question), daemon=True).start()
+                else:
+                    self._answer(link, question)
 
-    def _take(self, question: dict[str, Any]) -> None:
-        number, oldest = int(question["id"]), int(question["oldest"])
-        with self._lock:
-            for known in [known for known in self._answers if known < oldest]:
-                del self._answers[known]
-            answered = self._answers.get(number)
-            if answered is None and number in self._at_work:
-                return
-            if answered is None:
-                self._at_work.add(number)
-        if answered is not None:
-            self._send(answered)
-        elif question["do"] in SLOW:
-            threading.Thread(target=self._carry_out, args=(question,), daemon=True).start()
-        else:
-            self._carry_out(question)
-
-    def _carry_out(self, question: dict[str, Any]) -> None:
-        number, what = int(question["id"]), question["do"]
-        answer: dict[str, Any]
+    def _answer(self, link: socket.socket, question: dict[str, Any]) -> None:
+        what = question["do"]
+        answer: dict[str, Any] = {"id": question["id"]}
         try:
-            if what == "bye":
-                self._orders.end_all()
-                answer = {"id": number, "said": {}}
-            else:
-                answer = {"id": number, "said": self._orders.carry_out(what, question.get("with", {}))}
+            answer["said"] = self._orders.carry_out(what, question.get("with", {}))
         except HostError as problem:
-            answer = {"id": number, "error": str(problem)}
+            answer["error"] = str(problem)
         except OSError as problem:
             place = f" ({problem.filename})" if problem.filename else ""
             full = problem.errno in (errno.ENOSPC, errno.EDQUOT)
             advice = f"; make room for {self._folder}, or set another folder in hosts.toml" if full else ""
-            answer = {"id": number, "error": f"{problem.strerror or problem}{place}{advice}"}
+            answer["error"] = f"{problem.strerror or problem}{place}{advice}"
         except Exception as problem:  # whoever asked is told, whatever it is
-            answer = {"id": number, "error": f"{what}: {type(problem).__name__}: {problem}"}
-        line = json.dumps(answer).encode() + b"\n"
-        with self._lock:
-            if number != PULSE:
-                self._answers[number] = line
-            self._at_work.discard(number)
-        self._send(line)
+            answer["error"] = f"{what}: {type(problem).__name__}: {problem}"
+        with self._sending, contextlib.suppress(OSError):  # the controller is gone
+            link.sendall(json.dumps(answer).encode() + b"\n")
         if what == "bye":
             self._ending.set()
-
-    def _send(self, line: bytes) -> None:
-        with self._lock:
-            link = self._link
-            if link is None:
-                return
-            try:
-                link.sendall(line)
-            except OSError:  # the answer is kept: whoever attaches next asks again
-                self._link = None

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes started, waited for and stopped for certain.
+"""Processes started, waited for and stopped for certain, on this machine and by the agent on a far host.
 
-Standard library only, Python >= 3.8: this machine's host and the agent on a far host both start
-processes with this file, so that a process over there is what it is here.
-
-The kernel's parent-death signal follows the *thread* that started the child, so one
-thread, which lives as long as its owner, starts them all.
+The kernel's parent-death signal follows the *thread* that started the child, so one thread of a spawner, which lives as
+long as this process, starts them all.
 """
 
 from __future__ import annotations
@@ -13,16 +10,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import queue
 import select
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,14 +26,16 @@ from harness.agent.process_tree import TICKS_PER_S, TreeReader, cpu_clock
 from harness.agent.processes import GONE_WITHIN_S, kill_group, read_stat, signal_group
 from harness.errors import HostError
 
-#: Taken over from the starter's own environment when they are set there.
+#: Variables of the starter that every command gets, beside UTF-8.
 BASE_VARIABLES = ("PATH", "HOME", "USER", "TMPDIR")
+#: Kept for ever: the thread of a pool that is forgotten ends.
+_THREADS: list[ThreadPoolExecutor] = []
 
 
 @dataclass(frozen=True)
 class Stopped:
-    """How a spawned process ended. ``signal``: the first that was sent and did it, SIGKILL, or ``exited``; ``stop_s``:
-    from that signal until nothing of its group was left."""
+    """End of a spawned process. ``signal``: the first that was sent, SIGKILL, or ``exited``; ``stop_s``: from that
+    signal until nothing of its group was left."""
 
     exit_code: int
     signal: str
@@ -78,7 +75,7 @@ class Spawned:
 
     def wait(self, timeout_s: float) -> int | None:
         """Return the exit code, or ``None`` when it still runs after ``timeout_s``."""
-        # a descriptor that turns readable at the end: no polling, so the end is seen when it happens
+        # a descriptor that turns readable at the end, so the end is seen when it happens
         if self.exited() is None:
             try:
                 watched = os.pidfd_open(self.pid)
@@ -95,7 +92,7 @@ class Spawned:
         return self.exited()
 
     def cpu_s(self) -> float | None:
-        """Return the CPU time of it and its children; of an ended one, what the kernel last knew."""
+        """Return the CPU time of it and its children, as of its end where it has ended."""
         if self._tree is None:
             try:
                 self._tree = TreeReader(self.pid, self.start_ticks, self.cpu_at_launch_s)
@@ -108,7 +105,7 @@ class Spawned:
         return self._cpu_s
 
     def _read_last_account(self) -> None:
-        """Keep the CPU time of a process that has ended: once its exit code is taken, nobody can tell."""
+        """Keep the CPU time of a process that has ended: it is gone once the exit code is taken."""
         try:
             ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             if ended is None:
@@ -118,7 +115,7 @@ class Spawned:
             return
         stat = read_stat(self.pid)
         reaped_s = stat.reaped_ticks / TICKS_PER_S if stat is not None else 0.0
-        # children that nobody waited for are in what was last seen, not in the account
+        # children that were not waited for are in the last reading, not in the account
         self._cpu_s = max(self._cpu_s or 0.0, own_s + reaped_s - self.cpu_at_launch_s)
 
     def end(self, grace_s: float, first: str = "SIGTERM") -> Stopped:
@@ -133,7 +130,7 @@ class Spawned:
             try:
                 if self.wait(grace_s) is None:
                     how = "SIGKILL"
-            except BaseException:  # whoever cannot wait any longer (Ctrl-C) leaves nothing behind either
+            except BaseException:  # Ctrl-C leaves nothing behind either
                 kill_group(self.pid, self.start_ticks)
                 raise
         left = kill_group(self.pid, self.start_ticks)
@@ -150,38 +147,29 @@ class Spawned:
 
 
 class Spawner:
-    """Starts processes by orders, which are plain data: ``argv``, ``folder``, ``environment`` (on top of a small
-    base), ``cpus``, ``stdout``, ``stderr``, ``run_as`` and, where there are any, ``groups``. ``stub`` is where
-    ``spawn_stub.py`` stands as a file; ``make`` is what a process becomes; ``host`` names the place in messages."""
+    """Starts processes by orders, which are plain data: ``argv``, ``folder``, ``environment`` (on top of a small base),
+    ``cpus``, ``stdout``, ``stderr``, ``run_as`` and, where there are any, ``groups``. ``stub``: the file
+    ``spawn_stub.py``; ``make``: the class of a process; ``host`` names the place in messages."""
 
     def __init__(self, stub: Path, *, host: str, make: type[Spawned] = Spawned) -> None:
         self._stub, self._host, self._make = stub, host, make
-        self._orders: queue.SimpleQueue[tuple[dict[str, Any], Future[Any]]] = queue.SimpleQueue()
-        self._thread: threading.Thread | None = None
-        self._lock = threading.Lock()
+        self._thread = ThreadPoolExecutor(1, "spawner")
+        _THREADS.append(self._thread)
 
     def spawn(self, order: dict[str, Any]) -> Any:
-        """Start a process and return it (a ``make``) as soon as the program itself runs.
-
-        Raises HostError: it cannot be started.
-        """
-        with self._lock:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._serve, name="spawner", daemon=True)
-                self._thread.start()
-        started: Future[Any] = Future()
-        self._orders.put((order, started))
+        """Start a process and return it (a ``make``) as soon as the program itself runs; raises HostError."""
+        started: Future[Any] = self._thread.submit(self._start, order)
         try:
             return started.result()
         except (KeyboardInterrupt, SystemExit):
             # the caller will never own it, so whatever comes of this order is ended here
-            started.add_done_callback(_end_unowned)
+            started.add_done_callback(lambda done: done.exception() or done.result().end(0.0))
             raise
 
     def run(
         self, order: dict[str, Any], timeout_s: float, begun: Callable[[Any], None] = lambda _process: None
     ) -> Completed:
-        """Run to the end. ``begun`` is told of the process (a ``make``) as soon as it runs.
+        """Run to the end; ``begun`` is called with the process (a ``make``) as soon as it runs.
 
         Raises HostError: it cannot be started, or took longer than ``timeout_s`` (its group is gone then).
         """
@@ -204,17 +192,8 @@ class Spawner:
                 duration_s=time.monotonic() - process.launched_monotonic_s,
             )
 
-    def _serve(self) -> None:
-        while True:
-            order, started = self._orders.get()
-            try:
-                started.set_result(self._start(order))
-            except BaseException as problem:  # handed to the caller, whatever it is
-                started.set_exception(problem)
-
     def _start(self, order: dict[str, Any]) -> Spawned:
         program, folder = order["argv"][0], order["folder"]
-        # what every command gets: where programs, home and temporary files are, and UTF-8
         base = {name: os.environ[name] for name in BASE_VARIABLES if name in os.environ}
         environment = {**base, "LANG": "C.UTF-8", **order["environment"]}
         whole = {**order, "environment": environment, "parent": os.getpid()}
@@ -231,7 +210,7 @@ class Spawner:
         finally:
             os.close(write_end)
         assert popen.stdin is not None, "asked for"
-        # not as an argument: the environment may hold a password, and everybody can read a command line
+        # not as an argument: the environment may hold a password, and a command line is public
         with contextlib.suppress(BrokenPipeError), popen.stdin:
             popen.stdin.write(json.dumps(whole).encode() + b"\n")
         with open(read_end, encoding="utf-8") as pipe:
@@ -242,8 +221,3 @@ class Spawner:
             why = reports[-1]["error"] if reports else "it ended before it was executed"
             raise HostError(f"{program} on {self._host}: cannot be started in {folder}: {why}")
         return self._make(popen, stat.start_ticks, reports[0])
-
-
-def _end_unowned(started: Future[Any]) -> None:
-    if started.exception() is None:
-        started.result().end(0.0)

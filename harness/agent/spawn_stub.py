@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first moments of a spawned process; standard library only, run as a file, never imported.
+"""The first moments of a spawned process; run as a file, never imported.
 
 A program of its own and not ``preexec_fn``: Python code between ``fork`` and ``exec`` of a process with threads may
-hang on a lock. Starting this file costs some 25 ms, so it reports the clocks as its very last act: launch is that
-moment, and the CPU time used up to it is known and taken off.
-
-Stdin: the order, one line of JSON (it may hold a password, which must never stand on a command line). Argument 1: the
-descriptor for the report, a JSON object a line: ``{"wall_epoch_s", "monotonic_s", "cpu_s"}``, followed by ``{"error"}``
-when the program cannot be executed. The descriptor closes by itself when the program starts.
+hang on a lock. Starting it costs some 25 ms, so it reports the clocks as its last act: launch is that moment. Stdin:
+the order, one line of JSON. Argument 1: the descriptor for the report, ``{"wall_epoch_s", "monotonic_s", "cpu_s"}`` on
+a line and ``{"error"}`` on another when the program cannot be executed.
 """
 
 import ctypes
@@ -57,7 +54,7 @@ def prepare(order: dict) -> None:  # type: ignore[type-arg]  # a file of its own
 
 
 def become(user: int, group: int) -> None:
-    """Be another user for good, in no group but that one."""
+    """Become another user for good, in no group but that one."""
     import warnings  # noqa: F401 - execvpe imports it, and the other user may not reach the library
 
     os.setgroups([])
@@ -66,10 +63,9 @@ def become(user: int, group: int) -> None:
 
 
 def die_with(parent: int) -> None:
-    """Be killed when the thread that started us ends, also if it ended before we could ask."""
-    prctl = getattr(
-        ctypes.CDLL(None, use_errno=True), "prctl", None
-    )  # Linux: elsewhere orphans are looked for
+    """Be killed when the thread that started us ends, also if it has ended already."""
+    # of Linux; elsewhere orphans are looked for
+    prctl = getattr(ctypes.CDLL(None, use_errno=True), "prctl", None)
     if prctl is not None and prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG)")
     if os.getppid() != parent:
@@ -77,7 +73,7 @@ def die_with(parent: int) -> None:
 
 
 def forget_signals() -> None:
-    """Ignored and blocked signals are inherited over exec: undo what Python, nohup or a shell set."""
+    """Undo what Python, nohup or a shell set: ignored and blocked signals are inherited over exec."""
     for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every load generator's adapter is: pure. It builds a command and reads an output.
-
-Only the runner owns processes. An adapter that cannot express a load profile refuses.
-"""
+"""Base of all load generators' adapters, which are pure: one builds a command and reads an output, or refuses a load
+that its tool cannot offer. Only the runner owns processes."""
 
 from __future__ import annotations
 
@@ -58,8 +56,7 @@ class LoadCommand(Frozen):
 
 @dataclass(frozen=True, kw_only=True)
 class Installed:
-    """What a machine has for load tools: tool -> its program (a jar for JMeter), a ``java``, CPUs. ``None``, or
-    left out: it is not there."""
+    """Load tools of a machine: tool -> its program (a jar for JMeter), a ``java``, CPUs. ``None``: absent."""
 
     programs: Mapping[str, Path | None] = field(default_factory=dict)
     java: Path | None = None
@@ -68,10 +65,8 @@ class Installed:
 
 @dataclass(frozen=True, kw_only=True)
 class LoadGenerator(ABC):
-    """A load generator's adapter. Starts nothing. ``program``: where the tool is; ``None``: not on this machine.
-
-    ``name``: as in ``GeneratorName``.
-    """
+    """A load generator's adapter. ``program``: where the tool is; ``None``: not on this machine. ``name``: as in
+    ``GeneratorName``."""
 
     program: Path | None = None
     name: str = ""
@@ -103,8 +98,7 @@ class LoadGenerator(ABC):
     def read(self, folder: Path) -> LoadSummary:
         """Read what the tool left in ``folder``. Half-written last lines are counted, not fatal.
 
-        Raises:
-            TrialFailure: there is nothing to read (outcome ``failed``).
+        Raises TrialFailure: there is nothing to read (outcome ``failed``).
         """
 
     def files(self, spec: LoadSpec) -> dict[str, str]:
@@ -116,10 +110,7 @@ class LoadGenerator(ABC):
         return ()
 
     def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
-        """Return how long a load that it supports should take, start to end, in seconds.
-
-        Needs neither the tool nor a command: plans ask it for every trial.
-        """
+        """Return how long a load that it supports should take, start to end, in seconds. Needs no tool."""
         per_s = profile.rate_per_s if isinstance(profile, OpenLoad) else self.assumed_per_s
         offering_s = profile.whole_s
         if offering_s is None:
@@ -128,21 +119,12 @@ class LoadGenerator(ABC):
         return self.start_and_stop_s + offering_s * (1 + per_s / self.written_per_s)
 
     def require(self) -> None:
-        """Refuse where the tool is not on this machine.
-
-        Raises:
-            MissingTool: with how to get it.
-        """
+        """Raise MissingTool, with how to get it, where the tool is not on this machine."""
         if self.program is None or not self.program.exists():
             raise MissingTool(self.name, why="to offer the load", how_to_get=self.how_to_get)
 
     def command(self, spec: LoadSpec) -> LoadCommand:
-        """Return the command for ``spec``.
-
-        Raises:
-            UnsupportedLoad: ``supports`` gives a reason.
-            MissingTool: the tool is not on this machine.
-        """
+        """Return the command for ``spec``; raises as ``refuse``."""
         refuse(self, spec.profile, spec.requests)
         return LoadCommand(
             argv=self.argv(spec),
@@ -161,19 +143,13 @@ def order_text(spec: LoadSpec) -> str:
 
 
 def refuse(generator: LoadGenerator, profile: LoadProfile, requests: tuple[Request, ...]) -> None:
-    """Refuse a load that the generator cannot offer here.
-
-    Raises:
-        UnsupportedLoad: ``supports`` gives a reason.
-        MissingTool: the tool is not on this machine.
-    """
+    """Raise UnsupportedLoad, with the reason of ``supports``, or MissingTool where the load cannot be offered here."""
     reason = generator.supports(profile, requests)
     if reason is not None:
         raise UnsupportedLoad(reason)
     generator.require()
 
 
-#: Who can do most with users.
 _USERS = "use k6, jmeter or locust for"
 
 

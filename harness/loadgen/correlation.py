@@ -4,9 +4,9 @@
 What can be captured is narrow on purpose: a string or whole number whose text holds only letters, digits and
 ``. _ ~ : @ -``, or a boolean. Such a text means the same in a path, in a header, in a body and inside a JSON string.
 
-A load generator compares text, because that is what it can afford for each answer. A JSON value is right in its usual
-renderings: with and without spaces, with and without a final newline, in the order of keys given, and its decimals as
-the contract writes them; where there are characters that HTML takes for its own, also with these escaped.
+A load generator compares text, which it can afford for each answer. A JSON value is right in its usual renderings: with
+and without spaces, with and without a final newline, keys in order, decimals as the contract writes them, and with
+HTML's characters escaped or not.
 """
 
 from __future__ import annotations
@@ -31,21 +31,17 @@ Values = Mapping[str, Scalar]
 
 
 class CaptureFault(Exception):
-    """An answer does not hold what was to be taken out of it, or not in a form that can be carried on."""
+    """An answer does not hold what is to be captured, or not in a form that can be carried on."""
 
 
 def steps_of(pointer: str) -> tuple[str | int, ...]:
-    """The parts of a JSON pointer: text for a key, a number for a place in a list."""
+    """Return the parts of a JSON pointer: text for a key, a number for a place in a list."""
     parts = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
     return tuple(int(part) if part.isascii() and part.isdigit() else part for part in parts)
 
 
 def captured(capture: Mapping[str, str], body: bytes) -> dict[str, Scalar]:
-    """Take the named values out of an answer.
-
-    Raises:
-        CaptureFault: the answer is no JSON, has nothing there, or something that cannot be carried on.
-    """
+    """Take the named values out of an answer. Raises CaptureFault: it is no JSON, or has nothing there to carry on."""
     if not capture:
         return {}
     try:
@@ -70,54 +66,35 @@ def _carried_value(name: str, pointer: str, document: Any) -> Scalar:
 
 
 def bare_text(value: Scalar) -> str:
-    """A captured value as text: a string itself, a number or boolean as in JSON."""
+    """Return a captured value as text: a string itself, a number or boolean as in JSON."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def names_in(text: str) -> tuple[str, ...]:
-    """The names whose places stand in a text, in order."""
-    return tuple(PLACE.findall(text))
-
-
-def names_in_json(value: JsonValue) -> tuple[str, ...]:
-    """The names whose places stand in the strings of a JSON value; keys are never filled."""
+def names_in(value: JsonValue) -> tuple[str, ...]:
+    """Return the names whose places stand in the strings of a JSON value, in order; keys are never filled."""
     if isinstance(value, str):
-        return names_in(value)
-    if isinstance(value, list):
-        return tuple(name for item in value for name in names_in_json(item))
-    if isinstance(value, dict):
-        return tuple(name for item in value.values() for name in names_in_json(item))
-    return ()
+        return tuple(PLACE.findall(value))
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return tuple(name for item in items for name in names_in(item))
 
 
 def needs(request: Request) -> tuple[str, ...]:
-    """The names that must be known before a request can be sent."""
-    texts = (request.path, *request.headers.values(), request.body or "")
-    return tuple(name for text in texts for name in names_in(text))
+    """Return the names that must be known before a request can be sent."""
+    return names_in([request.path, *request.headers.values(), request.body])
 
 
 def expects(expect: Expectation) -> tuple[str, ...]:
-    """The names that must be known before an answer can be judged."""
-    texts = (expect.body or "", *expect.headers.values())
-    values = (expect.json_value, *(expect.one_of or ()))
-    return (
-        *(name for text in texts for name in names_in(text)),
-        *(name for value in values for name in names_in_json(value)),
-    )
+    """Return the names that must be known before an answer can be judged."""
+    return names_in([expect.body, *expect.headers.values(), expect.json_value, *(expect.one_of or ())])
 
 
 def fill_text(text: str, values: Values) -> str:
     """Replace the places of known names by their bare texts; every other text stays as it is."""
-    if not values:
-        return text
-    return PLACE.sub(
-        lambda place: bare_text(values[place[1]]) if place[1] in values else place[0],
-        text,
-    )
+    return PLACE.sub(lambda place: bare_text(values[place[1]]) if place[1] in values else place[0], text)
 
 
 def fill_json(value: JsonValue, values: Values) -> JsonValue:
-    """The same in the strings of a JSON value; a string that is nothing but a place becomes the value itself."""
+    """Fill the strings of a JSON value; a string that is nothing but a place becomes the value itself."""
     if isinstance(value, str):
         alone = PLACE.fullmatch(value)
         return values[alone[1]] if alone and alone[1] in values else fill_text(value, values)
@@ -129,7 +106,7 @@ def fill_json(value: JsonValue, values: Values) -> JsonValue:
 
 
 def filled(request: Request, values: Values) -> Request:
-    """A request as it is sent; its expectation is filled later, when its own captures are known."""
+    """Return a request as it is sent; its expectation is filled later, when its own captures are known."""
     if not values:
         return request
     return request.model_copy(
@@ -142,23 +119,21 @@ def filled(request: Request, values: Values) -> Request:
 
 
 def filled_expectation(expect: Expectation, values: Values) -> Expectation:
-    """The right answer, now that the values are known."""
-    if not values:
-        return expect
+    """Return the right answer, now that the values are known."""
     changed: dict[str, object] = {
         "headers": {name: fill_text(text, values) for name, text in expect.headers.items()}
     }
     if expect.body is not None:
         changed["body"] = fill_text(expect.body, values)
-    if expect.json_value is not None:
+    if expect.json_value is not None:  # what is set is compared, also a null
         changed["json_value"] = fill_json(expect.json_value, values)
     if expect.one_of is not None:
         changed["one_of"] = tuple(fill_json(value, values) for value in expect.one_of)
-    return expect.model_copy(update=changed)
+    return expect.model_copy(update=changed) if values else expect
 
 
 class Written(float):
-    """A decimal that remembers its text: a service may answer ``3000.00``, which as a value is 3000.0."""
+    """A decimal with its text: a service may answer ``3000.00``, which as a value is 3000.0."""
 
     text: str
 
@@ -170,7 +145,7 @@ class Written(float):
 
 @dataclass(frozen=True)
 class Carried:
-    """The place of a captured value. ``as_json``: with its type, a string in quotes; else its bare text."""
+    """Place of a captured value. ``as_json``: with its type, a string in quotes; else its bare text."""
 
     name: str
     as_json: bool = False
@@ -183,25 +158,23 @@ Pieces = tuple[Piece, ...]
 
 
 def pieces(text: str) -> Pieces:
-    """A text of a flow cut at its places."""
+    """Return a text of a flow cut at its places."""
     parts = PLACE.split(text)
     cut = (Carried(part) if odd % 2 else part for odd, part in enumerate(parts))
     return tuple(piece for piece in cut if piece != "")
 
 
 def renderings(value: JsonValue, *, places: bool = True) -> tuple[Pieces, ...]:
-    """The renderings of a JSON value, four or eight, the likeliest first; without ``places`` each is one plain text."""
+    """Return the renderings of a JSON value, four or eight, the likeliest first; without ``places`` each is a text."""
     made: list[Pieces] = []
     for comma, colon in ((",", ":"), (", ", ": ")):
         results: list[Piece] = []
         _render(value, comma, colon, results, places)
         made += [_joined(results), _joined([*results, "\n"])]
-    escaped = [_html_escaped(text) for text in made]
-    return tuple(made if escaped == made else made + escaped)
-
-
-def _html_escaped(cut: Pieces) -> Pieces:
-    return tuple(piece.translate(_HTML) if isinstance(piece, str) else piece for piece in cut)
+    escaped = (
+        tuple(piece.translate(_HTML) if isinstance(piece, str) else piece for piece in cut) for cut in made
+    )
+    return tuple(dict.fromkeys((*made, *escaped)))
 
 
 def _render(value: JsonValue, comma: str, colon: str, into: list[Piece], places: bool) -> None:

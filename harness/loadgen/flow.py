@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Request mixes: their proportions, and flows, whose requests are steps that every user takes in order.
 
-A flow is expressed once, in ``contract/requests.jsonl``, and every tool is given the same thing:
-the steps, each text cut into pieces (plain text, or the place of a captured value), and for each
-capture the way to it. Nothing here sends anything.
+A flow is expressed once, in ``contract/requests.jsonl``, and every tool is given the same thing: the steps, each text
+cut into pieces (plain text, or the place of a captured value), and for each capture the way to it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import zip_longest
 
 from harness.loadgen.correlation import CARRIED, Pieces, expects, needs, pieces, renderings, steps_of
@@ -22,7 +21,7 @@ MAX_ROUND = 1000
 
 @dataclass(frozen=True)
 class FlowFault:
-    """What is wrong with a mix: at which of its requests, with what value, and what is allowed there."""
+    """A fault of a mix: at which of its requests, with what value, and what is allowed there."""
 
     index: int
     problem: str
@@ -31,17 +30,17 @@ class FlowFault:
 
 
 def is_flow(requests: Sequence[Request]) -> bool:
-    """Whether the requests are steps; ``flow_fault`` finds a mix that is half of it."""
+    """Return whether the requests are steps; ``flow_fault`` refuses a mix that is half of it."""
     return any(request.step is not None for request in requests)
 
 
 def in_order(requests: Sequence[Request]) -> tuple[Request, ...]:
-    """The steps in order; a plain mix as it stands."""
+    """Return the steps in order; a plain mix as it stands."""
     return tuple(sorted(requests, key=lambda request: request.step or 0))
 
 
 def closed_s(profile: ClosedLoad, requests: Sequence[Request], assumed_per_s: float) -> float:
-    """How long a closed loop lasts; one of loops is assumed to be answered at that rate."""
+    """Return how long a closed loop lasts; one of loops is assumed to be answered at that rate."""
     if profile.duration_s is not None:
         return profile.duration_s
     each = (profile.loops or 1) * (len(requests) if is_flow(requests) else 1)
@@ -49,11 +48,8 @@ def closed_s(profile: ClosedLoad, requests: Sequence[Request], assumed_per_s: fl
 
 
 def readiness_request(requests: Sequence[Request]) -> Request:
-    """The request to ask until a service is up: the marked one, else the one that suits a fresh service.
-
-    That is a flow's first step (what comes later may count on it even without a capture), and in a
-    plain mix the first GET, because it may be repeated safely, else the first request.
-    """
+    """Return the request to ask until a service is up: the marked one, else a flow's first step (later ones may count
+    on it), else the first GET, which may be repeated safely, else the first request."""
     ordered = in_order(requests)
     marked = [request for request in ordered if request.readiness]
     reading = [request for request in ordered if request.method == "GET" and not is_flow(ordered)]
@@ -61,7 +57,7 @@ def readiness_request(requests: Sequence[Request]) -> Request:
 
 
 def no_flow(tool: str, requests: Sequence[Request]) -> str | None:
-    """Why a tool that sends the same bytes whatever was answered refuses these requests, or None."""
+    """Return why a tool that sends the same bytes whatever was answered refuses these requests, or None."""
     if not is_flow(requests):
         return None
     return (
@@ -71,7 +67,7 @@ def no_flow(tool: str, requests: Sequence[Request]) -> str | None:
 
 
 def flow_fault(requests: Sequence[Request]) -> FlowFault | None:
-    """What is wrong with the requests of one mix as a flow, or None. A plain mix captures nothing."""
+    """Return the first fault of the requests of one mix as a flow, or None. A plain mix captures nothing."""
     return next(_faults(requests), None)
 
 
@@ -117,8 +113,8 @@ def _faults(requests: Sequence[Request]) -> Iterator[FlowFault]:
 def name_fault(
     index: int, needed: Sequence[str], taken: Collection[str], expected: Sequence[str], known: Collection[str]
 ) -> FlowFault | None:
-    """Whether one request (of a flow, or of a case) uses only what it can know; its own captures hold in its
-    expectation, never in what it sends."""
+    """Return the fault of a request (of a flow, or of a case) that uses a name which it cannot know; its own captures
+    hold in its expectation, never in what it sends."""
     again = sorted(set(taken) & set(known))
     if again:
         return FlowFault(index, "captured a second time", again[0], "a name is captured once")
@@ -136,13 +132,10 @@ def _known(names: Collection[str]) -> str:
 
 
 def right_answers(expect: Expectation, *, places: bool = True) -> tuple[Pieces, ...] | None:
-    """Bodies that are right, the likeliest first, cut at their places; None: any body is right.
+    """Return bodies that are right, the likeliest first, cut at their places; None: any body is right.
 
-    An exact body is itself. A JSON value is any of its usual renderings (see ``renderings``). Of ``one_of`` each value
-    is right, and every value stands in its likeliest rendering before any stands in another.
-
-    Args:
-        places: of captured values; a plain mix has none, and each body is one text.
+    A JSON value is any of its ``renderings``. Of ``one_of`` each value is right, and every value stands in its
+    likeliest rendering before any stands in another. Without ``places`` of captured values each body is one text.
     """
     if expect.body is not None:
         return (pieces(expect.body) if places else (expect.body,),)
@@ -154,62 +147,55 @@ def right_answers(expect: Expectation, *, places: bool = True) -> tuple[Pieces, 
 
 
 def right_bodies(expect: Expectation) -> tuple[str, ...] | None:
-    """The texts that are right answers in a plain mix, the likeliest first; None: any body is right."""
+    """Return the texts that are right answers in a plain mix, the likeliest first; None: any body is right."""
     cuts = right_answers(expect, places=False)
     return None if cuts is None else tuple("".join(map(str, cut)) for cut in cuts)
 
 
 def flow_document(requests: Sequence[Request]) -> dict[str, object]:
-    """A whole flow, or a plain mix, as JSON for a tool's own script, so that a script needs no knowledge of contracts.
+    """Return a whole flow, or a plain mix, as JSON for a tool's own script.
 
-    ``{"carried": regex, "steps": [{"name", "method", "path": pieces, "headers": {name: pieces},
-    "body": pieces or null, "status", "capture": {name: [key or index, ...]}, "right": [pieces, ...]
-    or null, "json": true or false}, ...]}``. A piece is a text, or ``{"name": ..., "as_json": true or
-    false}``. A script sends the steps in order, compares the status, takes the captures out of the
-    answer's JSON (a value that is no string, number or boolean, or whose text does not match
-    ``carried`` in full, is the error ``no <name>``), then compares the body, where it is ``json`` as
-    a value, and after the first wrong answer begins anew.
+    ``{"carried": regex, "steps": [{"name", "method", "path": pieces, "headers": {name: pieces}, "body": pieces or null,
+    "status", "capture": {name: [key or index, ...]}, "right": [pieces, ...] or null, "json": true or false}, ...]}``. A
+    piece is a text, or ``{"name": ..., "as_json": true or false}``. A script sends the steps in order, compares the
+    status, takes the captures out of the answer's JSON (a value that is no string, number or boolean, or whose text
+    does not match ``carried`` in full, is the error ``no <name>``), then compares the body, where it is ``json`` as a
+    value, and after the first wrong answer begins anew.
     """
     places = is_flow(requests)
 
     def cut(text: str) -> list[object]:
         return _plain(pieces(text) if places else (text,))
 
-    return {
-        "carried": CARRIED if places else "",
-        "steps": [
-            {
-                "name": request.name,
-                "method": request.method,
-                "path": cut(request.path),
-                "headers": {name: cut(text) for name, text in request.headers.items()},
-                "body": None if request.body is None else cut(request.body),
-                "status": request.expect.status,
-                "capture": {name: list(steps_of(pointer)) for name, pointer in request.capture.items()},
-                "right": None
-                if (right := right_answers(request.expect, places=places)) is None
-                else [_plain(item) for item in right],
-                "json": request.expect.is_json,
-            }
-            for request in in_order(requests)
-        ],
-    }
+    def step(request: Request) -> dict[str, object]:
+        right = right_answers(request.expect, places=places)
+        return {
+            "name": request.name,
+            "method": request.method,
+            "path": cut(request.path),
+            "headers": {name: cut(text) for name, text in request.headers.items()},
+            "body": None if request.body is None else cut(request.body),
+            "status": request.expect.status,
+            "capture": {name: list(steps_of(pointer)) for name, pointer in request.capture.items()},
+            "right": None if right is None else [_plain(item) for item in right],
+            "json": request.expect.is_json,
+        }
+
+    return {"carried": CARRIED if places else "", "steps": [step(request) for request in in_order(requests)]}
 
 
 def _plain(cut: Pieces) -> list[object]:
-    return [
-        piece if isinstance(piece, str) else {"name": piece.name, "as_json": piece.as_json} for piece in cut
-    ]
+    return [piece if isinstance(piece, str) else asdict(piece) for piece in cut]
 
 
 def weights(requests: tuple[Request, ...]) -> tuple[int, ...]:
-    """The weights in lowest terms: (100, 50) is (2, 1)."""
+    """Return the weights in lowest terms: (100, 50) is (2, 1)."""
     divisor = math.gcd(*(request.weight for request in requests))
     return tuple(request.weight // divisor for request in requests)
 
 
 def one_round(requests: tuple[Request, ...]) -> tuple[int, ...]:
-    """Indexes of ``requests``, each as often as its weight, spread evenly (smooth weighted round robin)."""
+    """Return indexes of ``requests``, each as often as its weight, spread evenly (smooth weighted round robin)."""
     shares = weights(requests)
     credit = [0] * len(shares)
     order: list[int] = []
@@ -221,21 +207,20 @@ def one_round(requests: tuple[Request, ...]) -> tuple[int, ...]:
     return tuple(order)
 
 
-def unsupported_mix(requests: tuple[Request, ...]) -> str | None:
-    """Why a mix cannot be offered by repeating requests, or None."""
+def named_twice(requests: Sequence[Request]) -> str | None:
+    """Return why a tool that counts by name cannot offer these requests, or None."""
     names = [request.name for request in requests]
-    if len(set(names)) != len(names):
-        return f"the mix names a request twice: {names}"
+    return None if len(set(names)) == len(names) else f"the mix names a request twice: {names}"
+
+
+def unsupported_mix(requests: tuple[Request, ...]) -> str | None:
+    """Return why a mix cannot be offered by repeating requests, or None."""
     if sum(weights(requests)) > MAX_ROUND:
         return f"the weights of the mix need a round of more than {MAX_ROUND} requests: choose rounder ones"
-    return None
+    return named_twice(requests)
 
 
 def other_statuses(tool: str, requests: tuple[Request, ...]) -> str | None:
-    """Why a tool that takes 2xx and 3xx as right cannot judge these requests, or None."""
+    """Return why a tool that takes 2xx and 3xx as right cannot judge these requests, or None."""
     wrong = [request.name for request in requests if not 200 <= request.expect.status < 400]
-    return (
-        f"{tool} counts every status but 2xx and 3xx as an error, and {wrong} expect another"
-        if wrong
-        else None
-    )
+    return f"{tool} takes statuses but 2xx and 3xx for errors, and {wrong} expect another" if wrong else None

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One load offered by several generators: how it is divided, and how what they report becomes one report.
+"""One load offered by several generators: how it is divided, and how their reports become one.
 
-Each generator is an engine of its own with its own share, seed and folder. None of them commands the others:
-a master that collects rows over the network (Locust's distributed mode, JMeter's remote engines) is a
-process more that may be the limit, drops or delays rows when it is, and puts them on nobody's clock.
+Each generator has its own share, seed and folder. None commands the others: a master that collects rows over the
+network (Locust's distributed mode, JMeter's remote engines) may itself be the limit, and puts rows on nobody's clock.
 """
 
 from __future__ import annotations
@@ -22,14 +21,11 @@ Number = TypeVar("Number", int, float)
 
 
 def shares(profile: LoadProfile, n: int) -> tuple[LoadProfile, ...]:
-    """Return the load of each of ``n`` generators; together they offer ``profile``.
-
-    Users are divided as evenly as whole users can be. Random arrivals at a rate are random arrivals at the
-    sum of the rates, so a rate is divided by ``n``.
+    """Return the load of each of ``n`` generators; together they offer ``profile``. Users are divided as evenly as
+    whole users can be, a rate of random arrivals by ``n``.
 
     Raises:
-        UnsupportedLoad: fewer users than generators; or evenly spaced arrivals, which several generators
-            that know nothing of each other cannot space evenly.
+        UnsupportedLoad: fewer users than generators, or evenly spaced arrivals, which several cannot space evenly.
     """
     if n == 1:
         return (profile,)

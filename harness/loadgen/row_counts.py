@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 
 from harness.errors import InputError, TrialFailure
-from harness.formats.arrays import FloatArray
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable
 from harness.model import LoadSummary
@@ -24,11 +23,8 @@ _QUANTILES = (0.5, 0.9, 0.95, 0.99, 0.999)
 
 
 def rows_of(folder: Path) -> RequestTable | None:
-    """Return the single requests that a tool left in its folder; ``None``: it left none.
-
-    Raises:
-        InputError: they cannot be read.
-    """
+    """Return the single requests that a tool left in its folder; ``None``: it left none. Raises InputError: they cannot
+    be read."""
     for path in sorted(folder.glob("samples.*")):
         table = read_any(path) if path.suffix in (".jtl", ".csv", ".db") else None
         if isinstance(table, RequestTable):
@@ -37,12 +33,10 @@ def rows_of(folder: Path) -> RequestTable | None:
 
 
 def count_rows(folder: Path, summary: LoadSummary) -> LoadSummary:
-    """Replace the rows in a generator's folder by their counts, and return the summary with quantiles.
+    """Replace the rows in a generator's folder by their counts, and return the summary with mean and quantiles of right
+    answers, each quantile an order statistic.
 
-    Mean and quantiles are of right answers, each quantile an order statistic, as of rows that are kept.
-
-    Raises:
-        TrialFailure: the folder has no file of rows, or no row was answered rightly.
+    Raises TrialFailure: the folder has no file of rows, or no row was answered rightly.
     """
     try:
         table = rows_of(folder)
@@ -50,12 +44,20 @@ def count_rows(folder: Path, summary: LoadSummary) -> LoadSummary:
         raise TrialFailure("failed", f"rows that were to be counted cannot be read: {problem}") from problem
     if table is None or not table.ok.any() or not table.has_start_times:
         raise TrialFailure("failed", f"{folder.name} has no rows to be counted")
-    _write_seconds(table, folder / SECONDS)
-    right = np.sort(table.latency_s[table.ok])
-    _write_latencies(right, max(table.resolution_s, _LEAST_STEP_S), folder / LATENCIES)
+    answered_s = table.start_epoch_s + table.latency_s - (table.first_start_epoch_s or 0.0)
+    second = np.floor(answered_s).astype(np.int64)
+    every = np.bincount(second)
+    wrong = np.bincount(second[~table.ok], minlength=every.size)
+    seconds = [f"{at},{each},{bad}" for at, (each, bad) in enumerate(zip(every, wrong, strict=True))]
+    _write(folder / SECONDS, "since_start_s,n_requests,n_errors", seconds)
+    right, step_s = np.sort(table.latency_s[table.ok]), max(table.resolution_s, _LEAST_STEP_S)
+    steps, counts = np.unique(np.rint(right / step_s).astype(np.int64), return_counts=True)
+    latencies = [f"{at * step_s:.9g},{n}" for at, n in zip(steps, counts, strict=True)]
+    _write(folder / LATENCIES, "latency_s,n_requests", latencies)
     for path in folder.glob("samples.*"):
         path.unlink()
-    named = {f"p{q * 100:g}": _order_statistic(right, q) for q in _QUANTILES}
+    quantiles = np.quantile(right, _QUANTILES, method="inverted_cdf")
+    named = {f"p{q * 100:g}": float(value) for q, value in zip(_QUANTILES, quantiles, strict=True)}
     return summary.model_copy(
         update={
             "has_requests": False,
@@ -66,22 +68,5 @@ def count_rows(folder: Path, summary: LoadSummary) -> LoadSummary:
     )
 
 
-def _write_seconds(table: RequestTable, file: Path) -> None:
-    answered_s = table.start_epoch_s + table.latency_s - (table.first_start_epoch_s or 0.0)
-    second = np.floor(answered_s).astype(np.int64)
-    n = int(second.max()) + 1
-    every = np.bincount(second, minlength=n)
-    wrong = np.bincount(second[~table.ok], minlength=n)
-    lines = [f"{at},{each},{bad}" for at, (each, bad) in enumerate(zip(every, wrong, strict=True))]
-    file.write_text("\n".join(("since_start_s,n_requests,n_errors", *lines, "")), "utf-8")
-
-
-def _write_latencies(right: FloatArray, step_s: float, file: Path) -> None:
-    steps, counts = np.unique(np.rint(right / step_s).astype(np.int64), return_counts=True)
-    lines = [f"{at * step_s:.9g},{n}" for at, n in zip(steps, counts, strict=True)]
-    file.write_text("\n".join(("latency_s,n_requests", *lines, "")), "utf-8")
-
-
-def _order_statistic(ordered: FloatArray, q: float) -> float:
-    """Return the ``ceil(n q)``-th of n sorted values."""
-    return float(np.quantile(ordered, q, method="inverted_cdf"))
+def _write(file: Path, header: str, lines: list[str]) -> None:
+    file.write_text("\n".join((header, *lines, "")), "utf-8")

@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
+import json
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from pydantic import ValidationError
 
 from harness.errors import InputError, TrialFailure
-from harness.formats.arrays import BoolArray
 from harness.formats.table import RequestTable
 from harness.loadgen.base import ORDER_FILE, LoadGenerator, LoadSpec
 from harness.loadgen.flow import in_order, is_flow
@@ -25,7 +25,6 @@ Totals = TypeVar("Totals")
 class RowTool(LoadGenerator):
     """A tool that writes a row for each request, the names of whose errors may be made better."""
 
-    title: ClassVar[str]
     samples: ClassVar[str] = "samples.csv"
     #: Files in which it says what went wrong.
     logs: ClassVar[tuple[str, ...]] = ()
@@ -40,24 +39,21 @@ class RowTool(LoadGenerator):
         return table.errors_by_kind
 
     def read(self, folder: Path) -> LoadSummary:
-        """Totals of the rows. ``n_dropped``: arrivals of the schedule that left none."""
+        """Return totals of the rows. ``n_dropped``: arrivals that left none, of a flow none of its first step."""
         order, path = read_order(folder), folder / self.samples
-        table = read_rows(self.rows, path, self.title, *self.logs)
+        table = read_rows(self.rows, path, self.name, *self.logs)
         kinds = self.errors_by_kind(table, path) if table.n_errors else {}
         dropped = None
         if isinstance(order.profile, OpenLoad):
-            dropped = n_dropped(table, order, order.profile.parts * order.profile.n_arrivals)
+            counted, n_arrivals = passes(table, order), order.profile.parts * order.profile.n_arrivals
+            dropped = max(0, n_arrivals - (table.n_requests if counted is None else counted.begun))
         return summarise(
             table, order, errors_by_kind=kinds, n_dropped=dropped, bodies_checked=self.bodies_checked
         )
 
 
 def read_order(folder: Path) -> LoadSpec:
-    """Read the order back.
-
-    Raises:
-        TrialFailure: it is not there or damaged.
-    """
+    """Read the order back. Raises TrialFailure: it is not there or damaged."""
     path = folder / ORDER_FILE
     try:
         return LoadSpec.model_validate_json(path.read_bytes())
@@ -65,51 +61,44 @@ def read_order(folder: Path) -> LoadSpec:
         raise TrialFailure("failed", f"{path} cannot be read: {problem}") from problem
 
 
-def last_words(folder: Path, *names: str, limit: int = 300) -> str:
-    """Return the end of what the tool said in the first of these files that is not empty."""
-    for name in names:
-        try:
-            text = (folder / name).read_text(encoding="utf-8", errors="replace").strip()
-        except OSError:
-            continue
+def without_result(what: str, folder: Path, *logs: str) -> TrialFailure:
+    """Return a failure with the end of what the tool wrote to its logs or its streams."""
+    for name in (*logs, "generator.stderr.txt", "generator.stdout.txt"):
+        file = folder / name
+        text = file.read_text(encoding="utf-8", errors="replace").strip() if file.is_file() else ""
         if text:
-            return " | ".join(text[-limit:].splitlines())
-    return "none"
+            return TrialFailure("failed", f"{what}; output: {' | '.join(text[-300:].splitlines())}")
+    return TrialFailure("failed", f"{what}; output: none")
 
 
-def last_output(folder: Path, *logs: str) -> str:
-    """Return what the tool said last, in its logs or on its streams."""
-    return f"output: {last_words(folder, *logs, 'generator.stderr.txt', 'generator.stdout.txt')}"
+def read_json_totals(path: Path) -> dict[str, Any]:
+    """Return the totals that a script or program of this project wrote. Raises ValueError: they are not whole."""
+    totals: dict[str, Any] = json.loads(path.read_bytes())
+    return totals
 
 
 def read_totals(read: Callable[[Path], Totals], path: Path, tool: str, *logs: str) -> Totals:
-    """Read the totals that a tool writes at its end.
-
-    Raises:
-        TrialFailure: there are none; with its last words.
-    """
+    """Read the totals that a tool writes at its end. Raises TrialFailure: there are none; with its last output."""
     try:
         return read(path)
-    except (OSError, InputError, ValidationError) as problem:
-        words = last_output(path.parent, *logs)
-        reason = f"{tool} ended before it wrote its totals ({path.name}); {words}"
-        raise TrialFailure("failed", reason) from problem
+    except (OSError, InputError, ValueError) as problem:
+        what = f"{tool} ended before it wrote its totals ({path.name})"
+        raise without_result(what, path.parent, *logs) from problem
 
 
-def read_rows(read: Callable[[Path], RequestTable], path: Path, tool: str, *logs: str) -> RequestTable:
-    """Read the rows that a tool wrote.
+def read_rows(
+    read: Callable[[Path], RequestTable], path: Path, tool: str, *logs: str, n_more: int = 0
+) -> RequestTable:
+    """Read the rows that a tool wrote; ``n_more``: requests that left none.
 
-    Raises:
-        TrialFailure: there are none; with its last words in ``logs`` or on its streams.
+    Raises TrialFailure: there are none; with its last output.
     """
     try:
         table = read(path)
     except InputError as problem:
-        reason = f"{tool} left no samples ({problem}); {last_output(path.parent, *logs)}"
-        raise TrialFailure("failed", reason) from problem
-    if not table.n_requests:
-        reason = f"{tool} sent nothing: {path} has no rows; {last_output(path.parent, *logs)}"
-        raise TrialFailure("failed", reason)
+        raise without_result(f"{tool} left no samples ({problem})", path.parent, *logs) from problem
+    if not table.n_requests + n_more:
+        raise without_result(f"{tool} sent nothing: {path} has no rows", path.parent, *logs)
     return table
 
 
@@ -124,22 +113,9 @@ def passes(table: RequestTable, spec: LoadSpec) -> Passes | None:
     """Count the passes by the rows of the first and last step; None for a plain mix."""
     if not is_flow(spec.requests):
         return None
-    steps = in_order(spec.requests)
-    of_last = _rows_of(table, steps[-1].name)
-    return Passes(
-        int(np.count_nonzero(_rows_of(table, steps[0].name))), int(np.count_nonzero(of_last & table.ok))
-    )
-
-
-def _rows_of(table: RequestTable, name: str) -> BoolArray:
-    code = table.labels.index(name) if name in table.labels else -1
-    return np.asarray(table.label_codes == code)
-
-
-def n_dropped(table: RequestTable, spec: LoadSpec, n_arrivals: int) -> int:
-    """Return how many arrivals left no row; of a flow, no row of its first step."""
-    counted = passes(table, spec)
-    return max(0, n_arrivals - (table.n_requests if counted is None else counted.begun))
+    counts, steps = answers_by_name(table), in_order(spec.requests)
+    first, last = counts.get(steps[0].name), counts.get(steps[-1].name)
+    return Passes(first.n_requests if first else 0, last.n_right if last else 0)
 
 
 def summarise(
@@ -154,12 +130,11 @@ def summarise(
     kinds = Counter(table.errors_by_kind if errors_by_kind is None else errors_by_kind)
     duration_s = table.duration_s or 0.0
     counted = passes(table, spec)
-    rate_per_s, paused_s = None, 0.0
+    rate_per_s, asking_s = None, duration_s
     if isinstance(spec.profile, OpenLoad):
-        rate_per_s, paused_s = spec.profile.rate_per_s, spec.profile.paused_s
-    asking_s = duration_s - paused_s
-    if rate_per_s is not None and counted is not None:
-        rate_per_s *= len(spec.requests)  # the rate is that of passes; what is compared with it are requests
+        # the rate of a flow is that of passes; what is compared with it are requests
+        rate_per_s = spec.profile.rate_per_s * (1 if counted is None else len(spec.requests))
+        asking_s -= spec.profile.paused_s
     return LoadSummary(
         n_requests=table.n_requests,
         n_errors=table.n_errors,

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of load tools that are made from templates, and the Lua script of wrk and wrk2, which share its language."""
+"""Files of load tools that are made from templates; the base of wrk and wrk2, which share command line and script."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -10,19 +12,19 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined, Template
 
 from harness.formats.wrk_histogram import HEADER
-from harness.loadgen.base import LoadSpec
-from harness.loadgen.flow import one_round
+from harness.loadgen.base import LoadGenerator, LoadSpec
+from harness.loadgen.flow import no_flow, one_round, other_statuses, unsupported_mix
+from harness.model import LoadProfile, OpenLoad, Request
 
+#: The script of wrk and wrk2.
+SCRIPT = "mix.lua"
+TIMEOUT_S = 60
 QUANTILES = ("50", "75", "90", "95", "99", "99.9", "99.99")
 
 
 @cache
 def template(name: str, *, xml: bool = False, keep_end: bool = True) -> Template:
-    """Return ``templates/name``, compiled once a process.
-
-    Args:
-        xml: what is filled in is escaped. keep_end: the template's last line end is the file's.
-    """
+    """Return ``templates/name``, compiled once a process; ``xml``: what is filled in is escaped."""
     environment = Environment(
         autoescape=xml, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=keep_end
     )
@@ -34,16 +36,10 @@ def as_it_is(name: str) -> str:
     return resources.files("harness.loadgen").joinpath("templates", name).read_text(encoding="utf-8")
 
 
-def even_threads(connections: int, at_most: int) -> int:
-    """Both tools give every thread the same number of connections and drop the rest: divide evenly."""
-    return max(n for n in range(1, max(1, at_most) + 1) if connections % n == 0)
-
-
 def render_script(
     spec: LoadSpec, n_threads: int, *, result: Path | None = None, histogram: Path | None = None
 ) -> str:
-    """The requests, and with files a ``done`` that writes exact totals and, before them, the histogram of latencies
-    (wrk's way; wrk2 has another)."""
+    """Return the script of the requests; with files, its ``done`` writes wrk's exact totals and histogram."""
     exchanges = [
         {
             "method": lua_string(request.method),
@@ -65,6 +61,44 @@ def render_script(
 
 
 def lua_string(text: str) -> str:
-    """A Lua string literal of the text's UTF-8 bytes; everything but plain ASCII as decimal escapes."""
+    """Return a Lua string literal of the text's UTF-8 bytes; everything but plain ASCII as decimal escapes."""
     plain = frozenset(range(0x20, 0x7F)) - {ord('"'), ord("\\")}
     return '"' + "".join(chr(byte) if byte in plain else f"\\{byte:03d}" for byte in text.encode()) + '"'
+
+
+@dataclass(frozen=True, kw_only=True)
+class LuaTool(LoadGenerator):
+    """wrk or wrk2. ``threads``: no more than this."""
+
+    threads: int = 2
+    start_and_stop_s = 1.0
+
+    @abstractmethod
+    def refusal(self, profile: LoadProfile) -> str | None:
+        """Return why the tool cannot offer this profile, or ``None``."""
+
+    @abstractmethod
+    def words(self, profile: LoadProfile) -> tuple[str, ...]:
+        """Return the options that the other tool has not, or otherwise."""
+
+    def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
+        refusal = self.refusal(profile) or no_flow(self.name, requests)
+        return refusal or other_statuses(self.name, requests) or unsupported_mix(requests)
+
+    def n_threads(self, profile: LoadProfile) -> int:
+        """Return the most threads that divide the connections evenly: both tools drop the rest."""
+        n = connections(profile)
+        return max(threads for threads in range(1, max(1, self.threads) + 1) if n % threads == 0)
+
+    def argv(self, spec: LoadSpec) -> tuple[str, ...]:
+        profile = spec.profile
+        return (
+            str(self.program),
+            *("-t", str(self.n_threads(profile)), "-c", str(connections(profile))),
+            *("-d", f"{int(profile.duration_s or 0)}s", *self.words(profile), "--latency"),
+            *("-s", str(spec.folder / SCRIPT), f"{spec.endpoint.url}/"),
+        )
+
+
+def connections(profile: LoadProfile) -> int:
+    return profile.connections if isinstance(profile, OpenLoad) else profile.users

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the outside tools: Go, JDKs, Maven, JMeter, load generators, LaTeX.
+"""Finders of the outside tools: Go, JDKs, Maven, JMeter, load generators, LaTeX.
 
-Standard library only, relative imports only: `setup` loads this package from its
-folder before any dependency is installed, the harness imports it as usual, and so
-the finders are written once.
+Standard library only, relative imports only: `setup` loads this package before any dependency is installed.
 """
 
 from __future__ import annotations
@@ -21,44 +19,31 @@ from .catalogue import (
     VEGETA_VERSION,
     WANTED,
     WRK2_VERSION,
-    Wanted,
+    JavaRuntime,
+    Jdk,
+    Surroundings,
+    Tool,
     how_to_get,
     lacking_packages,
+    parse_version,
     require_package,
     wanted,
-    which,
 )
 from .find import (
+    MANIFEST,
+    METRONOME,
+    METRONOME_FLAGS,
     build_environment,
+    damage,
     find_all,
     find_go,
     find_jdk,
     find_jdks,
+    find_jmeter,
     find_latex,
     find_runtimes,
     find_tool,
+    jmeter_home,
+    metronome_program,
     one_maven,
 )
-from .made_here import (
-    MANIFEST,
-    METRONOME,
-    NATIVE,
-    damage,
-    find_jmeter,
-    find_native,
-    jmeter_home,
-    jmeter_jar,
-    list_tree,
-    read_manifest,
-)
-from .tool import JavaRuntime, Jdk, State, Surroundings, Tool, parse_version
-
-__all__ = [
-    "JAVA_MINIMUM", "JAVA_REFERENCE", "JMETER_VERSION", "K6_VERSION", "LATEX_FILES", "MANIFEST",
-    "MEASURING", "METRONOME", "NATIVE", "OHA_VERSION", "OTHER_GO", "OTHER_JAVA", "VEGETA_VERSION", "WANTED",
-    "WRK2_VERSION", "JavaRuntime", "Jdk", "State", "Surroundings", "Tool", "Wanted", "build_environment",
-    "damage", "find_all", "find_go", "find_jdk", "find_jdks", "find_jmeter", "find_latex",
-    "find_native", "find_runtimes", "find_tool", "how_to_get", "jmeter_home", "jmeter_jar",
-    "lacking_packages", "list_tree", "one_maven", "parse_version", "read_manifest",
-    "require_package", "wanted", "which",
-]  # fmt: skip

@@ -1,20 +1,114 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every outside tool and Python package that this project can use: its purpose, how it is installed, what it says."""
+"""Every outside tool and Python package that this project can use: its purpose and how it is installed; a tool as it is
+found on a machine. Standard library only: `setup` loads this package before the environment exists."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from .tool import State, Surroundings, Tool, parse_version
+State = Literal["ok", "missing", "too old", "damaged", "incomplete"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tool:
+    """One tool of this machine, or how to get it. ``path``: the program (a jar for JMeter, the home folder for a JDK);
+    ``version``: None when the tool does not print one."""
+
+    name: str
+    path: Path | None
+    version: str | None
+    state: State
+    why: str
+    how_to_get: str
+    wanted: str
+    required: bool
+
+    @property
+    def usable(self) -> bool:
+        return self.state == "ok"
+
+    def complaint(self) -> str:
+        """Return one line: the fault, why the tool is wanted, the one command that brings it."""
+        where = f" (found {self.version} at {self.path})" if self.path is not None else ""
+        named = f"{self.name} {self.wanted}".strip()
+        return f"{named} is {self.state}{where}: required {self.why}; install it with: {self.how_to_get}"
+
+    def require(self) -> Path:
+        """Return the path of a usable tool. Raises harness.errors.MissingTool: it is none."""
+        # imported here because `setup` loads this file where the package's dependencies are not installed yet
+        from harness.errors import MissingTool
+
+        if self.path is None or not self.usable:
+            raise MissingTool(f"{self.name} {self.wanted}".strip(), why=self.why, how_to_get=self.how_to_get)
+        return self.path
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JavaRuntime:
+    """A Java that runs programs: it has `java`."""
+
+    home: Path
+    version: str
+    vendor: str | None
+
+    @property
+    def major(self) -> int:
+        return parse_version(self.version)[0]
+
+    @property
+    def full_version(self) -> str:
+        return f"{self.version} ({self.vendor})" if self.vendor else self.version
+
+    @property
+    def java(self) -> Path:
+        return self.home / "bin" / "java"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Jdk(JavaRuntime):
+    """A Java development kit: it has `javac` too."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Surroundings:
+    """Place where finders look: the environment variables, the file system's root (of tests their own), the project."""
+
+    project: Path
+    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    system: Path = Path("/")
+
+    @property
+    def tools(self) -> Path:
+        """The folder of everything that set-up made for this project alone."""
+        return self.project / ".tools"
+
+    @property
+    def conda(self) -> Path | None:
+        """The active conda environment, whose tools are then preferred to the system's."""
+        prefix = self.environ.get("CONDA_PREFIX")
+        return Path(prefix) if prefix else None
+
+    @property
+    def apt(self) -> bool:
+        """Whether packages come from apt here; never while a conda environment is active."""
+        return self.conda is None and (self.system / "usr/bin/apt-get").exists()
+
+
+def parse_version(text: str) -> tuple[int, ...]:
+    """Return the leading numbers of a version: ``"25.0.3+9" -> (25, 0, 3)``; ``(0,)`` when there are none."""
+    match = re.search(r"\d+(?:\.\d+)*", text)
+    return (0,) if match is None else tuple(int(part) for part in match.group().split("."))
+
 
 #: The measured reference; any JDK of at least ``JAVA_MINIMUM`` builds and starts the services.
 JAVA_REFERENCE = 25
@@ -26,11 +120,11 @@ LATEX_FILES = ("IEEEtran.cls", "natbib.sty", "siunitx.sty", "booktabs.sty", "pgf
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Wanted:
-    """What the project asks of a tool. ``version``: how it says its version. ``places``: where it stands beside PATH,
-    by patterns of the system (``/...``) or the project; ``variable``: names its home; ``beside``: another program that
-    it needs in its folder. ``by_setup``: set-up brings it into ``.tools`` or ``.venv`` without a system package.
-    ``pinned``: the version that set-up builds into ``.tools/NAME-VERSION/bin``. ``macos``: the command on macOS, where
-    conda does not bring it; ``elsewhere``: where neither apt nor conda nor set-up brings it."""
+    """A wanted tool. ``version``: pattern of its version. ``places``: patterns of the system (``/...``) or the project
+    where it stands beside PATH; ``variable``: names its home; ``beside``: another program that it needs in its folder.
+    ``by_setup``: set-up brings it into ``.tools`` or ``.venv``. ``pinned``: the version that set-up builds into
+    ``.tools/NAME-VERSION/bin``. ``macos``: the command on macOS, where conda does not bring it; ``elsewhere``: where
+    neither apt nor conda nor set-up brings it."""
 
     name: str
     why: str
@@ -49,19 +143,17 @@ class Wanted:
     macos: str | None = None
 
 
-def _row(name: str, row: Mapping[str, Any]) -> Wanted:
-    values: dict[str, Any] = {
-        key: tuple(item) if isinstance(item, list) else item for key, item in row.items()
-    }
-    return Wanted(name=name, **values)
-
-
-_TABLE = tomllib.loads(Path(__file__).with_name("catalogue.toml").read_text("utf-8"))
-WANTED = tuple(_row(name, row) for name, row in _TABLE.items())
+_TABLE: Mapping[str, Mapping[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("catalogue.toml").read_text("utf-8")
+)
+WANTED = tuple(
+    Wanted(name=name, **{key: tuple(item) if isinstance(item, list) else item for key, item in row.items()})
+    for name, row in _TABLE.items()
+)
 
 
 def wanted(name: str) -> Wanted:
-    """The row of one tool. Raises KeyError: no such row; the message lists the names there are."""
+    """Return the row of one tool. Raises KeyError: no such row; the message lists the names there are."""
     for row in WANTED:
         if row.name == name:
             return row
@@ -77,7 +169,7 @@ K6_VERSION, OHA_VERSION, VEGETA_VERSION, WRK2_VERSION = (
 
 
 def how_to_get(row: Wanted, around: Surroundings) -> str:
-    """The one command that brings a tool on this machine."""
+    """Return the one command that brings a tool on this machine."""
     if around.conda is not None and row.conda:
         return f"conda env update --prefix {around.conda} --file environment.yml"
     if around.apt and row.apt:
@@ -101,24 +193,20 @@ PACKAGES: Mapping[str, str] = {
     "paramiko": "to measure on hosts over SSH",
     "psycopg": "to measure services that have a database",
 }
-HOW_TO_GET = "make setup"
 
 
 def lacking_packages() -> dict[str, str]:
-    """Return those that are not installed, with what they are for."""
+    """Return those of ``PACKAGES`` that are not installed, with what they are for."""
     return {name: why for name, why in PACKAGES.items() if find_spec(name) is None}
 
 
 def require_package(name: str) -> None:
-    """Refuse where one of ``PACKAGES`` is not installed.
-
-    Raises harness.errors.MissingTool: it is not; says what for and how to get it.
-    """
+    """Raise harness.errors.MissingTool where one of ``PACKAGES`` is not installed."""
     # imported here because `setup` loads this package where the project's dependencies are not installed yet
     from harness.errors import MissingTool
 
     if find_spec(name) is None:
-        raise MissingTool(f"the Python package {name}", why=PACKAGES[name], how_to_get=HOW_TO_GET)
+        raise MissingTool(f"the Python package {name}", why=PACKAGES[name], how_to_get="make setup")
 
 
 #: A tool that takes longer than this to tell its version is treated as if it would not tell.
@@ -128,7 +216,7 @@ REQUIRED = frozenset({"go", "jdk", "maven", "jmeter", "latex"})
 
 
 def which(program: str, around: Surroundings) -> Path | None:
-    """Where a program stands: in the active conda environment, else on PATH."""
+    """Return where a program stands: in the active conda environment, else on PATH."""
     if around.conda is not None and (around.conda / "bin" / program).exists():
         return around.conda / "bin" / program
     result = shutil.which(program, path=around.environ.get("PATH", ""))
@@ -138,10 +226,7 @@ def which(program: str, around: Surroundings) -> Path | None:
 def ask(
     command: list[str], *, around: Surroundings | None = None, java_home: Path | None = None
 ) -> str | None:
-    """What a program prints (both streams), or None when it does not start or does not end.
-
-    The exit status is not looked at: `wrk -v` answers with 1.
-    """
+    """Return what a program prints (both streams), or None when it does not start or end; `wrk -v` ends with 1."""
     environ = dict(around.environ) if around is not None else None
     if environ is not None:
         environ["GOTOOLCHAIN"] = "local"  # else `go version` below a go.mod may fetch another Go to answer
@@ -162,13 +247,7 @@ def ask(
     return done.stdout.decode("utf-8", errors="replace")
 
 
-def new_enough(version: str, minimum: str | None) -> bool:
-    """Whether a version is at least the one that is wanted, where one is."""
-    return minimum is None or parse_version(version) >= parse_version(minimum)
-
-
 def as_tool(row: Wanted, around: Surroundings, path: Path | None, version: str | None, state: State) -> Tool:
-    """What is known of a tool, together with why it is wanted and how it can be had."""
     return Tool(
         name=row.name,
         path=path,

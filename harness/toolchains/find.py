@@ -6,42 +6,46 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from .catalogue import (
     JAVA_MINIMUM,
     JAVA_REFERENCE,
+    JMETER_VERSION,
     LATEX_FILES,
     WANTED,
+    JavaRuntime,
+    Jdk,
+    State,
+    Surroundings,
+    Tool,
     Wanted,
     as_tool,
     ask,
-    new_enough,
+    parse_version,
     wanted,
     which,
 )
-from .made_here import NATIVE, find_jmeter, find_native
-from .tool import JavaRuntime, Jdk, State, Surroundings, Tool, parse_version
 
 _RATE_OPTION = re.compile(r"^\s*-R,\s", re.MULTILINE)
 
 
 def find_jdks(around: Surroundings) -> tuple[Jdk, ...]:
-    """Every JDK here, the preferred one first: JAVA_HOME and the active conda environment (the user's word), then the
-    reference release, then newer before older; those below the minimum last."""
+    """Return every JDK here, the preferred one first: JAVA_HOME and the active conda environment (the user's choice),
+    then the reference release, then newer before older; those below the minimum last."""
     results: dict[Path, Jdk] = {}
     named: list[Path] = []
     for home, chosen in _java_homes(around):
         real = home.resolve()
         jdk = results.get(real) or read_jdk(home)
-        if jdk is None:
-            continue
-        results.setdefault(real, jdk)
-        if chosen:
-            named.append(real)
+        if jdk is not None:
+            results.setdefault(real, jdk)
+            named += [real] if chosen else []
 
     def preference(item: tuple[Path, Jdk]) -> tuple[bool, int, bool, tuple[int, ...], str]:
         real, jdk = item
@@ -53,30 +57,24 @@ def find_jdks(around: Surroundings) -> tuple[Jdk, ...]:
 
 
 def find_runtimes(around: Surroundings) -> tuple[JavaRuntime, ...]:
-    """Every runtime without a compiler that set-up unpacked: none builds a service or is preferred to a JDK."""
+    """Return every runtime without a compiler that set-up unpacked."""
     homes = [home for home in sorted(around.tools.glob("java-*")) if (home / "bin/java").exists()]
     read = [_release(home, (home / "release").read_text(encoding="utf-8")) for home in homes]
     return tuple(runtime for runtime in read if runtime is not None)
 
 
 def read_jdk(home: Path) -> Jdk | None:
-    """The JDK in a folder, from its `release` file; None when it is a bare runtime or no Java at all."""
+    """Read the JDK in a folder from its `release` file; None when it is a bare runtime or no Java at all."""
     if not (home / "bin/java").exists() or not (home / "bin/javac").exists():
         return None
     try:
-        text = (home / "release").read_text(encoding="utf-8", errors="replace")
+        return jdk_of_release(home, (home / "release").read_text(encoding="utf-8", errors="replace"))
     except OSError:
-        text = ""
-    result = jdk_of_release(home, text)
-    if result is None:
-        answer = ask([str(home / "bin/java"), "-version"])
-        match = re.search(r'version "([^"]+)"', answer or "")
-        result = None if match is None else jdk_of_release(home, f'{text}\nJAVA_VERSION="{match[1]}"')
-    return result
+        return None
 
 
 def jdk_of_release(home: Path, text: str) -> Jdk | None:
-    """The JDK whose `release` file has this text; None when it says no version."""
+    """Return the JDK whose `release` file has this text; None when it has no version."""
     named = _release(home, text)
     return None if named is None else Jdk(home=home, version=named.version, vendor=named.vendor)
 
@@ -90,7 +88,7 @@ def _release(home: Path, text: str) -> JavaRuntime | None:
 
 
 def _java_homes(around: Surroundings) -> Iterator[tuple[Path, bool]]:
-    """Folders that may be a JDK, each with whether the user chose it by a variable."""
+    """Yield folders that may be a JDK, each with whether the user chose it by a variable."""
     if around.environ.get("JAVA_HOME"):
         yield Path(around.environ["JAVA_HOME"]), True
     if around.conda is not None:
@@ -112,7 +110,7 @@ def _java_homes(around: Surroundings) -> Iterator[tuple[Path, bool]]:
 
 
 def find_jdk(around: Surroundings) -> Tool:
-    """The preferred JDK as a tool; its path is the home folder."""
+    """Return the preferred JDK as a tool; its path is the home folder."""
     row = wanted("jdk")
     jdks = find_jdks(around)
     if not jdks:
@@ -123,7 +121,7 @@ def find_jdk(around: Surroundings) -> Tool:
 
 
 def find_latex(around: Surroundings) -> Tool:
-    """latexmk with the classes and packages of the paper, or tectonic (which fetches them itself)."""
+    """Return latexmk with the classes and packages of the paper."""
     row = wanted("latex")
     latexmk, pdflatex = which("latexmk", around), which("pdflatex", around)
     absent: tuple[str, ...] = LATEX_FILES
@@ -135,10 +133,6 @@ def find_latex(around: Surroundings) -> Tool:
         if not absent:
             match = re.search(r"[Vv]ersion (\d\S*)", ask([str(latexmk), "--version"], around=around) or "")
             return as_tool(row, around, latexmk, f"latexmk {match.group(1)}" if match else None, "ok")
-    tectonic = which("tectonic", around)
-    if tectonic is not None:
-        answer = ask([str(tectonic), "--version"], around=around)
-        return as_tool(row, around, tectonic, answer.strip() if answer else None, "ok")
     if latexmk is None and pdflatex is None:
         return as_tool(row, around, None, None, "missing")
     lacking = "pdflatex" if pdflatex is None else "latexmk" if latexmk is None else ", ".join(absent)
@@ -146,13 +140,11 @@ def find_latex(around: Surroundings) -> Tool:
 
 
 def _places(row: Wanted, around: Surroundings) -> Iterator[Path]:
-    """Yield where a program may stand: of set-up's making, named by a variable, on PATH, in its usual folders."""
+    """Yield where a program may stand: built by set-up, named by a variable, on PATH, in its usual folders."""
     if row.pinned is not None:
         yield around.tools / f"{row.name}-{row.pinned}" / "bin" / row.programs[0]
-    named = (
-        (around.environ.get("CC", ""),) if row.name == "cc" else ()
-    )  # conda's compilers have no shorter name
-    for program in (*filter(None, named), *row.programs):
+    named = around.environ.get("CC") if row.name == "cc" else None  # conda's compilers have no shorter name
+    for program in (*filter(None, (named,)), *row.programs):
         if (on_path := which(program, around)) is not None:
             yield on_path
     if row.variable is not None and around.environ.get(row.variable):
@@ -167,24 +159,22 @@ def _places(row: Wanted, around: Surroundings) -> Iterator[Path]:
 
 
 def find_program(row: Wanted, around: Surroundings) -> Tool:
-    """The first program that is new enough; the newest that is not, when none is."""
+    """Return the first program that is new enough; the newest that is not, when none is."""
     old: list[tuple[tuple[int, ...], Path, str]] = []
     jdks = find_jdks(around) if row.name == "maven" else ()  # it may not start with another
+    java_home = jdks[0].home if jdks else None
     for place in _places(row, around):
         if not place.exists() or (row.beside and not place.resolve().with_name(row.beside).exists()):
             continue
         program = place.resolve() if row.beside else place
-        output = (
-            ask([str(program), row.version_flag], around=around, java_home=jdks[0].home if jdks else None)
-            or ""
-        )
+        output = ask([str(program), row.version_flag], around=around, java_home=java_home) or ""
         if row.name in {"wrk", "wrk2"} and (_RATE_OPTION.search(output) is not None) != (row.name == "wrk2"):
             continue  # both may be called ``wrk``, and only wrk2 has ``-R`` for a rate
         match = re.search(row.version, output)
         if match is None and row.minimum is not None:
             continue
         version = None if match is None else match.group(1)
-        if version is None or new_enough(version, row.minimum):
+        if version is None or parse_version(version) >= parse_version(row.minimum or "0"):
             return as_tool(row, around, program, version, "ok")
         old.append((parse_version(version), program, version))
     if not old:
@@ -193,26 +183,87 @@ def find_program(row: Wanted, around: Surroundings) -> Tool:
     return as_tool(row, around, program, version, "too old")
 
 
+MANIFEST = Path("setup/jmeter/manifest.tsv")
+
+
+def jmeter_home(project: Path) -> Path:
+    return project / ".tools" / f"apache-jmeter-{JMETER_VERSION}"
+
+
+def damage(home: Path, manifest: Path) -> list[str]:
+    """Return the files that differ from the committed list, whose lines have hash, size and path; of those beyond it
+    only jars, which JMeter would load."""
+    text = manifest.read_text(encoding="utf-8") if manifest.is_file() else ""
+    listed = {line for line in text.splitlines() if not line.startswith("#")}
+    known = {line.rpartition("\t")[2] for line in listed}
+    files = {file.relative_to(home).as_posix(): file for file in home.rglob("*") if file.is_file()}
+    present = {
+        f"{hashlib.sha256(file.read_bytes()).hexdigest()}\t{file.stat().st_size}\t{path}"
+        for path, file in files.items()
+        if path in known or file.suffix == ".jar"
+    }
+    return sorted({line.rpartition("\t")[2] for line in listed ^ present})
+
+
+def find_jmeter(around: Surroundings) -> Tool:
+    """Return JMeter of this project, compared with the list file by file (72 MB, a fraction of a second)."""
+    row = wanted("jmeter")
+    home = jmeter_home(around.project)
+    state: State = "missing"
+    version = None
+    if home.is_dir():
+        damaged = damage(home, around.project / MANIFEST)
+        state = "damaged" if damaged else "ok"
+        version = f"{len(damaged)} files differ, first {damaged[0]}" if damaged else JMETER_VERSION
+    path = home / "bin" / "ApacheJMeter.jar" if state != "missing" else None
+    return replace(as_tool(row, around, path, version, state), wanted=JMETER_VERSION)
+
+
+_HARNESS = Path(__file__).resolve().parents[1]
+METRONOME = _HARNESS / "loadgen" / "tools" / "metronome.c"
+#: A warning is an error: nobody would read it in the middle of a set-up.
+METRONOME_FLAGS = (
+    "-std=c11", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror",
+)  # fmt: skip
+
+
+def metronome_program(tools: Path, source: Path = METRONOME) -> Path:
+    """Return the path, below ``.tools``, of what is built of a source for this kind of machine; its folder is named
+    after source and flags, so what was built of another is never used. Raises OSError: the source cannot be read."""
+    digest = hashlib.sha256("\0".join((os.uname().machine, *METRONOME_FLAGS, "")).encode())
+    digest.update(source.read_bytes())
+    return tools / f"metronome-{digest.hexdigest()[:16]}" / "metronome"
+
+
+def find_metronome(around: Surroundings) -> Tool:
+    """Return what is built of the source that stands here, which names its version."""
+    try:
+        built = metronome_program(around.tools)
+    except OSError:  # a package without its sources
+        built = None
+    if built is None or not built.is_file():
+        return as_tool(wanted("metronome"), around, None, None, "missing")
+    return as_tool(wanted("metronome"), around, built, built.parent.name.rpartition("-")[2], "ok")
+
+
 def find_go(around: Surroundings) -> Tool:
-    """The Go toolchain."""
+    """Return the Go toolchain."""
     return find_tool("go", around)
 
 
 def find_tool(name: str, around: Surroundings) -> Tool:
-    """One tool by its name in `WANTED`. Raises KeyError: no such name; the message lists the names there are."""
-    own = {"jdk": find_jdk, "jmeter": find_jmeter, "latex": find_latex}
-    if name in own:
-        return own[name](around)
-    return find_native(name, around) if name in NATIVE else find_program(wanted(name), around)
+    """Return one tool by its name in `WANTED`; raises as ``wanted``."""
+    own = {"jdk": find_jdk, "jmeter": find_jmeter, "latex": find_latex, "metronome": find_metronome}
+    return own[name](around) if name in own else find_program(wanted(name), around)
 
 
 def find_all(around: Surroundings) -> tuple[Tool, ...]:
-    """Every tool in the order of `WANTED`."""
+    """Return every tool in the order of `WANTED`."""
     return tuple(find_tool(row.name, around) for row in WANTED)
 
 
 def build_environment(around: Surroundings) -> dict[str, str]:
-    """The variables of ``around`` with JAVA_HOME and PATH set so that `go`, `mvn`, `java` and `javac` are the
+    """Return the variables of ``around`` with JAVA_HOME and PATH set so that `go`, `mvn`, `java` and `javac` are the
     preferred ones, and Maven quick unless it has options."""
     made = dict(around.environ)
     folders = []
@@ -229,10 +280,8 @@ def build_environment(around: Surroundings) -> dict[str, str]:
 
 @contextlib.contextmanager
 def one_maven(project: Path) -> Iterator[None]:
-    """Wait until no other process of this project is inside, and keep the others out.
-
-    The lock lies beside what was built, so that projects that share their builds share it.
-    """
+    """Wait until no other process of this project is inside, and keep the others out; projects that share their builds
+    share the lock."""
     file = project / ".cache" / "builds" / "maven.lock"
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("w", encoding="utf-8") as lock:

@@ -19,8 +19,7 @@ from harness.verify.real.sigstop import sigstop
 from harness.verify.simulated import VERIFICATIONS, Verification, run_verify
 from harness.verify.simulated.result import Cell, VerifyResult
 
-#: Rows of real processes -> what makes them, and how many stops or trials of each kind there are by default: the
-#: measuring side makes them, not the analysis.
+#: Rows of real processes -> what makes them, and how many stops or trials of each kind there are by default.
 REAL: Mapping[str, Verification] = MappingProxyType(
     {"sigstop": Verification(sigstop, 20), "bound": Verification(bound, 40)}
 )
@@ -31,22 +30,18 @@ RECORD = Path("docs") / "verify.json"
 
 
 class VerifiedRow(Frozen):
-    """One row as it ran: what it says, how long it took, and where."""
+    """One row as it ran, and for how long. ``place``: cores, memory and commit; no date, no name of a machine."""
 
     result: VerifyResult
     wall_s: float = Field(ge=0)
-    place: str  # cores, memory and commit; no date, no name of a machine
+    place: str
 
 
 _RECORD = TypeAdapter(list[VerifiedRow])
 
 
 def verify_row(name: str, place: str, *, sims: int | None = None, seed: int = 1) -> VerifiedRow:
-    """Run one row and take its time.
-
-    Args:
-        name: one of ``ROWS``. place: as ``harness.provenance.describe_place`` says it.
-        sims: experiments a cell; ``None``: as many as the bar is meant for.
+    """Run one of ``ROWS`` with ``sims`` experiments a cell (``None``: as many as the bar is meant for).
 
     Raises:
         InputError: no such row, or too few simulations.
@@ -96,18 +91,14 @@ def read_record(root: Path) -> list[VerifiedRow]:
 
 def render(rows: Sequence[VerifiedRow]) -> str:
     """Return the page: the table of all rows, then one section a row."""
-    return "\n".join([HEAD, overview(rows), *(section(row) for row in rows)])
-
-
-def overview(rows: Sequence[VerifiedRow]) -> str:
-    """Return one line a row, and what all took together."""
     lines = [
+        HEAD,
         "| row | bar | | cells that hold | simulations a cell | seed | time |",
         "|---|---|---|--:|--:|--:|--:|",
     ]
     for row in rows:
         result = row.result
-        barred = [cell for cell in result.cells if cell.barred]
+        barred = [cell for cell in result.cells if cell.limits]
         n_open, n_held = len(result.undecided), sum(cell.holds and not cell.close for cell in barred)
         lines.append(
             f"| [{result.name}](#{result.name}) | {result.bar} | {'holds' if result.holds else 'DOES NOT HOLD'} "
@@ -115,40 +106,36 @@ def overview(rows: Sequence[VerifiedRow]) -> str:
             f"| {result.seed} | {row.wall_s:.1f} s |"
         )
     missing = [name for name in ROWS if name not in {row.result.name for row in rows}]
-    total = f"The rows above took {sum(row.wall_s for row in rows) / 60:.1f} min, one after the other"
-    return (
-        "\n".join([*lines, "", f"{total}; not run yet: {', '.join(missing)}." if missing else f"{total}."])
-        + "\n"
-    )
+    absent = f"; not run yet: {', '.join(missing)}" if missing else ""
+    minutes = sum(row.wall_s for row in rows) / 60
+    total = f"The rows above took {minutes:.1f} min, one after the other{absent}."
+    return "\n".join([*lines, "", total + "\n", *map(section, rows)])
 
 
 def section(row: VerifiedRow) -> str:
     """Return one row: its bar, its control and every cell."""
     result = row.result
-    lines = [
-        *(f"## {result.name}", "", f"Bar: {result.bar}.", f"Control: {result.control}.", ""),
-        *("| cell | value | 95 % interval | limits | |", "|---|--:|---|---|---|"),
-        *("| " + " | ".join(cells(cell)) + " |" for cell in result.cells),
-        "",
-        f"- {result.sims:,} simulations a cell, seed {result.seed}, {row.wall_s:.1f} s",
-        f"- {row.place}",
-    ]
-    return "\n".join(lines) + "\n"
+    lines = "\n".join("| " + " | ".join(cells(cell)) + " |" for cell in result.cells)
+    return f"""\
+## {result.name}
+
+Bar: {result.bar}.
+Control: {result.control}.
+
+| cell | value | 95 % interval | limits | |
+|---|--:|---|---|---|
+{lines}
+
+- {result.sims:,} simulations a cell, seed {result.seed}, {row.wall_s:.1f} s
+- {row.place}
+"""
 
 
 def cells(cell: Cell) -> tuple[str, str, str, str, str]:
     """Return a cell as text: name, value, interval, limits, verdict."""
     interval = "" if cell.low is None or cell.high is None else f"{plain(cell.low)} to {plain(cell.high)}"
-    low = "" if cell.at_least is None else f">= {cell.at_least:g}"
-    high = "" if cell.at_most is None else f"<= {cell.at_most:g}"
+    signs = ((">=", cell.at_least), ("<=", cell.at_most))
+    limits = ", ".join(f"{sign} {limit:g}" for sign, limit in signs if limit is not None)
     name = f"{cell.name}{' (control)' if cell.control else ''}".replace("|", "\\|")
-    return name, plain(cell.value), interval, ", ".join(filter(None, (low, high))), verdict(cell)
-
-
-def verdict(cell: Cell) -> str:
-    """Whether a cell holds; undecided: its limit lies within what the simulations leave open."""
-    if not cell.barred:
-        return "no bar"
-    if cell.close:
-        return "undecided"
-    return "holds" if cell.holds else "DOES NOT HOLD"
+    held = "undecided" if cell.close else "holds" if cell.holds else "DOES NOT HOLD"
+    return name, plain(cell.value), interval, limits, held if limits else "no bar"

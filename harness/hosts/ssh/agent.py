@@ -222,10 +222,7 @@ _HARNESS = Path(__file__).resolve().parents[2]
 #: Beside the agent's own commands: ``unpack`` writes the archive on stdin below a folder, ``pack`` writes one of the
 #: files of a folder whose names come on stdin, each ended by a zero byte.
 _MAIN = """import sys
-if sys.argv[1] in ("attach", "dial"):
-    from harness.agent import relay
-    getattr(relay, sys.argv[1])(sys.argv[2])
-elif sys.argv[1] == "unpack":
+if sys.argv[1] == "unpack":
     import tarfile
     tarfile.open(fileobj=sys.stdin.buffer, mode="r|").extractall(sys.argv[2])
 elif sys.argv[1] == "pack":

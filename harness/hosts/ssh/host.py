@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from harness.agent.containers import local_address
 from harness.agent.cpu_speed import READINGS_PER_S
 from harness.agent.http_exchange import Answer, FirstAnswer
 from harness.agent.machine_counters import MachineReading

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Locust runs. Reads order.json and requests.json beside it; writes samples.csv and totals.json there.
+"""Script of Locust. Reads order.json and requests.json beside it; writes samples.csv there.
 
 Runs inside Locust's own process, where nothing of the harness is imported.
 """
@@ -7,7 +7,7 @@ Runs inside Locust's own process, where nothing of the harness is imported.
 import json
 import random
 import re
-import time
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ FOLDER = Path(__file__).resolve().parent
 ORDER = json.loads((FOLDER / "order.json").read_text(encoding="utf-8"))
 PROFILE = ORDER["profile"]
 BATCH = 500
-#: Longer than any load: what a user waits who is done.
+#: Longer than any load: the wait of a user who is done.
 FOR_EVER_S = 1e6
 #: Other texts of a right JSON value that are kept, so that each is parsed once.
 MOST_TEXTS = 64
@@ -31,7 +31,6 @@ class Samples:
         self.stream = (FOLDER / "samples.csv").open("wb", buffering=0)
         self.stream.write(b"start_epoch_s,latency_ms,ok,name,error\n")
         self.rows: list[str] = []
-        self.n_requests = self.n_errors = self.finished_users = 0
 
     def add(
         self,
@@ -42,52 +41,30 @@ class Samples:
         exception: BaseException | None = None,
         **_: Any,
     ) -> None:
-        """The listener of events.request."""
-        self.n_requests += 1
-        if exception is None:
-            self.rows.append(f"{start_time:.6f},{response_time:.4f},true,{name},\n")
-        else:
-            self.n_errors += 1
-            self.rows.append(f"{start_time:.6f},{response_time:.4f},false,{name},{kind(exception)}\n")
+        """Listen to events.request."""
+        fault = "" if exception is None else type(exception).__name__
+        fault = str(exception) if isinstance(exception, Wrong) else fault
+        right = "true" if exception is None else "false"
+        self.rows.append(f"{start_time:.6f},{response_time:.4f},{right},{name},{fault}\n")
         if len(self.rows) >= BATCH:
             self.flush()
 
-    def flush(self) -> None:
-        """Write what waits."""
+    def flush(self, **_: Any) -> None:
         rows, self.rows = self.rows, []
         self.stream.write("".join(rows).encode())
 
-    def close(self, **_: Any) -> None:
-        """Write the rest, and what this process itself counted."""
-        self.flush()
-        totals = {
-            "n_requests": self.n_requests,
-            "n_errors": self.n_errors,
-            "finished_users": self.finished_users,
-            "ended_epoch_s": time.time(),
-        }
-        (FOLDER / "totals.json").write_text(json.dumps(totals) + "\n", encoding="utf-8")
-
 
 class Wrong(Exception):
-    """An answer that is not the expected one; its text is the kind of error."""
-
-
-def kind(exception: BaseException) -> str:
-    """One word or two, without commas: a csv field."""
-    return str(exception) if isinstance(exception, Wrong) else type(exception).__name__
-
-
-def csv_field(text: str) -> str:
-    """Quoted when it must be."""
-    return '"' + text.replace('"', '""') + '"' if set(text) & set(',"\n\r') else text
+    """An answer that is not the expected one; its text, a field of csv without commas, is the kind of error."""
 
 
 class Step:
     """One request; of a flow its texts are cut at the places of captured values, of a plain mix they are made once."""
 
     def __init__(self, step: dict[str, Any], carried: str) -> None:
-        self.method, self.name, self.status = step["method"], csv_field(step["name"]), step["status"]
+        name = step["name"]
+        self.name = '"' + name.replace('"', '""') + '"' if set(name) & set(',"\n\r') else name
+        self.method, self.status = step["method"], step["status"]
         self.path, self.headers, self.body = step["path"], step["headers"], step["body"]
         self.capture, self.right, self.carried = step["capture"], step["right"], re.compile(carried)
         self.json, self.sent = step["json"], None if carried else self.texts({})
@@ -95,13 +72,13 @@ class Step:
         self.known, self.values = set(rights), set(map(value_of, rights)) if self.json else set()
 
     def texts(self, values: dict[str, Any]) -> tuple[str, bytes | None, dict[str, str]]:
-        """Path, body and headers as they are sent."""
+        """Return path, body and headers as they are sent."""
         body = None if self.body is None else filled(self.body, values).encode()
         headers = {name: filled(text, values) for name, text in self.headers.items()}
         return filled(self.path, values), body, headers
 
     def make(self, client: Any, values: dict[str, Any]) -> bool:
-        """Ask, take what is to be captured, check the answer; whether it was right."""
+        """Ask, take what is to be captured, and return whether the answer was right."""
         path, data, headers = self.sent or self.texts(values)
         with client.request(
             self.method,
@@ -117,20 +94,15 @@ class Step:
                     response.failure(Wrong(f"status {response.status_code}"))
                 return False
             fault = self.take(response.content, values) or self.fault(response.content, values)
-            if fault is not None:
+            if fault is None:
+                response.success()
+            else:
                 response.failure(Wrong(fault))
-                return False
-            response.success()
-            return True
+            return fault is None
 
     def take(self, content: bytes, values: dict[str, Any]) -> str | None:
-        """Put what is captured into the values; what is missing, or None."""
-        if not self.capture:
-            return None
-        try:
-            document = json.loads(content)
-        except ValueError:
-            document = None
+        """Put what is captured into the values; return what is missing."""
+        document = loaded(content) if self.capture else None
         for name, way in self.capture.items():
             value = looked_up(document, way)
             if not isinstance(value, str | int) or not self.carried.fullmatch(bare(value)):
@@ -139,7 +111,7 @@ class Step:
         return None
 
     def fault(self, content: bytes, values: dict[str, Any]) -> str | None:
-        """What is wrong with the body, or None: compared as a text; where JSON is expected, as a value too."""
+        """Compare the body as a text, and where JSON is expected as a value too; return what is wrong."""
         if self.right is None or content in self.known:
             return None
         if self.sent is None:
@@ -153,16 +125,21 @@ class Step:
         return None
 
 
-def value_of(text: str | bytes) -> str:
-    """A JSON text with its keys in order; empty: it is none."""
+def loaded(text: str | bytes) -> Any:
+    """Return a JSON text's value; None: it is no JSON."""
     try:
-        return json.dumps(json.loads(text), sort_keys=True)
+        return json.loads(text)
     except ValueError:
-        return ""
+        return None
+
+
+def value_of(text: str | bytes) -> str:
+    """Return a JSON text with its keys in order."""
+    return json.dumps(loaded(text), sort_keys=True)
 
 
 def looked_up(value: Any, way: list[str | int]) -> Any:
-    """What stands at the end of the way; None when there is no such place."""
+    """Return the value at the end of the way; None: there is no such place."""
     for part in way:
         if isinstance(value, list) and isinstance(part, int) and part < len(value):
             value = value[part]
@@ -174,29 +151,26 @@ def looked_up(value: Any, way: list[str | int]) -> Any:
 
 
 def bare(value: Any) -> str:
-    """A captured value without quotes."""
+    """Return a captured value without quotes."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
 def filled(cut: list[Any], values: dict[str, Any]) -> str:
-    """The text of pieces."""
+    """Return the text of pieces."""
     return "".join(
-        piece
-        if isinstance(piece, str)
-        else (json.dumps(values[piece["name"]]) if piece["as_json"] else bare(values[piece["name"]]))
+        piece if isinstance(piece, str) else (json.dumps if piece["as_json"] else bare)(values[piece["name"]])
         for piece in cut
     )
 
 
 ASKED = json.loads((FOLDER / "requests.json").read_text(encoding="utf-8"))
 STEPS = [Step(step, ASKED["carried"]) for step in ASKED["steps"]]
-TOTAL_WEIGHT: list[int] = []
-for _request in ORDER["requests"]:
-    TOTAL_WEIGHT.append((TOTAL_WEIGHT[-1] if TOTAL_WEIGHT else 0) + _request["weight"])
+TOTAL_WEIGHT = list(accumulate(request["weight"] for request in ORDER["requests"]))
 RANDOM = random.Random(ORDER["seed"])
 SAMPLES = Samples()
+FINISHED: list[FastHttpUser] = []
 events.request.add_listener(SAMPLES.add)  # type: ignore[no-untyped-call]  # untyped in Locust
-events.quitting.add_listener(SAMPLES.close)  # type: ignore[no-untyped-call]  # untyped in Locust
+events.quitting.add_listener(SAMPLES.flush)  # type: ignore[no-untyped-call]  # untyped in Locust
 
 
 class Asker(FastHttpUser):
@@ -209,12 +183,12 @@ class Asker(FastHttpUser):
         self.left = PROFILE["loops"]
 
     def wait_time(self) -> float:
-        """A user who is done stays, for one who left while others still come would be replaced."""
+        """Return the pause; a user who is done stays, for one who left while others still come would be replaced."""
         return FOR_EVER_S if self.left == 0 else float(PROFILE["think_time_s"])
 
     @task
     def ask(self) -> None:
-        """One request, chosen by weight; or one pass through the flow."""
+        """Ask one request, chosen by weight, or go once through the flow."""
         if ASKED["carried"]:
             self.go_through()
         else:
@@ -224,13 +198,13 @@ class Asker(FastHttpUser):
             return
         self.left -= 1
         if self.left == 0:
-            SAMPLES.finished_users += 1
+            FINISHED.append(self)
             self.client.client.close()  # its connection goes with it
-            if SAMPLES.finished_users == PROFILE["users"]:
+            if len(FINISHED) == PROFILE["users"]:
                 gevent.spawn(self.environment.runner.quit)
 
     def go_through(self) -> None:
-        """The steps in order; after a wrong answer the rest of this pass is left out."""
+        """Make the steps in order; after a wrong answer the rest of this pass is left out."""
         values: dict[str, Any] = {}
         for number, step in enumerate(STEPS):
             if number and PROFILE["think_time_s"]:
@@ -240,7 +214,7 @@ class Asker(FastHttpUser):
 
 
 def begin(environment: Any, **_: Any) -> None:
-    """The end by duration: parts of seconds count, which --run-time does not know."""
+    """End by duration: --run-time has no parts of seconds."""
     if PROFILE["duration_s"] is not None:
         gevent.spawn_later(PROFILE["duration_s"], environment.runner.quit)
 

@@ -1,17 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """JMeter: closed loop by a Thread Group, open loop by the Open Model Thread Group.
 
-Kept of each request (about 40 bytes): start and elapsed in whole ms, label, status, success, why it
-failed, and the time to connect, which shows whether connections were kept alive. Each user of a closed
-loop keeps one connection. In the open model every arrival is a new user with a new connection.
-
-A flow is its steps in order, with extractors for what its answers give. After a wrong answer the user begins its next
-loop; in an open loop each arrival is one pass through the flow, and a wrong answer ends it.
-
-Captures are taken by JMESPath: JMeter brings it, it parses the answer as JSON, and it knows a value's type. It costs
-0.4 us an answer (measured with JMeter's own jars), next to some 100 us that JMeter spends on a request. Each capture
-has one or two variables: ``name.text``, and ``name.json`` where it stands for a JSON value. An answer that is to be a
-JSON value is compared by JMESPath, too: one more variable says whether it is that value.
+Each user of a closed loop keeps one connection; in the open model every arrival is a new user with a new one. A flow is
+its steps in order; a wrong answer ends a pass. Captures are taken by JMESPath: each has one or two variables,
+``name.text``, and ``name.json`` where it stands for a JSON value; one more says whether an answer is the JSON value
+that is expected.
 """
 
 from __future__ import annotations
@@ -48,7 +41,7 @@ UNSAVED = (
 )  # fmt: skip
 
 #: Before the first arrival: the schedule's clock starts before JMeter is ready to follow it.
-SETTLE_S = 1.0
+SETTLE_S = 1
 #: An answer that takes longer is an error.
 TIMEOUT_S = 60.0
 #: What a variable holds when the answer has no such value; nothing that can be carried on looks like it.
@@ -59,11 +52,16 @@ IS_RIGHT = "body.right"
 
 def render_plan(spec: LoadSpec, last_answers_s: int = 3) -> str:
     """Return the test plan as JMX."""
-    profile = spec.profile
+    profile, schedule = spec.profile, None
+    if isinstance(profile, OpenLoad):
+        arrivals = "even_arrivals" if profile.arrivals == "constant" else "random_arrivals"
+        rate = f"{profile.rate_per_s:.6f}".rstrip("0").rstrip(".")
+        lasts = f"rate({rate}/sec) {arrivals}({round(profile.duration_s * 1000)} ms)"
+        schedule = f"pause({SETTLE_S} sec) {lasts} pause({last_answers_s} sec)"
     return template("plan.jmx.jinja", xml=True).render(
         closed=isinstance(profile, ClosedLoad),
         profile=profile,
-        schedule=_schedule(profile, last_answers_s) if isinstance(profile, OpenLoad) else None,
+        schedule=schedule,
         seed=spec.seed,
         mix=spec.requests[0].mix,
         asked=asked(spec.requests),
@@ -73,22 +71,9 @@ def render_plan(spec: LoadSpec, last_answers_s: int = 3) -> str:
     )
 
 
-def render_properties() -> str:
-    """JMeter's properties, all that matter written out."""
-    return template("jmeter.properties.jinja").render(saved=SAVED, unsaved=UNSAVED)
-
-
-def _schedule(profile: OpenLoad, last_answers_s: int) -> str:
-    """Arrivals, then time for the last answers: when the schedule ends JMeter interrupts what still runs."""
-    arrivals = "even_arrivals" if profile.arrivals == "constant" else "random_arrivals"
-    duration_ms = round(profile.duration_s * 1000)
-    rate = f"{profile.rate_per_s:.6f}".rstrip("0").rstrip(".")
-    return f"pause({int(SETTLE_S)} sec) rate({rate}/sec) {arrivals}({duration_ms} ms) pause({last_answers_s} sec)"
-
-
 @dataclass(frozen=True, kw_only=True)
 class Extractor:
-    """One variable: its name, the JMESPath to its value, and for the bare text the rule it is checked by."""
+    """One variable: its name, the JMESPath to its value, and the rule by which a bare text is checked."""
 
     variable: str
     path: str
@@ -97,25 +82,8 @@ class Extractor:
     fault: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Asked:
-    """One request as the plan has it; every text is ready for JMeter.
-
-    ``right``: the text that its answer has to be; None: any, or what the extractors find.
-    """
-
-    name: str
-    method: str
-    path: str
-    headers: tuple[tuple[str, str], ...]
-    body: str | None
-    status: int
-    right: str | None
-    extractors: tuple[Extractor, ...]
-
-
-def asked(requests: Sequence[Request]) -> tuple[Asked, ...]:
-    """A plain mix: one round of it, to choose from. A flow: its steps in order."""
+def asked(requests: Sequence[Request]) -> list[dict[str, object]]:
+    """Return the requests as the plan has them: one round of a plain mix, to choose from, or the steps of a flow."""
     places = is_flow(requests)
     chosen = in_order(requests) if places else tuple(requests[at] for at in one_round(tuple(requests)))
     values = {request.name: _values(request.expect, places=places) for request in requests}
@@ -126,10 +94,10 @@ def asked(requests: Sequence[Request]) -> tuple[Asked, ...]:
         for piece in value
         if isinstance(piece, Carried) and piece.as_json
     }
-    return tuple(_asked(request, values[request.name], typed, places=places) for request in chosen)
+    return [_asked(request, values[request.name], typed, places=places) for request in chosen]
 
 
-def _asked(request: Request, values: Sequence[Pieces], typed: set[str], *, places: bool) -> Asked:
+def _asked(request: Request, values: Sequence[Pieces], typed: set[str], *, places: bool) -> dict[str, object]:
     def written(text: str) -> str:
         return with_variables(pieces(text) if places else (text,))
 
@@ -139,20 +107,20 @@ def _asked(request: Request, values: Sequence[Pieces], typed: set[str], *, place
         for name, pointer in request.capture.items()
         for extractor in _extractors(name, jmespath(pointer), name in typed)
     )
-    return Asked(
-        name=request.name,
-        method=request.method,
-        path=written(request.path),
-        headers=tuple((name, written(text)) for name, text in request.headers.items()),
-        body=None if body is None else written(body),
-        status=request.expect.status,
-        right=None if right is None else written(right),
-        extractors=(*taken, *_comparison(values)),
-    )
+    return {
+        "name": request.name,
+        "method": request.method,
+        "path": written(request.path),
+        "headers": [(name, written(text)) for name, text in request.headers.items()],
+        "body": None if body is None else written(body),
+        "status": request.expect.status,
+        "right": None if right is None else written(right),  # None: any, or by extractors
+        "extractors": (*taken, *_comparison(values)),
+    }
 
 
 def _values(expect: Expectation, *, places: bool) -> tuple[Pieces, ...]:
-    """The JSON values that are right, each as one text cut at its places; empty: none is expected."""
+    """Return the JSON values that are right, each as one text cut at its places; empty: none is expected."""
     if not expect.is_json:
         return ()
     values = (expect.json_value,) if expect.one_of is None else expect.one_of
@@ -160,7 +128,7 @@ def _values(expect: Expectation, *, places: bool) -> tuple[Pieces, ...]:
 
 
 def _comparison(values: Sequence[Pieces]) -> tuple[Extractor, ...]:
-    """What tells whether an answer is one of these values, after the captures that may stand in them."""
+    """Return what tells whether an answer is one of these values, after the captures that may stand in them."""
     if not values:
         return ()
     wanted: list[str | Carried] = []
@@ -182,14 +150,9 @@ def _extractors(name: str, path: str, typed: bool) -> tuple[Extractor, ...]:
 
 
 def jmespath(pointer: str) -> str:
-    """A JSON pointer as JMESPath."""
-    path = ""
-    for part in steps_of(pointer):
-        if isinstance(part, int):
-            path += f"[{part}]"
-        else:
-            path += ("." if path else "") + json.dumps(part)
-    return path or "@"
+    """Return a JSON pointer as JMESPath."""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{json.dumps(part)}" for part in steps_of(pointer))
+    return "".join(parts).removeprefix(".") or "@"
 
 
 def literal(text: str) -> str:
@@ -204,7 +167,7 @@ def literal(text: str) -> str:
 
 
 def with_variables(cut: Pieces) -> str:
-    """A text whose captured values are JMeter's variables; all else reaches the service as it stands."""
+    """Return a text whose captured values are JMeter's variables; all else reaches the service as it stands."""
     if not any(isinstance(piece, Carried) for piece in cut):
         return literal("".join(piece for piece in cut if isinstance(piece, str)))
     return "".join(
@@ -216,14 +179,12 @@ def with_variables(cut: Pieces) -> str:
 
 
 def _guarded(text: str) -> str:
-    """Text beside a variable: there a backslash is an escape, and a dollar sign may swallow what follows it."""
+    """Return text beside a variable: there a backslash escapes, and a dollar sign may swallow what follows it."""
     escaped = re.sub(r"\\(?=[$,\\]|\Z)", r"\\\\", text)
     return escaped.replace("$", "${__char(36)}")
 
 
-#: JVM start to first request, and last answer to exit.
-START_AND_STOP_S = 5.0
-#: For planning only: what one JMeter asks of a quick service on a small machine, and what it does so long that both
+#: For planning only: what one JMeter asks of a quick service on a small machine, and after so many requests, when both
 #: have compiled their code.
 ASSUMED_PER_S, WARM_PER_S = 4000.0, 20_000.0
 COLD_REQUESTS = 40_000
@@ -232,24 +193,20 @@ _CSV_FIELD = re.compile(r"[\w.]+$")
 
 @dataclass(frozen=True, kw_only=True)
 class JMeter(RowTool):
-    """``home``: JMeter's folder; ``java``: the ``java`` program that runs it. None: not on this machine.
-
-    ``last_answers_s``: how long an open loop stays after its last arrival; JMeter waits it out in full,
-    and what is answered later is dropped, and counted.
-    """
+    """JMeter in the folder ``home``, run by the program ``java``; None: not on this machine. ``last_answers_s``: how
+    long an open loop stays after its last arrival; what is answered later is interrupted and counts as dropped."""
 
     home: Path | None
     java: Path | None
     heap: str = "1g"
     last_answers_s: int = 3
     name: str = "jmeter"
-    title = "JMeter"
+    start_and_stop_s = 5.0
     samples = SAMPLES
     logs = (LOG,)
     outputs = (SAMPLES, PLAN, PROPERTIES, LOG, GC_LOG)
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
-        """Refuses parts of seconds in ramp-up and duration of a closed loop: JMeter has whole ones."""
         if isinstance(profile, ClosedLoad):
             for what, value_s in (("ramp_up_s", profile.ramp_up_s), ("duration_s", profile.duration_s)):
                 if value_s is not None and value_s != int(value_s):
@@ -257,15 +214,18 @@ class JMeter(RowTool):
         return plain_only("JMeter", profile) or unsupported_mix(requests)
 
     def expected_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
-        """Start, load and stop, in seconds; of an open loop also the time for its last answers."""
-        return START_AND_STOP_S + self._offering_s(profile, requests)
+        if isinstance(profile, OpenLoad):
+            return self.start_and_stop_s + SETTLE_S + profile.duration_s + self.last_answers_s
+        waiting_s = closed_s(profile, requests, math.inf)
+        cold_s = closed_s(profile, requests, ASSUMED_PER_S) - waiting_s
+        warm_requests = max(0.0, cold_s * ASSUMED_PER_S - COLD_REQUESTS) if profile.loops else 0.0
+        saved_s = warm_requests * (1 / ASSUMED_PER_S - 1 / WARM_PER_S)
+        return self.start_and_stop_s + waiting_s + cold_s - saved_s
 
     def require(self) -> None:
-        """See ``LoadGenerator.require``."""
         self._tools()
 
     def argv(self, spec: LoadSpec) -> tuple[str, ...]:
-        """A JVM without GUI; JMeter's own pauses go to ``generator-gc.log``."""
         (java, jar), folder = self._tools(), spec.folder
         return (
             str(java),
@@ -287,35 +247,31 @@ class JMeter(RowTool):
         )
 
     def files(self, spec: LoadSpec) -> dict[str, str]:
-        """Its plan and its properties."""
-        return {PLAN: render_plan(spec, self.last_answers_s), PROPERTIES: render_properties()}
+        properties = template("jmeter.properties.jinja").render(saved=SAVED, unsaved=UNSAVED)
+        return {PLAN: render_plan(spec, self.last_answers_s), PROPERTIES: properties}
 
     def rows(self, path: Path) -> RequestTable:
-        """Rows of ``samples.jtl``. JMeter makes the number of arrivals exact, also when they are random."""
         return read_jtl(path)
 
     def errors_by_kind(self, _table: RequestTable, path: Path) -> Counter[str]:
-        """Failed rows by status, by exception, as ``wrong body``, or as ``no <name>`` of a capture."""
+        """Return failed rows by status, by exception, as ``wrong body``, or as ``no <name>`` of a capture."""
         kinds: Counter[str] = Counter()
         with path.open(encoding="utf-8", errors="replace") as stream:
             for row in csv.DictReader(stream):
                 if row.get("success") == "false":
-                    kinds[_kind(row.get("responseCode") or "", row.get("failureMessage") or "")] += 1
+                    code, message = row.get("responseCode") or "", row.get("failureMessage") or ""
+                    if code.isdigit():
+                        own = message == "wrong body" or message.startswith("no ")
+                        kinds[message if own else f"status {code}"] += 1
+                    else:
+                        exception = _CSV_FIELD.search(code)
+                        kinds[exception.group().rsplit(".", 1)[-1] if exception else code or message] += 1
         return kinds
-
-    def _offering_s(self, profile: LoadProfile, requests: tuple[Request, ...]) -> float:
-        if isinstance(profile, OpenLoad):
-            return SETTLE_S + profile.duration_s + self.last_answers_s
-        waiting_s = closed_s(profile, requests, math.inf)
-        cold_s = closed_s(profile, requests, ASSUMED_PER_S) - waiting_s
-        warm_requests = max(0.0, cold_s * ASSUMED_PER_S - COLD_REQUESTS) if profile.loops else 0.0
-        return waiting_s + cold_s - warm_requests * (1 / ASSUMED_PER_S - 1 / WARM_PER_S)
 
     def _tools(self) -> tuple[Path, Path]:
         if self.java is None or not self.java.exists():
-            raise MissingTool(
-                "java", why="to run JMeter", how_to_get="make setup (or any JDK of 17 or later)"
-            )
+            how = "make setup (or any JDK of 17 or later)"
+            raise MissingTool("java", why="to run JMeter", how_to_get=how)
         jar = None if self.home is None else self.home / "bin" / "ApacheJMeter.jar"
         if jar is None or not jar.exists():
             raise MissingTool("JMeter", why="to offer the load", how_to_get="make setup")
@@ -326,10 +282,3 @@ def adapter(installed: Installed) -> JMeter:
     """Return the adapter of what is installed."""
     jar = installed.programs.get("jmeter")
     return JMeter(home=jar.parent.parent if jar else None, java=installed.java)
-
-
-def _kind(code: str, message: str) -> str:
-    if code.isdigit():
-        return message if message == "wrong body" or message.startswith("no ") else f"status {code}"
-    name = _CSV_FIELD.search(code)
-    return name.group().rsplit(".", 1)[-1] if name else code or message

@@ -1,23 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """k6: open loop by a constant arrival rate, closed loop by virtual users; mixes and flows; bodies checked.
 
-k6's own csv has a dozen rows (1.4 kB, 0.7 kB without tags) for a request. The script logs one row of 50 bytes instead,
-to a file of its own and unbuffered: nothing is lost when k6 is killed. A row's latency counts from asking
-for a connection to the last byte, like that of the other tools.
-
-Open loop: each connection of the profile is one virtual user, all made before the first arrival. An arrival
-that finds all of them waiting is never sent. k6 counts those in ``totals.json`` (``dropped_iterations``);
-``n_dropped`` counts them and what was not answered in time, as the arrivals that left no row. Parts of a load are
-scenarios with a start time each, and connections of their own.
-
-With ``busy = "wait"`` no arrival is dropped while the load lasts: the virtual users take arrivals from one
-queue in the order in which they are due, and sleep until then. One that is taken too late counts from when
-it was due; the parts of a load are one queue with gaps, over the same connections.
-
-With ``renew_s`` the request of a virtual user whose connection is that old carries ``Connection: close``, and its
-next request opens a new one, by another name of the same address, because k6 would send it on the old connection
-where a server closes that a moment after its answer. The first connection of each counts as older by another share of
-``renew_s``, so that not all are renewed at once. ``totals.json`` counts renewals.
+The script logs a row of 50 bytes a request, unbuffered: nothing is lost when k6 is killed. Open loop: each connection
+is one virtual user; an arrival that finds all of them waiting is never sent. With ``busy = "wait"`` the virtual users
+take arrivals from one queue, in parts where there are any, and one that is taken too late counts from when it was due.
+With ``renew_s`` a request on an old connection carries ``Connection: close``, and the next one opens a new connection
+by another name of the same address. ``n_dropped`` counts arrivals that left no row.
 """
 
 from __future__ import annotations
@@ -44,33 +32,38 @@ from harness.model import ClosedLoad, LoadProfile, OpenLoad, Request
 TIMEOUT_S = 60
 #: How long what is under way at the end may take; what is answered later is dropped, and counted.
 LAST_ANSWERS_S = 10
-_FOREVER = "24h"
 #: Of the one address; k6 has connections of their own for each.
 RENEWED_NAMES = tuple(f"c{number}.renewed.invalid" for number in range(8))
 
 
 def plan_document(spec: LoadSpec) -> dict[str, object]:
-    """What the script reads: k6's options, the requests or steps, and how to go through them."""
+    """Return what the script reads: k6's options, the requests or steps, and how to go through them."""
     profile, flow = spec.profile, is_flow(spec.requests)
     names = () if profile.renew_s is None else RENEWED_NAMES
-    staggered = isinstance(profile, ClosedLoad) and profile.loops is not None
+    if isinstance(profile, OpenLoad):
+        begins_ms = [begin_s * 1e3 for begin_s in profile.begins_s]  # after the first arrival
+        queue = {"every_ms": 1e3 / profile.rate_per_s, "begins_ms": begins_ms}
+        arrivals, due = profile.n_arrivals, queue if profile.busy == "wait" else None
+        n_connections, think_time_s, stagger_s = profile.connections, 0.0, 0.0
+    else:
+        arrivals = due = None
+        n_connections, think_time_s = profile.users, profile.think_time_s
+        stagger_s = profile.ramp_up_s / profile.users if profile.loops is not None else 0.0
     return {
         **flow_document(spec.requests),
         "flow": flow,
         "round": [] if flow else one_round(spec.requests),
-        "arrivals": profile.n_arrivals if isinstance(profile, OpenLoad) else None,
-        "due": _due(profile) if isinstance(profile, OpenLoad) and profile.busy == "wait" else None,
+        "arrivals": arrivals,
+        "due": due,
+        "n_connections": n_connections,
+        "think_time_s": think_time_s,
+        "stagger_s": stagger_s,
         "bases": [f"http://{name}:{spec.endpoint.port}" for name in names] or [spec.endpoint.url],
         "host": f"{spec.endpoint.host}:{spec.endpoint.port}" if names else None,
         "timeout": f"{TIMEOUT_S}s",
         "renew_ms": None if profile.renew_s is None else profile.renew_s * 1e3,
-        "n_connections": profile.users if isinstance(profile, ClosedLoad) else profile.connections,
-        "think_time_s": profile.think_time_s if isinstance(profile, ClosedLoad) else 0,
-        "stagger_s": profile.ramp_up_s / profile.users
-        if isinstance(profile, ClosedLoad) and staggered
-        else 0,
         "options": {
-            "scenarios": scenarios(profile),
+            "scenarios": {"load": {**scenario(profile), "gracefulStop": f"{LAST_ANSWERS_S}s"}},
             **({"hosts": dict.fromkeys(names, socket.gethostbyname(spec.endpoint.host))} if names else {}),
             "systemTags": [],
             "summaryTrendStats": [],
@@ -78,38 +71,14 @@ def plan_document(spec: LoadSpec) -> dict[str, object]:
     }
 
 
-def scenarios(profile: LoadProfile) -> dict[str, dict[str, object]]:
-    """The profile as k6's scenarios: one, or one for each part that nobody queues for."""
-    last = {"gracefulStop": f"{LAST_ANSWERS_S}s"}
-    if not isinstance(profile, OpenLoad) or profile.parts == 1 or profile.busy == "wait":
-        return {"load": {**scenario(profile), **last}}
-    return {
-        f"part-{number}": {**scenario(profile), **last, "startTime": _span(begin_s)}
-        for number, begin_s in enumerate(profile.begins_s, start=1)
-    }
-
-
-def _due(profile: OpenLoad) -> dict[str, object]:
-    """When arrivals are due, in ms after the first one: ``n`` times ``every`` in each part."""
-    return {
-        "every_ms": 1e3 / profile.rate_per_s,
-        "begins_ms": [begin_s * 1e3 for begin_s in profile.begins_s],
-    }
-
-
 def scenario(profile: LoadProfile) -> dict[str, object]:
-    """The profile, or one part of it, as one of k6's executors.
-
-    Users of a load by loops are all there from the start, and the script has them wait for their turn.
-    """
-    if isinstance(profile, OpenLoad) and profile.busy == "wait":
-        return {
-            "executor": "shared-iterations",
-            "vus": profile.connections,
-            "iterations": profile.parts * profile.n_arrivals,
-            "maxDuration": _span(profile.whole_s + LAST_ANSWERS_S),
-        }
+    """Return the profile as one of k6's executors. Users of a load by loops are all there from the start, and the
+    script has them wait for their turn."""
     if isinstance(profile, OpenLoad):
+        if profile.busy == "wait":
+            n, most_s = profile.parts * profile.n_arrivals, profile.whole_s + LAST_ANSWERS_S
+            every = {"vus": profile.connections, "iterations": n, "maxDuration": _span(most_s)}
+            return {"executor": "shared-iterations", **every}
         rate = Fraction(profile.rate_per_s).limit_denominator(1000)
         return {
             "executor": "constant-arrival-rate",
@@ -122,12 +91,8 @@ def scenario(profile: LoadProfile) -> dict[str, object]:
     if profile.stages:
         return _ramping([(stage.duration_s, stage.users) for stage in profile.stages], begins_with=1)
     if profile.loops is not None:
-        return {
-            "executor": "per-vu-iterations",
-            "vus": profile.users,
-            "iterations": profile.loops,
-            "maxDuration": _FOREVER,
-        }
+        loops = {"vus": profile.users, "iterations": profile.loops, "maxDuration": "24h"}
+        return {"executor": "per-vu-iterations", **loops}
     duration_s = profile.duration_s or 0.0
     if not profile.ramp_up_s:
         return {"executor": "constant-vus", "vus": profile.users, "duration": _span(duration_s)}
@@ -172,7 +137,6 @@ class K6(RowTool):
     """k6 as it is installed."""
 
     name: str = "k6"
-    title = "k6"
     start_and_stop_s = 3.0
     logs = (LOG,)
     outputs = (SAMPLES, TOTALS, SCRIPT, PLAN, LOG)
@@ -180,9 +144,11 @@ class K6(RowTool):
     environment = MappingProxyType({"K6_AUTO_EXTENSION_RESOLUTION": "false"})
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
-        """Refuses random arrivals, and less than a second of them."""
-        if isinstance(profile, OpenLoad) and (uneven := even_only("k6", profile)) is not None:
-            return uneven
+        if isinstance(profile, OpenLoad):
+            if (uneven := even_only("k6", profile)) is not None:
+                return uneven
+            if profile.parts > 1 and profile.busy != "wait":
+                return 'k6 offers parts of a load from one queue: set busy = "wait"'
         if profile.duration_s is not None and profile.duration_s < SHORTEST_S:
             return f"k6 runs for at least {SHORTEST_S:g} s, found duration_s {profile.duration_s:g}"
         if isinstance(profile, ClosedLoad):
@@ -193,7 +159,6 @@ class K6(RowTool):
         return None if is_flow(requests) else unsupported_mix(requests)
 
     def argv(self, spec: LoadSpec) -> tuple[str, ...]:
-        """k6 without REST interface, usage report and console output."""
         return (
             str(self.program),
             "run",
@@ -209,25 +174,19 @@ class K6(RowTool):
         )
 
     def files(self, spec: LoadSpec) -> dict[str, str]:
-        """A script, and what it reads."""
         plan = json.dumps(plan_document(spec), ensure_ascii=False) + "\n"
         return {SCRIPT: as_it_is(SCRIPT), PLAN: plan, SAMPLES: K6_HEADER + "\n"}  # to which k6 appends
 
     def rows(self, path: Path) -> RequestTable:
-        """Rows of ``samples.csv``."""
         return K6_SAMPLES.read(path)
 
     def errors_by_kind(self, table: RequestTable, _path: Path) -> Counter[str]:
-        """Errors by k6's numbers, in words."""
+        """Return errors by k6's numbers, in words."""
         kinds: Counter[str] = Counter()
         for error, n in table.errors_by_kind.items():
-            kinds[_kind(error)] += n
+            code = error.removeprefix("error ")
+            kinds[ERROR_NAMES.get(code, f"k6 error {code}") if code != error else error] += n
         return kinds
 
 
 adapter = K6.of
-
-
-def _kind(error: str) -> str:
-    code = error.removeprefix("error ")
-    return ERROR_NAMES.get(code, f"k6 error {code}") if code != error else error

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locust: closed loop, latencies in float milliseconds by a request listener.
-
-Its own statistics are not used: they are rounded, and the last flush is missing from its csv.
-"""
+"""Locust: closed loop, latencies in float milliseconds by a request listener: its own statistics are rounded, and the
+last flush is missing from its csv."""
 
 from __future__ import annotations
 
@@ -15,13 +13,13 @@ from harness.errors import MissingTool
 from harness.formats.row_files import LOCUST_SAMPLES
 from harness.formats.table import RequestTable
 from harness.loadgen.base import Installed, LoadSpec, plain_only
-from harness.loadgen.flow import flow_document
+from harness.loadgen.flow import flow_document, named_twice
 from harness.loadgen.summary import RowTool
 from harness.loadgen.template import as_it_is
 from harness.model import ClosedLoad, LoadProfile, Request
 from harness.toolchains import require_package
 
-SAMPLES, SCRIPT, TOTALS, REQUESTS = "samples.csv", "locustfile.py", "totals.json", "requests.json"
+SAMPLES, SCRIPT, REQUESTS = "samples.csv", "locustfile.py", "requests.json"
 #: How long users may take to finish their request when the duration is over.
 STOP_WITHIN_S = 10
 
@@ -32,28 +30,20 @@ class Locust(RowTool):
 
     python: Path | None = field(default_factory=lambda: Path(sys.executable))
     name: str = "locust"
-    title = "Locust"
     start_and_stop_s, assumed_per_s = 4.0, 2000.0
-    outputs = (SAMPLES, TOTALS, SCRIPT, REQUESTS)
+    outputs = (SAMPLES, SCRIPT, REQUESTS)
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
-        """Refuses open loops: a Locust user waits for its answer, so arrivals would follow the answers."""
         if not isinstance(profile, ClosedLoad):
             return "Locust's users wait for their answers, so it has no open loop: use jmeter (or k6, vegeta)"
-        plain = plain_only("Locust", profile)
-        if plain is not None:
-            return plain
-        names = [request.name for request in requests]
-        return None if len(set(names)) == len(names) else f"the mix names a request twice: {names}"
+        return plain_only("Locust", profile) or named_twice(requests)
 
     def require(self) -> None:
-        """See ``LoadGenerator.require``."""
         if self.python is None or not self.python.exists():
             raise MissingTool("locust", why="to offer the load", how_to_get="make setup")
         require_package("locust")
 
     def argv(self, spec: LoadSpec) -> tuple[str, ...]:
-        """Locust without web interface."""
         profile = spec.profile
         assert isinstance(profile, ClosedLoad)  # it supports no other
         per_s = profile.users / profile.ramp_up_s if profile.ramp_up_s else float(profile.users)
@@ -68,11 +58,9 @@ class Locust(RowTool):
         )
 
     def files(self, spec: LoadSpec) -> dict[str, str]:
-        """A script, and what it reads."""
         return {SCRIPT: as_it_is(SCRIPT), REQUESTS: json.dumps(flow_document(spec.requests)) + "\n"}
 
     def rows(self, path: Path) -> RequestTable:
-        """Rows of ``samples.csv``, the file of every single request."""
         return LOCUST_SAMPLES.read(path)
 
 

@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """metronome, this project's own generator (``metronome.c``): open or closed loop, one row a request, times in ns.
 
-It never sleeps, so a request is sent when it is due, and it knows how late it was itself. It needs a CPU of its own.
-Latencies begin when a request was due; a row has its time from sending as well, and for how long the generator itself
-held it up. Bodies are compared as text with the renderings that are right.
-
-A request that finds every connection busy waits for one and is sent as soon as it can be. After the load waiting
-requests are sent and answers awaited for ten seconds; what was never sent is ``n_dropped``.
+It never sleeps, so it needs a CPU of its own. Latencies begin when a request was due; a row has its time from sending
+as well, and for how long the generator itself held it up. Bodies are compared as text with the right renderings.
 """
 
 from __future__ import annotations
@@ -20,8 +16,8 @@ from harness.agent.http_exchange import request_bytes
 from harness.formats.row_files import METRONOME_SAMPLES
 from harness.loadgen.base import LoadGenerator, LoadSpec, plain_only
 from harness.loadgen.flow import no_flow, right_bodies
-from harness.loadgen.summary import read_order, read_rows, read_totals, summarise
-from harness.model import Frozen, LoadProfile, LoadSummary, OpenLoad, Request
+from harness.loadgen.summary import read_json_totals, read_order, read_rows, read_totals, summarise
+from harness.model import LoadProfile, LoadSummary, OpenLoad, Request
 from harness.model.endpoint import Endpoint
 
 SAMPLES, TOTALS, REQUESTS = "samples.csv", "totals.json", "requests.txt"
@@ -29,15 +25,6 @@ SAMPLES, TOTALS, REQUESTS = "samples.csv", "totals.json", "requests.txt"
 TIMEOUT_S, GRACE_S, LATE_US = 60, 10, 50
 #: Seeds are whole numbers below this.
 SEEDS = 2**53
-
-
-class Totals(Frozen):
-    """What it writes beside its rows."""
-
-    n_rows: int
-    n_unsent: int
-    n_late: int
-    late_after_s: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,12 +36,10 @@ class Metronome(LoadGenerator):
     start_and_stop_s, assumed_per_s, written_per_s = 1.0, 50_000.0, 1_000_000.0
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
-        """A rate, or users who ask without pause for some time; requests that can be repeated as they are."""
         plain = plain_only("metronome", profile, waits=True, at_once=True, loops=False)
         return plain or no_flow("metronome", requests)
 
     def argv(self, spec: LoadSpec) -> tuple[str, ...]:
-        """See ``metronome.c``."""
         profile, folder = spec.profile, spec.folder
         if isinstance(profile, OpenLoad):
             rate = ("-r", f"{profile.rate_per_s:.6f}", *(("-p",) if profile.arrivals == "poisson" else ()))
@@ -71,28 +56,24 @@ class Metronome(LoadGenerator):
         )
 
     def files(self, spec: LoadSpec) -> dict[str, str]:
-        """The requests as they go over the wire."""
         return {REQUESTS: "".join(_written(request, spec.endpoint) for request in spec.requests)}
 
     def read(self, folder: Path) -> LoadSummary:
-        """Totals of ``samples.csv``. ``n_dropped``: arrivals that were never sent."""
+        """Return totals of the rows. ``n_dropped``: arrivals that were never sent."""
         order = read_order(folder)
-        totals = read_totals(
-            lambda path: Totals.model_validate_json(path.read_bytes()), folder / TOTALS, self.name
-        )
+        totals = read_totals(read_json_totals, folder / TOTALS, self.name)
         table = read_rows(METRONOME_SAMPLES.read, folder / SAMPLES, self.name)
-        at_a_rate = isinstance(order.profile, OpenLoad)
-        summary = summarise(table, order, n_dropped=totals.n_unsent if at_a_rate else None)
-        return summary.model_copy(
-            update={"late_share": totals.n_late / totals.n_rows if at_a_rate and totals.n_rows else None}
-        )
+        if not isinstance(order.profile, OpenLoad):
+            return summarise(table, order)
+        late = totals["n_late"] / totals["n_rows"] if totals["n_rows"] else None
+        return summarise(table, order, n_dropped=totals["n_unsent"]).model_copy(update={"late_share": late})
 
 
 adapter = Metronome.of
 
 
 def _written(request: Request, endpoint: Endpoint) -> str:
-    """The request as the head of ``metronome.c`` describes it; its name as a field of csv."""
+    """Return the request as the head of ``metronome.c`` describes it; its name as a field of csv."""
     field = io.StringIO()
     csv.writer(field, lineterminator="").writerow([request.name])
     name = field.getvalue()

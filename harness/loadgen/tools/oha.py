@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """oha: one request, over and over; open loop at a rate with corrected latencies, or closed loop; times in ns.
 
-oha writes answered requests to SQLite (also when each was due, which its csv lacks) and the errors it
-counted to JSON. It sees statuses (2xx and 3xx are right) and never compares bodies: a wrong body goes
-unnoticed, which ``bodies_checked`` says. It keeps its connections alive.
-
-Open loop: arrivals are due in steps of oha's timer (about 1 ms); one that finds every connection busy
-waits, and its latency counts from when it was due. What still waits at the end is never sent.
+Rows are in SQLite, which has when each was due, and errors in JSON. Statuses are checked (2xx and 3xx are right),
+bodies are not. An arrival that finds every connection busy waits; what still waits at the end is never sent.
 """
 
 from __future__ import annotations
@@ -16,12 +12,11 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import InputError, TrialFailure
 from harness.formats.json_summaries import read_json
 from harness.formats.oha_db import read_oha_db
 from harness.loadgen.base import ORDER_FILE, LoadGenerator, LoadSpec, plain_only
-from harness.loadgen.flow import no_flow
-from harness.loadgen.summary import last_output, read_order, read_totals
+from harness.loadgen.flow import no_flow, other_statuses
+from harness.loadgen.summary import read_order, read_rows, read_totals
 from harness.model import ClosedLoad, LoadProfile, LoadSummary, OpenLoad, Request
 
 SAMPLES, TOTALS, BODY = "samples.db", "totals.json", "body.txt"
@@ -41,23 +36,15 @@ class Oha(LoadGenerator):
     assumed_per_s, written_per_s = 20_000.0, 100_000.0
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
-        """One request without flow, ramp, think time or random arrivals."""
-        flow = no_flow("oha", requests)
-        if flow is not None:
+        if (flow := no_flow("oha", requests)) is not None:
             return flow
         if len(requests) > 1:
             names = ", ".join(request.name for request in requests)
-            return (
-                f"oha repeats one request and the mix has {len(requests)} ({names}): use k6, jmeter or locust"
-            )
-        if not 200 <= requests[0].expect.status < 400:
-            return (
-                f"oha takes 2xx and 3xx as right, and {requests[0].name} expects {requests[0].expect.status}"
-            )
-        return plain_only("oha", profile, waits=True, at_once=True, even=True) or _refusal(profile)
+            return f"oha repeats one request, the mix has {len(requests)} ({names}): use k6, jmeter or locust"
+        plain = plain_only("oha", profile, waits=True, at_once=True, loops=False, even=True)
+        return plain or other_statuses("oha", requests)
 
     def argv(self, spec: LoadSpec) -> tuple[str, ...]:
-        """oha without its screen."""
         request, folder = spec.requests[0], spec.folder
         body = () if request.body is None else ("-D", str(folder / BODY))
         return (
@@ -77,22 +64,16 @@ class Oha(LoadGenerator):
         )
 
     def files(self, spec: LoadSpec) -> dict[str, str]:
-        """The body, so that any byte of it is sent."""
         body = spec.requests[0].body
         return {} if body is None else {BODY: body}
 
     def read(self, folder: Path) -> LoadSummary:
-        """Totals of the rows, and the errors that left none. ``n_dropped``: arrivals that were never sent."""
+        """Return totals of the rows, and the errors that left none. ``n_dropped``: arrivals that were never sent."""
         began = _start_epoch_s(folder)  # before anything is read
         order, totals = read_order(folder), read_totals(read_json, folder / TOTALS, self.name)
-        try:
-            table = read_oha_db(folder / SAMPLES)
-        except InputError as problem:
-            reason = f"oha left no samples ({problem}); {last_output(folder)}"
-            raise TrialFailure("failed", reason) from problem
-        n_requests = table.n_requests + (totals.total.n_unanswered if totals.total is not None else 0)
-        if not n_requests:
-            raise TrialFailure("failed", f"oha sent nothing; {last_output(folder)}")
+        n_unanswered = 0 if totals.total is None else totals.total.n_unanswered
+        table = read_rows(read_oha_db, folder / SAMPLES, self.name, n_more=n_unanswered)
+        n_requests = table.n_requests + n_unanswered
         errors = Counter({_HTTP.sub("status ", kind): n for kind, n in totals.errors_by_kind.items()})
         profile, first = order.profile, table.first_start_epoch_s
         rate_per_s = profile.rate_per_s if isinstance(profile, OpenLoad) else None
@@ -116,34 +97,19 @@ class Oha(LoadGenerator):
 adapter = Oha.of
 
 
-def _refusal(profile: LoadProfile) -> str | None:
-    if isinstance(profile, ClosedLoad) and profile.loops is not None and profile.users > 1:
-        return "oha counts requests of all users together, not of each: give duration_s, or use k6 for loops"
-    return None
-
-
 def _load_arguments(profile: LoadProfile) -> tuple[str, ...]:
-    """A rate goes with ``-z``, never with ``-n``, for which older releases turned the correction round."""
+    until = ("-z", f"{round((profile.duration_s or 0) * 1e6)}us", "-w")  # -w: what is under way is waited for
     if isinstance(profile, ClosedLoad):
-        users = ("-c", str(profile.users))
-        return (
-            (*users, "-n", str(profile.loops))
-            if profile.loops
-            else (*users, *_until(profile.duration_s or 0))
-        )
+        return ("-c", str(profile.users), *until)
     rate = ("-q", f"{profile.rate_per_s:.6f}".rstrip("0").rstrip("."), "--latency-correction")
-    return ("-c", str(profile.connections), *_until(profile.duration_s), *rate)
-
-
-def _until(duration_s: float) -> tuple[str, ...]:
-    return ("-z", f"{round(duration_s * 1e6)}us", "-w")  # -w: what is under way at the end is waited for
+    return ("-c", str(profile.connections), *until, *rate)
 
 
 def _start_epoch_s(folder: Path) -> float | None:
-    """When oha started: it tells times since then only, and makes its totals' file right before.
+    """Return when oha started: its times count from then, and it makes its totals' file right before.
 
-    Until somebody reads that file, its access time is that of its making (as exact as the kernel's
-    tick, a few ms): so this holds once, right after the load. None when it cannot be.
+    Until somebody reads that file, its access time is that of its making (to a few ms): so this holds once, right after
+    the load. None when it cannot be.
     """
     try:
         made, ordered = (folder / TOTALS).stat(), (folder / ORDER_FILE).stat()

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """vegeta: open loop, evenly spaced arrivals, one row per request in ns; mixes in a fixed order.
 
-vegeta writes its own binary form while it attacks; after the load ``vegeta encode`` makes csv of it, which has all
-that the binary form has and replaces it.
-Statuses are checked (2xx and 3xx are right), bodies are not. It opens connections as it needs them:
-an arrival never waits for another. When vegeta itself falls behind its schedule, it sends late and
-counts from then.
+Its own binary form becomes csv after the load. Statuses are checked (2xx and 3xx are right), bodies are not. It opens
+connections as it needs them; when it falls behind its schedule, it sends late and counts from then.
 """
 
 from __future__ import annotations
@@ -18,12 +15,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from harness.errors import TrialFailure
 from harness.formats.row_files import VEGETA_COLUMNS, VEGETA_CSV, VEGETA_ERROR, VEGETA_STATUS
 from harness.formats.table import RequestTable
 from harness.loadgen.base import LoadSpec, plain_only
 from harness.loadgen.flow import no_flow, one_round, other_statuses, unsupported_mix
-from harness.loadgen.summary import RowTool, last_output
+from harness.loadgen.summary import RowTool
 from harness.model import LoadProfile, OpenLoad, Request
 
 SAMPLES, RESULTS, TARGETS = "samples.csv", "results.bin", "targets.jsonl"
@@ -36,13 +32,11 @@ class Vegeta(RowTool):
     """vegeta as it is installed."""
 
     name: str = "vegeta"
-    title = "vegeta"
     how_to_get = "make generators"
     outputs = (SAMPLES, TARGETS)
     bodies_checked = False
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
-        """Only a rate with even spacing, and only requests that can be repeated as they are."""
         if not isinstance(profile, OpenLoad):
             return "vegeta has a rate and no users: use k6, jmeter, locust or wrk for a closed loop"
         refusal = plain_only("vegeta", profile, even=True) or other_statuses("vegeta", requests)
@@ -50,7 +44,6 @@ class Vegeta(RowTool):
         return refusal or unsupported_mix(requests)
 
     def argv(self, spec: LoadSpec) -> tuple[str, ...]:
-        """The attack."""
         profile, folder = spec.profile, spec.folder
         assert isinstance(profile, OpenLoad)  # it supports no other
         rate = Fraction(profile.rate_per_s).limit_denominator(1000)
@@ -68,30 +61,24 @@ class Vegeta(RowTool):
         )
 
     def after(self, spec: LoadSpec) -> tuple[tuple[str, ...], ...]:
-        """The encoding of what the attack left, and the end of what was encoded."""
         samples, results = str(spec.folder / SAMPLES), str(spec.folder / RESULTS)
         return ((str(self.program), "encode", "-to", "csv", "-output", samples, results), ("rm", results))
 
     def files(self, spec: LoadSpec) -> dict[str, str]:
-        """A round of the mix as vegeta's JSON targets, one a line; vegeta takes them in turn."""
         lines = [_target(request, spec.endpoint.url) for request in spec.requests]
         return {TARGETS: "".join(lines[index] + "\n" for index in one_round(spec.requests))}
 
     def rows(self, path: Path) -> RequestTable:
-        """Rows of ``samples.csv``."""
-        if not path.exists():
-            words = last_output(path.parent)
-            reason = f"vegeta ended before its results could be encoded: no {SAMPLES}; {words}"
-            raise TrialFailure("failed", reason)
         return VEGETA_CSV.read(path)
 
     def errors_by_kind(self, _table: RequestTable, path: Path) -> Counter[str]:
-        """By status, or by the last words of the error of a request without an answer."""
+        """Return errors by status, or by the end of the error of a request without an answer."""
         kinds: Counter[str] = Counter()
         with path.open(encoding="utf-8", errors="replace") as stream:
             for row in csv.reader(stream):
-                if len(row) == VEGETA_COLUMNS and row[VEGETA_STATUS][:1] not in {"2", "3"}:
-                    kinds[_kind(row[VEGETA_STATUS], row[VEGETA_ERROR])] += 1
+                if len(row) == VEGETA_COLUMNS and (status := row[VEGETA_STATUS])[:1] not in {"2", "3"}:
+                    end = row[VEGETA_ERROR].rsplit(": ", 1)[-1].replace(",", ";") or "no answer"
+                    kinds[end if status == "0" else f"status {status}"] += 1
         return kinds
 
 
@@ -105,9 +92,3 @@ def _target(request: Request, base: str) -> str:
     if request.headers:
         target["header"] = {name: [value] for name, value in request.headers.items()}
     return json.dumps(target)
-
-
-def _kind(status: str, error: str) -> str:
-    if status != "0":
-        return f"status {status}"
-    return error.rsplit(": ", 1)[-1].replace(",", ";") or "no answer"

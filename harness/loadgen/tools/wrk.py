@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""wrk: closed loop by duration, the leanest of the generators; totals only, no single requests.
+"""wrk: closed loop by duration, the leanest of the generators; totals only, bodies not compared.
 
-It checks the status (anything but 2xx and 3xx is an error) and never the body: what is right is
-the business of conformance, before the load. Of its latencies, which it corrects before it hands them
-over, those of the requests that were sent are restored (``harness.formats.wrk_histogram``).
+Of its latencies, which it corrects before it hands them over, those of the requests that were sent are restored
+(``harness.formats.wrk_histogram``).
 """
 
 from __future__ import annotations
@@ -11,8 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
-
-from pydantic import Field
 
 from harness.errors import InputError
 from harness.formats.wrk_histogram import (
@@ -23,123 +20,79 @@ from harness.formats.wrk_histogram import (
     read_wrk_histogram,
     undo_correction,
 )
-from harness.loadgen.base import Installed, LoadGenerator, LoadSpec, plain_only
-from harness.loadgen.flow import no_flow, other_statuses, unsupported_mix
-from harness.loadgen.summary import read_order, read_totals
-from harness.loadgen.template import QUANTILES, even_threads, render_script
-from harness.model import ClosedLoad, Frozen, LoadProfile, LoadSummary, Request
+from harness.loadgen.base import Installed, LoadSpec, plain_only
+from harness.loadgen.summary import read_json_totals, read_order, read_totals
+from harness.loadgen.template import QUANTILES, SCRIPT, TIMEOUT_S, LuaTool, connections, render_script
+from harness.model import ClosedLoad, LoadProfile, LoadSummary
 
-SCRIPT, RESULT, HISTOGRAM = "mix.lua", "wrk.json", "wrk_latency.csv"
+RESULT, HISTOGRAM = "wrk.json", "wrk_latency.csv"
 #: wrk keeps latencies in whole microseconds.
 RESOLUTION_S = 1e-6
-TIMEOUT_S = 60
 MOST_THREADS = 16
 
 
-class Errors(Frozen):
-    """What wrk counts as errors, by its own names."""
-
-    connect: int
-    read: int
-    write: int
-    status: int
-    timeout: int
-
-
-class _Result(Frozen):
-    duration_us: int
-    requests: int
-    bytes: int
-    errors: Errors
-    latency_us: dict[str, float] = Field(description="corrected by wrk")
-    histogram_rows: int | None = Field(default=None, description="in the file beside; None: there is none")
-    histogram_refused: str | None = Field(default=None, description="why the script could not read it")
-
-
 @dataclass(frozen=True, kw_only=True)
-class Wrk(LoadGenerator):
-    """wrk as it is installed. ``threads``: no more than this."""
+class Wrk(LuaTool):
+    """wrk as it is installed."""
 
-    threads: int = 2
     name: str = "wrk"
     how_to_get = "apt-get install wrk"
     outputs = (RESULT, HISTOGRAM, SCRIPT)
-    start_and_stop_s = 1.0
 
     @classmethod
     def of(cls, installed: Installed) -> Self:
-        """Return the adapter of what is installed. Half the machine is wrk's: two threads would be the limit of a
-        large one."""
+        """Return the adapter of what is installed; half the machine is wrk's."""
         threads = min(max(2, installed.n_cpus // 2), MOST_THREADS)
         return cls(program=installed.programs.get("wrk"), threads=threads)
 
-    def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
-        """Only connections that ask without pause for a number of whole seconds, and no flows.
+    def refusal(self, profile: LoadProfile) -> str | None:
+        if not isinstance(profile, ClosedLoad):
+            return "wrk has no rate: for an open loop use jmeter (or wrk2, k6, vegeta)"
+        if profile.duration_s and profile.duration_s != int(profile.duration_s):
+            return f"wrk counts whole seconds, found duration_s {profile.duration_s}: choose a whole number"
+        return plain_only("wrk", profile, at_once=True, loops=False)
 
-        A script of wrk's could read answers, but it would have to cut JSON from text and keep apart
-        the connections of its thread, which wrk does not name to it.
-        """
-        refusal = _refusal(profile) or no_flow("wrk", requests)
-        return refusal or other_statuses("wrk", requests) or unsupported_mix(requests)
-
-    def argv(self, spec: LoadSpec) -> tuple[str, ...]:
-        """wrk with a script made for this load."""
-        users, duration_s = _users(spec), int(spec.profile.duration_s or 0)
-        return (
-            str(self.program),
-            *("-t", str(even_threads(users, self.threads)), "-c", str(users), "-d", f"{duration_s}s"),
-            *("--timeout", f"{TIMEOUT_S}s", "--latency"),
-            *("-s", str(spec.folder / SCRIPT)),
-            f"{spec.endpoint.url}/",
-        )
+    def words(self, profile: LoadProfile) -> tuple[str, ...]:
+        return ("--timeout", f"{TIMEOUT_S}s")
 
     def files(self, spec: LoadSpec) -> dict[str, str]:
-        """The script, which writes exact totals to ``wrk.json``."""
-        n_threads = even_threads(_users(spec), self.threads)
-        result, histogram = spec.folder / RESULT, spec.folder / HISTOGRAM
-        return {SCRIPT: render_script(spec, n_threads, result=result, histogram=histogram)}
+        files = {"result": spec.folder / RESULT, "histogram": spec.folder / HISTOGRAM}
+        return {SCRIPT: render_script(spec, self.n_threads(spec.profile), **files)}
 
     def read(self, folder: Path) -> LoadSummary:
-        """Exact totals. ``n_requests`` counts answers and exchanges that broke off.
+        """Return exact totals. ``n_requests`` counts answers and exchanges that broke off.
 
         A timeout is an answer that came after ``TIMEOUT_S``: it is in ``errors_by_kind`` and among the answers,
         and its latency is not known.
         """
-        result = read_totals(
-            lambda path: _Result.model_validate_json(path.read_bytes()), folder / RESULT, self.name
-        )
-        errors = result.errors
-        broken = errors.connect + errors.read + errors.write
-        duration_s = result.duration_us / 1e6
+        result = read_totals(read_json_totals, folder / RESULT, self.name)
+        n_answers, errors, duration_s = result["requests"], result["errors"], result["duration_us"] / 1e6
+        broken = errors["connect"] + errors["read"] + errors["write"]
         return LoadSummary(
-            n_requests=result.requests + broken,
-            n_errors=errors.status + broken,
+            n_requests=n_answers + broken,
+            n_errors=errors["status"] + broken,
             start_epoch_s=None,
             duration_s=duration_s,
             offered_per_s=None,
-            achieved_per_s=result.requests / duration_s if duration_s else 0.0,
+            achieved_per_s=n_answers / duration_s if duration_s else 0.0,
             **_latencies(folder, result),
             resolution_s=RESOLUTION_S,
             has_requests=False,
             bodies_checked=False,
-            errors_by_kind={kind: n for kind, n in errors.model_dump().items() if n},
+            errors_by_kind={kind: n for kind, n in errors.items() if n},
         )
 
 
 adapter = Wrk.of
 
 
-def _users(spec: LoadSpec) -> int:
-    assert isinstance(spec.profile, ClosedLoad)  # it supports no other
-    return spec.profile.users
-
-
-def _latencies(folder: Path, result: _Result) -> dict[str, Any]:
-    """Of the requests that were sent, where that can be had; else what wrk says, and why."""
+def _latencies(folder: Path, result: dict[str, Any]) -> dict[str, Any]:
+    """Return latencies of the requests that were sent, where that can be had; else those of wrk, and why."""
     try:
         match = _restored(folder, result)
     except InputError as problem:
-        latency_s = {name: us / 1e6 for name, us in result.latency_us.items()} if result.requests else {}
+        latency_us = result["latency_us"] if result["requests"] else {}
+        latency_s = {name: us / 1e6 for name, us in latency_us.items()}
         return {
             "latency_mean_s": latency_s.pop("mean", None),
             "latency_quantiles_s": {name: value for name, value in latency_s.items() if name != "stdev"},
@@ -155,22 +108,13 @@ def _latencies(folder: Path, result: _Result) -> dict[str, Any]:
     }
 
 
-def _restored(folder: Path, result: _Result) -> LatencyHistogram:
-    if result.histogram_refused is not None:
-        raise InputError(f"its script could not read the histogram ({result.histogram_refused})")
+def _restored(folder: Path, result: dict[str, Any]) -> LatencyHistogram:
+    if "histogram_rows" not in result:
+        raise InputError(f"its script could not read the histogram ({result.get('histogram_refused')})")
     corrected = read_wrk_histogram(folder / HISTOGRAM)
     n_rows = corrected.value_us.size
-    if n_rows != result.histogram_rows:
-        raise InputError(f"{HISTOGRAM} has {n_rows} of {result.histogram_rows} rows")
-    interval_us = expected_interval_us(
-        duration_us=result.duration_us, n_answers=result.requests, connections=_users(read_order(folder))
-    )
-    return undo_correction(corrected, interval_us, n_recorded=result.requests - result.errors.timeout)
-
-
-def _refusal(profile: LoadProfile) -> str | None:
-    if not isinstance(profile, ClosedLoad):
-        return "wrk has no rate: for an open loop use jmeter (or wrk2, k6, vegeta)"
-    if profile.duration_s and profile.duration_s != int(profile.duration_s):
-        return f"wrk counts duration_s in whole seconds, found {profile.duration_s}: choose a whole number"
-    return plain_only("wrk", profile, at_once=True, loops=False)
+    if n_rows != result["histogram_rows"]:
+        raise InputError(f"{HISTOGRAM} has {n_rows} of {result['histogram_rows']} rows")
+    n_answers, n = result["requests"], connections(read_order(folder).profile)
+    interval_us = expected_interval_us(duration_us=result["duration_us"], n_answers=n_answers, connections=n)
+    return undo_correction(corrected, interval_us, n_recorded=n_answers - result["errors"]["timeout"])

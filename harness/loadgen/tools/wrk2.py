@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""wrk2: open loop at a rate, latencies counted from when a request was due; totals only.
+"""wrk2: open loop at a rate, latencies counted from when a request was due; totals only, bodies not compared.
 
-Like wrk it checks the status (anything but 2xx and 3xx is an error) and never the body. Each connection has an equal
-share of the rate, waits for its answer, and has a schedule of its own, which begins when it is opened: connections of
-a thread 5 ms apart. So there are fewer arrivals than rate times duration (``n_due``). After ten seconds and 5 ms for
-each connection of a thread wrk2 empties its histogram: in a longer load latencies are of the rest (``n_latencies``).
-
-A thread ends at its first answer after the time, and counts the answers that arrive together with it: requests and
-``n_dropped`` together are what was due, but for one request of each connection.
+Each connection has an equal share of the rate and a schedule of its own, which begins when it is opened: connections of
+a thread 5 ms apart. So there are fewer arrivals than rate times duration (``n_due``), and after a while wrk2 empties
+its histogram: in a longer load latencies are of the rest (``n_latencies``).
 """
 
 from __future__ import annotations
@@ -18,11 +14,10 @@ from pathlib import Path
 
 from harness.errors import TrialFailure
 from harness.formats.wrk_text import read_threads, read_wrk2
-from harness.loadgen.base import LoadGenerator, LoadSpec, plain_only
-from harness.loadgen.flow import no_flow, other_statuses, unsupported_mix
+from harness.loadgen.base import LoadSpec, plain_only
 from harness.loadgen.summary import read_order, read_totals
-from harness.loadgen.template import even_threads, render_script
-from harness.model import LoadProfile, LoadSummary, OpenLoad, Request
+from harness.loadgen.template import SCRIPT, TIMEOUT_S, LuaTool, render_script
+from harness.model import LoadProfile, LoadSummary, OpenLoad
 
 #: From the opening of one connection of a thread to that of the next.
 APART_MS = 5
@@ -40,65 +35,44 @@ def n_due(profile: OpenLoad, n_threads: int) -> int:
 
 
 def n_under_way(profile: OpenLoad, achieved_per_s: float, latency_mean_s: float | None) -> int:
-    """Return how many requests had been sent and not answered when the load ended, by Little's law.
-
-    A connection waits for its answer, so there are never more of them than connections. wrk2's latencies begin when
-    a request was due, which makes this the most that there can have been.
-    """
-    if latency_mean_s is None:
-        return 0
-    return min(profile.connections, math.ceil(achieved_per_s * latency_mean_s))
+    """Return the most requests that can have been sent and not answered when the load ended, by Little's law: latencies
+    begin when a request was due, and a connection waits for its answer."""
+    return min(profile.connections, math.ceil(achieved_per_s * (latency_mean_s or 0.0)))
 
 
-def n_never_sent(
-    profile: OpenLoad, n_threads: int, n_requests: int, achieved_per_s: float, latency_mean_s: float | None
-) -> int:
-    """Return how many requests were due and not sent, because their connection was still waiting."""
-    sent = n_requests + n_under_way(profile, achieved_per_s, latency_mean_s)
-    return max(0, n_due(profile, n_threads) - sent)
-
-
-SCRIPT, RESULT = "mix.lua", "wrk2.txt"
-TIMEOUT_S = 60
+RESULT = "wrk2.txt"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wrk2(LoadGenerator):
-    """wrk2 as it is installed. ``threads``: no more than this."""
+class Wrk2(LuaTool):
+    """wrk2 as it is installed."""
 
-    threads: int = 2
     name: str = "wrk2"
     how_to_get = "make generators WRK2_SOURCE=FOLDER"
     outputs = (RESULT, SCRIPT)
-    start_and_stop_s = 1.0
     stdout = RESULT
 
-    def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:
-        """Only a whole rate with even spacing for a number of whole seconds."""
-        refusal = _refusal(profile) or other_statuses("wrk2", requests)
-        refusal = refusal or plain_only("wrk2", profile, waits=True, even=True) or no_flow("wrk2", requests)
-        return refusal or unsupported_mix(requests)
+    def refusal(self, profile: LoadProfile) -> str | None:
+        if not isinstance(profile, OpenLoad):
+            return "wrk2 asks at a rate: use wrk (or k6, jmeter, locust) for a closed loop"
+        for what, value in (("rate_per_s", profile.rate_per_s), ("duration_s", profile.duration_s)):
+            if value != int(value):
+                return f"wrk2 has whole numbers for {what}, found {value:g}: choose one"
+        return plain_only("wrk2", profile, waits=True, even=True)
 
-    def argv(self, spec: LoadSpec) -> tuple[str, ...]:
-        """wrk2 with a script made for this load; what it prints is what there is."""
-        profile = _at_a_rate(spec)
-        n_threads = even_threads(profile.connections, self.threads)
-        return (
-            str(self.program),
-            *("-t", str(n_threads), "-c", str(profile.connections), "-d", f"{int(profile.duration_s)}s"),
-            *("-R", str(int(profile.rate_per_s))),
-            *("--timeout", f"{_timeout_s(profile)}s", "--latency"),
-            *("-s", str(spec.folder / SCRIPT)),
-            f"{spec.endpoint.url}/",
-        )
+    def words(self, profile: LoadProfile) -> tuple[str, ...]:
+        assert isinstance(profile, OpenLoad)  # it supports no other
+        # a connection that sent nothing for so long counts as a timeout, even when nothing was due on it
+        timeout_s = max(TIMEOUT_S, math.ceil(2 * profile.connections / profile.rate_per_s))
+        return ("-R", str(int(profile.rate_per_s)), "--timeout", f"{timeout_s}s")
 
     def files(self, spec: LoadSpec) -> dict[str, str]:
-        """The script."""
-        return {SCRIPT: render_script(spec, even_threads(_at_a_rate(spec).connections, self.threads))}
+        return {SCRIPT: render_script(spec, self.n_threads(spec.profile))}
 
     def read(self, folder: Path) -> LoadSummary:
-        """What wrk2 printed. ``n_dropped``: see :func:`n_never_sent`."""
-        profile, path = _at_a_rate(read_order(folder)), folder / RESULT
+        """Return what wrk2 printed. ``n_dropped``: due and not sent, because their connection was still waiting."""
+        profile, path = read_order(folder).profile, folder / RESULT
+        assert isinstance(profile, OpenLoad)  # it supports no other
         table = read_totals(read_wrk2, path, self.name, "generator.stderr.txt", RESULT)
         total, kinds = table.total, table.errors_by_kind
         if total is None or table.duration_s is None:
@@ -106,7 +80,8 @@ class Wrk2(LoadGenerator):
         n_requests = total.n_requests
         answered = n_requests - total.n_unanswered
         achieved_per_s = answered / table.duration_s if table.duration_s else 0.0
-        n_threads = read_threads(path) or even_threads(profile.connections, self.threads)
+        n_threads = read_threads(path) or self.n_threads(profile)
+        sent = n_requests + n_under_way(profile, achieved_per_s, total.latency_mean_s)
         quantiles = dict(total.latency_quantiles_s)
         if total.latency_max_s is not None:
             quantiles["max"] = total.latency_max_s
@@ -122,29 +97,10 @@ class Wrk2(LoadGenerator):
             n_latencies=table.n_latencies,
             resolution_s=table.resolution_s,
             has_requests=False,
-            n_dropped=n_never_sent(profile, n_threads, n_requests, achieved_per_s, total.latency_mean_s),
+            n_dropped=max(0, n_due(profile, n_threads) - sent),
             bodies_checked=False,
             errors_by_kind=kinds,
         )
 
 
 adapter = Wrk2.of
-
-
-def _at_a_rate(spec: LoadSpec) -> OpenLoad:
-    assert isinstance(spec.profile, OpenLoad)  # it supports no other
-    return spec.profile
-
-
-def _timeout_s(profile: OpenLoad) -> int:
-    """A connection that sent nothing for so long counts as a timeout, even when nothing was due on it."""
-    return max(TIMEOUT_S, math.ceil(2 * profile.connections / profile.rate_per_s))
-
-
-def _refusal(profile: LoadProfile) -> str | None:
-    if not isinstance(profile, OpenLoad):
-        return "wrk2 asks at a rate: use wrk (or k6, jmeter, locust) for a closed loop"
-    for what, value in (("rate_per_s", profile.rate_per_s), ("duration_s", profile.duration_s)):
-        if value != int(value):
-            return f"wrk2 has whole numbers for {what}, found {value:g}: choose one"
-    return None

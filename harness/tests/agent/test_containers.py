@@ -1,103 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the agent ends when its controller is gone: containers at a daemon of its machine, samplers."""
+"""What the agent ends when its controller is gone: containers at a daemon of its machine."""
 
 from __future__ import annotations
 
-import socket
-import socketserver
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from harness.agent.relay import connected
+from harness.agent.containers import connected
 from harness.agent.server import Handlers
 from harness.errors import HostError
+from harness.tests.support.scripted_server import scripted
 
-#: A daemon's address, and what it was asked for.
-Daemon = tuple[str, list[str]]
-
-
-class _Daemon(BaseHTTPRequestHandler):
-    """Has every container but ``late``, which it is still making when it is asked first."""
-
-    def do_DELETE(self) -> None:
-        asked = self.server.asked  # type: ignore[attr-defined]  # the test's own list
-        asked.append(self.path)
-        self.send_response(404 if "late" in self.path and len(asked) == 1 else 204)
-        self.end_headers()
-
-    def address_string(self) -> str:
-        return "unix"
-
-    def log_message(self, *_: object) -> None:
-        pass
+GONE, MADE_MEANWHILE = (
+    f"HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n".encode()
+    for status in ("404 Not Found", "204 No Content")
+)
 
 
-@pytest.fixture
-def daemon(tmp_path: Path) -> Iterator[Daemon]:
-    asked: list[str] = []
-    with socketserver.ThreadingUnixStreamServer(str(tmp_path / "d.sock"), _Daemon) as server:
-        server.asked = asked  # type: ignore[attr-defined]  # for the handler
-        server.daemon_threads = True
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        yield f"unix://{tmp_path}/d.sock", asked
-        server.shutdown()
-
-
-def test_the_agent_remembers_a_container_until_it_is_removed_and_removes_what_is_left(
-    daemon: Daemon, tmp_path: Path
-) -> None:
-    address, asked = daemon
-    (tmp_path / "agent").mkdir()
-    orders = Handlers(tmp_path / "agent")
-    notes = tmp_path / "agent" / "containers"
-    for name in ("late", "gone"):
-        orders.carry_out("container_note", {"name": name, "address": address})
-    orders.carry_out("container_forget", {"name": "gone"})
-    assert [(note.name, note.read_text()) for note in notes.iterdir()] == [("late", address)]
-    orders.end_all()
-    assert asked == ["/containers/late?force=1&v=1"] * 2, (
-        "asked again while the daemon may still be making it"
-    )
+def test_the_agent_remembers_a_container_until_it_is_removed_and_removes_what_is_left(tmp_path: Path) -> None:
+    orders, notes = Handlers(tmp_path), tmp_path / "containers"
+    with scripted([GONE], [MADE_MEANWHILE]) as (daemon, received):
+        address = f"tcp://127.0.0.1:{daemon.port}"
+        for name in ("late", "gone"):
+            orders.carry_out("container_note", {"name": name, "address": address})
+        orders.carry_out("container_forget", {"name": "gone"})
+        assert [(note.name, note.read_text()) for note in notes.iterdir()] == [("late", address)]
+        orders.end_all()
+    # asked again while the daemon may still be making it
+    assert [request.split(b" HTTP")[0] for request in received] == [
+        b"DELETE /containers/late?force=1&v=1"
+    ] * 2
     assert not list(notes.iterdir())
     with pytest.raises(HostError, match="nothing is started any more"):
         orders.carry_out("container_note", {"name": "new", "address": address})
 
 
-def test_a_daemon_that_does_not_answer_leaves_the_note(tmp_path: Path) -> None:
-    (tmp_path / "agent").mkdir()
-    orders = Handlers(tmp_path / "agent")
-    orders.carry_out("container_note", {"name": "x", "address": f"unix://{tmp_path}/no.sock"})
-    orders.end_all()
-    assert (tmp_path / "agent" / "containers" / "x").is_file()
-
-
 def test_an_address_is_a_socket_or_a_port_of_the_same_machine() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        connected(f"tcp://127.0.0.1:{server.getsockname()[1]}").close()
     with pytest.raises(HostError, match="unix://PATH or tcp://HOST:PORT .*, not at ssh://there"):
         connected("ssh://there")
-
-
-def test_a_sampler_that_an_ending_agent_has_ended_is_said_to_be_gone(tmp_path: Path) -> None:
-    agent = Handlers(tmp_path)
-    files: dict[str, Any] = {
-        "samples": str(tmp_path / "samples"),
-        "machine": str(tmp_path / "machine"),
-        "hz": 10.0,
-    }
-    number = agent.carry_out("sampler_start", files)["sampler"]
-    agent.end_all()
-    late: tuple[tuple[str, dict[str, Any]], ...] = (
-        ("sampler_stop", {"sampler": number}),
-        ("sampler_add", {"sampler": number, "role": "service", "watched": {}}),
-        ("sampler_pace", {"sampler": number, "hz": 20.0}),
-        ("sampler_start", files),
-    )
-    for what, told in late:
-        with pytest.raises(HostError, match="^the agent is ending"):
-            agent.carry_out(what, told)

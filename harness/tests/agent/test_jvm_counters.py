@@ -41,14 +41,9 @@ def made(order: str, counters: dict[str, int]) -> bytes:
     return head + struct.pack(order + "iiqii", 32 + len(entries), 0, 0, 32, len(counters)) + entries
 
 
-@pytest.mark.parametrize("order", ["<", ">"])
-def test_counters_of_either_byte_order_are_read(order: str) -> None:
-    counters = {COMPILE_TICKS: 2_500_000_000, "sun.ci.threads": 2, FREQUENCY: 1_000_000_000}
-    assert read_counters(made(order, counters)) == counters
-
-
 def test_a_file_cut_short_or_changed_anywhere_gives_what_can_be_had_and_never_an_error() -> None:
     whole = made("<", {COMPILE_TICKS: 5, FREQUENCY: 7})
+    assert read_counters(whole) == read_counters(made(">", {COMPILE_TICKS: 5, FREQUENCY: 7})) != {}
     for end in range(len(whole)):
         assert set(read_counters(whole[:end])) <= {COMPILE_TICKS, FREQUENCY}
     rng = random.Random(3)
@@ -57,10 +52,6 @@ def test_a_file_cut_short_or_changed_anywhere_gives_what_can_be_had_and_never_an
         changed[rng.randrange(len(changed))] = rng.randrange(256)
         read_counters(bytes(changed))
     assert read_counters(b"") == read_counters(b"no such file at all, but long enough to be one") == {}
-
-
-def test_a_process_that_is_no_jvm_has_no_compile_time() -> None:
-    assert compile_seconds(os.getpid()) is None
 
 
 def test_what_a_service_puts_in_place_of_its_counters_is_neither_followed_nor_waited_for(
@@ -80,10 +71,9 @@ def test_what_a_service_puts_in_place_of_its_counters_is_neither_followed_nor_wa
     assert [compile_seconds(pid) for pid in places] == [5.0, None, None, None]
 
 
-@pytest.mark.parametrize("major", [17, 25])
-def test_a_real_jvm_that_compiles_says_for_how_long(tmp_path: Path, major: int) -> None:
-    jdk = tools_here().jdk_for(major)
-    assert jdk is not None, f"no JDK {major} or newer: make setup"
+def test_a_real_jvm_that_compiles_says_for_how_long(tmp_path: Path) -> None:
+    jdk = tools_here().jdk_for(25)
+    assert jdk is not None, "no JDK 25 or newer: make setup"
     source = tmp_path / "Busy.java"
     source.write_text(BUSY)
     with subprocess.Popen([jdk.java, source], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as jvm:

@@ -1,92 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reader of a pipe counts every line that was written, whenever it is stopped, and leaves its count when killed."""
+"""The reader of a pipe counts every line that was written, whenever it is stopped. Killed: ``whole/test_request_logs.py``."""
 
 from __future__ import annotations
 
 import json
-import os
-import runpy
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-from harness.runner.request_log import PROGRAM, count_lines, requests_counted
+from harness.runner.request_log import PROGRAM, requests_counted
 from harness.tests.support.instances import eventually
 
 
-def counted(folder: Path) -> dict[str, int]:
-    text = (folder / "counted").read_text()
-    read = json.loads(text) if text else {"lines": 0}  # between two of its writes the file may be empty
-    assert isinstance(read, dict)
-    return read
-
-
-@pytest.fixture
-def reader(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen(
-        [sys.executable, "-I", "-S", str(PROGRAM), "pipe", "counted", "last"], cwd=tmp_path
-    )
-    try:
-        assert eventually((tmp_path / "counted").exists)
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-
-
-def write(folder: Path, text: bytes) -> None:
-    descriptor = os.open(folder / "pipe", os.O_WRONLY)
-    try:
-        while text:
-            text = text[os.write(descriptor, text) :]
-    finally:
-        os.close(descriptor)
-
-
-def test_what_is_in_the_pipe_when_it_is_stopped_is_read(
-    reader: subprocess.Popen[bytes], tmp_path: Path
-) -> None:
-    reader.send_signal(signal.SIGSTOP)
-    write(tmp_path, b"line\n" * 5_000)
-    reader.send_signal(signal.SIGTERM)
-    reader.send_signal(signal.SIGCONT)
-    assert reader.wait() == 0
-    assert counted(tmp_path)["lines"] == 5_000
-
-
-def test_it_can_be_stopped_from_the_moment_that_its_pipe_exists(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make, heard, before = os.mkfifo, [], signal.getsignal(signal.SIGTERM)
-
-    def watched(path: str) -> None:
-        heard.append(signal.getsignal(signal.SIGTERM))
-        make(path)
-
-    monkeypatch.setattr(os, "mkfifo", watched)
-    try:
-        reader = runpy.run_path(str(PROGRAM))["Reader"](str(tmp_path / "pipe"), str(tmp_path / "counted"))
-    finally:
-        signal.signal(signal.SIGTERM, before)
-    os.close(reader.pipe)
-    os.close(reader.counted)
-    assert heard == [reader.stop]
-
-
-def test_a_killed_reader_leaves_what_it_had_read(reader: subprocess.Popen[bytes], tmp_path: Path) -> None:
-    write(tmp_path, b"line\n" * 1_000)
-    assert eventually(lambda: counted(tmp_path)["lines"] == 1_000)
-    reader.kill()
-    reader.wait()
-    assert counted(tmp_path)["lines"] == 1_000
-    descriptor = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
-    os.close(descriptor)
-    with pytest.raises(OSError, match="No such device"):
-        os.open(tmp_path / "pipe", os.O_WRONLY | os.O_NONBLOCK)
+def test_what_is_in_the_pipe_when_it_is_stopped_is_read(tmp_path: Path) -> None:
+    words = [sys.executable, "-I", "-S", str(PROGRAM), "pipe", "counted", "last"]
+    with subprocess.Popen(words, cwd=tmp_path) as reader:
+        try:
+            assert eventually((tmp_path / "counted").exists)
+            reader.send_signal(signal.SIGSTOP)
+            (tmp_path / "pipe").write_bytes(b"line\n" * 5_000)
+            reader.send_signal(signal.SIGTERM)
+            reader.send_signal(signal.SIGCONT)
+            assert reader.wait() == 0
+        finally:
+            reader.kill()
+    assert json.loads((tmp_path / "counted").read_text()) == {"lines": 5_000, "bytes": 25_000}
 
 
 def test_requests_are_those_of_all_paths_and_statuses() -> None:
@@ -99,9 +38,3 @@ def test_requests_are_those_of_all_paths_and_statuses() -> None:
     assert requests_counted(metrics) == 42
     assert requests_counted("http_requests_total 5\n") == 5
     assert requests_counted("go_goroutines 5\n") is None
-
-
-def test_a_line_without_its_end_is_none(tmp_path: Path) -> None:
-    file = tmp_path / "log"
-    file.write_bytes(b"a\nb\nc")
-    assert count_lines(file) == 2

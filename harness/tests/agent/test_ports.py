@@ -6,18 +6,15 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from harness.agent import ports
-from harness.agent.http_exchange import poll_first_answer, request_bytes
+from harness.agent.http_exchange import Connection
 from harness.agent.ports import CHOSEN_BY_SYSTEM, outside
-from harness.tests.support.patience import patient
+from harness.model.endpoint import Endpoint
 from harness.tests.support.sessions import REPOSITORY
 
 ANOTHER = (
@@ -57,18 +54,6 @@ def test_a_port_that_another_process_was_given_is_not_given_again(
     assert ports.free_port() not in (leased_elsewhere, other)
 
 
-def test_few_leases_are_kept() -> None:
-    given = [ports.free_port() for _ in range(3 * ports.KEPT_LEASES)]
-    assert len(ports._leases) <= ports.KEPT_LEASES
-    assert not ports.lease(given[-1])
-
-
-@dataclass(frozen=True)
-class At:
-    host: str
-    port: int
-
-
 @pytest.mark.parametrize(
     ("text", "ports"),
     [
@@ -83,31 +68,12 @@ def test_ports_are_those_that_the_system_does_not_choose(tmp_path: Path, text: s
     assert outside(tmp_path / "absent") == range(0)
 
 
-def test_a_service_in_a_cluster_is_waited_for_from_ports_that_no_load_uses() -> None:
-    """Each refusal of the wait would be remembered; the first answer comes when somebody listens."""
+def test_early_requests_to_a_cluster_come_from_ports_that_no_load_uses() -> None:
     low, high = map(int, CHOSEN_BY_SYSTEM.read_text("ascii").split())
-    came_from: list[int] = []
-    server = socket.socket()
-    server.bind(("127.0.0.1", 0))  # it refuses until it listens, and nobody who asks can take the port before
-    port = server.getsockname()[1]
-
-    def serve() -> None:
-        time.sleep(0.05)
-        with server:
-            server.listen()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        here = Endpoint(host="127.0.0.1", port=server.getsockname()[1])
+        with Connection(here, from_outside=True) as connection:
+            connection.open()
             accepted, address = server.accept()
-            came_from.append(address[1])
-            with accepted:
-                accepted.recv(1000)
-                accepted.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-
-    serving = threading.Thread(target=serve)
-    serving.start()
-    here = At("127.0.0.1", port)
-    first = poll_first_answer(
-        here, request_bytes("GET", "/", {}, None, here), launched_monotonic_s=time.monotonic(),
-        deadline_s=patient(20), gone=lambda: False, from_outside=True,
-    )  # fmt: skip
-    serving.join()
-    assert first.answer is not None and first.polls > 1
-    assert not low <= came_from[0] <= high
+            accepted.close()
+    assert not low <= address[1] <= high

@@ -7,9 +7,7 @@ accounting, never speed.
 
 from __future__ import annotations
 
-import gzip
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -20,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import TrialFailure, UnsupportedLoad
+from harness.errors import TrialFailure
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable
 from harness.loadgen.base import LoadGenerator, LoadSpec
@@ -28,7 +26,6 @@ from harness.model import ClosedLoad, Expectation, LoadProfile, LoadSummary, Ope
 from harness.model.endpoint import Endpoint
 from harness.tests.support.answering_server import (
     AWKWARD,
-    NOWHERE,
     AnsweringServer,
     answering_server,
     order_of,
@@ -89,15 +86,6 @@ def offer(generator: LoadGenerator, spec: LoadSpec) -> Offered:
     for argv in generator.command(spec).after if code == 0 else ():
         subprocess.run(argv, cwd=spec.folder, check=True, stdin=subprocess.DEVNULL, timeout=PATIENCE_S)
     return Offered(code, spec.folder, before, until)
-
-
-def packed(folder: Path, into: Path) -> Path:
-    """Everything that a tool left, in the form in which the store keeps what is large: its order, too."""
-    into.mkdir()
-    for file in (file for file in folder.iterdir() if file.is_file()):
-        with file.open("rb") as plain, gzip.open(into / f"{file.name}.gz", "wb") as stream:
-            shutil.copyfileobj(plain, stream)
-    return into
 
 
 class LoadGeneratorContract:
@@ -202,15 +190,11 @@ class LoadGeneratorContract:
         assert not table.ok[table.label != RIGHT].any()
 
     def rows(self, folder: Path) -> RequestTable:
-        """Every row, also from the packed form in which the store keeps the file."""
         path = next(
             path for path in folder.iterdir() if path.name in {"samples.jtl", "samples.csv", "samples.db"}
         )
         table = read_any(path)
         assert isinstance(table, RequestTable)
-        again = read_any(packed(folder, folder / "packed") / f"{path.name}.gz")
-        assert isinstance(again, RequestTable)
-        assert again.to_frame().equals(table.to_frame())
         return table
 
     def test_killed_in_the_middle_it_leaves_a_readable_half_or_a_reason(
@@ -226,7 +210,7 @@ class LoadGeneratorContract:
         n_seen = server.seen.total()
         assert n_seen >= 2000
         if self.rows_at_the_end or not self.one_row_per_request:
-            with pytest.raises(TrialFailure, match=r"failed: .*ended before"):
+            with pytest.raises(TrialFailure, match=r"failed: .*(ended before|left no samples)"):
                 generator.read(tmp_path / "o")
             return
         summary = generator.read(tmp_path / "o")
@@ -257,22 +241,6 @@ class LoadGeneratorContract:
         with pytest.raises(TrialFailure) as caught:
             generator.read(tmp_path)
         assert caught.value.outcome == "failed"
-
-    def test_what_it_refuses_it_refuses_to_build(self, generator: LoadGenerator, tmp_path: Path) -> None:
-        profiles: list[LoadProfile] = [
-            ClosedLoad(users=2, loops=1),
-            ClosedLoad(users=2, duration_s=1),
-            ClosedLoad(users=2, duration_s=1, ramp_up_s=0.5),
-            ClosedLoad(users=2, loops=1, think_time_s=0.1),
-            OpenLoad(rate_per_s=10, duration_s=1),
-        ]
-        for profile in profiles:
-            order = self.order(tmp_path, NOWHERE, profile)
-            if generator.supports(profile, order.requests) is None:
-                assert generator.command(order).expected_s > 0
-            else:
-                with pytest.raises(UnsupportedLoad):
-                    generator.command(order)
 
 
 class JsonValuesContract:

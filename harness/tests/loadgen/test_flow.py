@@ -1,78 +1,119 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A flow is sound or it is refused where it stands; what tools are given of it is what it says."""
+"""Data of one answer arrives in later requests as it was; a flow is sound or refused; a mix keeps its proportions."""
 
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from harness.errors import InputError
-from harness.loadgen.correlation import Carried, Pieces, Scalar, fill_json, fill_text, pieces
-from harness.loadgen.flow import flow_document, readiness_request, right_answers, right_bodies
-from harness.loadgen.tools.jmeter import jmespath, render_plan, with_variables
+from harness.loadgen.correlation import (
+    CARRIED,
+    PLACE,
+    CaptureFault,
+    Scalar,
+    bare_text,
+    captured,
+    expects,
+    fill_text,
+    filled,
+    filled_expectation,
+    needs,
+    steps_of,
+)
+from harness.loadgen.flow import (
+    one_round,
+    readiness_request,
+    right_answers,
+    right_bodies,
+    unsupported_mix,
+    weights,
+)
+from harness.loadgen.template import lua_string
+from harness.loadgen.tools.jmeter import render_plan
 from harness.model import ClosedLoad, Expectation
-from harness.tests.loadgen.test_correlation import JSON, NAMES, TEXTS, VALUES
-from harness.tests.support.accounts_server import open_and_show, step
+from harness.tests.support.accounts_server import step
 from harness.tests.support.answering_server import order_of, request_to
 from harness.workloads import load_requests
 
-
-def text_of(cut: Pieces, values: dict[str, Scalar]) -> str:
-    """What a tool makes of pieces."""
-    return "".join(
-        piece
-        if isinstance(piece, str)
-        else json.dumps(values[piece.name])
-        if piece.as_json
-        else str(fill_text(f"${{{piece.name}}}", values))
-        for piece in cut
-    )
+NAMES = st.from_regex(r"[a-z][a-z0-9_]{0,5}", fullmatch=True)
+VALUES = st.one_of(
+    st.from_regex(CARRIED, fullmatch=True).map(lambda text: text[:40]), st.integers(), st.booleans()
+)
+TEXTS = st.lists(
+    st.one_of(st.text(max_size=8), NAMES.map(lambda name: f"${{{name}}}"), st.sampled_from("${}\\\"'"))
+)
 
 
-class Anything(dict[str, Scalar]):
-    """A value for every name."""
-
-    def __init__(self, value: Scalar) -> None:
-        self.value = value
-        super().__init__()
-
-    def __contains__(self, name: object) -> bool:
-        return True
-
-    def __bool__(self) -> bool:
-        return True
-
-    def __missing__(self, name: str) -> Scalar:
-        return self.value
+def expectation(**parts: object) -> Expectation:
+    return Expectation.model_validate_json(json.dumps({"status": 200, **parts}))
 
 
-@given(TEXTS, VALUES)
-def test_pieces_make_the_text_that_filling_makes(parts: list[str], value: Scalar) -> None:
-    text, values = "".join(parts), Anything(value)
-    assert text_of(pieces(text), values) == fill_text(text, values)
+@given(TEXTS, st.dictionaries(NAMES, VALUES, max_size=3))
+def test_only_the_places_of_known_names_are_filled(parts: list[str], values: dict[str, Scalar]) -> None:
+    text = "".join(parts)
+    wanted = [
+        part if even % 2 == 0 else bare_text(values[part]) if part in values else f"${{{part}}}"
+        for even, part in enumerate(PLACE.split(text))
+    ]
+    assert fill_text(text, values) == "".join(wanted)
 
 
-@given(JSON, VALUES)
-def test_every_rendering_of_a_right_answer_is_the_filled_value(value: object, captured: Scalar) -> None:
-    if value is None:
-        return  # an expectation of null is none, for generators
-    values = Anything(captured)
-    expect = Expectation.model_validate_json(json.dumps({"status": 200, "json": value}))
-    rendered = right_answers(expect) or ()
-    assert len(rendered) in {2, 4, 8}  # twice as many where HTML takes a character for its own
-    for cut in rendered:
-        assert json.loads(text_of(cut, values)) == fill_json(expect.json_value, values)
+@given(st.lists(st.one_of(st.text(max_size=6), st.integers(0, 3)), max_size=4), VALUES)
+def test_a_pointer_finds_what_stands_there(way: list[str | int], value: Scalar) -> None:
+    keys = [f"k{part}" if isinstance(part, str) else part for part in way]
+    document: object = value
+    for part in reversed(keys):
+        document = [None] * part + [document] if isinstance(part, int) else {part: document}
+    pointer = "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in keys)
+    assert list(steps_of(pointer)) == keys
+    assert captured({"a": pointer}, json.dumps(document).encode()) == {"a": value}
 
 
-@pytest.mark.parametrize("beside", ['"body": "x"', '"json": 1'])
-def test_one_of_stands_alone(beside: str) -> None:
-    with pytest.raises(ValidationError, match="one_of stands alone"):
-        Expectation.model_validate_json(f'{{"status": 200, "one_of": [1], {beside}}}')
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (b"\xff", "nothing to capture a from: not JSON"),
+        (b"[1]", "nothing to capture as a: the answer has no /id"),
+        (b'{"id":1.5}', "cannot carry a on: /id is 1.5"),
+        (b'{"id":{"n":1}}', 'cannot carry a on: /id is {"n": 1}'),
+        (b'{"id":""}', 'cannot carry a on: /id is ""'),
+        (b'{"id":"a/../b"}', "cannot carry a on"),
+    ],
+)
+def test_what_cannot_be_carried_on_is_a_fault_in_words(body: bytes, why: str) -> None:
+    with pytest.raises(CaptureFault) as caught:
+        captured({"a": "/id"}, body)
+    assert why in str(caught.value)
+
+
+def test_a_request_is_filled_in_path_headers_and_body_and_names_what_it_needs() -> None:
+    request = step(2, "n", "POST", "/a/${a}", headers={"X": "${b}"}, body='{"a":${a},"c":"${c}"}')
+    assert needs(request) == ("a", "b", "a", "c")
+    sent = filled(request, {"a": 5, "b": "x", "c": True})
+    assert (sent.path, sent.headers, sent.body) == ("/a/5", {"X": "x"}, '{"a":5,"c":"true"}')
+    assert filled(request, {}) is request
+
+
+def test_an_expectation_is_filled_in_every_form_it_may_have() -> None:
+    values: dict[str, Scalar] = {"a": 5, "b": "x"}
+    assert filled_expectation(expectation(body="${a}${b}"), values).body == "5x"
+    assert filled_expectation(expectation(json={"n": "${a}", "t": "<${a}>"}), values).json_value == {
+        "n": 5,
+        "t": "<5>",
+    }
+    assert filled_expectation(expectation(one_of=["${a}", "${b}"]), values).one_of == (5, "x")
+    assert filled_expectation(expectation(headers={"L": "/${b}"}), values).headers == {"L": "/x"}
+    assert expects(expectation(one_of=[{"k": ["${a}"]}, "${b}"], headers={"L": "${c}"})) == ("c", "a", "b")
+
+
+# --- a flow is sound or it is refused where it stands
 
 
 def line(**parts: object) -> str:
@@ -96,24 +137,18 @@ def line(**parts: object) -> str:
             r"line 1: n: capture in a mix without steps; found 'a'; allowed: step in",
         ),
         ([line(step=1, capture={"A": "/id"})], r"line 1: capture.A"),
-        ([line(step=1, capture={"a": "id"})], r"line 1: capture.a: "),
-        (
-            [line(step=1, path="/${a}")],
-            r"line 1: n: used before it is captured; found '\$\{a\}'; allowed: nothing is",
-        ),
         ([line(step=1, path="/${a}", capture={"a": ""})], r"line 1: n: used before it is captured"),
         (
             [line(step=2, body="${b}"), line(step=1, name="one", capture={"a": ""})],
             r"line 1: n: used before it is captured; found '\$\{b\}'; allowed: \$\{a\}",
         ),
-        ([line(step=1, headers={"X": "${a}"})], "line 1: n: used before it is captured"),
         (
             [line(step=1, capture={"a": ""}, expect={"status": 200, "json": ["${b}"]})],
             r"line 1: n: expected but never captured; found '\$\{b\}'; allowed: \$\{a\}",
         ),
         (
             [line(step=1, capture={"a": ""}), line(step=2, capture={"a": ""})],
-            r"line 2: n: captured a second time; found 'a'",
+            r"line 2: n: captured a second time",
         ),
         ([line(readiness=True), line(readiness=True)], r"line 2: n: a second request for readiness"),
         (
@@ -128,12 +163,6 @@ def test_a_broken_flow_names_file_line_request_and_name(
     (tmp_path / "requests.jsonl").write_text("\n".join([*lines, line(mix="other")]) + "\n")
     with pytest.raises(InputError, match=r"requests\.jsonl: " + message):
         load_requests(tmp_path, "m")
-
-
-def test_a_plain_mix_sends_what_looks_like_a_place_as_it_stands(tmp_path: Path) -> None:
-    (tmp_path / "requests.jsonl").write_text(line(body="${a}"))
-    (request,) = load_requests(tmp_path, "m")
-    assert request.body == "${a}"
 
 
 def test_readiness_asks_the_marked_request_else_a_get_else_the_first() -> None:
@@ -161,36 +190,42 @@ def test_decimals_are_right_as_the_contract_writes_them(tmp_path: Path, more: di
     assert request.expect.one_of == ({"pay": [3000.0, 1]}, {"pay": 5})
 
 
-def test_a_script_is_given_the_whole_flow_as_json() -> None:
-    document = json.loads(json.dumps(flow_document(open_and_show()[::-1])))
-    assert document["steps"] == [
-        {
-            "name": "open", "method": "POST", "path": ["/account"], "headers": {}, "body": None,
-            "status": 200, "capture": {"a": ["id"]}, "right": None, "json": False,
-        },
-        {
-            "name": "show", "method": "GET", "path": ["/account/", {"name": "a", "as_json": False}],
-            "headers": {}, "body": None, "status": 200, "capture": {}, "json": True,
-            "right": [
-                ['{"owner":"o-', {"name": "a", "as_json": False}, '"}'],
-                ['{"owner":"o-', {"name": "a", "as_json": False}, '"}\n'],
-                ['{"owner": "o-', {"name": "a", "as_json": False}, '"}'],
-                ['{"owner": "o-', {"name": "a", "as_json": False}, '"}\n'],
-            ],
-        },
-    ]  # fmt: skip
+# --- plain mixes: proportions are kept exactly, and right answers are recognised as text
 
 
-@given(st.lists(st.one_of(NAMES, st.integers(0, 9)), max_size=4))
-def test_a_pointer_is_jmespath_of_quoted_keys_and_places(way: list[str | int]) -> None:
-    path = jmespath("".join(f"/{part}" for part in way))
-    parts = [f"[{part}]" if isinstance(part, int) else f'"{part}"' for part in way]
-    assert path.replace(".", "") == "".join(parts) or path == "@"
-    assert not path.startswith(".")
+def mix_of(*shares: int) -> tuple:  # type: ignore[type-arg]  # of requests; only handed on
+    return tuple(request_to(f"/{i}", weight=share) for i, share in enumerate(shares))
 
 
-def test_jmeter_reads_text_beside_a_variable_as_it_stands() -> None:
-    assert with_variables(("a$", Carried("b"), "\\", Carried("c", as_json=True))) == (
-        "a${__char(36)}${b.text}\\\\${c.json}"
-    )
-    assert with_variables(("no variable: $5 \\$",)) == "no variable: $5 \\$"
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=6))
+def test_a_round_holds_each_request_in_proportion_to_its_weight(shares: list[int]) -> None:
+    mix = mix_of(*shares)
+    counts = Counter(one_round(mix))
+    assert [counts[i] for i in range(len(shares))] == list(weights(mix))
+    assert all(counts[i] * sum(shares) == shares[i] * sum(counts.values()) for i in range(len(shares)))
+
+
+def test_two_requests_of_one_name_are_refused() -> None:
+    assert "twice" in (unsupported_mix((request_to("/a"), request_to("/a"))) or "")
+    assert "weights" in (unsupported_mix(mix_of(100_003, 7)) or "")
+
+
+def test_an_exact_body_is_the_only_right_one_and_no_expectation_accepts_any() -> None:
+    assert right_bodies(expectation(body=" x\n")) == (" x\n",)
+    assert right_bodies(expectation()) is None
+
+
+def test_a_json_value_is_right_in_its_usual_renderings_and_no_other_is() -> None:
+    bodies = right_bodies(expectation(json={"v": "É", "n": 5})) or ()
+    assert {'{"v":"É","n":5}', '{"v":"É","n":5}\n', '{"v": "É", "n": 5}'} <= set(bodies)
+    assert not {'{"v":"É","n":"5"}', '{"n":5,"v":"É"}', '{"v":"É"}', ""} & set(bodies)
+    escaped = right_bodies(expectation(one_of=[{"v": "plain"}, {"v": "<A & B>"}])) or ()
+    assert {'{"v":"<A & B>"}', '{"v":"\\u003cA \\u0026 B\\u003e"}\n'} <= set(escaped), "as Go does"
+
+
+@given(st.text())
+def test_a_lua_string_is_plain_ascii_on_one_line_and_decodes_to_the_same_bytes(text: str) -> None:
+    literal = lua_string(text)
+    assert re.fullmatch(r'"([ !#-\[\]-~]|\\[0-9]{3})*"', literal)
+    decoded = re.sub(r"\\(\d{3})", lambda escape: chr(int(escape[1])), literal[1:-1])
+    assert decoded.encode("latin-1") == text.encode()

@@ -61,8 +61,7 @@ def test_conda_asks_for_the_same_packages_and_bounds_as_pyproject() -> None:
         assert SpecifierSet(bounds[name]) == requirement.specifier, name
     known = {CONDA_NAMES.get(r.name, r.name) for r in requirements}
     tools = {
-        "python", "pip", "git", "make", "openjdk", "maven", "go", "postgresql", "texlive-core", "tectonic", "poppler",
-        "wrk",
+        "python", "pip", "git", "make", "openjdk", "maven", "go", "postgresql", "texlive-core", "poppler", "wrk",
     }  # fmt: skip
     assert set(bounds) == known | tools
     assert bounds["python"] == pyproject()["project"]["requires-python"]

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import subprocess
@@ -17,9 +16,9 @@ import pytest
 from harness import toolchains
 from harness.definitions import load_study
 from harness.tests.support.available import PROJECT
-from harness.tests.support.fake_machine import fake_environment, machine_to_set_up, program
+from harness.tests.support.fake_machine import machine_to_set_up, program
 from setup import __main__ as setup_main
-from setup import jdk_debian, light, python_env, source_builds, wheels, wrk2
+from setup import light, python_env, releases, source_builds
 
 LOCK = (PROJECT / "requirements.lock").read_text("utf-8")
 
@@ -36,7 +35,6 @@ LOCK = (PROJECT / "requirements.lock").read_text("utf-8")
          {}, {"UV_INDEX": "https://a.example https://b.example", "SSL_CERT_FILE": "/c.pem"}),
         ("global.index-url='https://a.example'", {"PIP_INDEX_URL": "https://b.example", "PIP_TIMEOUT": "9"},
          {"UV_DEFAULT_INDEX": "https://b.example", "UV_HTTP_TIMEOUT": "9"}),
-        ("global.index-url='https://a.example'", {"UV_DEFAULT_INDEX": "https://c.example"}, {}),
         ("global.index-url='https://a.example'", {"UV_INDEX_URL": "https://older.example"}, {}),
     ],
 )  # fmt: skip
@@ -44,27 +42,6 @@ def test_what_pip_is_told_is_told_to_uv_unless_uv_is_told_otherwise(
     pip: str, environ: dict[str, str], uv: dict[str, str]
 ) -> None:
     assert python_env.uv_variables(python_env.read_pip(pip, environ), environ) == uv
-
-
-def test_an_environment_is_ready_until_an_input_a_package_or_its_place_changes(tmp_path: Path) -> None:
-    project = tmp_path / "project"
-    project.mkdir()
-    fake_environment(project)
-    assert python_env.is_ready(project, "py") and not python_env.is_ready(project, "another interpreter")
-    stamp, python = project / python_env.STAMP, project / ".venv/bin/python"
-    whole = json.loads(stamp.read_text("utf-8"))
-    stamp.write_text(json.dumps(whole | {"light": True}), "utf-8")
-    assert python_env.is_ready(project, "py", light=True) and not python_env.is_ready(project, "py")
-    stamp.write_text(json.dumps(whole), "utf-8")
-    project.rename(tmp_path / "elsewhere")
-    assert not python_env.is_ready(tmp_path / "elsewhere", "py")
-    (tmp_path / "elsewhere").rename(project)
-    before = python.read_text("utf-8")
-    program(python, '["rematch==0.1.0"]')
-    assert not python_env.is_ready(project, "py")
-    python.write_text(before, "utf-8")
-    (project / "requirements.lock").write_text("changed", "utf-8")
-    assert not python_env.is_ready(project, "py")
 
 
 #: Builds a project that is nothing but its script, so that no package has to be fetched for it.
@@ -144,17 +121,6 @@ def test_set_up_itself_imports_nothing_but_the_standard_library() -> None:
     assert done.stdout.strip() == "[]", done.stderr
 
 
-def test_set_up_finds_a_python_by_its_full_path_and_skips_what_is_too_old(tmp_path: Path) -> None:
-    program(tmp_path / "python3", status=1)
-    (tmp_path / "python3.12").symlink_to(sys.executable)
-    words = ["/bin/sh", str(PROJECT / "setup/find_python.sh")]
-    done = subprocess.run(words, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=True)
-    assert Path(done.stdout.strip()).is_absolute()
-    subprocess.run(
-        [done.stdout.strip(), "-c", "import sys; sys.exit(sys.version_info < (3, 11))"], check=True
-    )
-
-
 # --- the part of the lock that reading needs
 
 
@@ -178,30 +144,11 @@ def test_a_light_lock_keeps_what_a_kept_package_requires_but_for_what_is_spared(
         light.light_lock(lock, ["z"])
 
 
-def test_kernel_and_completion_do_without_what_is_spared(tmp_path: Path) -> None:
-    code = (
-        f"import sys; sys.modules.update(dict.fromkeys({light.SPARED}))\nimport ipykernel.ipkernel\n"
-        "from IPython.core.interactiveshell import InteractiveShell\n"
-        "shell = InteractiveShell.instance(); shell.user_ns['answer'] = 1\nprint(shell.complete('answ')[1])"
-    )
-    env = os.environ | {"IPYTHONDIR": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "['answer']"
-
-
 # --- pins
 
 
-def test_every_pin_is_one_version_with_hashes() -> None:
-    for pin in (PROJECT / "setup/pins").glob("*.txt"):
-        text = re.sub(r"^#.*\n", "", pin.read_text("utf-8"), flags=re.MULTILINE)
-        assert re.fullmatch(
-            r"(?:\S+==[^\\\n]+\\\n(?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+(?: +#.*\n)*)+", text
-        ), pin
-
-
 def test_the_pinned_go_and_java_are_those_that_services_and_experiments_need() -> None:
-    version = toolchains.parse_version(wheels.pinned_version(PROJECT / "setup/pins/go.txt"))
+    version = toolchains.parse_version(releases.pinned_version(PROJECT / "setup/pins/go.txt"))
     modules = [path.read_text("utf-8") for path in PROJECT.glob("services/*/*/go.mod")]
     asked = [match[1] for text in modules if (match := re.search(r"^go (\S+)", text, re.MULTILINE))]
     assert all(
@@ -209,14 +156,14 @@ def test_the_pinned_go_and_java_are_those_that_services_and_experiments_need() -
         for least in (toolchains.wanted("go").minimum, *asked)
         if least
     )
-    java = toolchains.parse_version(wheels.pinned_version(PROJECT / "setup/pins/java.txt", wheels.JAVA))
+    java = toolchains.parse_version(releases.pinned_version(PROJECT / "setup/pins/java.txt", releases.JAVA))
     variants = load_study(PROJECT, "strings-then-now").experiment.variants.values()
     assert java[0] in {variant.runtime.java for variant in variants}
 
 
 @pytest.mark.parametrize("name", source_builds.GO_PROGRAMS)
 def test_a_generator_in_go_is_the_version_that_its_module_file_names_with_hashes(name: str) -> None:
-    row, folder = source_builds.GO_PROGRAMS[name], PROJECT / source_builds.go_module(name)
+    row, folder = source_builds.GO_PROGRAMS[name], PROJECT / "setup" / name
     assert row.version == toolchains.wanted(name).pinned
     assert f"require {row.package} v{row.version}\n" in (folder / "go.mod").read_text("utf-8")
     assert f"{row.package} v{row.version} h1:" in (folder / "go.sum").read_text("utf-8")
@@ -225,138 +172,35 @@ def test_a_generator_in_go_is_the_version_that_its_module_file_names_with_hashes
 # --- what is built
 
 
-def test_a_generator_in_go_is_built_into_the_tools_of_the_project_with_the_hashes_held_fast(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    version = source_builds.GO_PROGRAMS["k6"].version
-    (tmp_path / "project" / source_builds.go_module("k6")).mkdir(parents=True)
-    go = program(tmp_path / "bin/go")
-    go.write_text(
-        '#!/bin/sh\n[ "$1" = version ] && echo go version go1.26.6 linux/amd64 && exit 0\n'
-        f'echo "$GOFLAGS" > {tmp_path}/flags; mkdir -p "$(dirname "$3")"\n'
-        f'printf "#!/bin/sh\necho k6 v{version}\n" > "$3"; chmod +x "$3"\n'
-    )
-    place = machine_to_set_up(tmp_path, monkeypatch, str(go.parent), "/usr/bin", "/bin")
-    setup_main.bring(("k6",), (), place)
-    assert toolchains.find_tool("k6", place).path == tmp_path / f"project/.tools/k6-{version}/bin/k6"
-    assert "-mod=readonly" in (tmp_path / "flags").read_text()
-    assert not list((tmp_path / "project/.tools").glob("*.new"))
-
-
-def test_the_load_generator_in_c_is_built_once_and_one_of_another_source_does_not_stand_for_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    script = f'echo "$*" >> {tmp_path}/calls; while [ "$1" != -o ]; do shift; done; echo made > "$2"'
-    cc = program(tmp_path / "bin/cc")
-    cc.write_text(f"#!/bin/sh\n{script}\n")
-    (cc.parent / "mkdir").symlink_to("/bin/mkdir")
-    place = machine_to_set_up(tmp_path, monkeypatch, str(cc.parent))
+def test_metronome_of_another_source_stands_in_another_folder(tmp_path: Path) -> None:
     other = tmp_path / "metronome.c"
-    other.write_bytes(toolchains.METRONOME.source.read_bytes() + b"// changed\n")
-    program(toolchains.METRONOME.built(place.tools, other))
-    assert toolchains.find_tool("metronome", place).state == "missing"
-    for _ in range(2):
-        setup_main.bring((), ("cc", "metronome"), place)
-    assert toolchains.find_tool("metronome", place).path == toolchains.METRONOME.built(place.tools)
-    (built,) = [line for line in (tmp_path / "calls").read_text().splitlines() if "-o" in line.split()]
-    assert {"-Werror", str(toolchains.METRONOME.source)} <= set(built.split())
-
-
-def wrk2_source(folder: Path) -> Path:
-    """A folder as wrk2's, whose Makefile writes a program that speaks as wrk2 does."""
-    (folder / "deps/luajit").mkdir(parents=True)
-    (folder / "src").mkdir()
-    (folder / "src/wrk.c").write_text("int main(void) { return 0; }\n")
-    program(folder / "says", "wrk 4.0.0 [epoll]\n    -R, --rate        <T>  work rate (throughput)", status=1)
-    (folder / "Makefile").write_text(
-        'all:\n\t@cp says wrk && echo "flags <$(MAKEFLAGS)> cc <$(CC)>" >> wrk\nclean:\n\t@rm -f wrk\n'
-    )
-    return folder
-
-
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> toolchains.Surroundings:
-    """A machine with make and a compiler that finds every header, without wrk2 and without git."""
-    folder = program(tmp_path / "bin/cc").parent
-    for name in ("make", "cat", "cp", "rm", "sh", "mkdir"):
-        path = next(path for path in (Path("/usr/bin") / name, Path("/bin") / name) if path.exists())
-        (folder / name).symlink_to(path)
-    return machine_to_set_up(tmp_path, monkeypatch, str(folder))
-
-
-def test_wrk2_is_built_from_the_folder_that_is_named_which_stays_as_it_was(
-    tmp_path: Path, place: toolchains.Surroundings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = wrk2_source(tmp_path / "given")
-    before = sorted(folder.rglob("*"))
-    monkeypatch.setenv(wrk2.SOURCE, str(folder))
-    monkeypatch.setenv("MAKEFLAGS", "-n")
-    setup_main.bring((), ("wrk2",), place)
-    tool = toolchains.find_tool("wrk2", place)
-    assert tool.path == place.tools / f"wrk2-{toolchains.WRK2_VERSION}/bin/wrk2"
-    assert f"cc <{tmp_path / 'bin/cc'}>" in tool.path.read_text()
-    assert sorted(folder.rglob("*")) == before
-
-
-@pytest.mark.parametrize("line", [wrk2.FAULTY, wrk2.REPAIRED, f"{wrk2.FAULTY}\n{wrk2.FAULTY}"])
-def test_the_timers_of_wrk2_are_repaired_where_they_have_the_one_fault_and_its_version_says_so(
-    tmp_path: Path, line: str
-) -> None:
-    folder = wrk2_source(tmp_path / "given")
-    (folder / "src/ae.c").write_text(line)
-    (folder / "src/wrk.h").write_text(f'#define VERSION "{wrk2.UNREPAIRED_VERSION}"\n')
-    wrk2.repair(folder)
-    repaired = line == wrk2.FAULTY
-    assert (folder / "src/ae.c").read_text() == (wrk2.REPAIRED if repaired else line)
-    version = toolchains.WRK2_VERSION if repaired else wrk2.UNREPAIRED_VERSION
-    assert f'"{version}"' in (folder / "src/wrk.h").read_text()
+    other.write_bytes(toolchains.METRONOME.read_bytes() + b"// changed\n")
+    assert toolchains.metronome_program(tmp_path, other) != toolchains.metronome_program(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("lacking", "says"),
-    [
-        ("source", "no source and no git to fetch it; make generators WRK2_SOURCE=FOLDER"),
-        ("files", "has no src/wrk.c and deps/luajit"),
-        ("headers", "looking for the headers of OpenSSL"),
-        ("make", "make is missing"),
-    ],
+    "line", [source_builds.FAULTY, source_builds.REPAIRED, f"{source_builds.FAULTY}\n{source_builds.FAULTY}"]
 )
-def test_where_wrk2_cannot_be_built_a_line_says_why_and_nothing_stops(
-    tmp_path: Path, place: toolchains.Surroundings, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str], lacking: str, says: str,
-) -> None:  # fmt: skip
-    folder = wrk2_source(tmp_path / "given")
-    if lacking != "source":
-        monkeypatch.setenv(wrk2.SOURCE, str(folder))
-    if lacking == "files":
-        (folder / "src/wrk.c").unlink()
-    if lacking == "headers":
-        (tmp_path / "bin/cc").write_text("#!/bin/sh\necho 'fatal error: no ssl.h' >&2\nexit 1\n")
-    if lacking == "make":
-        (tmp_path / "bin/make").unlink()
-    setup_main.bring((), ("wrk2",), place)
-    (line,) = [line for line in capsys.readouterr().out.splitlines() if "wrk2: unavailable: " in line]
-    assert says in line
-    assert not toolchains.find_tool("wrk2", place).usable
-
-
-def test_without_a_folder_the_pinned_commit_of_wrk2_is_fetched_by_its_name(
-    tmp_path: Path, place: toolchains.Surroundings
+def test_the_timers_of_wrk2_are_repaired_where_they_have_the_one_fault_and_its_version_says_so(
+    tmp_path: Path, line: str
 ) -> None:
-    git = program(tmp_path / "bin/git")
-    git.write_text(f'#!/bin/sh\necho "$*" >> {tmp_path}/asked\n')
-    setup_main.bring((), ("wrk2",), place)  # this git brings nothing
-    assert f"--depth 1 {wrk2.REPOSITORY} {wrk2.COMMIT}\n" in (tmp_path / "asked").read_text()
-    assert not toolchains.find_tool("wrk2", place).usable
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/ae.c").write_text(line)
+    (tmp_path / "src/wrk.h").write_text(f'#define VERSION "{source_builds.UNREPAIRED_VERSION}"\n')
+    source_builds.repair(tmp_path)
+    repaired = line == source_builds.FAULTY
+    assert (tmp_path / "src/ae.c").read_text() == (source_builds.REPAIRED if repaired else line)
+    version = toolchains.WRK2_VERSION if repaired else source_builds.UNREPAIRED_VERSION
+    assert f'"{version}"' in (tmp_path / "src/wrk.h").read_text()
 
 
-def test_links_out_of_an_unpacked_tree_are_turned_inwards(tmp_path: Path) -> None:
-    (tmp_path / "etc/java").mkdir(parents=True)
-    (tmp_path / "etc/java/a.cfg").write_text("a", "utf-8")
-    (tmp_path / "usr").mkdir()
-    inward, outward = tmp_path / "usr/a.cfg", tmp_path / "usr/cacerts"
-    inward.symlink_to("/etc/java/a.cfg")
-    outward.symlink_to("/etc/ssl/certs/java/cacerts")
-    jdk_debian.relink(tmp_path)
-    assert inward.read_text("utf-8") == "a"
-    assert str(outward.readlink()) == "/etc/ssl/certs/java/cacerts"
+def test_what_is_only_wished_and_cannot_be_built_is_one_line_and_nothing_stops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = machine_to_set_up(tmp_path, monkeypatch, str(program(tmp_path / "bin/cc").parent))
+    setup_main.bring((), ("wrk2",), place)
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "going on without wrk2: " in line]
+    assert "git does not start" in line and "make generators WRK2_SOURCE=FOLDER" in line
+    monkeypatch.setenv(source_builds.WRK2_SOURCE, str(tmp_path))
+    setup_main.bring((), ("wrk2",), place)
+    assert "has no src/wrk.c and deps/luajit" in capsys.readouterr().out

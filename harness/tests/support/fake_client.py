@@ -26,7 +26,6 @@ OUT = (FOLDER / "samples.csv").open("w", encoding="utf-8", buffering=1)
 
 
 def connect() -> http.client.HTTPConnection:
-    """One kept-alive connection."""
     return http.client.HTTPConnection(ORDER["endpoint"]["host"], ORDER["endpoint"]["port"], timeout=30)
 
 
@@ -64,31 +63,26 @@ def wrong_step(connection: http.client.HTTPConnection, step: dict[str, Any], val
     """What is wrong with the answer, empty when nothing is; what it captures goes into ``values``."""
     body = None if step["body"] is None else filled(step["body"], values)
     headers = {name: filled(text, values) for name, text in step["headers"].items()}
-    found = exchange(connection, step["method"], filled(step["path"], values), body, headers)
-    if isinstance(found, str):
-        return found
-    status, answer = found
-    if status != step["status"]:
-        return f"status {status}"
+    try:
+        connection.request(
+            step["method"],
+            filled(step["path"], values),
+            body=None if body is None else body.encode(),
+            headers=headers,
+        )
+        response = connection.getresponse()
+        answer = response.read().decode(errors="replace")
+    except (OSError, http.client.HTTPException) as problem:
+        connection.close()
+        return type(problem).__name__
+    if response.status != step["status"]:
+        return f"status {response.status}"
     for name, way in step["capture"].items():
         values[name] = looked_up(answer, way)
         if values[name] is None or not re.fullmatch(ASKED["carried"], bare(values[name])):
             return f"no {name}"
     right = step["right"]
     return "" if right is None or answer in [filled(one, values) for one in right] else "wrong body"
-
-
-def exchange(
-    connection: http.client.HTTPConnection, method: str, path: str, body: str | None, headers: dict[str, str]
-) -> tuple[int, str] | str:
-    """The status and text of an answer, or why there is none."""
-    try:
-        connection.request(method, path, body=None if body is None else body.encode(), headers=headers)
-        response = connection.getresponse()
-        return response.status, response.read().decode(errors="replace")
-    except (OSError, http.client.HTTPException) as problem:
-        connection.close()
-        return type(problem).__name__
 
 
 def looked_up(answer: str, way: list[str | int]) -> Any:
@@ -108,11 +102,10 @@ def bare(value: Any) -> str:
 
 
 def filled(cut: list[Any], values: dict[str, Any]) -> str:
-    """The text of pieces."""
-    texts = (piece if isinstance(piece, str) else values[piece["name"]] for piece in cut)
-    typed = (isinstance(piece, dict) and piece["as_json"] for piece in cut)
+    """Return the text of pieces."""
     return "".join(
-        json.dumps(text) if as_json else bare(text) for text, as_json in zip(texts, typed, strict=True)
+        piece if isinstance(piece, str) else (json.dumps if piece["as_json"] else bare)(values[piece["name"]])
+        for piece in cut
     )
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from harness import toolchains
 from setup import __main__ as setup_main
-from setup import python_env, wrk2
+from setup import python_env, source_builds
 
 
 def program(file: Path, prints: str = "", status: int = 0) -> Path:
@@ -51,7 +51,7 @@ def machine_to_set_up(folder: Path, monkeypatch: pytest.MonkeyPatch, *path: str)
     monkeypatch.setattr("setup.python_env.is_ready", lambda project, python, light: True)
     monkeypatch.setattr(setup_main, "PROJECT", folder / "project")
     monkeypatch.setenv("PATH", os.pathsep.join(path))
-    for name in ("CC", "CONDA_PREFIX", wrk2.SOURCE):
+    for name in ("CC", "CONDA_PREFIX", source_builds.WRK2_SOURCE):
         monkeypatch.delenv(name, raising=False)
     return toolchains.Surroundings(project=folder / "project", system=folder / "system")
 

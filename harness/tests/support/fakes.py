@@ -27,7 +27,6 @@ class FakeLoadGenerator(RowTool):
     """
 
     name: str = "locust"
-    title = "the fake generator"
     outputs = ("samples.csv", REQUESTS)
 
     def supports(self, profile: LoadProfile, requests: tuple[Request, ...]) -> str | None:

@@ -42,10 +42,7 @@ _STAGES = tuple(Stage(users=users, duration_s=1) for users in (2, 4))
 #: is said to have.
 _LOADS: dict[str, tuple[tuple[str, LoadProfile], ...]] = {
     "closed loop, by duration": (("whole seconds", _USERS), ("yes", _closed(duration_s=2.5))),
-    "closed loop, by loops of each user": (
-        ("one user only", _closed(duration_s=None, loops=3, users=1)),
-        ("yes", _closed(duration_s=None, loops=3)),
-    ),
+    "closed loop, by loops of each user": (("yes", _closed(duration_s=None, loops=3)),),
     "closed loop, by stages of users": (("yes", _closed(duration_s=None, stages=_STAGES)),),
     "ramp-up": (("whole seconds", _closed(ramp_up_s=1.0)), ("yes", _closed(ramp_up_s=1.5))),
     "think time": (("yes", _closed(think_time_s=0.5)),),
@@ -60,7 +57,7 @@ _LOADS: dict[str, tuple[tuple[str, LoadProfile], ...]] = {
         ("yes", _closed(renew_s=1.0)),
         ("yes", _open(renew_s=1.0)),
     ),
-    "several loads in one process, with pauses (`parts`)": (("yes", _open(parts=2, pause_s=1)),),
+    "several loads in one process, with pauses (`parts`)": (("yes", _open(parts=2, pause_s=1, busy="wait")),),
 }
 #: The same for requests; a tool is asked with any load that it can offer.
 _REQUESTS: dict[str, tuple[tuple[str, tuple[Request, ...]], ...]] = {

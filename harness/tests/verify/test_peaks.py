@@ -7,19 +7,10 @@ import numpy as np
 import pytest
 
 from harness.analysis.attribution.event_matching import coincidence_test
-from harness.analysis.attribution.share_of_quantile import attributable_fractions
 from harness.analysis.attribution.spans import Span
 from harness.tests.support.available import cannot_tell
 from harness.verify.real.sigstop import SHORTEST_S, judged, stop_service
 from harness.verify.simulated import attribution, run_verify
-from harness.verify.simulated.queueing import (
-    Arrivals,
-    ServiceLaw,
-    arrival_times,
-    regular_pauses,
-    service_times,
-    simulate_open,
-)
 from harness.verify.simulated.result import share
 
 #: After a stop its queue drains for so long.
@@ -35,30 +26,6 @@ def test_the_interval_of_the_pooled_share_holds_the_truth_and_one_over_requests_
     result = run_verify("attribution", 40, 1)
     assert [cell for cell in result.cells if cell.refuted] == []
     assert sum(cell.control for cell in result.cells) == 1
-
-
-@pytest.mark.parametrize(
-    ("kind", "rho", "rate_per_s", "pause_s", "every_s"),
-    [("poisson", 0.0, 1000.0, 0.03, 1.0), ("gamma", 0.0, 1500.0, 0.05, 1.0), ("even", 0.6, 500.0, 0.10, 2.0)],
-)
-def test_the_share_of_one_trial_is_that_of_a_run_without_its_pauses(
-    kind: Arrivals, rho: float, rate_per_s: float, pause_s: float, every_s: float
-) -> None:
-    rng, errors, naive = np.random.default_rng(1), [], []
-    for _ in range(3):
-        arrivals = arrival_times(kind, rate_per_s, 60.0, rng)
-        service = service_times(len(arrivals), ServiceLaw(rho=rho), rng)
-        pauses = regular_pauses(60.0, pause_s, every_s, rng)
-        servers = max(6, int(rate_per_s * 0.01))
-        start, latency = simulate_open(arrivals, service, servers=servers, pauses=pauses)
-        without = simulate_open(arrivals, service, servers=servers)[1]
-        events: dict[str, list[Span]] = {"gc_pause": pauses.spans}
-        (parts,) = attributable_fractions(start, latency, events, quantiles=(0.99,), resamples=20)  # type: ignore[arg-type]
-        truth = 1 - float(np.quantile(without, 0.99)) / float(np.quantile(latency, 0.99))
-        errors.append(abs((parts.quantile_share.value or 0.0) - truth))
-        naive.append(abs((parts.quantile_share_lower.value or 0.0) - truth))
-    assert np.mean(errors) <= 0.02
-    assert np.mean(naive) > np.mean(errors), "the overlap alone, without the queues behind pauses"
 
 
 def rhythm(rng: np.random.Generator, n: int) -> list[Span]:
@@ -87,7 +54,7 @@ def test_stalls_with_a_rhythm_of_their_own_seldom_seem_related_and_those_that_fo
 
 def test_a_real_service_stopped_at_known_times_shows_each_stop() -> None:
     stopped = stop_service(4, 1)
-    stops, rows = stopped.trial.stops, stopped.trial.rows
+    stops, rows = stopped.stops, stopped.rows
     calm = [
         end - start
         for start, end in rows

@@ -1,24 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """``verify bound``: is what bounded a trial named? With real services, where the truth is made.
 
-Four kinds of trial, each of real processes on this machine: wrk with a script that works before each request, on CPUs
-that it shares with the service (a slowed generator); PostgreSQL on a CPU of its own that reads a hundred thousand rows
-without an index for each request (a slowed database); a steady rate far below what the service can do; a service on one
-CPU under wrk on others.
-
-A trial during which other processes or the hypervisor took a tenth of a CPU or more is set aside and made again: what
-bounded it is then not what was made. Control: the flag that looks at pinned CPUs and at the headroom of the session
-alone, ``generator_bottleneck``, which misses the slowed generator.
+A slowed generator: wrk with a script that works before each request, on CPUs that it shares with the service. A slowed
+database: PostgreSQL reads a hundred thousand rows without an index for each request. A rate far below capacity. A
+saturated service: on one CPU, wrk on others. A trial during which others took a tenth of a CPU or more is made again.
+Control: the headroom of the session alone misses the slowed generator.
 """
 
 from __future__ import annotations
 
 import http.client
+import re
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,25 +50,26 @@ AROUND_S, WINDOW_S = 0.2, 0.8
 RATE_PER_S = 200.0
 #: Users of a closed loop. The service of a database has more connections than users, so that no request waits for one.
 USERS_PER_CPU, POOL_SIZE = 8, 40
-#: Turns of a loop before each request of the slowed generator: some tenths of a millisecond.
-TURNS = 400_000
-BUSY_SHARE = 0.9  # of pinned CPUs, as generator_bottleneck has it
+#: A loop before each request of the slowed generator: some tenths of a millisecond.
 _SLOW = """
 request = function()
   local sum = 0
-  for turn = 1, TURNS do sum = sum + turn % 7 end
+  for turn = 1, 400000 do sum = sum + turn % 7 end
   wrk.headers["X-Sum"] = tostring(sum)
   return wrk.format()
 end
 """
-#: CPU time used so far, in seconds; and the machine with what each part had used at one moment.
+_RATE = re.compile(r"^Requests/sec:\s+(\S+)", re.MULTILINE)
+#: CPU time used so far, in seconds; and the machine with the CPU time of each part at one moment.
 Used = Callable[[], float]
 Reading = tuple[MachineReading, Mapping[PartName, float]]
+#: A load that runs: the generator's CPU time so far and, once it is over, the answers per second.
+RunningLoad = tuple[Used, Callable[[], float]]
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What runs on which CPUs, and what bounds it in truth. ``database``: its CPUs; empty: there is none."""
+    """Which CPUs each part has, and what bounds the trial in truth. ``database``: empty: there is none."""
 
     truth: BoundBy
     service: tuple[int, ...]
@@ -81,14 +79,14 @@ class Kind:
     rate_per_s: float | None = None
 
     @property
-    def users(self) -> int:
+    def users(self) -> int | None:
         """Of a closed loop."""
-        return USERS_PER_CPU * len(self.generator)
+        return None if self.rate_per_s else USERS_PER_CPU * len(self.generator)
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One trial: what bounded it, what others took meanwhile, and whether the headroom flag was set."""
+    """One trial: what bounded it, what others took meanwhile, and whether the headroom was too small."""
 
     bound: Bound
     taken_cores: float
@@ -100,10 +98,7 @@ class Trial:
 
 
 def bound(sims: int, seed: int) -> VerifyResult:
-    """Make ``sims`` trials of each kind.
-
-    Args:
-        seed: stands in the result; the truth is made, and nothing is drawn.
+    """Make ``sims`` trials of each kind; nothing is drawn, so ``seed`` only stands in the result.
 
     Raises:
         RematchError: a service cannot be built or does not answer, a tool is missing, or there is one CPU.
@@ -115,7 +110,11 @@ def bound(sims: int, seed: int) -> VerifyResult:
     )  # fmt: skip
     with Machinery() as machinery:
         for name, kind in machinery.kinds.items():
-            trials, n_aside = _undisturbed(machinery.trials(name), sims)
+            made, trials, n_aside = machinery.trials(name), list[Trial](), 0
+            while len(trials) < sims and len(trials) + n_aside < TRIES * sims:
+                trial = next(made)
+                trials += [] if trial.disturbed else [trial]
+                n_aside += trial.disturbed
             n = len(trials)
             named = sum(trial.bound.by == kind.truth for trial in trials) / max(n, 1)
             cells.share(f"{name}, named; {n} trials, {n_aside} more set aside", named, n=n, at_least=NAMED)
@@ -123,19 +122,6 @@ def bound(sims: int, seed: int) -> VerifyResult:
                 flagged = sum(trial.flagged for trial in trials) / max(n, 1)
                 cells.share(f"{name}, flagged by headroom", flagged, n=n, at_most=0.05, control=True)
     return cells.result()
-
-
-def _undisturbed(trials: Iterator[Trial], wanted: int) -> tuple[list[Trial], int]:
-    """Return up to so many trials that others did not disturb, and how many were set aside."""
-    calm: list[Trial] = []
-    n_aside = 0
-    while len(calm) < wanted and len(calm) + n_aside < TRIES * wanted:
-        trial = next(trials)
-        if trial.disturbed:
-            n_aside += 1
-        else:
-            calm.append(trial)
-    return calm, n_aside
 
 
 class Machinery:
@@ -156,12 +142,11 @@ class Machinery:
         }
         self._around = Surroundings(project=find_root())
         self._wrk = find_tool("wrk", self._around)
-        self._built: dict[str, Path] = {}
 
     def __enter__(self) -> Machinery:
         self._temporary = tempfile.TemporaryDirectory(prefix="rematch-bound-")
         self._folder = Path(self._temporary.name)
-        (self._folder / "slow.lua").write_text(_SLOW.replace("TURNS", str(TURNS)), "utf-8")
+        (self._folder / "slow.lua").write_text(_SLOW, "utf-8")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -177,9 +162,12 @@ class Machinery:
             if kind.database:
                 environment, used["backing"] = running.enter_context(self._database(kind.database))
                 source, ready, options = "bank/go-gorilla", "/health", ("--pool-size", str(POOL_SIZE))
+            program = self._folder / source.replace("/", "-")
+            if not program.exists():
+                build_go_service(source, program, self._around)
             process, port = running.enter_context(
                 running_service(
-                    self._binary(source), ready, *options,
+                    program, ready, *options,
                     cpus=kind.service, GOMAXPROCS=str(len(kind.service)), **environment,
                 )
             )  # fmt: skip
@@ -193,11 +181,8 @@ class Machinery:
                 yield self._trial(kind, port, used, echo_per_s)
 
     def _trial(self, kind: Kind, port: int, used: Mapping[PartName, Used], echo_per_s: float | None) -> Trial:
-        load: AbstractContextManager[tuple[Used, Callable[[], float]]] = (
-            _rate_at(port, kind.rate_per_s)
-            if kind.rate_per_s
-            else self._wrk_at(port, kind, slowed=kind.slowed_wrk)
-        )
+        rate_per_s = kind.rate_per_s
+        load = _rate_at(port, rate_per_s) if rate_per_s else self._wrk_at(port, kind, slowed=kind.slowed_wrk)
         with load as (generator_cpu_s, answered):
             time.sleep(AROUND_S)
             every: dict[PartName, Used] = {**used, "generator": generator_cpu_s}
@@ -206,34 +191,24 @@ class Machinery:
                 readings.append((read_machine(), {name: used_s() for name, used_s in every.items()}))
                 time.sleep(wait_s)
         achieved_per_s = answered()
-        ratio = None if echo_per_s is None or kind.rate_per_s else echo_per_s / max(achieved_per_s, 1.0)
+        ratio = None if echo_per_s is None else echo_per_s / max(achieved_per_s, 1.0)
         asked = Asked(
-            offered_per_s=kind.rate_per_s,
+            offered_per_s=rate_per_s,
             achieved_per_s=achieved_per_s,
             echo_per_s=echo_per_s,
             headroom_ratio=ratio,
-            users=None if kind.rate_per_s else kind.users,
+            users=kind.users,
         )
-        trial = _between(readings[0], readings[1], kind, asked)
-        generator = trial.part("generator")
-        pinned = kind.generator if kind.generator != kind.service else ()
-        busy = bool(pinned) and generator is not None and (generator.cores or 0.0) > BUSY_SHARE * len(pinned)
+        seen = _between(readings[0], readings[1], kind, asked)
         return Trial(
-            bound=what_bounds(trial),
-            taken_cores=trial.around.taken_cores,
-            flagged=busy or (ratio is not None and ratio < HEADROOM_ENOUGH),
+            bound=what_bounds(seen),
+            taken_cores=seen.around.taken_cores,
+            flagged=ratio is not None and ratio < HEADROOM_ENOUGH,
         )
-
-    def _binary(self, source: str) -> Path:
-        """Build a service from its folder, once."""
-        if source not in self._built:
-            target = self._folder / source.replace("/", "-")
-            self._built[source] = build_go_service(source, target, self._around)
-        return self._built[source]
 
     @contextmanager
     def _database(self, cpus: tuple[int, ...]) -> Iterator[tuple[Mapping[str, str], Used]]:
-        """Start PostgreSQL with a grown table; yield what the service is told of it, and its CPU seconds so far."""
+        """Start PostgreSQL with a grown table; yield the environment of its service, and its CPU seconds so far."""
         from harness.backing.postgres import Postgres  # with its driver, which readers do not have
 
         source = Postgres(LocalHost(), find_root(), find_tool("postgres", self._around))
@@ -243,8 +218,7 @@ class Machinery:
             settings=BackingSettings(seed="grown"),
             cpus=cpus,
         )
-        missing = source.unavailable(need)
-        if missing is not None:
+        if (missing := source.unavailable(need)) is not None:
             raise RematchError(f"verify bound needs PostgreSQL: {missing}")
         with ExitStack() as ending:
             ending.callback(source.close)
@@ -258,8 +232,7 @@ class Machinery:
             )
 
     @contextmanager
-    def _wrk_at(self, port: int, kind: Kind, *, slowed: bool) -> Iterator[tuple[Used, Callable[[], float]]]:
-        """Start wrk; yield what tells its CPU seconds so far, and, once it is stopped, what tells its rate."""
+    def _wrk_at(self, port: int, kind: Kind, *, slowed: bool) -> Iterator[RunningLoad]:
         text = self._folder / "wrk.txt"
         text.unlink(missing_ok=True)
         script = ("-s", str(self._folder / "slow.lua")) if slowed else ()
@@ -273,13 +246,13 @@ class Machinery:
         )
         process = LocalHost().spawn(command)
         try:
-            yield (lambda: cpu_s(process)), (lambda: _wrk_rate(text))
+            yield (lambda: cpu_s(process)), (lambda: float(_RATE.findall(text.read_text("utf-8"))[-1]))
         finally:
             process.stop(grace_s=5.0, first="SIGINT")  # it prints what it has done so far
 
 
 def _between(before: Reading, after: Reading, kind: Kind, asked: Asked) -> Seen:
-    """Return what was measured between two readings of the machine and of each part's CPU time."""
+    """Return what was measured between two readings."""
     span_s = after[0].monotonic_s - before[0].monotonic_s
     cpus = {"service": kind.service, "generator": kind.generator, "backing": kind.database}
     parts = tuple(
@@ -307,7 +280,7 @@ def _between(before: Reading, after: Reading, kind: Kind, asked: Asked) -> Seen:
 
 
 @contextmanager
-def _rate_at(port: int, rate_per_s: float) -> Iterator[tuple[Used, Callable[[], float]]]:
+def _rate_at(port: int, rate_per_s: float) -> Iterator[RunningLoad]:
     """Ask at a steady rate over one connection, in a thread of this process; what is late is asked at once."""
     over, n, lasted_s = threading.Event(), 0, 0.0
 
@@ -329,10 +302,3 @@ def _rate_at(port: int, rate_per_s: float) -> Iterator[tuple[Used, Callable[[], 
     finally:
         over.set()
         client.join()
-
-
-def _wrk_rate(output: Path) -> float:
-    lines = [line for line in output.read_text("utf-8").splitlines() if line.startswith("Requests/sec:")]
-    if not lines:
-        raise RematchError("wrk ended without a rate")
-    return float(lines[-1].split()[1])

@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
-import http.client
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from harness.agent.http_exchange import gone_check, poll_first_answer, request_bytes
 from harness.agent.ports import free_port
 from harness.agent.process_tree import read_tree
 from harness.errors import RematchError
 from harness.hosts.base import Command, Process
 from harness.hosts.local import LocalHost
+from harness.model.endpoint import Endpoint
 from harness.project import find_root
 from harness.toolchains import Surroundings, build_environment, find_go
 
@@ -23,8 +23,7 @@ _READY_WITHIN_S = 30.0
 def build_go_service(source: str, target: Path, around: Surroundings) -> Path:
     """Build ``services/<source>`` into a file, with the flags of its own build; return the file.
 
-    Raises:
-        RematchError: it does not build.
+    Raises RematchError: it does not build.
     """
     go = find_go(around).require()
     command = (str(go), "build", "-trimpath", "-tags", "netgo,osusergo", "-o", str(target), ".")
@@ -44,8 +43,7 @@ def running_service(
 ) -> Iterator[tuple[Process, int]]:
     """Run a service on a port of this machine; yield it and the port once ``path`` is answered.
 
-    Raises:
-        RematchError: it does not answer within half a minute.
+    Raises RematchError: it ends, or does not answer within half a minute.
     """
     port = free_port()
     command = Command(
@@ -56,34 +54,24 @@ def running_service(
     )
     process = LocalHost().spawn(command)
     try:
-        _wait_until_ready(port, path, program.name)
+        here = Endpoint(host="127.0.0.1", port=port)
+        first = poll_first_answer(
+            here,
+            request_bytes("GET", path, {}, None, here),
+            launched_monotonic_s=process.launched_monotonic_s,
+            deadline_s=_READY_WITHIN_S,
+            gone=gone_check(process.pid, process.start_ticks),
+        )
+        if not first.ready:
+            raise RematchError(f"{program.name} does not answer on port {port}")
         yield process, port
     finally:
         process.stop(grace_s=2.0)
 
 
-def _wait_until_ready(port: int, path: str, name: str) -> None:
-    until = time.monotonic() + _READY_WITHIN_S
-    while True:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2.0)
-        try:
-            connection.request("GET", path)
-            if connection.getresponse().status < 500:
-                return
-        except OSError as error:
-            if time.monotonic() > until:
-                raise RematchError(f"{name} does not answer on port {port}: {error}") from error
-        finally:
-            connection.close()
-        time.sleep(0.05)
-
-
 def tree_cpu_s(pid: int, start_ticks: int, cpu_at_launch_s: float, *, short_lived: bool = False) -> float:
-    """Return the CPU time that a process and its descendants used, those that ended among them.
-
-    Raises:
-        RematchError: it ended.
-    """
+    """Return the CPU time of a process and its descendants, those that ended among them. Raises RematchError: it
+    ended."""
     read = read_tree(pid, start_ticks, cpu_at_launch_s=cpu_at_launch_s, short_lived=short_lived, pss=False)
     if read.cpu_s is None:
         raise RematchError(f"process {pid} ended while its CPU time was read")

@@ -1,14 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``verify sigstop``: stalls made for real, by stopping and continuing a running service at known times.
 
-A span in which the client's own event loop was late, or in half of which it waited for a CPU, belongs to the client,
-and a detection in it is not counted. One through half of which the service waited for a CPU, or the hypervisor took it
-away, belongs to the machine: it is a real stall, only none of those that were made. A control asks that of the stops
-themselves, which must not be explained by it.
-
-``RunQueue`` is an independent witness of the machine's own noise: the kernel counts in
-``/proc/PID/task/TID/schedstat`` how long each thread was runnable and not run; time that a hypervisor took away
-altogether is steal. A stopped process is not runnable, so a stop leaves no trace here.
+A span in which the client's own event loop was late, or in half of which it waited for a CPU, belongs to the client;
+one through half of which the service waited for a CPU, or the hypervisor took it away, to the machine. Neither is
+counted against the detection. ``RunQueue`` witnesses that by the kernel's counts, in which a stop leaves no trace.
 """
 
 from __future__ import annotations
@@ -26,12 +21,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import psutil
 
 from harness.analysis.attribution.event_matching import match_events
 from harness.analysis.attribution.spans import Span
 from harness.analysis.attribution.stalls import detect_stalls
+from harness.analysis.stats.inputs import Floats
 from harness.project import find_root
 from harness.toolchains import Surroundings
 from harness.verify.real.go_service import build_go_service, running_service
@@ -65,18 +60,10 @@ class RunQueue:
         self._stopping.set()
         self._thread.join()
 
-    def waited_s(self, pid: int, start_s: float, end_s: float) -> float:
-        """Return how long a process waited between two monotonic times, to the readings around them.
-
-        A process of several threads waits as long as the one of them that waits longest.
-        """
-        return self._gained_s(self._pids.index(pid), start_s, end_s)
-
-    def stolen_s(self, start_s: float, end_s: float) -> float:
-        """Return how much CPU time the hypervisor gave to others between two monotonic times, over all CPUs."""
-        return self._gained_s(-1, start_s, end_s)
-
-    def _gained_s(self, column: int, start_s: float, end_s: float) -> float:
+    def waited_s(self, pid: int | None, start_s: float, end_s: float) -> float:
+        """Return how long the thread of a process that waited longest waited between two monotonic times; ``None``: the
+        CPU time that the hypervisor gave to others, over all CPUs."""
+        column = -1 if pid is None else self._pids.index(pid)
         if len(self._at) < 2:
             return 0.0
         first = max(bisect_right(self._at, start_s) - 1, 0)
@@ -99,31 +86,28 @@ class RunQueue:
 def _waits_s(pid: int) -> dict[str, float]:
     """Return how long each thread of a process has waited for a CPU so far."""
     waits: dict[str, float] = {}
-    folder = f"/proc/{pid}/task"
-    with contextlib.suppress(OSError):  # the process ended; within: a thread did
-        for thread in os.listdir(folder):
-            with (
-                contextlib.suppress(OSError, IndexError),
-                open(f"{folder}/{thread}/schedstat", "rb") as stream,
-            ):
-                waits[thread] = int(stream.read().split()[1]) / 1e9
+    for file in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        with contextlib.suppress(OSError, IndexError):  # a thread that has just ended
+            waits[file.parent.name] = int(file.read_bytes().split()[1]) / 1e9
     return waits
 
 
 @dataclass(frozen=True)
 class Stopped:
-    """A service that was stopped and continued, as the client and the kernel saw it."""
+    """A service that was stopped and continued, as the kernel and the client saw it: requests, stops, and when the
+    client was late itself, in seconds on its monotonic clock."""
 
     pid: int
-    trial: _Trial
     queue: RunQueue
+    rows: list[Span] = field(default_factory=list)
+    stops: list[Span] = field(default_factory=list)
+    late: list[Span] = field(default_factory=list)
 
 
 def sigstop(sims: int, seed: int) -> VerifyResult:
     """Stop a real service ``sims`` times. Control: the same stalls shifted by half a period match nothing.
 
-    Raises:
-        RematchError: the service could not be built, or does not answer.
+    Raises RematchError: the service could not be built, or does not answer.
     """
     return judged(stop_service(sims, seed), sims, seed)
 
@@ -136,30 +120,28 @@ def stop_service(sims: int, seed: int) -> Stopped:
     with tempfile.TemporaryDirectory(prefix="rematch-sigstop-") as folder:
         binary = build_go_service("echo/go-raw", Path(folder) / "service", Surroundings(project=find_root()))
         with running_service(binary, "/") as (process, port):
-            queue = RunQueue((process.pid, os.getpid()))
+            stopped = Stopped(process.pid, RunQueue((process.pid, os.getpid())))
             try:
-                with queue:
-                    trial = asyncio.run(_run(process.pid, port, starts, lengths))
+                with stopped.queue:
+                    asyncio.run(_run(stopped, port, starts, lengths))
             finally:
                 os.kill(process.pid, signal.SIGCONT)  # a stopped process does not see SIGTERM
-    return Stopped(pid=process.pid, trial=trial, queue=queue)
+    return stopped
 
 
 def judged(stopped: Stopped, sims: int, seed: int) -> VerifyResult:
     """Hold what stall detection finds against the stops that were made."""
-    trial, queue, pid = stopped.trial, stopped.queue, stopped.pid
-    results = [
-        (s.start_s, s.end_s) for s in detect_stalls(trial.start_s, trial.latency_s) if s.kind == "stall"
-    ]
-    right = match_events(results, trial.stops, tolerance_s=TOLERANCE_S)
+    start_s = np.array([start for start, _ in stopped.rows])
+    latency_s = np.array([end - start for start, end in stopped.rows])
+    stalls = [(s.start_s, s.end_s) for s in detect_stalls(start_s, latency_s) if s.kind == "stall"]
+    right = match_events(stalls, stopped.stops, tolerance_s=TOLERANCE_S)
     matched = {i for i, _ in right.pairs}
-    rest = [span for i, span in enumerate(results) if i not in matched]
-    machines = [span for span in rest if _machine_made(queue, pid, span)]
-    clients = [span for span in rest if span not in machines and _client_made(queue, trial, span)]
-    n = len(results) - len(clients) - len(machines)
-    shifted = match_events(
-        results, [(a + EVERY_S / 2, b + EVERY_S / 2) for a, b in trial.stops], tolerance_s=TOLERANCE_S
-    )
+    rest = [span for i, span in enumerate(stalls) if i not in matched]
+    machines = [span for span in rest if _machine_made(stopped, span)]
+    clients = [span for span in rest if span not in machines and _client_made(stopped, span)]
+    n = len(stalls) - len(clients) - len(machines)
+    elsewhere = [(low + EVERY_S / 2, high + EVERY_S / 2) for low, high in stopped.stops]
+    shifted = match_events(stalls, elsewhere, tolerance_s=TOLERANCE_S)
     cells = Cells(
         "sigstop", sims, seed,
         bar="recall 1.0, precision >= .95",
@@ -169,51 +151,28 @@ def judged(stopped: Stopped, sims: int, seed: int) -> VerifyResult:
     name = f"precision, {n} found; {len(clients)} more are the client's own, {len(machines)} the machine's"
     cells.share(name, len(right.pairs) / max(n, 1), n=n, at_least=PRECISION)
     cells.share("recall with the stops half a period off", shifted.recall or 0.0, at_most=0.5, control=True)
-    cells.share(
-        "stops that the machine's own noise would explain",
-        sum(_machine_made(queue, pid, span) for span in trial.stops) / sims,
-        at_most=0.25,
-        control=True,
-    )
+    explained = sum(_machine_made(stopped, span) for span in stopped.stops) / sims
+    cells.share("stops that the machine's own noise would explain", explained, at_most=0.25, control=True)
     return cells.result()
 
 
-def _machine_made(queue: RunQueue, pid: int, span: Span) -> bool:
-    """Whether the service waited for a CPU, or the machine itself did, through half of the span or more."""
-    return max(queue.waited_s(pid, *span), queue.stolen_s(*span)) >= (span[1] - span[0]) / 2
+def _machine_made(stopped: Stopped, span: Span) -> bool:
+    """Return whether the service waited for a CPU, or the machine itself did, through half of the span or more."""
+    waited_s = stopped.queue.waited_s(stopped.pid, *span)
+    return max(waited_s, stopped.queue.waited_s(None, *span)) >= (span[1] - span[0]) / 2
 
 
-def _client_made(queue: RunQueue, trial: _Trial, span: Span) -> bool:
-    """Whether the client sent late in the span, or waited for a CPU through half of it or more."""
-    late = any(low <= span[1] and span[0] <= high for low, high in trial.late)
-    return late or queue.waited_s(os.getpid(), *span) >= (span[1] - span[0]) / 2
+def _client_made(stopped: Stopped, span: Span) -> bool:
+    """Return whether the client sent late in the span, or waited for a CPU through half of it or more."""
+    late = any(low <= span[1] and span[0] <= high for low, high in stopped.late)
+    return late or stopped.queue.waited_s(os.getpid(), *span) >= (span[1] - span[0]) / 2
 
 
-@dataclass(frozen=True)
-class _Trial:
-    """What the client observed, seconds on its monotonic clock: requests, stops, and when it was late itself."""
-
-    rows: list[Span] = field(default_factory=list)
-    stops: list[Span] = field(default_factory=list)
-    late: list[Span] = field(default_factory=list)
-
-    @property
-    def start_s(self) -> npt.NDArray[np.float64]:
-        return np.array([start for start, _ in self.rows])
-
-    @property
-    def latency_s(self) -> npt.NDArray[np.float64]:
-        return np.array([end - start for start, end in self.rows])
-
-
-async def _run(
-    pid: int, port: int, starts: npt.NDArray[np.float64], lengths: npt.NDArray[np.float64]
-) -> _Trial:
-    trial = _Trial()
+async def _run(stopped: Stopped, port: int, starts: Floats, lengths: Floats) -> None:
     pool = _Pool(port)
     await pool.open(int(RATE_PER_S * LONGEST_S * 1.5))
     began = time.monotonic()
-    stopper = asyncio.create_task(_stop_and_go(pid, began + starts, lengths, trial))
+    stopper = asyncio.create_task(_stop_and_go(stopped, began + starts, lengths))
     requests: set[asyncio.Task[None]] = set()
     rng = np.random.default_rng(len(starts))
     planned = began
@@ -221,28 +180,24 @@ async def _run(
         await asyncio.sleep(max(0.0, planned - time.monotonic()))
         now = time.monotonic()
         if now - planned > LATE_S:
-            trial.late.append((planned, now))
-        task = asyncio.create_task(pool.request(trial))
+            stopped.late.append((planned, now))
+        task = asyncio.create_task(pool.request(stopped.rows))
         requests.add(task)
         task.add_done_callback(requests.discard)
         planned += rng.exponential(1 / RATE_PER_S)
     await stopper
     await asyncio.gather(*requests)
     pool.close()
-    return trial
 
 
-async def _stop_and_go(
-    pid: int, starts: npt.NDArray[np.float64], lengths: npt.NDArray[np.float64], trial: _Trial
-) -> None:
+async def _stop_and_go(stopped: Stopped, starts: Floats, lengths: Floats) -> None:
     for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
         await asyncio.sleep(max(0.0, start - time.monotonic()))
-        os.kill(pid, signal.SIGSTOP)
-        stopped = time.monotonic()
+        os.kill(stopped.pid, signal.SIGSTOP)
+        began = time.monotonic()
         await asyncio.sleep(length)
-        continued = time.monotonic()
-        os.kill(pid, signal.SIGCONT)
-        trial.stops.append((stopped, continued))
+        stopped.stops.append((began, time.monotonic()))
+        os.kill(stopped.pid, signal.SIGCONT)
 
 
 class _Pool:
@@ -255,17 +210,16 @@ class _Pool:
     async def open(self, n: int) -> None:
         self._free += [await asyncio.open_connection("127.0.0.1", self._port) for _ in range(n)]
 
-    async def request(self, trial: _Trial) -> None:
-        connection = (
-            self._free.pop() if self._free else await asyncio.open_connection("127.0.0.1", self._port)
-        )
-        reader, writer = connection
+    async def request(self, rows: list[Span]) -> None:
+        if not self._free:
+            await self.open(1)
+        connection = reader, writer = self._free.pop()
         sent = time.monotonic()
         writer.write(_REQUEST)
         head = (await reader.readuntil(b"\r\n\r\n")).lower()
         length = int(head.split(b"content-length:")[1].split(b"\r\n")[0])
         await reader.readexactly(length)
-        trial.rows.append((sent, time.monotonic()))
+        rows.append((sent, time.monotonic()))
         self._free.append(connection)
 
     def close(self) -> None:

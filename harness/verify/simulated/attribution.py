@@ -48,10 +48,8 @@ _GROUPS = 20
 
 
 class Session(NamedTuple):
-    """A cell: sessions of ``n_trials`` with ``clear_tail`` clear requests beyond the quantile each, on average.
-
-    ``level_sd``: of the logarithm of a trial's latencies; ``step_s``: what a clock of whole steps made of them.
-    """
+    """Sessions of ``n_trials`` with ``clear_tail`` clear requests beyond the quantile each, on average. ``level_sd``:
+    of the logarithm of a trial's latencies; ``step_s``: of the clock."""
 
     name: str
     n_trials: int
@@ -92,7 +90,7 @@ def simulate_trial(session: Session, n: int, rng: np.random.Generator) -> _Trial
     return _Trial(lived(seen_start, np.round(seen_end - seen_start, 9), events), true, bare)
 
 
-#: What the product speaks in: as few trials and clear requests as it takes, and more of both.
+#: As few trials and clear requests as it takes, and more of both.
 _FEW = FEWEST_IN_A_TRIAL
 _MS = {"rate_per_s": 400.0, "median_s": 0.001, "pause_s": 0.0008, "every_s": 0.055, "step_s": 0.001}
 SESSIONS = (
@@ -107,7 +105,7 @@ NAIVE = 3
 
 
 class Simulated(NamedTuple):
-    """A cell's sessions: the estimates each way and the truth, which hold it naively, and the share without pauses."""
+    """A cell's sessions: the estimates each way, the truth, how many hold it naively, the share without pauses."""
 
     estimates: dict[Way, list[Estimate]]
     truth: dict[Way, float]
@@ -116,9 +114,8 @@ class Simulated(NamedTuple):
 
     def errors(self, way: Way) -> FloatArray:
         """Of the sessions that state a share."""
-        return (
-            np.array([item.value for item in self.estimates[way] if item.value is not None]) - self.truth[way]
-        )
+        values = [item.value for item in self.estimates[way] if item.value is not None]
+        return np.array(values) - self.truth[way]
 
     def coverage(self, way: Way) -> float:
         """Share of those whose interval holds the truth."""
@@ -134,11 +131,8 @@ def simulate_sessions(
     ways: Sequence[Way] = ("clear",),
     naive: bool = False,
 ) -> Simulated:
-    """Simulate ``sims`` sessions and estimate the share of each.
-
-    Args:
-        naive: ask as well what the interval holds when requests are dealt to groups that stand for trials.
-    """
+    """Simulate ``sims`` sessions and estimate the share of each; ``naive``: also with requests dealt to groups that
+    stand for trials."""
     pilot = [simulate_trial(session, 3000, rng).seen for _ in range(_PILOT)]
     clear_share = float(np.mean([(~lives.wake).mean() for lives in pilot]))
     n = round(session.clear_tail / (1 - QUANTILE) / clear_share)
@@ -179,13 +173,9 @@ def attribution(sims: int, seed: int) -> VerifyResult:
         rng = np.random.default_rng([seed, 7, number])
         result = simulate_sessions(session, sims, rng, ways=ways, naive=number == NAIVE)
         for way in ways:
-            cells.share(
-                f"coverage of the pooled share ({_WORDS[way]}), {where}",
-                result.coverage(way),
-                n=len(result.errors(way)),
-                at_least=0.92,
-                at_most=0.99 if session.step_s or way == "drained" else 0.97,
-            )
+            name, n = f"coverage of the pooled share ({_WORDS[way]}), {where}", len(result.errors(way))
+            at_most = 0.99 if session.step_s or way == "drained" else 0.97
+            cells.share(name, result.coverage(way), n=n, at_least=0.92, at_most=at_most)
         name = f"bias of the pooled share, {where}"
         cells.average(name, result.errors("clear"), at_least=-BIAS, at_most=BIAS)
         less = result.truth["clear"] - result.without
@@ -215,12 +205,5 @@ def _dealt(trials: Sequence[RequestOverlap], step_s: float, rng: np.random.Gener
     names = ("start", "latency", "paused", "unpaused", "wake")
     every = {name: np.concatenate([getattr(trial, name) for trial in trials]) for name in names}
     group = rng.integers(0, _GROUPS, len(every["start"]))
-    return [
-        without_pauses(
-            RequestOverlap(
-                by_cause={}, events={}, spans=(), **{name: x[group == number] for name, x in every.items()}
-            ),
-            step_s,
-        )
-        for number in range(_GROUPS)
-    ]
+    dealt = ({name: x[group == number] for name, x in every.items()} for number in range(_GROUPS))
+    return [without_pauses(RequestOverlap(by_cause={}, events={}, spans=(), **own), step_s) for own in dealt]

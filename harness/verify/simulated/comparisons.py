@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verifications of what is said about two variants: coverage and false positives.
+"""Verifications of comparisons of two variants: coverage and false positives.
 
-Where the scale of a mean is verified, trials come from laws that are not normal on it: gamma for what is not negative
-and for what is left of a reduction, beta for shares. The truth is the mean on the scale, which both laws have in
-closed form.
+For the scale of a mean, trials come from laws that are not normal on it and have their mean on it in closed form: gamma
+for what is not negative and for what is left of a reduction, beta for shares.
 """
 
 from __future__ import annotations

@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Verification of duets: two arms at once on two cores, which are exchanged, beside a neighbour on one of the cores.
 
-Time is cut into slices. In each a core gives its capacity, less what a neighbour takes of it, times the speed of its
-arm. The neighbour is an on-off hog on core 0 (exponential spells of a mean of .2 to 5 s, most of the core while it is
-on), the second core is slower than the first, and both have slow drift in common. A trial's throughput is the mean over
-its slices. Trials of the alternating design have core 0 for themselves, and the other core for their generator.
-
-A trial adds noise of its own: between processes of a settled service little, between fresh JVMs much more, which no
-duet can take away; the widths are given for both.
+In each slice of time a core gives its capacity, less what an on-off hog takes of core 0, times the speed of its arm.
+The second core is slower, and both have slow drift in common. Alternating trials have core 0 for themselves. A trial
+adds noise of its own: little between processes of a settled service, much more between fresh JVMs.
 """
 
 from __future__ import annotations
@@ -15,6 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import scipy  # loads its slow submodules when they are first used
 
 from harness.analysis.stats import intervals
 from harness.analysis.stats.inputs import Floats
@@ -112,7 +109,7 @@ def _pairs(rng: np.random.Generator, n: int, design: Design, spell_s: float, own
 
 
 def _sides(rng: np.random.Generator, n: int, slices: int) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    """Whether an arm is on the other core than where it began, slice by slice: two intervals in a row are equal."""
+    """Return whether an arm is on the other core than where it began, slice by slice."""
     most = int(LOAD_S / (INTERVAL_S * (1 - JITTER))) // 2 + 3
     lengths = INTERVAL_S * (1 + JITTER * (2 * rng.random((n, most)) - 1))
     # a load begins anywhere between two exchanges
@@ -123,7 +120,7 @@ def _sides(rng: np.random.Generator, n: int, slices: int) -> np.ndarray[tuple[in
 
 
 def _hog(rng: np.random.Generator, n: int, slices: int, spell_s: float) -> Floats:
-    """Whether the hog is on, slice by slice: a two-state Markov chain, on half of the time."""
+    """Return whether the hog is on, slice by slice: a two-state Markov chain, on half of the time."""
     switch = 1.0 - np.exp(-SLICE_S / spell_s)
     switched = rng.random((n, slices)) < switch
     switched[:, 0] = rng.random(n) < 0.5
@@ -134,19 +131,12 @@ def _drift(rng: np.random.Generator, n: int, slices: int) -> Floats:
     """Logs of a speed that both cores have in common, stationary from the first slice on."""
     past = float(np.exp(-SLICE_S / DRIFT_S))
     shocks = rng.normal(0.0, DRIFT * np.sqrt(1 - past**2), (n, slices))
-    now = rng.normal(0.0, DRIFT, n)
-    logs = np.empty((n, slices))
-    for at in range(slices):
-        now = past * now + shocks[:, at]
-        logs[:, at] = now
-    return logs
+    before = past * rng.normal(0.0, DRIFT, (n, 1))
+    return np.asarray(scipy.signal.lfilter([1.0], [1.0, -past], shocks, zi=before)[0], dtype=np.float64)
 
 
 def _widths(rng: np.random.Generator, n: int, spell_s: float, own: float) -> Floats:
-    """Half-width of a duet over that of alternating trials in the same minutes, session by session.
-
-    A pair takes the time of one trial, so the duet has twice as many pairs.
-    """
+    """Return the half-width of a duet over that of alternating trials in the same minutes: half as many pairs."""
     duets = intervals.student(pairs(rng, n, DUET, spell_s, own, n_blocks=2 * N_BLOCKS), LEVEL)
     turns = intervals.student(pairs(rng, n, ALTERNATING, spell_s, own), LEVEL)
     return np.asarray((duets.high - duets.low) / (turns.high - turns.low))

@@ -35,17 +35,16 @@ class Cell(Frozen):
         return above and (self.at_most is None or self.value <= self.at_most)
 
     @property
-    def barred(self) -> bool:
-        """There is a limit to keep."""
-        return self.at_least is not None or self.at_most is not None
+    def limits(self) -> list[float]:
+        """The limits there are."""
+        return [limit for limit in (self.at_least, self.at_most) if limit is not None]
 
     @property
     def close(self) -> bool:
         """A limit lies strictly inside the interval: with other random numbers the cell might be judged otherwise."""
         if self.low is None or self.high is None:
             return False
-        limits = [limit for limit in (self.at_least, self.at_most) if limit is not None]
-        return any(self.low < limit < self.high for limit in limits)
+        return any(self.low < limit < self.high for limit in self.limits)
 
     @property
     def refuted(self) -> bool:
@@ -59,40 +58,17 @@ def contains(estimate: Estimate, truth: float) -> bool:
 
 
 class _Limits(TypedDict, total=False):
-    """What every kind of cell may be given beside its value."""
-
     at_least: float | None
     at_most: float | None
     control: bool
 
 
 def share(n: int, *, name: str, value: float, **limits: Unpack[_Limits]) -> Cell:
-    """Return a cell whose value is a share of ``n`` independent experiments, with Wilson's interval.
-
-    Without an experiment it misses its limit.
-    """
+    """Return a share of ``n`` independent experiments, with Wilson's interval; without any it misses its limit."""
     if n == 0:
         return Cell(name=name, value=0.0 if limits.get("at_least") is not None else 1.0, **limits)
     low, high = stats.binomtest(round(value * n), n).proportion_ci(LEVEL, method="wilson")
     return Cell(name=name, value=round(value * n) / n, low=float(low), high=float(high), **limits)
-
-
-def average(values: ArrayLike, *, name: str, **limits: Unpack[_Limits]) -> Cell:
-    """Return a cell whose value is a mean over independent experiments, shape (sims,), with its t interval."""
-    x = np.asarray(values, dtype=np.float64)
-    if x.size < 2:
-        return Cell(name=name, value=float(x.sum()), **limits)
-    low, high = (
-        stats.t.interval(LEVEL, x.size - 1, x.mean(), stats.sem(x)) if x.std() else (x.mean(), x.mean())
-    )
-    return Cell(name=name, value=float(x.mean()), low=float(low), high=float(high), **limits)
-
-
-def frequency(count: int, exposure: float, *, name: str, **limits: Unpack[_Limits]) -> Cell:
-    """Return a cell whose value is events over an exposure (minutes, series), with the exact Poisson interval."""
-    low = float(stats.chi2.ppf((1 - LEVEL) / 2, 2 * count)) / 2 if count else 0.0
-    high = float(stats.chi2.ppf((1 + LEVEL) / 2, 2 * count + 2)) / 2
-    return Cell(name=name, value=count / exposure, low=low / exposure, high=high / exposure, **limits)
 
 
 class VerifyResult(Frozen):
@@ -129,12 +105,10 @@ class Cells(list[Cell]):
         self.append(share(self._sims if n is None else n, name=name, value=value, **limits))
 
     def average(self, name: str, values: ArrayLike, **limits: Unpack[_Limits]) -> None:
-        """Add a mean over independent experiments."""
-        self.append(average(values, name=name, **limits))
-
-    def frequency(self, name: str, count: int, exposure: float, **limits: Unpack[_Limits]) -> None:
-        """Add events over an exposure."""
-        self.append(frequency(count, exposure, name=name, **limits))
+        """Add a mean over independent experiments, shape (sims,), with its t interval."""
+        x = np.asarray(values, dtype=np.float64)
+        mean, within = float(x.mean()), stats.sem(x) * stats.t.ppf((1 + LEVEL) / 2, x.size - 1)
+        self.append(Cell(name=name, value=mean, low=mean - within, high=mean + within, **limits))
 
     def plain(self, name: str, value: float, **limits: Unpack[_Limits]) -> None:
         """Add a number without an interval, such as a largest error or a median."""

@@ -73,8 +73,8 @@ def speed(sims: int, seed: int) -> VerifyResult:
 
 
 def _sessions(rng: np.random.Generator, sims: int, k: int, busy: float, own: float = 0.0) -> _Sessions:
-    """``busy``: share of trials with another guest, in runs of ``LASTS`` on average; ``own``: of the first service's
-    trials that are slow by themselves."""
+    """Simulate sessions. ``busy``: share of trials with another guest, in runs of ``LASTS`` on average; ``own``: of the
+    first service's trials that are slow by themselves."""
     slowed = np.zeros((sims, 2 * k), dtype=bool)
     now = rng.random(sims) < busy
     for place in range(2 * k):
@@ -96,7 +96,7 @@ def _sessions(rng: np.random.Generator, sims: int, k: int, busy: float, own: flo
 
 
 def _excluded(steps: Floats) -> Mask:
-    """Which trials the rule leaves out, session by session: the very function that makes the tables."""
+    """Return which trials the function that makes the tables leaves out, session by session."""
     out = np.zeros(steps.shape, dtype=bool)
     for number, session in enumerate(steps):
         rows: list[dict[str, object]] = [
@@ -109,10 +109,7 @@ def _excluded(steps: Floats) -> Mask:
 
 
 def _intervals(logs: Floats, used: Mask) -> Floats:
-    """The paired log-t interval of each session, over the blocks of which both trials are used, shape (2, sessions).
-
-    NaN where so few are left that a session has no verdict.
-    """
+    """Return the paired log-t interval of each session over whole blocks, shape (2, sessions); NaN: too few."""
     bounds = np.full((2, len(logs)), np.nan)
     for number, whole in enumerate(np.asarray(used.all(axis=2))):
         if whole.sum() >= FEWEST_FOR_P:
@@ -122,13 +119,13 @@ def _intervals(logs: Floats, used: Mask) -> Floats:
 
 
 def _coverage(logs: Floats, used: Mask, truth: float) -> float:
-    """Share of the sessions with a verdict whose interval holds the truth."""
+    """Return the share of the sessions with a verdict whose interval holds the truth."""
     low, high = _intervals(logs, used)
     return float(((low <= truth) & (truth <= high))[~np.isnan(low)].mean())
 
 
 def _width_left(logs: Floats, used: Mask) -> Floats:
-    """Width of the interval over that with all trials, of each session with a verdict."""
+    """Return the width of the interval over that with all trials, of each session with a verdict."""
     (low, high), (low_of_all, high_of_all) = _intervals(logs, used), _intervals(logs, np.ones_like(used))
     ratio = (high - low) / (high_of_all - low_of_all)
     return np.asarray(ratio[~np.isnan(ratio)])

@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
 
-from harness.definitions import load_study
 from harness.loadgen.base import LoadGenerator
-from harness.loadgen.tools.jmeter import GC_LOG, SAMPLES, JMeter, render_plan
+from harness.loadgen.tools.jmeter import GC_LOG, SAMPLES, JMeter
 from harness.model import ClosedLoad
 from harness.project import find_root
 from harness.tests.contracts.flow import FlowContract, OpenFlowContract
@@ -47,10 +45,6 @@ class TestJMeter(LoadGeneratorContract, JsonValuesContract, OpenLoopContract, Fl
         return real_jmeter()
 
 
-def settings_of(plan: ET.Element) -> dict[str | None, str | None]:
-    return {element.get("name"): element.text for element in plan.iter() if element.get("name")}
-
-
 def test_think_time_is_kept_and_no_row_says_more_than_is_read(tmp_path: Path) -> None:
     with answering_server() as server:
         profile = ClosedLoad(users=2, loops=3, ramp_up_s=1, think_time_s=0.3)
@@ -62,27 +56,3 @@ def test_think_time_is_kept_and_no_row_says_more_than_is_read(tmp_path: Path) ->
     assert header == "timeStamp,elapsed,label,responseCode,success,failureMessage,Connect"
     assert len(first) < 50
     assert "Safepoint" in (tmp_path / GC_LOG).read_text(encoding="utf-8")
-
-
-def test_the_published_ten_thousand_users_are_as_many_threads_a_minutes_ramp_one_loop_and_three_requests(
-    tmp_path: Path,
-) -> None:
-    root = find_root(Path(__file__).parent)
-    study = load_study(root, "bank-original")
-    offered = study.experiment.profiles["full"].loads["10000"]
-    assert offered.generator == "jmeter"
-    plan = ET.fromstring(render_plan(order_of(tmp_path, offered.profile, *study.requests["original"])))
-    settings = settings_of(plan)
-    assert settings["ThreadGroup.num_threads"] == "10000"
-    assert settings["ThreadGroup.ramp_time"] == "60"
-    assert settings["LoopController.loops"] == "1"
-    assert settings["ThreadGroup.scheduler"] == "false"
-    sent = [
-        tuple(sampler.findtext(f"*[@name='HTTPSampler.{part}']") for part in ("method", "path"))
-        for sampler in plan.iter("HTTPSamplerProxy")
-    ]
-    assert sent == [
-        ("POST", "/client/new/100"),
-        ("POST", "/transaction"),
-        ("GET", "/client/1/balance"),
-    ]

@@ -10,12 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.formats.row_files import K6_HEADER, K6_SAMPLES
+from harness.formats.row_files import K6_SAMPLES
 from harness.loadgen.base import ORDER_FILE, LoadGenerator, order_text
 from harness.loadgen.tools.k6 import K6, SAMPLES, TOTALS
-from harness.model import ClosedLoad, LoadProfile, OpenLoad, Outcome
-from harness.model.load import Stage, WhenBusy
-from harness.runner.outcome import judge_load
+from harness.model import ClosedLoad, LoadProfile, OpenLoad
+from harness.model.load import Stage
 from harness.tests.contracts.flow import FlowContract, OpenFlowContract
 from harness.tests.contracts.load_generator import (
     JsonValuesContract,
@@ -42,12 +41,9 @@ class TestK6(LoadGeneratorContract, OpenLoopContract, JsonValuesContract, FlowCo
         return k6
 
 
-@pytest.mark.parametrize("busy", ["tool", "wait"])
-def test_one_process_offers_its_parts_on_schedule_with_nothing_between_them(
-    k6: K6, tmp_path: Path, busy: WhenBusy
-) -> None:
+def test_one_process_offers_its_parts_on_schedule_with_nothing_between_them(k6: K6, tmp_path: Path) -> None:
     profile = OpenLoad(
-        rate_per_s=20, duration_s=1, arrivals="constant", connections=20, busy=busy, parts=3, pause_s=1
+        rate_per_s=20, duration_s=1, arrivals="constant", connections=20, busy="wait", parts=3, pause_s=1
     )
     with answering_server() as server:
         assert offer(k6, order_of(tmp_path, profile, endpoint=server.endpoint)).exit_code == 0
@@ -55,13 +51,10 @@ def test_one_process_offers_its_parts_on_schedule_with_nothing_between_them(
     table, summary = K6_SAMPLES.read(tmp_path / SAMPLES), k6.read(tmp_path)
     since_s = np.sort(table.start_epoch_s - table.start_epoch_s.min())
     found = [int(np.count_nonzero((since_s >= b - 0.5) & (since_s < b + 1.5))) for b in (0, 2, 4)]
-    assert sum(found) == summary.n_requests
-    assert (summary.n_requests + (summary.n_dropped or 0), summary.n_errors) == (60, 0)
+    assert found == [20, 20, 20]
+    assert (summary.n_requests, summary.n_dropped, summary.n_errors) == (60, 0, 0)
     assert summary.achieved_per_s == pytest.approx(summary.n_requests / (summary.duration_s - 2))  # no pauses
-    assert all(found)
-    if busy == "wait":
-        assert found == [20, 20, 20]
-        assert n_connections <= 20  # kept from one part to the next
+    assert n_connections <= 20  # kept from one part to the next
 
 
 @pytest.mark.parametrize(
@@ -111,26 +104,6 @@ def test_k6_speaks_to_nobody_but_the_service(tmp_path: Path) -> None:
     assert command.environment["K6_AUTO_EXTENSION_RESOLUTION"] == "false"
 
 
-def test_arrivals_that_find_every_connection_busy_are_dropped_counted_and_judged(
-    k6: K6, tmp_path: Path
-) -> None:
-    profile = OpenLoad(rate_per_s=100, duration_s=1, arrivals="constant", connections=1)
-    with answering_server(delay_s=0.2) as server:
-        order = order_of(tmp_path, profile, endpoint=server.endpoint)
-        offered = offer(k6, order)
-        assert offered.exit_code == 0
-        summary = k6.read(tmp_path)
-        assert summary.n_requests == server.seen.total()
-    dropped = json.loads((tmp_path / TOTALS).read_text())["dropped_iterations"]
-    assert dropped > 50
-    assert summary.n_dropped == profile.rate_per_s * profile.duration_s - summary.n_requests
-    # k6 counts arrivals after the end as well, until its clock tells it to stop: late on a machine that is busy.
-    took_s = offered.after_epoch_s - offered.before_epoch_s
-    assert summary.n_dropped - 1 <= dropped <= profile.rate_per_s * took_s - summary.n_requests
-    assert summary.n_requests + summary.n_dropped == 100
-    assert judge_load(summary)[0] == Outcome.OVERLOADED
-
-
 def test_what_k6_once_wrote_is_summed_up_without_k6(tmp_path: Path) -> None:
     """A second at 40 arrivals/s over one connection to a service that takes 30 ms and errs one time in three."""
     profile = OpenLoad(rate_per_s=40, duration_s=1, arrivals="constant", connections=1)
@@ -143,16 +116,6 @@ def test_what_k6_once_wrote_is_summed_up_without_k6(tmp_path: Path) -> None:
     assert summary.errors_by_kind == {"wrong body": 3, "status 500": 3}
     assert summary.latency_mean_s == pytest.approx(0.037664, abs=1e-6)
     assert (summary.offered_per_s, summary.resolution_s, summary.bodies_checked) == (40, 1e-9, True)
-
-
-@pytest.mark.parametrize(
-    ("code", "kind"),
-    [("error 1212", "connection refused"), ("error 1050", "timeout"), ("error 1999", "k6 error 1999")],
-)
-def test_what_happened_in_place_of_an_answer_has_a_name(tmp_path: Path, code: str, kind: str) -> None:
-    (tmp_path / ORDER_FILE).write_text(order_text(order_of(tmp_path, ClosedLoad(users=1, loops=1))))
-    (tmp_path / SAMPLES).write_text(f"{K6_HEADER}\n1795252467.300838,0.5,false,right,{code}\n")
-    assert K6(program=None).read(tmp_path).errors_by_kind == {kind: 1}
 
 
 def test_stages_of_users_come_and_go_as_they_say(k6: K6, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from harness.tests.contracts.load_generator import (
 )
 from harness.tests.support.answering_server import AnsweringServer, answering_server
 from harness.tests.support.available import program_or_not_run
-from setup.source_builds import build_native
+from setup.source_builds import build_metronome
 
 
 def open_load(rate_per_s: float, duration_s: float, connections: int = 8) -> OpenLoad:
@@ -52,7 +52,7 @@ def column(folder: Path, name: str) -> list[float]:
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_native("metronome", tmp_path_factory.mktemp("tools"), program_or_not_run("cc"))
+    return build_metronome(tmp_path_factory.mktemp("tools"), program_or_not_run("cc"))
 
 
 class TestMetronome(LoadGeneratorContract, OpenLoopContract):

@@ -74,13 +74,10 @@ class TestOha(LoadGeneratorContract, OpenLoopContract):
         with socket.socket() as taken:  # bound and never listening: nobody else can take the port
             taken.bind(("127.0.0.1", 0))
             endpoint = Endpoint(host="127.0.0.1", port=taken.getsockname()[1])
-            profile = ClosedLoad(users=1, loops=10)
-            offered = offer(generator, self.order(tmp_path / "o", endpoint, profile))
+            offered = offer(generator, self.order(tmp_path / "o", endpoint, small))
         summary = generator.read(offered.folder)
-        assert summary.n_requests == summary.n_errors == 10
-        assert not summary.has_requests
-        assert summary.latency_mean_s is None
-        assert sum(summary.errors_by_kind.values()) == 10
+        assert summary.n_requests == summary.n_errors == sum(summary.errors_by_kind.values()) > 0
+        assert not summary.has_requests and summary.latency_mean_s is None
 
 
 def oha_folder(folder: Path, profile: LoadProfile, errors: dict[str, int] | None = None) -> Path:

