@@ -14,7 +14,7 @@ import hashlib
 import io
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import IO, Protocol
 
 RAW = Path("data") / "raw"
 BUNDLED = "bundled"
@@ -34,12 +34,6 @@ COMPRESSED = (".gz", ".jfr", ".zip", ".xz", ".zst")
 #: Pieces of this size are given to the library wherever a file is compressed: some libraries' bytes depend on it.
 PIECE_BYTES = 1 << 20
 _LEVEL = 6
-
-
-class Source(Protocol):
-    """What bytes are read from."""
-
-    def read(self, size: int, /) -> bytes: ...
 
 
 class Sink(Protocol):
@@ -62,7 +56,7 @@ def write_gzip(pieces: Iterable[bytes], target: Sink) -> None:
         stream.write(bytes(waiting))
 
 
-def pieces_of(source: Source) -> Iterator[bytes]:
+def pieces_of(source: IO[bytes]) -> Iterator[bytes]:
     """Yield what is left of a stream, ``PIECE_BYTES`` at a time."""
     return iter(lambda: source.read(PIECE_BYTES), b"")
 

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, TypeVar, cast
+from typing import IO, Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -17,7 +16,7 @@ from harness.agent.files import file_sha256
 from harness.errors import InputError
 from harness.model import BuildRecord, Calibration, EchoReading, MemoryFit, SessionHeader, TrialRecord
 from harness.store import layout
-from harness.store.archive import SUFFIX, Archive, archive_at, archive_of
+from harness.store.archive import SUFFIX, Archive, archive_at, archive_of, open_path
 
 T = TypeVar("T")
 BUILDS: TypeAdapter[dict[str, BuildRecord]] = TypeAdapter(dict[str, BuildRecord])
@@ -44,15 +43,13 @@ class Store:
 
         ``bundled``: only (True) or not (False) those that come with the project; ``None``: all.
         """
-        results: list[SessionFolder] = []
-        for base, is_bundled in ((self.raw, False), (self.bundled, True)):
-            if bundled is None or bundled == is_bundled:
-                results += [
-                    SessionFolder(folder, bundled=is_bundled)
-                    for folder in _session_folders(base, experiment)
-                    if is_bundled or folder.parent.name != layout.BUNDLED
-                ]
-        return tuple(results)
+        return tuple(
+            SessionFolder(folder, bundled=is_bundled)
+            for base, is_bundled in ((self.raw, False), (self.bundled, True))
+            if bundled in (None, is_bundled)
+            for folder in _session_folders(base, experiment)
+            if is_bundled or folder.parent.name != layout.BUNDLED
+        )
 
     def session(self, experiment: str, session_id: str) -> SessionFolder:
         """Return the folder of a session measured here; it need not exist yet."""
@@ -91,13 +88,15 @@ class SessionFolder:
     def archive(self) -> Archive | None:
         """The session's archive; ``None`` where its files lie in a folder, or where there is neither."""
         packed = archive_of(self.folder)
-        return (
-            archive_at(packed) if packed.is_file() and not (self.folder / layout.HEADER).is_file() else None
-        )
+        return archive_at(packed) if packed.is_file() and not self._has_header else None
 
     @property
     def exists(self) -> bool:
-        return self.archive is not None or (self.folder / layout.HEADER).is_file()
+        return self.archive is not None or self._has_header
+
+    @property
+    def _has_header(self) -> bool:
+        return (self.folder / layout.HEADER).is_file()
 
     @cached_property
     def header(self) -> SessionHeader:
@@ -109,7 +108,7 @@ class SessionFolder:
         return self._json(layout.HEADER, _HEADER)
 
     def stored_header(self) -> dict[str, Any]:
-        """Return the header as JSON as it was written, without the fields that the model has had since."""
+        """Return the header as it was written, without the fields that the model has had since."""
         return self._json(layout.HEADER, _STORED)
 
     def finished(self) -> frozenset[str]:
@@ -174,24 +173,13 @@ class SessionFolder:
         """Return a path at which a trial's file can be read; the compressed one when there is only that.
 
         Of an archived session it is a copy, which is gone when the process ends; where the archive has the content
-        of a compressed file and ``name`` is without ``.gz``, it is a copy of the content. Where the trial left no
-        such file, the path does not exist.
+        of a compressed file, a copy of that, without ``.gz``. Where the trial left no such file, the path does not
+        exist.
         """
         stored = self._stored_name(trial_id, name)
-        if self.archive is None or self._size(stored) is None or not name.endswith(".gz"):
-            return self.content_path(trial_id, stored.removeprefix(f"{trial_id}/"))
-        return self.archive.extracted(stored)
-
-    def content_path(self, trial_id: str, name: str) -> Path:
-        """Return a path at which exactly this file can be read; without ``.gz`` where the archive has its content.
-
-        Args:
-            name: as the record names it, with ``.gz`` where it is compressed.
-        """
-        stored = f"{trial_id}/{name}"
         if self.archive is None or self._size(stored) is None:
             return self.folder / stored
-        return self.archive.extracted(stored, content=True)
+        return self.archive.extracted(stored)
 
     def where(self, trial_id: str, name: str) -> Path:
         """Return what to call a trial's file in a message; of an archived session, the archive is part of it."""
@@ -215,14 +203,11 @@ class SessionFolder:
         Raises:
             InputError: the trial left no such file, or it is damaged.
         """
-        stored = f"{trial_id}/{name}"
-        if self._size(stored) is None:
+        if self._size(f"{trial_id}/{name}") is None:
             raise InputError("the trial left no such file", file=self.where(trial_id, name))
-        return (
-            file_sha256(self.folder / stored)
-            if self.archive is None
-            else self.archive.recorded_sha256(stored)
-        )
+        if self.archive is None:
+            return file_sha256(self.folder / trial_id / name)
+        return self.archive.recorded_sha256(f"{trial_id}/{name}")
 
     def open(self, trial_id: str, name: str) -> IO[bytes]:
         """Open a trial's file for reading, decompressed. ``name`` with or without ``.gz``.
@@ -235,15 +220,13 @@ class SessionFolder:
             raise InputError("the trial left no such file", file=self.where(trial_id, plain))
         if self.archive is not None:
             return self.archive.open_content(self._stored_name(trial_id, plain))
-        path = self.path(trial_id, plain)
-        return cast(IO[bytes], gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
+        return open_path(self.path(trial_id, plain))
 
     def verify(self) -> tuple[str, ...]:
         """Compare every stored file with its record; return what is wrong, one line each.
 
-        A compressed file of an archive may be stored as its content. It is compressed again and compared. Where the
-        zlib here is not the one that packed the session and gives other bytes, nothing is wrong: the content is the
-        packed one, which the archive's checksum and the block's cover.
+        What an archive has the content of is compressed again. Where another zlib than the one that packed the session
+        gives other bytes, nothing is wrong: checksums of the archive and of the block cover the content.
 
         Raises:
             InputError: an archive is damaged.
@@ -257,10 +240,10 @@ class SessionFolder:
                 problems.append(str(error))
                 continue
             for name, recorded in files.items():
-                where = self.where(trial_id, name)
-                if self._size(f"{trial_id}/{name}") is None:
+                where, stored = self.where(trial_id, name), f"{trial_id}/{name}"
+                if self._size(stored) is None:
                     problems.append(f"{where}: missing")
-                elif hashlib.sha256(self._bytes(f"{trial_id}/{name}")).hexdigest() == recorded.sha256:
+                elif hashlib.sha256(self._bytes(stored)).hexdigest() == recorded.sha256:
                     continue
                 elif self.sha256(trial_id, name) != recorded.sha256:
                     problems.append(f"{where}: its bytes are not those of the record")

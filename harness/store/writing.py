@@ -56,11 +56,7 @@ class SessionWriter:
     """The one writer of one session's folder; holds its lock until ``close``."""
 
     def __init__(self, folder: SessionFolder, *, min_free_bytes: int = MIN_FREE_BYTES) -> None:
-        """Make the folder and take its lock.
-
-        Raises:
-            StoreError: read-only, full, or another session writes here.
-        """
+        """Make the folder and take its lock; raises ``StoreError`` where it is full, read-only or locked."""
         self.session = folder
         self._min_free_bytes = min_free_bytes
         with explained(folder.folder):

@@ -97,7 +97,7 @@ def _load_files(session: SessionFolder, record: TrialRecord, folder: str) -> Ite
         if plain.startswith(f"{folder}/samples.") and plain.endswith((".jtl", ".csv", ".db")):
             if session.sha256(trial_id, name) != record.files[name].sha256:
                 raise InputError("its bytes are not those of the record", file=session.where(trial_id, name))
-            yield session.content_path(trial_id, name)
+            yield session.path(trial_id, name)
 
 
 def read_restored(session: SessionFolder, record: TrialRecord) -> LatencyHistogram | None:

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One small bundled session as a folder, packed as archives are now, and packed as they were at first."""
+"""One small bundled session as a folder and packed."""
 
 from __future__ import annotations
 
 import hashlib
 import shutil
-import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -13,7 +12,6 @@ import pytest
 
 from harness.project import find_root
 from harness.store import SessionFolder, Store, archive_of, blocks, layout, pack
-from harness.tests.support.packed_sessions import seal
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -55,19 +53,6 @@ def packed(unpacked: SessionFolder, packed_once: Path, tmp_path: Path) -> Sessio
     """The same session as an archive alone, which a test may change."""
     folder = tmp_path / "data/raw/aa" / unpacked.folder.name
     shutil.copytree(packed_once, folder.parent)
-    return SessionFolder(folder)
-
-
-@pytest.fixture
-def old(unpacked: SessionFolder, tmp_path: Path) -> SessionFolder:
-    """The same session as archives were written at first: each file an entry of its own."""
-    folder = tmp_path / "old" / "aa" / unpacked.folder.name
-    folder.parent.mkdir(parents=True)
-    with zipfile.ZipFile(archive_of(folder), "w", zipfile.ZIP_DEFLATED) as made:
-        for path in sorted(unpacked.folder.rglob("*")):
-            if path.is_file():
-                made.write(path, path.relative_to(unpacked.folder).as_posix())
-    seal(archive_of(folder))
     return SessionFolder(folder)
 
 

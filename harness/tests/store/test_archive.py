@@ -21,7 +21,7 @@ from harness.errors import InputError, StoreError
 from harness.project import find_root
 from harness.store import Archive, SessionFolder, Store, archive_of, blocks, layout, pack, packing
 from harness.tests.support.available import some_in_every_run
-from harness.tests.support.packed_sessions import contents_of, file_bytes, listed, relisted, seal
+from harness.tests.support.packed_sessions import contents_of, file_bytes, relisted, seal
 
 ROOT = find_root(Path(__file__).parent)
 
@@ -47,9 +47,6 @@ def test_every_bundled_session_is_one_complete_archive() -> None:
     for session in BUNDLED.values():
         assert session.archive is not None and session.complete, session.key
         assert session.archive.sha256
-        assert blocks.CONTENTS in zipfile.ZipFile(session.archive.path).namelist(), (
-            "packed as archives are now"
-        )
     stored = {path.name for path in Store(ROOT).bundled.rglob("*") if path.is_file()}
     assert all(name.endswith((".zip", ".zip.sha256", ".lock")) for name in stored)
 
@@ -66,7 +63,7 @@ def test_an_archived_session_answers_as_its_folder_does(
     for trial_id in unpacked.finished():
         for name, stored in unpacked.record(trial_id).files.items():
             assert packed.size_bytes(trial_id, name) == stored.bytes
-            assert file_sha256(packed.path(trial_id, name)) == stored.sha256
+            assert packed.sha256(trial_id, name) == unpacked.sha256(trial_id, name) == stored.sha256
             with packed.open(trial_id, name) as one, unpacked.open(trial_id, name) as other:
                 assert one.read() == other.read()
 
@@ -210,57 +207,24 @@ def test_pack_and_unpack_by_command(
     assert isinstance(missing.exception, InputError) and "no such session" in str(missing.exception)
 
 
-def test_contents_that_are_packed_together_take_less_than_those_packed_one_by_one(
-    packed: SessionFolder, old: SessionFolder
-) -> None:
-    assert archive_of(packed.folder).stat().st_size < archive_of(old.folder).stat().st_size * 3 / 4
-    assert old.archive is not None and packed.archive is not None
-    assert old.verify() == packed.verify() == ()
-    assert dict(old.archive.sizes) == dict(packed.archive.sizes)
-    for name in old.archive.sizes:
-        assert old.archive.read(name) == packed.archive.read(name)
-        assert old.archive.recorded_sha256(name) == packed.archive.recorded_sha256(name)
-
-
-@pytest.mark.parametrize("version", [3, 4])
-def test_hashes_are_those_of_the_list_or_of_the_record(packed: SessionFolder, version: int) -> None:
+def test_hashes_that_the_list_leaves_out_are_those_of_the_record(packed: SessionFolder) -> None:
     assert packed.archive is not None
     hashes = {name: packed.archive.recorded_sha256(name) for name in packed.archive.sizes}
-    files = [file for block in listed(packed)["blocks"] for file in block["files"] if "gzip" in file]
-    recorded = {
-        f"{trial_id}/{name}" for trial_id in packed.finished() for name in packed.record(trial_id).files
-    }
-    assert (
-        {file["name"] for file in files if "sha256" not in file["gzip"]}
-        == {file["name"] for file in files} & recorded
-        != set()
-    )
 
-    def with_hashes(contents: dict[str, Any]) -> None:
-        contents["version"] = version
+    def change(contents: dict[str, Any], new_name: str) -> None:
         for file in (file for block in contents["blocks"] for file in block["files"] if "gzip" in file):
-            if version == 3:
-                file["gzip"]["sha256"] = hashes[file["name"]]
+            file["gzip"].pop("sha256", None)
+            file["name"] = file["name"].replace("/samples.csv.gz", f"/{new_name}.csv.gz")
 
-    relisted(packed.archive.path, with_hashes)
+    relisted(packed.archive.path, lambda contents: change(contents, "samples"))
     again = SessionFolder(packed.folder)
     assert again.archive is not None and again.verify() == ()
     assert {name: again.archive.recorded_sha256(name) for name in hashes} == hashes
-
-
-def test_a_hash_that_neither_list_nor_record_has_is_refused(packed: SessionFolder) -> None:
-    assert packed.archive is not None
-
-    def renamed(contents: dict[str, Any]) -> None:
-        for block in contents["blocks"]:
-            for file in block["files"]:
-                file["name"] = file["name"].replace("/samples.csv.gz", "/others.csv.gz")
-
-    relisted(packed.archive.path, renamed)
-    again = Archive(packed.archive.path)
-    name = next(name for name in again.sizes if name.endswith("/others.csv.gz"))
+    relisted(packed.archive.path, lambda contents: change(contents, "others"))
+    renamed = Archive(packed.archive.path)
+    name = next(name for name in renamed.sizes if name.endswith("/others.csv.gz"))
     with pytest.raises(InputError, match="is neither in the list nor in the trial's record"):
-        again.recorded_sha256(name)
+        renamed.recorded_sha256(name)
 
 
 def test_a_file_larger_than_a_shared_block_is_read_in_pieces(
@@ -297,7 +261,7 @@ def test_a_gz_file_that_is_not_given_again_is_stored_as_it_is(tmp_path: Path, da
     archive = Archive(pack(session, tmp_path / "s.zip"))
     own = [one for one in zipfile.ZipFile(archive.path).namelist() if not one.startswith(blocks.FOLDER)]
     assert own == [name, "session.json"]
-    assert archive.read(name) == data and archive.extracted(name, content=True).read_bytes() == data
+    assert archive.read(name) == data and archive.extracted(name).read_bytes() == data
     assert {one: archive.read(one) for one in archive.sizes} == file_bytes(session)
 
 
