@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import subprocess
@@ -98,25 +97,9 @@ def test_the_schema_has_types_units_and_constraints_of_every_column(package: Pat
     assert {one["name"] for one in resources} >= {"published-strings-rounds"}
 
 
-def test_the_crate_names_each_file_with_its_hash_and_what_it_refers_to(package: Path) -> None:
-    graph = json.loads((package / "ro-crate-metadata.json").read_text("utf-8"))["@graph"]
-    entities = {entity["@id"]: entity for entity in graph}
-    assert len(entities) == len(graph) and entities["ro-crate-metadata.json"]["about"] == {"@id": "./"}
-    root = entities["./"]
-    assert {"name", "description", "datePublished", "license", "hasPart", "author"} <= root.keys()
-    named = [part["@id"] for part in (root["license"], root["author"], *root["hasPart"])]
-    assert set(named) <= set(entities)
-    files = {name: entity for name, entity in entities.items() if entity["@type"] == "File"}
-    present = {path.relative_to(package).as_posix() for path in package.rglob("*") if path.is_file()}
-    assert set(files) == present - {"ro-crate-metadata.json", "checksums.sha256"}
-    for name, entity in files.items():
-        data = (package / name).read_bytes()
-        assert (entity["contentSize"], entity["sha256"]) == (str(len(data)), hashlib.sha256(data).hexdigest())
-
-
 def test_the_same_sessions_give_the_same_package(package: Path, tmp_path: Path) -> None:
     write_package(package.parent, tmp_path / "again")
-    for name in ("checksums.sha256", "datapackage.json", "ro-crate-metadata.json"):
+    for name in ("checksums.sha256", "datapackage.json"):
         assert (tmp_path / "again" / name).read_bytes() == (package / name).read_bytes()
 
 
