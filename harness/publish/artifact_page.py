@@ -43,11 +43,6 @@ class ArtifactClaim(Frozen):
     tolerance: str = Field(min_length=1)
     may_change: str = Field(min_length=1)
 
-    @property
-    def measure(self) -> str | None:
-        """The command that measures it anew."""
-        return None if self.experiment is None else f"rematch measure {self.experiment} --profile quick"
-
 
 class _Page(Frozen):
     claim: tuple[ArtifactClaim, ...] = Field(min_length=1)
@@ -100,8 +95,8 @@ def tables(root: Path) -> str:
     ]
     for claim in read_claims(root):
         runs = {claim.again: commands.get(claim.again, _UNKNOWN)}
-        if claim.measure is not None and claim.experiment is not None:
-            runs[claim.measure] = sessions.get(claim.experiment, _UNKNOWN)
+        if name := claim.experiment:
+            runs[f"rematch measure {name} --profile quick"] = sessions.get(name, _UNKNOWN)
         keys, names = ([f"`{text}`" for text in texts] for texts in (claim.keys, runs))
         parts = map("<br>".join, (keys, names, map(", ".join, runs.values())))
         cells = [claim.claim, *parts, claim.tolerance, claim.may_change]
@@ -123,13 +118,12 @@ def working_s(events: Sequence[Mapping[str, Any]]) -> float | None:
 
 def _session_costs(sessions: Sequence[SessionFolder]) -> dict[str, tuple[str, str]]:
     """Return experiment -> time and disk of its newest session."""
-    logs = [(session.events(), session) for session in sessions]
-    begun = [(events[0]["at_epoch_s"], session.key, events, session) for events, session in logs if events]
     costs = {}
-    for _, _, events, session in sorted(begun, key=lambda row: row[:2]):
-        if (seconds := working_s(events)) is not None and session.archive is not None:
-            cost = {"wall_s": seconds, "added_bytes": session.archive.path.stat().st_size}
-            costs[session.folder.parent.name] = _cost(cost)
+    logs = [(events, session) for session in sessions if (events := session.events())]
+    for events, session in sorted(logs, key=lambda log: (log[0][0]["at_epoch_s"], log[1].key)):
+        if session.archive is not None:
+            size = session.archive.path.stat().st_size
+            costs[session.folder.parent.name] = _cost({"wall_s": working_s(events), "added_bytes": size})
     return costs
 
 

@@ -30,7 +30,7 @@ from harness.publish.generated import (
     read_values,
     write_json,
 )
-from harness.publish.latex import define, escape, figure_macros, table_macros, value_macros
+from harness.publish.latex import define, escape, value_macros
 
 Row = Mapping[str, Any]
 Rows = Mapping[str, Row]
@@ -132,14 +132,16 @@ def write_macros(root: Path) -> list[str]:
                 problems.append(f"{place}: {patterns} is not {claim}: {problem}")
         lines += [_end(rows, *match.groups()) for match in _END.finditer(text)]
         for key in _CITED.findall(text):
-            if key in rows:
-                cited[key] = rows[key]
-                lines.append(value_macros(key, rows[key]))
+            if row := rows.get(key):
+                cited[key] = row
+                lines.append(value_macros(key, row))
             elif own:
                 lines.append(define("absent", key, "1"))
     for part in contributions(root / GENERATED):
-        lines += [figure_macros(key, figure) for key, figure in part["figures"].items()]
-        lines += [table_macros(key) for key in part["tables"]]
+        for key, figure in part["figures"].items():
+            lines.append(define("figure", key, str(figure["file"])))
+            lines.append(define("caption", key, escape(str(figure["caption"]))))
+        lines += [define("table", key, f"generated/tables/{key.replace('.', '-')}") for key in part["tables"]]
     (root / GENERATED / MACROS).write_text("\n".join(dict.fromkeys(lines)) + "\n", "utf-8")
     write_json(root / GENERATED / VALUES, cited)
     return problems

@@ -70,18 +70,23 @@ def paper_values() -> pd.DataFrame:
 
 
 def _machine(opened: Sequence[Evidence]) -> dict[str, str]:
+    """Return what the sessions say of their machines, each thing once: they need not have run on one machine."""
     machines = [evidence.machine for evidence in opened]
     versions = tool_versions(session for evidence in opened for session in evidence.sessions)
-    memory = (f"{fixed(machine.memory_bytes / 2**30, 0)}\N{NARROW NO-BREAK SPACE}GiB" for machine in machines)
-    return {
-        "machine.cpu": _each(machine.cpu_model for machine in machines),
-        "machine.cores": _each(str(machine.n_cpus) for machine in machines),
-        "machine.memory": _each(memory),
-        "machine.kernel": _each(machine.kernel for machine in machines),
-        "machine.distribution": _each(machine.distribution for machine in machines),
-        "machine.virtualisation": _each(machine.virtualisation or "none found" for machine in machines),
-        "machine.fitness": _each("small" if machine.small else "large enough" for machine in machines),
-        **{f"tool.{tool.lower()}": _version(versions, tool) for tool in _TOOLS},
+    facts: dict[str, Iterable[str]] = {
+        "cpu": (machine.cpu_model for machine in machines),
+        "cores": (str(machine.n_cpus) for machine in machines),
+        "memory": (
+            f"{fixed(machine.memory_bytes / 2**30, 0)}\N{NARROW NO-BREAK SPACE}GiB" for machine in machines
+        ),
+        "kernel": (machine.kernel for machine in machines),
+        "distribution": (machine.distribution for machine in machines),
+        "virtualisation": (machine.virtualisation or "none found" for machine in machines),
+        "fitness": ("small" if machine.small else "large enough" for machine in machines),
+    }
+    return {f"machine.{name}": ", ".join(dict.fromkeys(texts)) for name, texts in facts.items()} | {
+        f"tool.{tool.lower()}": f"{tool} {', '.join(versions.get(name, ())) or '(not recorded)'}"
+        for tool, name in _TOOLS.items()
     }
 
 
@@ -123,24 +128,12 @@ def registrations(sessions: Sequence[tuple[str, tuple[str, ...] | None]]) -> str
     if not registered:
         return "No session registered its plan before its first trial"
     n, same = len(registered), sum(ALTERED not in changed for _, changed in registered)
-    since: dict[str, None] = {}
-    for experiment, changed in registered:
-        since |= dict.fromkeys([f"{experiment} ({'; '.join(changed)})"] if changed else [])
+    since = dict.fromkeys(f"{name} ({'; '.join(changed)})" for name, changed in registered if changed)
     return (
         f"{n} of {len(sessions)} sessions registered plan, margins and rule of stopping before the first trial; the "
         f"stored ones have the hash of then in {'all' if same == n else same} of them"
         f"{'; changed since: ' if since else ''}{', '.join(since)}"
     )
-
-
-def _each(facts: Iterable[str]) -> str:
-    """Return what the sessions say, each thing once: they need not have run on one machine."""
-    return ", ".join(dict.fromkeys(facts))
-
-
-def _version(versions: Mapping[str, Sequence[str]], tool: str) -> str:
-    recorded = versions.get(_TOOLS[tool])
-    return f"{tool} {', '.join(recorded)}" if recorded else f"{tool} (not recorded)"
 
 
 def setup_tables(settings: StageParameters, publisher: Publisher) -> Published:
@@ -155,7 +148,6 @@ def setup_tables(settings: StageParameters, publisher: Publisher) -> Published:
         "through all requests of a flow; "
         "arrivals are Poisson over 100 connections where nothing else is said. Warm-up: requests before the "
         "measurement.",
-        right=("blocks",),
         widths={"generator": 0.12, "load": 0.36, "warm_up": 0.2},
     )  # fmt: skip
     runtimes = publisher.table(
@@ -165,7 +157,6 @@ def setup_tables(settings: StageParameters, publisher: Publisher) -> Published:
         caption="Processors and settings of the runtimes in each experiment, as far as they are not the default. CPUs "
         "is the limit that the Go and the Java runtime are both given. Coding: how the programs are written, idiomatic "
         "as their community does, tuned by hand, or as published; empty: the workload has one way.",
-        right=("cpus",),
         widths={"java": 0.36, "go": 0.2, "coding": 0.12},
     )  # fmt: skip
     return joined_pages((loads, runtimes))
@@ -181,25 +172,25 @@ def setting_words(settings: BaseModel, *without: str) -> str:
 
 def load_lines(evidence: Evidence) -> Lines:
     """Return a line for each load that trials were made with; generators that offer the same one share a line."""
-    generators: dict[str, dict[str, None]] = {}
-    warm_ups: dict[str, dict[str, None]] = {}
+    lines: dict[str, tuple[dict[str, None], set[str]]] = {}
     for cell in _configurations(evidence):
         words, title = "none: start and idle", "none"
         if cell.load is not None:
             words = f"{cell.load.profile.model}: {setting_words(cell.load.profile)}"
             words += f", {cell.load.processes} processes" if cell.load.processes > 1 else ""
             title = _TITLES[cell.load.generator]
-        generators.setdefault(words, {})[title] = None
-        warm_ups.setdefault(words, {})[_warm_up(cell)] = None
+        titles, warm_ups = lines.setdefault(words, ({}, set()))
+        titles[title] = None
+        warm_ups.add(_warm_up(cell))
     return [
         {
             "experiment": evidence.experiment,
             "generator": ", ".join(titles),
             "load": words,
-            "warm_up": " or ".join(sorted(warm_ups[words])),
+            "warm_up": " or ".join(sorted(warm_ups)),
             "blocks": evidence.header.plan.n_blocks,
         }
-        for words, titles in generators.items()
+        for words, (titles, warm_ups) in lines.items()
     ]
 
 
@@ -287,19 +278,15 @@ def flags_table(publisher: Publisher, opened: Sequence[Evidence]) -> Published:
     Units: trials. A flagged trial stays in the results unless it is excluded for another reason.
     """
     counts = [flag_counts(evidence) for evidence in opened]
-    seen = [flag for flag in FLAG_WORDS if any(numbers[flag] for numbers in counts)]
+    seen = {flag: words for flag, words in FLAG_WORDS.items() if any(numbers[flag] for numbers in counts)}
     rows: Lines = [
-        {
-            "experiment": evidence.experiment,
-            "made": len(evidence.trials),
-            "kept": int((~evidence.trials["excluded"]).sum()),
-            **{flag: numbers[flag] for flag in seen},
-        }
+        {"experiment": evidence.experiment, "made": len(evidence.trials)}
+        | {"kept": int((~evidence.trials["excluded"]).sum()), **{flag: numbers[flag] for flag in seen}}
         for evidence, numbers in zip(opened, counts, strict=True)
     ]
     return publisher.table(
         "session.flags",
-        {"experiment": "experiment", "made": "made", "kept": "kept", **{flag: FLAG_WORDS[flag] for flag in seen}},
+        {"experiment": "experiment", "made": "made", "kept": "kept", **seen},
         rows,
         caption="Trials made, kept, and flagged, by experiment; a trial may carry several flags. "
         "Flagged trials are among the results.",

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from harness.errors import InputError
 from harness.model.formatting import DASH
@@ -21,7 +20,6 @@ from harness.store import SessionFolder, Store
 #: Below ``paper/generated``.
 FILE = "supplement.tex"
 _HEADER = ("session", "measured", "profile", "blocks", "trials", "machine", "commit")
-_NUMERIC = tuple(head in ("blocks", "trials") for head in _HEADER)
 #: As many signs of a commit as tell it apart for a reader.
 _SHORT = 12
 
@@ -39,7 +37,12 @@ def write_supplement(root: Path) -> Path:
         r"\tableofcontents",
     ]
     for part in contributions(root / GENERATED):
-        items = [_item(kind, key, entry) for kind, key, entry in in_order(part)]
+        items = [
+            rf"\rematchtable{{{key}}}"
+            if kind == "tables"
+            else rf"\rematch{'wide' if entry.get('wide') else ''}figure{{{key}}}"
+            for kind, key, entry in in_order(part)
+        ]
         if items:
             title, _ = heading(root, part["notebook"])
             lines += [rf"\rematchtopic{{{escape(title)}}}", _sessions(part, stored), *items]
@@ -68,28 +71,18 @@ def heading(root: Path, notebook: str) -> tuple[str, str]:
     return title or capital(notebook.replace("-", " ")), capital(question)
 
 
-def trials_of(part: Contribution) -> set[str]:
-    """Return the trials behind a notebook's values and tables: ``[bundled/]experiment/session/trial``."""
-    entries = [*part["values"].values(), *part["tables"].values()]
-    return {trial for entry in entries for trial in entry["inputs"]}
-
-
-def _item(kind: str, key: str, entry: Mapping[str, Any]) -> str:
-    if kind == "tables":
-        return rf"\rematchtable{{{key}}}"
-    return rf"\rematch{'wide' if entry.get('wide') else ''}figure{{{key}}}"
-
-
 def _sessions(part: Contribution, stored: Mapping[str, SessionFolder]) -> str:
     """Return the sessions of a notebook as a table; empty: its numbers rest on no trial."""
-    trials = Counter(trial.rpartition("/")[0] for trial in trials_of(part))
-    rows = [_facts(key, n, stored.get(key)) for key, n in sorted(trials.items())]
+    entries = [*part["values"].values(), *part["tables"].values()]
+    trials = {trial for entry in entries for trial in entry["inputs"]}
+    numbers = Counter(trial.rpartition("/")[0] for trial in trials)
+    rows = [_facts(key, n, stored.get(key)) for key, n in sorted(numbers.items())]
     if not rows:
         return ""
     return render_table(
         notebook=part["notebook"], key=f"sessions.{part['notebook']}", header=_HEADER, rows=rows, notes=(),
         caption="Sessions, with the trials that the numbers of this section rest on.",
-        numeric=_NUMERIC, widths=[None] * len(_HEADER),
+        numeric=[head in ("blocks", "trials") for head in _HEADER], widths=[None] * len(_HEADER),
     )  # fmt: skip
 
 
