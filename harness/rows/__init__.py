@@ -28,15 +28,14 @@ from harness.rows.session_results import overview
 from harness.rows.sessions import over_sessions
 from harness.rows.tables import notes, pivot
 from harness.rows.text import shown
-from harness.rows.then_now import answer, contrast, fate
 from harness.rows.timeline import latency_over_time, slow_requests
 from harness.rows.trials import at_levels, dots, of_one_age, parts, used
 from harness.rows.warming import even, leads, races, warm_up, warm_up_curves, warm_up_windows
 
 __all__ = [
-    "Question", "Session", "along", "answer", "at_equal_speed", "at_levels", "attribute", "attribution",
-    "behind", "beside_neighbours", "between", "block_mean", "builds", "compare", "contrast", "count", "counts",
-    "detectable", "dots", "elasticities", "even", "fact", "fate", "find_session", "forest", "interactions",
+    "Question", "Session", "along", "at_equal_speed", "at_levels", "attribute", "attribution",
+    "behind", "beside_neighbours", "between", "block_mean", "builds", "compare", "count", "counts",
+    "detectable", "dots", "elasticities", "even", "fact", "find_session", "forest", "interactions",
     "intervals", "latency_over_time", "leads", "log_scale", "means", "notes", "of_estimate", "of_one_age",
     "open_session", "over_sessions", "overview", "page", "pairs", "parts", "pivot", "races", "scaling_law",
     "sessions_of", "shown", "slope_within", "slow_requests", "speed_response", "stack", "tidy", "used",

@@ -15,8 +15,7 @@ from harness.model.claim import NotThen
 from harness.model.formatting import DASH, show
 from harness.project import find_root
 from harness.questions.claims.evaluation import JudgedClaim, JudgedTest, counts, judge_claims
-from harness.questions.claims.published import PublishedTables
-from harness.questions.claims.rows import AXES, Sessions, newest_sessions
+from harness.questions.claims.rows import AXES, PublishedTables, Sessions, newest_sessions
 from harness.questions.claims.words import (
     VERDICT_WORDS,
     here_words,
@@ -60,11 +59,8 @@ def judge_all(sessions: Sessions, *, root: Path | None = None) -> tuple[JudgedCl
 
 
 def results(judged: Sequence[JudgedClaim]) -> pd.DataFrame:
-    """Return the rows of the ledger: counts, and of each claim with a measured number its verdict and that number.
-
-    ``<verdict>``, ``judged`` (either way) and ``all`` count claims; ``verdict`` is a fact in words, and ``here`` the
-    number that decided it, both with the level ``claim``. A number that is less than its resolution has no row.
-    """
+    """Return the rows of the ledger: ``<verdict>``, ``judged`` (either way) and ``all`` count claims; of each claim with
+    a measured number ``verdict`` is a fact in words, and ``here`` the number that decided it, where it has one."""
     numbers = {verdict.value: n for verdict, n in counts(judged).items()}
     numbers |= {"all": len(judged), "judged": sum(claim.verdict.judged for claim in judged)}
     counted = [count(name, n, "claims") for name, n in numbers.items()]
@@ -111,13 +107,11 @@ def data_set(
     """Return the columns of :func:`as_table` that ``claims.csv`` has, with their types."""
     table = as_table(judged, sessions, root=root).reindex(columns=[column.name for column in LEDGER])
     for column in LEDGER:
-        values = table[column.name]
-        if column.type == "integer":
-            table[column.name] = pd.to_numeric(values).astype("Int64")
-        elif column.type == "number":
-            table[column.name] = pd.to_numeric(values).astype("float64")
+        if column.type in ("integer", "number"):
+            numbers = pd.to_numeric(table[column.name])
+            table[column.name] = numbers.astype("Int64" if column.type == "integer" else "float64")
         elif column.type == "boolean":
-            table[column.name] = values.map({True: "true", False: "false"})
+            table[column.name] = table[column.name].map({True: "true", False: "false"})
     return table
 
 
@@ -128,13 +122,8 @@ def of_bundled(root: Path) -> pd.DataFrame:
 
 
 def _origin(known: Mapping[str, Reference], source: str) -> dict[str, Any]:
-    reference = known.get(source, Reference("", "", ""))
-    return {
-        "source": source,
-        "article": reference.title,
-        "year": reference.year,
-        "published_in": reference.place,
-    }
+    title, year, place = known.get(source, Reference("", "", ""))
+    return {"source": source, "article": title, "year": year, "published_in": place}
 
 
 def _line(claim: JudgedClaim, test: JudgedTest) -> dict[str, Any]:
@@ -186,16 +175,14 @@ def _of_reason(source: str, reason: NotThen, sessions: Sessions) -> dict[str, An
             measured.append(f"{wanted.variant} {show(estimate_of(row)).interval}, bound by {row['bound_by']}")
     experiment = ", ".join(dict.fromkeys(wanted.experiment for wanted in reason.rows))
     text = "; ".join(measured) or DASH
-    metric = reason.rows[0].metric
+    then = f"not needed: {reason.reason} ({text})" if measured else f"not measured: no session of {experiment}"
     return {
         "claim": source,
         "statement": reason.reason,
-        "number": f"{metric} of each program",
+        "number": f"{reason.rows[0].metric} of each program",
         "here": text,
         "session": ", ".join(dict.fromkeys(used)) or None,
-        "verdict_then": f"not needed: {reason.reason} ({text})"
-        if measured
-        else f"not measured: no session of {experiment}",
+        "verdict_then": then,
         "verdict_now": "",
         "decides": False,
     }

@@ -19,9 +19,7 @@ from typing import Literal, NamedTuple
 from harness.analysis.stats.verdicts import ALPHA, FEWEST_FOR_P, adjust_pvalues, equivalence_band, p_can_tell
 from harness.model.claim import Above, Below, Claim, ClaimTest, ClaimVerdict, Near, Predicate, PublishedFact
 from harness.model.formatting import NOT_ABOUT
-from harness.questions.claims.published import PublishedTables
-from harness.questions.claims.rows import AXES, Axis, Choice, Row, Sessions, choose
-from harness.rows import fate
+from harness.questions.claims.rows import AXES, Axis, Choice, PublishedTables, Row, Sessions, choose
 from harness.rows.limits import FACTS
 
 Outcome = Literal["holds", "fails", "undecided", "not testable"]
@@ -29,8 +27,6 @@ Outcome = Literal["holds", "fails", "undecided", "not testable"]
 Size = Literal["weaker", "stronger", "reversed"]
 #: A ratio this many times as far from 1 as the published one, or one over this, is another size.
 OTHER_SIZE = 2.0
-#: What became of a number that was not reproduced.
-NOT_REPRODUCED = ("wrong then", "artefact of the method", "outdated")
 _WHY: Mapping[Outcome, str] = {
     "holds": "the 95 % interval fulfils it",
     "fails": "the 95 % interval excludes it",
@@ -157,7 +153,7 @@ def _from_1(ratio: float) -> float:
     return ratio - 1 if ratio >= 1 else 1 - 1 / ratio
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class JudgedTest:
     """One number of a claim.
 
@@ -201,19 +197,18 @@ class JudgedTest:
 
     @property
     def not_reproduced(self) -> str | None:
-        """Why it was not reproduced, one of ``NOT_REPRODUCED``; ``None``: it was, or a verdict is missing for that."""
-        then, by_us, today = (
-            _ANSWERS.get(judgement.outcome, "open")
-            for judgement in (self.then, self.then_ours, self.judgement)
-        )
-        word = fate(then, by_us, today)
-        return word if word in NOT_REPRODUCED and today != "open" else None
+        """Why it was not reproduced; ``None``: it was, or a verdict is missing for that."""
+        then, by_us, today = self.then.outcome, self.then_ours.outcome, self.outcome
+        if today not in ("holds", "fails"):
+            return None
+        if then == "fails":
+            return "wrong then"
+        if then != "holds" or by_us not in ("holds", "fails"):
+            return None
+        return "artefact of the method" if by_us == "fails" else "outdated" if today == "fails" else None
 
 
-_ANSWERS: Mapping[Outcome, Literal["holds", "fails", "open"]] = {"holds": "holds", "fails": "fails"}
-
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class JudgedClaim:
     """A claim with what its numbers say; ``facts``: with their published numbers."""
 
@@ -262,21 +257,19 @@ def judge_claims(
     judged = {axis: _judgements(claims, sessions, axis) for axis in AXES}
 
     def judged_test(name: str, place: int, test: ClaimTest) -> JudgedTest:
-        choice, judgement = judged["rows"][name, place]
         reason = Judgement("not testable", test.missing or reasons.get(claims[name].source, ""))
         return JudgedTest(
-            test=test,
-            published=None if test.published is None else tables.value(test.published),
-            choice=choice,
-            judgement=judgement,
+            test,
+            None if test.published is None else tables.value(test.published),
+            *judged["rows"][name, place],
             then=judged["then"][name, place][1] if test.then else reason,
             then_ours=judged["then_ours"][name, place][1] if test.then_ours else reason,
         )
 
     return tuple(
         JudgedClaim(
-            name=name,
-            claim=claim,
+            name,
+            claim,
             tests=tuple(judged_test(name, place, test) for place, test in enumerate(claim.tests)),
             facts=tuple((fact, tables.value(fact.published)) for fact in claim.facts),
         )
@@ -292,25 +285,22 @@ def _judgements(
     choices = {key: choose(test, sessions, axis) for key, test in tests.items()}
     families: dict[str, dict[tuple[str, int], float]] = {}
     for key, (row, _, _) in choices.items():
-        counts_in = (
-            row is not None and row["says"] != "refused" and not isinstance(tests[key].predicate, Near)
-        )
-        if row is not None and counts_in and row["p_value"] is not None:
+        if row is None or row["says"] == "refused" or isinstance(tests[key].predicate, Near):
+            continue
+        if row["p_value"] is not None:
             families.setdefault(claims[key[0]].family, {})[key] = row["p_value"]
     adjusted = {
         key: (p, len(family))
         for family in families.values()
         for key, p in zip(family, adjust_pvalues(list(family.values())), strict=True)
     }
-    return {
-        key: (
-            choice,
-            Judgement("not testable", choice.why)
-            if choice.row is None
-            else evaluate(tests[key].predicate, choice.row, *adjusted.get(key, (None, 0))),
-        )
-        for key, choice in choices.items()
-    }
+
+    def judgement(key: tuple[str, int], choice: Choice) -> Judgement:
+        if choice.row is None:
+            return Judgement("not testable", choice.why)
+        return evaluate(tests[key].predicate, choice.row, *adjusted.get(key, (None, 0)))
+
+    return {key: (choice, judgement(key, choice)) for key, choice in choices.items()}
 
 
 def measured_verdict(numbers: Sequence[tuple[Outcome, Size | None]]) -> ClaimVerdict:
