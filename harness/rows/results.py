@@ -152,12 +152,10 @@ def again(
 ) -> pd.DataFrame:
     """Return the reference over its duplicate of the same block; ``margin`` is the noise, as a share."""
     noise = aa_noise(trials, metric, level=level)
-    row = of_estimate(
-        noise.ratio, name=name, kind="ratio", metric=metric, variant=reference, reference=reference
-    )
+    row = of_estimate(noise.ratio, name=name, kind="ratio", metric=metric, variant=reference)
     about = _about(trials[trials["variant"] == reference], metric)
-    label = f"{about['label']}, again"
-    return tidy([row | about | {"label": label, "margin": noise.noise, "n_blocks": noise.n_blocks}])
+    about |= {"label": f"{about['label']}, again", "reference": reference}
+    return tidy([row | about | {"margin": noise.noise, "n_blocks": noise.n_blocks}])
 
 
 def detectable(
@@ -219,13 +217,10 @@ def fact(name: str, text: str, inputs: Sequence[str] = ()) -> dict[str, Any]:
 
 def of_estimate(estimate: Estimate, **about: Any) -> dict[str, Any]:
     """Return the record of an estimate; without a value its warnings say why."""
-    numbers = {name: getattr(estimate, name) for name in ("value", "low", "high", "level", "unit")}
+    same = ("value", "low", "high", "level", "unit", "method", "estimand", "n_trials")
     return {
         **about,
-        **numbers,
-        "method": estimate.method,
-        "estimand": estimate.estimand,
-        "n_trials": estimate.n_trials,
+        **{name: getattr(estimate, name) for name in same},
         "inputs": list(estimate.inputs),
         "warnings": list(estimate.warnings),
         "why": None if estimate.value is not None else "; ".join(estimate.warnings) or "cannot be said",
@@ -234,19 +229,15 @@ def of_estimate(estimate: Estimate, **about: Any) -> dict[str, Any]:
 
 def of_comparison(comparison: Comparison, name: str) -> dict[str, Any]:
     """Return the record of a comparison."""
-    row = of_estimate(
-        comparison.ratio, name=name, kind="ratio", metric=comparison.metric, variant=comparison.variant
-    )
+    same = ("metric", "variant", "reference", "margin", "n_blocks", "n_excluded")
+    row = of_estimate(comparison.ratio, name=name, kind="ratio")
+    row |= {column: getattr(comparison, column) for column in same}
     return row | comparison.levels | {
-        "reference": comparison.reference,
         "verdict": str(comparison.verdict),
-        "margin": comparison.margin,
         "p": comparison.p_adjusted,
         "age": None if comparison.ages is None else comparison.ages.variant.age,
         "reference_age": None if comparison.ages is None else comparison.ages.reference.age,
         "bound_by": _bound_by(comparison.bound_by),
-        "n_blocks": comparison.n_blocks,
-        "n_excluded": comparison.n_excluded,
         "why": comparison.not_about or row["why"],
     }  # fmt: skip
 
@@ -254,18 +245,19 @@ def of_comparison(comparison: Comparison, name: str) -> dict[str, Any]:
 def _about(cell: pd.DataFrame, metric: str) -> dict[str, Any]:
     """Label, age and bound of the trials of one variant."""
     counted = counting(cell)
-    age = age_of_arm(counted) if has_age(metric) else None
-    return {
-        "label": None if cell.empty else str(cell["label"].iloc[0]),
-        "age": None if age is None else age.age,
-        "bound_by": _bound_by(counted["bound_by"].value_counts().to_dict())
-        if "bound_by" in counted
-        else None,
-    }
+    bounds = counted["bound_by"].value_counts().to_dict() if "bound_by" in counted else {}
+    label = None if cell.empty else str(cell["label"].iloc[0])
+    return {"label": label, "age": age_in(counted, metric), "bound_by": _bound_by(bounds)}
+
+
+def age_in(arm: pd.DataFrame, metric: str) -> str | None:
+    """Return the age of the trials of one variant; ``None``: they, or the metric, have none."""
+    age = age_of_arm(arm) if has_age(metric) else None
+    return None if age is None else age.age
 
 
 def _bound_by(numbers: Mapping[Any, int]) -> str | None:
-    """Return ``service 9, generator 1``, the most frequent first; ``None``: of no trial is it known."""
+    """Return ``service 9, generator 1``, the most frequent first; ``None``: it is known of no trial."""
     if set(numbers) <= {"unknown"}:
         return None
     ordered = sorted(numbers.items(), key=lambda item: (-item[1], str(item[0])))

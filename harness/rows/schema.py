@@ -90,6 +90,12 @@ def stack(*frames: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(filled, ignore_index=True).reindex(columns=[*COLUMNS, *factors])
 
 
+def below(frames: Iterable[pd.DataFrame], *columns: str) -> pd.DataFrame:
+    """Return frames of any columns below each other; of none with rows, one that has these columns."""
+    filled = [frame for frame in frames if len(frame)]
+    return pd.concat(filled, ignore_index=True) if filled else pd.DataFrame(columns=list(columns))
+
+
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the rows of a frame as dictionaries; what is absent is ``None``."""
     return [

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from harness.analysis.attribution.spans import joined
 from harness.analysis.attribution.trial import TrialAttribution
 from harness.figures.style import FAINT, PAGE_INCHES, log_scale
 from harness.rows.drawing import page
+from harness.rows.schema import below
 from harness.rows.session import OF_TRIAL, Session
 
 #: cause -> colour (Okabe and Ito), marker, filling of its bands for grey print, name
@@ -41,30 +43,25 @@ def slow_requests(
         below the quantile. Pauses: ``label cause start_s end_s``, of service and generator; a collector whose pauses
         could not be laid over the requests has none.
     """
-    requests = [pd.DataFrame(columns=["label", "start_s", "latency_s", "cause"])]
-    pauses = [pd.DataFrame(columns=["label", "cause", "start_s", "end_s"])]
+    requests: list[pd.DataFrame] = []
+    pauses: list[pd.DataFrame] = []
     for trial in trials:
         _, session_id, trial_id = trial.trial.rsplit("/", 2)
-        row = (session_id, trial_id, trial.variant, trial.label, "", trial.block)
-        frame = session.requests(pd.DataFrame([row], columns=list(OF_TRIAL))).query("ok")
-        frame = frame.sort_values("start_epoch_s", kind="stable")
+        own = pd.DataFrame({"session_id": [session_id], "trial_id": trial_id}).reindex(columns=list(OF_TRIAL))
+        frame = session.requests(own).query("ok").sort_values("start_epoch_s", kind="stable")
         start, latency = (frame[name].to_numpy(dtype="float64") for name in ("start_epoch_s", "latency_s"))
         connect = frame["connect_s"].to_numpy(dtype="float64") if "connect_s" in frame else None
         from_s = float(np.quantile(latency, quantile))
         causes = peak_causes(start, latency, trial.events, from_s=from_s, connect_s=connect)
-        columns = {
-            "start_s": start - start[0],
-            "latency_s": latency,
-            "cause": [cause or "" for cause in causes],
-        }
+        columns = {"start_s": start - start[0], "latency_s": latency, "cause": [cause or "" for cause in causes]}
         requests.append(pd.DataFrame({"label": trial.label, **columns}))
         for cause, spans in trial.events.items():
             ends = np.asarray(spans, dtype="float64").reshape(-1, 2) - start[0]
             columns = {"cause": cause, "start_s": ends[:, 0], "end_s": ends[:, 1]}
             pauses.append(pd.DataFrame({"label": trial.label, **columns}))
     return (
-        pd.concat(requests[1:] or requests, ignore_index=True),
-        pd.concat(pauses[1:] or pauses, ignore_index=True),
+        below(requests, "label", "start_s", "latency_s", "cause"),
+        below(pauses, "label", "cause", "start_s", "end_s"),
     )
 
 
@@ -87,25 +84,13 @@ def latency_over_time(requests: pd.DataFrame, pauses: pd.DataFrame) -> Figure:
             bands = joined(
                 (low, high + near_s) for low, high in zip(spans["start_s"], spans["end_s"], strict=True)
             )
+            look: dict[str, Any] = {"facecolor": (colour, 0.35), "edgecolor": (colour, 0.35), "hatch": hatch, "linewidth": 0.4}
             for low, high in bands:
-                axes.axvspan(
-                    low,
-                    high - near_s,
-                    facecolor=(colour, 0.35),
-                    edgecolor=(colour, 0.35),
-                    hatch=hatch,
-                    linewidth=0.4,
-                )
+                axes.axvspan(low, high - near_s, **look)
         for cause, some in own.groupby("cause", sort=False):
             colour, marker, size = (FAINT, ".", 1.2) if cause == "" else (*CAUSES[str(cause)][:2], 3.0)
-            axes.plot(
-                some["start_s"],
-                some["latency_s"] * 1e3,
-                marker,
-                color=colour,
-                markersize=size,
-                rasterized=cause == "",
-            )
+            at, latency_ms = some["start_s"], some["latency_s"] * 1e3
+            axes.plot(at, latency_ms, marker, color=colour, markersize=size, rasterized=cause == "")
             drawn |= {cause}
         axes.set_title(label, loc="left", pad=2)
     log_scale(figure.axes[0], "y")
