@@ -8,16 +8,14 @@ of measurements those of the bundled sessions, from the first line of a session'
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from pydantic import Field
-
-from harness.definitions.strict_files import text_of, to_model, toml_of
 from harness.errors import InputError
-from harness.model import Frozen
 from harness.model.digits import plain
 from harness.store import SessionFolder, Store
 
@@ -32,37 +30,19 @@ COMMANDS = (
 _UNKNOWN = ("not measured", "not measured")
 
 
-class ArtifactClaim(Frozen):
-    """One row: what is claimed, and how to see it again. Units do not occur: all numbers are read elsewhere."""
-
-    id: str = Field(pattern=r"^[a-z][a-z-]*$")
-    claim: str = Field(min_length=1)
-    keys: tuple[str, ...] = Field(min_length=1, description="numbers of the paper, for `rematch trace`")
-    experiment: str | None = Field(default=None, description="what measures it; None: nothing is measured")
-    again: str = Field(default=FROM_BUNDLED, description="command that derives the numbers without measuring")
-    tolerance: str = Field(min_length=1)
-    may_change: str = Field(min_length=1)
-
-
-class _Page(Frozen):
-    claim: tuple[ArtifactClaim, ...] = Field(min_length=1)
-
-
-def read_claims(root: Path) -> tuple[ArtifactClaim, ...]:
-    """Return the rows of ``docs/artifact.toml``.
-
-    Raises:
-        InputError: the file is missing, no TOML, or a row is incomplete: which.
-    """
-    file = root / DEFINITION
-    return to_model(_Page, toml_of(text_of(file), file), file).claim
+def read_claims(root: Path) -> list[SimpleNamespace]:
+    """Return the rows of ``docs/artifact.toml``, with ``experiment``, which measures a claim; None: nothing is measured;
+    and ``again``, the command that derives its numbers without measuring."""
+    usual = {"experiment": None, "again": FROM_BUNDLED}
+    rows = tomllib.loads((root / DEFINITION).read_text("utf-8"))["claim"]
+    return [SimpleNamespace(**usual | row) for row in rows]
 
 
 def write_page(root: Path) -> Path:
     """Write the tables between the markers of ``ARTIFACT.md``; the rest of the page is kept.
 
     Raises:
-        InputError: the markers, the definition or a bundled session cannot be read.
+        InputError: the page has no markers, or a bundled session cannot be read.
     """
     page = root / PAGE
     text = page.read_text("utf-8") if page.is_file() else ""

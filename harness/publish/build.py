@@ -88,14 +88,11 @@ def keys_on(root: Path, page: int) -> list[str]:
     """Return the keys that a page of the paper prints, in the order of the text.
 
     Raises:
-        InputError: the paper was not built here, its list cannot be read, or the page prints none.
+        InputError: the paper was not built here, or the page prints none.
     """
-    try:
-        text = (root / AUX).read_text("utf-8", errors="replace")
-    except FileNotFoundError:
-        raise InputError("no paper was built here", file=AUX, allowed="make paper first") from None
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", file=AUX) from None
+    if not (root / AUX).is_file():
+        raise InputError("no paper was built here", file=AUX, allowed="make paper first")
+    text = (root / AUX).read_text("utf-8", errors="replace")
     pages: dict[int, dict[str, None]] = {}
     for cited in _CITED.finditer(text):
         if cited["page"].isdecimal():
@@ -114,8 +111,8 @@ def _latexmk(folder: Path, name: str) -> subprocess.CompletedProcess[str]:
     ]  # fmt: skip
     try:
         return subprocess.run(
-            command, cwd=folder, env={**os.environ, **_ENVIRONMENT}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            errors="replace", timeout=_BUILD_WITHIN_S, check=False,
+            command, cwd=folder, env=os.environ | _ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True,
+            text=True, errors="replace", timeout=_BUILD_WITHIN_S, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise PaperFailed(

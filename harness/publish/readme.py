@@ -38,7 +38,7 @@ def write_readme(root: Path) -> Path:
     }
     if FIGURE not in figures:
         raise UnknownKey(f"the figure {FIGURE} was not published; execute the notebooks first: make paper")
-    png = next(str(file) for file in figures[FIGURE]["files"] if str(file).endswith(".png"))
+    png = next(file for file in figures[FIGURE]["files"] if file.endswith(".png"))
     shutil.copyfile(root / GENERATED / png, root / PICTURE)
     readme.write_text(filled, "utf-8")
     return readme

@@ -13,7 +13,7 @@ numbers that contradict it, and a sentence on what was not measured is left out.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -113,16 +113,19 @@ def write_macros(root: Path) -> list[str]:
         InputError: no such claim.
     """
     rows = read_values(root)
-    own = {_question(key) for key, row in rows.items() if not all(map(_is_bundled, row["inputs"]))}
+    is_bundled = {key: all(trial.startswith("bundled/") for trial in row["inputs"]) for key, row in rows.items()}
+    own = {_question(key) for key, bundled in is_bundled.items() if not bundled}
     bundled = {_question(key) for key, row in rows.items() if row["inputs"]} - own
     lines, problems = ["% Written by the build; changes are lost."], []
     cited: dict[str, Any] = {}
     if own:
         lines.append(r"\expandafter\def\csname rematch@own\endcsname{1}")
-    for name, text in _sources(root):
+    for path in paper_sources(root / "paper"):
+        text = re.sub(r"(?<!\\)%[^\n]*", "", path.read_text("utf-8"))  # without comments
         for match in _GUARD.finditer(text):
             patterns, claim = match.groups()
-            place = f"{name}:{text.count(chr(10), 0, match.start()) + 1}"
+            line = text.count("\n", 0, match.start()) + 1
+            place = f"{path.relative_to(root / 'paper').as_posix()}:{line}"
             problem = _problem(rows, patterns, claim, place)
             lines.append(define("checked", f"{patterns}@{claim}", ""))
             if problem:
@@ -163,19 +166,8 @@ def _end(rows: Rows, which: str, patterns: str) -> str:
         return define(which, patterns, escape(DASH))
     least, most = ends_of(matched)
     row = least if which.startswith("least") else most
-    return define(which, patterns, escape(str(row["label"] if which.endswith("name") else row["text"])))
-
-
-def _sources(root: Path) -> Iterator[tuple[str, str]]:
-    """Yield name and text of every source of the paper, comments left out."""
-    paper = root / "paper"
-    for path in paper_sources(paper):
-        yield path.relative_to(paper).as_posix(), re.sub(r"(?<!\\)%[^\n]*", "", path.read_text("utf-8"))
+    return define(which, patterns, escape(row["label" if which.endswith("name") else "text"]))
 
 
 def _question(key: str) -> str:
     return key.strip().partition(".")[0]
-
-
-def _is_bundled(trial: str) -> bool:
-    return trial.startswith("bundled/")

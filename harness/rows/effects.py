@@ -57,11 +57,9 @@ def _row(effect: Interaction, name: str, metric: str) -> dict[str, Any]:
     row = of_estimate(effect.ratio, name=name, kind="ratio", metric=metric)
     return row | {
         "reference": ", ".join(effect.against.values()),
-        "verdict": str(Verdict.NOT_ABOUT_SERVICES if effect.not_about else verdict),
-        "p": effect.p_adjusted,
-        "n_blocks": effect.n_blocks,
-        "why": effect.not_about or row["why"],
-    }
+        "verdict": str(Verdict.NOT_ABOUT_SERVICES if effect.not_about else verdict), "p": effect.p_adjusted,
+        "n_blocks": effect.n_blocks, "why": effect.not_about or row["why"],
+    }  # fmt: skip
 
 
 def block_mean(values: pd.Series[float], *, level: float = 0.95, **about: Any) -> dict[str, Any]:
@@ -72,11 +70,7 @@ def block_mean(values: pd.Series[float], *, level: float = 0.95, **about: Any) -
         about: further columns, such as the name of the result and its inputs.
     """
     n, mean = len(values), float(values.mean())
-    half = (
-        float(t_critical(level, n - 1)) * float(values.to_numpy().std(ddof=1)) / n**0.5
-        if n > 1
-        else float("nan")
-    )
+    half = float(t_critical(level, n - 1) * values.sem()) if n > 1 else float("nan")
     return {
         "kind": "mean", "value": mean, "low": mean - half, "high": mean + half, "level": level, "unit": "",
         "method": "mean of differences within blocks, Student's t", "n_trials": 2 * n, "n_blocks": n, "warnings": [],
@@ -118,12 +112,7 @@ def scaling_law(
 
 def _law(cell: pd.DataFrame, metric: str, n_resamples: int) -> Iterator[dict[str, Any]]:
     """Yield the numbers of the law of one variant."""
-    about = {
-        "kind": "fit",
-        "metric": metric,
-        "variant": cell["variant"].iloc[0],
-        "label": cell["label"].iloc[0],
-    }
+    about = {"kind": "fit", "metric": metric} | {name: cell[name].iloc[0] for name in ("variant", "label")}
     shared = cell.loc[cell["flags"].fillna("").str.contains(SHARED), CORES].unique()
     apart = cell[~cell[CORES].isin(shared)]
     if apart[CORES].nunique() < FEWEST_SIZES:
@@ -132,12 +121,8 @@ def _law(cell: pd.DataFrame, metric: str, n_resamples: int) -> Iterator[dict[str
         for name, (_, unit) in NUMBERS.items():
             yield about | {"name": name, "unit": unit, "why": why}
         return
-    fit = fit_usl(
-        apart[CORES].astype(int).to_numpy(),
-        apart[metric].to_numpy(dtype="float64"),
-        (apart["session_id"].astype(str) + "/" + apart["block"].astype(str)).to_numpy(dtype=str),
-        n_resamples=n_resamples,
-        inputs=inputs_of(apart),
-    )
+    blocks = (apart["session_id"].astype(str) + "/" + apart["block"].astype(str)).to_numpy(dtype=str)
+    cores, rates = apart[CORES].astype(int).to_numpy(), apart[metric].to_numpy(dtype="float64")
+    fit = fit_usl(cores, rates, blocks, n_resamples=n_resamples, inputs=inputs_of(apart))
     for name, (field, _) in NUMBERS.items():
         yield of_estimate(getattr(fit, field), name=name) | about

@@ -45,10 +45,8 @@ def beside_neighbours(trials: pd.DataFrame, *metrics: str, by: Sequence[str] = (
     """
     adjustable = [metric for metric in metrics if metric in OF_SPEED]
     as_measured = [metric for metric in metrics if metric not in OF_SPEED]
-    if (
-        not all(metric.startswith(_NOT_OF_SPEED) for metric in as_measured)
-        or not at_other_speed(trials).any()
-    ):
+    unadjusted = [metric for metric in as_measured if not metric.startswith(_NOT_OF_SPEED)]
+    if unadjusted or not at_other_speed(trials).any():
         return trials
     cells = [cell for _, cell in trials.groupby(list(by), dropna=False, sort=False)] if by else [trials]
     return pd.concat([_decided(cell, adjustable) for cell in cells]).loc[trials.index]
@@ -95,15 +93,11 @@ def at_equal_speed(
     adjusted: dict[str, pd.Series] = {}
     for metric in metrics:
         read = counted[metric].notna().to_numpy()
-        slope = slope_within(
-            steps[read],
-            np.log(counted[metric].to_numpy(dtype=np.float64)[read]),
-            arms[read],
-        )
+        logs = np.log(counted[metric].to_numpy(dtype=np.float64)[read])
+        slope = slope_within(steps[read], logs, arms[read])
         if slope is None:
-            raise InputError(
-                "too few trials to adjust for the speed of the CPUs", found=f"{read.sum()} trials"
-            )
+            problem = "too few trials to adjust for the speed of the CPUs"
+            raise InputError(problem, found=f"{read.sum()} trials")
         adjusted[metric] = restored[metric].astype("float64") * np.exp(-slope.value * distance)
     return restored.assign(**adjusted)
 

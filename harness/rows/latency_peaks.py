@@ -74,11 +74,7 @@ def attribution(
     """
     rows = []
     for cell in attribution_table(trials, quantile=quantile, level=level):
-        about = {
-            "variant": cell.variant,
-            "label": cell.label,
-            **{factor: cell.levels[factor] for factor in by},
-        }
+        about = {"variant": cell.variant, "label": cell.label} | {name: cell.levels[name] for name in by}
         if cell.memory:
             rows.append(fact(f"{prefix}setting", cell.memory) | about)
         rows += [

@@ -157,23 +157,12 @@ def _value(trials: pd.DataFrame, metric: str, bounded: bool) -> dict[str, Any]:
     (row,) = records(means(used, here=metric))
     why = not_about_services(counted, counted, metric) if bounded else None
     says: Says = "open" if why is None else "refused"
-    return row | {
-        "says": says,
-        "why": why or row["why"],
-        "p_value": None,
-        "n_used": row["n_trials"],
-        "alike": None,
-    }
+    about = {"says": says, "why": why or row["why"], "n_used": row["n_trials"]}
+    return row | about | {"p_value": None, "alike": None}
 
 
 def _ratio(
-    trials: pd.DataFrame,
-    metric: str,
-    variant: str,
-    reference: str,
-    limit: float,
-    margin: float,
-    bounded: bool,
+    trials: pd.DataFrame, metric: str, variant: str, reference: str, limit: float, margin: float, bounded: bool
 ) -> dict[str, Any]:
     """Return the record of a variant over the reference, and what it says against the limit."""
     comparison = _compared(trials, metric, variant, reference, bounded)
@@ -183,12 +172,10 @@ def _ratio(
         p_value = _compared(trials.assign(**{metric: values}), metric, variant, reference, bounded).p_value
     n_used = comparison.n_blocks if beside is None else beside.n_blocks
     against = _against(comparison, comparison, limit, margin, n_used)
-    alone = against["says"]
-    if (
-        beside is not None
-        and (all_of := _against(comparison, beside, limit, margin, n_used)["says"]) != alone
-    ):
-        against |= {"says": "open", "why": f"{alone} without its young trials, {all_of} with them"}
+    if beside is not None:
+        alone, whole = against["says"], _against(comparison, beside, limit, margin, n_used)["says"]
+        if whole != alone:
+            against |= {"says": "open", "why": f"{alone} without its young trials, {whole} with them"}
     of_row = {"p_value": p_value, "n_used": n_used, "alike": comparison.alike_by}
     return of_comparison(comparison, "here") | against | of_row
 
@@ -204,14 +191,9 @@ def _against(
     """Return what a ratio, or that with the trials which a comparison leaves out, says against a limit."""
     ratio, equivalence = (_over(estimate, limit) for estimate in (ratios.ratio, ratios.equivalence))
     decided = decide(
-        ratio,
-        equivalence,
-        n_blocks=n_blocks,
-        margin=margin,
-        noise=comparison.noise.noise,
-        not_about=comparison.not_about,
-        alike_by=comparison.alike_by,
-    )
+        ratio, equivalence, n_blocks=n_blocks, margin=margin, noise=comparison.noise.noise,
+        not_about=comparison.not_about, alike_by=comparison.alike_by,
+    )  # fmt: skip
     says: Says = "open"
     why = None
     if decided.verdict is Verdict.NOT_ABOUT_SERVICES:
@@ -224,9 +206,7 @@ def _against(
         says = "higher" if ratio.value > 1 else "lower"
     elif decided.verdict in _EQUAL and verdict(ratio, equivalence, margin=margin) in _EQUAL:
         says = "equal"
-    elif (
-        decided.verdict in _EQUAL
-    ):  # by a margin widened to the noise: neither near the limit nor apart from it
+    elif decided.verdict in _EQUAL:  # by a margin widened to the noise: neither near the limit nor apart from it
         noise = whole_percent(decided.margin or 0)
         why = f"within what equal trials differ by, {noise}, and not within the claim's margin"
     elif decided.why_not_equivalent is not None:
@@ -235,7 +215,5 @@ def _against(
 
 
 def _over(ratio: Estimate, limit: float) -> Estimate:
-    bounds = {name: getattr(ratio, name) for name in ("value", "low", "high")}
-    return ratio.model_copy(
-        update={name: None if bound is None else bound / limit for name, bound in bounds.items()}
-    )
+    bounds = {name: end for name in ("value", "low", "high") if (end := getattr(ratio, name)) is not None}
+    return ratio.model_copy(update={name: end / limit for name, end in bounds.items()})

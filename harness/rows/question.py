@@ -58,13 +58,8 @@ class Question:
             return Published(NOT_MEASURED)
         entries = [entry_of(row) for row in records(rows)]
         least, most = ends_of(entries)
-        ends = {
-            "least": least["text"],
-            "most": most["text"],
-            "leastname": least["label"],
-            "mostname": most["label"],
-        }
-        text = sentence.format(**ends)
+        names = {"leastname": least["label"], "mostname": most["label"]}
+        text = sentence.format(least=least["text"], most=most["text"], **names)
         if against := contradicting(entries, claim):
             text = f"Not so in this session: {against}. ({text})"
         inputs = dict.fromkeys(trial for entry in entries for trial in entry["inputs"])
@@ -107,9 +102,7 @@ class Question:
         """
         columns = {str(name): str(name) for name in frame.columns}
         lines = [{str(name): str(text) for name, text in line.items()} for line in frame.to_dict("records")]
-        return self._publisher.table(
-            f"{self.name}.{key}", columns, lines, caption=caption, widths=widths or {}
-        )
+        return self._publisher.table(f"{self.name}.{key}", columns, lines, caption=caption, widths=widths)
 
     def figure(self, key: str, figure: Figure | None, *, alt: str, caption: str) -> Published:
         r"""Publish a figure as ``\rematchfigure{question.key}``; ``None``: there was nothing to draw.

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -84,9 +83,8 @@ def latency_over_time(requests: pd.DataFrame, pauses: pd.DataFrame) -> Figure:
             bands = joined(
                 (low, high + near_s) for low, high in zip(spans["start_s"], spans["end_s"], strict=True)
             )
-            look: dict[str, Any] = {"facecolor": (colour, 0.35), "edgecolor": (colour, 0.35), "hatch": hatch, "linewidth": 0.4}
             for low, high in bands:
-                axes.axvspan(low, high - near_s, **look)
+                axes.axvspan(low, high - near_s, color=(colour, 0.35), hatch=hatch, linewidth=0.4)
         for cause, some in own.groupby("cause", sort=False):
             colour, marker, size = (FAINT, ".", 1.2) if cause == "" else (*CAUSES[str(cause)][:2], 3.0)
             at, latency_ms = some["start_s"], some["latency_s"] * 1e3

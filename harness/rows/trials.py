@@ -138,8 +138,8 @@ def dots(
 
 
 def builds(session: Session) -> pd.DataFrame:
-    """Return time (``build``), memory (``peak``) and ``size`` of each variant's own build, such as an AOT cache or a native
-    image, and its ``tool`` as a fact.
+    """Return time (``build``), memory (``peak``) and ``size`` of each variant's own build, such as an AOT cache or a
+    native image, and its ``tool`` as a fact.
 
     One build each, so there are no intervals. A variant that could not be had here has no numbers, and the reason.
     """

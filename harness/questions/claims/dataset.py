@@ -59,8 +59,8 @@ def judge_all(sessions: Sessions, *, root: Path | None = None) -> tuple[JudgedCl
 
 
 def results(judged: Sequence[JudgedClaim]) -> pd.DataFrame:
-    """Return the rows of the ledger: ``<verdict>``, ``judged`` (either way) and ``all`` count claims; of each claim with
-    a measured number ``verdict`` is a fact in words, and ``here`` the number that decided it, where it has one."""
+    """Return the rows of the ledger: ``<verdict>``, ``judged`` (either way) and ``all`` count claims; of each claim
+    with a measured number ``verdict`` is a fact in words, and ``here`` the number that decided it, if it has one."""
     numbers = {verdict.value: n for verdict, n in counts(judged).items()}
     numbers |= {"all": len(judged), "judged": sum(claim.verdict.judged for claim in judged)}
     counted = [count(name, n, "claims") for name, n in numbers.items()]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m harness.questions.workshop``: read the sessions of the workshop once, and say that this computer is ready."""
+"""``python -m harness.questions.workshop``: read the sessions of the workshop once, and print this computer's code."""
 
 from __future__ import annotations
 
