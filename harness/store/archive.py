@@ -31,8 +31,7 @@ from harness.agent.files import file_sha256
 from harness.errors import InputError
 from harness.store import blocks, layout
 from harness.store.blocks import Block, Contents, Damaged, PackedFile
-from harness.store.durable import explained
-from harness.store.layout import pieces_of, probe_sha256, write_gzip
+from harness.store.layout import explained, pieces_of, probe_sha256, write_gzip
 
 SUFFIX = ".zip"
 CHECKSUM = ".sha256"

@@ -10,7 +10,6 @@ the same archive on the same versions of the libraries.
 from __future__ import annotations
 
 import hashlib
-import os
 import stat
 import zipfile
 import zlib
@@ -23,8 +22,15 @@ from harness.errors import InputError, StoreError
 from harness.store import blocks, layout
 from harness.store.archive import CHECKSUM, Archive, open_path
 from harness.store.blocks import Block, Contents, Gzip, PackedFile
-from harness.store.durable import explained, replace, sync_folder
-from harness.store.layout import COMPRESSED, pieces_of, probe_sha256, write_gzip
+from harness.store.layout import (
+    COMPRESSED,
+    explained,
+    pieces_of,
+    probe_sha256,
+    replace,
+    sync,
+    write_gzip,
+)
 
 #: The earliest time that ZIP can express; every entry has it.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -58,7 +64,7 @@ def pack(folder: Path, target: Path) -> Path:
         _seal(fresh, target.name)
         fresh.with_name(fresh.name + CHECKSUM).rename(target.with_name(target.name + CHECKSUM))
         fresh.rename(target)
-        sync_folder(target.parent)
+        sync(target.parent)
     return target
 
 
@@ -103,8 +109,7 @@ def _write(folder: Path, names: list[str], target: Path) -> None:
         archive.writestr(
             _entry(blocks.CONTENTS, zipfile.ZIP_STORED), b"".join(blocks.compressed([text], len(text)))
         )
-    with target.open("rb") as stream:
-        os.fsync(stream.fileno())
+    sync(target)
 
 
 def _packed(folder: Path, name: str) -> PackedFile | None:
