@@ -31,8 +31,8 @@ _UNKNOWN = ("not measured", "not measured")
 
 
 def read_claims(root: Path) -> list[SimpleNamespace]:
-    """Return the rows of ``docs/artifact.toml``, with ``experiment``, which measures a claim; None: nothing is measured;
-    and ``again``, the command that derives its numbers without measuring."""
+    """Return the rows of ``docs/artifact.toml``; ``experiment`` measures a claim (None: nothing does), ``again`` is the
+    command that derives its numbers without measuring."""
     usual = {"experiment": None, "again": FROM_BUNDLED}
     rows = tomllib.loads((root / DEFINITION).read_text("utf-8"))["claim"]
     return [SimpleNamespace(**usual | row) for row in rows]

@@ -33,12 +33,10 @@ def write_readme(root: Path) -> Path:
     values, readme = read_values(root), root / "README.md"
     text = readme.read_text("utf-8")
     filled = fill(text, values, readme)
-    figures = {
-        key: figure for part in contributions(root / GENERATED) for key, figure in part["figures"].items()
-    }
-    if FIGURE not in figures:
+    figures = [part["figures"][FIGURE] for part in contributions(root / GENERATED) if FIGURE in part["figures"]]
+    if not figures:
         raise UnknownKey(f"the figure {FIGURE} was not published; execute the notebooks first: make paper")
-    png = next(file for file in figures[FIGURE]["files"] if file.endswith(".png"))
+    png = next(file for file in figures[0]["files"] if file.endswith(".png"))
     shutil.copyfile(root / GENERATED / png, root / PICTURE)
     readme.write_text(filled, "utf-8")
     return readme

@@ -166,7 +166,7 @@ def _end(rows: Rows, which: str, patterns: str) -> str:
         return define(which, patterns, escape(DASH))
     least, most = ends_of(matched)
     row = least if which.startswith("least") else most
-    return define(which, patterns, escape(row["label" if which.endswith("name") else "text"]))
+    return define(which, patterns, escape(str(row["label" if which.endswith("name") else "text"])))
 
 
 def _question(key: str) -> str:

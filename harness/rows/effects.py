@@ -70,7 +70,8 @@ def block_mean(values: pd.Series[float], *, level: float = 0.95, **about: Any) -
         about: further columns, such as the name of the result and its inputs.
     """
     n, mean = len(values), float(values.mean())
-    half = float(t_critical(level, n - 1) * values.sem()) if n > 1 else float("nan")
+    error = float(values.to_numpy().std(ddof=1)) / n**0.5 if n > 1 else float("nan")
+    half = float(t_critical(level, max(n - 1, 1))) * error
     return {
         "kind": "mean", "value": mean, "low": mean - half, "high": mean + half, "level": level, "unit": "",
         "method": "mean of differences within blocks, Student's t", "n_trials": 2 * n, "n_blocks": n, "warnings": [],

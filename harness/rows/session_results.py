@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
@@ -136,9 +136,8 @@ def overview(
         if measured.empty:
             continue
         compared = beside_neighbours(trials, metric.column, by=by)
-        ratios = compare(
-            compared, metric.column, metric.name, reference=reference, by=by, level=level, all_warnings=True
-        )
+        options: dict[str, Any] = {"by": by, "level": level, "all_warnings": True}
+        ratios = compare(compared, metric.column, metric.name, reference=reference, **options)
         ratios = ratios[ratios["variant"] != ratios["reference"]]
         if note := slowed_note(trials, compared):
             noted = [[*warnings, note] for warnings in ratios["warnings"]]
@@ -195,17 +194,13 @@ def session_agreement(first: Evidence, second: Evidence) -> SessionAgreement:
 
 def _comparisons(evidence: Evidence) -> tuple[Comparison, ...]:
     """Return the comparisons behind the ratios of :func:`overview`."""
-    factors = list(evidence.factors)
-    compared = []
+    factors, compared = list(evidence.factors), []
     for metric in metrics_of(evidence):
         places = with_metric(evidence.trials, metric)[factors].astype(str)
         cells = set(places.itertuples(index=False, name=None)) or {()}
         trials = beside_neighbours(evidence.trials, metric.column, by=factors)
-        compared += [
-            each
-            for each in compare_trials(trials, metric.column, reference=evidence.reference, by=factors)
-            if (*each.levels.values(),) in cells
-        ]
+        pairs = compare_trials(trials, metric.column, reference=evidence.reference, by=factors)
+        compared += [each for each in pairs if (*each.levels.values(),) in cells]
     return tuple(compared)
 
 

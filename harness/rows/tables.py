@@ -30,9 +30,7 @@ def pivot(
     """
     lines = dict(index or {"label": "variant"})
     heads, body, _ = cell_texts({**lines, **columns}, cells_of(rows, columns, lines))
-    return pd.DataFrame([line for line in body if line is not None], columns=heads).set_index(
-        heads[: len(lines)]
-    )
+    return pd.DataFrame(body, columns=heads).set_index(heads[: len(lines)])
 
 
 def cells_of(

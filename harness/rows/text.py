@@ -17,7 +17,7 @@ from harness.rows.schema import records
 Row = Mapping[str, Any]
 #: Columns of a row that stand in its published value unchanged.
 _SAME = (
-    "kind", "variant", "label", "reference", "verdict", "margin", "n_blocks", "n_excluded", "age", "reference_age",
+    "value", "low", "high", "kind", "variant", "label", "reference", "verdict", "margin", "n_blocks", "n_excluded", "age", "reference_age",
 )  # fmt: skip
 
 
@@ -35,14 +35,10 @@ def estimate_of(row: Row) -> Estimate:
     """Return the number of a row; without a value its reason is the warning."""
     warnings = tuple(row["warnings"] or ())
     return Estimate(
-        value=row["value"],
-        low=row["low"],
-        high=row["high"],
+        **{name: row[name] for name in ("value", "low", "high")},
+        **{name: row[name] or "" for name in ("unit", "method", "estimand")},
         level=row["level"] or 0.95,
-        unit=row["unit"] or "",
         support=Support.REAL,  # what a quantity can be was checked when its row was made
-        method=row["method"] or "",
-        estimand=row["estimand"] or "",
         n_trials=row["n_trials"] or 0,
         inputs=tuple(row["inputs"] or ()),
         warnings=warnings if row["value"] is not None or warnings else (str(row["why"]),),
@@ -80,21 +76,14 @@ def entry_of(row: Row) -> dict[str, Any]:
     estimate = estimate_of(row)
     number = show(estimate)
     return {
-        "value": row["value"],
-        "low": row["low"],
-        "high": row["high"],
-        "level": estimate.level,
-        "unit": estimate.unit,
+        **{name: row[name] for name in _SAME},
+        **{name: getattr(estimate, name) for name in ("level", "unit", "method", "estimand", "n_trials")},
         "text": row["text"] or number.text,
         "interval_text": text_of(row),
         "reason": None if row["text"] else number.reason,
         "words": words_of(row),
-        "method": estimate.method,
-        "estimand": estimate.estimand,
-        "n_trials": estimate.n_trials,
         "inputs": list(estimate.inputs),
         "warnings": list(row["warnings"] or ()),
-        **{name: row[name] for name in _SAME},
     }
 
 

@@ -83,9 +83,8 @@ def as_table(
 ) -> pd.DataFrame:
     """Return one row a number of a claim; ``docs/data-dictionary.md`` has its columns.
 
-    Beside them stand texts for tables: ``claimed``, what the number has to be, ``printed`` and ``here``, ``machine``,
-    ``outcome`` and ``in_words``; ``quote``, ``kind``, the verdict as a word of a program, ``verdict_in_words``,
-    ``leads``, whether it is the number that the claim is shown with, and its ``trials``.
+    Beside them stand texts for tables; ``kind``, the verdict as a word of a program; ``leads``, whether it is the number
+    that the claim is shown with; and its ``trials``.
 
     Args:
         sessions: where they are given, a row more for each source whose claims need no verdict of their time.
@@ -133,21 +132,15 @@ def _line(claim: JudgedClaim, test: JudgedTest) -> dict[str, Any]:
     return {
         "claim": claim.name,
         "place": claim.claim.page if published is None else place_words(published),
-        "statement": claim.claim.statement,
-        "condition": claim.claim.condition,
+        **{name: getattr(claim.claim, name) for name in ("statement", "condition", "quote")},
         "number": test.test.what,
         "claimed": predicate_words(test.test),
         "unit": unit(test.test),
         "published": test.published,
         "printed": DASH if test.published is None else number(test.published, unit(test.test)),
         "measured": row.get("value"),
-        "low": row.get("low"),
-        "high": row.get("high"),
         "here": here_words(test.row),
-        "n": row.get("n"),
-        "bound_by": row.get("bound_by"),
-        "session": row.get("session"),
-        "machine": row.get("machine"),
+        **{name: row.get(name) for name in ("low", "high", "n", "bound_by", "session", "machine")},
         "verdict_then": outcome_words(test.then),
         "verdict_now": outcome_words(test.judgement),
         "not_reproduced": test.not_reproduced,
@@ -156,7 +149,6 @@ def _line(claim: JudgedClaim, test: JudgedTest) -> dict[str, Any]:
         "why": test.judgement.why,
         "verdict": VERDICT_WORDS[claim.verdict],
         "decides": test is claim.shown,
-        "quote": claim.claim.quote,
         "kind": claim.verdict.value,
         "verdict_in_words": verdict_words(claim),
         "leads": test is (claim.contradiction or claim.shown),

@@ -27,11 +27,7 @@ Outcome = Literal["holds", "fails", "undecided", "not testable"]
 Size = Literal["weaker", "stronger", "reversed"]
 #: A ratio this many times as far from 1 as the published one, or one over this, is another size.
 OTHER_SIZE = 2.0
-_WHY: Mapping[Outcome, str] = {
-    "holds": "the 95 % interval fulfils it",
-    "fails": "the 95 % interval excludes it",
-    "undecided": "the 95 % interval allows both",
-}
+_WHY: Mapping[Outcome, str] = {"holds": "fulfils it", "fails": "excludes it", "undecided": "allows both"}
 #: Verdict -> the size that a number behind it has.
 _SIZE: Mapping[ClaimVerdict, Size] = {
     ClaimVerdict.HOLDS_WEAKER: "weaker",
@@ -75,7 +71,7 @@ def evaluate(predicate: Predicate, row: Row, p_adjusted: float | None = None, n_
     else:
         p, n = (p_adjusted if p_can_tell(row["n_used"], n_family) else None), n_family
         outcome, why = _of_ratio(predicate, row, apart=p is None or p <= ALPHA)
-    return Judgement(outcome, why or _WHY[outcome], p, n)
+    return Judgement(outcome, why or f"the 95 % interval {_WHY[outcome]}", p, n)
 
 
 def _of_ratio(predicate: Predicate, row: Row, *, apart: bool) -> tuple[Outcome, str | None]:
@@ -117,10 +113,9 @@ def _of_interval(predicate: Predicate, low: float, high: float) -> Outcome:
 def size_of(predicate: Predicate, published: float | None, row: Row, outcome: Outcome) -> Size | None:
     """Return how a measured ratio stands to the published one; ``None``: about the same, or it cannot be said.
 
-    Distances are those from 1, of a half as of twice. *Weaker* and *stronger*: it holds, and its whole interval is less
-    than half as far from 1 as the published ratio, or more than twice as far, on the side that is claimed. *Reversed*:
-    it fails, and its whole interval lies beyond the margin on the other side of 1 than the published ratio, or the
-    limit where no ratio was printed.
+    *Weaker* and *stronger*: it holds, and its whole interval is less than half as far from 1 as the published ratio, or
+    more than twice as far, on the side that is claimed. *Reversed*: it fails, and its whole interval lies beyond the
+    margin on the other side of 1 than the published ratio, or the limit where no ratio was printed.
     """
     if row["low"] is None or row["high"] is None:
         return None

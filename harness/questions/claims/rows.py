@@ -57,13 +57,8 @@ class Choice(NamedTuple):
 
 
 def newest_sessions(root: Path, names: Iterable[str], *, bundled_only: bool = False) -> dict[str, Session]:
-    """Open of each experiment the newest complete session measured here, else the newest bundled one.
-
-    Sessions of the profile ``smoke`` are left out. Tables are brought up to date first.
-
-    Args:
-        bundled_only: leave out what was measured here.
-    """
+    """Open of each experiment the newest complete session measured here, else the newest bundled one; none of the
+    profile ``smoke``. Tables are brought up to date first. ``bundled_only``: leave out what was measured here."""
     opened = {}
     for name in names:
         folder = None if bundled_only else newest_session(root, name, without=SMOKE)
@@ -104,16 +99,11 @@ def _candidate(test: ClaimTest, wanted: RowFilter, sessions: Sessions, *, by_our
         return Candidate(wanted, None, f"no session of {wanted.experiment}")
     evidence = session.evidence
     origin = evidence.once(("origin",), lambda: _of_session(evidence))
-    for need, had, what in (
-        (test.needs_cpus, origin["n_cpus"], "CPUs or more, the machine"),
-        (
-            test.needs_connections,
-            origin["connections"],
-            f"connections at once or more, the load of {wanted.experiment}",
-        ),
-    ):
-        if need is not None and had < need:
-            return Candidate(wanted, None, f"speaks of {need} {what} has {had}")
+    load = f"connections at once or more, the load of {wanted.experiment}"
+    needs = {"n_cpus": test.needs_cpus, "connections": test.needs_connections}
+    for (name, need), what in zip(needs.items(), ("CPUs or more, the machine", load), strict=True):
+        if need is not None and origin[name] < need:
+            return Candidate(wanted, None, f"speaks of {need} {what} has {origin[name]}")
     row = row_of(
         session, wanted, limit=test.predicate.limit, margin=test.predicate.margin,
         bounded=by_our_method and test.subject == "services",
@@ -151,13 +141,8 @@ def _rank(row: Row) -> tuple[bool, bool, int, bool, float]:
 def _behind(row: Row, best: Row) -> str:
     """Return why a row is behind the best, by the first that tells them apart."""
     blocks = f"fewer blocks ({row['n_used']} against {best['n_used']})"
-    reasons = (
-        "young processes",
-        str(row["why"]),
-        blocks,
-        "of a commit that is not in this repository",
-        "an older session",
-    )
+    commit = "of a commit that is not in this repository"
+    reasons = ("young processes", str(row["why"]), blocks, commit, "an older session")
     apart = zip(reasons, _rank(row), _rank(best), strict=True)
     return next((reason for reason, own, better in apart if own != better), "listed behind it")
 
