@@ -44,6 +44,9 @@ NAMES = re.compile(
     r"bibliography\w*)\*?(?:\[[^]]*\])?\{[^}]*\}|\\(?:holds|setlength)\{[^}]*\}\{[^}]*\}"
 )
 
+NUMBER = Estimate(
+    value=1.0, unit="s", method="log-t", estimand="mean", n_trials=1, inputs=("bundled/e/s/0001-a",)
+)
 #: Those that the made-up project has results for; ``run_all`` leaves out the others.
 MEASURED = {"strings-rounds", "strings-startup"}
 NOTEBOOKS = [
@@ -134,7 +137,7 @@ def test_no_table_is_set_below_seven_points_or_cut_off(project: Path) -> None:
     assert "Overfull \\hbox" not in log
 
 
-def test_the_supplement_has_every_table_and_figure_of_each_notebook_in_its_order(project: Path) -> None:
+def test_the_supplement_has_the_sessions_tables_and_figures_of_each_notebook_in_its_order(project: Path) -> None:
     text = (project / "paper/generated/supplement.tex").read_text("utf-8")
     labels = (project / "paper/supplement.aux").read_text("utf-8", errors="replace")
     parts = contributions(project / GENERATED)
@@ -147,10 +150,6 @@ def test_the_supplement_has_every_table_and_figure_of_each_notebook_in_its_order
     (startup,) = (part for part in parts if part["notebook"] == "31-startup")
     names = [f'\\"{key.partition(".")[2]}\\",' for _, key, _ in in_order(startup)]
     assert names == sorted(names, key=source.index)
-
-
-def test_the_supplement_names_the_sessions_of_a_section(project: Path) -> None:
-    text = (project / "paper/generated/supplement.tex").read_text("utf-8")
     section = text.partition("{sessions.31-startup}")[2].partition(r"\end{rematchtab}")[0]
     names = [session.key for session in Store(project).sessions("strings-startup")]
     assert names and all(f"{name} &" in section for name in names)
@@ -200,37 +199,23 @@ def test_the_readme_links_a_pdf_of_its_own_numbers() -> None:
     assert copy.stat().st_size <= 1_500_000  # every copy stays in the repository's history
 
 
-def copy_of(project: Path, folder: Path) -> Path:
-    shutil.copytree(project / "paper", folder / "paper", ignore=BUILT)
-    return folder
-
-
-def test_a_mistake_in_the_source_is_one_line_with_file_and_place(project: Path, tmp_path: Path) -> None:
-    root = copy_of(project, tmp_path)
-    question = root / "paper/text/introduction.tex"
-    question.write_text("\\section{Q}\n\\undefinedmacro\n")
-    with pytest.raises(PaperFailed, match=r"paper/text/introduction\.tex:2: Undefined control sequence"):
-        build_paper(root)
-
-
 @pytest.mark.parametrize(
     ("sentence", "problem"),
     [
         ("It was \\val{a.typo}.", r"main\.tex:2: unknown key 'a\.typo' asked for as \\val"),
         ("It bends at \\valci{a.knee}.", r"main\.tex:2: .*a hole in a sentence: 'a\.knee' has no number"),
+        ("\\undefinedmacro", r"paper/main\.tex:2: Undefined control sequence"),
     ],
-    ids=["unknown key", "no number"],
+    ids=["unknown key", "no number", "unknown macro"],
 )
-def test_a_number_that_bundled_sessions_lack_fails_the_build_with_its_place(
+def test_a_mistake_or_a_number_that_bundled_sessions_lack_fails_the_build_with_its_place(
     tmp_path: Path, sentence: str, problem: str
 ) -> None:
     (tmp_path / "paper").mkdir()
     for name in ("rematch.sty", "metadata.tex", "supplement.tex"):
         shutil.copyfile(PAPER / name, tmp_path / "paper" / name)
-    inputs = ("bundled/e/s/0001-a",)
-    number = Estimate(value=1.0, unit="s", method="log-t", estimand="mean", n_trials=1, inputs=inputs)
-    without = number.model_copy(update={"value": None, "warnings": ("a straight line fits",)})
-    publish(tmp_path, "31-a", {"a.mean": number, "a.knee": without})
+    without = NUMBER.model_copy(update={"value": None, "warnings": ("a straight line fits",)})
+    publish(tmp_path, "31-a", {"a.mean": NUMBER, "a.knee": without})
     main = tmp_path / "paper" / "main.tex"
     head = "\\documentclass{article}\\usepackage{hyperref}\\usepackage{rematch}\\begin{document}"
     main.write_text(f"{head}\nIt took \\val{{a.mean}}.\n\\end{{document}}\n")
@@ -242,13 +227,12 @@ def test_a_number_that_bundled_sessions_lack_fails_the_build_with_its_place(
 
 
 def test_without_results_or_latex_the_error_says_what_brings_them(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "empty" / "paper").mkdir(parents=True)
     with pytest.raises(InputError, match="no notebook has published anything"):
-        build_paper(tmp_path / "empty")
+        build_paper(tmp_path)
     assert "no error line" in explain(tmp_path / "supplement.log")
-    root = copy_of(project, tmp_path)
+    publish(tmp_path, "31-a", {"a.mean": NUMBER})
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MissingTool, match=r"latexmk is missing: .*apt-get install"):
-        build_paper(root)
+        build_paper(tmp_path)

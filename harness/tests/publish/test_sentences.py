@@ -54,10 +54,8 @@ def test_a_bound_holds_only_where_the_whole_interval_does_and_never_of_a_refused
 
 
 def test_a_star_stands_for_a_part_of_a_key_and_never_for_a_dot() -> None:
-    rows = {
-        key: row(1.0)
-        for key in ("q.a.ratio.java_x", "q.a.ratio.go", "q.a.ratio.off.java_x", "r.a.ratio.java_x")
-    }
+    keys = ("q.a.ratio.java_x", "q.a.ratio.go", "q.a.ratio.off.java_x", "r.a.ratio.java_x")
+    rows = dict.fromkeys(keys, row(1.0))
     assert matching(rows, "q.a.ratio.java_*") == [rows["q.a.ratio.java_x"]]
     assert len(matching(rows, "q.a.ratio.*, r.a.ratio.*")) == 3
 
@@ -67,11 +65,8 @@ def write(root: Path, text: str, rows: dict[str, Entry]) -> tuple[list[str], str
     (root / "paper" / "text").mkdir(parents=True, exist_ok=True)
     (root / "paper" / "main.tex").write_text("")
     (root / "paper" / "text" / "a.tex").write_text(text, "utf-8")
-    update(
-        root / GENERATED,
-        "31-a",
-        [("values", key, {**entry, "notebook": "31-a"}) for key, entry in rows.items()],
-    )
+    values = [("values", key, {**entry, "notebook": "31-a"}) for key, entry in rows.items()]
+    update(root / GENERATED, "31-a", values)
     problems = write_macros(root)
     return problems, (root / GENERATED / MACROS).read_text("utf-8")
 
@@ -83,14 +78,10 @@ def test_an_untrue_sentence_on_bundled_sessions_is_named_with_its_place_and_what
     problems, tex = write(tmp_path, "one\n\\holds{q.a.ratio.java_*}{higher}{Java is ahead.}", rows)
     assert problems == ["text/a.tex:2: q.a.ratio.java_* is not higher: Jersey 0.9 (…), open"]
     assert r"rematch@untrue@q.a.ratio.java_*@higher" in tex
+    problems, _ = write(tmp_path, "% \\holds{q.c}{higher}{x}\n\\holds{q.b.ratio.java_x}{higher}{x}", rows)
+    assert problems == ["text/a.tex:2: q.b.ratio.java_x is not higher: no such row"]  # a comment is no sentence
     true, tex = write(tmp_path, r"\holds{q.a.ratio.java_x}{higher}{Helidon is ahead.}", rows)
     assert true == [] and "untrue" not in tex and "rematch@checked@q.a.ratio.java_x@higher" in tex
-
-
-def test_a_sentence_on_no_row_of_bundled_sessions_is_an_error_and_a_comment_is_none(tmp_path: Path) -> None:
-    rows = {"q.a.ratio.java_x": row(1.3)}
-    problems, _ = write(tmp_path, "% \\holds{q.c}{higher}{x}\n\\holds{q.b.ratio.java_x}{higher}{x}", rows)
-    assert problems == ["text/a.tex:2: q.b.ratio.java_x is not higher: no such row"]
 
 
 def test_own_measurements_have_no_errors_but_grey_sentences_and_dashes(tmp_path: Path) -> None:
@@ -103,9 +94,7 @@ def test_own_measurements_have_no_errors_but_grey_sentences_and_dashes(tmp_path:
     assert "rematch@own" in tex
 
 
-def test_of_all_values_those_that_the_paper_cites_are_written_and_one_without_a_number_is_marked(
-    tmp_path: Path,
-) -> None:
+def test_cited_values_are_written_and_one_without_a_number_is_marked(tmp_path: Path) -> None:
     rows = {key: row(1.3) for key in ("q.a.ratio.x", "q.a.ratio.y")}
     rows["q.a.ratio.z"] = row(None, reason="not measured", text="–")
     _, tex = write(tmp_path, r"\valci{q.a.ratio.x} \val{q.a.ratio.z}", rows)

@@ -35,6 +35,7 @@ from harness.questions.claims.rows import Row
 from harness.questions.claims.words import predicate_words
 from harness.rows import Session
 from harness.rows.limits import row_of
+from harness.tests.support.made_up_trials import trial
 from harness.tests.support.sessions import REPOSITORY
 
 LEDGER = load_ledgers(REPOSITORY)
@@ -99,14 +100,12 @@ def made_trials(
     for block in range(1, blocks + 1):
         for own, variant, mean in arms:
             made = mean * float(np.exp(rng.normal(0, noise)))
-            row: dict[str, object] = {
-                "experiment": "e", "session_id": "s", "trial_id": f"{len(rows):04d}", "block": block,
-                "position": len(rows) + 1, "duplicate": False, "variant": variant, "label": variant, "flags": "",
-                "configuration": f"{variant},{own}", "excluded": False, "bound_by": bound_by, "n_requests": 1e6,
-                "n_errors": 1e6 * made if wanted.metric == "error_share" else 0.0, "measurement_s": 10.0,
-                **wanted.where, **own,
-            }  # fmt: skip
-            rows.append(row if wanted.metric == "error_share" else row | {wanted.metric: made})
+            share = wanted.metric == "error_share"
+            row = trial(
+                len(rows), variant, block, configuration=f"{variant},{own}", bound_by=bound_by, n_requests=1e6,
+                n_errors=1e6 * made if share else 0.0, measurement_s=10.0, **wanted.where | own,
+            )  # fmt: skip
+            rows.append(row if share else row | {wanted.metric: made})
     return pd.DataFrame(rows)
 
 

@@ -12,41 +12,32 @@ import pytest
 from harness.model import Verdict
 from harness.rows import between
 from harness.rows.schema import records
+from harness.tests.support.made_up_trials import trial
 
 BASE, AGAIN = "process, unpinned", "again, unpinned"
 
 
-def place_trials(seed: int = 1) -> pd.DataFrame:
+def place_trials() -> pd.DataFrame:
     """Made-up sessions: the first place, the same again, a container as fast, a far host of two thirds."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(1)
     rows: list[dict[str, object]] = []
     sessions = (
-        ("quick-local-1", "local", "process", 1.0), ("quick-local-2", "local", "again", 1.0),
-        ("quick-local-container-1", "local", "container", 1.0), ("quick-big-1", "big", "far", 0.66),
+        ("quick-local-1", "process", 1.0), ("quick-local-2", "again", 1.0),
+        ("quick-local-container-1", "container", 1.0), ("quick-big-1", "far", 0.66),
     )  # fmt: skip
-    for session, host, launcher, speed in sessions:
+    for session, launcher, speed in sessions:
         for block in range(1, 9):
             for pinning in ("unpinned", "pinned"):
                 value = 9000 * speed * float(np.exp(rng.normal(0, 0.01)))
-                rows.append(
-                    {
-                        "experiment": "placement", "session_id": session, "host": host, "launcher": launcher,
-                        "trial_id": f"{len(rows):04d}", "block": block, "position": len(rows) + 1, "duplicate": False,
-                        "variant": "go-nethttp", "label": "Go", "language": "go", "pinning": pinning,
-                        "configuration": pinning, "excluded": False, "flags": "", "throughput_per_s": value,
-                    }
-                )  # fmt: skip
+                place = {"place": f"{launcher}, {pinning}", "launcher": launcher, "configuration": pinning}
+                made = {"session_id": session, "throughput_per_s": value}
+                rows.append(trial(len(rows), "go-nethttp", block, **place, **made))
     return pd.DataFrame(rows)
 
 
 def rows_of(trials: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    placed = trials.assign(place=trials["launcher"] + ", " + trials["pinning"], language="go")
-    return {
-        row["place"]: row
-        for row in records(
-            between(placed, "throughput_per_s", "throughput", factor="place", base=BASE, again=AGAIN)
-        )
-    }
+    rows = between(trials, "throughput_per_s", "throughput", factor="place", base=BASE, again=AGAIN)
+    return {row["place"]: row for row in records(rows)}
 
 
 def test_every_place_is_compared_with_the_first() -> None:

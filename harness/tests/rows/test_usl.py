@@ -11,20 +11,14 @@ from harness.analysis.stats.scaling import usl
 from harness.model import Verdict
 from harness.rows import interactions, scaling_law
 from harness.rows.schema import keyed
+from harness.tests.support.made_up_trials import trial
 
 RATE = "throughput_per_s"
 
 
-def sweep_trials(
-    sizes: tuple[int, ...],
-    *,
-    blocks: int = 6,
-    shared: tuple[int, ...] = (),
-    noise: float = 0.02,
-    seed: int = 1,
-) -> pd.DataFrame:
+def sweep_trials(sizes: tuple[int, ...], *, blocks: int = 6, shared: tuple[int, ...] = ()) -> pd.DataFrame:
     """Made-up trials: Go's log line costs a third everywhere, Java's a half on one core and less on more."""
-    rng = np.random.default_rng(seed)
+    rng, noise = np.random.default_rng(1), 0.02
     rows: list[dict[str, object]] = []
     for block in range(1, blocks + 1):
         shift = rng.normal(0, noise)
@@ -33,16 +27,10 @@ def sweep_trials(
                 for logging in ("off", "on"):
                     kept = 1.0 if logging == "off" else 0.66 if variant == "go-nethttp" else 1 - 0.5 / size
                     value = float(usl([size], *law)[0]) * kept * float(np.exp(shift + rng.normal(0, noise)))
-                    rows.append(
-                        {
-                            "experiment": "scaling", "session_id": "s", "trial_id": f"{len(rows):04d}", "block": block,
-                            "position": len(rows) + 1, "duplicate": False, "variant": variant, "label": variant,
-                            "implementation": variant, "language": variant.split("-")[0], "cores": str(size),
-                            "logging": logging, "configuration": f"{variant},{size},{logging}", "excluded": False,
-                            "flags": "shared_cores" if size in shared else "", "throughput_per_s": value,
-                            "latency_p99_s": 64 / value, "latency_resolution_s": 1e-6, "measurement_s": 6.0,
-                        }
-                    )  # fmt: skip
+                    rows.append(trial(
+                        len(rows), variant, block, cores=str(size), logging=logging, throughput_per_s=value,
+                        flags="shared_cores" if size in shared else "", configuration=f"{variant},{size},{logging}",
+                    ))  # fmt: skip
     return pd.DataFrame(rows)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from harness.analysis.tables.resource_columns import exclude_other_speeds
+from harness.tests.support.made_up_trials import trial
 
 PER_S = {"go-nethttp": 60_000.0, "java-helidon": 90_000.0}
 
@@ -28,12 +29,10 @@ def uneven_speeds(
         for variant, per_s in PER_S.items():
             slower = (1.35 if rng.random() < busy else 1.0) * float(np.exp(0.02 * rng.standard_normal()))
             rate = per_s * slower ** elasticities[variant] * float(np.exp(noise * rng.standard_normal()))
-            rows.append({
-                "experiment": "e", "session_id": "s", "trial_id": f"{len(rows):04d}", "block": block,
-                "position": len(rows) + 1, "duplicate": False, "variant": variant, "label": variant,
-                "implementation": variant, "language": variant.partition("-")[0], "configuration": variant,
-                "load_name": "saturation", "load_model": "closed", "excluded": False, "exclusion_reason": None, "flags": "",
-                "bound_by": "service", "bound_why": "", "service_share": 0.98, "generator_share": 0.6, "service_step_s": 64e-9 * slower, "throughput_per_s": rate,
-            })  # fmt: skip
+            rows.append(trial(
+                len(rows), variant, block, load_name="saturation", load_model="closed", exclusion_reason=None,
+                bound_by="service", bound_why="", service_share=0.98, generator_share=0.6,
+                service_step_s=64e-9 * slower, throughput_per_s=rate,
+            ))  # fmt: skip
     exclude_other_speeds(rows)
     return pd.DataFrame(rows)
