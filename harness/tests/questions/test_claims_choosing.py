@@ -13,14 +13,7 @@ from harness.model.claim import Above, Below, ClaimTest, ClaimVerdict, Near, Row
 from harness.questions.claims.rows import Choice, choose
 from harness.questions.claims.words import here_words, passed_over_words
 from harness.rows import Session
-from harness.tests.questions.test_claims import (
-    RATIO,
-    VALUE,
-    judged_claim,
-    made_session,
-    made_trials,
-    one_claim,
-)
+from harness.tests.questions.test_claims import RATIO, VALUE, judged_claim, made_session, made_trials, one_claim
 
 #: Two experiments with the same number: 1.5 in the first, 0.7 in the second.
 FIRST, SECOND = (RATIO.model_copy(update={"experiment": name}) for name in ("first", "second"))

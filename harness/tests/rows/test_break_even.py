@@ -40,7 +40,7 @@ def test_every_form_is_raced_against_its_own_program_in_every_block(runs: list[R
     assert len(runs) == 2 * 5 * len(PAIRS)
 
 
-def test_a_course_begins_with_the_first_answer_and_ends_with_all_windows(
+def test_a_course_begins_with_the_first_answer_in_which_an_aot_cache_is_ahead(
     session: Session, runs: list[Race]
 ) -> None:
     race = runs[0]
@@ -51,9 +51,6 @@ def test_a_course_begins_with_the_first_answer_and_ends_with_all_windows(
     last = windows.iloc[-1]
     assert course.spent[-1] == pytest.approx(first_s + last["start_s"] + last["duration_s"])
     assert course.warm_cost == pytest.approx(1 / race.trial["throughput_per_s"])
-
-
-def test_an_aot_cache_is_ahead_from_the_first_answer_on(runs: list[Race]) -> None:
     lines = leads(runs).query("variant == 'java-helidon-aot' and spent == 'time'")
     assert lines["block"].nunique() == 5 and (lines.groupby("block")["lead_s"].first() > 0).all()
     assert leads([]).empty

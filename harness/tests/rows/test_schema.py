@@ -21,19 +21,10 @@ def ratio(
 
 
 def test_a_key_is_made_of_question_name_kind_levels_and_variant() -> None:
-    rows = tidy(
-        [
-            ratio(1.3, 0.1, "different", logging="off", cores="2"),
-            count("trials", 5, "trials") | {"what": "all"},
-            fact("cpu", "a processor"),
-        ]
-    )
-    assert list(keyed("q", rows)["key"]) == ["q.speed.ratio.2.off.java_a", "q.trials.count.all", "q.cpu.fact"]
-
-
-def test_the_order_of_the_columns_changes_no_key() -> None:
-    one = tidy([ratio(1.3, 0.1, "different", logging="off", cores="2")])
-    assert list(keyed("q", one[one.columns[::-1]])["key"]) == list(keyed("q", one)["key"])
+    of_trials = count("trials", 5, "trials") | {"what": "all"}
+    given = [ratio(1.3, 0.1, "different", logging="off", cores="2"), of_trials, fact("cpu", "a processor")]
+    rows, keys = tidy(given), ["q.speed.ratio.2.off.java_a", "q.trials.count.all", "q.cpu.fact"]
+    assert list(keyed("q", rows)["key"]) == list(keyed("q", rows[rows.columns[::-1]])["key"]) == keys
 
 
 @pytest.mark.parametrize(
@@ -80,12 +71,7 @@ def test_frames_without_rows_keep_their_columns_and_factors() -> None:
 
 def test_what_is_absent_is_none_in_a_record() -> None:
     (row,) = records(tidy([fact("cpu", "a processor")]))
-    assert (
-        row["value"] is None
-        and row["n_blocks"] is None
-        and row["verdict"] is None
-        and row["text"] == "a processor"
-    )
+    assert row["value"] is row["n_blocks"] is row["verdict"] is None and row["text"] == "a processor"
 
 
 def test_a_column_of_a_table_is_in_one_unit_and_a_missing_cell_is_a_dash() -> None:

@@ -12,19 +12,8 @@ from scipy import stats
 
 from harness.evidence.parameters import StageParameters
 from harness.pipeline.steps import tidy_all
-from harness.rows import (
-    along,
-    at_levels,
-    block_mean,
-    dots,
-    elasticities,
-    find_session,
-    means,
-    of_one_age,
-    page,
-    parts,
-    used,
-)
+from harness.rows import along, at_levels, block_mean, dots, elasticities, find_session, means
+from harness.rows import of_one_age, page, parts, used
 from harness.rows.session import Session
 from harness.tests.support.kept_sessions import lay_project
 from harness.tests.support.made_up_trials import made_up_trials
@@ -47,11 +36,8 @@ def session(root: Path, name: str) -> Session:
 
 
 def test_the_few_young_trials_of_a_warm_variant_go_and_a_young_variant_keeps_all() -> None:
-    ages = {
-        "warm": ["warm", "warm", "young"],
-        "cold": ["young", "young", "warm"],
-        "again": ["warm", "young", "warm"],
-    }
+    warm, young = "warm", "young"
+    ages = {"warm": [warm, warm, young], "cold": [young, young, warm], "again": [warm, young, warm]}
     trials = pd.DataFrame(
         {"variant": name.replace("again", "warm"), "age": age, "measurement_s": 1.0, "excluded": False,
          "duplicate": name == "again", "part": name}
@@ -64,9 +50,7 @@ def test_the_few_young_trials_of_a_warm_variant_go_and_a_young_variant_keeps_all
     assert len(left.query("part == 'again'")) == 3  # a duplicate is no part of a mean
     assert len(of_one_age(trials.assign(excluded=True))) == len(trials)
     assert of_one_age(trials.head(0)).empty
-    split = trials.assign(
-        level=["a", "a", "b"] * 3
-    )  # the young one is alone at its level: there it is the age
+    split = trials.assign(level=["a", "a", "b"] * 3)  # the young one is alone at its level: there it is the age
     assert len(of_one_age(split, by=["level"]).query("part == 'warm'")) == 3
 
 
@@ -86,10 +70,8 @@ def test_connections_are_those_that_the_database_and_go_itself_counted(root: Pat
     assert set(used(session(root, "clients-hello"))["most_connections"]) == {8}
     faces = used(session(root, "clients-faces"))
     of_go = faces[faces["variant"] == "go-nethttp"]
-    assert of_go.groupby("face")["upstream_opened"].mean().to_dict() == {
-        "matched": 0,
-        "published": OPENED_PUBLISHED,
-    }
+    opened = of_go.groupby("face")["upstream_opened"].mean().to_dict()
+    assert opened == {"matched": 0, "published": OPENED_PUBLISHED}
     assert faces.loc[faces["variant"] == "java-quarkus", "upstream_opened"].isna().all()
 
 
