@@ -17,7 +17,8 @@ from harness.rows.schema import records
 Row = Mapping[str, Any]
 #: Columns of a row that stand in its published value unchanged.
 _SAME = (
-    "value", "low", "high", "kind", "variant", "label", "reference", "verdict", "margin", "n_blocks", "n_excluded", "age", "reference_age",
+    "value", "low", "high", "kind", "variant", "label", "reference", "verdict", "margin", "n_blocks", "n_excluded",
+    "age", "reference_age",
 )  # fmt: skip
 
 

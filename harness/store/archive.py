@@ -13,7 +13,6 @@ import atexit
 import gzip
 import hashlib
 import io
-import json
 import os
 import shutil
 import stat
@@ -29,7 +28,7 @@ from typing import IO, NamedTuple, cast
 
 from harness.agent.files import file_sha256
 from harness.errors import InputError
-from harness.store import blocks, layout
+from harness.store import blocks
 from harness.store.blocks import Block, Contents, Damaged, PackedFile
 from harness.store.layout import explained, pieces_of, probe_sha256, write_gzip
 
@@ -73,8 +72,6 @@ class Archive:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._open: tuple[int, zipfile.ZipFile] | None = None
-        #: Of a trial, the hashes of its files as its record has them.
-        self._recorded: dict[str, Mapping[str, str]] = {}
 
     @cached_property
     def sha256(self) -> str:
@@ -121,16 +118,16 @@ class Archive:
             result.writelines(self._stored_pieces(name))
         return result.getvalue()
 
-    def recorded_sha256(self, name: str) -> str:
+    def listed_sha256(self, name: str) -> str | None:
         """Return the SHA-256 that a file had in the session's folder, whatever zlib compresses it again here.
+
+        ``None``: the list leaves that to the record of its trial.
 
         Raises:
             InputError: there is no such file, or it is damaged.
         """
         packed = self._place(name).file.gzip
-        if packed is None:
-            return hashlib.sha256(self.read(name)).hexdigest()
-        return packed.sha256 or self._sha256_of_record(name)
+        return hashlib.sha256(self.read(name)).hexdigest() if packed is None else packed.sha256
 
     def extracted(self, name: str) -> Path:
         """Return a copy of one file outside of the archive, made once per process and removed when it ends.
@@ -219,20 +216,6 @@ class Archive:
             yield _shared_contents(self, block.entry)[begin : begin + file.bytes]
         else:  # it is the only file of the block
             yield from self.block_pieces(block.entry)
-
-    def _sha256_of_record(self, name: str) -> str:
-        """Return the SHA-256 of a trial's file where the list leaves it to the trial's record."""
-        trial_id, _, file = name.partition("/")
-        try:
-            if trial_id not in self._recorded:
-                record = json.loads(self.read(f"{trial_id}/{layout.RECORD}"))
-                self._recorded[trial_id] = {key: str(of["sha256"]) for key, of in record["files"].items()}
-            return self._recorded[trial_id][file]
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-            raise InputError(
-                "damaged: the hash of its compressed bytes is neither in the list nor in the trial's record",
-                file=self.path, place=name,
-            ) from None  # fmt: skip
 
     def _place(self, name: str) -> _Place:
         if name not in self._placed:

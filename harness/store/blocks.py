@@ -107,18 +107,15 @@ def read_contents(data: bytes) -> Contents:
     return contents
 
 
-def compressed(pieces: Iterable[bytes], size_bytes: int) -> Iterator[bytes]:
-    """Yield one xz stream of pieces whose sizes add up to ``size_bytes``.
+def compressed(data: bytes) -> bytes:
+    """Return data as one xz stream.
 
     Literals are told apart by the four high bits of the byte before, and positions are not: that is best for text.
     """
-    coder = lzma.LZMACompressor(lzma.FORMAT_XZ, check=lzma.CHECK_CRC32, filters=[{
+    return lzma.compress(data, lzma.FORMAT_XZ, check=lzma.CHECK_CRC32, filters=[{
         "id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 4, "lp": 0, "pb": 0,
-        "dict_size": min(max(size_bytes, 4096), _DICTIONARY_BYTES),
+        "dict_size": min(max(len(data), 4096), _DICTIONARY_BYTES),
     }])  # fmt: skip
-    for piece in pieces:
-        yield coder.compress(piece)
-    yield coder.flush()
 
 
 def decompressed(pieces: Iterable[bytes], most_bytes: int) -> Iterator[bytes]:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names below ``data/raw`` that reading and writing share, the one way in which its files are compressed, and bytes that
-are on the disk when a call returns.
+"""Names below ``data/raw`` that reading and writing share, the one way in which its files are compressed, and bytes
+that are on the disk when a call returns.
 
 The bytes of gzip depend on the library: zlib, zlib-ng and Apple's zlib compress the same text to different bytes.
 Records hold hashes of compressed files, and archives hold contents (``harness/store/blocks.py``), so a file that
@@ -19,7 +19,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO
 
 from harness.errors import StoreError
 
@@ -45,15 +45,7 @@ _LEVEL = 6
 MIN_FREE_BYTES = 64 * 1024 * 1024
 
 
-class Sink(Protocol):
-    """What compressed bytes are written to."""
-
-    def write(self, data: bytes, /) -> object: ...
-
-    def flush(self) -> object: ...
-
-
-def write_gzip(pieces: Iterable[bytes], target: Sink) -> None:
+def write_gzip(pieces: Iterable[bytes], target: IO[bytes]) -> None:
     """Compress pieces as one file. mtime 0 and no name inside: the same content gives the same file."""
     with gzip.GzipFile(filename="", mode="wb", fileobj=target, compresslevel=_LEVEL, mtime=0) as stream:
         waiting = bytearray()

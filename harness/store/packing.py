@@ -10,11 +10,11 @@ the same archive on the same versions of the libraries.
 from __future__ import annotations
 
 import hashlib
+import io
 import stat
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from harness.agent.files import file_sha256
@@ -106,9 +106,7 @@ def _write(folder: Path, names: list[str], target: Path) -> None:
         ]
         contents = Contents(version=blocks.VERSION, gzip_probe=probe_sha256(), blocks=tuple(written))
         text = contents.model_dump_json(exclude_none=True).encode()
-        archive.writestr(
-            _entry(blocks.CONTENTS, zipfile.ZIP_STORED), b"".join(blocks.compressed([text], len(text)))
-        )
+        archive.writestr(_entry(blocks.CONTENTS, zipfile.ZIP_STORED), blocks.compressed(text))
     sync(target)
 
 
@@ -121,20 +119,22 @@ def _packed(folder: Path, name: str) -> PackedFile | None:
         return PackedFile(name=name, bytes=path.stat().st_size)
     if not name.endswith(".gz"):
         return None
-    again, content = _Counted(), _Counted()
+    stream = io.BytesIO()
     try:
-        write_gzip((content.passed(piece) for piece in _content(path)), again)
+        content = _content(path)
+        write_gzip(pieces_of(io.BytesIO(content)), stream)
     except (OSError, EOFError, zlib.error):
         return None
-    sha256 = again.digest.hexdigest()
-    if sha256 != file_sha256(path):
+    again = stream.getvalue()
+    if again != path.read_bytes():
         return None
-    return PackedFile(name=name, bytes=content.size, gzip=Gzip(bytes=again.size, sha256=sha256))
+    listed = Gzip(bytes=len(again), sha256=hashlib.sha256(again).hexdigest())
+    return PackedFile(name=name, bytes=len(content), gzip=listed)
 
 
-def _content(path: Path) -> Iterator[bytes]:
+def _content(path: Path) -> bytes:
     with open_path(path) as stream:
-        yield from pieces_of(stream)
+        return stream.read()
 
 
 def _kind_of(name: str) -> tuple[str, str, str]:
@@ -157,15 +157,12 @@ def _grouped(files: Sequence[PackedFile]) -> list[list[PackedFile]]:
 
 
 def _add_block(archive: zipfile.ZipFile, folder: Path, number: int, files: list[PackedFile]) -> Block:
-    size = sum(file.bytes for file in files)
-    entry = f"{blocks.FOLDER}{number:04d}{_kind_of(files[0].name)[0]}.xz"
-    read = _Counted()
-    pieces = chain.from_iterable(_content(folder / file.name) for file in files)
-    with archive.open(_entry(entry, zipfile.ZIP_STORED), "w") as stream:
-        stream.writelines(blocks.compressed(map(read.passed, pieces), size))
-    if read.size != size:
+    data = b"".join(_content(folder / file.name) for file in files)
+    if len(data) != sum(file.bytes for file in files):
         raise StoreError(f"{folder}: files changed while they were packed")
-    return Block(entry=entry, bytes=size, sha256=read.digest.hexdigest(), files=tuple(files))
+    entry = f"{blocks.FOLDER}{number:04d}{_kind_of(files[0].name)[0]}.xz"
+    archive.writestr(_entry(entry, zipfile.ZIP_STORED), blocks.compressed(data))
+    return Block(entry=entry, bytes=len(data), sha256=hashlib.sha256(data).hexdigest(), files=tuple(files))
 
 
 def _entry(name: str, method: int) -> zipfile.ZipInfo:
@@ -174,23 +171,3 @@ def _entry(name: str, method: int) -> zipfile.ZipInfo:
     entry.external_attr = (stat.S_IFREG | 0o644) << 16
     entry.create_system = 3  # Unix, on every system: the same bytes everywhere
     return entry
-
-
-class _Counted:
-    """Size and SHA-256 of what is written to it, or of pieces on their way."""
-
-    def __init__(self) -> None:
-        self.size = 0
-        self.digest = hashlib.sha256()
-
-    def write(self, data: bytes) -> int:
-        self.size += len(data)
-        self.digest.update(data)
-        return len(data)
-
-    def flush(self) -> None:
-        """Nothing waits."""
-
-    def passed(self, piece: bytes) -> bytes:
-        self.write(piece)
-        return piece

@@ -207,7 +207,12 @@ class SessionFolder:
             raise InputError("the trial left no such file", file=self.where(trial_id, name))
         if self.archive is None:
             return file_sha256(self.folder / trial_id / name)
-        return self.archive.recorded_sha256(f"{trial_id}/{name}")
+        if listed := self.archive.listed_sha256(f"{trial_id}/{name}"):
+            return listed
+        if (recorded := self.record(trial_id).files.get(name)) is None:
+            problem = "damaged: the hash of its compressed bytes is neither in the list nor in the trial's record"
+            raise InputError(problem, file=self.where(trial_id, name))
+        return recorded.sha256
 
     def open(self, trial_id: str, name: str) -> IO[bytes]:
         """Open a trial's file for reading, decompressed. ``name`` with or without ``.gz``.

@@ -83,8 +83,8 @@ def as_table(
 ) -> pd.DataFrame:
     """Return one row a number of a claim; ``docs/data-dictionary.md`` has its columns.
 
-    Beside them stand texts for tables; ``kind``, the verdict as a word of a program; ``leads``, whether it is the number
-    that the claim is shown with; and its ``trials``.
+    Beside them stand texts for tables; ``kind``, the verdict as a word of a program; ``leads``, whether it is the
+    number that the claim is shown with; and its ``trials``.
 
     Args:
         sessions: where they are given, a row more for each source whose claims need no verdict of their time.

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -17,18 +17,8 @@ from harness.store import SessionFolder, Store, archive_of, blocks, layout, pack
 @pytest.fixture(autouse=True, scope="session")
 def _compressed_once() -> Iterator[None]:
     """The smallest xz of a block takes seconds: one with the contents of an earlier one has the same bytes."""
-    known: dict[bytes, bytes] = {}
-    compress = blocks.compressed
-
-    def compressed(pieces: Iterable[bytes], size_bytes: int) -> Iterator[bytes]:
-        text = b"".join(pieces)
-        key = hashlib.sha256(text).digest()
-        if key not in known:
-            known[key] = b"".join(compress([text], size_bytes))
-        yield known[key]
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "compressed", compressed)
+        patch.setattr(blocks, "compressed", lru_cache(blocks.compressed))
         yield
 
 
