@@ -34,10 +34,8 @@ def interactions(
 ) -> pd.DataFrame:
     """Return ratios of ratios over blocks, of every pair of factors: 1 where one effect is the same at both levels.
 
-    The levels of a row are those in the numerators; each is against the first one in ``trials``.
-
-    Args:
-        factors: columns of levels; ``variant`` may be one of them. by: each combination of these on its own.
+    The levels of a row are those in the numerators; each is against the first one in ``trials``. ``factors``: columns of
+    levels; ``variant`` may be one of them.
     """
     levels = [factor for factor in factors if factor != "variant"]
     labels = dict(zip(trials["variant"], trials["label"], strict=True))
@@ -64,11 +62,7 @@ def _row(effect: Interaction, name: str, metric: str) -> dict[str, Any]:
 
 def block_mean(values: pd.Series[float], *, level: float = 0.95, **about: Any) -> dict[str, Any]:
     """Return the record of the mean of one number a block, with Student's interval: of differences, which may be
-    negative.
-
-    Args:
-        about: further columns, such as the name of the result and its inputs.
-    """
+    negative. ``about``: further columns, such as the name of the result and its inputs."""
     n, mean = len(values), float(values.mean())
     error = float(values.to_numpy().std(ddof=1)) / n**0.5 if n > 1 else float("nan")
     half = float(t_critical(level, max(n - 1, 1))) * error
@@ -97,11 +91,8 @@ def scaling_law(
     """Return ``per_core`` (1/s), ``contention``, ``coherency`` (shares) and ``peak`` (cores) of each variant.
 
     Sizes at which service and generator shared CPUs (flag ``shared_cores``) are left out: what is lost there is not the
-    program's. With fewer than three sizes the rows have no value, and the reason.
-
-    Args:
-        trials: with a column ``cores`` of whole numbers. by: factors; each combination has its own law.
-        n_resamples: of blocks, for the intervals.
+    program's. With fewer than three sizes the rows have no value, and the reason. ``n_resamples``: of blocks, for the
+    intervals.
     """
     counted = counting(trials).dropna(subset=[metric])
     rows: list[dict[str, Any]] = []

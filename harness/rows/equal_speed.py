@@ -38,10 +38,7 @@ def beside_neighbours(trials: pd.DataFrame, *metrics: str, by: Sequence[str] = (
 
     Then none is left out for its speed, and those of ``OF_SPEED`` among the metrics are at equal speed. Where fewer
     were slowed, where one of the metrics depends on speed in another way, as latencies do, and where the speed cannot
-    be adjusted for, the trials are returned as they are.
-
-    Args:
-        by: factor columns; each combination of levels is decided and adjusted on its own.
+    be adjusted for, the trials are returned as they are; each combination of ``by`` is decided on its own.
     """
     adjustable = [metric for metric in metrics if metric in OF_SPEED]
     as_measured = [metric for metric in metrics if metric not in OF_SPEED]

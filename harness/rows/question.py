@@ -97,8 +97,7 @@ class Question:
     ) -> Published:
         r"""Publish a frame of texts as ``\rematchtable{question.key}``, its columns as heads.
 
-        Args:
-            widths: column -> part of the page's width, of those that are set in several lines.
+        ``widths``: column -> part of the page's width, of those that are set in several lines.
         """
         columns = {str(name): str(name) for name in frame.columns}
         lines = [{str(name): str(text) for name, text in line.items()} for line in frame.to_dict("records")]

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """From trials to rows: means, ratios with verdicts, the reference against itself, smallest effects, counts, facts.
 
-The statistics are those of :mod:`harness.analysis`. A table without trials gives no rows.
+The statistics are those of :mod:`harness.analysis`. A table without trials gives no rows, a column that is missing an
+``InputError``. ``by``: factor columns, each combination of whose levels is computed on its own; ``level``: of intervals;
+``metrics``: name of the result -> column of the trials.
 """
 
 from __future__ import annotations
@@ -28,12 +30,6 @@ def means(
     """Return the mean of each metric for each variant and combination of levels, with its interval over trials.
 
     Trials without a value are left out of the mean and named in its warnings.
-
-    Args:
-        by: factor columns. level: of the intervals. metrics: name of the result -> column of the trials.
-
-    Raises:
-        InputError: no such column.
     """
     measured = {name: metric for name, metric in metrics.items() if _has(trials, metric)}
     cells = dict(iter(trials.groupby([*by, "variant"], sort=False))) if measured else {}
@@ -66,13 +62,12 @@ def compare(
     be called negligible.
 
     Args:
-        name: of the result. by: factor columns; each combination of levels is compared on its own.
         margin: what is negligible, as a share; default: that of the metric. It is never below the noise.
         bounded: no verdict where something else than the services bounded the trials; false: that is the question.
         all_warnings: with those on ages, exclusions and margins, beside those of the interval.
 
     Raises:
-        InputError: no such column; several trials of one variant in one block and cell.
+        InputError: several trials of one variant in one block and cell.
     """
     if not _has(trials, metric) or reference not in set(trials["variant"]):
         return empty(*by)
@@ -87,7 +82,7 @@ def compare(
         for comparison in comparisons
     )
     twice = (trials["duplicate"].astype(bool) & (trials["variant"] == reference)).any() and not by
-    return stack(empty(*by), rows, again(trials, metric, name, reference, level=level) if twice else empty())
+    return stack(empty(*by), rows, *([again(trials, metric, name, reference, level=level)] if twice else []))
 
 
 def pairs(
@@ -95,8 +90,7 @@ def pairs(
 ) -> pd.DataFrame:
     """Return each variant over the one that it is paired with; a pair is a family of p-values of its own.
 
-    Args:
-        over: numerator -> denominator. options: as of :func:`compare`.
+    ``over``: numerator -> denominator; ``options``: of :func:`compare`.
     """
     rows = []
     for variant, reference in over.items():
@@ -109,11 +103,7 @@ def pairs(
 
 def behind(trials: pd.DataFrame, rows: pd.DataFrame, *, by: Sequence[str] = ()) -> pd.DataFrame:
     """Return the trials that rows rest on, so that a mean is of the trials of its ratio; of variants without a row, and
-    excluded ones, all.
-
-    Args:
-        by: factor columns; each combination of levels has variants of its own.
-    """
+    excluded ones, all."""
     named = {trial for inputs in rows["inputs"] for trial in inputs}
     used = pd.Series([trial in named for trial in inputs_of(trials)], index=trials.index, dtype=bool)
     groups = [trials[name] for name in (*by, "variant")]
@@ -131,11 +121,7 @@ def along(
     by: Sequence[str] = (),
     **options: Any,
 ) -> pd.DataFrame:
-    """Return each level of a factor over the level ``base``, within each variant and combination of ``by``.
-
-    Args:
-        options: as of :func:`compare`.
-    """
+    """Return each level of a factor over the level ``base``, within each variant; ``options``: of :func:`compare`."""
     rows, labels = [empty(*by, factor)], _labels(trials)
     for (variant, *levels), cell in trials.groupby(["variant", *by], sort=False):
         for level in [each for each in cell[factor].dropna().unique() if each != base]:
@@ -161,11 +147,7 @@ def again(
 def detectable(
     trials: pd.DataFrame, *, reference: str, blocks: Sequence[int] = BLOCKS, **metrics: str
 ) -> pd.DataFrame:
-    """Return the smallest ratio that so many blocks of such trials tell from 1 in 80 % of sessions, level ``blocks``.
-
-    Args:
-        metrics: name of the result -> column of the trials.
-    """
+    """Return the smallest ratio that so many blocks of such trials tell from 1 in 80 % of sessions, level ``blocks``."""
     labels = _labels(trials)
     rows = tidy(
         of_estimate(point.ratio, name=name, kind="detectable", metric=metric, variant=curve.variant)

@@ -76,8 +76,7 @@ class Session:
     def loads(self, *, overloaded: bool = False) -> pd.DataFrame:
         """Return the trials with what the load did to each: offered rate, time to serve, shares, connections.
 
-        Args:
-            overloaded: count trials that were overloaded or failed, too: where the question is how a service fails.
+        ``overloaded``: count trials that were overloaded or failed, too: where the question is how a service fails.
         """
         frame = self._with_loads
         return every(frame) if overloaded else frame
@@ -114,11 +113,7 @@ class Session:
         return self._frames(trials, LOCKS, _locks_of)
 
     def record(self, trial: Mapping[str, Any]) -> TrialRecord:
-        """Return all that was written of a trial: its phases, its process, its load.
-
-        Raises:
-            InputError: no session was measured.
-        """
+        """Return all that was written of a trial: its phases, its process, its load."""
         if self.evidence is None:
             raise InputError("no such session here", place=self.experiment, found=trial["session_id"])
         return self.evidence.folder(trial["session_id"]).record(str(trial["trial_id"]))
@@ -143,11 +138,7 @@ class Session:
         return self.definition.compare
 
     def over(self, reference: str) -> Session:
-        """Return the same session with another variant as the denominator.
-
-        Raises:
-            InputError: no such variant.
-        """
+        """Return the same session with another variant, which it must have, as the denominator."""
         return replace(self, evidence=None if self.evidence is None else self.evidence.over(reference))
 
     def everywhere(self) -> Session:
@@ -161,8 +152,7 @@ class Session:
     def compare(self, *names: str, trials: pd.DataFrame | None = None, level: float = 0.95) -> pd.DataFrame:
         """Return the rows of the declared comparisons; where none is declared the ratios of :meth:`overview`.
 
-        Args:
-            names: only these results. trials: in place of all. level: of the intervals.
+        ``names``: only these results; ``trials``: in place of all.
 
         Raises:
             InputError: no such result is declared.
@@ -186,10 +176,7 @@ class Session:
 
     def overview(self, *names: str, trials: pd.DataFrame | None = None, level: float = 0.95) -> pd.DataFrame:
         """Return the rows of ``rematch results``: mean of each variant and its ratio to the reference, in the usual
-        metrics, at each combination of levels.
-
-        Args:
-            names: only these metrics, such as ``cpu``. trials: in place of all. level: of the intervals.
+        metrics, at each combination of levels. ``names``: only these metrics, such as ``cpu``.
 
         Raises:
             InputError: no such metric.
@@ -301,11 +288,7 @@ def open_session(
 
 
 def find_session(experiment: str, settings: StageParameters, *, root: Path | None = None) -> Session:
-    """Open a session that a notebook can do without: where nothing was measured, every frame of it is empty.
-
-    Raises:
-        InputError: no such experiment.
-    """
+    """Open a session that a notebook can do without: where nothing was measured, every frame of it is empty."""
     project = root or find_root()
     evidence = find_evidence(settings, experiment, root=project)
     return Session(root=project, experiment=experiment, evidence=evidence)

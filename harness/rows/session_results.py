@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rows of ``rematch results``: in each usual metric every variant over the reference, at each combination of
-levels.
-
-They are made by the functions that notebooks use: :func:`overview` is one call of ``compare`` and ``means`` a metric.
-"""
+levels, by the functions that notebooks use."""
 
 from __future__ import annotations
 
@@ -124,9 +121,6 @@ def overview(
     A mean is of the trials of its ratio. The warnings of a ratio are those of the whole comparison. Where a neighbour
     slowed more than a third of the trials, all count, at equal speed (:func:`beside_neighbours`), as a warning says.
 
-    Args:
-        by: factor columns; each combination of levels is compared on its own. level: of the intervals.
-
     Raises:
         InputError: several trials of one variant in one block and cell.
     """
@@ -153,11 +147,7 @@ def overview(
 
 
 def results_of(evidence: Evidence, metrics: Sequence[Metric] = METRICS) -> Results:
-    """Return what the session of ``evidence`` says of each metric that any of its trials has.
-
-    Raises:
-        InputError: the session is not tidied.
-    """
+    """Return what the session of ``evidence``, tidied, says of each metric that any of its trials has."""
     trials, shown = evidence.trials, metrics_of(evidence, metrics)
     blocks = trials.loc[~trials["excluded"].astype(bool), "block"]
     return Results(
@@ -180,12 +170,9 @@ def results_of(evidence: Evidence, metrics: Sequence[Metric] = METRICS) -> Resul
 
 
 def session_agreement(first: Evidence, second: Evidence) -> SessionAgreement:
-    """Return every verdict of ``rematch results`` in one session beside that in another.
+    """Return every verdict of ``rematch results`` in one session beside that in another, both tidied.
 
     A variant is comparable where each of its trials, in both sessions, ran the same program on the same runtime.
-
-    Raises:
-        InputError: one of them is not tidied.
     """
     programs, later = first.programs, second.programs
     changed = tuple(name for name in programs if name in later and programs[name] != later[name])

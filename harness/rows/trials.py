@@ -48,11 +48,7 @@ def at_levels(trials: pd.DataFrame, **levels: str) -> pd.DataFrame:
 
 
 def of_one_age(trials: pd.DataFrame, *, by: Sequence[str] = ()) -> pd.DataFrame:
-    """Return the trials without the few young ones of a variant that is warm, as its ratios are made without them.
-
-    Args:
-        by: factor columns; each combination of levels has an age of its own.
-    """
+    """Return the trials without the few young ones of a variant that is warm, as its ratios are made without them."""
     counted = counting(trials)
     left_out = counted.index
     for _, arm in counted.groupby([*by, "variant"], sort=False):
