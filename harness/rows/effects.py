@@ -34,8 +34,8 @@ def interactions(
 ) -> pd.DataFrame:
     """Return ratios of ratios over blocks, of every pair of factors: 1 where one effect is the same at both levels.
 
-    The levels of a row are those in the numerators; each is against the first one in ``trials``. ``factors``: columns of
-    levels; ``variant`` may be one of them.
+    The levels of a row are those in the numerators; each is against the first one in ``trials``. ``factors``: columns
+    of levels; ``variant`` may be one of them.
     """
     levels = [factor for factor in factors if factor != "variant"]
     labels = dict(zip(trials["variant"], trials["label"], strict=True))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """From trials to rows: means, ratios with verdicts, the reference against itself, smallest effects, counts, facts.
 
-The statistics are those of :mod:`harness.analysis`. A table without trials gives no rows, a column that is missing an
-``InputError``. ``by``: factor columns, each combination of whose levels is computed on its own; ``level``: of intervals;
+The statistics are those of :mod:`harness.analysis`. A table without trials gives no rows, a column that is missing
+an ``InputError``. ``by``: factor columns, each combination of whose levels is computed on its own; ``level``: of intervals;
 ``metrics``: name of the result -> column of the trials.
 """
 
@@ -147,7 +147,7 @@ def again(
 def detectable(
     trials: pd.DataFrame, *, reference: str, blocks: Sequence[int] = BLOCKS, **metrics: str
 ) -> pd.DataFrame:
-    """Return the smallest ratio that so many blocks of such trials tell from 1 in 80 % of sessions, level ``blocks``."""
+    """Return the smallest ratio that so many blocks tell from 1 in 80 % of such sessions, level ``blocks``."""
     labels = _labels(trials)
     rows = tidy(
         of_estimate(point.ratio, name=name, kind="detectable", metric=metric, variant=curve.variant)
