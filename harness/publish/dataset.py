@@ -37,20 +37,23 @@ def write_package(
     *,
     ledger: pd.DataFrame | None = None,
 ) -> list[str]:
-    """Write the package into a new or empty folder, or over an earlier package.
+    """Write the package into a new or empty folder, or over an earlier package; return its files relative to that.
 
     Args:
         experiments: names; ``None``: all that have a bundled session.
         ledger: published claims with their verdicts, columns as of ``schema.LEDGER``; ``None``: left out.
 
-    Returns:
-        The files that it has, relative to ``folder``.
-
     Raises:
         InputError: the folder has something else in it, or an experiment has no bundled session.
         StoreError: it cannot be written.
     """
-    _refuse_other(folder)
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise InputError("is not a folder", file=folder, allowed="a new or an empty folder")
+    if folder.is_dir() and any(folder.iterdir()):
+        if not (folder / SCHEMA).is_file():
+            allowed = "a new or an empty folder, or a data package"
+            raise InputError("already exists", file=folder, allowed=allowed)
+        shutil.rmtree(folder)
     stored = [(session.folder.parent.name, session) for session in Store(root).sessions(bundled=True)]
     known = sorted({name for name, _ in stored})
     names = known if experiments is None else sorted(experiments)
@@ -88,18 +91,6 @@ def write_package(
     except OSError as error:
         raise StoreError(f"{error.filename or folder}: cannot be written ({error.strerror})") from error
     return _files(folder)
-
-
-def _refuse_other(folder: Path) -> None:
-    """An earlier package is removed; any other folder with something in it is refused."""
-    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise InputError("is not a folder", file=folder, allowed="a new or an empty folder")
-    if folder.is_dir() and any(folder.iterdir()):
-        if not (folder / SCHEMA).is_file():
-            raise InputError(
-                "already exists", file=folder, allowed="a new or an empty folder, or a data package"
-            )
-        shutil.rmtree(folder)
 
 
 def _copy(path: Path, target: Path) -> None:
@@ -146,7 +137,7 @@ def _ledger(frame: pd.DataFrame, folder: Path) -> dict[str, Any]:
 
 
 def _published(path: Path, folder: Path) -> dict[str, Any]:
-    """Return the resource of a table of an article: numbers where every cell that is filled is one."""
+    """Return the resource of a table of an article; a column is of numbers where every cell that is filled is one."""
     lines = path.read_text("utf-8").splitlines()
     comments = [line[1:].strip() for line in lines if line.startswith("#")]
     frame = pd.read_csv(path, comment="#", dtype=str, keep_default_na=False)

@@ -68,13 +68,10 @@ def render_table(
     numeric: Sequence[bool],
     widths: Sequence[float | None],
 ) -> str:
-    """Return a table for the environments of ``paper/rematch.sty``, over both columns of the page.
+    """Return a table of plain texts for the environments of ``paper/rematch.sty``, over both columns of the page.
 
-    Cells are plain text. No page ends below the first row, or above the last.
-
-    Args:
-        widths: of each column, as a share of the table's width; such a column is set in lines. ``None``: as wide as
-            its text.
+    No page ends below the first row, or above the last. A column with one of ``widths``, a share of the table's width,
+    is set in lines.
     """
     columns = "".join(
         rf">{{\raggedright\arraybackslash}}p{{{width}\linewidth}}" if width else "r" if right else "l"

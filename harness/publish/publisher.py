@@ -46,12 +46,7 @@ class Publisher:
     """
 
     def __init__(
-        self,
-        notebook: str,
-        *,
-        root: Path | None = None,
-        draft: str | None = None,
-        publish: bool | None = None,
+        self, notebook: str, *, root: Path | None = None, draft: str | None = None, publish: bool | None = None
     ) -> None:
         self.notebook = notebook
         self.draft = draft
@@ -90,9 +85,8 @@ class Publisher:
         """Publish a table as ``tables/<key>.tex``; without rows it says that nothing was measured.
 
         Args:
-            columns: name of a cell -> head of its column; order counts.
-            rows: cells by name. An ``Estimate`` is printed with its interval in the unit of its column, ``None`` (and
-                an estimate without value) as a dash, with the reason below the table.
+            columns: name of a cell -> head of its column. rows: cells by name; an ``Estimate`` is printed with its
+                interval in the unit of its column, what is absent as a dash, with the reason below the table.
             widths: columns of long text -> share of the table's width; their text is set in lines.
         """
         if not rows:

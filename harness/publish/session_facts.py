@@ -121,8 +121,7 @@ def _changed(root: Path, session: SessionFolder) -> tuple[str, ...] | None:
 def registrations(sessions: Sequence[tuple[str, tuple[str, ...] | None]]) -> str:
     """Return how many sessions registered their plan, in how many it is still what was hashed, and what changed since.
 
-    Args:
-        sessions: the experiment of each, with what is no longer as it was registered; None: nothing was.
+    ``sessions``: the experiment of each, with what is no longer as it was registered; None: nothing was.
     """
     registered = [(experiment, changed) for experiment, changed in sessions if changed is not None]
     if not registered:
@@ -206,14 +205,12 @@ def _warm_up(cell: Configuration) -> str:
 
 def runtime_line(evidence: Evidence) -> Mapping[str, Cell]:
     """Return processors, settings of the Java and the Go programs, and how all are written."""
-    languages = {
-        name: implementation.language for name, implementation in evidence.header.implementations.items()
-    }
-    cells = _configurations(evidence)
+    implementations, cells = evidence.header.implementations, _configurations(evidence)
     words: dict[str, dict[str, None]] = {"java": {}, "go": {}}
     for variant in {cell.variant_name: cell.variant for cell in cells}.values():
-        chosen = words.setdefault(languages.get(variant.implementation, ""), {})
-        chosen[setting_words(variant.runtime, "cpus", "gc_log") or "default"] = None
+        if program := implementations.get(variant.implementation):
+            chosen = words.setdefault(program.language, {})
+            chosen[setting_words(variant.runtime, "cpus", "gc_log") or "default"] = None
     codings = dict.fromkeys(coding_of(cell.workload, cell.variant) for cell in cells)
     return {
         "experiment": evidence.experiment,
@@ -224,8 +221,7 @@ def runtime_line(evidence: Evidence) -> Mapping[str, Cell]:
 
 
 def _cpu_limits(evidence: Evidence) -> set[int]:
-    """How many processors the runtimes were told to use: what the record of each configuration's first trial has, and
-    what is asked for where it has none."""
+    """How many processors the runtimes were told to use, as the first trial of each configuration says, else as asked."""
     limits = {
         (record.instance and record.instance.cpu_limit)
         or record.planned.configuration.variant.runtime.cpus

@@ -91,15 +91,10 @@ def _facts(key: str, n_trials: int, session: SessionFolder | None) -> list[str]:
         return [key, DASH, DASH, DASH, f"{n_trials:,}", DASH, DASH]
     plan, provenance = session.header.plan, session.header.provenance
     machine = provenance.machine
-    return [
-        key,
-        datetime.fromtimestamp(provenance.started_epoch_s, UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        plan.profile,
-        str(plan.n_blocks),
-        f"{n_trials:,}",
-        f"{machine.cpu_model}, {machine.n_cpus} CPUs",
-        (provenance.commit or DASH)[:_SHORT] + (" with changes" if provenance.dirty else ""),
-    ]
+    begun = datetime.fromtimestamp(provenance.started_epoch_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    commit = (provenance.commit or DASH)[:_SHORT] + (" with changes" if provenance.dirty else "")
+    hardware = f"{machine.cpu_model}, {machine.n_cpus} CPUs"
+    return [key, begun, plan.profile, str(plan.n_blocks), f"{n_trials:,}", hardware, commit]
 
 
 def _source(root: Path) -> str:

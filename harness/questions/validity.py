@@ -138,9 +138,11 @@ def audit(session: Session) -> pd.DataFrame:
 
     Columns: ``experiment trial_id generator check result why``; ``result``: held, failed, or not applicable.
     """
+    columns = ["experiment", "trial_id", "generator", "check", "result", "why"]
+    if (evidence := session.evidence) is None:
+        return pd.DataFrame(columns=columns)
     rows: list[tuple[Any, ...]] = []
-    counted = session.trials[~session.trials["excluded"].astype(bool)]
-    for row in records(counted) if (evidence := session.evidence) is not None else ():
+    for row in records(session.trials[~session.trials["excluded"].astype(bool)]):
         session_id, trial_id = row["session_id"], row["trial_id"]
         folder, record = evidence.folder(session_id), session.record(row)
         planned = record.planned.configuration.load
@@ -152,4 +154,4 @@ def audit(session: Session) -> pd.DataFrame:
         )  # fmt: skip
         about = (session.experiment, trial_id, row["generator"])
         rows += [(*about, check.name, check.result, check.why) for check in audit_trial(trial)]
-    return pd.DataFrame(rows, columns=["experiment", "trial_id", "generator", "check", "result", "why"])
+    return pd.DataFrame(rows, columns=columns)
