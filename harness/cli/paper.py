@@ -12,7 +12,7 @@ from harness.errors import InputError
 from harness.project import find_root
 from harness.publish.artifact_page import write_page
 from harness.publish.build import build_paper
-from harness.publish.readme import write_readme
+from harness.publish.sentences import write_readme
 
 
 def paper_command(

@@ -8,17 +8,21 @@ comma joins several. Claims: ``higher``, ``lower``, ``differs``, ``equal``, ``op
 ``\least{pattern}``, ``\most{pattern}``, ``\leastname{pattern}`` and ``\mostname{pattern}`` print the ends of several
 rows. In a build of the bundled sessions an untrue sentence is an error; in one of own measurements it is grey, with the
 numbers that contradict it, and a sentence on what was not measured is left out.
+
+In the README ``<!-- val KEY -->text<!-- / -->`` holds a number, ``valci`` one with its interval, and
+``<!-- holds PATTERN,PATTERN CLAIM -->`` stands before a sentence that every matching row must support.
 """
 
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from harness.errors import InputError
+from harness.errors import InputError, UnknownKey
 from harness.model import Verdict
 from harness.model.formatting import DASH
 from harness.publish.generated import (
@@ -41,6 +45,11 @@ _BOUND = re.compile(r"([<>])\s*(\d+(?:\.\d+)?)")
 _GUARD = re.compile(r"\\holds\{([^}]*)\}\{([^}]*)\}")
 _END = re.compile(r"\\(least|most|leastname|mostname)\{([^}]*)\}")
 _CITED = re.compile(r"\\(?:val|valci|ifsaid)\{([^}]*)\}")
+PICTURE = Path("docs") / "headline.png"
+#: The figure of the picture.
+FIGURE = "strings_warm.workloads"
+_README_NUMBER = re.compile(r"<!-- (val|valci) (\S+) -->.*?<!-- / -->", re.DOTALL)
+_README_GUARD = re.compile(r"<!-- holds (\S+) (\S+) -->")
 
 
 def says(row: Row) -> str:
@@ -171,3 +180,45 @@ def _end(rows: Rows, which: str, patterns: str) -> str:
 
 def _question(key: str) -> str:
     return key.strip().partition(".")[0]
+
+
+def write_readme(root: Path) -> Path:
+    """Write the numbers of the README and its picture from what is published; return the README's path.
+
+    Raises:
+        UnknownKey: a number or the figure was not published. InputError: a sentence is untrue, or it has no row.
+    """
+    values, readme = read_values(root), root / "README.md"
+    text = readme.read_text("utf-8")
+    filled = fill(text, values, readme)
+    figures = [part["figures"][FIGURE] for part in contributions(root / GENERATED) if FIGURE in part["figures"]]
+    if not figures:
+        raise UnknownKey(f"the figure {FIGURE} was not published; execute the notebooks first: make paper")
+    png = next(file for file in figures[0]["files"] if file.endswith(".png"))
+    shutil.copyfile(root / GENERATED / png, root / PICTURE)
+    readme.write_text(filled, "utf-8")
+    return readme
+
+
+def fill(text: str, values: Rows, file: Path) -> str:
+    """Return the text with today's numbers, after its conditions were checked.
+
+    Raises:
+        UnknownKey: no such key. InputError: a condition does not hold, with its line.
+    """
+    for guard in _README_GUARD.finditer(text):
+        place = f"line {text.count(chr(10), 0, guard.start()) + 1}"
+        matched = matching(values, guard[1])
+        if not matched:
+            raise InputError("a sentence has no row", file=file, place=place, found=guard[1])
+        if against := contradicting(matched, guard[2]):
+            raise InputError(f"a sentence is not {guard[2]}", file=file, place=place, found=against)
+
+    def number(match: re.Match[str]) -> str:
+        kind, key = match[1], match[2]
+        if key not in values:
+            raise UnknownKey(f"{file.name}: {key} was not published; execute the notebooks first: make paper")
+        printed = values[key]["interval_text" if kind == "valci" else "text"]
+        return f"<!-- {kind} {key} -->{printed}<!-- / -->"
+
+    return _README_NUMBER.sub(number, text)

@@ -221,7 +221,7 @@ def runtime_line(evidence: Evidence) -> Mapping[str, Cell]:
 
 
 def _cpu_limits(evidence: Evidence) -> set[int]:
-    """How many processors the runtimes were told to use, as the first trial of each configuration says, else as asked."""
+    """How many processors runtimes were told to use, by the first trial of each configuration, else by what is asked."""
     limits = {
         (record.instance and record.instance.cpu_limit)
         or record.planned.configuration.variant.runtime.cpus

@@ -6,7 +6,7 @@ from harness.figures.style import log_scale
 from harness.rows.drawing import forest, intervals, page
 from harness.rows.effects import block_mean, elasticities, interactions, scaling_law
 from harness.rows.equal_speed import at_equal_speed, beside_neighbours
-from harness.rows.latency_peaks import attribute, attribution
+from harness.rows.latency_peaks import attribute, attribution, latency_over_time, slow_requests
 from harness.rows.places import between, over_sessions
 from harness.rows.question import Question
 from harness.rows.results import (
@@ -24,9 +24,7 @@ from harness.rows.results import (
 from harness.rows.schema import stack, tidy
 from harness.rows.session import Session, find_session, open_session, sessions_of
 from harness.rows.session_results import overview
-from harness.rows.tables import notes, pivot
-from harness.rows.text import shown
-from harness.rows.timeline import latency_over_time, slow_requests
+from harness.rows.text import notes, pivot, shown
 from harness.rows.trials import at_levels, builds, dots, of_one_age, parts, used
 from harness.rows.warming import even, leads, races, warm_up, warm_up_curves, warm_up_windows
 

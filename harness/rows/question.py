@@ -21,8 +21,7 @@ from harness.publish.sentences import contradicting, ends_of
 from harness.rows.results import fact
 from harness.rows.schema import keyed, records, stack, tidy
 from harness.rows.session import Session
-from harness.rows.tables import VERDICT, cells_of, notes
-from harness.rows.text import entries_of, entry_of
+from harness.rows.text import VERDICT, cells_of, entries_of, entry_of, notes
 
 #: Name of the row that answers the question.
 ANSWER = "answer"

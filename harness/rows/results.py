@@ -2,8 +2,8 @@
 """From trials to rows: means, ratios with verdicts, the reference against itself, smallest effects, counts, facts.
 
 The statistics are those of :mod:`harness.analysis`. A table without trials gives no rows, a column that is missing
-an ``InputError``. ``by``: factor columns, each combination of whose levels is computed on its own; ``level``: of intervals;
-``metrics``: name of the result -> column of the trials.
+an ``InputError``. ``by``: factor columns, each combination of whose levels is computed on its own; ``level``: of
+intervals; ``metrics``: name of the result -> column of the trials.
 """
 
 from __future__ import annotations

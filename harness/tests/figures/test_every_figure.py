@@ -20,7 +20,7 @@ from matplotlib.text import Text
 
 from harness.figures.style import COLUMN_INCHES, PAGE_INCHES, save, variant_styles
 from harness.rows import compare, dots, forest, latency_over_time, means, page
-from harness.rows.timeline import CAUSES
+from harness.rows.latency_peaks import CAUSES
 from harness.tests.support.available import some_in_every_run
 from harness.tests.support.kept import fonts_cut_once
 from harness.tests.support.made_up_trials import made_up_trials

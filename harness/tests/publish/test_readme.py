@@ -12,7 +12,7 @@ import pytest
 
 from harness.errors import InputError, UnknownKey
 from harness.model import Estimate
-from harness.publish import readme
+from harness.publish import sentences as readme
 from harness.tests.support.published_rows import entry
 from harness.tests.support.synthetic import ROOT
 
@@ -85,6 +85,6 @@ def test_the_picture_is_that_of_its_figure(tmp_path: Path) -> None:
 def test_every_number_of_the_first_screen_stands_between_markers() -> None:
     """A number with a decimal point is measured: versions and settings have none here."""
     first = (ROOT / "README.md").read_text("utf-8").split("## Quick start")[0]
-    bare = readme._NUMBER.sub("", re.sub(r"<!-- holds \S+ \S+ -->", "", first))
+    bare = readme._README_NUMBER.sub("", re.sub(r"<!-- holds \S+ \S+ -->", "", first))
     assert re.findall(r"\d+\.\d+", bare.replace("HTTP/1.1", "")) == []
-    assert len(readme._NUMBER.findall(first)) > 20 and len(readme._GUARD.findall(first)) >= 8
+    assert len(readme._README_NUMBER.findall(first)) > 20 and len(readme._README_GUARD.findall(first)) >= 8

@@ -17,7 +17,7 @@ from harness.analysis.stats.verdicts import FEWEST_FOR_P
 from harness.project import ROOT_VARIABLE
 from harness.questions.workshop import compared, comparison_checks, loop_checks, loops, plan_repetitions
 from harness.questions.workshop.__main__ import TEACHER, workshop_code
-from harness.questions.workshop.checking import REPLIES, Checks, Truth
+from harness.questions.workshop.exercises import REPLIES, Checks, Truth
 from harness.questions.workshop.made_up import COMPARISONS, write_comparisons
 from harness.tests.support.available import only_when_long, some_in_every_run
 from harness.tests.support.in_process import execute_in_process

@@ -15,8 +15,8 @@ from harness.definitions import load_study
 from harness.model import SessionHeader, Verdict
 from harness.pipeline import StageParameters
 from harness.rows import Session, attribute, attribution, latency_over_time, open_session, slow_requests
+from harness.rows.latency_peaks import CAUSES
 from harness.rows.schema import keyed
-from harness.rows.timeline import CAUSES
 from harness.store import Store
 from harness.tests.support.kept_sessions import lay_session
 from harness.tests.support.synthetic import LEAST_MIB, ROOT, make_project, make_session
