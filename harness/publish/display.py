@@ -19,11 +19,7 @@ MOST_ROWS = 12
 
 
 class Published:
-    """What a publishing call returns: shows itself in a notebook, text and picture alike.
-
-    Args:
-        text: what it says, for readers without HTML. page: the same as HTML; ``None``: the text.
-    """
+    """What a publishing call returns: shows itself in a notebook, as ``page``, HTML, or else as its text."""
 
     def __init__(self, text: str = "", *, page: str | None = None) -> None:
         self.text = text

@@ -45,9 +45,6 @@ def update(generated: Path, notebook: str, entries: Sequence[tuple[str, str, dic
     """Put entries (kind, key, entry) into a notebook's contribution.
 
     A table or figure gets its ``place`` among those of the notebook.
-
-    Raises:
-        InputError: another notebook has published one of the keys; nothing is put then.
     """
     path = generated / f"{notebook}.json"
     content = _read(path) or {"notebook": notebook, **{kind: {} for kind in KINDS}}

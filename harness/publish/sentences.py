@@ -3,7 +3,8 @@ r"""Sentences of authors that numbers must support: what a row says, and whether
 
 The paper writes ``\holds{pattern}{claim}{sentence}``. A pattern is a key with ``*`` for a part or a piece of one; a
 comma joins several. Claims: ``higher``, ``lower``, ``differs``, ``equal``, ``open``, ``refused``, ``measured``, and
-``>20`` or ``<0.5``: the whole interval lies there. Every matching row must support the claim.
+``>20`` or ``<0.5``: the whole interval lies there. Every matching row must support the claim; another claim is an
+``InputError``.
 
 ``\least{pattern}``, ``\most{pattern}``, ``\leastname{pattern}`` and ``\mostname{pattern}`` print the ends of several
 rows. In a build of the bundled sessions an untrue sentence is an error; in one of own measurements it is grey, with the
@@ -63,11 +64,7 @@ def says(row: Row) -> str:
 
 
 def holds(row: Row, claim: str) -> bool:
-    """Tell whether a row supports a claim; a ratio that is not about the services supports ``refused`` alone.
-
-    Raises:
-        InputError: no such claim.
-    """
+    """Tell whether a row supports a claim; a ratio that is not about the services supports ``refused`` alone."""
     word = says(row)
     if bound := _BOUND.fullmatch(claim):
         end = row["low"] if bound[1] == ">" else row["high"]
@@ -117,9 +114,6 @@ def write_macros(root: Path) -> list[str]:
 
     That is every value that the paper cites, what is true of its sentences, and where tables and figures are; the cited
     values also stand in ``values.json``.
-
-    Raises:
-        InputError: no such claim.
     """
     rows = read_values(root)
     is_bundled = {key: all(trial.startswith("bundled/") for trial in row["inputs"]) for key, row in rows.items()}

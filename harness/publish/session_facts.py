@@ -221,7 +221,7 @@ def runtime_line(evidence: Evidence) -> Mapping[str, Cell]:
 
 
 def _cpu_limits(evidence: Evidence) -> set[int]:
-    """How many processors runtimes were told to use, by the first trial of each configuration, else by what is asked."""
+    """How many processors runtimes were told to use, by the first trial of each configuration, else by the plan."""
     limits = {
         (record.instance and record.instance.cpu_limit)
         or record.planned.configuration.variant.runtime.cpus

@@ -25,11 +25,7 @@ _SHORT = 12
 
 
 def write_supplement(root: Path) -> Path:
-    """Write a section for each notebook that published a table or a figure; return the file.
-
-    Raises:
-        InputError: a notebook or the header of a session is damaged.
-    """
+    """Write a section for each notebook that published a table or a figure; return the file."""
     stored = {session.key: session for session in Store(root).sessions()}
     lines = [
         "% Written by the build; changes are lost.",
@@ -52,11 +48,7 @@ def write_supplement(root: Path) -> Path:
 
 
 def heading(root: Path, notebook: str) -> tuple[str, str]:
-    """Return title and question of a notebook by its first cell; of one that is gone its name.
-
-    Raises:
-        InputError: it is damaged.
-    """
+    """Return title and question of a notebook by its first cell; of one that is gone its name."""
     file = root / "notebooks" / f"{notebook}.ipynb"
     lines: list[str] = []
     if file.exists():

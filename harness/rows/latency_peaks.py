@@ -89,9 +89,7 @@ def attribution(
 ) -> pd.DataFrame:
     """Return the rows of each variant over its trials: its pauses, and what they explain of a quantile.
 
-    Args:
-        trials: as of :func:`attribute`. by: the factors that tell its cells apart. quantile: ``p99`` or ``p99.9``.
-        prefix: of the names, where a question has two of these tables.
+    ``quantile``: ``p99`` or ``p99.9``; ``prefix``: of the names, where a question has two of these tables.
     """
     rows = []
     for cell in attribution_table(trials, quantile=quantile, level=level):
@@ -138,11 +136,7 @@ def slow_requests(
 
 
 def latency_over_time(requests: pd.DataFrame, pauses: pd.DataFrame) -> Figure:
-    """Return latency over time, one panel a label: pauses as bands, the slow requests by their cause.
-
-    Args:
-        requests, pauses: as of :func:`slow_requests`.
-    """
+    """Return latency over time, one panel a label: pauses as bands, the slow requests by their cause."""
     labels = list(requests["label"].unique())
     figure, _ = page(
         max(len(labels), 1), 1, width=PAGE_INCHES, height=0.5 + 0.85 * len(labels), sharex=True, sharey=True

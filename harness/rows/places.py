@@ -97,11 +97,7 @@ def over_sessions(ratios: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
 
     A ratio without an interval, of fewer blocks than a verdict needs, or not about the services, is left out, and so
     is what has fewer than two sessions then. The standard error of a session is that of its own interval: Student's,
-    over its blocks.
-
-    Args:
-        ratios: rows of :func:`harness.rows.compare`, one a session for each result and variant.
-        level: of both intervals.
+    over its blocks. ``ratios``: rows of :func:`harness.rows.compare`, one a session for each result and variant.
     """
     usable = ratios[
         ratios["low"].notna()

@@ -49,9 +49,6 @@ class Question:
             rows: those that the sentence is about. claim: as of :mod:`harness.publish.sentences`.
             sentence: with ``{least}`` and ``{most}`` for the least and the greatest value, ``{leastname}`` and
                 ``{mostname}`` for their variants.
-
-        Raises:
-            InputError: no row has a value, or no such claim.
         """
         if rows.empty:
             return Published(NOT_MEASURED)
@@ -118,11 +115,7 @@ class Question:
         self._publisher.data(f"{name}.json", f"{text}\n")
 
     def publish(self, *frames: pd.DataFrame) -> pd.DataFrame:
-        """Publish rows, all of the question at once; return how many there are of each kind.
-
-        Raises:
-            InputError: two rows have one key, or a row contradicts itself.
-        """
+        """Publish rows, all of the question at once; return how many there are of each kind."""
         rows = keyed(self.name, stack(self._answers, *frames))
         if len(rows):
             self._publisher.rows(self.name, entries_of(rows), parquet_of(rows))

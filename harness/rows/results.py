@@ -65,9 +65,6 @@ def compare(
         margin: what is negligible, as a share; default: that of the metric. It is never below the noise.
         bounded: no verdict where something else than the services bounded the trials; false: that is the question.
         all_warnings: with those on ages, exclusions and margins, beside those of the interval.
-
-    Raises:
-        InputError: several trials of one variant in one block and cell.
     """
     if not _has(trials, metric) or reference not in set(trials["variant"]):
         return empty(*by)

@@ -120,9 +120,6 @@ def overview(
 
     A mean is of the trials of its ratio. The warnings of a ratio are those of the whole comparison. Where a neighbour
     slowed more than a third of the trials, all count, at equal speed (:func:`beside_neighbours`), as a warning says.
-
-    Raises:
-        InputError: several trials of one variant in one block and cell.
     """
     frames = []
     for metric in metrics:

@@ -37,8 +37,7 @@ class Race(NamedTuple):
 def races(session: Session, trials: pd.DataFrame, over: Mapping[str, str]) -> list[Race]:
     """Return each variant against the one that it is paired with, block by block, as far as both were measured.
 
-    Args:
-        trials: of processes that were warmed up in windows. over: variant -> the other one.
+    ``trials``: of processes that were warmed up in windows; ``over``: variant -> the other one.
     """
     windows = dict(iter(session.windows(trials).groupby(["session_id", "trial_id"])))
     runs = []

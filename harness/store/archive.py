@@ -67,7 +67,10 @@ class _Place(NamedTuple):
 
 
 class Archive:
-    """The files of one archived session. The checksum is verified before anything is read."""
+    """The files of one archived session. The checksum is verified before anything is read.
+
+    An archive, or a file of it, that is missing or damaged is an ``InputError``.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -75,11 +78,7 @@ class Archive:
 
     @cached_property
     def sha256(self) -> str:
-        """The verified SHA-256 of the archive.
-
-        Raises:
-            InputError: the archive or its checksum file is missing or damaged.
-        """
+        """The verified SHA-256 of the archive."""
         beside = self.path.with_name(self.path.name + CHECKSUM)
         try:
             text = beside.read_text(encoding="ascii", errors="replace")
@@ -100,19 +99,11 @@ class Archive:
 
     @cached_property
     def sizes(self) -> Mapping[str, int]:
-        """Name of every file, relative to the session's folder -> its size in bytes.
-
-        Raises:
-            InputError: not a ZIP archive, damaged, or with an entry that does not belong into a session.
-        """
+        """Name of every file, relative to the session's folder -> its size in bytes."""
         return {name: place.file.stored_bytes for name, place in self._placed.items()}
 
     def read(self, name: str) -> bytes:
-        """Return the bytes of one file.
-
-        Raises:
-            InputError: there is no such file, or it is damaged.
-        """
+        """Return the bytes of one file."""
         result = io.BytesIO()
         with self._damage(name):
             result.writelines(self._stored_pieces(name))
@@ -122,9 +113,6 @@ class Archive:
         """Return the SHA-256 that a file had in the session's folder, whatever zlib compresses it again here.
 
         ``None``: the list leaves that to the record of its trial.
-
-        Raises:
-            InputError: there is no such file, or it is damaged.
         """
         packed = self._place(name).file.gzip
         return hashlib.sha256(self.read(name)).hexdigest() if packed is None else packed.sha256
@@ -142,11 +130,7 @@ class Archive:
         return copy
 
     def open_content(self, name: str) -> IO[bytes]:
-        """Open a file for reading, decompressed where its name ends in ``.gz``.
-
-        Raises:
-            InputError: there is no such file, or it is damaged.
-        """
+        """Open a file for reading, decompressed where its name ends in ``.gz``."""
         block = self._place(name).block
         if block is None or block.bytes > blocks.MAX_SHARED_BYTES:
             return open_path(self.extracted(name))

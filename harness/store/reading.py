@@ -71,7 +71,8 @@ class Store:
 class SessionFolder:
     """One session on disk, read only: a folder, or the archive beside where the folder would be.
 
-    Everything is read when asked for; only the header is kept. Where both exist, the folder is read.
+    Everything is read when asked for; only the header is kept. Where both exist, the folder is read. A file that is
+    missing or damaged is an ``InputError`` that names it and the place in it.
     """
 
     def __init__(self, folder: Path, *, bundled: bool = False) -> None:
@@ -100,11 +101,7 @@ class SessionFolder:
 
     @cached_property
     def header(self) -> SessionHeader:
-        """Return what was written before the first trial.
-
-        Raises:
-            InputError: missing, damaged, or of another schema.
-        """
+        """Return what was written before the first trial."""
         return self._json(layout.HEADER, _HEADER)
 
     def stored_header(self) -> dict[str, Any]:
@@ -123,11 +120,7 @@ class SessionFolder:
         return {trial.trial_id for trial in self.header.plan.trials} <= self.finished()
 
     def record(self, trial_id: str) -> TrialRecord:
-        """Return one trial's record.
-
-        Raises:
-            InputError: there is none, or it is damaged: names the file and the place in it.
-        """
+        """Return one trial's record."""
         result = self._json(f"{trial_id}/{layout.RECORD}", _RECORD)
         if result.planned.trial_id != trial_id:  # its id becomes the name of derived files
             raise InputError(
@@ -195,14 +188,7 @@ class SessionFolder:
         return self._size(self._stored_name(trial_id, name))
 
     def sha256(self, trial_id: str, name: str) -> str:
-        """Return the SHA-256 of a trial's file, of an archived one that which it had when it was packed.
-
-        Args:
-            name: as the record names it, with ``.gz`` where it is compressed.
-
-        Raises:
-            InputError: the trial left no such file, or it is damaged.
-        """
+        """Return the SHA-256 of a trial's file by its name in the record; of an archived one as it was when packed."""
         if self._size(f"{trial_id}/{name}") is None:
             raise InputError("the trial left no such file", file=self.where(trial_id, name))
         if self.archive is None:
@@ -215,11 +201,7 @@ class SessionFolder:
         return recorded.sha256
 
     def open(self, trial_id: str, name: str) -> IO[bytes]:
-        """Open a trial's file for reading, decompressed. ``name`` with or without ``.gz``.
-
-        Raises:
-            InputError: there is no such file.
-        """
+        """Open a trial's file for reading, decompressed. ``name`` with or without ``.gz``."""
         plain = name.removesuffix(".gz")
         if not self.has(trial_id, plain):
             raise InputError("the trial left no such file", file=self.where(trial_id, plain))
@@ -232,9 +214,6 @@ class SessionFolder:
 
         What an archive has the content of is compressed again. Where another zlib than the one that packed the session
         gives other bytes, nothing is wrong: checksums of the archive and of the block cover the content.
-
-        Raises:
-            InputError: an archive is damaged.
         """
         problems: list[str] = []
         other_zlib = self.archive is not None and not self.archive.compresses_alike

@@ -48,11 +48,7 @@ def experiments(root: Path | None = None) -> tuple[str, ...]:
 
 
 def judge_all(sessions: Sessions, *, root: Path | None = None) -> tuple[JudgedClaim, ...]:
-    """Return every claim of both ledgers with its verdicts, from these sessions; those of smoke are left out.
-
-    Raises:
-        InputError: the ledger, a published table or a session does not have what a claim names.
-    """
+    """Return every claim of both ledgers with its verdicts, from these sessions; those of smoke are left out."""
     project = root or find_root()
     reasons = {source: why.reason for source, why in load_not_then(project).items()}
     return judge_claims(load_ledgers(project), sessions, PublishedTables(project), reasons)

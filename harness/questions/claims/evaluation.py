@@ -242,12 +242,8 @@ def judge_claims(
 ) -> tuple[JudgedClaim, ...]:
     """Return every claim with its verdicts, in the order of the ledger.
 
-    Args:
-        reasons: source -> why a number that something here measures, and that names no row of its time, has no verdict
-            of that time.
-
-    Raises:
-        InputError: a published table or a session does not have what a claim names.
+    ``reasons``: source -> why a number that something here measures, and that names no row of its time, has no verdict
+    of that time. A table or a session that does not have what a claim names is an ``InputError``.
     """
     judged = {axis: _judgements(claims, sessions, axis) for axis in AXES}
 

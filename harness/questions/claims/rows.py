@@ -72,9 +72,6 @@ def choose(test: ClaimTest, sessions: Sessions, axis: Axis = "rows") -> Choice:
     """Return the row that judges a test, and what was passed over for it.
 
     By its source's method nothing is asked of ages and bounds: they are part of the method.
-
-    Raises:
-        InputError: a session does not have what the test names.
     """
     if axis == "rows" and test.missing is not None:
         return Choice(None, test.missing)

@@ -23,9 +23,6 @@ def workshop_code(root: Path) -> str:
     """Return the code of this computer, such as ``3F9-A02``; tables that are missing are derived, which takes a while.
 
     Two computers with one code have the same notebooks and the same sessions.
-
-    Raises:
-        InputError: a session is missing or damaged.
     """
     digest, names = hashlib.sha256(), set[str]()
     for path in sorted((root / TEACHER).glob("[0-9]*.ipynb")):

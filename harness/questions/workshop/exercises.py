@@ -71,10 +71,7 @@ class Checked:
 class Checks:
     """The exercises of one unit: called with the number of an exercise and an answer, it says whether that is right.
 
-    Args:
-        replies: as ``replies.toml`` has them.
-
-    ``results``: the last reply of each exercise.
+    ``replies``: as ``replies.toml`` has them; ``results``: the last reply of each exercise.
     """
 
     def __init__(self, truths: Mapping[str, Truth], replies: Replies = REPLIES) -> None:
@@ -171,11 +168,8 @@ def latency_checks(latencies_ms: Floats) -> Checks:
 
 
 def trial_checks(session: Session, trials: pd.DataFrame, requests: pd.DataFrame, metric: str) -> Checks:
-    """Return the exercises of unit 2.
-
-    Args:
-        trials: of one combination of factor levels. requests: of the reference and its duplicates in all of them.
-    """
+    """Return the exercises of unit 2. ``trials``: of one combination of factor levels; ``requests``: of the reference
+    and its duplicates in all of them."""
     alarms, wins = _false_alarms(session.trials, requests), _wins(trials, metric)
     ratio = aa_noise(session.trials, "latency_mean_s").ratio
     at_95, at_98, at_99 = (_interval(session, trials, metric, level) for level in (0.95, 0.98, 0.99))
@@ -203,11 +197,9 @@ def _false_alarms(trials: pd.DataFrame, requests: pd.DataFrame) -> npt.NDArray[n
     for _, pair in measured.groupby(["configuration", "block"]):
         if len(pair) == 2:
             first, again = (latencies[trial].to_numpy() for trial in pair["trial_id"])
-            errors = [
-                stats.norm.ppf(0.975) * stats.sem(values) / np.mean(values) for values in (first, again)
-            ]
+            errors = (stats.norm.ppf(0.975) * stats.sem(part) / np.mean(part) for part in (first, again))
             ratio = np.mean(again) / np.mean(first)
-            alarms.append(abs(ratio - 1) > ratio * np.hypot(errors[0], errors[1]))
+            alarms.append(abs(ratio - 1) > ratio * np.hypot(*errors))
     return np.array(alarms, dtype=bool)
 
 
@@ -228,13 +220,7 @@ def _interval(session: Session, trials: pd.DataFrame, metric: str, level: float)
 
 
 def warm_up_checks(
-    cold: pd.DataFrame,
-    warm: pd.DataFrame,
-    *,
-    sent: float,
-    until_warm: float,
-    windows: pd.DataFrame,
-    cost_s: float,
+    cold: pd.DataFrame, warm: pd.DataFrame, *, sent: float, until_warm: float, windows: pd.DataFrame, cost_s: float
 ) -> Checks:
     """Return the exercises of unit 3.
 
@@ -280,20 +266,16 @@ def first_trials(session: Session, *variants: str) -> tuple[TrialAttribution, ..
     assert evidence is not None  # it comes with the project
     trials = session.counted.sort_values("block").drop_duplicates("variant").set_index("variant", drop=False)
     first = (trials.loc[[name]] for name in variants)
+    ids = ((trial["session_id"].item(), trial["trial_id"].item(), trial) for trial in first)
     return tuple(
-        attribute_trial(
-            evidence.folder(trial["session_id"].item()), trial["trial_id"].item(), session.requests(trial)
-        )
-        for trial in first
+        attribute_trial(evidence.folder(session_id), trial_id, session.requests(trial))
+        for session_id, trial_id, trial in ids
     )
 
 
 def paused_s(requests: pd.DataFrame, pauses: pd.DataFrame) -> Floats:
-    """Return the time that pauses took from each request, shape (n,), in seconds.
-
-    Args:
-        requests, pauses: with ``start_s`` and ``end_s`` on one clock; pauses do not overlap each other.
-    """
+    """Return the time that pauses took from each request, shape (n,), in seconds. Both have ``start_s`` and ``end_s``
+    on one clock; pauses do not overlap each other."""
     low, high = (pauses[name].to_numpy(dtype=np.float64) for name in ("start_s", "end_s"))
     start, end = (requests[name].to_numpy(dtype=np.float64)[:, None] for name in ("start_s", "end_s"))
     return np.asarray(np.clip(np.minimum(end, high) - np.maximum(start, low), 0, None).sum(axis=1))
@@ -325,11 +307,8 @@ def compared(folder: Path, name: str) -> Comparison:
 
 
 def comparison_checks(folder: Path, pilot: pd.DataFrame) -> Checks:
-    """Return the exercises of unit 6.
-
-    Args:
-        folder: of the comparisons. pilot: a row for each block, the variant and its reference in two columns.
-    """
+    """Return the exercises of unit 6. ``folder``: of the comparisons; ``pilot``: a row for each block, the variant and
+    its reference in two columns."""
     row = compared(folder, _named(made_up.COMPARISONS, "fair")).row("p50")
     assert row is not None and row.low is not None and row.high is not None  # five runs an arm
     wide, narrow = (plan_repetitions(*pilot.to_numpy().T, half_width=half) for half in (0.02, 0.01))
