@@ -47,13 +47,7 @@ IN_EVERY_RUN = ("05-gc-peak",)
 #: As a student, and again as a teacher.
 KINDS = ("open", "right")
 #: The trap of ``rematch compare`` that each fault is.
-TRAPS = {
-    "order": {"order_confounded"},
-    "fair": set(),
-    "errors": {"fast_errors"},
-    "mix": {"different_labels"},
-    "replication": {"one_run"},
-}
+TRAPS = {"order": "order_confounded", "errors": "fast_errors", "mix": "different_labels", "replication": "one_run"}
 
 
 @pytest.fixture(scope="module")
@@ -175,11 +169,9 @@ OTHER_UNIT = "not yet. These digits are right in another unit: which one is aske
     [
         ("1.1", ..., "open", "open. Replace the dots, and run the cell again."),
         ("1.1", 42.3, "right", "right. It is so."),
-        (1.1, 42, "right", "right. It is so."),
         ("1.1", 21.0, "wrong", "not yet. Half of it."),
         ("1.1", 50, "wrong", "not yet. The number is too large."),
         ("1.1", "42", "wrong", "not yet. A number is needed."),
-        ("1.1", 4200, "wrong", OTHER_UNIT),
         ("1.1", 0.042, "wrong", OTHER_UNIT),
         ("1.2", {"A": "open", "B": ...}, "open", "open. Replace the dots, and run the cell again."),
         ("1.2", {"A": "open", "B": "open"}, "wrong", "not yet. 1 of 2 entries are wrong."),
@@ -187,7 +179,7 @@ OTHER_UNIT = "not yet. These digits are right in another unit: which one is aske
         ("1.2", {"A": "{x}", "B": "closed"}, "wrong", "not yet. '{x}' is no answer here; allowed: closed, open."),
         ("1.2", {"A": "closed", "B": "closed"}, "wrong", "not yet. Who waits in A?"),
         ("1.3", "yes", "wrong", "not yet. True or False is needed."),
-        ("1.3", np.bool_(True), "right", "right. It is."),
+        (1.3, np.bool_(True), "right", "right. It is."),
         ("1.3", 1, "wrong", "not yet. True or False is needed."),
         (2.1, 3, "wrong", "no such exercise; allowed: 1.1, 1.2, 1.3."),
     ],
@@ -205,7 +197,7 @@ def test_each_broken_comparison_has_its_trap_and_files_are_the_same_each_time(tm
     assert len(files) > 40
     assert all((first / path).read_bytes() == (again / path).read_bytes() for path in files)
     for name, fault in COMPARISONS.items():
-        assert {trap.name for trap in compared(first, name).traps} == TRAPS[fault], name
+        assert [trap.name for trap in compared(first, name).traps] == ([TRAPS[fault]] if fault in TRAPS else []), name
 
 
 @only_when_long("the sentences of the workshop that name a direction, held against the sessions")
