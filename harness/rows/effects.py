@@ -64,8 +64,8 @@ def block_mean(values: pd.Series[float], *, level: float = 0.95, **about: Any) -
     """Return the record of the mean of one number a block, with Student's interval: of differences, which may be
     negative. ``about``: further columns, such as the name of the result and its inputs."""
     n, mean = len(values), float(values.mean())
-    error = float(values.to_numpy().std(ddof=1)) / n**0.5 if n > 1 else float("nan")
-    half = float(t_critical(level, max(n - 1, 1))) * error
+    spread = float(values.to_numpy().std(ddof=1)) if n > 1 else float("nan")
+    half = float(t_critical(level, max(n - 1, 1))) * spread / n**0.5
     return {
         "kind": "mean", "value": mean, "low": mean - half, "high": mean + half, "level": level, "unit": "",
         "method": "mean of differences within blocks, Student's t", "n_trials": 2 * n, "n_blocks": n, "warnings": [],

@@ -7,6 +7,7 @@ import gzip
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,8 +46,8 @@ def writer(folder: SessionFolder, header: SessionHeader) -> Iterator[SessionWrit
 
 def record(header: SessionHeader, number: int = 0, outcome: Outcome = Outcome.OK) -> TrialRecord:
     planned, name = header.plan.trials[number], header.experiment.name
-    about = {"experiment": name, "session_id": header.session_id, "planned": planned, "outcome": outcome}
-    return TrialRecord(started=CLOCK, ended=CLOCK, **about)
+    about: dict[str, Any] = {"experiment": name, "planned": planned, "outcome": outcome}
+    return TrialRecord(session_id=header.session_id, started=CLOCK, ended=CLOCK, **about)
 
 
 def write_trial(writer: SessionWriter, header: SessionHeader, number: int = 0, size: int = 10) -> TrialRecord:
