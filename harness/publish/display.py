@@ -32,11 +32,6 @@ class Published:
         return _paragraphs(self.text.splitlines()) if self._page is None else self._page
 
 
-def joined_pages(parts: Sequence[Published]) -> Published:
-    """Return several published things below each other."""
-    return Published("\n\n".join(map(repr, parts)), page="".join(part._repr_html_() for part in parts))
-
-
 def shown_table(
     heads: Sequence[str], body: Sequence[Sequence[str]], caption: str, notes: Sequence[str]
 ) -> Published:

@@ -28,7 +28,7 @@ from harness.model import LOAD_TOOLS, Configuration, TrialRecord
 from harness.model.digits import fixed, whole_percent
 from harness.model.session import coding_of
 from harness.project import find_root
-from harness.publish.display import Cell, Published, joined_pages
+from harness.publish.display import Cell, Published
 from harness.publish.generated import fact_entry, read_values
 from harness.publish.publisher import Publisher
 from harness.store import SessionFolder
@@ -158,7 +158,7 @@ def setup_tables(settings: StageParameters, publisher: Publisher) -> Published:
         "as their community does, tuned by hand, or as published; empty: the workload has one way.",
         widths={"java": 0.36, "go": 0.2, "coding": 0.12},
     )  # fmt: skip
-    return joined_pages((loads, runtimes))
+    return Published(f"{loads!r}\n\n{runtimes!r}", page=loads._repr_html_() + runtimes._repr_html_())
 
 
 def setting_words(settings: BaseModel, *without: str) -> str:

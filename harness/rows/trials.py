@@ -74,16 +74,13 @@ def _parts(evidence: Evidence, n_parts: int) -> pd.DataFrame | None:
         requests = evidence.whole_requests(session_id, trial_id)  # how a load changes, its head too
         if requests is None:
             continue
-        profile = load.profile
-        clock = record.started
+        profile, clock = load.profile, record.started
         segments = parts_of(
-            requests,
-            duration_s=load.profile.duration_s,
+            requests, duration_s=load.profile.duration_s, n_parts=n_parts,
             begins_s=profile.begins_s if isinstance(profile, OpenLoad) else (0.0,),
-            n_parts=n_parts,
             samples=evidence.trial_samples(session_id, trial_id),
             epoch_to_monotonic_s=clock.monotonic_s - clock.wall_epoch_s,
-        )
+        )  # fmt: skip
         of_trial = {name: row[name] for name in (*_OF_PARTS, *evidence.factors)}
         # a part is a configuration of its own: the same part of the duplicate tells how much is noise
         rows += [

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, nextafter
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from harness.analysis.stats.verdicts import ALPHA, FEWEST_FOR_P, adjust_pvalues, equivalence_band, p_can_tell
 from harness.model.claim import Above, Below, Claim, ClaimTest, ClaimVerdict, Near, Predicate, PublishedFact
@@ -28,12 +28,6 @@ Size = Literal["weaker", "stronger", "reversed"]
 #: A ratio this many times as far from 1 as the published one, or one over this, is another size.
 OTHER_SIZE = 2.0
 _WHY: Mapping[Outcome, str] = {"holds": "fulfils it", "fails": "excludes it", "undecided": "allows both"}
-#: Verdict -> the size that a number behind it has.
-_SIZE: Mapping[ClaimVerdict, Size] = {
-    ClaimVerdict.HOLDS_WEAKER: "weaker",
-    ClaimVerdict.HOLDS_STRONGER: "stronger",
-    ClaimVerdict.REVERSED: "reversed",
-}
 
 
 class Judgement(NamedTuple):
@@ -228,7 +222,7 @@ class JudgedClaim:
         outcomes = [test.outcome for test in self.tests]
         outcome = next(each for each in ("fails", "undecided", "holds", "not testable") if each in outcomes)
         deciding = [test for test in self.tests if test.outcome == outcome]
-        size = _SIZE.get(self.measured_verdict)
+        size = next((each for each in get_args(Size) if self.measured_verdict.value.endswith(each)), None)
         return next((test for test in deciding if test.size == size), deciding[0])
 
     @property
