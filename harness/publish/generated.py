@@ -48,7 +48,7 @@ def update(generated: Path, notebook: str, entries: Sequence[tuple[str, str, dic
     """
     path = generated / f"{notebook}.json"
     content = _read(path) or {"notebook": notebook, **{kind: {} for kind in KINDS}}
-    _refuse_foreign(generated, notebook, [entry[:2] for entry in entries if entry[1] not in content[entry[0]]])
+    _refuse_foreign(generated, notebook, [new[:2] for new in entries if new[1] not in content[new[0]]])
     for kind, key, entry in entries:
         place = content[kind].get(key, {}).get("place", sum(len(content[shown]) for shown in _SHOWN))
         content[kind][key] = {**entry, "place": place} if kind in _SHOWN else entry

@@ -103,9 +103,8 @@ def ends_of(rows: Sequence[Row]) -> tuple[Row, Row]:
     valued = [row for row in rows if row["value"] is not None]
     if not valued:
         raise InputError("no row has a value", found=f"{len(rows)} rows")
-    ordered = sorted(
-        [row for row in valued if says(row) != "refused"] or valued, key=lambda row: float(row["value"])
-    )
+    spoken = [row for row in valued if says(row) != "refused"] or valued
+    ordered = sorted(spoken, key=lambda row: float(row["value"]))
     return ordered[0], ordered[-1]
 
 
@@ -116,8 +115,8 @@ def write_macros(root: Path) -> list[str]:
     values also stand in ``values.json``.
     """
     rows = read_values(root)
-    is_bundled = {key: all(trial.startswith("bundled/") for trial in row["inputs"]) for key, row in rows.items()}
-    own = {_question(key) for key, bundled in is_bundled.items() if not bundled}
+    measured = {key for key, row in rows.items() if any(not t.startswith("bundled/") for t in row["inputs"])}
+    own = set(map(_question, measured))
     bundled = {_question(key) for key, row in rows.items() if row["inputs"]} - own
     lines, problems = ["% Written by the build; changes are lost."], []
     cited: dict[str, Any] = {}
@@ -185,10 +184,10 @@ def write_readme(root: Path) -> Path:
     values, readme = read_values(root), root / "README.md"
     text = readme.read_text("utf-8")
     filled = fill(text, values, readme)
-    figures = [part["figures"][FIGURE] for part in contributions(root / GENERATED) if FIGURE in part["figures"]]
-    if not figures:
+    figures = {key: each for part in contributions(root / GENERATED) for key, each in part["figures"].items()}
+    if FIGURE not in figures:
         raise UnknownKey(f"the figure {FIGURE} was not published; execute the notebooks first: make paper")
-    png = next(file for file in figures[0]["files"] if file.endswith(".png"))
+    png = next(file for file in figures[FIGURE]["files"] if file.endswith(".png"))
     shutil.copyfile(root / GENERATED / png, root / PICTURE)
     readme.write_text(filled, "utf-8")
     return readme

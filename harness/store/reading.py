@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -158,9 +159,12 @@ class SessionFolder:
 
     def events(self) -> tuple[dict[str, Any], ...]:
         """Return the session's log; a last line cut by a kill is left out."""
+        events = []
         known = self._size(layout.EVENTS) is not None
-        lines = self._bytes(layout.EVENTS).decode("utf-8", errors="replace").splitlines() if known else []
-        return tuple(event for line in lines if (event := _json_or_none(line)) is not None)
+        for line in self._bytes(layout.EVENTS).splitlines() if known else ():
+            with suppress(ValueError):
+                events.append(json.loads(line))
+        return tuple(event for event in events if isinstance(event, dict))
 
     def path(self, trial_id: str, name: str) -> Path:
         """Return a path at which a trial's file can be read; the compressed one when there is only that.
@@ -280,11 +284,3 @@ def _session_folders(base: Path, experiment: str | None) -> list[Path]:
     folders = {path.parent for path in base.glob(f"{experiment or '*'}/*/{layout.HEADER}")}
     packed = base.glob(f"{experiment or '*'}/*{SUFFIX}")
     return sorted(folders | {path.with_name(path.name.removesuffix(SUFFIX)) for path in packed})
-
-
-def _json_or_none(line: str) -> dict[str, Any] | None:
-    try:
-        value = json.loads(line)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
