@@ -158,8 +158,8 @@ class Session:
             InputError: no such result is declared.
         """
         if not self.declared:
-            rows = self.overview(*names, trials=trials, level=level)
-            return rows[rows["kind"] == "ratio"]
+            usual = self.overview(*names, trials=trials, level=level)
+            return usual[usual["kind"] == "ratio"]
         known = [name for declared in self.declared for name in declared.metrics]
         if unknown := [name for name in names if name not in known]:
             allowed = ", ".join(known)
@@ -263,12 +263,9 @@ def _opened(root: Path, experiment: str, *sessions: SessionFolder) -> Session:
 
 
 def open_session(
-    experiment: str,
-    settings: StageParameters | None = None,
-    *,
-    session: str | None = None,
+    experiment: str, settings: StageParameters | None = None, *, session: str | None = None,
     root: Path | None = None,
-) -> Session:
+) -> Session:  # fmt: skip
     """Open a session of an experiment, and print which one.
 
     Args:
