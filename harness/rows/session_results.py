@@ -206,9 +206,8 @@ def goes_by(trials: pd.DataFrame) -> str:
 def _runtime_cpus(evidence: Evidence) -> Mapping[str, Mapping[str, str]]:
     """Variant -> cell in words -> what its runtime goes by there; without those that do not say so."""
     by_variant: dict[str, dict[str, str]] = {}
-    if evidence.trials["runtime_cpus"].notna().any():
-        for levels in evidence.cells():
-            for variant, trials in evidence.cell(**levels).groupby("variant"):
-                if words := goes_by(trials):
-                    by_variant.setdefault(str(variant), {})[cell_words(levels)] = words
+    recorded = evidence.trials[evidence.trials["runtime_cpus"].notna()]
+    for (*levels, variant), trials in recorded.groupby([*evidence.factors, "variant"], sort=False):
+        place = cell_words(dict(zip(evidence.factors, map(str, levels), strict=True)))
+        by_variant.setdefault(str(variant), {})[place] = goes_by(trials)
     return by_variant
