@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The paper: no measured digit typed by hand, an unknown key fails, the same input gives the same bytes."""
+"""The paper: no measured digit typed by hand, an unknown key fails, the same input gives the same bytes; its bundle builds."""
 
 from __future__ import annotations
 
@@ -236,3 +236,44 @@ def test_without_results_or_latex_the_error_says_what_brings_them(
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MissingTool, match=r"latexmk is missing: .*apt-get install"):
         build_paper(tmp_path)
+
+
+TEXT = (
+    r"\documentclass{article}\begin{document}\input{part}\cite{a}\bibliographystyle{plain}\bibliography{references}"
+    r"\end{document}"
+)
+ENTRY = re.compile(r"^\s*@(?!comment|string|preamble)\w+\s*\{\s*([^,\s]+)\s*,", re.MULTILINE | re.IGNORECASE)
+CITED = re.compile(r"\\(?:no)?cite[a-z]*\*?(?:\[[^]]*\])*\{([^}]*)\}")
+
+
+def test_every_citation_has_one_entry_and_every_entry_a_citation() -> None:
+    texts = [re.sub(r"(?<!\\)%.*", "", path.read_text("utf-8")) for path in paper_sources(ROOT / "paper")]
+    cited = {key.strip() for text in texts for keys in CITED.findall(text) for key in keys.split(",")}
+    entries = ENTRY.findall((ROOT / "paper" / "references.bib").read_text("utf-8"))
+    assert len(entries) >= 10 and sorted(entries) == sorted(cited)
+
+
+@needs(None if shutil.which("latexmk") else "LaTeX is missing")
+def test_the_bundle_holds_what_latex_read_and_builds_in_an_empty_folder(tmp_path: Path) -> None:
+    paper, bundle = tmp_path / "paper", tmp_path / "bundle.tar.gz"
+    paper.mkdir()
+    (paper / "main.tex").write_text(TEXT)
+    (paper / "part.tex").write_text("A part.\n")
+    (paper / "unused.tex").write_text("Nobody reads this.\n")
+    (paper / "references.bib").write_text("@misc{a,\n  title = {A}, author = {B}, year = {2020}\n}\n")
+
+    def bundled() -> subprocess.CompletedProcess[str]:
+        command = ["sh", str(ROOT / "setup/arxiv.sh"), str(paper), str(bundle)]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    unbuilt = bundled()
+    assert unbuilt.returncode == 2 and "make paper first" in unbuilt.stderr
+    latexmk = ["latexmk", "-pdf", "-norc", "-recorder", "-interaction=nonstopmode", "main.tex"]
+    subprocess.run(latexmk, cwd=paper, capture_output=True, check=True)
+    done = bundled()
+    assert done.returncode == 0 and "4 files" in done.stdout, done.stderr
+    listed = subprocess.run(["tar", "-tzf", str(bundle)], capture_output=True, text=True, check=True).stdout
+    assert listed.split() == ["main.bbl", "main.tex", "part.tex", "references.bib"]
+    (paper / "main.bbl").write_text("%\n")
+    done = bundled()
+    assert done.returncode == 1 and "Citation `a'" in done.stderr

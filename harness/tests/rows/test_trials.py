@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials of a notebook: of one age, in the parts of their loads, with what else they used, and drawn."""
+"""Trials of a notebook: of one age, in the parts of their loads, with what else they used, drawn, and what making their
+variants took."""
 
 from __future__ import annotations
 
@@ -11,12 +12,27 @@ import pytest
 from scipy import stats
 
 from harness.evidence.parameters import StageParameters
+from harness.model import Unavailable
 from harness.pipeline.steps import tidy_all
-from harness.rows import along, at_levels, block_mean, dots, elasticities, find_session, means
-from harness.rows import of_one_age, page, parts, used
+from harness.rows import (
+    along,
+    at_levels,
+    block_mean,
+    builds,
+    dots,
+    elasticities,
+    find_session,
+    means,
+    of_one_age,
+    open_session,
+    page,
+    parts,
+    used,
+)
 from harness.rows.session import Session
-from harness.tests.support.kept_sessions import lay_project
+from harness.tests.support.kept_sessions import lay_project, lay_session
 from harness.tests.support.made_up_trials import made_up_trials
+from harness.tests.support.synthetic import AOT_CACHE_BYTES, AOT_TRAINING_S, make_project
 from harness.tests.support.synthetic_files import OPENED_PUBLISHED
 
 EXPERIMENTS = ("clients-hello", "clients-faces")
@@ -120,3 +136,23 @@ def test_an_elasticity_is_the_slope_of_the_logarithms_of_each_variant() -> None:
     assert set(rows["variant"]) == set(trials["variant"])
     assert rows["value"].tolist() == pytest.approx([0.7] * len(rows))
     assert elasticities(trials, "throughput_per_s").empty
+
+
+REASON = "native-image is missing: it was not looked for, as this is made up"
+GONE = ("java-jdkhttp-native", "java-helidon-native", "java-jaxrs-native")
+
+
+def test_a_form_that_was_made_has_numbers_and_one_without_its_compiler_the_reason(tmp_path: Path) -> None:
+    root = make_project(tmp_path, profile="smoke", experiments=())
+    settings = StageParameters(experiments="forms,forms-clients")
+    lay_session(
+        root, "forms", "quick", unavailable=[Unavailable(variant=name, reason=REASON) for name in GONE]
+    )
+    tidy_all(StageParameters(experiments="forms"), root=root)
+    rows = builds(open_session("forms", settings, root=root)).set_index(["variant", "name"])
+    for name in GONE:
+        assert rows.loc[name].loc[["build", "peak", "size"], "why"].eq(REASON).all()
+    cache = rows.loc["java-jdkhttp-aot"]["value"]
+    assert (cache["build"], cache["size"]) == (AOT_TRAINING_S, AOT_CACHE_BYTES)
+    assert "java-jdkhttp" not in rows.index.get_level_values("variant")
+    assert builds(find_session("forms-clients", settings, root=root)).empty

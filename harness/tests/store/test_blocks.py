@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks of an archive that lie, grow or lead elsewhere are refused in one line that names the archive."""
+"""Blocks of an archive that lie, grow or lead elsewhere are refused in one line; those in columns give back their text."""
 
 from __future__ import annotations
 
@@ -7,19 +7,25 @@ import hashlib
 import io
 import json
 import lzma
+import random
 import struct
 import warnings
 import zipfile
 import zlib
 from collections.abc import Callable
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, strategies as st
 
 from harness.errors import InputError
-from harness.store import Archive, blocks, layout
+from harness.project import find_root
+from harness.store import Archive, Store, archive_of, blocks, layout
+from harness.store.blocks import Block, Damaged, pieces_of_block
+from harness.tests.support.packed_sessions import listed as contents_of_archive
 from harness.tests.support.packed_sessions import seal
 
 #: What the bombs here unpack to; a list and a block may not be so large.
@@ -185,3 +191,45 @@ def test_a_sound_list_beside_them_is_read(tmp_path: Path) -> None:
     archive = sealed(tmp_path / "good.zip", _sound(listed())(small()))
     assert archive.sizes == {"session.json": 2, "0001-x/a.txt": len(_TEXT)}
     assert archive.read("0001-x/a.txt") == _TEXT
+
+
+@pytest.fixture(scope="module")
+def columns() -> tuple[Block, bytes]:
+    """A bundled block in columns, one of them sorted by another, and its decompressed entry."""
+    (session,) = Store(find_root(Path(__file__).parent)).sessions("aa", bundled=True)
+    (block,) = (block for block in contents_of_archive(session)["blocks"] if block.get("columns"))
+    with zipfile.ZipFile(archive_of(session.folder)) as archive:
+        data = lzma.decompress(archive.read(block["entry"]))
+    assert b'"by":1' in data
+    return Block.model_validate_json(json.dumps(block)), data
+
+
+def text_of(block: Block, data: bytes) -> bytes:
+    return b"".join(pieces_of_block(block, BytesIO(lzma.compress(data, preset=0))))
+
+
+def test_columns_give_back_the_text_of_their_hash(columns: tuple[Block, bytes]) -> None:
+    assert len(text_of(*columns)) == columns[0].bytes
+
+
+@pytest.mark.parametrize("by", [b"5", b"9"])
+def test_a_column_sorted_by_itself_or_by_none_is_refused(columns: tuple[Block, bytes], by: bytes) -> None:
+    block, data = columns
+    with pytest.raises(Damaged, match="columns that cannot be read"):
+        text_of(block, data.replace(b'"by":1', b'"by":' + by, 1))
+
+
+@given(st.binary(max_size=300))
+def test_bytes_that_are_no_columns_are_refused(columns: tuple[Block, bytes], data: bytes) -> None:
+    with pytest.raises(Damaged):
+        text_of(columns[0], data)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_damaged_columns_are_refused(columns: tuple[Block, bytes], seed: int) -> None:
+    draw, (block, data) = random.Random(seed), columns
+    bad = bytearray(data)
+    for _ in range(draw.randint(1, 4)):
+        bad[draw.randrange(2000)] ^= draw.randrange(1, 256)
+    with pytest.raises(Damaged):
+        text_of(block, bytes(bad)[: draw.choice([len(bad), draw.randrange(len(bad))])])
