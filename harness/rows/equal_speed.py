@@ -104,7 +104,5 @@ def _restored(trials: pd.DataFrame) -> pd.DataFrame:
     slowed = at_other_speed(trials)
     excluded = trials["excluded"].astype(bool) & ~slowed
     unread = ~excluded & trials[SERVICE].isna()
-    return trials.assign(
-        excluded=excluded | unread,
-        exclusion_reason=trials["exclusion_reason"].mask(slowed).mask(unread, UNREAD),
-    )
+    reasons = trials["exclusion_reason"].mask(slowed).mask(unread, UNREAD)
+    return trials.assign(excluded=excluded | unread, exclusion_reason=reasons)

@@ -40,11 +40,8 @@ from harness.rows.session import Session
 from harness.rows.trials import of_one_age, parts
 
 Says = Literal["higher", "lower", "equal", "open", "refused"]
-ERROR_SHARE = "error_share"
 #: Sizes of files and the time of the one build: the same in every trial, and nothing bounds them.
 FACTS = ("image_bytes", "build_s")
-#: Time until warm, which is counted in windows of the warm-up.
-_IN_WINDOWS = "cold_s"
 #: Of a trial, what tells whether a row of its parts speaks of the services, and of which age.
 _OF_TRIAL = (
     "bound_by", "service_share", "generator_share", "backing_share", "machine_share", AGE, "measurement_s",
@@ -86,7 +83,10 @@ def row_of(
     else:
         # the session's reference too: its duplicates tell how much is noise
         compared = trials[trials["variant"].isin([*arms, session.reference])]
-        if condition_of(metric) == "throughput" and _at_a_rate(compared[compared["variant"].isin(arms)]):
+        counted = counting(compared[compared["variant"].isin(arms)])
+        # what is answered at a rate that all meet is the plan's
+        at_rate = "bound_by" in counted and (counted["bound_by"] == "offered").mean() >= BOUND_SHARE
+        if condition_of(metric) == "throughput" and at_rate:
             return f"in {wanted.experiment} all meet the rate that is offered"
         row = _ratio(compared, metric, variant, reference, limit, margin, bounded)
         below = None
@@ -107,7 +107,7 @@ def _trials(session: Session, wanted: RowFilter) -> pd.DataFrame | str:
         more = [name for name in _OF_TRIAL if name in trials and name not in of_parts]
         trials = of_parts.merge(trials[["session_id", "trial_id", *more]], on=["session_id", "trial_id"])
     else:
-        trials = trials.assign(**{ERROR_SHARE: failed_share(trials)})
+        trials = trials.assign(error_share=failed_share(trials))
     if wanted.metric not in trials:
         raise InputError(
             "no such metric", place=wanted.experiment, found=wanted.metric,
@@ -135,15 +135,9 @@ def _as_defined(session: Session, wanted: RowFilter, factor: str, level: str) ->
     )
 
 
-def _at_a_rate(arms: pd.DataFrame) -> bool:
-    """Tell whether trials answered what was offered: their throughput is the plan's."""
-    counted = counting(arms)
-    return "bound_by" in counted and bool((counted["bound_by"] == "offered").mean() >= BOUND_SHARE)
-
-
 def _window_s(session: Session, metric: str) -> float | None:
     """Return the least that a metric can tell from nothing, in its unit; ``None``: it is not counted in steps."""
-    if metric != _IN_WINDOWS or session.evidence is None:
+    if metric != "cold_s" or session.evidence is None:  # time until warm, counted in windows of the warm-up
         return None
     header = session.evidence.header
     spec = header.experiment.profiles[header.plan.profile].warm_up

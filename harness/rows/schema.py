@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table of results: one row for each number, comparison or fact that a question publishes.
 
-Any column beside ``COLUMNS`` is a factor, and its value the level of the row. Keys are made from
-the columns: ``question.name.kind[.level...][.variant]``, levels by the name of their factor.
+Any column beside ``COLUMNS`` is a factor, and its value the level of the row. Keys are made from the columns:
+``question.name.kind[.level...][.variant]``, levels by the name of their factor.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import pandas as pd
 
 from harness.errors import InputError
 from harness.model import Verdict
-
 
 #: Column -> its type; ``docs/analyse.md`` has their meanings.
 COLUMNS: Mapping[str, str] = {
