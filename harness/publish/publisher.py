@@ -47,7 +47,7 @@ class Publisher:
 
     def __init__(
         self, notebook: str, *, root: Path | None = None, draft: str | None = None, publish: bool | None = None
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.notebook = notebook
         self.draft = draft
         self.root = root or find_root()

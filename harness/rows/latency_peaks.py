@@ -123,8 +123,8 @@ def slow_requests(
         connect = frame["connect_s"].to_numpy(dtype="float64") if "connect_s" in frame else None
         from_s = float(np.quantile(latency, quantile))
         causes = peak_causes(start, latency, trial.events, from_s=from_s, connect_s=connect)
-        columns = {"start_s": start - start[0], "latency_s": latency, "cause": [cause or "" for cause in causes]}
-        requests.append(pd.DataFrame({"label": trial.label, **columns}))
+        columns = {"label": trial.label, "start_s": start - start[0], "latency_s": latency}
+        requests.append(pd.DataFrame({**columns, "cause": [cause or "" for cause in causes]}))
         for cause, spans in trial.events.items():
             ends = np.asarray(spans, dtype="float64").reshape(-1, 2) - start[0]
             columns = {"cause": cause, "start_s": ends[:, 0], "end_s": ends[:, 1]}

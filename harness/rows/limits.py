@@ -157,7 +157,7 @@ def _value(trials: pd.DataFrame, metric: str, bounded: bool) -> dict[str, Any]:
 
 def _ratio(
     trials: pd.DataFrame, metric: str, variant: str, reference: str, limit: float, margin: float, bounded: bool
-) -> dict[str, Any]:
+) -> dict[str, Any]:  # fmt: skip
     """Return the record of a variant over the reference, and what it says against the limit."""
     comparison = _compared(trials, metric, variant, reference, bounded)
     p_value, beside = comparison.p_value, comparison.beside

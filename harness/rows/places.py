@@ -119,7 +119,7 @@ def over_sessions(ratios: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
             inputs=[trial for inputs in arms["inputs"] for trial in inputs],
             n_trials=int(arms["n_trials"].sum()),
         )
-        about = {column: arms[column].iloc[0] for column in ("name", "variant", "metric", "label", "reference")}
+        about = {part: arms[part].iloc[0] for part in ("name", "variant", "metric", "label", "reference")}
         about["n_blocks"] = int(arms["n_blocks"].sum())
         mean = of_estimate(combined.mean, **about, kind="between")
         i2 = mean | {"kind": "share", "name": f"{name}_i2", "value": combined.i2, "unit": "share"}

@@ -147,6 +147,6 @@ def warm_up_windows(curves: Sequence[WarmUpCurve]) -> pd.DataFrame:
     frames = []
     for curve in curves:
         levels = [each.level for each in curve.found.segments for _ in range(each.first, each.end)]
-        columns = {"label": curve.label, "block": curve.block, "at_s": curve.at_s, "latency_s": curve.latency_s}
+        columns = {name: getattr(curve, name) for name in ("label", "block", "at_s", "latency_s")}
         frames.append(pd.DataFrame(columns).assign(level_s=pd.Series(levels)))
     return below(frames, "label", "block", "at_s", "latency_s", "level_s")

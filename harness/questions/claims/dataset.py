@@ -163,7 +163,8 @@ def _of_reason(source: str, reason: NotThen, sessions: Sessions) -> dict[str, An
             measured.append(f"{wanted.variant} {show(estimate_of(row)).interval}, bound by {row['bound_by']}")
     experiment = ", ".join(dict.fromkeys(wanted.experiment for wanted in reason.rows))
     text = "; ".join(measured) or DASH
-    then = f"not needed: {reason.reason} ({text})" if measured else f"not measured: no session of {experiment}"
+    lacking = f"not measured: no session of {experiment}"
+    then = f"not needed: {reason.reason} ({text})" if measured else lacking
     return {
         "claim": source,
         "statement": reason.reason,

@@ -221,7 +221,7 @@ def _interval(session: Session, trials: pd.DataFrame, metric: str, level: float)
 
 def warm_up_checks(
     cold: pd.DataFrame, warm: pd.DataFrame, *, sent: float, until_warm: float, windows: pd.DataFrame, cost_s: float
-) -> Checks:
+) -> Checks:  # fmt: skip
     """Return the exercises of unit 3.
 
     Args:
