@@ -20,7 +20,7 @@ from harness.analysis.audit.session_checks import (
 from harness.analysis.warmup.classify import SteadyState
 from harness.analysis.warmup.curves import WINDOWS, warm_up_curve, warm_up_table
 from harness.errors import InputError
-from harness.tests.support.uneven_speeds import uneven_speeds
+from harness.tests.support.made_up_trials import uneven_speeds
 
 
 def session(*, blocks: int = 8, slope: float = 0.0, noise: float = 0.02, seed: int = 1) -> pd.DataFrame:
