@@ -123,7 +123,9 @@ def over_sessions(ratios: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
         about["n_blocks"] = int(arms["n_blocks"].sum())
         mean = of_estimate(combined.mean, **about, kind="between")
         i2 = mean | {"kind": "share", "name": f"{name}_i2", "value": combined.i2, "unit": "share"}
-        i2 |= {"estimand": "share of the variance between sessions that their own errors do not make (I squared)"}
+        i2 |= {
+            "estimand": "share of the variance between sessions that their own errors do not make (I squared)"
+        }
         predicted = of_estimate(combined.predicted, **about, kind="predicted")
         rows += [mean, predicted, i2 | dict.fromkeys(("low", "high"))]
     return stack(tidy(rows))

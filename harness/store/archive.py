@@ -40,6 +40,7 @@ MAX_RATIO = 100
 _SMALL_BYTES = 64 << 20
 #: What the library raises for entries that are damaged, or ask for what it cannot do (then a RuntimeError).
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, struct.error, Damaged)
+_BROKEN = (*_DAMAGED, OSError)
 
 
 def archive_of(folder: Path) -> Path:
@@ -174,7 +175,7 @@ class Archive:
         target.parent.mkdir(parents=True, exist_ok=True)
         fresh = target.with_name(f".{target.name}.{os.getpid()}.new")
         try:
-            with self._damage(name, *_DAMAGED), fresh.open("wb") as stream:
+            with self._damage(name, _DAMAGED), fresh.open("wb") as stream:
                 stream.writelines(pieces(name))
         except InputError:
             fresh.unlink(missing_ok=True)
@@ -207,11 +208,11 @@ class Archive:
         return self._placed[name]
 
     @contextmanager
-    def _damage(self, place: str, *kinds: type[Exception]) -> Iterator[None]:
+    def _damage(self, place: str, kinds: tuple[type[Exception], ...] = _BROKEN) -> Iterator[None]:
         """Name the archive and the place in it where the library finds damage."""
         try:
             yield
-        except kinds or (*_DAMAGED, OSError) as error:
+        except kinds as error:
             raise InputError(f"damaged: {error}", file=self.path, place=place) from None
 
     def _opened(self) -> zipfile.ZipFile:
@@ -219,7 +220,7 @@ class Archive:
         if self._open is None or self._open[0] != os.getpid():
             try:
                 self._open = (os.getpid(), zipfile.ZipFile(self.path))
-            except (*_DAMAGED, OSError, ValueError) as error:
+            except (*_BROKEN, ValueError) as error:
                 raise InputError(f"not a readable ZIP archive ({error})", file=self.path) from None
         return self._open[1]
 

@@ -101,7 +101,9 @@ def read_contents(data: bytes) -> Contents:
     for block in contents.blocks:
         most = BLOCK_BYTES if block.columns else MAX_SHARED_BYTES
         if sum(file.bytes for file in block.files) != block.bytes:
-            raise Damaged(f"list of packed contents: {block.entry}: sizes of files do not add up to the block's")
+            raise Damaged(
+                f"list of packed contents: {block.entry}: sizes of files do not add up to the block's"
+            )
         if (block.columns or len(block.files) > 1) and block.bytes > most:
             raise Damaged(f"list of packed contents: {block.entry}: more than {most} bytes")
     return contents

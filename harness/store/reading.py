@@ -200,7 +200,9 @@ class SessionFolder:
         if listed := self.archive.listed_sha256(f"{trial_id}/{name}"):
             return listed
         if (recorded := self.record(trial_id).files.get(name)) is None:
-            problem = "damaged: the hash of its compressed bytes is neither in the list nor in the trial's record"
+            problem = (
+                "damaged: the hash of its compressed bytes is neither in the list nor in the trial's record"
+            )
             raise InputError(problem, file=self.where(trial_id, name))
         return recorded.sha256
 

@@ -137,7 +137,9 @@ def test_no_table_is_set_below_seven_points_or_cut_off(project: Path) -> None:
     assert "Overfull \\hbox" not in log
 
 
-def test_the_supplement_has_the_sessions_tables_and_figures_of_each_notebook_in_its_order(project: Path) -> None:
+def test_the_supplement_has_the_sessions_tables_and_figures_of_each_notebook_in_its_order(
+    project: Path,
+) -> None:
     text = (project / "paper/generated/supplement.tex").read_text("utf-8")
     labels = (project / "paper/supplement.aux").read_text("utf-8", errors="replace")
     parts = contributions(project / GENERATED)

@@ -83,7 +83,9 @@ def test_an_untrue_sentence_on_bundled_sessions_is_named_with_its_place_and_what
     assert problems == ["text/a.tex:2: q.a.ratio.java_* is not higher: Jersey 0.9 (…), open"]
     assert r"rematch@untrue@q.a.ratio.java_*@higher" in tex
     problems, _ = write(tmp_path, "% \\holds{q.c}{higher}{x}\n\\holds{q.b.ratio.java_x}{higher}{x}", rows)
-    assert problems == ["text/a.tex:2: q.b.ratio.java_x is not higher: no such row"]  # a comment is no sentence
+    assert problems == [
+        "text/a.tex:2: q.b.ratio.java_x is not higher: no such row"
+    ]  # a comment is no sentence
     true, tex = write(tmp_path, r"\holds{q.a.ratio.java_x}{higher}{Helidon is ahead.}", rows)
     assert true == [] and "untrue" not in tex and "rematch@checked@q.a.ratio.java_x@higher" in tex
 

@@ -59,8 +59,12 @@ def test_versions_of_generators_are_those_that_trials_recorded() -> None:
 
 def test_it_is_printed_of_how_many_registered_sessions_the_hash_holds() -> None:
     text = registrations([("a", ()), ("b", None), ("c", ("definition",))])
-    assert text.startswith("2 of 3 sessions registered plan, margins and rule of stopping before the first trial")
-    assert text.endswith("; the stored ones have the hash of then in all of them; changed since: c (definition)")
+    assert text.startswith(
+        "2 of 3 sessions registered plan, margins and rule of stopping before the first trial"
+    )
+    assert text.endswith(
+        "; the stored ones have the hash of then in all of them; changed since: c (definition)"
+    )
     assert registrations([("b", None)]) == "No session registered its plan before its first trial"
 
 

@@ -17,8 +17,18 @@ from harness.definitions.claims import load_ledgers
 from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.model import ClosedLoad
-from harness.model.claim import Above, Below, Cell, Claim, ClaimTest, ClaimVerdict
-from harness.model.claim import Near, Predicate, PublishedNumber, RowFilter
+from harness.model.claim import (
+    Above,
+    Below,
+    Cell,
+    Claim,
+    ClaimTest,
+    ClaimVerdict,
+    Near,
+    Predicate,
+    PublishedNumber,
+    RowFilter,
+)
 from harness.questions.claims import JudgedClaim, PublishedTables, counts, judge_claims
 from harness.questions.claims.evaluation import Outcome, evaluate, measured_verdict, size_of
 from harness.questions.claims.rows import Row
@@ -182,7 +192,13 @@ RATE = VALUE.model_copy(update={"metric": "throughput_per_s"})
         (RATIO, Above(), 3.0, {"blocks": 4}, "4 blocks, fewer than 5"),
         (VALUE, Above(limit=100.0), 100.0, {"noise": 0.1}, "the 95 % interval allows both"),
         *(
-            (wanted, Above(), 3.0, {"bound_by": "generator"}, "not about the services: bound by the generator")
+            (
+                wanted,
+                Above(),
+                3.0,
+                {"bound_by": "generator"},
+                "not about the services: bound by the generator",
+            )
             for wanted in (RATIO, LEVELS, RATE)
         ),
     ],

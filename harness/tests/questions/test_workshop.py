@@ -47,7 +47,12 @@ IN_EVERY_RUN = ("05-gc-peak",)
 #: As a student, and again as a teacher.
 KINDS = ("open", "right")
 #: The trap of ``rematch compare`` that each fault is.
-TRAPS = {"order": "order_confounded", "errors": "fast_errors", "mix": "different_labels", "replication": "one_run"}
+TRAPS = {
+    "order": "order_confounded",
+    "errors": "fast_errors",
+    "mix": "different_labels",
+    "replication": "one_run",
+}
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +87,9 @@ def test_students_notebooks_are_the_teachers_without_solutions_notes_and_slides(
     students = read_books(ROOT / STUDENTS)
     assert set(students) == set(BOOKS)
     for name, book in students.items():
-        teachers = [cell for cell in BOOKS[name]["cells"] if not tags_of(cell) & {"solution", "teacher", "slide"}]
+        teachers = [
+            cell for cell in BOOKS[name]["cells"] if not tags_of(cell) & {"solution", "teacher", "slide"}
+        ]
         assert [(text_of(cell), tags_of(cell)) for cell in book["cells"]] == [
             (text_of(cell), tags_of(cell)) for cell in teachers
         ], "make workshop-notebooks"
@@ -197,7 +204,9 @@ def test_each_broken_comparison_has_its_trap_and_files_are_the_same_each_time(tm
     assert len(files) > 40
     assert all((first / path).read_bytes() == (again / path).read_bytes() for path in files)
     for name, fault in COMPARISONS.items():
-        assert [trap.name for trap in compared(first, name).traps] == ([TRAPS[fault]] if fault in TRAPS else []), name
+        assert [trap.name for trap in compared(first, name).traps] == (
+            [TRAPS[fault]] if fault in TRAPS else []
+        ), name
 
 
 @only_when_long("the sentences of the workshop that name a direction, held against the sessions")

@@ -12,7 +12,19 @@ from harness.analysis.stats.summaries import summarise
 from harness.errors import InputError
 from harness.evidence.metrics import METRICS
 from harness.figures.style import variant_styles
-from harness.rows import along, behind, compare, counts, detectable, forest, means, overview, page, pairs, pivot
+from harness.rows import (
+    along,
+    behind,
+    compare,
+    counts,
+    detectable,
+    forest,
+    means,
+    overview,
+    page,
+    pairs,
+    pivot,
+)
 from harness.rows.schema import keyed, records
 from harness.tests.support.made_up_trials import made_up_trials
 

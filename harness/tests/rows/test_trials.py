@@ -66,7 +66,9 @@ def test_the_few_young_trials_of_a_warm_variant_go_and_a_young_variant_keeps_all
     assert len(left.query("part == 'again'")) == 3  # a duplicate is no part of a mean
     assert len(of_one_age(trials.assign(excluded=True))) == len(trials)
     assert of_one_age(trials.head(0)).empty
-    split = trials.assign(level=["a", "a", "b"] * 3)  # the young one is alone at its level: there it is the age
+    split = trials.assign(
+        level=["a", "a", "b"] * 3
+    )  # the young one is alone at its level: there it is the age
     assert len(of_one_age(split, by=["level"]).query("part == 'warm'")) == 3
 
 
