@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from harness.errors import InputError
 from harness.model import Estimate
-from harness.model.formatting import NOT_MEASURED, show
+from harness.model.formatting import NOT_MEASURED
 from harness.publish.display import cell_texts
 from harness.publish.generated import clear, read_values
 from harness.publish.latex import escape, render_table
@@ -25,29 +25,6 @@ def estimate(
         value=value, low=low, high=high, unit=unit, method="log-t", estimand="mean", n_trials=5,
         inputs=("e/s/0001-a", "e/s/0002-a"),
     )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("given", "text", "interval"),
-    [
-        (estimate(0.0123456, 0.0118, 0.0129), "12.35 ms", "12.35 ms (11.80 to 12.90)"),
-        (estimate(15330.6, 14800, 15900, "1/s"), "15,330/s", "15,330/s (14,800 to 15,900)"),
-        (estimate(190 * 2**20, None, None, "B"), "190 MiB", "190 MiB"),
-        (estimate(4.2e-5, 4.1e-5, 4.3e-5, "s/request"), "42.0 µs", "42.0 µs (41.0 to 43.0)"),
-        (estimate(-0.5, -0.6, -0.4, ""), "−0.50", "−0.50 (−0.60 to −0.40)"),
-    ],
-)
-def test_a_number_has_the_digits_its_interval_carries(given: Estimate, text: str, interval: str) -> None:
-    shown = show(given)
-    assert shown.text.replace("\N{NARROW NO-BREAK SPACE}", " ") == text
-    assert shown.interval.replace("\N{NARROW NO-BREAK SPACE}", " ") == interval
-
-
-def test_an_absent_number_is_a_dash_with_its_reason(tmp_path: Path) -> None:
-    nothing = estimate(None).model_copy(update={"warnings": ("not measured in this profile",)})
-    publish(tmp_path, "30-a", {"a.b": nothing})
-    value = read_values(tmp_path)["a.b"]
-    assert (value["value"], value["text"], value["reason"]) == (None, "–", "not measured in this profile")
 
 
 def test_below_a_table_stands_why_a_number_has_no_interval() -> None:

@@ -324,18 +324,6 @@ def judged_claim(claim: Claim, *sessions: Session) -> JudgedClaim:
     return judged_one
 
 
-def test_the_verdict_carries_what_it_rests_on() -> None:
-    claim = judged_claim(one_claim(), made_session(made_trials(RATIO, 1.5)))
-    assert claim.verdict is ClaimVerdict.HOLDS
-    then = claim.tests[0].then
-    assert (then.outcome, then.why) == ("not testable", "no program of its time")
-    row = claim.tests[0].row
-    assert row is not None
-    assert row["value"] == pytest.approx(1.5, rel=0.02)
-    assert (row["n"], row["bound_by"], row["machine"]) == (8, "service 16", f"{MANY} CPUs, made up")
-    assert (row["session"], row["says"]) == ("e/made", "higher")
-
-
 def test_a_published_contradiction_stands_whatever_was_measured() -> None:
     printed = PublishedNumber(
         file="strings-rounds", column="throughput_per_s",

@@ -18,7 +18,7 @@ from harness.rows import Session, attribute, attribution, latency_over_time, ope
 from harness.rows.latency_peaks import CAUSES
 from harness.rows.schema import keyed
 from harness.tests.support.kept_sessions import lay_session
-from harness.tests.support.synthetic import LEAST_MIB, ROOT, make_project, make_session
+from harness.tests.support.synthetic import LEAST_MIB, ROOT, make_project
 from harness.tests.support.synthetic_trial import HELD_MIB
 
 
@@ -123,20 +123,3 @@ def old(header: SessionHeader) -> SessionHeader:
         if variant.runtime.heap_max or variant.runtime.gomemlimit
     }
     return header.model_copy(update={"notes": {}, "experiment": header.experiment.with_memory(sizes)})
-
-
-def settled(folder: Path, settle_s: float) -> tuple[TrialAttribution, ...]:
-    """The same made-up session, of a profile that says how long loads settle."""
-    project = make_project(folder, experiments=())
-    make_session(project, "gc-peaks", "smoke", settle_s=settle_s)
-    tidy(project, experiments=("gc-peaks",))
-    settings = StageParameters(profile="smoke", experiments="gc-peaks")
-    return attribute(open_session("gc-peaks", settings, root=project))
-
-
-def test_requests_begun_while_things_settle_are_no_part_of_peaks(tmp_path: Path) -> None:
-    whole, late = (settled(tmp_path / str(settle_s), settle_s) for settle_s in (0.0, 0.9))
-    assert len(late) == len(whole) > 0
-    for one, other in zip(late, whole, strict=True):
-        assert one.window[0] >= other.window[0] + 0.89
-        assert 0.5 * other.n_requests < one.n_requests < 0.8 * other.n_requests

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.analysis.stats.comparisons import compare as compare_trials
 from harness.analysis.stats.summaries import summarise
 from harness.errors import InputError
 from harness.evidence.metrics import METRICS
@@ -99,18 +98,6 @@ def test_a_forest_has_a_line_a_row_and_marks_what_is_refused_and_the_reference_a
     assert [label.get_text() for label in axes.get_yticklabels()] == rows["label"].tolist()[::-1]
     faces = [line.get_markerfacecolor() for line in axes.lines if line.get_marker() not in ("None", "", None)]
     assert len(faces) == len(rows) and faces[0] == "white"  # the reference again is the last row, drawn first
-
-
-def test_a_ratio_is_that_of_the_statistics_and_can_be_made_by_hand(trials: pd.DataFrame) -> None:
-    rows = compare(trials, RATE, "rate", reference="go-nethttp").set_index("variant")
-    wide = trials.query("not duplicate").pivot(index="block", columns="variant", values=RATE)
-    logs = np.log(wide["java-helidon"] / wide["go-nethttp"])
-    assert rows.loc["java-helidon", "value"] == pytest.approx(float(np.exp(logs.mean())), rel=1e-12)
-    for one in compare_trials(trials, RATE, reference="go-nethttp"):
-        row = rows.loc[one.variant]
-        assert list(row[NUMBERS]) == [one.ratio.value, one.ratio.low, one.ratio.high]
-        expected = (one.verdict, one.n_blocks, list(one.ratio.inputs))
-        assert (row["verdict"], row["n_blocks"], row["inputs"]) == expected
 
 
 def test_the_reference_again_is_a_row_without_a_verdict_whose_margin_is_the_noise(

@@ -49,19 +49,6 @@ def test_a_row_that_contradicts_itself_is_refused_with_its_key(
         keyed("q", tidy(rows))
 
 
-def test_rows_that_agree_with_themselves_are_not_refused() -> None:
-    rows: list[dict[str, object]] = [
-        ratio(1.3, 0.1, "different"),
-        ratio(1.01, 0.02, "equivalent", "java-b"),
-        ratio(0.9, 0.4, "inconclusive", "java-c"),
-        ratio(2.0, 0.1, "not_about_the_services", "java-d", why="bound by the generator"),
-        ratio(1.02, 0.01, "different_but_negligible", "java-e"),
-        ratio(1.0, 0.1, None, "go"),
-        {"name": "start", "kind": "mean", "variant": "java-a", "why": "it never answered"},
-    ]
-    assert len(keyed("q", tidy(rows))) == len(rows)
-
-
 def test_frames_without_rows_keep_their_columns_and_factors() -> None:
     assert list(empty("cores").columns) == [*COLUMNS, "cores"]
     both = stack(empty("cores"), tidy([ratio(1.3, 0.1, "different")]))

@@ -19,13 +19,11 @@ from harness.rows import (
     at_levels,
     block_mean,
     builds,
-    dots,
     elasticities,
     find_session,
     means,
     of_one_age,
     open_session,
-    page,
     parts,
     used,
 )
@@ -98,21 +96,6 @@ def test_of_what_was_not_measured_there_are_no_parts_and_nothing_was_used(root: 
     assert parts(nothing).empty and used(nothing).empty
     assert along(parts(nothing), "latency_mean_s", "mean", factor="part", base="1").empty
     assert means(used(nothing), most="most_connections").empty
-
-
-def test_every_counted_trial_is_a_dot_on_the_line_of_its_label_and_the_first_row_is_on_top() -> None:
-    trials = made_up_trials().query("logging == 'off'")
-    trials.loc[trials.index[0], "excluded"] = True
-    rows = means(trials, throughput="throughput_per_s")
-    _, ax = page()
-    dots(ax, trials, rows, dict.fromkeys(trials["label"], "black"), factor=1e-3)
-    markers = [line for line in ax.lines if line.get_marker() == "o"]
-    drawn = sorted(value for line in markers for value in line.get_xdata())
-    counted = trials.query("not excluded and not duplicate")["throughput_per_s"]
-    assert drawn == pytest.approx(sorted(counted * 1e-3))
-    assert [text.get_text() for text in ax.get_yticklabels()] == list(rows["label"])[::-1]
-    assert ax.get_xscale() == "log"
-    dots(page()[1], trials.head(0), rows.head(0), {})  # nothing was measured: empty axes
 
 
 def test_a_level_of_a_factor_that_was_not_measured_asks_for_nothing() -> None:
