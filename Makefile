@@ -44,7 +44,7 @@ help:  ## print this table
 	@echo "make workshop  JupyterLab at the exercise notebooks"
 	@echo "make workshop-check  is this computer ready for the workshop? prints a short code, the same on all"
 	@echo "make workshop-notebooks  write the students' notebooks of the workshop from the teacher's, docs/workshop"
-	@echo "make slides    the slides of the workshop with its figures, results/workshop/slides/*.html"
+	@echo "make slides    a page for each unit of the workshop with its figures, results/workshop/slides/*.html"
 	@echo "make clean     remove what was built; recorded data, tools and the environment stay"
 	@echo "make kick-tires  each part once, in minutes: PASS or FAIL; then ARTIFACT.md"
 	@echo "make arxiv     sources of the paper as one archive, built in an empty folder"
@@ -117,7 +117,7 @@ workshop:
 
 workshop-check:
 	@$(SETUP) --for workshop --brief
-	@$(VENV)/python -m harness.questions.workshop check
+	@$(VENV)/python -m harness.questions.workshop
 
 workshop-notebooks:
 	@$(SETUP) --for workshop --brief
@@ -128,7 +128,11 @@ workshop-notebooks:
 
 slides:
 	@$(SETUP) --for workshop --brief
-	@$(VENV)/python -m harness.questions.workshop slides
+	@$(VENV)/jupyter nbconvert --execute --to html --embed-images --no-prompt --output-dir results/workshop/slides \
+		--TagRemovePreprocessor.enabled=True \
+		$(foreach tag,solution teacher checkpoint,--TagRemovePreprocessor.remove_cell_tags=$(tag)) \
+		$(foreach tag,parameters setup,--TagRemovePreprocessor.remove_input_tags=$(tag)) \
+		--ExecutePreprocessor.timeout=900 --log-level WARN docs/workshop/*.ipynb
 
 kick-tires:
 	@$(SETUP) --for kick-tires --brief

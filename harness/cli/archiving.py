@@ -105,10 +105,9 @@ def dataset_command(
         bool, typer.Option("--dictionary", help="write docs/data-dictionary.md instead")
     ] = False,
 ) -> None:
-    """Write the bundled sessions as a data package: archives, tables, claims, schema, metadata, checksums.
+    """Write the bundled sessions as a data package: archives, tables, claims, schema, checksums.
 
-    datapackage.json has types, units and constraints of every column,
-    ro-crate-metadata.json describes each file, checksums.sha256 is for sha256sum -c.
+    datapackage.json has types, units and constraints of every column; checksums.sha256 is for sha256sum -c.
 
     \b
     Examples:

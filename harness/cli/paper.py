@@ -11,17 +11,14 @@ import typer
 from harness.errors import InputError
 from harness.project import find_root
 from harness.publish.artifact_page import write_page
-from harness.publish.build import build_paper, copy_pdf
-from harness.publish.readme import write_readme
+from harness.publish.build import build_paper
+from harness.publish.sentences import write_readme
 
 
 def paper_command(
     readme: Annotated[bool, typer.Option("--readme", help="write the headline of README.md instead")] = False,
     artifact: Annotated[
         bool, typer.Option("--artifact", help="write the tables of ARTIFACT.md instead")
-    ] = False,
-    copy: Annotated[
-        bool, typer.Option("--copy", help="copy the built PDF to docs/, where README.md links it")
     ] = False,
 ) -> None:
     """Build paper/main.pdf from paper/ and the numbers, tables and figures of the notebooks.
@@ -34,13 +31,11 @@ def paper_command(
         rematch paper --readme
     """
     root = find_root()
-    if sum((readme, artifact, copy)) > 1:
-        raise InputError("one at a time", place="options", allowed="--readme, --artifact or --copy")
+    if readme and artifact:
+        raise InputError("one at a time", place="options", allowed="--readme or --artifact")
     if readme:
         print(f"the numbers: {os.path.relpath(write_readme(root))}")
     elif artifact:
         print(f"the tables: {os.path.relpath(write_page(root))}")
-    elif copy:
-        print(f"the copy: {os.path.relpath(copy_pdf(root))}")
     else:
         print(f"the paper: {os.path.relpath(build_paper(root))}")

@@ -8,16 +8,14 @@ of measurements those of the bundled sessions, from the first line of a session'
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from pydantic import Field
-
-from harness.definitions.strict_files import text_of, to_model, toml_of
 from harness.errors import InputError
-from harness.model import Frozen
 from harness.model.digits import plain
 from harness.store import SessionFolder, Store
 
@@ -32,42 +30,19 @@ COMMANDS = (
 _UNKNOWN = ("not measured", "not measured")
 
 
-class ArtifactClaim(Frozen):
-    """One row: what is claimed, and how to see it again. Units do not occur: all numbers are read elsewhere."""
-
-    id: str = Field(pattern=r"^[a-z][a-z-]*$")
-    claim: str = Field(min_length=1)
-    keys: tuple[str, ...] = Field(min_length=1, description="numbers of the paper, for `rematch trace`")
-    experiment: str | None = Field(default=None, description="what measures it; None: nothing is measured")
-    again: str = Field(default=FROM_BUNDLED, description="command that derives the numbers without measuring")
-    tolerance: str = Field(min_length=1)
-    may_change: str = Field(min_length=1)
-
-    @property
-    def measure(self) -> str | None:
-        """The command that measures it anew."""
-        return None if self.experiment is None else f"rematch measure {self.experiment} --profile quick"
-
-
-class _Page(Frozen):
-    claim: tuple[ArtifactClaim, ...] = Field(min_length=1)
-
-
-def read_claims(root: Path) -> tuple[ArtifactClaim, ...]:
-    """Return the rows of ``docs/artifact.toml``.
-
-    Raises:
-        InputError: the file is missing, no TOML, or a row is incomplete: which.
-    """
-    file = root / DEFINITION
-    return to_model(_Page, toml_of(text_of(file), file), file).claim
+def read_claims(root: Path) -> list[SimpleNamespace]:
+    """Return the rows of ``docs/artifact.toml``; ``experiment`` measures a claim (None: nothing does), ``again`` is the
+    command that derives its numbers without measuring."""
+    usual = {"experiment": None, "again": FROM_BUNDLED}
+    rows = tomllib.loads((root / DEFINITION).read_text("utf-8"))["claim"]
+    return [SimpleNamespace(**usual | row) for row in rows]
 
 
 def write_page(root: Path) -> Path:
     """Write the tables between the markers of ``ARTIFACT.md``; the rest of the page is kept.
 
     Raises:
-        InputError: the markers, the definition or a bundled session cannot be read.
+        InputError: the page has no markers, or a bundled session cannot be read.
     """
     page = root / PAGE
     text = page.read_text("utf-8") if page.is_file() else ""
@@ -100,8 +75,8 @@ def tables(root: Path) -> str:
     ]
     for claim in read_claims(root):
         runs = {claim.again: commands.get(claim.again, _UNKNOWN)}
-        if claim.measure is not None and claim.experiment is not None:
-            runs[claim.measure] = sessions.get(claim.experiment, _UNKNOWN)
+        if name := claim.experiment:
+            runs[f"rematch measure {name} --profile quick"] = sessions.get(name, _UNKNOWN)
         keys, names = ([f"`{text}`" for text in texts] for texts in (claim.keys, runs))
         parts = map("<br>".join, (keys, names, map(", ".join, runs.values())))
         cells = [claim.claim, *parts, claim.tolerance, claim.may_change]
@@ -123,13 +98,12 @@ def working_s(events: Sequence[Mapping[str, Any]]) -> float | None:
 
 def _session_costs(sessions: Sequence[SessionFolder]) -> dict[str, tuple[str, str]]:
     """Return experiment -> time and disk of its newest session."""
-    logs = [(session.events(), session) for session in sessions]
-    begun = [(events[0]["at_epoch_s"], session.key, events, session) for events, session in logs if events]
     costs = {}
-    for _, _, events, session in sorted(begun, key=lambda row: row[:2]):
-        if (seconds := working_s(events)) is not None and session.archive is not None:
-            cost = {"wall_s": seconds, "added_bytes": session.archive.path.stat().st_size}
-            costs[session.folder.parent.name] = _cost(cost)
+    logs = [(events, session) for session in sessions if (events := session.events())]
+    for events, session in sorted(logs, key=lambda log: (log[0][0]["at_epoch_s"], log[1].key)):
+        if session.archive is not None:
+            size = session.archive.path.stat().st_size
+            costs[session.folder.parent.name] = _cost({"wall_s": working_s(events), "added_bytes": size})
     return costs
 
 

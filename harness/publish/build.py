@@ -22,23 +22,20 @@ from harness.publish.supplement import write_supplement
 
 PAPER = Path("paper")
 AUX = PAPER / "main.aux"
-#: A file to read at once, which the README links: every copy stays in the repository's history.
-COPY, MOST_BYTES = Path("docs") / "rematch.pdf", 1_500_000
-#: The date inside the PDF; the number itself means nothing, that it never changes does.
-_EPOCH = "1577836800"
+#: LaTeX gives the same bytes each time, with one date inside the PDF, and does not break the lines of its log.
+_ENVIRONMENT = {
+    "SOURCE_DATE_EPOCH": "1577836800", "FORCE_SOURCE_DATE": "1", "TZ": "UTC", "max_print_line": "1000",
+}  # fmt: skip
 _BUILD_WITHIN_S = 300
-_WITH_APT = (
-    "apt-get install -y texlive-latex-recommended texlive-pictures texlive-science texlive-publishers "
-    "texlive-fonts-recommended lmodern latexmk, or the conda environment of environment.yml"
+_HOW_TO_GET = (
+    "brew install --cask mactex-no-gui"
+    if sys.platform == "darwin"
+    else "apt-get install -y texlive-latex-recommended texlive-pictures texlive-science texlive-publishers "
+    "texlive-fonts-recommended lmodern latexmk"
 )
-_ON_MACOS = "brew install --cask mactex-no-gui, or the conda environment of environment.yml"
 _UNKNOWN_KEY = re.compile(r"rematch Error: (unknown [^\n]*)")
 _CITED = re.compile(r"\\rematch@cited\{(?P<key>[^{}]+)\}\{(?P<page>[^{}]+)\}")
 _TEX_ERROR = re.compile(r"^(?P<file>[^\s:]+\.(?:tex|sty|bbl|bib)):(?P<line>\d+): (?P<what>.*)$", re.MULTILINE)
-
-
-def _how_to_get() -> str:
-    return _ON_MACOS if sys.platform == "darwin" else _WITH_APT
 
 
 class PaperFailed(RematchError):
@@ -59,7 +56,8 @@ def build_paper(root: Path) -> Path:
         )
     for program in ("latexmk", "pdflatex", "bibtex"):
         if shutil.which(program) is None:
-            raise MissingTool(program, why="to build the paper", how_to_get=_how_to_get())
+            how_to_get = f"{_HOW_TO_GET}, or the conda environment of environment.yml"
+            raise MissingTool(program, why="to build the paper", how_to_get=how_to_get)
     write_supplement(root)
     if untrue := write_macros(root):
         more = f" (and {len(untrue) - 1} more)" if len(untrue) > 1 else ""
@@ -74,7 +72,6 @@ def build_paper(root: Path) -> Path:
 
 def explain(log: Path, printed: str = "") -> str:
     """Return the first error of a LaTeX log in one line: file, line, what, and where to read on."""
-    # LaTeX breaks the lines of its log after 79 signs unless told otherwise, which `_latexmk` does
     text = log.read_text("utf-8", errors="replace") if log.is_file() else printed
     where = f"see {PAPER / log.name}"
     error = _TEX_ERROR.search(text)
@@ -87,50 +84,15 @@ def explain(log: Path, printed: str = "") -> str:
     return f"{place}: {what.strip().rstrip('.')}; {where}"
 
 
-def tex_environment() -> dict[str, str]:
-    """Return the environment in which LaTeX gives the same bytes each time, and does not break log lines."""
-    return {
-        **os.environ,
-        "SOURCE_DATE_EPOCH": _EPOCH,
-        "FORCE_SOURCE_DATE": "1",
-        "TZ": "UTC",
-        "max_print_line": "1000",
-    }
-
-
-def copy_pdf(root: Path) -> Path:
-    """Copy the built paper to where the README links it; return the copy's path.
-
-    Raises:
-        InputError: the paper is not built, or larger than ``MOST_BYTES``.
-    """
-    built = root / PAPER / "main.pdf"
-    if not built.is_file():
-        raise InputError("the paper is not built; run make paper PROFILE=sample", file=built)
-    size = built.stat().st_size
-    if size > MOST_BYTES:
-        raise InputError(
-            "the paper is too large to be kept in the repository",
-            file=built,
-            found=f"{size:,} bytes",
-            allowed=f"at most {MOST_BYTES:,}",
-        )
-    shutil.copyfile(built, root / COPY)
-    return root / COPY
-
-
 def keys_on(root: Path, page: int) -> list[str]:
     """Return the keys that a page of the paper prints, in the order of the text.
 
     Raises:
-        InputError: the paper was not built here, its list cannot be read, or the page prints none.
+        InputError: the paper was not built here, or the page prints none.
     """
-    try:
-        text = (root / AUX).read_text("utf-8", errors="replace")
-    except FileNotFoundError:
-        raise InputError("no paper was built here", file=AUX, allowed="make paper first") from None
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", file=AUX) from None
+    if not (root / AUX).is_file():
+        raise InputError("no paper was built here", file=AUX, allowed="make paper first")
+    text = (root / AUX).read_text("utf-8", errors="replace")
     pages: dict[int, dict[str, None]] = {}
     for cited in _CITED.finditer(text):
         if cited["page"].isdecimal():
@@ -149,8 +111,8 @@ def _latexmk(folder: Path, name: str) -> subprocess.CompletedProcess[str]:
     ]  # fmt: skip
     try:
         return subprocess.run(
-            command, cwd=folder, env=tex_environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            errors="replace", timeout=_BUILD_WITHIN_S, check=False,
+            command, cwd=folder, env=os.environ | _ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True,
+            text=True, errors="replace", timeout=_BUILD_WITHIN_S, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise PaperFailed(

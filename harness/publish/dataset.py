@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The data package: bundled sessions with their tables, described for people and for programs.
 
-``datapackage.json`` is the schema (Frictionless Data Package, Table Schema), ``ro-crate-metadata.json`` the
-metadata (RO-Crate 1.1), ``checksums.sha256`` what ``sha256sum -c`` reads. Of the same commit and the same
-sessions all text files have the same bytes.
+``datapackage.json`` is the schema (Frictionless Data Package, Table Schema), ``checksums.sha256`` what ``sha256sum -c``
+reads. Of the same commit and the same sessions all text files have the same bytes.
 """
 
 from __future__ import annotations
 
-import datetime
 import json
 import shutil
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,19 +26,8 @@ from harness.publish.generated import GENERATED
 from harness.store import Store
 
 FOLDER = Path("results") / "data-package"
-CHECKSUMS, SCHEMA, CRATE = "checksums.sha256", "datapackage.json", "ro-crate-metadata.json"
-CLAIMS = "claims.csv"
-TITLE = "Rematch: measured trials of Java and Go microservices"
-DESCRIPTION = (
-    "Trials of microservices in Java and Go as the tools wrote them, the tables derived from them, and the numbers "
-    "of the articles that they are compared with."
-)
-LICENCE = "https://creativecommons.org/licenses/by/4.0/"
+CHECKSUMS, SCHEMA = "checksums.sha256", "datapackage.json"
 _KEY = ["source", "session_id", "trial_id"]
-_FORMATS = {
-    ".zip": "application/zip", ".csv": "text/csv", ".parquet": "application/vnd.apache.parquet", ".md": "text/markdown",
-    ".json": "application/json", ".sha256": "text/plain",
-}  # fmt: skip
 
 
 def write_package(
@@ -50,20 +37,23 @@ def write_package(
     *,
     ledger: pd.DataFrame | None = None,
 ) -> list[str]:
-    """Write the package into a new or empty folder, or over an earlier package.
+    """Write the package into a new or empty folder, or over an earlier package; return its files relative to that.
 
     Args:
         experiments: names; ``None``: all that have a bundled session.
         ledger: published claims with their verdicts, columns as of ``schema.LEDGER``; ``None``: left out.
 
-    Returns:
-        The files that it has, relative to ``folder``.
-
     Raises:
         InputError: the folder has something else in it, or an experiment has no bundled session.
         StoreError: it cannot be written.
     """
-    _refuse_other(folder)
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise InputError("is not a folder", file=folder, allowed="a new or an empty folder")
+    if folder.is_dir() and any(folder.iterdir()):
+        if not (folder / SCHEMA).is_file():
+            allowed = "a new or an empty folder, or a data package"
+            raise InputError("already exists", file=folder, allowed=allowed)
+        shutil.rmtree(folder)
     stored = [(session.folder.parent.name, session) for session in Store(root).sessions(bundled=True)]
     known = sorted({name for name, _ in stored})
     names = known if experiments is None else sorted(experiments)
@@ -89,29 +79,18 @@ def write_package(
         resources += [] if ledger is None else [_ledger(ledger, folder)]
         (folder / "data-dictionary.md").write_text(page(), "utf-8")
         _json(folder / SCHEMA, {
-            "profile": "tabular-data-package", "name": "rematch", "title": TITLE, "description": DESCRIPTION,
-            "licenses": [{"name": "CC-BY-4.0", "path": LICENCE}], "resources": resources,
+            "profile": "tabular-data-package", "name": "rematch",
+            "title": "Rematch: measured trials of Java and Go microservices",
+            "description": "Trials as the tools wrote them, the tables derived from them, and the numbers of the "
+            "articles that they are compared with.",
+            "licenses": [{"name": "CC-BY-4.0", "path": "https://creativecommons.org/licenses/by/4.0/"}],
+            "resources": resources,
         })  # fmt: skip
-        newest = max(session.events()[-1]["at_epoch_s"] for _, session in sessions)
-        files = [name for name in _files(folder) if name not in (CRATE, CHECKSUMS)]
-        _json(folder / CRATE, crate(folder, files, newest))
         lines = [f"{file_sha256(folder / name)}  {name}\n" for name in _files(folder) if name != CHECKSUMS]
         (folder / CHECKSUMS).write_text("".join(lines), "utf-8")
     except OSError as error:
         raise StoreError(f"{error.filename or folder}: cannot be written ({error.strerror})") from error
     return _files(folder)
-
-
-def _refuse_other(folder: Path) -> None:
-    """An earlier package is removed; any other folder with something in it is refused."""
-    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise InputError("is not a folder", file=folder, allowed="a new or an empty folder")
-    if folder.is_dir() and any(folder.iterdir()):
-        if not (folder / SCHEMA).is_file():
-            raise InputError(
-                "already exists", file=folder, allowed="a new or an empty folder, or a data package"
-            )
-        shutil.rmtree(folder)
 
 
 def _copy(path: Path, target: Path) -> None:
@@ -140,27 +119,25 @@ def _trials(root: Path, folder: Path, experiment: str) -> dict[str, Any]:
     """Write an experiment's table as Parquet and as CSV; return its resource."""
     frame = load_trials(root, experiment, "bundled")
     factors = [name for name in frame.columns if name not in schema.COLUMNS]
-    base = folder / "tables" / experiment
-    base.mkdir(parents=True, exist_ok=True)
-    frame.to_parquet(base / "trials.parquet", index=False, compression="zstd")
+    base = f"tables/{experiment}/trials"
+    (folder / base).parent.mkdir(parents=True, exist_ok=True)
+    frame.to_parquet(folder / f"{base}.parquet", index=False, compression="zstd")
     words = {name: frame[name].map({True: "true", False: "false"}) for name in schema.SWITCHES}
-    frame.assign(**words).to_csv(base / "trials.csv", index=False, lineterminator="\n")
+    frame.assign(**words).to_csv(folder / f"{base}.csv", index=False, lineterminator="\n")
     title = f"one row per trial of {experiment}; the same table as trials.parquet"
-    fields = [_field(column) for column in columns(factors)]
-    return _resource(
-        f"trials-{experiment}", f"tables/{experiment}/trials.csv", title, fields, primaryKey=_KEY
-    )
+    fields = list(map(_field, columns(factors)))
+    return _resource(f"trials-{experiment}", f"{base}.csv", title, fields, primaryKey=_KEY)
 
 
 def _ledger(frame: pd.DataFrame, folder: Path) -> dict[str, Any]:
     """Write the ledger of claims; return its resource."""
-    frame.to_csv(folder / CLAIMS, index=False, lineterminator="\n")
+    frame.to_csv(folder / "claims.csv", index=False, lineterminator="\n")
     title = "published claims, a row a number, with verdicts then and now"
-    return _resource("claims", CLAIMS, title, [_field(column) for column in LEDGER])
+    return _resource("claims", "claims.csv", title, list(map(_field, LEDGER)))
 
 
 def _published(path: Path, folder: Path) -> dict[str, Any]:
-    """Return the resource of a table of an article: numbers where every cell that is filled is one."""
+    """Return the resource of a table of an article; a column is of numbers where every cell that is filled is one."""
     lines = path.read_text("utf-8").splitlines()
     comments = [line[1:].strip() for line in lines if line.startswith("#")]
     frame = pd.read_csv(path, comment="#", dtype=str, keep_default_na=False)
@@ -196,33 +173,3 @@ def _field(column: Column) -> dict[str, Any]:
     unit = {"unit": column.unit} if column.unit else {}
     about = {"name": column.name, "type": column.type, "description": column.meaning}
     return about | unit | {"constraints": rules}
-
-
-def crate(folder: Path, files: Iterable[str], newest_epoch_s: float) -> dict[str, Any]:
-    """Return the RO-Crate of a folder's files; their columns stand in the schema. ``newest_epoch_s``: when the newest
-    session ended."""
-    day = datetime.datetime.fromtimestamp(newest_epoch_s, datetime.UTC).date().isoformat()
-    parts = [
-        {
-            "@id": name, "@type": "File", "name": path.name, "sha256": file_sha256(path),
-            "encodingFormat": _FORMATS.get(path.suffix, "text/plain"), "contentSize": str(path.stat().st_size),
-        }
-        for name, path in ((name, folder / name) for name in files)
-    ]  # fmt: skip
-    about = [
-        {
-            "@id": CRATE, "@type": "CreativeWork", "about": {"@id": "./"},
-            "conformsTo": {"@id": "https://w3id.org/ro/crate/1.1"},
-        },
-        {
-            "@id": "./", "@type": "Dataset", "name": TITLE, "description": DESCRIPTION, "datePublished": day,
-            "license": {"@id": LICENCE}, "author": {"@id": "#authors"},
-            "hasPart": [{"@id": part["@id"]} for part in parts],
-        },
-        {"@id": "#authors", "@type": "Organization", "name": "The Rematch authors"},
-        {
-            "@id": LICENCE, "@type": "CreativeWork", "name": "CC BY 4.0",
-            "description": "Creative Commons Attribution 4.0 International",
-        },
-    ]  # fmt: skip
-    return {"@context": "https://w3id.org/ro/crate/1.1/context", "@graph": [*about, *parts]}

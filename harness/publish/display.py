@@ -19,11 +19,7 @@ MOST_ROWS = 12
 
 
 class Published:
-    """What a publishing call returns: shows itself in a notebook, text and picture alike.
-
-    Args:
-        text: what it says, for readers without HTML. page: the same as HTML; ``None``: the text.
-    """
+    """What a publishing call returns: shows itself in a notebook, as ``page``, HTML, or else as its text."""
 
     def __init__(self, text: str = "", *, page: str | None = None) -> None:
         self.text = text
@@ -34,11 +30,6 @@ class Published:
 
     def _repr_html_(self) -> str:
         return _paragraphs(self.text.splitlines()) if self._page is None else self._page
-
-
-def joined_pages(parts: Sequence[Published]) -> Published:
-    """Return several published things as one, to be shown below each other."""
-    return Published("\n\n".join(map(repr, parts)), page="".join(part._repr_html_() for part in parts))
 
 
 def shown_table(
@@ -79,12 +70,15 @@ def cell_texts(
 ) -> tuple[list[str], list[list[str]], list[str]]:
     """Return the heads of columns with their units, the rows, and the reasons to print below them.
 
-    A reason says why a cell is empty, or why a number has no interval.
+    A reason says why a cell is empty, or why a number has no interval. The unit of a column is the one in which its
+    middle value reads best: one small value must not make microseconds of seconds.
     """
-    heads, like = [], {}
+    heads: list[str] = []
+    like: dict[str, float | None] = {}
     for name, head in columns.items():
         cells = [cell for row in rows if isinstance(cell := row.get(name), Estimate) and cell.value]
-        like[name] = _middle([abs(cell.value) for cell in cells if cell.value])
+        sizes = sorted(abs(cell.value) for cell in cells if cell.value)
+        like[name] = sizes[(len(sizes) - 1) // 2] if sizes else None
         unit = show(cells[0], like=like[name]).unit if cells else ""
         heads.append(f"{head} ({unit})" if unit else head)
     reasons: dict[str, None] = {}
@@ -98,23 +92,13 @@ def cell_texts(
                 texts.append(shown.bare)
                 if shown.reason:
                     reasons[f"{DASH}: {shown.reason}."] = None
-                reasons |= {f"A number alone: {why}.": None for why in _alone(cell)}
+                elif cell.low is None and cell.high is None:
+                    whys = [warning for warning in cell.warnings if "no interval" in warning]
+                    reasons |= {f"A number alone: {why}.": None for why in whys if cell.value is not None}
             else:
                 texts.append(DASH if cell is None else f"{cell:,}" if isinstance(cell, int) else cell)
         body.append(texts)
     return heads, body, list(reasons)
-
-
-def _alone(cell: Estimate) -> list[str]:
-    """Say why a number that should have an interval has none."""
-    if cell.value is None or cell.low is not None or cell.high is not None:
-        return []
-    return [warning for warning in cell.warnings if "no interval" in warning]
-
-
-def _middle(sizes: Sequence[float]) -> float | None:
-    """The magnitude in whose unit a column reads best: one small value must not make microseconds of seconds."""
-    return sorted(sizes)[(len(sizes) - 1) // 2] if sizes else None
 
 
 def inputs_of(rows: Sequence[Line]) -> list[str]:

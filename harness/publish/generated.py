@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -44,15 +45,10 @@ def update(generated: Path, notebook: str, entries: Sequence[tuple[str, str, dic
     """Put entries (kind, key, entry) into a notebook's contribution.
 
     A table or figure gets its ``place`` among those of the notebook.
-
-    Raises:
-        InputError: another notebook has published one of the keys; nothing is put then.
     """
     path = generated / f"{notebook}.json"
     content = _read(path) or {"notebook": notebook, **{kind: {} for kind in KINDS}}
-    _refuse_foreign(
-        generated, notebook, [(kind, key) for kind, key, _ in entries if key not in content[kind]]
-    )
+    _refuse_foreign(generated, notebook, [new[:2] for new in entries if new[1] not in content[new[0]]])
     for kind, key, entry in entries:
         place = content[kind].get(key, {}).get("place", sum(len(content[shown]) for shown in _SHOWN))
         content[kind][key] = {**entry, "place": place} if kind in _SHOWN else entry
@@ -72,18 +68,13 @@ def write_json(path: Path, content: object) -> None:
 
 def fact_entry(text: str) -> Contribution:
     """Return the value of a fact in words, such as the name of a processor."""
-    return {
-        "kind": "fact", "label": None, "value": None, "low": None, "high": None, "unit": "", "text": text,
-        "interval_text": text, "reason": None, "verdict": None, "method": "text", "estimand": "", "n_trials": 0,
-        "inputs": [], "warnings": [],
-    }  # fmt: skip
+    none = dict.fromkeys(("label", "value", "low", "high", "reason", "verdict"))
+    about = {"kind": "fact", "unit": "", "method": "text", "estimand": "", "n_trials": 0}
+    return {**none, **about, "text": text, "interval_text": text, "inputs": [], "warnings": []}
 
 
 def replace(root: Path, notebook: str, fresh: Path) -> None:
-    """Put what a notebook wrote into the folder ``fresh`` in the place of its earlier contribution.
-
-    Keys and files that it no longer has go. ``fresh`` is removed. A notebook that published nothing has no
-    contribution any more.
+    """Move what a notebook wrote into the folder ``fresh`` to the place of its earlier contribution, which goes.
 
     Raises:
         InputError: another notebook has published one of the keys; the earlier contribution stays then.
@@ -130,15 +121,11 @@ def in_order(part: Contribution) -> list[tuple[str, str, dict[str, Any]]]:
 
 
 def _refuse_foreign(generated: Path, notebook: str, keys: Iterable[tuple[str, str]]) -> None:
-    for part in contributions(generated):
-        for kind, key in keys:
-            if part["notebook"] != notebook and key in part[kind]:
-                raise InputError(
-                    f"published by {part['notebook']} already; one key, one notebook",
-                    place=key,
-                    found=notebook,
-                    allowed="another key",
-                )
+    foreign = [part for part in contributions(generated) if part["notebook"] != notebook]
+    for part, (kind, key) in product(foreign, keys):
+        if key in part[kind]:
+            problem = f"published by {part['notebook']} already; one key, one notebook"
+            raise InputError(problem, place=key, found=notebook, allowed="another key")
 
 
 def _read(path: Path) -> Contribution | None:

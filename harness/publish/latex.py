@@ -68,16 +68,13 @@ def render_table(
     numeric: Sequence[bool],
     widths: Sequence[float | None],
 ) -> str:
-    """Return a table for the environments of ``paper/rematch.sty``, over both columns of the page.
+    """Return a table of plain texts for the environments of ``paper/rematch.sty``, over both columns of the page.
 
-    Cells are plain text. No page ends below the first row, or above the last.
-
-    Args:
-        widths: of each column, as a share of the table's width; such a column is set in lines. ``None``: as wide as
-            its text.
+    No page ends below the first row, or above the last. A column with one of ``widths``, a share of the table's width,
+    is set in lines.
     """
     columns = "".join(
-        _wrapped(width) if width is not None else "r" if right else "l"
+        rf">{{\raggedright\arraybackslash}}p{{{width}\linewidth}}" if width else "r" if right else "l"
         for right, width in zip(numeric, widths, strict=True)
     )
 
@@ -124,10 +121,6 @@ def _head(head: str) -> str:
     return rf"\rematchhead{{{escape(head)}}}{{{broken}}}"
 
 
-def _wrapped(width: float) -> str:
-    return rf">{{\raggedright\arraybackslash}}p{{{width}\linewidth}}"
-
-
 def value_macros(key: str, entry: Mapping[str, Any]) -> str:
     r"""Return the definitions behind ``\val`` and ``\valci`` of one value; what has no number is marked as absent."""
     text, interval = str(entry["text"]), str(entry["interval_text"])
@@ -136,17 +129,6 @@ def value_macros(key: str, entry: Mapping[str, Any]) -> str:
     if without or text in (NOT_MEASURED, NOT_COMPARED):
         lines.append(define("absent", key, "1"))
     return "\n".join(lines)
-
-
-def figure_macros(key: str, figure: Mapping[str, Any]) -> str:
-    r"""Return the definitions behind ``\rematchfigure`` of one figure."""
-    file, caption = str(figure["file"]), escape(str(figure["caption"]))
-    return f"{define('figure', key, file)}\n{define('caption', key, caption)}"
-
-
-def table_macros(key: str) -> str:
-    r"""Return the definition behind ``\rematchtable`` of one table."""
-    return define("table", key, f"generated/tables/{key.replace('.', '-')}")
 
 
 def define(kind: str, key: str, body: str) -> str:

@@ -46,13 +46,8 @@ class Publisher:
     """
 
     def __init__(
-        self,
-        notebook: str,
-        *,
-        root: Path | None = None,
-        draft: str | None = None,
-        publish: bool | None = None,
-    ) -> None:
+        self, notebook: str, *, root: Path | None = None, draft: str | None = None, publish: bool | None = None
+    ) -> None:  # fmt: skip
         self.notebook = notebook
         self.draft = draft
         self.root = root or find_root()
@@ -69,16 +64,9 @@ class Publisher:
         self._put("values", {key: {**entry, "notebook": self.notebook} for key, entry in entries.items()})
 
     def rows(self, question: str, entries: Mapping[str, Mapping[str, Any]], table: bytes) -> None:
-        """Publish the rows of a question: each as a value under its key, and all as a Parquet file below ``rows/``.
-
-        Args:
-            entries: key -> entry. table: the bytes of the file.
-        """
+        """Publish the rows of a question: each entry under its key, and ``table``, a Parquet file, below ``rows/``."""
         self.values(entries)
-        if self._publish:
-            path = self._generated / "rows" / f"{self.notebook}.{question}.parquet"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(table)
+        self._write(f"rows/{self.notebook}.{question}.parquet", table)
 
     def data(self, name: str, text: str) -> None:
         """Publish a text for pages as ``data/<notebook>.<name>``."""
@@ -92,25 +80,19 @@ class Publisher:
         *,
         caption: str,
         notes: Sequence[str] = (),
-        right: Sequence[str] = (),
         widths: Mapping[str, float] | None = None,
     ) -> Published:
         """Publish a table as ``tables/<key>.tex``; without rows it says that nothing was measured.
 
         Args:
-            columns: name of a cell -> head of its column; order counts.
-            rows: cells by name. An ``Estimate`` is printed with its interval in the unit of its column, ``None`` (and
-                an estimate without value) as a dash, with the reason below the table.
-            right: columns of text to be set flush right.
+            columns: name of a cell -> head of its column. rows: cells by name; an ``Estimate`` is printed with its
+                interval in the unit of its column, what is absent as a dash, with the reason below the table.
             widths: columns of long text -> share of the table's width; their text is set in lines.
         """
         if not rows:
             return Published(NOT_MEASURED)
         heads, body, reasons = cell_texts(columns, rows)
-        numeric = [
-            name in right or any(isinstance(row.get(name), Estimate | int) for row in rows)
-            for name in columns
-        ]
+        numeric = [any(isinstance(row.get(name), Estimate | int) for row in rows) for name in columns]
         below = [*notes, *reasons, *_notes_on_builds([caption, *(cell for row in body for cell in row)])]
         file = f"tables/{_file(key)}.tex"
         source = render_table(
@@ -160,11 +142,11 @@ class Publisher:
             new = [(kind, key, entry) for key, entry in entries.items()]
             generated.update(self._generated, self.notebook, new)
 
-    def _write(self, name: str, text: str) -> None:
+    def _write(self, name: str, content: str | bytes) -> None:
         if self._publish:
             path = self._generated / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, "utf-8")
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
 def _notes_on_builds(texts: Iterable[str]) -> list[str]:

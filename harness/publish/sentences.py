@@ -3,22 +3,27 @@ r"""Sentences of authors that numbers must support: what a row says, and whether
 
 The paper writes ``\holds{pattern}{claim}{sentence}``. A pattern is a key with ``*`` for a part or a piece of one; a
 comma joins several. Claims: ``higher``, ``lower``, ``differs``, ``equal``, ``open``, ``refused``, ``measured``, and
-``>20`` or ``<0.5``: the whole interval lies there. Every matching row must support the claim.
+``>20`` or ``<0.5``: the whole interval lies there. Every matching row must support the claim; another claim is an
+``InputError``.
 
 ``\least{pattern}``, ``\most{pattern}``, ``\leastname{pattern}`` and ``\mostname{pattern}`` print the ends of several
 rows. In a build of the bundled sessions an untrue sentence is an error; in one of own measurements it is grey, with the
 numbers that contradict it, and a sentence on what was not measured is left out.
+
+In the README ``<!-- val KEY -->text<!-- / -->`` holds a number, ``valci`` one with its interval, and
+``<!-- holds PATTERN,PATTERN CLAIM -->`` stands before a sentence that every matching row must support.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from harness.errors import InputError
+from harness.errors import InputError, UnknownKey
 from harness.model import Verdict
 from harness.model.formatting import DASH
 from harness.publish.generated import (
@@ -30,7 +35,7 @@ from harness.publish.generated import (
     read_values,
     write_json,
 )
-from harness.publish.latex import define, escape, figure_macros, table_macros, value_macros
+from harness.publish.latex import define, escape, value_macros
 
 Row = Mapping[str, Any]
 Rows = Mapping[str, Row]
@@ -41,6 +46,11 @@ _BOUND = re.compile(r"([<>])\s*(\d+(?:\.\d+)?)")
 _GUARD = re.compile(r"\\holds\{([^}]*)\}\{([^}]*)\}")
 _END = re.compile(r"\\(least|most|leastname|mostname)\{([^}]*)\}")
 _CITED = re.compile(r"\\(?:val|valci|ifsaid)\{([^}]*)\}")
+PICTURE = Path("docs") / "headline.png"
+#: The figure of the picture.
+FIGURE = "strings_warm.workloads"
+_README_NUMBER = re.compile(r"<!-- (val|valci) (\S+) -->.*?<!-- / -->", re.DOTALL)
+_README_GUARD = re.compile(r"<!-- holds (\S+) (\S+) -->")
 
 
 def says(row: Row) -> str:
@@ -54,11 +64,7 @@ def says(row: Row) -> str:
 
 
 def holds(row: Row, claim: str) -> bool:
-    """Tell whether a row supports a claim; a ratio that is not about the services supports ``refused`` alone.
-
-    Raises:
-        InputError: no such claim.
-    """
+    """Tell whether a row supports a claim; a ratio that is not about the services supports ``refused`` alone."""
     word = says(row)
     if bound := _BOUND.fullmatch(claim):
         end = row["low"] if bound[1] == ">" else row["high"]
@@ -97,9 +103,8 @@ def ends_of(rows: Sequence[Row]) -> tuple[Row, Row]:
     valued = [row for row in rows if row["value"] is not None]
     if not valued:
         raise InputError("no row has a value", found=f"{len(rows)} rows")
-    ordered = sorted(
-        [row for row in valued if says(row) != "refused"] or valued, key=lambda row: float(row["value"])
-    )
+    spoken = [row for row in valued if says(row) != "refused"] or valued
+    ordered = sorted(spoken, key=lambda row: float(row["value"]))
     return ordered[0], ordered[-1]
 
 
@@ -108,21 +113,21 @@ def write_macros(root: Path) -> list[str]:
 
     That is every value that the paper cites, what is true of its sentences, and where tables and figures are; the cited
     values also stand in ``values.json``.
-
-    Raises:
-        InputError: no such claim.
     """
     rows = read_values(root)
-    own = {_question(key) for key, row in rows.items() if not all(map(_is_bundled, row["inputs"]))}
+    measured = {key for key, row in rows.items() if any(not t.startswith("bundled/") for t in row["inputs"])}
+    own = set(map(_question, measured))
     bundled = {_question(key) for key, row in rows.items() if row["inputs"]} - own
     lines, problems = ["% Written by the build; changes are lost."], []
     cited: dict[str, Any] = {}
     if own:
         lines.append(r"\expandafter\def\csname rematch@own\endcsname{1}")
-    for name, text in _sources(root):
+    for path in paper_sources(root / "paper"):
+        text = re.sub(r"(?<!\\)%[^\n]*", "", path.read_text("utf-8"))  # without comments
         for match in _GUARD.finditer(text):
             patterns, claim = match.groups()
-            place = f"{name}:{text.count(chr(10), 0, match.start()) + 1}"
+            line = text.count("\n", 0, match.start()) + 1
+            place = f"{path.relative_to(root / 'paper').as_posix()}:{line}"
             problem = _problem(rows, patterns, claim, place)
             lines.append(define("checked", f"{patterns}@{claim}", ""))
             if problem:
@@ -132,14 +137,16 @@ def write_macros(root: Path) -> list[str]:
                 problems.append(f"{place}: {patterns} is not {claim}: {problem}")
         lines += [_end(rows, *match.groups()) for match in _END.finditer(text)]
         for key in _CITED.findall(text):
-            if key in rows:
-                cited[key] = rows[key]
-                lines.append(value_macros(key, rows[key]))
+            if row := rows.get(key):
+                cited[key] = row
+                lines.append(value_macros(key, row))
             elif own:
                 lines.append(define("absent", key, "1"))
     for part in contributions(root / GENERATED):
-        lines += [figure_macros(key, figure) for key, figure in part["figures"].items()]
-        lines += [table_macros(key) for key in part["tables"]]
+        for key, figure in part["figures"].items():
+            lines.append(define("figure", key, str(figure["file"])))
+            lines.append(define("caption", key, escape(str(figure["caption"]))))
+        lines += [define("table", key, f"generated/tables/{key.replace('.', '-')}") for key in part["tables"]]
     (root / GENERATED / MACROS).write_text("\n".join(dict.fromkeys(lines)) + "\n", "utf-8")
     write_json(root / GENERATED / VALUES, cited)
     return problems
@@ -161,19 +168,50 @@ def _end(rows: Rows, which: str, patterns: str) -> str:
         return define(which, patterns, escape(DASH))
     least, most = ends_of(matched)
     row = least if which.startswith("least") else most
-    return define(which, patterns, escape(str(row["label"] if which.endswith("name") else row["text"])))
-
-
-def _sources(root: Path) -> Iterator[tuple[str, str]]:
-    """Yield name and text of every source of the paper, comments left out."""
-    paper = root / "paper"
-    for path in paper_sources(paper):
-        yield path.relative_to(paper).as_posix(), re.sub(r"(?<!\\)%[^\n]*", "", path.read_text("utf-8"))
+    return define(which, patterns, escape(str(row["label" if which.endswith("name") else "text"])))
 
 
 def _question(key: str) -> str:
     return key.strip().partition(".")[0]
 
 
-def _is_bundled(trial: str) -> bool:
-    return trial.startswith("bundled/")
+def write_readme(root: Path) -> Path:
+    """Write the numbers of the README and its picture from what is published; return the README's path.
+
+    Raises:
+        UnknownKey: a number or the figure was not published. InputError: a sentence is untrue, or it has no row.
+    """
+    values, readme = read_values(root), root / "README.md"
+    text = readme.read_text("utf-8")
+    filled = fill(text, values, readme)
+    figures = {key: each for part in contributions(root / GENERATED) for key, each in part["figures"].items()}
+    if FIGURE not in figures:
+        raise UnknownKey(f"the figure {FIGURE} was not published; execute the notebooks first: make paper")
+    png = next(file for file in figures[FIGURE]["files"] if file.endswith(".png"))
+    shutil.copyfile(root / GENERATED / png, root / PICTURE)
+    readme.write_text(filled, "utf-8")
+    return readme
+
+
+def fill(text: str, values: Rows, file: Path) -> str:
+    """Return the text with today's numbers, after its conditions were checked.
+
+    Raises:
+        UnknownKey: no such key. InputError: a condition does not hold, with its line.
+    """
+    for guard in _README_GUARD.finditer(text):
+        place = f"line {text.count(chr(10), 0, guard.start()) + 1}"
+        matched = matching(values, guard[1])
+        if not matched:
+            raise InputError("a sentence has no row", file=file, place=place, found=guard[1])
+        if against := contradicting(matched, guard[2]):
+            raise InputError(f"a sentence is not {guard[2]}", file=file, place=place, found=against)
+
+    def number(match: re.Match[str]) -> str:
+        kind, key = match[1], match[2]
+        if key not in values:
+            raise UnknownKey(f"{file.name}: {key} was not published; execute the notebooks first: make paper")
+        printed = values[key]["interval_text" if kind == "valci" else "text"]
+        return f"<!-- {kind} {key} -->{printed}<!-- / -->"
+
+    return _README_NUMBER.sub(number, text)

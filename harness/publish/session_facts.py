@@ -28,7 +28,7 @@ from harness.model import LOAD_TOOLS, Configuration, TrialRecord
 from harness.model.digits import fixed, whole_percent
 from harness.model.session import coding_of
 from harness.project import find_root
-from harness.publish.display import Cell, Published, joined_pages
+from harness.publish.display import Cell, Published
 from harness.publish.generated import fact_entry, read_values
 from harness.publish.publisher import Publisher
 from harness.store import SessionFolder
@@ -70,18 +70,23 @@ def paper_values() -> pd.DataFrame:
 
 
 def _machine(opened: Sequence[Evidence]) -> dict[str, str]:
+    """Return what the sessions say of their machines, each thing once: they need not have run on one machine."""
     machines = [evidence.machine for evidence in opened]
     versions = tool_versions(session for evidence in opened for session in evidence.sessions)
-    memory = (f"{fixed(machine.memory_bytes / 2**30, 0)}\N{NARROW NO-BREAK SPACE}GiB" for machine in machines)
-    return {
-        "machine.cpu": _each(machine.cpu_model for machine in machines),
-        "machine.cores": _each(str(machine.n_cpus) for machine in machines),
-        "machine.memory": _each(memory),
-        "machine.kernel": _each(machine.kernel for machine in machines),
-        "machine.distribution": _each(machine.distribution for machine in machines),
-        "machine.virtualisation": _each(machine.virtualisation or "none found" for machine in machines),
-        "machine.fitness": _each("small" if machine.small else "large enough" for machine in machines),
-        **{f"tool.{tool.lower()}": _version(versions, tool) for tool in _TOOLS},
+    facts: dict[str, Iterable[str]] = {
+        "cpu": (machine.cpu_model for machine in machines),
+        "cores": (str(machine.n_cpus) for machine in machines),
+        "memory": (
+            f"{fixed(machine.memory_bytes / 2**30, 0)}\N{NARROW NO-BREAK SPACE}GiB" for machine in machines
+        ),
+        "kernel": (machine.kernel for machine in machines),
+        "distribution": (machine.distribution for machine in machines),
+        "virtualisation": (machine.virtualisation or "none found" for machine in machines),
+        "fitness": ("small" if machine.small else "large enough" for machine in machines),
+    }
+    return {f"machine.{name}": ", ".join(dict.fromkeys(texts)) for name, texts in facts.items()} | {
+        f"tool.{tool.lower()}": f"{tool} {', '.join(versions.get(name, ())) or '(not recorded)'}"
+        for tool, name in _TOOLS.items()
     }
 
 
@@ -116,31 +121,18 @@ def _changed(root: Path, session: SessionFolder) -> tuple[str, ...] | None:
 def registrations(sessions: Sequence[tuple[str, tuple[str, ...] | None]]) -> str:
     """Return how many sessions registered their plan, in how many it is still what was hashed, and what changed since.
 
-    Args:
-        sessions: the experiment of each, with what is no longer as it was registered; None: nothing was.
+    ``sessions``: the experiment of each, with what is no longer as it was registered; None: nothing was.
     """
     registered = [(experiment, changed) for experiment, changed in sessions if changed is not None]
     if not registered:
         return "No session registered its plan before its first trial"
     n, same = len(registered), sum(ALTERED not in changed for _, changed in registered)
-    since: dict[str, None] = {}
-    for experiment, changed in registered:
-        since |= dict.fromkeys([f"{experiment} ({'; '.join(changed)})"] if changed else [])
+    since = dict.fromkeys(f"{name} ({'; '.join(changed)})" for name, changed in registered if changed)
     return (
         f"{n} of {len(sessions)} sessions registered plan, margins and rule of stopping before the first trial; the "
         f"stored ones have the hash of then in {'all' if same == n else same} of them"
         f"{'; changed since: ' if since else ''}{', '.join(since)}"
     )
-
-
-def _each(facts: Iterable[str]) -> str:
-    """Return what the sessions say, each thing once: they need not have run on one machine."""
-    return ", ".join(dict.fromkeys(facts))
-
-
-def _version(versions: Mapping[str, Sequence[str]], tool: str) -> str:
-    recorded = versions.get(_TOOLS[tool])
-    return f"{tool} {', '.join(recorded)}" if recorded else f"{tool} (not recorded)"
 
 
 def setup_tables(settings: StageParameters, publisher: Publisher) -> Published:
@@ -155,7 +147,6 @@ def setup_tables(settings: StageParameters, publisher: Publisher) -> Published:
         "through all requests of a flow; "
         "arrivals are Poisson over 100 connections where nothing else is said. Warm-up: requests before the "
         "measurement.",
-        right=("blocks",),
         widths={"generator": 0.12, "load": 0.36, "warm_up": 0.2},
     )  # fmt: skip
     runtimes = publisher.table(
@@ -165,10 +156,9 @@ def setup_tables(settings: StageParameters, publisher: Publisher) -> Published:
         caption="Processors and settings of the runtimes in each experiment, as far as they are not the default. CPUs "
         "is the limit that the Go and the Java runtime are both given. Coding: how the programs are written, idiomatic "
         "as their community does, tuned by hand, or as published; empty: the workload has one way.",
-        right=("cpus",),
         widths={"java": 0.36, "go": 0.2, "coding": 0.12},
     )  # fmt: skip
-    return joined_pages((loads, runtimes))
+    return Published(f"{loads!r}\n\n{runtimes!r}", page=loads._repr_html_() + runtimes._repr_html_())
 
 
 def setting_words(settings: BaseModel, *without: str) -> str:
@@ -181,25 +171,25 @@ def setting_words(settings: BaseModel, *without: str) -> str:
 
 def load_lines(evidence: Evidence) -> Lines:
     """Return a line for each load that trials were made with; generators that offer the same one share a line."""
-    generators: dict[str, dict[str, None]] = {}
-    warm_ups: dict[str, dict[str, None]] = {}
+    lines: dict[str, tuple[dict[str, None], set[str]]] = {}
     for cell in _configurations(evidence):
         words, title = "none: start and idle", "none"
         if cell.load is not None:
             words = f"{cell.load.profile.model}: {setting_words(cell.load.profile)}"
             words += f", {cell.load.processes} processes" if cell.load.processes > 1 else ""
             title = _TITLES[cell.load.generator]
-        generators.setdefault(words, {})[title] = None
-        warm_ups.setdefault(words, {})[_warm_up(cell)] = None
+        titles, warm_ups = lines.setdefault(words, ({}, set()))
+        titles[title] = None
+        warm_ups.add(_warm_up(cell))
     return [
         {
             "experiment": evidence.experiment,
             "generator": ", ".join(titles),
             "load": words,
-            "warm_up": " or ".join(sorted(warm_ups[words])),
+            "warm_up": " or ".join(sorted(warm_ups)),
             "blocks": evidence.header.plan.n_blocks,
         }
-        for words, titles in generators.items()
+        for words, (titles, warm_ups) in lines.items()
     ]
 
 
@@ -215,14 +205,12 @@ def _warm_up(cell: Configuration) -> str:
 
 def runtime_line(evidence: Evidence) -> Mapping[str, Cell]:
     """Return processors, settings of the Java and the Go programs, and how all are written."""
-    languages = {
-        name: implementation.language for name, implementation in evidence.header.implementations.items()
-    }
-    cells = _configurations(evidence)
+    implementations, cells = evidence.header.implementations, _configurations(evidence)
     words: dict[str, dict[str, None]] = {"java": {}, "go": {}}
     for variant in {cell.variant_name: cell.variant for cell in cells}.values():
-        chosen = words.setdefault(languages.get(variant.implementation, ""), {})
-        chosen[setting_words(variant.runtime, "cpus", "gc_log") or "default"] = None
+        if program := implementations.get(variant.implementation):
+            chosen = words.setdefault(program.language, {})
+            chosen[setting_words(variant.runtime, "cpus", "gc_log") or "default"] = None
     codings = dict.fromkeys(coding_of(cell.workload, cell.variant) for cell in cells)
     return {
         "experiment": evidence.experiment,
@@ -233,8 +221,7 @@ def runtime_line(evidence: Evidence) -> Mapping[str, Cell]:
 
 
 def _cpu_limits(evidence: Evidence) -> set[int]:
-    """How many processors the runtimes were told to use: what the record of each configuration's first trial has, and
-    what is asked for where it has none."""
+    """How many processors runtimes were told to use, by the first trial of each configuration, else by the plan."""
     limits = {
         (record.instance and record.instance.cpu_limit)
         or record.planned.configuration.variant.runtime.cpus
@@ -287,19 +274,15 @@ def flags_table(publisher: Publisher, opened: Sequence[Evidence]) -> Published:
     Units: trials. A flagged trial stays in the results unless it is excluded for another reason.
     """
     counts = [flag_counts(evidence) for evidence in opened]
-    seen = [flag for flag in FLAG_WORDS if any(numbers[flag] for numbers in counts)]
+    seen = {flag: words for flag, words in FLAG_WORDS.items() if any(numbers[flag] for numbers in counts)}
     rows: Lines = [
-        {
-            "experiment": evidence.experiment,
-            "made": len(evidence.trials),
-            "kept": int((~evidence.trials["excluded"]).sum()),
-            **{flag: numbers[flag] for flag in seen},
-        }
+        {"experiment": evidence.experiment, "made": len(evidence.trials)}
+        | {"kept": int((~evidence.trials["excluded"]).sum()), **{flag: numbers[flag] for flag in seen}}
         for evidence, numbers in zip(opened, counts, strict=True)
     ]
     return publisher.table(
         "session.flags",
-        {"experiment": "experiment", "made": "made", "kept": "kept", **{flag: FLAG_WORDS[flag] for flag in seen}},
+        {"experiment": "experiment", "made": "made", "kept": "kept", **seen},
         rows,
         caption="Trials made, kept, and flagged, by experiment; a trial may carry several flags. "
         "Flagged trials are among the results.",

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from harness.errors import InputError
 from harness.model.formatting import DASH
@@ -21,17 +20,12 @@ from harness.store import SessionFolder, Store
 #: Below ``paper/generated``.
 FILE = "supplement.tex"
 _HEADER = ("session", "measured", "profile", "blocks", "trials", "machine", "commit")
-_NUMERIC = tuple(head in ("blocks", "trials") for head in _HEADER)
 #: As many signs of a commit as tell it apart for a reader.
 _SHORT = 12
 
 
 def write_supplement(root: Path) -> Path:
-    """Write a section for each notebook that published a table or a figure; return the file.
-
-    Raises:
-        InputError: a notebook or the header of a session is damaged.
-    """
+    """Write a section for each notebook that published a table or a figure; return the file."""
     stored = {session.key: session for session in Store(root).sessions()}
     lines = [
         "% Written by the build; changes are lost.",
@@ -39,7 +33,12 @@ def write_supplement(root: Path) -> Path:
         r"\tableofcontents",
     ]
     for part in contributions(root / GENERATED):
-        items = [_item(kind, key, entry) for kind, key, entry in in_order(part)]
+        items = [
+            rf"\rematchtable{{{key}}}"
+            if kind == "tables"
+            else rf"\rematch{'wide' if entry.get('wide') else ''}figure{{{key}}}"
+            for kind, key, entry in in_order(part)
+        ]
         if items:
             title, _ = heading(root, part["notebook"])
             lines += [rf"\rematchtopic{{{escape(title)}}}", _sessions(part, stored), *items]
@@ -49,11 +48,7 @@ def write_supplement(root: Path) -> Path:
 
 
 def heading(root: Path, notebook: str) -> tuple[str, str]:
-    """Return title and question of a notebook by its first cell; of one that is gone its name.
-
-    Raises:
-        InputError: it is damaged.
-    """
+    """Return title and question of a notebook by its first cell; of one that is gone its name."""
     file = root / "notebooks" / f"{notebook}.ipynb"
     lines: list[str] = []
     if file.exists():
@@ -68,28 +63,18 @@ def heading(root: Path, notebook: str) -> tuple[str, str]:
     return title or capital(notebook.replace("-", " ")), capital(question)
 
 
-def trials_of(part: Contribution) -> set[str]:
-    """Return the trials behind a notebook's values and tables: ``[bundled/]experiment/session/trial``."""
-    entries = [*part["values"].values(), *part["tables"].values()]
-    return {trial for entry in entries for trial in entry["inputs"]}
-
-
-def _item(kind: str, key: str, entry: Mapping[str, Any]) -> str:
-    if kind == "tables":
-        return rf"\rematchtable{{{key}}}"
-    return rf"\rematch{'wide' if entry.get('wide') else ''}figure{{{key}}}"
-
-
 def _sessions(part: Contribution, stored: Mapping[str, SessionFolder]) -> str:
     """Return the sessions of a notebook as a table; empty: its numbers rest on no trial."""
-    trials = Counter(trial.rpartition("/")[0] for trial in trials_of(part))
-    rows = [_facts(key, n, stored.get(key)) for key, n in sorted(trials.items())]
+    entries = [*part["values"].values(), *part["tables"].values()]
+    trials = {trial for entry in entries for trial in entry["inputs"]}
+    numbers = Counter(trial.rpartition("/")[0] for trial in trials)
+    rows = [_facts(key, n, stored.get(key)) for key, n in sorted(numbers.items())]
     if not rows:
         return ""
     return render_table(
         notebook=part["notebook"], key=f"sessions.{part['notebook']}", header=_HEADER, rows=rows, notes=(),
         caption="Sessions, with the trials that the numbers of this section rest on.",
-        numeric=_NUMERIC, widths=[None] * len(_HEADER),
+        numeric=[head in ("blocks", "trials") for head in _HEADER], widths=[None] * len(_HEADER),
     )  # fmt: skip
 
 
@@ -98,15 +83,10 @@ def _facts(key: str, n_trials: int, session: SessionFolder | None) -> list[str]:
         return [key, DASH, DASH, DASH, f"{n_trials:,}", DASH, DASH]
     plan, provenance = session.header.plan, session.header.provenance
     machine = provenance.machine
-    return [
-        key,
-        datetime.fromtimestamp(provenance.started_epoch_s, UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        plan.profile,
-        str(plan.n_blocks),
-        f"{n_trials:,}",
-        f"{machine.cpu_model}, {machine.n_cpus} CPUs",
-        (provenance.commit or DASH)[:_SHORT] + (" with changes" if provenance.dirty else ""),
-    ]
+    begun = datetime.fromtimestamp(provenance.started_epoch_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    commit = (provenance.commit or DASH)[:_SHORT] + (" with changes" if provenance.dirty else "")
+    hardware = f"{machine.cpu_model}, {machine.n_cpus} CPUs"
+    return [key, begun, plan.profile, str(plan.n_blocks), f"{n_trials:,}", hardware, commit]
 
 
 def _source(root: Path) -> str:

@@ -17,10 +17,7 @@ _BENDS = {"knee": (knee, "latency_p99_s"), "follows": (saturation, "sustained_pe
 def bends(trials: pd.DataFrame) -> pd.DataFrame:
     """Return ``knee``, the load from which p99 grows faster, and ``follows``, up to which right answers keep up.
 
-    Every trial counts, overloaded ones too.
-
-    Args:
-        trials: as of ``Session.loads``.
+    Every trial of ``Session.loads`` counts, overloaded ones too.
     """
     rows = []
     for variant, own in trials[~trials["duplicate"].astype(bool)].groupby("variant", sort=False):

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -35,13 +35,13 @@ def noise(session: Session) -> pd.DataFrame:
     evidence = session.evidence
     if evidence is None:
         return empty("experiment", "cell")
-    rows: list[dict[str, Any]] = []
-    for levels, noise in equal_cells(session.trials, evidence.factors):
-        about = {"variant": session.reference, "reference": session.reference, "label": session.experiment}
-        place = {"experiment": session.experiment, "cell": "-".join(levels.values()) or "all"}
-        row = of_estimate(noise.ratio, name="itself", kind="ratio", metric=noise.metric)
-        rows.append(row | about | place | {"margin": noise.noise, "n_blocks": noise.n_blocks})
-    return tidy(rows)
+    about = {"variant": session.reference, "reference": session.reference, "label": session.experiment}
+    return tidy(
+        of_estimate(noise.ratio, name="itself", kind="ratio", metric=noise.metric, **about)
+        | {"experiment": session.experiment, "cell": "-".join(levels.values()) or "all"}
+        | {"margin": noise.noise, "n_blocks": noise.n_blocks}
+        for levels, noise in equal_cells(session.trials, evidence.factors)
+    )
 
 
 def equal_trials(session: Session, metrics: Sequence[str]) -> pd.DataFrame:
@@ -119,51 +119,38 @@ def generators(trials: pd.DataFrame, metric: str, name: str) -> pd.DataFrame:
 
 def agreement(session: Session) -> pd.DataFrame:
     """Return on how many verdicts each other session of the experiment agrees with this one, or contradicts it."""
-    return stack(empty("kind_of", "program", "session"), tidy(_agreement(session)))
-
-
-def _agreement(session: Session) -> Iterator[dict[str, Any]]:
-    if (evidence := session.evidence) is None:
-        return
-    for again in evidence.other_sessions:
-        pairs = session_agreement(evidence, again)
-        for changed, program in ((False, "same"), (True, "changed")):
-            for kind, number in pairs.counts(changed=changed).items():
-                row = count("verdicts", number, f"verdicts of both sessions: {kind}")
-                about = {"kind_of": kind.replace(" ", "-"), "program": program}
-                yield row | about | {"session": again.sessions[0].folder.name}
+    rows: list[dict[str, Any]] = []
+    if (evidence := session.evidence) is not None:
+        for again in evidence.other_sessions:
+            pairs, name = session_agreement(evidence, again), again.sessions[0].folder.name
+            rows += [
+                count("verdicts", number, f"verdicts of both sessions: {kind}")
+                | {"kind_of": kind.replace(" ", "-"), "program": program, "session": name}
+                for changed, program in ((False, "same"), (True, "changed"))
+                for kind, number in pairs.counts(changed=changed).items()
+            ]
+    return stack(empty("kind_of", "program", "session"), tidy(rows))
 
 
 def audit(session: Session) -> pd.DataFrame:
-    """Return every check of the arithmetic of a session's kept trials: totals, ratios, and laws of their load.
+    """Return every check of the arithmetic of a session's kept trials that had a load: totals, ratios, and its laws.
 
     Columns: ``experiment trial_id generator check result why``; ``result``: held, failed, or not applicable.
     """
-    rows = [
-        {
-            "experiment": session.experiment, "trial_id": trial.row["trial_id"], "generator": trial.row["generator"],
-            "check": check.name, "result": check.result, "why": check.why,
-        }
-        for trial in audited_trials(session)
-        for check in audit_trial(trial)
-    ]  # fmt: skip
-    return pd.DataFrame(rows, columns=["experiment", "trial_id", "generator", "check", "result", "why"])
-
-
-def audited_trials(session: Session) -> Iterator[AuditedTrial]:
-    """Yield every kept trial that had a load, duplicates too, with its record and its requests."""
+    columns = ["experiment", "trial_id", "generator", "check", "result", "why"]
     if (evidence := session.evidence) is None:
-        return
+        return pd.DataFrame(columns=columns)
+    rows: list[tuple[Any, ...]] = []
     for row in records(session.trials[~session.trials["excluded"].astype(bool)]):
-        folder, record = evidence.folder(row["session_id"]), session.record(row)
+        session_id, trial_id = row["session_id"], row["trial_id"]
+        folder, record = evidence.folder(session_id), session.record(row)
         planned = record.planned.configuration.load
         if record.load is None or planned is None or record.load.duration_s <= 0:
             continue
-        yield AuditedTrial(
-            row=row,
-            load=record.load,
-            profile=planned.profile,
-            requests=evidence.whole_requests(row["session_id"], row["trial_id"]),
-            settle_s=folder.header.settle_s,
-            histogram=read_restored(folder, record),
-        )
+        trial = AuditedTrial(
+            row=row, load=record.load, profile=planned.profile, settle_s=folder.header.settle_s,
+            requests=evidence.whole_requests(session_id, trial_id), histogram=read_restored(folder, record),
+        )  # fmt: skip
+        about = (session.experiment, trial_id, row["generator"])
+        rows += [(*about, check.name, check.result, check.why) for check in audit_trial(trial)]
+    return pd.DataFrame(rows, columns=columns)

@@ -43,13 +43,11 @@ def intervals(axes: Axes, rows: pd.DataFrame, *, factor: float = 1.0) -> None:
         estimate = estimate_of(row)
         if estimate.value is None:
             continue
-        ends = [
-            [estimate.value - (estimate.low or estimate.value)],
-            [(estimate.high or estimate.value) - estimate.value],
-        ]
+        low, high = estimate.low or estimate.value, estimate.high or estimate.value
+        ends = [[(estimate.value - low) * factor], [(high - estimate.value) * factor]]
         axes.errorbar(
-            [estimate.value * factor], [row["label"]], xerr=[[end * factor for end in side] for side in ends],
-            fmt="|", color=INK, markersize=9, elinewidth=1.2, zorder=3,
+            [estimate.value * factor], [row["label"]], xerr=ends, fmt="|", color=INK, markersize=9, elinewidth=1.2,
+            zorder=3,
         )  # fmt: skip
         axes.text(1.01, row["label"], show(estimate).text, transform=axes.get_yaxis_transform(), va="center")
 

@@ -34,10 +34,8 @@ def interactions(
 ) -> pd.DataFrame:
     """Return ratios of ratios over blocks, of every pair of factors: 1 where one effect is the same at both levels.
 
-    The levels of a row are those in the numerators; each is against the first one in ``trials``.
-
-    Args:
-        factors: columns of levels; ``variant`` may be one of them. by: each combination of these on its own.
+    The levels of a row are those in the numerators; each is against the first one in ``trials``. ``factors``: columns
+    of levels; ``variant`` may be one of them.
     """
     levels = [factor for factor in factors if factor != "variant"]
     labels = dict(zip(trials["variant"], trials["label"], strict=True))
@@ -57,26 +55,17 @@ def _row(effect: Interaction, name: str, metric: str) -> dict[str, Any]:
     row = of_estimate(effect.ratio, name=name, kind="ratio", metric=metric)
     return row | {
         "reference": ", ".join(effect.against.values()),
-        "verdict": str(Verdict.NOT_ABOUT_SERVICES if effect.not_about else verdict),
-        "p": effect.p_adjusted,
-        "n_blocks": effect.n_blocks,
-        "why": effect.not_about or row["why"],
-    }
+        "verdict": str(Verdict.NOT_ABOUT_SERVICES if effect.not_about else verdict), "p": effect.p_adjusted,
+        "n_blocks": effect.n_blocks, "why": effect.not_about or row["why"],
+    }  # fmt: skip
 
 
 def block_mean(values: pd.Series[float], *, level: float = 0.95, **about: Any) -> dict[str, Any]:
     """Return the record of the mean of one number a block, with Student's interval: of differences, which may be
-    negative.
-
-    Args:
-        about: further columns, such as the name of the result and its inputs.
-    """
+    negative. ``about``: further columns, such as the name of the result and its inputs."""
     n, mean = len(values), float(values.mean())
-    half = (
-        float(t_critical(level, n - 1)) * float(values.to_numpy().std(ddof=1)) / n**0.5
-        if n > 1
-        else float("nan")
-    )
+    spread = float(values.to_numpy().std(ddof=1)) if n > 1 else float("nan")
+    half = float(t_critical(level, max(n - 1, 1))) * spread / n**0.5
     return {
         "kind": "mean", "value": mean, "low": mean - half, "high": mean + half, "level": level, "unit": "",
         "method": "mean of differences within blocks, Student's t", "n_trials": 2 * n, "n_blocks": n, "warnings": [],
@@ -102,11 +91,8 @@ def scaling_law(
     """Return ``per_core`` (1/s), ``contention``, ``coherency`` (shares) and ``peak`` (cores) of each variant.
 
     Sizes at which service and generator shared CPUs (flag ``shared_cores``) are left out: what is lost there is not the
-    program's. With fewer than three sizes the rows have no value, and the reason.
-
-    Args:
-        trials: with a column ``cores`` of whole numbers. by: factors; each combination has its own law.
-        n_resamples: of blocks, for the intervals.
+    program's. With fewer than three sizes the rows have no value, and the reason. ``n_resamples``: of blocks, for the
+    intervals.
     """
     counted = counting(trials).dropna(subset=[metric])
     rows: list[dict[str, Any]] = []
@@ -118,12 +104,7 @@ def scaling_law(
 
 def _law(cell: pd.DataFrame, metric: str, n_resamples: int) -> Iterator[dict[str, Any]]:
     """Yield the numbers of the law of one variant."""
-    about = {
-        "kind": "fit",
-        "metric": metric,
-        "variant": cell["variant"].iloc[0],
-        "label": cell["label"].iloc[0],
-    }
+    about = {"kind": "fit", "metric": metric} | {name: cell[name].iloc[0] for name in ("variant", "label")}
     shared = cell.loc[cell["flags"].fillna("").str.contains(SHARED), CORES].unique()
     apart = cell[~cell[CORES].isin(shared)]
     if apart[CORES].nunique() < FEWEST_SIZES:
@@ -132,12 +113,8 @@ def _law(cell: pd.DataFrame, metric: str, n_resamples: int) -> Iterator[dict[str
         for name, (_, unit) in NUMBERS.items():
             yield about | {"name": name, "unit": unit, "why": why}
         return
-    fit = fit_usl(
-        apart[CORES].astype(int).to_numpy(),
-        apart[metric].to_numpy(dtype="float64"),
-        (apart["session_id"].astype(str) + "/" + apart["block"].astype(str)).to_numpy(dtype=str),
-        n_resamples=n_resamples,
-        inputs=inputs_of(apart),
-    )
+    blocks = (apart["session_id"].astype(str) + "/" + apart["block"].astype(str)).to_numpy(dtype=str)
+    cores, rates = apart[CORES].astype(int).to_numpy(), apart[metric].to_numpy(dtype="float64")
+    fit = fit_usl(cores, rates, blocks, n_resamples=n_resamples, inputs=inputs_of(apart))
     for name, (field, _) in NUMBERS.items():
         yield of_estimate(getattr(fit, field), name=name) | about

@@ -38,17 +38,12 @@ def beside_neighbours(trials: pd.DataFrame, *metrics: str, by: Sequence[str] = (
 
     Then none is left out for its speed, and those of ``OF_SPEED`` among the metrics are at equal speed. Where fewer
     were slowed, where one of the metrics depends on speed in another way, as latencies do, and where the speed cannot
-    be adjusted for, the trials are returned as they are.
-
-    Args:
-        by: factor columns; each combination of levels is decided and adjusted on its own.
+    be adjusted for, the trials are returned as they are; each combination of ``by`` is decided on its own.
     """
     adjustable = [metric for metric in metrics if metric in OF_SPEED]
     as_measured = [metric for metric in metrics if metric not in OF_SPEED]
-    if (
-        not all(metric.startswith(_NOT_OF_SPEED) for metric in as_measured)
-        or not at_other_speed(trials).any()
-    ):
+    unadjusted = [metric for metric in as_measured if not metric.startswith(_NOT_OF_SPEED)]
+    if unadjusted or not at_other_speed(trials).any():
         return trials
     cells = [cell for _, cell in trials.groupby(list(by), dropna=False, sort=False)] if by else [trials]
     return pd.concat([_decided(cell, adjustable) for cell in cells]).loc[trials.index]
@@ -95,15 +90,11 @@ def at_equal_speed(
     adjusted: dict[str, pd.Series] = {}
     for metric in metrics:
         read = counted[metric].notna().to_numpy()
-        slope = slope_within(
-            steps[read],
-            np.log(counted[metric].to_numpy(dtype=np.float64)[read]),
-            arms[read],
-        )
+        logs = np.log(counted[metric].to_numpy(dtype=np.float64)[read])
+        slope = slope_within(steps[read], logs, arms[read])
         if slope is None:
-            raise InputError(
-                "too few trials to adjust for the speed of the CPUs", found=f"{read.sum()} trials"
-            )
+            problem = "too few trials to adjust for the speed of the CPUs"
+            raise InputError(problem, found=f"{read.sum()} trials")
         adjusted[metric] = restored[metric].astype("float64") * np.exp(-slope.value * distance)
     return restored.assign(**adjusted)
 
@@ -113,7 +104,5 @@ def _restored(trials: pd.DataFrame) -> pd.DataFrame:
     slowed = at_other_speed(trials)
     excluded = trials["excluded"].astype(bool) & ~slowed
     unread = ~excluded & trials[SERVICE].isna()
-    return trials.assign(
-        excluded=excluded | unread,
-        exclusion_reason=trials["exclusion_reason"].mask(slowed).mask(unread, UNREAD),
-    )
+    reasons = trials["exclusion_reason"].mask(slowed).mask(unread, UNREAD)
+    return trials.assign(excluded=excluded | unread, exclusion_reason=reasons)

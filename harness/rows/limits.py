@@ -40,11 +40,8 @@ from harness.rows.session import Session
 from harness.rows.trials import of_one_age, parts
 
 Says = Literal["higher", "lower", "equal", "open", "refused"]
-ERROR_SHARE = "error_share"
 #: Sizes of files and the time of the one build: the same in every trial, and nothing bounds them.
 FACTS = ("image_bytes", "build_s")
-#: Time until warm, which is counted in windows of the warm-up.
-_IN_WINDOWS = "cold_s"
 #: Of a trial, what tells whether a row of its parts speaks of the services, and of which age.
 _OF_TRIAL = (
     "bound_by", "service_share", "generator_share", "backing_share", "machine_share", AGE, "measurement_s",
@@ -86,7 +83,10 @@ def row_of(
     else:
         # the session's reference too: its duplicates tell how much is noise
         compared = trials[trials["variant"].isin([*arms, session.reference])]
-        if condition_of(metric) == "throughput" and _at_a_rate(compared[compared["variant"].isin(arms)]):
+        counted = counting(compared[compared["variant"].isin(arms)])
+        # what is answered at a rate that all meet is the plan's
+        at_rate = "bound_by" in counted and (counted["bound_by"] == "offered").mean() >= BOUND_SHARE
+        if condition_of(metric) == "throughput" and at_rate:
             return f"in {wanted.experiment} all meet the rate that is offered"
         row = _ratio(compared, metric, variant, reference, limit, margin, bounded)
         below = None
@@ -107,7 +107,7 @@ def _trials(session: Session, wanted: RowFilter) -> pd.DataFrame | str:
         more = [name for name in _OF_TRIAL if name in trials and name not in of_parts]
         trials = of_parts.merge(trials[["session_id", "trial_id", *more]], on=["session_id", "trial_id"])
     else:
-        trials = trials.assign(**{ERROR_SHARE: failed_share(trials)})
+        trials = trials.assign(error_share=failed_share(trials))
     if wanted.metric not in trials:
         raise InputError(
             "no such metric", place=wanted.experiment, found=wanted.metric,
@@ -135,15 +135,9 @@ def _as_defined(session: Session, wanted: RowFilter, factor: str, level: str) ->
     )
 
 
-def _at_a_rate(arms: pd.DataFrame) -> bool:
-    """Tell whether trials answered what was offered: their throughput is the plan's."""
-    counted = counting(arms)
-    return "bound_by" in counted and bool((counted["bound_by"] == "offered").mean() >= BOUND_SHARE)
-
-
 def _window_s(session: Session, metric: str) -> float | None:
     """Return the least that a metric can tell from nothing, in its unit; ``None``: it is not counted in steps."""
-    if metric != _IN_WINDOWS or session.evidence is None:
+    if metric != "cold_s" or session.evidence is None:  # time until warm, counted in windows of the warm-up
         return None
     header = session.evidence.header
     spec = header.experiment.profiles[header.plan.profile].warm_up
@@ -157,24 +151,13 @@ def _value(trials: pd.DataFrame, metric: str, bounded: bool) -> dict[str, Any]:
     (row,) = records(means(used, here=metric))
     why = not_about_services(counted, counted, metric) if bounded else None
     says: Says = "open" if why is None else "refused"
-    return row | {
-        "says": says,
-        "why": why or row["why"],
-        "p_value": None,
-        "n_used": row["n_trials"],
-        "alike": None,
-    }
+    about = {"says": says, "why": why or row["why"], "n_used": row["n_trials"]}
+    return row | about | {"p_value": None, "alike": None}
 
 
 def _ratio(
-    trials: pd.DataFrame,
-    metric: str,
-    variant: str,
-    reference: str,
-    limit: float,
-    margin: float,
-    bounded: bool,
-) -> dict[str, Any]:
+    trials: pd.DataFrame, metric: str, variant: str, reference: str, limit: float, margin: float, bounded: bool
+) -> dict[str, Any]:  # fmt: skip
     """Return the record of a variant over the reference, and what it says against the limit."""
     comparison = _compared(trials, metric, variant, reference, bounded)
     p_value, beside = comparison.p_value, comparison.beside
@@ -183,12 +166,10 @@ def _ratio(
         p_value = _compared(trials.assign(**{metric: values}), metric, variant, reference, bounded).p_value
     n_used = comparison.n_blocks if beside is None else beside.n_blocks
     against = _against(comparison, comparison, limit, margin, n_used)
-    alone = against["says"]
-    if (
-        beside is not None
-        and (all_of := _against(comparison, beside, limit, margin, n_used)["says"]) != alone
-    ):
-        against |= {"says": "open", "why": f"{alone} without its young trials, {all_of} with them"}
+    if beside is not None:
+        alone, whole = against["says"], _against(comparison, beside, limit, margin, n_used)["says"]
+        if whole != alone:
+            against |= {"says": "open", "why": f"{alone} without its young trials, {whole} with them"}
     of_row = {"p_value": p_value, "n_used": n_used, "alike": comparison.alike_by}
     return of_comparison(comparison, "here") | against | of_row
 
@@ -204,14 +185,9 @@ def _against(
     """Return what a ratio, or that with the trials which a comparison leaves out, says against a limit."""
     ratio, equivalence = (_over(estimate, limit) for estimate in (ratios.ratio, ratios.equivalence))
     decided = decide(
-        ratio,
-        equivalence,
-        n_blocks=n_blocks,
-        margin=margin,
-        noise=comparison.noise.noise,
-        not_about=comparison.not_about,
-        alike_by=comparison.alike_by,
-    )
+        ratio, equivalence, n_blocks=n_blocks, margin=margin, noise=comparison.noise.noise,
+        not_about=comparison.not_about, alike_by=comparison.alike_by,
+    )  # fmt: skip
     says: Says = "open"
     why = None
     if decided.verdict is Verdict.NOT_ABOUT_SERVICES:
@@ -235,7 +211,5 @@ def _against(
 
 
 def _over(ratio: Estimate, limit: float) -> Estimate:
-    bounds = {name: getattr(ratio, name) for name in ("value", "low", "high")}
-    return ratio.model_copy(
-        update={name: None if bound is None else bound / limit for name, bound in bounds.items()}
-    )
+    bounds = {name: end for name in ("value", "low", "high") if (end := getattr(ratio, name)) is not None}
+    return ratio.model_copy(update={name: end / limit for name, end in bounds.items()})

@@ -21,8 +21,7 @@ from harness.publish.sentences import contradicting, ends_of
 from harness.rows.results import fact
 from harness.rows.schema import keyed, records, stack, tidy
 from harness.rows.session import Session
-from harness.rows.tables import VERDICT, cells_of, notes
-from harness.rows.text import entries_of, entry_of
+from harness.rows.text import VERDICT, cells_of, entries_of, entry_of, notes
 
 #: Name of the row that answers the question.
 ANSWER = "answer"
@@ -50,21 +49,13 @@ class Question:
             rows: those that the sentence is about. claim: as of :mod:`harness.publish.sentences`.
             sentence: with ``{least}`` and ``{most}`` for the least and the greatest value, ``{leastname}`` and
                 ``{mostname}`` for their variants.
-
-        Raises:
-            InputError: no row has a value, or no such claim.
         """
         if rows.empty:
             return Published(NOT_MEASURED)
         entries = [entry_of(row) for row in records(rows)]
         least, most = ends_of(entries)
-        ends = {
-            "least": least["text"],
-            "most": most["text"],
-            "leastname": least["label"],
-            "mostname": most["label"],
-        }
-        text = sentence.format(**ends)
+        names = {"leastname": least["label"], "mostname": most["label"]}
+        text = sentence.format(least=least["text"], most=most["text"], **names)
         if against := contradicting(entries, claim):
             text = f"Not so in this session: {against}. ({text})"
         inputs = dict.fromkeys(trial for entry in entries for trial in entry["inputs"])
@@ -102,14 +93,11 @@ class Question:
     ) -> Published:
         r"""Publish a frame of texts as ``\rematchtable{question.key}``, its columns as heads.
 
-        Args:
-            widths: column -> part of the page's width, of those that are set in several lines.
+        ``widths``: column -> part of the page's width, of those that are set in several lines.
         """
         columns = {str(name): str(name) for name in frame.columns}
         lines = [{str(name): str(text) for name, text in line.items()} for line in frame.to_dict("records")]
-        return self._publisher.table(
-            f"{self.name}.{key}", columns, lines, caption=caption, widths=widths or {}
-        )
+        return self._publisher.table(f"{self.name}.{key}", columns, lines, caption=caption, widths=widths)
 
     def figure(self, key: str, figure: Figure | None, *, alt: str, caption: str) -> Published:
         r"""Publish a figure as ``\rematchfigure{question.key}``; ``None``: there was nothing to draw.
@@ -127,11 +115,7 @@ class Question:
         self._publisher.data(f"{name}.json", f"{text}\n")
 
     def publish(self, *frames: pd.DataFrame) -> pd.DataFrame:
-        """Publish rows, all of the question at once; return how many there are of each kind.
-
-        Raises:
-            InputError: two rows have one key, or a row contradicts itself.
-        """
+        """Publish rows, all of the question at once; return how many there are of each kind."""
         rows = keyed(self.name, stack(self._answers, *frames))
         if len(rows):
             self._publisher.rows(self.name, entries_of(rows), parquet_of(rows))

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """From trials to rows: means, ratios with verdicts, the reference against itself, smallest effects, counts, facts.
 
-The statistics are those of :mod:`harness.analysis`. A table without trials gives no rows.
+The statistics are those of :mod:`harness.analysis`. A table without trials gives no rows, a column that is missing
+an ``InputError``. ``by``: factor columns, each combination of whose levels is computed on its own; ``level``: of
+intervals; ``metrics``: name of the result -> column of the trials.
 """
 
 from __future__ import annotations
@@ -28,12 +30,6 @@ def means(
     """Return the mean of each metric for each variant and combination of levels, with its interval over trials.
 
     Trials without a value are left out of the mean and named in its warnings.
-
-    Args:
-        by: factor columns. level: of the intervals. metrics: name of the result -> column of the trials.
-
-    Raises:
-        InputError: no such column.
     """
     measured = {name: metric for name, metric in metrics.items() if _has(trials, metric)}
     cells = dict(iter(trials.groupby([*by, "variant"], sort=False))) if measured else {}
@@ -66,13 +62,9 @@ def compare(
     be called negligible.
 
     Args:
-        name: of the result. by: factor columns; each combination of levels is compared on its own.
         margin: what is negligible, as a share; default: that of the metric. It is never below the noise.
         bounded: no verdict where something else than the services bounded the trials; false: that is the question.
         all_warnings: with those on ages, exclusions and margins, beside those of the interval.
-
-    Raises:
-        InputError: no such column; several trials of one variant in one block and cell.
     """
     if not _has(trials, metric) or reference not in set(trials["variant"]):
         return empty(*by)
@@ -87,7 +79,7 @@ def compare(
         for comparison in comparisons
     )
     twice = (trials["duplicate"].astype(bool) & (trials["variant"] == reference)).any() and not by
-    return stack(empty(*by), rows, again(trials, metric, name, reference, level=level) if twice else empty())
+    return stack(empty(*by), rows, *([again(trials, metric, name, reference, level=level)] if twice else []))
 
 
 def pairs(
@@ -95,8 +87,7 @@ def pairs(
 ) -> pd.DataFrame:
     """Return each variant over the one that it is paired with; a pair is a family of p-values of its own.
 
-    Args:
-        over: numerator -> denominator. options: as of :func:`compare`.
+    ``over``: numerator -> denominator; ``options``: of :func:`compare`.
     """
     rows = []
     for variant, reference in over.items():
@@ -109,11 +100,7 @@ def pairs(
 
 def behind(trials: pd.DataFrame, rows: pd.DataFrame, *, by: Sequence[str] = ()) -> pd.DataFrame:
     """Return the trials that rows rest on, so that a mean is of the trials of its ratio; of variants without a row, and
-    excluded ones, all.
-
-    Args:
-        by: factor columns; each combination of levels has variants of its own.
-    """
+    excluded ones, all."""
     named = {trial for inputs in rows["inputs"] for trial in inputs}
     used = pd.Series([trial in named for trial in inputs_of(trials)], index=trials.index, dtype=bool)
     groups = [trials[name] for name in (*by, "variant")]
@@ -131,11 +118,7 @@ def along(
     by: Sequence[str] = (),
     **options: Any,
 ) -> pd.DataFrame:
-    """Return each level of a factor over the level ``base``, within each variant and combination of ``by``.
-
-    Args:
-        options: as of :func:`compare`.
-    """
+    """Return each level of a factor over the level ``base``, within each variant; ``options``: of :func:`compare`."""
     rows, labels = [empty(*by, factor)], _labels(trials)
     for (variant, *levels), cell in trials.groupby(["variant", *by], sort=False):
         for level in [each for each in cell[factor].dropna().unique() if each != base]:
@@ -152,22 +135,16 @@ def again(
 ) -> pd.DataFrame:
     """Return the reference over its duplicate of the same block; ``margin`` is the noise, as a share."""
     noise = aa_noise(trials, metric, level=level)
-    row = of_estimate(
-        noise.ratio, name=name, kind="ratio", metric=metric, variant=reference, reference=reference
-    )
+    row = of_estimate(noise.ratio, name=name, kind="ratio", metric=metric, variant=reference)
     about = _about(trials[trials["variant"] == reference], metric)
-    label = f"{about['label']}, again"
-    return tidy([row | about | {"label": label, "margin": noise.noise, "n_blocks": noise.n_blocks}])
+    about |= {"label": f"{about['label']}, again", "reference": reference}
+    return tidy([row | about | {"margin": noise.noise, "n_blocks": noise.n_blocks}])
 
 
 def detectable(
     trials: pd.DataFrame, *, reference: str, blocks: Sequence[int] = BLOCKS, **metrics: str
 ) -> pd.DataFrame:
-    """Return the smallest ratio that so many blocks of such trials tell from 1 in 80 % of sessions, level ``blocks``.
-
-    Args:
-        metrics: name of the result -> column of the trials.
-    """
+    """Return the smallest ratio that so many blocks tell from 1 in 80 % of such sessions, level ``blocks``."""
     labels = _labels(trials)
     rows = tidy(
         of_estimate(point.ratio, name=name, kind="detectable", metric=metric, variant=curve.variant)
@@ -219,13 +196,10 @@ def fact(name: str, text: str, inputs: Sequence[str] = ()) -> dict[str, Any]:
 
 def of_estimate(estimate: Estimate, **about: Any) -> dict[str, Any]:
     """Return the record of an estimate; without a value its warnings say why."""
-    numbers = {name: getattr(estimate, name) for name in ("value", "low", "high", "level", "unit")}
+    same = ("value", "low", "high", "level", "unit", "method", "estimand", "n_trials")
     return {
         **about,
-        **numbers,
-        "method": estimate.method,
-        "estimand": estimate.estimand,
-        "n_trials": estimate.n_trials,
+        **{name: getattr(estimate, name) for name in same},
         "inputs": list(estimate.inputs),
         "warnings": list(estimate.warnings),
         "why": None if estimate.value is not None else "; ".join(estimate.warnings) or "cannot be said",
@@ -234,19 +208,15 @@ def of_estimate(estimate: Estimate, **about: Any) -> dict[str, Any]:
 
 def of_comparison(comparison: Comparison, name: str) -> dict[str, Any]:
     """Return the record of a comparison."""
-    row = of_estimate(
-        comparison.ratio, name=name, kind="ratio", metric=comparison.metric, variant=comparison.variant
-    )
+    same = ("metric", "variant", "reference", "margin", "n_blocks", "n_excluded")
+    row = of_estimate(comparison.ratio, name=name, kind="ratio")
+    row |= {column: getattr(comparison, column) for column in same}
     return row | comparison.levels | {
-        "reference": comparison.reference,
         "verdict": str(comparison.verdict),
-        "margin": comparison.margin,
         "p": comparison.p_adjusted,
         "age": None if comparison.ages is None else comparison.ages.variant.age,
         "reference_age": None if comparison.ages is None else comparison.ages.reference.age,
         "bound_by": _bound_by(comparison.bound_by),
-        "n_blocks": comparison.n_blocks,
-        "n_excluded": comparison.n_excluded,
         "why": comparison.not_about or row["why"],
     }  # fmt: skip
 
@@ -254,18 +224,19 @@ def of_comparison(comparison: Comparison, name: str) -> dict[str, Any]:
 def _about(cell: pd.DataFrame, metric: str) -> dict[str, Any]:
     """Label, age and bound of the trials of one variant."""
     counted = counting(cell)
-    age = age_of_arm(counted) if has_age(metric) else None
-    return {
-        "label": None if cell.empty else str(cell["label"].iloc[0]),
-        "age": None if age is None else age.age,
-        "bound_by": _bound_by(counted["bound_by"].value_counts().to_dict())
-        if "bound_by" in counted
-        else None,
-    }
+    bounds = counted["bound_by"].value_counts().to_dict() if "bound_by" in counted else {}
+    label = None if cell.empty else str(cell["label"].iloc[0])
+    return {"label": label, "age": age_in(counted, metric), "bound_by": _bound_by(bounds)}
+
+
+def age_in(arm: pd.DataFrame, metric: str) -> str | None:
+    """Return the age of the trials of one variant; ``None``: they, or the metric, have none."""
+    age = age_of_arm(arm) if has_age(metric) else None
+    return None if age is None else age.age
 
 
 def _bound_by(numbers: Mapping[Any, int]) -> str | None:
-    """Return ``service 9, generator 1``, the most frequent first; ``None``: of no trial is it known."""
+    """Return ``service 9, generator 1``, the most frequent first; ``None``: it is known of no trial."""
     if set(numbers) <= {"unknown"}:
         return None
     ordered = sorted(numbers.items(), key=lambda item: (-item[1], str(item[0])))

@@ -1,67 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table of results: one row for each number, comparison or fact that a question publishes.
 
-``COLUMNS`` describes every column. Any other column is a factor, and its value the level of the row. Keys are made from
-the columns: ``question.name.kind[.level...][.variant]``, levels by the name of their factor.
+Any column beside ``COLUMNS`` is a factor, and its value the level of the row. Keys are made from the columns:
+``question.name.kind[.level...][.variant]``, levels by the name of their factor.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
 from harness.errors import InputError
 from harness.model import Verdict
 
-
-class Column(NamedTuple):
-    """Type and meaning of a column."""
-
-    dtype: str
-    meaning: str
-
-
-COLUMNS: Mapping[str, Column] = {
-    "key": Column("str", "made of question, name, kind, levels and variant; unique"),
-    "question": Column("str", "notebook's question, the first part of its keys"),
-    "name": Column("str", "result, such as first or cpu"),
-    "kind": Column(
-        "str",
-        "how to read it: mean, ratio, between (mean ratio over sessions), predicted (in another session), count, fit, "
-        "share, detectable or fact",
-    ),
-    "metric": Column("str", "column of the trials"),
-    "variant": Column("str", "variant; of a ratio its numerator"),
-    "label": Column("str", "variant's printed name"),
-    "reference": Column("str", "denominator of a ratio"),
-    "value": Column("float64", "unrounded; NaN: there is none"),
-    "low": Column("float64", "lower end of the interval"),
-    "high": Column("float64", "upper end of the interval"),
-    "level": Column("float64", "confidence level of the interval, 0.95"),
-    "unit": Column("str", "s, B, 1/s, s/request, ratio, share, cores, 1"),
-    "verdict": Column("str", "of a ratio: " + ", ".join(Verdict)),
-    "margin": Column("float64", "share that counts as negligible; NaN: nothing can be called equivalent"),
-    "p": Column("float64", "adjusted p-value; NaN: too few blocks for one"),
-    "why": Column("str", "why there is no value, or why a ratio is not about the services"),
-    "text": Column("str", "fact in words; beside a value what is printed in its place, such as < 1 s"),
-    "age": Column(
-        "str", "age of the variant's trials: warm, young, aot-compiled, unknown; empty: it has none"
-    ),
-    "reference_age": Column("str", "age of the reference's trials"),
-    "bound_by": Column("str", "what bounded the trials, with how many: service 9, generator 1"),
-    "n_blocks": Column("Int64", "blocks with both arms"),
-    "n_trials": Column("Int64", "trials of the value"),
-    "n_excluded": Column("Int64", "trials left out and counted"),
-    "method": Column("str", "estimator"),
-    "estimand": Column("str", "quantity that is estimated"),
-    "warnings": Column("object", "list of texts"),
-    "inputs": Column("object", "list of trials: bundled/experiment/session/trial"),
+#: Column -> its type; ``docs/analyse.md`` has their meanings.
+COLUMNS: Mapping[str, str] = {
+    "key": "str",  # made of question, name, kind, levels and variant; unique
+    "question": "str",  # notebook's question, the first part of its keys
+    "name": "str",  # result, such as first or cpu
+    "kind": "str",  # one of KINDS
+    "metric": "str",  # column of the trials
+    "variant": "str",  # of a ratio its numerator
+    "label": "str",  # variant's printed name
+    "reference": "str",  # denominator of a ratio
+    "value": "float64",  # unrounded; NaN: there is none
+    "low": "float64",
+    "high": "float64",
+    "level": "float64",  # confidence level of the interval, 0.95
+    "unit": "str",  # s, B, 1/s, s/request, ratio, share, cores, 1
+    "verdict": "str",  # of a ratio: one of Verdict
+    "margin": "float64",  # share that counts as negligible; NaN: nothing can be called equivalent
+    "p": "float64",  # adjusted p-value; NaN: too few blocks for one
+    "why": "str",  # why there is no value, or why a ratio is not about the services
+    "text": "str",  # fact in words; beside a value what is printed in its place, such as < 1 s
+    "age": "str",  # of the variant's trials: warm, young, aot-compiled, unknown; empty: it has none
+    "reference_age": "str",
+    "bound_by": "str",  # what bounded the trials, with how many: service 9, generator 1
+    "n_blocks": "Int64",  # blocks with both arms
+    "n_trials": "Int64",  # trials of the value
+    "n_excluded": "Int64",  # trials left out and counted
+    "method": "str",  # estimator
+    "estimand": "str",  # quantity that is estimated
+    "warnings": "object",  # list of texts
+    "inputs": "object",  # list of trials: bundled/experiment/session/trial
 }
+#: How to read a value; between: mean ratio over sessions; predicted: in another session.
 KINDS = ("mean", "ratio", "between", "predicted", "share", "count", "fit", "detectable", "fact")
-_KEY = re.compile(r"[a-z0-9]+(_[a-z0-9]+)*(\.[a-z0-9]+(_[a-z0-9]+)*)+")
 #: Last digits of a computed end.
 _ROUNDING = 1e-9
 
@@ -71,9 +58,7 @@ def tidy(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     frame = pd.DataFrame(list(rows))
     factors = [str(name) for name in frame.columns if name not in COLUMNS]
     frame = frame.reindex(columns=[*COLUMNS, *factors])
-    return frame.astype(
-        {name: column.dtype for name, column in COLUMNS.items()} | dict.fromkeys(factors, "str")
-    )
+    return frame.astype({**COLUMNS, **dict.fromkeys(factors, "str")})
 
 
 def empty(*factors: str) -> pd.DataFrame:
@@ -88,6 +73,12 @@ def stack(*frames: pd.DataFrame) -> pd.DataFrame:
     if not filled:
         return empty(*factors)
     return pd.concat(filled, ignore_index=True).reindex(columns=[*COLUMNS, *factors])
+
+
+def below(frames: Iterable[pd.DataFrame], *columns: str) -> pd.DataFrame:
+    """Return frames of any columns below each other; of none with rows, one that has these columns."""
+    filled = [frame for frame in frames if len(frame)]
+    return pd.concat(filled, ignore_index=True) if filled else pd.DataFrame(columns=list(columns))
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -136,21 +127,18 @@ def _problems(rows: pd.DataFrame) -> dict[str, pd.Series[bool]]:
     outside = (ratio > band * (1 + _ROUNDING)) | (ratio < (1 - _ROUNDING) / band)
     holds_one = ~((rows["low"] > 1) | (rows["high"] < 1))
     judged = verdict.notna()
+    equal = verdict.isin([Verdict.EQUIVALENT, Verdict.DIFFERENT_BUT_NEGLIGIBLE])
+    refused = verdict == Verdict.NOT_ABOUT_SERVICES
     return {
         "two rows with one key": rows["key"].duplicated(keep=False),
-        "not a key": ~rows["key"].map(lambda key: bool(_KEY.fullmatch(key))).astype(bool),
         f"kind is none of {', '.join(KINDS)}": ~rows["kind"].isin(KINDS),
         f"verdict is none of {', '.join(Verdict)}": judged & ~verdict.isin(list(Verdict)),
         "a ratio without its reference": (rows["kind"] == "ratio") & rows["reference"].isna(),
         "a value outside its interval": (ratio < rows["low"] - _ROUNDING * ratio.abs())
         | (ratio > rows["high"] + _ROUNDING * ratio.abs()),
         "different, and the interval holds 1": (verdict == Verdict.DIFFERENT) & holds_one,
-        "equivalent, and the value is outside the margin": verdict.isin(
-            [Verdict.EQUIVALENT, Verdict.DIFFERENT_BUT_NEGLIGIBLE]
-        )
-        & outside,
-        "not about the services, without a reason": (verdict == Verdict.NOT_ABOUT_SERVICES)
-        & rows["why"].isna(),
+        "equivalent, and the value is outside the margin": equal & outside,
+        "not about the services, without a reason": refused & rows["why"].isna(),
         "a verdict without blocks": judged & rows["n_blocks"].isna(),
         "neither value, text nor reason": rows[["value", "text", "why"]].isna().all(axis=1),
     }

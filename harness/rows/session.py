@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -30,7 +30,7 @@ from harness.model import Experiment, TrialRecord
 from harness.model.study import DeclaredComparison
 from harness.project import find_root
 from harness.rows import results
-from harness.rows.schema import empty, records, stack
+from harness.rows.schema import below, empty, records, stack
 from harness.rows.session_results import overview
 from harness.store import SessionFolder, Store
 
@@ -47,6 +47,7 @@ LOCKS = ("lock", "n", "mean_s")
 OF_LOAD = (
     "offered_per_s", "sustained_per_s", "serve_s", "error_share", "right_share", "drain_s", "most_connections",
 )  # fmt: skip
+_Read = Callable[[Evidence, str, str], pd.DataFrame | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,8 +76,7 @@ class Session:
     def loads(self, *, overloaded: bool = False) -> pd.DataFrame:
         """Return the trials with what the load did to each: offered rate, time to serve, shares, connections.
 
-        Args:
-            overloaded: count trials that were overloaded or failed, too: where the question is how a service fails.
+        ``overloaded``: count trials that were overloaded or failed, too: where the question is how a service fails.
         """
         frame = self._with_loads
         return every(frame) if overloaded else frame
@@ -90,41 +90,33 @@ class Session:
 
     def windows(self, trials: pd.DataFrame | None = None) -> pd.DataFrame:
         """Return the windows in which each process was warmed up. ``trials``: of these; default: of ``counted``."""
-        return self._frames(trials, WINDOWS, lambda e, row: e.windows(row["session_id"], row["trial_id"]))
+        return self._frames(trials, WINDOWS, Evidence.windows)
 
     def samples(self, trials: pd.DataFrame | None = None) -> pd.DataFrame:
         """Return memory and CPU time of each process over time. ``trials``: as of :meth:`windows`."""
-        return self._frames(
-            trials, SAMPLES, lambda e, row: e.trial_samples(row["session_id"], row["trial_id"])
-        )
+        return self._frames(trials, SAMPLES, Evidence.trial_samples)
 
     def requests(self, trials: pd.DataFrame | None = None) -> pd.DataFrame:
         """Return the requests that were begun after the programs had settled. ``trials``: as of :meth:`windows`."""
-        return self._frames(trials, REQUESTS, lambda e, row: e.requests(row["session_id"], row["trial_id"]))
+        return self._frames(trials, REQUESTS, Evidence.requests)
 
     def seconds(self, trials: pd.DataFrame | None = None) -> pd.DataFrame:
         """Return the answers of each second of loads whose rows were counted. ``trials``: as of :meth:`windows`."""
-        return self._frames(
-            trials,
-            SECONDS,
-            lambda _e, row: read_seconds(self._folder(row["session_id"]), str(row["trial_id"])),
-        )
+        return self._frames(trials, SECONDS, lambda e, session, trial: read_seconds(e.folder(session), trial))
 
     def pauses(self, trials: pd.DataFrame | None = None) -> pd.DataFrame:
         """Return the pauses of the garbage collector by the runtime's log. ``trials``: as of :meth:`windows`."""
-        return self._frames(trials, PAUSES, self._pauses_of)
+        return self._frames(trials, PAUSES, _pauses_of)
 
     def locks(self, trials: pd.DataFrame | None = None) -> pd.DataFrame:
         """Return waits for locks by the lock's class, of JVMs that recorded them. ``trials``: as of :meth:`windows`."""
-        return self._frames(trials, LOCKS, self._locks_of)
+        return self._frames(trials, LOCKS, _locks_of)
 
     def record(self, trial: Mapping[str, Any]) -> TrialRecord:
-        """Return all that was written of a trial: its phases, its process, its load.
-
-        Raises:
-            InputError: no session was measured.
-        """
-        return self._folder(trial["session_id"]).record(str(trial["trial_id"]))
+        """Return all that was written of a trial: its phases, its process, its load."""
+        if self.evidence is None:
+            raise InputError("no such session here", place=self.experiment, found=trial["session_id"])
+        return self.evidence.folder(trial["session_id"]).record(str(trial["trial_id"]))
 
     @property
     def definition(self) -> Experiment:
@@ -141,19 +133,12 @@ class Session:
     @property
     def declared(self) -> tuple[DeclaredComparison, ...]:
         """The comparisons that the experiment's file declares; without a file, those that the session stored."""
-        files = experiment_files(self.root)
-        return (
-            load_study(self.root, self.experiment).experiment.compare
-            if self.experiment in files
-            else self.definition.compare
-        )
+        if self.experiment in experiment_files(self.root):
+            return load_study(self.root, self.experiment).experiment.compare
+        return self.definition.compare
 
     def over(self, reference: str) -> Session:
-        """Return the same session with another variant as the denominator.
-
-        Raises:
-            InputError: no such variant.
-        """
+        """Return the same session with another variant, which it must have, as the denominator."""
         return replace(self, evidence=None if self.evidence is None else self.evidence.over(reference))
 
     def everywhere(self) -> Session:
@@ -161,46 +146,37 @@ class Session:
         if self.evidence is None:
             return self
         stored = Store(self.root).sessions(self.experiment, bundled=self.evidence.bundled)
-        sessions = tuple(s for s in stored if s.exists and s.header.plan.profile == self.evidence.profile)
-        evidence = Evidence(root=self.root, experiment=self.experiment, sessions=sessions)
-        make_tables(evidence)
-        return replace(self, evidence=evidence)
+        of_profile = (each for each in stored if each.header.plan.profile == self.evidence.profile)
+        return _opened(self.root, self.experiment, *of_profile)
 
     def compare(self, *names: str, trials: pd.DataFrame | None = None, level: float = 0.95) -> pd.DataFrame:
         """Return the rows of the declared comparisons; where none is declared the ratios of :meth:`overview`.
 
-        Args:
-            names: only these results. trials: in place of all. level: of the intervals.
+        ``names``: only these results; ``trials``: in place of all.
 
         Raises:
             InputError: no such result is declared.
         """
         if not self.declared:
-            rows = self.overview(*names, trials=trials, level=level)
-            return rows[rows["kind"] == "ratio"]
+            usual = self.overview(*names, trials=trials, level=level)
+            return usual[usual["kind"] == "ratio"]
         known = [name for declared in self.declared for name in declared.metrics]
-        for name in names:
-            if name not in known:
-                raise InputError(
-                    "no such comparison", file=self.experiment, found=name, allowed=", ".join(known)
-                )
-        return stack(
-            *(
-                self._compare(
-                    declared, self._of(metric) if trials is None else trials, name, metric, level=level
-                )
-                for declared in self.declared
-                for name, metric in declared.metrics.items()
-                if not names or name in names
-            )
-        )
+        if unknown := [name for name in names if name not in known]:
+            allowed = ", ".join(known)
+            raise InputError("no such comparison", file=self.experiment, found=unknown[0], allowed=allowed)
+        rows = []
+        for declared in self.declared:
+            for name, metric in declared.metrics.items():
+                if not names or name in names:
+                    chosen = trials
+                    if chosen is None:
+                        chosen = self.loads() if metric in OF_LOAD else self.trials
+                    rows.append(self._compare(declared, chosen, name, metric, level=level))
+        return stack(*rows)
 
     def overview(self, *names: str, trials: pd.DataFrame | None = None, level: float = 0.95) -> pd.DataFrame:
         """Return the rows of ``rematch results``: mean of each variant and its ratio to the reference, in the usual
-        metrics, at each combination of levels.
-
-        Args:
-            names: only these metrics, such as ``cpu``. trials: in place of all. level: of the intervals.
+        metrics, at each combination of levels. ``names``: only these metrics, such as ``cpu``.
 
         Raises:
             InputError: no such metric.
@@ -212,9 +188,6 @@ class Session:
             self.trials if trials is None else trials, metrics_of(evidence, metrics),
             reference=self.reference, by=evidence.factors, level=level,
         )  # fmt: skip
-
-    def _of(self, metric: str) -> pd.DataFrame:
-        return self.loads() if metric in OF_LOAD else self.trials
 
     @cached_property
     def looks(self) -> dict[str, VariantStyle]:
@@ -251,54 +224,48 @@ class Session:
             )
         return results.compare(trials, metric, name, reference=declared.against or self.reference, **options)
 
-    def _folder(self, session_id: str) -> SessionFolder:
-        if self.evidence is None:
-            raise InputError("no such session here", place=self.experiment, found=session_id)
-        return self.evidence.folder(session_id)
-
-    def _pauses_of(self, evidence: Evidence, row: Mapping[str, Any]) -> pd.DataFrame | None:
-        record = self.record(row)
-        if record.instance is None:
-            return None
-        launched = record.instance.launched.wall_epoch_s
-        spans = service_log(self._folder(row["session_id"]), record).events.get("gc_pause", ())
-        return pd.DataFrame([(low - launched, high - low, low) for low, high in spans], columns=list(PAUSES))
-
-    def _locks_of(self, evidence: Evidence, row: Mapping[str, Any]) -> pd.DataFrame | None:
-        folder, trial_id = self._folder(row["session_id"]), str(row["trial_id"])
-        if not folder.has(trial_id, CONTENTION):
-            return None
-        with folder.open(trial_id, CONTENTION) as stream:
-            waits = parse_contention(stream.read().decode())
-        return pd.DataFrame([wait.model_dump() for wait in waits], columns=list(LOCKS))
-
-    def _frames(
-        self,
-        trials: pd.DataFrame | None,
-        columns: tuple[str, ...],
-        read: Callable[[Evidence, Mapping[str, Any]], pd.DataFrame | None],
-    ) -> pd.DataFrame:
+    def _frames(self, trials: pd.DataFrame | None, columns: tuple[str, ...], read: _Read) -> pd.DataFrame:
         """Return the tables of trials below each other, each with the columns of its trial; trials without one have
         no rows."""
-        frames = list(self._read(self.counted if trials is None else trials, read))
-        return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=[*OF_TRIAL, *columns])
+        chosen = self.counted if trials is None else trials
+        frames = [
+            frame.rename(columns={"label": "request"}).assign(**row)
+            for row in records(chosen[list(OF_TRIAL)])
+            if self.evidence is not None
+            and (frame := read(self.evidence, row["session_id"], str(row["trial_id"]))) is not None
+        ]
+        return below(frames, *OF_TRIAL, *columns)
 
-    def _read(
-        self, trials: pd.DataFrame, read: Callable[[Evidence, Mapping[str, Any]], pd.DataFrame | None]
-    ) -> Iterator[pd.DataFrame]:
-        for row in records(trials[list(OF_TRIAL)]):
-            frame = None if self.evidence is None else read(self.evidence, row)
-            if frame is not None and len(frame):
-                yield frame.rename(columns={"label": "request"}).assign(**row)
+
+def _pauses_of(evidence: Evidence, session_id: str, trial_id: str) -> pd.DataFrame | None:
+    folder = evidence.folder(session_id)
+    record = folder.record(trial_id)
+    if record.instance is None:
+        return None
+    launched = record.instance.launched.wall_epoch_s
+    spans = service_log(folder, record).events.get("gc_pause", ())
+    return pd.DataFrame([(low - launched, high - low, low) for low, high in spans], columns=list(PAUSES))
+
+
+def _locks_of(evidence: Evidence, session_id: str, trial_id: str) -> pd.DataFrame | None:
+    folder = evidence.folder(session_id)
+    if not folder.has(trial_id, CONTENTION):
+        return None
+    with folder.open(trial_id, CONTENTION) as stream:
+        waits = parse_contention(stream.read().decode())
+    return pd.DataFrame([wait.model_dump() for wait in waits], columns=list(LOCKS))
+
+
+def _opened(root: Path, experiment: str, *sessions: SessionFolder) -> Session:
+    evidence = Evidence(root=root, experiment=experiment, sessions=sessions)
+    make_tables(evidence)
+    return Session(root=root, experiment=experiment, evidence=evidence)
 
 
 def open_session(
-    experiment: str,
-    settings: StageParameters | None = None,
-    *,
-    session: str | None = None,
+    experiment: str, settings: StageParameters | None = None, *, session: str | None = None,
     root: Path | None = None,
-) -> Session:
+) -> Session:  # fmt: skip
     """Open a session of an experiment, and print which one.
 
     Args:
@@ -311,19 +278,14 @@ def open_session(
     project = root or find_root()
     if session is None:
         evidence = open_evidence(settings or StageParameters(profile="newest"), experiment, root=project)
-    else:
-        folder = named_session(Store(project).sessions(experiment), session, place=experiment)
-        evidence = Evidence(root=project, experiment=experiment, sessions=(folder,))
-        make_tables(evidence)
-    return Session(root=project, experiment=experiment, evidence=evidence)
+        return Session(root=project, experiment=experiment, evidence=evidence)
+    return _opened(
+        project, experiment, named_session(Store(project).sessions(experiment), session, place=experiment)
+    )
 
 
 def find_session(experiment: str, settings: StageParameters, *, root: Path | None = None) -> Session:
-    """Open a session that a notebook can do without: where nothing was measured, every frame of it is empty.
-
-    Raises:
-        InputError: no such experiment.
-    """
+    """Open a session that a notebook can do without: where nothing was measured, every frame of it is empty."""
     project = root or find_root()
     evidence = find_evidence(settings, experiment, root=project)
     return Session(root=project, experiment=experiment, evidence=evidence)
@@ -340,18 +302,15 @@ def sessions_of(
     project = root or find_root()
     begun: dict[float, SessionFolder] = {}
     for folder in Store(project).sessions(experiment):
-        bundled = folder.key.startswith("bundled/")
         profile = folder.header.plan.profile
         if settings.bundled or settings.newest:
-            wanted = bundled or (settings.newest and profile != "smoke")
+            wanted = folder.bundled or (settings.newest and profile != "smoke")
         else:
-            wanted = not bundled and profile == settings.profile
+            wanted = not folder.bundled and profile == settings.profile
         if wanted and folder.complete:
             begun[folder.header.provenance.started_epoch_s] = folder
     opened = {}
     for epoch_s, folder in sorted(begun.items()):
-        evidence = Evidence(root=project, experiment=experiment, sessions=(folder,))
-        make_tables(evidence)
         name = f"{experiment} {folder.folder.name}, {datetime.fromtimestamp(epoch_s, UTC):%Y-%m-%d}"
-        opened[name] = Session(root=project, experiment=experiment, evidence=evidence)
+        opened[name] = _opened(project, experiment, folder)
     return opened

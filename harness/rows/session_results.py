@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rows of ``rematch results``: in each usual metric every variant over the reference, at each combination of
-levels.
-
-They are made by the functions that notebooks use: :func:`overview` is one call of ``compare`` and ``means`` a metric.
-"""
+levels, by the functions that notebooks use."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
@@ -123,12 +120,6 @@ def overview(
 
     A mean is of the trials of its ratio. The warnings of a ratio are those of the whole comparison. Where a neighbour
     slowed more than a third of the trials, all count, at equal speed (:func:`beside_neighbours`), as a warning says.
-
-    Args:
-        by: factor columns; each combination of levels is compared on its own. level: of the intervals.
-
-    Raises:
-        InputError: several trials of one variant in one block and cell.
     """
     frames = []
     for metric in metrics:
@@ -136,9 +127,8 @@ def overview(
         if measured.empty:
             continue
         compared = beside_neighbours(trials, metric.column, by=by)
-        ratios = compare(
-            compared, metric.column, metric.name, reference=reference, by=by, level=level, all_warnings=True
-        )
+        options: dict[str, Any] = {"by": by, "level": level, "all_warnings": True}
+        ratios = compare(compared, metric.column, metric.name, reference=reference, **options)
         ratios = ratios[ratios["variant"] != ratios["reference"]]
         if note := slowed_note(trials, compared):
             noted = [[*warnings, note] for warnings in ratios["warnings"]]
@@ -154,11 +144,7 @@ def overview(
 
 
 def results_of(evidence: Evidence, metrics: Sequence[Metric] = METRICS) -> Results:
-    """Return what the session of ``evidence`` says of each metric that any of its trials has.
-
-    Raises:
-        InputError: the session is not tidied.
-    """
+    """Return what the session of ``evidence``, tidied, says of each metric that any of its trials has."""
     trials, shown = evidence.trials, metrics_of(evidence, metrics)
     blocks = trials.loc[~trials["excluded"].astype(bool), "block"]
     return Results(
@@ -181,12 +167,9 @@ def results_of(evidence: Evidence, metrics: Sequence[Metric] = METRICS) -> Resul
 
 
 def session_agreement(first: Evidence, second: Evidence) -> SessionAgreement:
-    """Return every verdict of ``rematch results`` in one session beside that in another.
+    """Return every verdict of ``rematch results`` in one session beside that in another, both tidied.
 
     A variant is comparable where each of its trials, in both sessions, ran the same program on the same runtime.
-
-    Raises:
-        InputError: one of them is not tidied.
     """
     programs, later = first.programs, second.programs
     changed = tuple(name for name in programs if name in later and programs[name] != later[name])
@@ -195,17 +178,13 @@ def session_agreement(first: Evidence, second: Evidence) -> SessionAgreement:
 
 def _comparisons(evidence: Evidence) -> tuple[Comparison, ...]:
     """Return the comparisons behind the ratios of :func:`overview`."""
-    factors = list(evidence.factors)
-    compared = []
+    factors, compared = list(evidence.factors), []
     for metric in metrics_of(evidence):
         places = with_metric(evidence.trials, metric)[factors].astype(str)
         cells = set(places.itertuples(index=False, name=None)) or {()}
         trials = beside_neighbours(evidence.trials, metric.column, by=factors)
-        compared += [
-            each
-            for each in compare_trials(trials, metric.column, reference=evidence.reference, by=factors)
-            if (*each.levels.values(),) in cells
-        ]
+        pairs = compare_trials(trials, metric.column, reference=evidence.reference, by=factors)
+        compared += [each for each in pairs if (*each.levels.values(),) in cells]
     return tuple(compared)
 
 
@@ -227,9 +206,8 @@ def goes_by(trials: pd.DataFrame) -> str:
 def _runtime_cpus(evidence: Evidence) -> Mapping[str, Mapping[str, str]]:
     """Variant -> cell in words -> what its runtime goes by there; without those that do not say so."""
     by_variant: dict[str, dict[str, str]] = {}
-    if evidence.trials["runtime_cpus"].notna().any():
-        for levels in evidence.cells():
-            for variant, trials in evidence.cell(**levels).groupby("variant"):
-                if words := goes_by(trials):
-                    by_variant.setdefault(str(variant), {})[cell_words(levels)] = words
+    recorded = evidence.trials[evidence.trials["runtime_cpus"].notna()]
+    for (*levels, variant), trials in recorded.groupby([*evidence.factors, "variant"], sort=False):
+        place = cell_words(dict(zip(evidence.factors, map(str, levels), strict=True)))
+        by_variant.setdefault(str(variant), {})[place] = goes_by(trials)
     return by_variant

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials of a notebook: those of one age, the parts of their loads, what else they used, and each as a dot."""
+"""Trials of a notebook: those of one age, the parts of their loads, what else they used, each as a dot; and what making
+each variant took."""
 
 from __future__ import annotations
 
@@ -20,6 +21,8 @@ from harness.evidence.load_response import database_columns
 from harness.figures.style import log_scale
 from harness.model import OpenLoad, TrialRecord
 from harness.rows.drawing import intervals
+from harness.rows.results import fact
+from harness.rows.schema import tidy
 from harness.rows.session import Session
 from harness.store import SessionFolder
 
@@ -30,6 +33,8 @@ _OF_PARTS = (
 )  # fmt: skip
 #: Columns of :func:`used`.
 _USED = ("most_connections", "most_active", "upstream_opened")
+#: Numbers of :func:`builds` -> unit.
+_OF_BUILD = {"build": "s", "peak": "B", "size": "B"}
 #: What go-nethttp counts: every connection to the other service that it ever opened.
 _OPENED = "upstream_connections_opened_total"
 
@@ -43,11 +48,7 @@ def at_levels(trials: pd.DataFrame, **levels: str) -> pd.DataFrame:
 
 
 def of_one_age(trials: pd.DataFrame, *, by: Sequence[str] = ()) -> pd.DataFrame:
-    """Return the trials without the few young ones of a variant that is warm, as its ratios are made without them.
-
-    Args:
-        by: factor columns; each combination of levels has an age of its own.
-    """
+    """Return the trials without the few young ones of a variant that is warm, as its ratios are made without them."""
     counted = counting(trials)
     left_out = counted.index
     for _, arm in counted.groupby([*by, "variant"], sort=False):
@@ -73,16 +74,13 @@ def _parts(evidence: Evidence, n_parts: int) -> pd.DataFrame | None:
         requests = evidence.whole_requests(session_id, trial_id)  # how a load changes, its head too
         if requests is None:
             continue
-        profile = load.profile
-        clock = record.started
+        profile, clock = load.profile, record.started
         segments = parts_of(
-            requests,
-            duration_s=load.profile.duration_s,
+            requests, duration_s=load.profile.duration_s, n_parts=n_parts,
             begins_s=profile.begins_s if isinstance(profile, OpenLoad) else (0.0,),
-            n_parts=n_parts,
             samples=evidence.trial_samples(session_id, trial_id),
             epoch_to_monotonic_s=clock.monotonic_s - clock.wall_epoch_s,
-        )
+        )  # fmt: skip
         of_trial = {name: row[name] for name in (*_OF_PARTS, *evidence.factors)}
         # a part is a configuration of its own: the same part of the duplicate tells how much is noise
         rows += [
@@ -130,3 +128,38 @@ def dots(
         axes.plot(values, [label] * len(values), "o", color=palette[label], alpha=0.8)
     intervals(axes, rows, factor=factor)
     log_scale(axes, "x")
+
+
+def builds(session: Session) -> pd.DataFrame:
+    """Return time (``build``), memory (``peak``) and ``size`` of each variant's own build, such as an AOT cache or a
+    native image, and its ``tool`` as a fact.
+
+    One build each, so there are no intervals. A variant that could not be had here has no numbers, and the reason.
+    """
+    evidence = session.evidence
+    if evidence is None:
+        return tidy([])
+    records = {name: build for folder in evidence.sessions for name, build in folder.builds().items()}
+    reasons = {gone.variant: gone.reason for gone in evidence.header.unavailable}
+    rows: list[dict[str, Any]] = []
+    for name, variant in session.definition.variants.items():
+        build = records.get(variant.build_name)
+        if variant.runtime.is_plain or (build is None and name not in reasons):
+            continue
+        tool = "none" if build is None else "a training start"
+        values: Sequence[float | None] = (None, None, None)
+        if build is not None and build.form is not None:
+            form = build.form
+            values, tool = (form.build_s, form.peak_rss_bytes, form.image_bytes), form.tool.partition(" (")[0]
+        elif build is not None:
+            values = (build.aot_training_s, None, build.aot_cache_bytes)
+        about = {"variant": name, "label": evidence.variants[name]}
+        number = about | {"kind": "count", "method": "as is", "estimand": "of one build"}
+        why = reasons.get(name, "its tool does not tell")
+        absent = {"why": why, "warnings": [why]}
+        rows += [
+            number | {"name": part, "unit": unit, "value": value} | (absent if value is None else {})
+            for (part, unit), value in zip(_OF_BUILD.items(), values, strict=True)
+        ]
+        rows.append(fact("tool", tool) | about)
+    return tidy(rows)

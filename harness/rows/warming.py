@@ -18,13 +18,11 @@ from harness.analysis.stats.pairing import counting, inputs_of
 from harness.analysis.stats.summaries import summarised
 from harness.analysis.warmup.curves import Course, WarmUpCurve, break_even, warm_up_curve, warm_up_table
 from harness.rows.results import count, of_estimate
-from harness.rows.schema import empty, records, stack, tidy
+from harness.rows.schema import below, empty, records, stack, tidy
 from harness.rows.session import Session
 
 Spent = Literal["time", "cpu"]
 SPENT: tuple[Spent, ...] = ("time", "cpu")
-#: How many numbers of requests a lead is drawn at.
-PLACES = 60
 
 
 class Race(NamedTuple):
@@ -39,8 +37,7 @@ class Race(NamedTuple):
 def races(session: Session, trials: pd.DataFrame, over: Mapping[str, str]) -> list[Race]:
     """Return each variant against the one that it is paired with, block by block, as far as both were measured.
 
-    Args:
-        trials: of processes that were warmed up in windows. over: variant -> the other one.
+    ``trials``: of processes that were warmed up in windows; ``over``: variant -> the other one.
     """
     windows = dict(iter(session.windows(trials).groupby(["session_id", "trial_id"])))
     runs = []
@@ -79,10 +76,7 @@ def even(runs: list[Race], name: str = "even") -> pd.DataFrame:
                 why = f"caught up in {n_caught} of {n} blocks, stays ahead in {ahead}, never ahead in {never}"
                 row |= dict.fromkeys(("value", "low", "high"), None) | {"why": why, "warnings": [why]}
             elif beyond := sum(not end.within for end in ends):
-                row["warnings"] = [
-                    *row["warnings"],
-                    f"beyond the last window in {beyond} of {n} blocks, by the warm cost",
-                ]
+                row["warnings"] += [f"beyond the last window in {beyond} of {n} blocks, by the warm cost"]
             about = {"variant": variant, "label": own[0].trial["label"], "reference": own[0].against}
             rows.append(row | about | {"spent": spent})
     return stack(empty("spent"), tidy(rows))
@@ -90,15 +84,14 @@ def even(runs: list[Race], name: str = "even") -> pd.DataFrame:
 
 def leads(runs: list[Race]) -> pd.DataFrame:
     """Return how far each variant is ahead after so many requests: ``label block spent n_requests lead_s``."""
-    frames = [pd.DataFrame(columns=["label", "variant", "block", "spent", "n_requests", "lead_s"])]
+    frames = []
     for race in runs:
         first, second = race.courses
-        places = np.geomspace(1, max(first.n_requests[-1], second.n_requests[-1], 2.0), PLACES)
+        places = np.geomspace(1, max(first.n_requests[-1], second.n_requests[-1], 2.0), 60)
         about = {name: race.trial[name] for name in ("label", "variant", "block")} | {"spent": race.spent}
         lead = [second.at(float(n)) - first.at(float(n)) for n in places]
         frames.append(pd.DataFrame({**about, "n_requests": places, "lead_s": lead}))
-    filled = [frame for frame in frames if len(frame)]
-    return pd.concat(filled, ignore_index=True) if filled else frames[0]
+    return below(frames, "label", "variant", "block", "spent", "n_requests", "lead_s")
 
 
 def _course(row: Mapping[str, Any], windows: pd.DataFrame | None, spent: Spent) -> Course | None:
@@ -110,11 +103,8 @@ def _course(row: Mapping[str, Any], windows: pd.DataFrame | None, spent: Spent) 
         begin, used = row["time_to_first_response_s"], windows["start_s"] + windows["duration_s"]
         cost = 1 / row["throughput_per_s"] if row["throughput_per_s"] else None
     else:
-        begin, used, cost = (
-            row["cpu_s_at_first_response"],
-            windows["cpu_s"].cumsum(),
-            row["cpu_s_per_request"],
-        )
+        begin, used = row["cpu_s_at_first_response"], windows["cpu_s"].cumsum()
+        cost = row["cpu_s_per_request"]
     if begin is None or cost is None or not np.isfinite(used.to_numpy(dtype="float64")).all():
         return None
     points = (float(begin), *map(float, begin + used))
@@ -154,14 +144,9 @@ def warm_up(curves: Sequence[WarmUpCurve], *, level: float = 0.95) -> pd.DataFra
 
 def warm_up_windows(curves: Sequence[WarmUpCurve]) -> pd.DataFrame:
     """Return the windows of curves: ``label block at_s latency_s``, and ``level_s`` between change points."""
-    frames = [pd.DataFrame(columns=["label", "block", "at_s", "latency_s", "level_s"])]
+    frames = []
     for curve in curves:
-        levels = [
-            segment.level for segment in curve.found.segments for _ in range(segment.first, segment.end)
-        ]
-        frames.append(
-            pd.DataFrame(
-                {"label": curve.label, "block": curve.block, "at_s": curve.at_s, "latency_s": curve.latency_s}
-            ).assign(level_s=pd.Series(levels))
-        )
-    return pd.concat(frames[1:] or frames, ignore_index=True)
+        levels = [each.level for each in curve.found.segments for _ in range(each.first, each.end)]
+        columns = {name: getattr(curve, name) for name in ("label", "block", "at_s", "latency_s")}
+        frames.append(pd.DataFrame(columns).assign(level_s=pd.Series(levels)))
+    return below(frames, "label", "block", "at_s", "latency_s", "level_s")

@@ -5,7 +5,7 @@
 """
 
 from harness.store.archive import Archive, archive_of
-from harness.store.durable import explained
+from harness.store.layout import explained
 from harness.store.packing import pack
 from harness.store.reading import SessionFolder, Store
 from harness.store.writing import SessionWriter, TrialFolder

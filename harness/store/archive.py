@@ -20,21 +20,20 @@ import struct
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 
 from harness.agent.files import file_sha256
 from harness.errors import InputError
-from harness.store import blocks, layout
+from harness.store import blocks
 from harness.store.blocks import Block, Contents, Damaged, PackedFile
-from harness.store.durable import explained
-from harness.store.layout import pieces_of, probe_sha256, write_gzip
+from harness.store.layout import explained, pieces_of, probe_sha256, write_gzip
 
 SUFFIX = ".zip"
 CHECKSUM = ".sha256"
-_SHA256_DIGITS = 64
 #: An archive whose files, or their contents, are said to be more than this much larger than itself is refused
 #: before a byte of them is read. Contents of sessions are several times below that.
 MAX_RATIO = 100
@@ -61,34 +60,37 @@ def _opened_once(path: Path, _mtime_ns: int, _size: int) -> Archive:
 
 
 class _Place(NamedTuple):
-    """Where the content of a file is: in which block, and from which byte of its contents on."""
+    """Where the content of a file is: from which byte on of which block; ``None``: an entry of its own."""
 
-    block: Block
-    begin: int
     file: PackedFile
+    block: Block | None = None
+    begin: int = 0
 
 
 class Archive:
-    """The files of one archived session. The checksum is verified before anything is read."""
+    """The files of one archived session. The checksum is verified before anything is read.
+
+    An archive, or a file of it, that is missing or damaged is an ``InputError``.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._open: tuple[int, zipfile.ZipFile] | None = None
-        #: Of a trial, the hashes of its files as its record has them.
-        self._recorded: dict[str, Mapping[str, str]] = {}
 
     @cached_property
     def sha256(self) -> str:
-        """The verified SHA-256 of the archive.
-
-        Raises:
-            InputError: the archive or its checksum file is missing or damaged.
-        """
-        expected = _expected_sha256(self.path)
+        """The verified SHA-256 of the archive."""
+        beside = self.path.with_name(self.path.name + CHECKSUM)
         try:
+            text = beside.read_text(encoding="ascii", errors="replace")
             result = file_sha256(self.path)
         except OSError as error:
-            raise InputError(f"cannot be read ({error.strerror})", file=self.path) from None
+            raise InputError(f"cannot be read ({error.strerror})", file=error.filename or self.path) from None
+        expected = text.split(" ", 1)[0].strip().lower()
+        if len(expected) != len(result) or set(expected) - set("0123456789abcdef"):
+            raise InputError(
+                "no SHA-256", file=beside, place="line 1", found=text[:80], allowed="as sha256sum writes it"
+            )
         if result != expected:
             raise InputError(
                 "damaged: its bytes are not those of its checksum", file=self.path, found=result,
@@ -98,73 +100,43 @@ class Archive:
 
     @cached_property
     def sizes(self) -> Mapping[str, int]:
-        """Name of every file, relative to the session's folder -> its size in bytes.
-
-        Raises:
-            InputError: not a ZIP archive, damaged, or with an entry that does not belong into a session.
-        """
-        own = {
-            name: entry.file_size
-            for name, entry in self._entries.items()
-            if not name.startswith(blocks.FOLDER)
-        }
-        return own | {name: place.file.stored_bytes for name, place in self._placed.items()}
+        """Name of every file, relative to the session's folder -> its size in bytes."""
+        return {name: place.file.stored_bytes for name, place in self._placed.items()}
 
     def read(self, name: str) -> bytes:
-        """Return the bytes of one file.
-
-        Raises:
-            InputError: there is no such file, or it is damaged.
-        """
-        self._require(name)
+        """Return the bytes of one file."""
         result = io.BytesIO()
-        try:
-            self._write(name, result)
-        except _BROKEN as error:
-            raise InputError(f"damaged: {error}", file=self.path, place=name) from None
+        with self._damage(name):
+            result.writelines(self._stored_pieces(name))
         return result.getvalue()
 
-    def recorded_sha256(self, name: str) -> str:
+    def listed_sha256(self, name: str) -> str | None:
         """Return the SHA-256 that a file had in the session's folder, whatever zlib compresses it again here.
 
-        Raises:
-            InputError: there is no such file, or it is damaged.
+        ``None``: the list leaves that to the record of its trial.
         """
-        self._require(name)
-        place = self._placed.get(name)
-        if place is None or place.file.gzip is None:
-            return hashlib.sha256(self.read(name)).hexdigest()
-        return place.file.gzip.sha256 or self._sha256_of_record(name)
+        packed = self._place(name).file.gzip
+        return hashlib.sha256(self.read(name)).hexdigest() if packed is None else packed.sha256
 
-    def extracted(self, name: str, *, content: bool = False) -> Path:
+    def extracted(self, name: str) -> Path:
         """Return a copy of one file outside of the archive, made once per process and removed when it ends.
 
-        Args:
-            content: of a ``.gz`` file in a block, what it holds, with its name without ``.gz``.
+        Of a ``.gz`` file in a block it has what that holds, and its name without ``.gz``.
         """
-        self._require(name)
-        content = content and name.endswith(".gz") and name in self._placed
-        copy = _scratch() / (f"{self.sha256}-contents" if content else self.sha256) / name
-        copy = copy.with_suffix("") if content else copy
+        copy = _scratch() / self.sha256 / name
+        if self._place(name).file.gzip is not None:
+            copy = (_scratch() / f"{self.sha256}-contents" / name).with_suffix("")
         if not copy.is_file():
-            self._copy(name, copy, content=content)
+            self._copy(name, copy, self._pieces)
         return copy
 
     def open_content(self, name: str) -> IO[bytes]:
-        """Open a file for reading, decompressed where its name ends in ``.gz``.
-
-        Raises:
-            InputError: there is no such file, or it is damaged.
-        """
-        self._require(name)
-        place = self._placed.get(name)
-        if place is None or place.block.bytes > blocks.MAX_SHARED_BYTES:
-            path = self.extracted(name, content=True)
-            return cast(IO[bytes], gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
-        try:
-            return io.BytesIO(b"".join(self._pieces(place)))
-        except _BROKEN as error:
-            raise InputError(f"damaged: {error}", file=self.path, place=name) from None
+        """Open a file for reading, decompressed where its name ends in ``.gz``."""
+        block = self._place(name).block
+        if block is None or block.bytes > blocks.MAX_SHARED_BYTES:
+            return open_path(self.extracted(name))
+        with self._damage(name):
+            return io.BytesIO(b"".join(self._pieces(name)))
 
     def unpack(self, target: Path) -> None:
         """Write every file below ``target``, which must not exist yet or be empty.
@@ -185,71 +157,63 @@ class Archive:
             )  # fmt: skip
         for name in names:
             with explained(target / name):
-                self._copy(name, target / name)
+                self._copy(name, target / name, self._stored_pieces)
 
     @property
     def compresses_alike(self) -> bool:
         """Whether the zlib here gives the bytes that it gave where the session was packed."""
-        return self._contents is None or self._contents.gzip_probe == probe_sha256()
+        return self._contents.gzip_probe == probe_sha256()
 
-    def block_contents(self, entry: str) -> bytes:
-        """Return the contents of a block, by the name of its entry."""
-        assert self._contents is not None
+    def block_pieces(self, entry: str) -> Iterator[bytes]:
+        """Yield the contents of a block, by the name of its entry."""
         block = next(block for block in self._contents.blocks if block.entry == entry)
         with self._opened().open(entry) as source:
-            return b"".join(blocks.pieces_of_block(block, source))
+            yield from blocks.pieces_of_block(block, source)
 
-    def _copy(self, name: str, target: Path, *, content: bool = False) -> None:
-        """Copy one file out, or what it holds; it appears whole or not at all."""
+    def _copy(self, name: str, target: Path, pieces: Callable[[str], Iterator[bytes]]) -> None:
+        """Write pieces of one file to a path, which appears whole or not at all."""
         target.parent.mkdir(parents=True, exist_ok=True)
         fresh = target.with_name(f".{target.name}.{os.getpid()}.new")
         try:
-            with fresh.open("wb") as stream:
-                if content:
-                    stream.writelines(self._pieces(self._placed[name]))
-                else:
-                    self._write(name, stream)
-        except _DAMAGED as error:
+            with self._damage(name, _DAMAGED), fresh.open("wb") as stream:
+                stream.writelines(pieces(name))
+        except InputError:
             fresh.unlink(missing_ok=True)
-            raise InputError(f"damaged: {error}", file=self.path, place=name) from None
+            raise
         fresh.rename(target)
 
-    def _write(self, name: str, target: IO[bytes]) -> None:
-        """Write the bytes of one file."""
-        place = self._placed.get(name)
-        if place is None:
-            with self._opened().open(name) as source:
-                target.writelines(pieces_of(source))
-        elif place.file.gzip is None:
-            target.writelines(self._pieces(place))
+    def _stored_pieces(self, name: str) -> Iterator[bytes]:
+        """Yield the bytes of one file as they were in the session's folder."""
+        if self._place(name).file.gzip is None:
+            yield from self._pieces(name)
         else:
-            write_gzip(self._pieces(place), target)
+            target = io.BytesIO()
+            write_gzip(self._pieces(name), target)
+            yield target.getvalue()
 
-    def _pieces(self, place: _Place) -> Iterator[bytes]:
-        """Yield the content of a file of a block."""
-        block, begin, file = place
-        if block.bytes <= blocks.MAX_SHARED_BYTES:
+    def _pieces(self, name: str) -> Iterator[bytes]:
+        """Yield the content of a file of a block, or the bytes of an entry of its own."""
+        file, block, begin = self._place(name)
+        if block is None:
+            with self._opened().open(name) as source:
+                yield from pieces_of(source)
+        elif block.bytes <= blocks.MAX_SHARED_BYTES:
             yield _shared_contents(self, block.entry)[begin : begin + file.bytes]
-            return
-        with self._opened().open(block.entry) as source:  # it is the only file of the block
-            yield from blocks.pieces_of_block(block, source)
+        else:  # it is the only file of the block
+            yield from self.block_pieces(block.entry)
 
-    def _sha256_of_record(self, name: str) -> str:
-        """Return the SHA-256 of a trial's file where the list leaves it to the trial's record."""
-        trial_id, _, file = name.partition("/")
-        if trial_id not in self._recorded:
-            self._recorded[trial_id] = blocks.recorded_hashes(self.read(f"{trial_id}/{layout.RECORD}"))
-        try:
-            return self._recorded[trial_id][file]
-        except KeyError:
-            raise InputError(
-                "damaged: the hash of its compressed bytes is neither in the list nor in the trial's record",
-                file=self.path, place=name,
-            ) from None  # fmt: skip
-
-    def _require(self, name: str) -> None:
-        if name not in self.sizes:
+    def _place(self, name: str) -> _Place:
+        if name not in self._placed:
             raise InputError("the session has no such file", file=self.path, place=name)
+        return self._placed[name]
+
+    @contextmanager
+    def _damage(self, place: str, kinds: tuple[type[Exception], ...] = _BROKEN) -> Iterator[None]:
+        """Name the archive and the place in it where the library finds damage."""
+        try:
+            yield
+        except kinds as error:
+            raise InputError(f"damaged: {error}", file=self.path, place=place) from None
 
     def _opened(self) -> zipfile.ZipFile:
         """The archive, open for reading; once per process, since a fork shares the position in the file."""
@@ -266,53 +230,48 @@ class Archive:
         _ = self.sha256
         entries = self._opened().infolist()
         for entry in entries:
-            problem = _entry_problem(entry)
-            if problem is not None:
+            if problem := _entry_problem(entry):
                 raise InputError(f"damaged: {problem}", file=self.path, place=repr(entry.filename))
         self._refuse_large(sum(entry.file_size for entry in entries))
         return {entry.filename: entry for entry in entries}
 
     @cached_property
-    def _contents(self) -> Contents | None:
-        """The list of blocks; ``None``: every file is an entry of its own."""
+    def _contents(self) -> Contents:
+        """The list of blocks."""
         packed = {name for name in self._entries if name.startswith(blocks.FOLDER)}
-        if not packed:
-            return None
-        try:
+        with self._damage(blocks.CONTENTS):
             if blocks.CONTENTS not in packed:
-                raise Damaged("a block that no list names")
+                raise Damaged("no list of packed contents")
             result = blocks.read_contents(self._opened().read(blocks.CONTENTS))
-            named = {blocks.CONTENTS, *(block.entry for block in result.blocks)}
-            if named != packed or len(named) != 1 + len(result.blocks):
+            if sorted(packed) != sorted([blocks.CONTENTS, *(block.entry for block in result.blocks)]):
                 raise Damaged("the blocks are not those of the list")
-        except blocks.OtherVersion as error:
-            raise InputError(
-                "packed by another version of this program", file=self.path, place=blocks.CONTENTS,
-                found=error.version, allowed=f"1 to {blocks.VERSION}",
-            ) from None  # fmt: skip
-        except _BROKEN as error:
-            raise InputError(f"damaged: {error}", file=self.path, place=blocks.CONTENTS) from None
         return result
 
     @cached_property
     def _placed(self) -> Mapping[str, _Place]:
-        """Name of every file of a block -> where its content is."""
-        placed: dict[str, _Place] = {}
-        for block in () if self._contents is None else self._contents.blocks:
+        """Name of every file -> where its content is."""
+        placed = {
+            name: _Place(PackedFile(name=name, bytes=entry.file_size))
+            for name, entry in self._entries.items()
+            if not name.startswith(blocks.FOLDER)
+        }
+        for block in self._contents.blocks:
             begin = 0
             for file in block.files:
                 problem = _name_problem(file.name)
                 if file.name.startswith(blocks.FOLDER):
                     problem = "a name that archives use themselves"
-                elif file.name in placed or file.name in self._entries:
+                elif file.name in placed:
                     problem = "a file that is there twice"
                 elif (file.gzip is not None) != file.name.endswith(".gz"):
                     problem = "a .gz file without the hash of its compressed bytes, or another file with one"
                 if problem is not None:
                     raise InputError(f"damaged: {problem}", file=self.path, place=repr(file.name))
-                placed[file.name] = _Place(block, begin, file)
+                placed[file.name] = _Place(file, block, begin)
                 begin += file.bytes
-        self._refuse_large(sum(place.file.stored_bytes + place.file.bytes for place in placed.values()))
+        self._refuse_large(
+            sum(place.file.stored_bytes + place.file.bytes for place in placed.values() if place.block)
+        )
         return placed
 
     def _refuse_large(self, size_bytes: int) -> None:
@@ -324,10 +283,15 @@ class Archive:
             )  # fmt: skip
 
 
+def open_path(path: Path) -> IO[bytes]:
+    """Open a file for reading, decompressed where its name ends in ``.gz``."""
+    return cast(IO[bytes], gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
+
+
 @lru_cache(maxsize=16)
 def _shared_contents(archive: Archive, entry: str) -> bytes:
     """Return the contents of a block; a few are in memory, for trials are read one after the other."""
-    return archive.block_contents(entry)
+    return b"".join(archive.block_pieces(entry))
 
 
 @cache
@@ -340,16 +304,14 @@ def _scratch() -> Path:
 
 def _entry_problem(entry: zipfile.ZipInfo) -> str | None:
     """Return why an entry could be written outside of a session's folder, or fill a disk; ``None``: it could not."""
-    mode = entry.external_attr >> 16
     methods = {zipfile.ZIP_STORED}
     if not entry.filename.startswith(blocks.FOLDER):
         methods.add(zipfile.ZIP_DEFLATED)
-    problem = _name_problem(entry.filename)
-    if problem is not None:
+    if problem := _name_problem(entry.filename):
         return problem
     if "\0" in entry.orig_filename:
         return "a name in another spelling"
-    if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
+    if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG):
         return "not a regular file"
     if entry.compress_type not in methods:
         return "packed by a method that no session is"  # LZMA asks for as much memory as it likes
@@ -363,22 +325,3 @@ def _name_problem(text: str) -> str | None:
     if nowhere or ".." in parts or "\\" in text:
         return "not the name of a file below the session's folder"
     return "a name in another spelling" if "" in parts or "." in parts or "\0" in text else None
-
-
-def _expected_sha256(path: Path) -> str:
-    """Return the SHA-256 that the file beside the archive names.
-
-    Raises:
-        InputError: there is no such file, or no hash in it.
-    """
-    beside = path.with_name(path.name + CHECKSUM)
-    try:
-        text = beside.read_text(encoding="ascii", errors="replace")
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", file=beside) from None
-    digest = text.split(" ", 1)[0].strip().lower()
-    if len(digest) != _SHA256_DIGITS or set(digest) - set("0123456789abcdef"):
-        raise InputError(
-            "no SHA-256", file=beside, place="line 1", found=text[:80], allowed="as sha256sum writes it"
-        )
-    return digest

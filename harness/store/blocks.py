@@ -4,37 +4,30 @@
 Files of one kind are alike from trial to trial, so that they are compressed best one after the other. A block is
 the contents of such files, concatenated and compressed as one xz stream; it is an entry of the archive below
 ``.packed/``, beside ``.packed/contents.json.xz``, which says of each block the files, in order, with their sizes.
-Of a file whose name ends in ``.gz`` the block has the decompressed content, and the list has the size of the
-compressed file, and its SHA-256 where the record of its trial does not have it: packing made sure that ``write_gzip``
-gives these very bytes.
+Of a file whose name ends in ``.gz`` the block has the decompressed content, and the list has size and SHA-256 of the
+compressed file: packing made sure that ``write_gzip`` gives these very bytes.
 
-Earlier versions of this program wrote a block of tables (``.csv``, ``.jtl``) as columns where that made it smaller;
-it is read (``harness/store/columns.py``).
+Earlier versions of this program left out hashes that the record of the trial has, and wrote a block of tables
+(``.csv``, ``.jtl``) as columns where that made it smaller (``harness/store/columns.py``): both are read.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import lzma
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import PurePosixPath
+from collections.abc import Iterable, Iterator
 from typing import IO, Annotated, Literal
 
 from pydantic import Field, ValidationError
 
 from harness.model.base import Frozen
-from harness.store.columns import MOST_TIMES, BadColumns, from_columns
+from harness.store.columns import MOST_TIMES, from_columns
 from harness.store.layout import PIECE_BYTES, pieces_of
 
 #: Where blocks and their list lie in an archive; no file of a session has a name below it.
 FOLDER = ".packed/"
 CONTENTS = FOLDER + "contents.json.xz"
-#: 2: a block may be written as columns. 3: a column may be sorted by another one. 4: hashes that records have are
-#: not listed.
 VERSION = 4
-_FIRST = re.compile(rb'\{"version": ?(\d{1,9})[,}]')
 #: Files are added to a block up to this size of their contents; a larger file has a block of its own.
 BLOCK_BYTES = 4 << 20
 #: No block of several files is larger, so that it can be held in memory.
@@ -51,14 +44,6 @@ _Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 class Damaged(ValueError):
     """Packed contents that are not what their list says, or ask for what no session does."""
-
-
-class OtherVersion(ValueError):
-    """Contents that were packed in a way that this version of the program does not read."""
-
-    def __init__(self, version: int) -> None:
-        super().__init__(f"version {version}")
-        self.version = version
 
 
 class Gzip(Frozen):
@@ -82,10 +67,7 @@ class PackedFile(Frozen):
 
 
 class Block(Frozen):
-    """One block: the name of its entry, size and SHA-256 of its contents, and the files in their order.
-
-    ``columns``: its contents are compressed in their form in columns.
-    """
+    """One block: the name of its entry, size and SHA-256 of its contents, and the files in their order."""
 
     entry: str
     bytes: _Size
@@ -106,63 +88,36 @@ def read_contents(data: bytes) -> Contents:
     """Return the list of an archive's blocks.
 
     Raises:
-        Damaged: it is none.
-        OtherVersion: a later version of this program packed the archive.
+        Damaged: it is none, or one of a later version of this program.
     """
-    text = b"".join(decompressed([data], MAX_CONTENTS_BYTES))
-    version = _FIRST.match(text)
-    if version is not None and int(version[1]) not in range(1, VERSION + 1):
-        raise OtherVersion(int(version[1]))
     try:
-        contents = Contents.model_validate_json(text)
+        contents = Contents.model_validate_json(b"".join(decompressed([data], MAX_CONTENTS_BYTES)))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise Damaged(
-            ": ".join(part for part in ("list of packed contents", place, first["msg"]) if part)
-        ) from None
+        parts = ("list of packed contents", ".".join(map(str, first["loc"])), first["msg"])
+        raise Damaged(": ".join(filter(None, parts))) from None
     if sum(len(block.files) for block in contents.blocks) > MAX_FILES:
         raise Damaged(f"list of packed contents: more than {MAX_FILES} files")
     for block in contents.blocks:
+        most = BLOCK_BYTES if block.columns else MAX_SHARED_BYTES
         if sum(file.bytes for file in block.files) != block.bytes:
             raise Damaged(
                 f"list of packed contents: {block.entry}: sizes of files do not add up to the block's"
             )
-        if len(block.files) > 1 and block.bytes > MAX_SHARED_BYTES:
-            raise Damaged(
-                f"list of packed contents: {block.entry}: more than {MAX_SHARED_BYTES} bytes for several files"
-            )
-        if block.columns and block.bytes > BLOCK_BYTES:
-            raise Damaged(f"list of packed contents: {block.entry}: more than {BLOCK_BYTES} bytes as columns")
+        if (block.columns or len(block.files) > 1) and block.bytes > most:
+            raise Damaged(f"list of packed contents: {block.entry}: more than {most} bytes")
     return contents
 
 
-def recorded_hashes(record: bytes) -> Mapping[str, str]:
-    """Return the SHA-256 of each file that a trial's record names; none of a record that cannot be read."""
-    try:
-        return {name: str(file["sha256"]) for name, file in json.loads(record)["files"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return {}
-
-
-def written_contents(contents: Contents) -> bytes:
-    """Return the bytes that ``read_contents`` reads."""
-    text = contents.model_dump_json(exclude_none=True).encode()
-    return b"".join(compressed([text], len(text)))
-
-
-def compressed(pieces: Iterable[bytes], size_bytes: int) -> Iterator[bytes]:
-    """Yield one xz stream of pieces whose sizes add up to ``size_bytes``.
+def compressed(data: bytes) -> bytes:
+    """Return data as one xz stream.
 
     Literals are told apart by the four high bits of the byte before, and positions are not: that is best for text.
     """
-    coder = lzma.LZMACompressor(lzma.FORMAT_XZ, check=lzma.CHECK_CRC32, filters=[{
+    return lzma.compress(data, lzma.FORMAT_XZ, check=lzma.CHECK_CRC32, filters=[{
         "id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 4, "lp": 0, "pb": 0,
-        "dict_size": min(max(size_bytes, 4096), _DICTIONARY_BYTES),
+        "dict_size": min(max(len(data), 4096), _DICTIONARY_BYTES),
     }])  # fmt: skip
-    for piece in pieces:
-        yield coder.compress(piece)
-    yield coder.flush()
 
 
 def decompressed(pieces: Iterable[bytes], most_bytes: int) -> Iterator[bytes]:
@@ -200,14 +155,13 @@ def pieces_of_block(block: Block, source: IO[bytes]) -> Iterator[bytes]:
     """
     digest = hashlib.sha256()
     size, waiting = 0, b""
+    pieces = decompressed(pieces_of(source), block.bytes * (MOST_TIMES if block.columns else 1))
     if block.columns:
+        data = b"".join(pieces)
         try:
-            in_columns = b"".join(decompressed(pieces_of(source), MOST_TIMES * block.bytes))
-            pieces = iter([from_columns(in_columns, block.bytes)])
-        except BadColumns as error:
-            raise Damaged(str(error)) from None
-    else:
-        pieces = decompressed(pieces_of(source), block.bytes)
+            pieces = iter([from_columns(data, block.bytes)])
+        except (ValueError, LookupError, ArithmeticError):
+            raise Damaged("columns that cannot be read") from None
     for piece in pieces:
         digest.update(piece)
         size += len(piece)
@@ -217,22 +171,3 @@ def pieces_of_block(block: Block, source: IO[bytes]) -> Iterator[bytes]:
     if size != block.bytes or digest.hexdigest() != block.sha256:
         raise Damaged("its contents are not those of the list")
     yield waiting
-
-
-def kind_of(name: str) -> tuple[str, str, str]:
-    """Return what files are sorted by before they are packed: ending, base name, name. ``.gz`` is no part of it."""
-    plain = PurePosixPath(name.removesuffix(".gz"))
-    return plain.suffix, plain.name, name
-
-
-def grouped(files: Sequence[PackedFile]) -> list[list[PackedFile]]:
-    """Return the files of each block: of one ending, alike beside alike, ``BLOCK_BYTES`` together at most."""
-    groups: list[list[PackedFile]] = []
-    room, ending = -1, None
-    for file in sorted(files, key=lambda file: kind_of(file.name)):
-        if kind_of(file.name)[0] != ending or file.bytes > room:
-            groups.append([])
-            room, ending = BLOCK_BYTES, kind_of(file.name)[0]
-        groups[-1].append(file)
-        room -= file.bytes
-    return groups

@@ -9,23 +9,28 @@ the same archive on the same versions of the libraries.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import os
+import io
 import stat
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
-from itertools import chain
-from pathlib import Path
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
 
 from harness.agent.files import file_sha256
 from harness.errors import InputError, StoreError
 from harness.store import blocks, layout
-from harness.store.archive import CHECKSUM, Archive
+from harness.store.archive import CHECKSUM, Archive, open_path
 from harness.store.blocks import Block, Contents, Gzip, PackedFile
-from harness.store.durable import explained, replace, sync_folder
-from harness.store.layout import COMPRESSED, pieces_of, probe_sha256, write_gzip
+from harness.store.layout import (
+    COMPRESSED,
+    explained,
+    pieces_of,
+    probe_sha256,
+    replace,
+    sync,
+    write_gzip,
+)
 
 #: The earliest time that ZIP can express; every entry has it.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -59,7 +64,7 @@ def pack(folder: Path, target: Path) -> Path:
         _seal(fresh, target.name)
         fresh.with_name(fresh.name + CHECKSUM).rename(target.with_name(target.name + CHECKSUM))
         fresh.rename(target)
-        sync_folder(target.parent)
+        sync(target.parent)
     return target
 
 
@@ -89,41 +94,24 @@ def _name_of(path: Path, folder: Path) -> str | None:
 
 
 def _write(folder: Path, names: list[str], target: Path) -> None:
-    recorded = _recorded(folder, names)
-    packed = {name: file for name in names if (file := _packed(folder, name, recorded)) is not None}
+    packed = {name: file for name in names if (file := _packed(folder, name)) is not None}
     with zipfile.ZipFile(target, "w") as archive:
         for name in names:
             if name not in packed:
                 method = zipfile.ZIP_STORED if name.endswith(COMPRESSED) else zipfile.ZIP_DEFLATED
                 archive.writestr(_entry(name, method), (folder / name).read_bytes(), compresslevel=9)
-        results = [
+        written = [
             _add_block(archive, folder, number, files)
-            for number, files in enumerate(blocks.grouped(list(packed.values())), 1)
+            for number, files in enumerate(_grouped(list(packed.values())), 1)
         ]
-        if results:
-            contents = Contents(version=blocks.VERSION, gzip_probe=probe_sha256(), blocks=tuple(results))
-            archive.writestr(_entry(blocks.CONTENTS, zipfile.ZIP_STORED), blocks.written_contents(contents))
-    with target.open("rb") as stream:
-        os.fsync(stream.fileno())
+        contents = Contents(version=blocks.VERSION, gzip_probe=probe_sha256(), blocks=tuple(written))
+        text = contents.model_dump_json(exclude_none=True).encode()
+        archive.writestr(_entry(blocks.CONTENTS, zipfile.ZIP_STORED), blocks.compressed(text))
+    sync(target)
 
 
-def _recorded(folder: Path, names: list[str]) -> Mapping[str, str]:
-    """Return the name in the session of every file that a trial's record has -> its SHA-256 there."""
-    trials = [
-        trial_id for trial_id, _, file in (name.partition("/") for name in names) if file == layout.RECORD
-    ]
-    return {
-        f"{trial_id}/{file}": sha256
-        for trial_id in trials
-        for file, sha256 in blocks.recorded_hashes((folder / trial_id / layout.RECORD).read_bytes()).items()
-    }
-
-
-def _packed(folder: Path, name: str, recorded: Mapping[str, str]) -> PackedFile | None:
-    """Return what the list of blocks says of a file; ``None``: it gets an entry of its own.
-
-    ``recorded``: the hashes that records have, which the list leaves to them.
-    """
+def _packed(folder: Path, name: str) -> PackedFile | None:
+    """Return what the list of blocks says of a file; ``None``: it gets an entry of its own."""
     path = folder / name
     if "/" not in name:
         return None
@@ -131,34 +119,50 @@ def _packed(folder: Path, name: str, recorded: Mapping[str, str]) -> PackedFile 
         return PackedFile(name=name, bytes=path.stat().st_size)
     if not name.endswith(".gz"):
         return None
-    again, content = _Counted(), _Counted()
+    stream = io.BytesIO()
     try:
-        write_gzip((content.passed(piece) for piece in _content(path)), again)
+        content = _content(path)
+        write_gzip(pieces_of(io.BytesIO(content)), stream)
     except (OSError, EOFError, zlib.error):
         return None
-    sha256 = again.digest.hexdigest()
-    if sha256 != file_sha256(path):
+    again = stream.getvalue()
+    if again != path.read_bytes():
         return None
-    listed = None if recorded.get(name) == sha256 else sha256
-    return PackedFile(name=name, bytes=content.size, gzip=Gzip(bytes=again.size, sha256=listed))
+    listed = Gzip(bytes=len(again), sha256=hashlib.sha256(again).hexdigest())
+    return PackedFile(name=name, bytes=len(content), gzip=listed)
 
 
-def _content(path: Path) -> Iterator[bytes]:
-    """Yield the content of a file, decompressed where its name ends in ``.gz``."""
-    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
-        yield from pieces_of(stream)
+def _content(path: Path) -> bytes:
+    with open_path(path) as stream:
+        return stream.read()
+
+
+def _kind_of(name: str) -> tuple[str, str, str]:
+    """Return what files are sorted by before they are packed: ending, base name, name. ``.gz`` is no part of it."""
+    plain = PurePosixPath(name.removesuffix(".gz"))
+    return plain.suffix, plain.name, name
+
+
+def _grouped(files: Sequence[PackedFile]) -> list[list[PackedFile]]:
+    """Return the files of each block: of one ending, alike beside alike, ``BLOCK_BYTES`` together at most."""
+    groups: list[list[PackedFile]] = []
+    room, ending = -1, None
+    for file in sorted(files, key=lambda file: _kind_of(file.name)):
+        if _kind_of(file.name)[0] != ending or file.bytes > room:
+            groups.append([])
+            room, ending = blocks.BLOCK_BYTES, _kind_of(file.name)[0]
+        groups[-1].append(file)
+        room -= file.bytes
+    return groups
 
 
 def _add_block(archive: zipfile.ZipFile, folder: Path, number: int, files: list[PackedFile]) -> Block:
-    size = sum(file.bytes for file in files)
-    entry = f"{blocks.FOLDER}{number:04d}{blocks.kind_of(files[0].name)[0]}.xz"
-    read = _Counted()
-    pieces = chain.from_iterable(_content(folder / file.name) for file in files)
-    with archive.open(_entry(entry, zipfile.ZIP_STORED), "w") as stream:
-        stream.writelines(blocks.compressed(map(read.passed, pieces), size))
-    if read.size != size:
+    data = b"".join(_content(folder / file.name) for file in files)
+    if len(data) != sum(file.bytes for file in files):
         raise StoreError(f"{folder}: files changed while they were packed")
-    return Block(entry=entry, bytes=size, sha256=read.digest.hexdigest(), files=tuple(files))
+    entry = f"{blocks.FOLDER}{number:04d}{_kind_of(files[0].name)[0]}.xz"
+    archive.writestr(_entry(entry, zipfile.ZIP_STORED), blocks.compressed(data))
+    return Block(entry=entry, bytes=len(data), sha256=hashlib.sha256(data).hexdigest(), files=tuple(files))
 
 
 def _entry(name: str, method: int) -> zipfile.ZipInfo:
@@ -167,23 +171,3 @@ def _entry(name: str, method: int) -> zipfile.ZipInfo:
     entry.external_attr = (stat.S_IFREG | 0o644) << 16
     entry.create_system = 3  # Unix, on every system: the same bytes everywhere
     return entry
-
-
-class _Counted:
-    """Size and SHA-256 of what is written to it, or of pieces on their way."""
-
-    def __init__(self) -> None:
-        self.size = 0
-        self.digest = hashlib.sha256()
-
-    def write(self, data: bytes) -> int:
-        self.size += len(data)
-        self.digest.update(data)
-        return len(data)
-
-    def flush(self) -> None:
-        """Nothing waits."""
-
-    def passed(self, piece: bytes) -> bytes:
-        self.write(piece)
-        return piece

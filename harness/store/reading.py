@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, TypeVar, cast
+from typing import IO, Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -17,7 +17,7 @@ from harness.agent.files import file_sha256
 from harness.errors import InputError
 from harness.model import BuildRecord, Calibration, EchoReading, MemoryFit, SessionHeader, TrialRecord
 from harness.store import layout
-from harness.store.archive import SUFFIX, Archive, archive_at, archive_of
+from harness.store.archive import SUFFIX, Archive, archive_at, archive_of, open_path
 
 T = TypeVar("T")
 BUILDS: TypeAdapter[dict[str, BuildRecord]] = TypeAdapter(dict[str, BuildRecord])
@@ -44,15 +44,13 @@ class Store:
 
         ``bundled``: only (True) or not (False) those that come with the project; ``None``: all.
         """
-        results: list[SessionFolder] = []
-        for base, is_bundled in ((self.raw, False), (self.bundled, True)):
-            if bundled is None or bundled == is_bundled:
-                results += [
-                    SessionFolder(folder, bundled=is_bundled)
-                    for folder in _session_folders(base, experiment)
-                    if is_bundled or folder.parent.name != layout.BUNDLED
-                ]
-        return tuple(results)
+        return tuple(
+            SessionFolder(folder, bundled=is_bundled)
+            for base, is_bundled in ((self.raw, False), (self.bundled, True))
+            if bundled in (None, is_bundled)
+            for folder in _session_folders(base, experiment)
+            if is_bundled or folder.parent.name != layout.BUNDLED
+        )
 
     def session(self, experiment: str, session_id: str) -> SessionFolder:
         """Return the folder of a session measured here; it need not exist yet."""
@@ -74,7 +72,8 @@ class Store:
 class SessionFolder:
     """One session on disk, read only: a folder, or the archive beside where the folder would be.
 
-    Everything is read when asked for; only the header is kept. Where both exist, the folder is read.
+    Everything is read when asked for; only the header is kept. Where both exist, the folder is read. A file that is
+    missing or damaged is an ``InputError`` that names it and the place in it.
     """
 
     def __init__(self, folder: Path, *, bundled: bool = False) -> None:
@@ -91,25 +90,23 @@ class SessionFolder:
     def archive(self) -> Archive | None:
         """The session's archive; ``None`` where its files lie in a folder, or where there is neither."""
         packed = archive_of(self.folder)
-        return (
-            archive_at(packed) if packed.is_file() and not (self.folder / layout.HEADER).is_file() else None
-        )
+        return archive_at(packed) if packed.is_file() and not self._has_header else None
 
     @property
     def exists(self) -> bool:
-        return self.archive is not None or (self.folder / layout.HEADER).is_file()
+        return self.archive is not None or self._has_header
+
+    @property
+    def _has_header(self) -> bool:
+        return (self.folder / layout.HEADER).is_file()
 
     @cached_property
     def header(self) -> SessionHeader:
-        """Return what was written before the first trial.
-
-        Raises:
-            InputError: missing, damaged, or of another schema.
-        """
+        """Return what was written before the first trial."""
         return self._json(layout.HEADER, _HEADER)
 
     def stored_header(self) -> dict[str, Any]:
-        """Return the header as JSON as it was written, without the fields that the model has had since."""
+        """Return the header as it was written, without the fields that the model has had since."""
         return self._json(layout.HEADER, _STORED)
 
     def finished(self) -> frozenset[str]:
@@ -124,11 +121,7 @@ class SessionFolder:
         return {trial.trial_id for trial in self.header.plan.trials} <= self.finished()
 
     def record(self, trial_id: str) -> TrialRecord:
-        """Return one trial's record.
-
-        Raises:
-            InputError: there is none, or it is damaged: names the file and the place in it.
-        """
+        """Return one trial's record."""
         result = self._json(f"{trial_id}/{layout.RECORD}", _RECORD)
         if result.planned.trial_id != trial_id:  # its id becomes the name of derived files
             raise InputError(
@@ -166,32 +159,24 @@ class SessionFolder:
 
     def events(self) -> tuple[dict[str, Any], ...]:
         """Return the session's log; a last line cut by a kill is left out."""
+        events = []
         known = self._size(layout.EVENTS) is not None
-        lines = self._bytes(layout.EVENTS).decode("utf-8", errors="replace").splitlines() if known else []
-        return tuple(event for line in lines if (event := _json_or_none(line)) is not None)
+        for line in self._bytes(layout.EVENTS).splitlines() if known else ():
+            with suppress(ValueError):
+                events.append(json.loads(line))
+        return tuple(event for event in events if isinstance(event, dict))
 
     def path(self, trial_id: str, name: str) -> Path:
         """Return a path at which a trial's file can be read; the compressed one when there is only that.
 
         Of an archived session it is a copy, which is gone when the process ends; where the archive has the content
-        of a compressed file and ``name`` is without ``.gz``, it is a copy of the content. Where the trial left no
-        such file, the path does not exist.
+        of a compressed file, a copy of that, without ``.gz``. Where the trial left no such file, the path does not
+        exist.
         """
         stored = self._stored_name(trial_id, name)
-        if self.archive is None or self._size(stored) is None or not name.endswith(".gz"):
-            return self.content_path(trial_id, stored.removeprefix(f"{trial_id}/"))
-        return self.archive.extracted(stored)
-
-    def content_path(self, trial_id: str, name: str) -> Path:
-        """Return a path at which exactly this file can be read; without ``.gz`` where the archive has its content.
-
-        Args:
-            name: as the record names it, with ``.gz`` where it is compressed.
-        """
-        stored = f"{trial_id}/{name}"
         if self.archive is None or self._size(stored) is None:
             return self.folder / stored
-        return self.archive.extracted(stored, content=True)
+        return self.archive.extracted(stored)
 
     def where(self, trial_id: str, name: str) -> Path:
         """Return what to call a trial's file in a message; of an archived session, the archive is part of it."""
@@ -207,46 +192,34 @@ class SessionFolder:
         return self._size(self._stored_name(trial_id, name))
 
     def sha256(self, trial_id: str, name: str) -> str:
-        """Return the SHA-256 of a trial's file, of an archived one that which it had when it was packed.
-
-        Args:
-            name: as the record names it, with ``.gz`` where it is compressed.
-
-        Raises:
-            InputError: the trial left no such file, or it is damaged.
-        """
-        stored = f"{trial_id}/{name}"
-        if self._size(stored) is None:
+        """Return the SHA-256 of a trial's file by its name in the record; of an archived one as it was when packed."""
+        if self._size(f"{trial_id}/{name}") is None:
             raise InputError("the trial left no such file", file=self.where(trial_id, name))
-        return (
-            file_sha256(self.folder / stored)
-            if self.archive is None
-            else self.archive.recorded_sha256(stored)
-        )
+        if self.archive is None:
+            return file_sha256(self.folder / trial_id / name)
+        if listed := self.archive.listed_sha256(f"{trial_id}/{name}"):
+            return listed
+        if (recorded := self.record(trial_id).files.get(name)) is None:
+            problem = (
+                "damaged: the hash of its compressed bytes is neither in the list nor in the trial's record"
+            )
+            raise InputError(problem, file=self.where(trial_id, name))
+        return recorded.sha256
 
     def open(self, trial_id: str, name: str) -> IO[bytes]:
-        """Open a trial's file for reading, decompressed. ``name`` with or without ``.gz``.
-
-        Raises:
-            InputError: there is no such file.
-        """
+        """Open a trial's file for reading, decompressed. ``name`` with or without ``.gz``."""
         plain = name.removesuffix(".gz")
         if not self.has(trial_id, plain):
             raise InputError("the trial left no such file", file=self.where(trial_id, plain))
         if self.archive is not None:
             return self.archive.open_content(self._stored_name(trial_id, plain))
-        path = self.path(trial_id, plain)
-        return cast(IO[bytes], gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
+        return open_path(self.path(trial_id, plain))
 
     def verify(self) -> tuple[str, ...]:
         """Compare every stored file with its record; return what is wrong, one line each.
 
-        A compressed file of an archive may be stored as its content. It is compressed again and compared. Where the
-        zlib here is not the one that packed the session and gives other bytes, nothing is wrong: the content is the
-        packed one, which the archive's checksum and the block's cover.
-
-        Raises:
-            InputError: an archive is damaged.
+        What an archive has the content of is compressed again. Where another zlib than the one that packed the session
+        gives other bytes, nothing is wrong: checksums of the archive and of the block cover the content.
         """
         problems: list[str] = []
         other_zlib = self.archive is not None and not self.archive.compresses_alike
@@ -257,10 +230,10 @@ class SessionFolder:
                 problems.append(str(error))
                 continue
             for name, recorded in files.items():
-                where = self.where(trial_id, name)
-                if self._size(f"{trial_id}/{name}") is None:
+                where, stored = self.where(trial_id, name), f"{trial_id}/{name}"
+                if self._size(stored) is None:
                     problems.append(f"{where}: missing")
-                elif hashlib.sha256(self._bytes(f"{trial_id}/{name}")).hexdigest() == recorded.sha256:
+                elif hashlib.sha256(self._bytes(stored)).hexdigest() == recorded.sha256:
                     continue
                 elif self.sha256(trial_id, name) != recorded.sha256:
                     problems.append(f"{where}: its bytes are not those of the record")
@@ -313,11 +286,3 @@ def _session_folders(base: Path, experiment: str | None) -> list[Path]:
     folders = {path.parent for path in base.glob(f"{experiment or '*'}/*/{layout.HEADER}")}
     packed = base.glob(f"{experiment or '*'}/*{SUFFIX}")
     return sorted(folders | {path.with_name(path.name.removesuffix(SUFFIX)) for path in packed})
-
-
-def _json_or_none(line: str) -> dict[str, Any] | None:
-    try:
-        value = json.loads(line)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None

@@ -6,7 +6,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import shutil
 import time
 from pathlib import Path
 from typing import IO, Any
@@ -26,17 +25,19 @@ from harness.model import (
     TrialRecord,
 )
 from harness.store import layout
-from harness.store.durable import (
+from harness.store.layout import (
+    COMPRESSED,
     MIN_FREE_BYTES,
     explained,
+    free_bytes,
     make_folder,
     no_space,
+    pieces_of,
     replace,
-    sync_file,
-    sync_folder,
+    sync,
+    write_gzip,
     write_synced,
 )
-from harness.store.layout import COMPRESSED, pieces_of, write_gzip
 from harness.store.reading import BUILDS, ECHO, SessionFolder
 
 #: Files of a load generator below this stay readable with any editor.
@@ -56,11 +57,7 @@ class SessionWriter:
     """The one writer of one session's folder; holds its lock until ``close``."""
 
     def __init__(self, folder: SessionFolder, *, min_free_bytes: int = MIN_FREE_BYTES) -> None:
-        """Make the folder and take its lock.
-
-        Raises:
-            StoreError: read-only, full, or another session writes here.
-        """
+        """Make the folder and take its lock; raises ``StoreError`` where it is full, read-only or locked."""
         self.session = folder
         self._min_free_bytes = min_free_bytes
         with explained(folder.folder):
@@ -143,8 +140,7 @@ class SessionWriter:
             The record with ``files`` filled in.
 
         Raises:
-            StoreError: it could not be written; or the trial went wrong because the disk is full,
-                which says nothing about the service, so it is not kept as its outcome.
+            StoreError: it could not be written; or the trial went wrong on a full disk, which is no outcome of it.
         """
         if record.outcome != Outcome.OK:
             self._check_space()
@@ -154,15 +150,14 @@ class SessionWriter:
             write_synced(trial.folder / layout.RECORD, complete.model_dump_json(indent=1).encode())
             for folder in (*sorted(trial.folder.rglob("*"), reverse=True), trial.folder):
                 if folder.is_dir():
-                    sync_folder(folder)
+                    sync(folder)
             trial.folder.rename(self.session.folder / trial.trial_id)
-            sync_folder(self.session.folder)
+            sync(self.session.folder)
         return complete
 
     def _check_space(self) -> None:
-        free = shutil.disk_usage(self.session.folder).free
-        if free < self._min_free_bytes:
-            raise StoreError(no_space(self.session.folder, free))
+        if free_bytes(self.session.folder) < self._min_free_bytes:
+            raise no_space(self.session.folder)
 
 
 def _lock(stream: IO[str], folder: Path) -> None:
@@ -186,7 +181,7 @@ def _pack(folder: Path) -> None:
         if not path.is_file() or path.is_symlink() or path.suffix in COMPRESSED or path.name == layout.RECORD:
             continue
         if path.parent != folder and path.stat().st_size < PLAIN_BYTES:
-            sync_file(path)
+            sync(path)
             continue
         packed = path.with_name(path.name + ".gz")
         with path.open("rb") as source, packed.open("wb") as target:

@@ -85,7 +85,7 @@ def _rows_in(
             continue
         if session.sha256(trial_id, name) != record.files[name].sha256:
             raise InputError("its bytes are not those of the record", file=session.where(trial_id, name))
-        table = read_any(session.content_path(trial_id, name))
+        table = read_any(session.path(trial_id, name))
         if isinstance(table, RequestTable):
             return table.placed(start_epoch_s) if table.from_zero else table
     why = "the record says that single requests were kept, but none are there"

@@ -10,8 +10,7 @@ from harness.questions.claims.dataset import (
     results,
 )
 from harness.questions.claims.evaluation import JudgedClaim, JudgedTest, counts, judge_claims
-from harness.questions.claims.published import PublishedTables
-from harness.questions.claims.rows import newest_sessions
+from harness.questions.claims.rows import PublishedTables, newest_sessions
 
 __all__ = [
     "JudgedClaim", "JudgedTest", "PublishedTables", "as_table", "counts", "data_set", "experiments", "judge_all",

@@ -15,8 +15,7 @@ from harness.model.claim import NotThen
 from harness.model.formatting import DASH, show
 from harness.project import find_root
 from harness.questions.claims.evaluation import JudgedClaim, JudgedTest, counts, judge_claims
-from harness.questions.claims.published import PublishedTables
-from harness.questions.claims.rows import AXES, Sessions, newest_sessions
+from harness.questions.claims.rows import AXES, PublishedTables, Sessions, newest_sessions
 from harness.questions.claims.words import (
     VERDICT_WORDS,
     here_words,
@@ -49,22 +48,15 @@ def experiments(root: Path | None = None) -> tuple[str, ...]:
 
 
 def judge_all(sessions: Sessions, *, root: Path | None = None) -> tuple[JudgedClaim, ...]:
-    """Return every claim of both ledgers with its verdicts, from these sessions; those of smoke are left out.
-
-    Raises:
-        InputError: the ledger, a published table or a session does not have what a claim names.
-    """
+    """Return every claim of both ledgers with its verdicts, from these sessions; those of smoke are left out."""
     project = root or find_root()
     reasons = {source: why.reason for source, why in load_not_then(project).items()}
     return judge_claims(load_ledgers(project), sessions, PublishedTables(project), reasons)
 
 
 def results(judged: Sequence[JudgedClaim]) -> pd.DataFrame:
-    """Return the rows of the ledger: counts, and of each claim with a measured number its verdict and that number.
-
-    ``<verdict>``, ``judged`` (either way) and ``all`` count claims; ``verdict`` is a fact in words, and ``here`` the
-    number that decided it, both with the level ``claim``. A number that is less than its resolution has no row.
-    """
+    """Return the rows of the ledger: ``<verdict>``, ``judged`` (either way) and ``all`` count claims; of each claim
+    with a measured number ``verdict`` is a fact in words, and ``here`` the number that decided it, if it has one."""
     numbers = {verdict.value: n for verdict, n in counts(judged).items()}
     numbers |= {"all": len(judged), "judged": sum(claim.verdict.judged for claim in judged)}
     counted = [count(name, n, "claims") for name, n in numbers.items()]
@@ -87,9 +79,8 @@ def as_table(
 ) -> pd.DataFrame:
     """Return one row a number of a claim; ``docs/data-dictionary.md`` has its columns.
 
-    Beside them stand texts for tables: ``claimed``, what the number has to be, ``printed`` and ``here``, ``machine``,
-    ``outcome`` and ``in_words``; ``quote``, ``kind``, the verdict as a word of a program, ``verdict_in_words``,
-    ``leads``, whether it is the number that the claim is shown with, and its ``trials``.
+    Beside them stand texts for tables; ``kind``, the verdict as a word of a program; ``leads``, whether it is the
+    number that the claim is shown with; and its ``trials``.
 
     Args:
         sessions: where they are given, a row more for each source whose claims need no verdict of their time.
@@ -111,13 +102,11 @@ def data_set(
     """Return the columns of :func:`as_table` that ``claims.csv`` has, with their types."""
     table = as_table(judged, sessions, root=root).reindex(columns=[column.name for column in LEDGER])
     for column in LEDGER:
-        values = table[column.name]
-        if column.type == "integer":
-            table[column.name] = pd.to_numeric(values).astype("Int64")
-        elif column.type == "number":
-            table[column.name] = pd.to_numeric(values).astype("float64")
+        if column.type in ("integer", "number"):
+            numbers = pd.to_numeric(table[column.name])
+            table[column.name] = numbers.astype("Int64" if column.type == "integer" else "float64")
         elif column.type == "boolean":
-            table[column.name] = values.map({True: "true", False: "false"})
+            table[column.name] = table[column.name].map({True: "true", False: "false"})
     return table
 
 
@@ -128,13 +117,8 @@ def of_bundled(root: Path) -> pd.DataFrame:
 
 
 def _origin(known: Mapping[str, Reference], source: str) -> dict[str, Any]:
-    reference = known.get(source, Reference("", "", ""))
-    return {
-        "source": source,
-        "article": reference.title,
-        "year": reference.year,
-        "published_in": reference.place,
-    }
+    title, year, place = known.get(source, Reference("", "", ""))
+    return {"source": source, "article": title, "year": year, "published_in": place}
 
 
 def _line(claim: JudgedClaim, test: JudgedTest) -> dict[str, Any]:
@@ -144,21 +128,15 @@ def _line(claim: JudgedClaim, test: JudgedTest) -> dict[str, Any]:
     return {
         "claim": claim.name,
         "place": claim.claim.page if published is None else place_words(published),
-        "statement": claim.claim.statement,
-        "condition": claim.claim.condition,
+        **{name: getattr(claim.claim, name) for name in ("statement", "condition", "quote")},
         "number": test.test.what,
         "claimed": predicate_words(test.test),
         "unit": unit(test.test),
         "published": test.published,
         "printed": DASH if test.published is None else number(test.published, unit(test.test)),
         "measured": row.get("value"),
-        "low": row.get("low"),
-        "high": row.get("high"),
         "here": here_words(test.row),
-        "n": row.get("n"),
-        "bound_by": row.get("bound_by"),
-        "session": row.get("session"),
-        "machine": row.get("machine"),
+        **{name: row.get(name) for name in ("low", "high", "n", "bound_by", "session", "machine")},
         "verdict_then": outcome_words(test.then),
         "verdict_now": outcome_words(test.judgement),
         "not_reproduced": test.not_reproduced,
@@ -167,7 +145,6 @@ def _line(claim: JudgedClaim, test: JudgedTest) -> dict[str, Any]:
         "why": test.judgement.why,
         "verdict": VERDICT_WORDS[claim.verdict],
         "decides": test is claim.shown,
-        "quote": claim.claim.quote,
         "kind": claim.verdict.value,
         "verdict_in_words": verdict_words(claim),
         "leads": test is (claim.contradiction or claim.shown),
@@ -186,16 +163,15 @@ def _of_reason(source: str, reason: NotThen, sessions: Sessions) -> dict[str, An
             measured.append(f"{wanted.variant} {show(estimate_of(row)).interval}, bound by {row['bound_by']}")
     experiment = ", ".join(dict.fromkeys(wanted.experiment for wanted in reason.rows))
     text = "; ".join(measured) or DASH
-    metric = reason.rows[0].metric
+    lacking = f"not measured: no session of {experiment}"
+    then = f"not needed: {reason.reason} ({text})" if measured else lacking
     return {
         "claim": source,
         "statement": reason.reason,
-        "number": f"{metric} of each program",
+        "number": f"{reason.rows[0].metric} of each program",
         "here": text,
         "session": ", ".join(dict.fromkeys(used)) or None,
-        "verdict_then": f"not needed: {reason.reason} ({text})"
-        if measured
-        else f"not measured: no session of {experiment}",
+        "verdict_then": then,
         "verdict_now": "",
         "decides": False,
     }

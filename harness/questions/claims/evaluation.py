@@ -14,14 +14,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, nextafter
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from harness.analysis.stats.verdicts import ALPHA, FEWEST_FOR_P, adjust_pvalues, equivalence_band, p_can_tell
 from harness.model.claim import Above, Below, Claim, ClaimTest, ClaimVerdict, Near, Predicate, PublishedFact
 from harness.model.formatting import NOT_ABOUT
-from harness.questions.claims.published import PublishedTables
-from harness.questions.claims.rows import AXES, Axis, Choice, Row, Sessions, choose
-from harness.rows import fate
+from harness.questions.claims.rows import AXES, Axis, Choice, PublishedTables, Row, Sessions, choose
 from harness.rows.limits import FACTS
 
 Outcome = Literal["holds", "fails", "undecided", "not testable"]
@@ -29,19 +27,7 @@ Outcome = Literal["holds", "fails", "undecided", "not testable"]
 Size = Literal["weaker", "stronger", "reversed"]
 #: A ratio this many times as far from 1 as the published one, or one over this, is another size.
 OTHER_SIZE = 2.0
-#: What became of a number that was not reproduced.
-NOT_REPRODUCED = ("wrong then", "artefact of the method", "outdated")
-_WHY: Mapping[Outcome, str] = {
-    "holds": "the 95 % interval fulfils it",
-    "fails": "the 95 % interval excludes it",
-    "undecided": "the 95 % interval allows both",
-}
-#: Verdict -> the size that a number behind it has.
-_SIZE: Mapping[ClaimVerdict, Size] = {
-    ClaimVerdict.HOLDS_WEAKER: "weaker",
-    ClaimVerdict.HOLDS_STRONGER: "stronger",
-    ClaimVerdict.REVERSED: "reversed",
-}
+_WHY: Mapping[Outcome, str] = {"holds": "fulfils it", "fails": "excludes it", "undecided": "allows both"}
 
 
 class Judgement(NamedTuple):
@@ -79,7 +65,7 @@ def evaluate(predicate: Predicate, row: Row, p_adjusted: float | None = None, n_
     else:
         p, n = (p_adjusted if p_can_tell(row["n_used"], n_family) else None), n_family
         outcome, why = _of_ratio(predicate, row, apart=p is None or p <= ALPHA)
-    return Judgement(outcome, why or _WHY[outcome], p, n)
+    return Judgement(outcome, why or f"the 95 % interval {_WHY[outcome]}", p, n)
 
 
 def _of_ratio(predicate: Predicate, row: Row, *, apart: bool) -> tuple[Outcome, str | None]:
@@ -121,10 +107,9 @@ def _of_interval(predicate: Predicate, low: float, high: float) -> Outcome:
 def size_of(predicate: Predicate, published: float | None, row: Row, outcome: Outcome) -> Size | None:
     """Return how a measured ratio stands to the published one; ``None``: about the same, or it cannot be said.
 
-    Distances are those from 1, of a half as of twice. *Weaker* and *stronger*: it holds, and its whole interval is less
-    than half as far from 1 as the published ratio, or more than twice as far, on the side that is claimed. *Reversed*:
-    it fails, and its whole interval lies beyond the margin on the other side of 1 than the published ratio, or the
-    limit where no ratio was printed.
+    *Weaker* and *stronger*: it holds, and its whole interval is less than half as far from 1 as the published ratio, or
+    more than twice as far, on the side that is claimed. *Reversed*: it fails, and its whole interval lies beyond the
+    margin on the other side of 1 than the published ratio, or the limit where no ratio was printed.
     """
     if row["low"] is None or row["high"] is None:
         return None
@@ -157,7 +142,7 @@ def _from_1(ratio: float) -> float:
     return ratio - 1 if ratio >= 1 else 1 - 1 / ratio
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class JudgedTest:
     """One number of a claim.
 
@@ -201,19 +186,18 @@ class JudgedTest:
 
     @property
     def not_reproduced(self) -> str | None:
-        """Why it was not reproduced, one of ``NOT_REPRODUCED``; ``None``: it was, or a verdict is missing for that."""
-        then, by_us, today = (
-            _ANSWERS.get(judgement.outcome, "open")
-            for judgement in (self.then, self.then_ours, self.judgement)
-        )
-        word = fate(then, by_us, today)
-        return word if word in NOT_REPRODUCED and today != "open" else None
+        """Why it was not reproduced; ``None``: it was, or a verdict is missing for that."""
+        then, by_us, today = self.then.outcome, self.then_ours.outcome, self.outcome
+        if today not in ("holds", "fails"):
+            return None
+        if then == "fails":
+            return "wrong then"
+        if then != "holds" or by_us not in ("holds", "fails"):
+            return None
+        return "artefact of the method" if by_us == "fails" else "outdated" if today == "fails" else None
 
 
-_ANSWERS: Mapping[Outcome, Literal["holds", "fails", "open"]] = {"holds": "holds", "fails": "fails"}
-
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class JudgedClaim:
     """A claim with what its numbers say; ``facts``: with their published numbers."""
 
@@ -238,7 +222,7 @@ class JudgedClaim:
         outcomes = [test.outcome for test in self.tests]
         outcome = next(each for each in ("fails", "undecided", "holds", "not testable") if each in outcomes)
         deciding = [test for test in self.tests if test.outcome == outcome]
-        size = _SIZE.get(self.measured_verdict)
+        size = next((each for each in get_args(Size) if self.measured_verdict.value.endswith(each)), None)
         return next((test for test in deciding if test.size == size), deciding[0])
 
     @property
@@ -252,31 +236,25 @@ def judge_claims(
 ) -> tuple[JudgedClaim, ...]:
     """Return every claim with its verdicts, in the order of the ledger.
 
-    Args:
-        reasons: source -> why a number that something here measures, and that names no row of its time, has no verdict
-            of that time.
-
-    Raises:
-        InputError: a published table or a session does not have what a claim names.
+    ``reasons``: source -> why a number that something here measures, and that names no row of its time, has no verdict
+    of that time. A table or a session that does not have what a claim names is an ``InputError``.
     """
     judged = {axis: _judgements(claims, sessions, axis) for axis in AXES}
 
     def judged_test(name: str, place: int, test: ClaimTest) -> JudgedTest:
-        choice, judgement = judged["rows"][name, place]
         reason = Judgement("not testable", test.missing or reasons.get(claims[name].source, ""))
         return JudgedTest(
-            test=test,
-            published=None if test.published is None else tables.value(test.published),
-            choice=choice,
-            judgement=judgement,
+            test,
+            None if test.published is None else tables.value(test.published),
+            *judged["rows"][name, place],
             then=judged["then"][name, place][1] if test.then else reason,
             then_ours=judged["then_ours"][name, place][1] if test.then_ours else reason,
         )
 
     return tuple(
         JudgedClaim(
-            name=name,
-            claim=claim,
+            name,
+            claim,
             tests=tuple(judged_test(name, place, test) for place, test in enumerate(claim.tests)),
             facts=tuple((fact, tables.value(fact.published)) for fact in claim.facts),
         )
@@ -292,25 +270,22 @@ def _judgements(
     choices = {key: choose(test, sessions, axis) for key, test in tests.items()}
     families: dict[str, dict[tuple[str, int], float]] = {}
     for key, (row, _, _) in choices.items():
-        counts_in = (
-            row is not None and row["says"] != "refused" and not isinstance(tests[key].predicate, Near)
-        )
-        if row is not None and counts_in and row["p_value"] is not None:
+        if row is None or row["says"] == "refused" or isinstance(tests[key].predicate, Near):
+            continue
+        if row["p_value"] is not None:
             families.setdefault(claims[key[0]].family, {})[key] = row["p_value"]
     adjusted = {
         key: (p, len(family))
         for family in families.values()
         for key, p in zip(family, adjust_pvalues(list(family.values())), strict=True)
     }
-    return {
-        key: (
-            choice,
-            Judgement("not testable", choice.why)
-            if choice.row is None
-            else evaluate(tests[key].predicate, choice.row, *adjusted.get(key, (None, 0))),
-        )
-        for key, choice in choices.items()
-    }
+
+    def judgement(key: tuple[str, int], choice: Choice) -> Judgement:
+        if choice.row is None:
+            return Judgement("not testable", choice.why)
+        return evaluate(tests[key].predicate, choice.row, *adjusted.get(key, (None, 0)))
+
+    return {key: (choice, judgement(key, choice)) for key, choice in choices.items()}
 
 
 def measured_verdict(numbers: Sequence[tuple[Outcome, Size | None]]) -> ClaimVerdict:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of the rows that a test of a claim names judges it.
+"""Which of the rows that a test of a claim names judges it, and its published number.
 
 A row that can judge comes before one that cannot; then in this order: warm processes before young ones (where the claim
 speaks of warm services a young one never counts), trials that speak of the services before those that something else
@@ -12,15 +12,20 @@ session: ``session``, ``machine``, ``n_cpus``, ``connections``, ``known``, ``beg
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import pandas as pd
+
+from harness.definitions.claims import PUBLISHED
+from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.evidence.opening import tidied
 from harness.evidence.sessions import newest_session
 from harness.model import ClosedLoad
 from harness.model.age import YOUNG
-from harness.model.claim import ClaimTest, RowFilter
+from harness.model.claim import Cell, ClaimTest, PublishedNumber, RowFilter
 from harness.project import has_commit
 from harness.rows import Session
 from harness.rows.limits import row_of
@@ -52,13 +57,8 @@ class Choice(NamedTuple):
 
 
 def newest_sessions(root: Path, names: Iterable[str], *, bundled_only: bool = False) -> dict[str, Session]:
-    """Open of each experiment the newest complete session measured here, else the newest bundled one.
-
-    Sessions of the profile ``smoke`` are left out. Tables are brought up to date first.
-
-    Args:
-        bundled_only: leave out what was measured here.
-    """
+    """Open of each experiment the newest complete session measured here, else the newest bundled one; none of the
+    profile ``smoke``. Tables are brought up to date first. ``bundled_only``: leave out what was measured here."""
     opened = {}
     for name in names:
         folder = None if bundled_only else newest_session(root, name, without=SMOKE)
@@ -72,9 +72,6 @@ def choose(test: ClaimTest, sessions: Sessions, axis: Axis = "rows") -> Choice:
     """Return the row that judges a test, and what was passed over for it.
 
     By its source's method nothing is asked of ages and bounds: they are part of the method.
-
-    Raises:
-        InputError: a session does not have what the test names.
     """
     if axis == "rows" and test.missing is not None:
         return Choice(None, test.missing)
@@ -99,16 +96,11 @@ def _candidate(test: ClaimTest, wanted: RowFilter, sessions: Sessions, *, by_our
         return Candidate(wanted, None, f"no session of {wanted.experiment}")
     evidence = session.evidence
     origin = evidence.once(("origin",), lambda: _of_session(evidence))
-    for need, had, what in (
-        (test.needs_cpus, origin["n_cpus"], "CPUs or more, the machine"),
-        (
-            test.needs_connections,
-            origin["connections"],
-            f"connections at once or more, the load of {wanted.experiment}",
-        ),
-    ):
-        if need is not None and had < need:
-            return Candidate(wanted, None, f"speaks of {need} {what} has {had}")
+    load = f"connections at once or more, the load of {wanted.experiment}"
+    needs = {"n_cpus": test.needs_cpus, "connections": test.needs_connections}
+    for (name, need), what in zip(needs.items(), ("CPUs or more, the machine", load), strict=True):
+        if need is not None and origin[name] < need:
+            return Candidate(wanted, None, f"speaks of {need} {what} has {origin[name]}")
     row = row_of(
         session, wanted, limit=test.predicate.limit, margin=test.predicate.margin,
         bounded=by_our_method and test.subject == "services",
@@ -146,12 +138,74 @@ def _rank(row: Row) -> tuple[bool, bool, int, bool, float]:
 def _behind(row: Row, best: Row) -> str:
     """Return why a row is behind the best, by the first that tells them apart."""
     blocks = f"fewer blocks ({row['n_used']} against {best['n_used']})"
-    reasons = (
-        "young processes",
-        str(row["why"]),
-        blocks,
-        "of a commit that is not in this repository",
-        "an older session",
-    )
+    commit = "of a commit that is not in this repository"
+    reasons = ("young processes", str(row["why"]), blocks, commit, "an older session")
     apart = zip(reasons, _rank(row), _rank(best), strict=True)
     return next((reason for reason, own, better in apart if own != better), "listed behind it")
+
+
+@dataclass(frozen=True)
+class PublishedTables:
+    """Numbers of ``data/published`` below ``root``: a cell, the ratio of two, or how often one row is the highest."""
+
+    root: Path
+    _read: dict[str, pd.DataFrame] = field(default_factory=dict)
+
+    def value(self, number: PublishedNumber) -> float:
+        """Return the number, in the table's unit times ``factor``; a ratio has no unit.
+
+        Raises:
+            InputError: no such table or column, a value that is no number, or other than one cell where one is meant.
+        """
+        if number.pick == "wins":
+            frame = self._frame(number.file, (number.column, *number.of, *number.by))
+            best = frame.loc[frame.groupby(list(number.by), sort=False)[number.column].idxmax()]
+            return float(_matching(best, number.of).sum())
+        values = self._cells(number, number.of, number.column)
+        if number.is_ratio:
+            base = self._cells(number, number.over or number.of, number.over_column or number.column)
+            values = (values / base).dropna()
+        _one_or_some(number, number.of, len(values))
+        return number.factor * float(values.min() if number.pick == "least" else values.max())
+
+    def _cells(self, number: PublishedNumber, cell: Cell, column: str) -> pd.Series[float]:
+        """Return the values of one side, by what pairs them with the other."""
+        frame = self._frame(number.file, (column, *cell, *number.by))
+        if not pd.api.types.is_numeric_dtype(frame[column]):
+            raise _error(number, f"{column} is no column of numbers", cell)
+        rows = frame[_matching(frame, cell) & frame[column].notna()]
+        _one_or_some(number, cell, len(rows))
+        index = list(number.by)
+        return rows.set_index(index)[column] if index else rows[column].reset_index(drop=True)
+
+    def _frame(self, file: str, columns: tuple[str, ...]) -> pd.DataFrame:
+        name = f"{file}.csv"
+        if file not in self._read:
+            try:
+                self._read[file] = pd.read_csv(self.root / PUBLISHED / name, comment="#")
+            except (OSError, ValueError) as error:
+                raise InputError(f"cannot be read ({error})", file=PUBLISHED / name) from None
+        frame = self._read[file]
+        for column in columns:
+            if column not in frame:
+                allowed = ", ".join(map(str, frame.columns))
+                raise InputError("no such column", file=PUBLISHED / name, found=column, allowed=allowed)
+        return frame
+
+
+def _matching(frame: pd.DataFrame, cell: Cell) -> pd.Series[bool]:
+    chosen = pd.Series(data=True, index=frame.index)
+    for column, value in cell.items():
+        chosen &= frame[column].astype(str) == str(value)
+    return chosen
+
+
+def _one_or_some(number: PublishedNumber, cell: Cell, n: int) -> None:
+    """Refuse other than one cell where one is meant, and none at all."""
+    if n == 0 or (number.pick == "only" and n != 1):
+        raise _error(number, f"{n} cells, {'one is' if number.pick == 'only' else 'some are'} meant", cell)
+
+
+def _error(number: PublishedNumber, problem: str, cell: Cell) -> InputError:
+    place = ", ".join(f"{column}={value}" for column, value in cell.items())
+    return InputError(problem, file=PUBLISHED / f"{number.file}.csv", found=place or "all rows")

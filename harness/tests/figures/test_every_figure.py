@@ -26,7 +26,7 @@ from harness.figures.style import (
     variant_styles,
 )
 from harness.rows import compare, dots, forest, latency_over_time, means, page
-from harness.rows.timeline import CAUSES
+from harness.rows.latency_peaks import CAUSES
 from harness.tests.support.available import some_in_every_run
 from harness.tests.support.kept import fonts_cut_once
 from harness.tests.support.made_up_trials import made_up_trials

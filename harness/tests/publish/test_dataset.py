@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import subprocess
@@ -13,7 +12,7 @@ import pandas as pd
 import pytest
 
 from harness.analysis.tables import schema
-from harness.analysis.tables.schema import ALLOWED, MEANINGS, columns, page, unit_of
+from harness.analysis.tables.schema import ALLOWED, MEANINGS, columns, page
 from harness.errors import InputError
 from harness.project import find_root
 from harness.publish.dataset import write_package
@@ -47,17 +46,6 @@ def test_every_column_has_a_meaning_and_nothing_else_has() -> None:
     assert all(one.unit for one in columns() if one.type in ("integer", "number"))
 
 
-@pytest.mark.parametrize(
-    ("name", "unit"),
-    [
-        ("latency_p50_s", "s"), ("cpu_s_per_request", "s/request"), ("offered_per_s", "1/s"), ("rss_max_bytes", "B"),
-        ("cpu_s_at_first_response", "s"), ("n_requests", "1"), ("service_cores", "cores"), ("latency_mean_ms", "ms"),
-    ],
-)  # fmt: skip
-def test_a_unit_follows_from_the_name(name: str, unit: str) -> None:
-    assert unit_of(name) == unit
-
-
 def test_the_page_is_the_one_that_the_dictionary_writes() -> None:
     assert (ROOT / "docs/data-dictionary.md").read_text("utf-8") == page()
 
@@ -82,41 +70,9 @@ def test_a_written_package_holds_what_its_schema_and_checksums_say(package: Path
             assert cells.isin(allowed).all(), field
 
 
-def test_the_schema_has_types_units_and_constraints_of_every_column(package: Path) -> None:
-    resources = json.loads((package / "datapackage.json").read_text("utf-8"))["resources"]
-    trials = next(one for one in resources if one["name"] == f"trials-{EXPERIMENT}")
-    fields = {one["name"]: one for one in trials["schema"]["fields"]}
-    frame = pd.read_parquet(package / "tables" / EXPERIMENT / "trials.parquet")
-    assert list(fields) == list(frame.columns)
-    assert fields["throughput_per_s"] | {"description": ""} == {
-        "name": "throughput_per_s", "type": "number", "unit": "1/s", "description": "",
-        "constraints": {"required": False, "minimum": 0},
-    }  # fmt: skip
-    assert "ok" in fields["outcome"]["constraints"]["enum"]
-    read = pd.read_csv(package / trials["path"])
-    assert read["throughput_per_s"].tolist() == frame["throughput_per_s"].tolist()
-    assert {one["name"] for one in resources} >= {"published-strings-rounds"}
-
-
-def test_the_crate_names_each_file_with_its_hash_and_what_it_refers_to(package: Path) -> None:
-    graph = json.loads((package / "ro-crate-metadata.json").read_text("utf-8"))["@graph"]
-    entities = {entity["@id"]: entity for entity in graph}
-    assert len(entities) == len(graph) and entities["ro-crate-metadata.json"]["about"] == {"@id": "./"}
-    root = entities["./"]
-    assert {"name", "description", "datePublished", "license", "hasPart", "author"} <= root.keys()
-    named = [part["@id"] for part in (root["license"], root["author"], *root["hasPart"])]
-    assert set(named) <= set(entities)
-    files = {name: entity for name, entity in entities.items() if entity["@type"] == "File"}
-    present = {path.relative_to(package).as_posix() for path in package.rglob("*") if path.is_file()}
-    assert set(files) == present - {"ro-crate-metadata.json", "checksums.sha256"}
-    for name, entity in files.items():
-        data = (package / name).read_bytes()
-        assert (entity["contentSize"], entity["sha256"]) == (str(len(data)), hashlib.sha256(data).hexdigest())
-
-
 def test_the_same_sessions_give_the_same_package(package: Path, tmp_path: Path) -> None:
     write_package(package.parent, tmp_path / "again")
-    for name in ("checksums.sha256", "datapackage.json", "ro-crate-metadata.json"):
+    for name in ("checksums.sha256", "datapackage.json"):
         assert (tmp_path / "again" / name).read_bytes() == (package / name).read_bytes()
 
 

@@ -35,6 +35,7 @@ from harness.questions.claims.rows import Row
 from harness.questions.claims.words import predicate_words
 from harness.rows import Session
 from harness.rows.limits import row_of
+from harness.tests.support.made_up_trials import trial
 from harness.tests.support.sessions import REPOSITORY
 
 LEDGER = load_ledgers(REPOSITORY)
@@ -52,42 +53,29 @@ VALUE = RowFilter(experiment="e", metric="rss_after_bytes", variant="a")
 
 
 def made_session(
-    trials: pd.DataFrame,
-    *,
-    n_cpus: int = MANY,
-    experiment: str = "e",
-    commit: str | None = None,
-    begun_epoch_s: float = 0.0,
-    connections: int = 16,
-) -> Session:
+    trials: pd.DataFrame, *, n_cpus: int = MANY, experiment: str = "e", commit: str | None = None,
+    begun_epoch_s: float = 0.0, connections: int = 16,
+) -> Session:  # fmt: skip
     """A session without files: its trials, its reference, its machine, and when and how it was made."""
-    folder: Any = SimpleNamespace(key=f"{experiment}/made", bundled=True)
+    made: Any = SimpleNamespace
+    folder = made(key=f"{experiment}/made", bundled=True)
     evidence = Evidence(root=Path(), experiment=experiment, sessions=(folder,))
-    machine = SimpleNamespace(n_cpus=n_cpus, cpu_model="made up")
-    load = SimpleNamespace(profile=ClosedLoad(users=connections, loops=1))
-    warm_up = SimpleNamespace(window_s=1.0)
-    header = SimpleNamespace(
-        experiment=SimpleNamespace(
-            reference=str(trials["variant"].iloc[0]), profiles={"quick": SimpleNamespace(warm_up=warm_up)}
-        ),
-        provenance=SimpleNamespace(machine=machine, commit=commit, started_epoch_s=begun_epoch_s),
-        plan=SimpleNamespace(
-            profile="quick", trials=(SimpleNamespace(configuration=SimpleNamespace(load=load)),)
-        ),
+    machine = made(n_cpus=n_cpus, cpu_model="made up")
+    load = made(profile=ClosedLoad(users=connections, loops=1))
+    profiles = {"quick": made(warm_up=made(window_s=1.0))}
+    header = made(
+        experiment=made(reference=str(trials["variant"].iloc[0]), profiles=profiles),
+        provenance=made(machine=machine, commit=commit, started_epoch_s=begun_epoch_s),
+        plan=made(profile="quick", trials=(made(configuration=made(load=load)),)),
     )
     vars(evidence).update(trials=trials, header=header)
     return Session(root=Path(), experiment=experiment, evidence=evidence)
 
 
 def made_trials(
-    wanted: RowFilter,
-    value: float,
-    *,
-    blocks: int = 8,
-    noise: float = 0.005,
-    bound_by: str = "service",
+    wanted: RowFilter, value: float, *, blocks: int = 8, noise: float = 0.005, bound_by: str = "service",
     seed: int = 1,
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """Trials in which the number is ``value``: of a ratio the base is 1, and everything scatters by ``noise``."""
     rng = np.random.default_rng(seed)
     arms: list[tuple[dict[str, Any], str, float]] = [({}, wanted.variant, value)]
@@ -99,14 +87,12 @@ def made_trials(
     for block in range(1, blocks + 1):
         for own, variant, mean in arms:
             made = mean * float(np.exp(rng.normal(0, noise)))
-            row: dict[str, object] = {
-                "experiment": "e", "session_id": "s", "trial_id": f"{len(rows):04d}", "block": block,
-                "position": len(rows) + 1, "duplicate": False, "variant": variant, "label": variant, "flags": "",
-                "configuration": f"{variant},{own}", "excluded": False, "bound_by": bound_by, "n_requests": 1e6,
-                "n_errors": 1e6 * made if wanted.metric == "error_share" else 0.0, "measurement_s": 10.0,
-                **wanted.where, **own,
-            }  # fmt: skip
-            rows.append(row if wanted.metric == "error_share" else row | {wanted.metric: made})
+            share = wanted.metric == "error_share"
+            row = trial(
+                len(rows), variant, block, configuration=f"{variant},{own}", bound_by=bound_by, n_requests=1e6,
+                n_errors=1e6 * made if share else 0.0, measurement_s=10.0, **wanted.where | own,
+            )  # fmt: skip
+            rows.append(row if share else row | {wanted.metric: made})
     return pd.DataFrame(rows)
 
 
@@ -163,39 +149,35 @@ def test_every_predicate_of_the_ledger_tells_printed_numbers_apart() -> None:
         assert predicate_words(test), name
 
 
-@pytest.mark.parametrize("number", [RATIO, LEVELS], ids=["variants", "levels"])
 @pytest.mark.parametrize(
-    ("predicate", "value", "expected"),
+    ("number", "predicate", "value", "expected"),
     [
-        (Above(limit=1.0), 1.2, "holds"),
-        (Above(limit=1.0), 0.8, "fails"),
-        (Above(limit=1.0), 1.01, "fails"),  # within the margin: equal
-        (Above(limit=1.2), 1.1, "fails"),
-        (Below(limit=1.0), 0.8, "holds"),
-        (Near(limit=1.0), 1.01, "holds"),
-        (Near(limit=1.0), 1.2, "fails"),
-        (Near(limit=2.0, margin=0.2), 2.1, "holds"),
+        *(
+            (number, predicate, value, expected)
+            for number in (RATIO, LEVELS)
+            for predicate, value, expected in (
+                (Above(limit=1.0), 1.2, "holds"),
+                (Above(limit=1.0), 0.8, "fails"),
+                (Above(limit=1.0), 1.01, "fails"),  # within the margin: equal
+                (Above(limit=1.2), 1.1, "fails"),
+                (Below(limit=1.0), 0.8, "holds"),
+                (Near(limit=1.0), 1.01, "holds"),
+                (Near(limit=1.0), 1.2, "fails"),
+                (Near(limit=2.0, margin=0.2), 2.1, "holds"),
+            )
+        ),
+        (VALUE, Above(limit=100.0), 120.0, "holds"),
+        (VALUE, Below(limit=100.0), 80.0, "holds"),
+        (VALUE, Near(limit=100.0, margin=0.1), 102.0, "holds"),
+        (VALUE, Near(limit=100.0, margin=0.1), 130.0, "fails"),
     ],
 )
-def test_a_ratio_is_judged_against_its_limit(
+def test_a_number_is_judged_against_its_limit(
     number: RowFilter, predicate: Predicate, value: float, expected: str
 ) -> None:
-    assert judged(number, predicate, value)[0] == expected
-
-
-@pytest.mark.parametrize(
-    ("predicate", "value", "expected"),
-    [
-        (Above(limit=100.0), 120.0, "holds"),
-        (Above(limit=100.0), 80.0, "fails"),
-        (Below(limit=100.0), 80.0, "holds"),
-        (Near(limit=100.0, margin=0.1), 102.0, "holds"),
-        (Near(limit=100.0, margin=0.1), 130.0, "fails"),
-    ],
-)
-def test_a_value_is_judged_by_its_interval(predicate: Predicate, value: float, expected: str) -> None:
     # nothing bounds memory
-    assert judged(VALUE, predicate, value, bound_by="generator")[0] == expected
+    bound_by = "generator" if number is VALUE else "service"
+    assert judged(number, predicate, value, bound_by=bound_by)[0] == expected
 
 
 RATE = VALUE.model_copy(update={"metric": "throughput_per_s"})
@@ -231,10 +213,8 @@ def test_what_decides_nothing_says_why(
 def test_a_family_of_many_asks_more_of_each() -> None:
     row = made_row(made_trials(RATIO, 1.12, noise=0.09, blocks=10, seed=5), RATIO, Above(limit=1.0))
     assert outcome_of(Above(limit=1.0), row)[0] == "holds"
-    assert outcome_of(Above(limit=1.0), row, 12) == (
-        "undecided",
-        "different on its own, not within its family",
-    )
+    alone = "different on its own, not within its family"
+    assert outcome_of(Above(limit=1.0), row, 12) == ("undecided", alone)
 
 
 @pytest.mark.parametrize(
@@ -253,10 +233,7 @@ def test_a_family_of_many_asks_more_of_each() -> None:
 )
 def test_a_claim_holds_where_each_of_its_numbers_does(outcomes: list[str], expected: ClaimVerdict) -> None:
     sizes = ("weaker", "stronger", "reversed")
-    numbers: Any = [
-        (one.rsplit(" ", 1)[0], one.rsplit(" ", 1)[1]) if one.endswith(sizes) else (one, None)
-        for one in outcomes
-    ]
+    numbers: Any = [tuple(one.split(" ")) if one.endswith(sizes) else (one, None) for one in outcomes]
     assert measured_verdict(numbers) is expected
     assert expected.judged is (expected not in (ClaimVerdict.INCONCLUSIVE, ClaimVerdict.UNTESTABLE))
 
@@ -281,12 +258,9 @@ def test_a_claim_holds_where_each_of_its_numbers_does(outcomes: list[str], expec
     ],
 )
 def test_a_verdict_says_how_the_measured_ratio_stands_to_the_published_one(
-    predicate: Predicate,
-    published: float | None,
-    interval: tuple[float, float],
-    outcome: Outcome,
+    predicate: Predicate, published: float | None, interval: tuple[float, float], outcome: Outcome,
     expected: str | None,
-) -> None:
+) -> None:  # fmt: skip
     low, high = interval
     assert size_of(predicate, published, {"low": low, "high": high}, outcome) == expected
     # a ratio and its inverse are as far from 1
@@ -316,11 +290,8 @@ def test_claims_against_their_own_tables_are_found_from_the_published_numbers_al
     [
         ("N1", 0, 15330.60 / 20364.11),
         ("N4", 1, 14273.48 / 82047.92),
-        ("N9", 0, 21333.33 / 18273.18),
         ("N27", 0, 15216 * 1024),
         ("T1", 0, 1320 / 1.81),
-        ("B1", 0, 0.0),
-        ("B4", 1, 131.3 / 88.8),
         ("X3", 0, 20),
         ("X3", 1, 0),
     ],
@@ -353,18 +324,6 @@ def judged_claim(claim: Claim, *sessions: Session) -> JudgedClaim:
     return judged_one
 
 
-def test_the_verdict_carries_what_it_rests_on() -> None:
-    claim = judged_claim(one_claim(), made_session(made_trials(RATIO, 1.5)))
-    assert claim.verdict is ClaimVerdict.HOLDS
-    then = claim.tests[0].then
-    assert (then.outcome, then.why) == ("not testable", "no program of its time")
-    row = claim.tests[0].row
-    assert row is not None
-    assert row["value"] == pytest.approx(1.5, rel=0.02)
-    assert (row["n"], row["bound_by"], row["machine"]) == (8, "service 16", f"{MANY} CPUs, made up")
-    assert (row["session"], row["says"]) == ("e/made", "higher")
-
-
 def test_a_published_contradiction_stands_whatever_was_measured() -> None:
     printed = PublishedNumber(
         file="strings-rounds", column="throughput_per_s",
@@ -375,13 +334,10 @@ def test_a_published_contradiction_stands_whatever_was_measured() -> None:
     assert claim.contradiction is claim.tests[0]
 
 
-def test_a_claim_of_a_large_machine_is_not_judged_on_a_small_one() -> None:
+def test_what_is_missing_is_named() -> None:
     claim = judged_claim(one_claim(needs_cpus=8), made_session(made_trials(RATIO, 1.5), n_cpus=2))
     assert claim.verdict is ClaimVerdict.UNTESTABLE
     assert claim.tests[0].judgement.why == "speaks of 8 CPUs or more, the machine has 2"
-
-
-def test_what_is_missing_is_named() -> None:
     assert judged_claim(one_claim()).tests[0].judgement.why == "no session of e"
     lacking = made_session(made_trials(RATIO, 1.5).replace({"variant": {"a": "c"}}))
     why = judged_claim(one_claim(), lacking).tests[0].judgement.why
@@ -397,9 +353,7 @@ def test_what_is_missing_is_named() -> None:
 def test_what_is_equal_by_the_noise_alone_is_undecided(predicate: Predicate) -> None:
     """The duplicates of the base differ by a sixth: a tenth is neither shown to be more, nor near."""
     trials = made_trials(RATIO, 1.1)
-    again = trials[trials["variant"] == "b"].assign(
-        duplicate=True, position=lambda rows: rows["position"] + 100
-    )
+    again = trials[trials["variant"] == "b"].assign(duplicate=True, position=lambda t: t["position"] + 100)
     again["trial_id"] = [f"again-{place}" for place in range(len(again))]
     again["throughput_per_s"] *= 1.16 * np.exp(np.random.default_rng(2).normal(0, 0.003, len(again)))
     row = made_row(pd.concat([trials, again], ignore_index=True), RATIO, predicate)
@@ -425,11 +379,8 @@ def test_what_was_not_reproduced_is_divided_where_both_verdicts_exist(
     values = {"now": now, "then": then, "ours": ours}
     filters = {name: RATIO.model_copy(update={"experiment": name}) for name in values}
     claim = one_claim(rows=(filters["now"],), then=(filters["then"],), then_ours=(filters["ours"],))
-    sessions = [
-        made_session(made_trials(RATIO, value), experiment=name)
-        for name, value in values.items()
-        if value is not None
-    ]
+    measured = {name: value for name, value in values.items() if value is not None}
+    sessions = (made_session(made_trials(RATIO, value), experiment=name) for name, value in measured.items())
     (test,) = judged_claim(claim, *sessions).tests
     assert test.not_reproduced == expected
     assert (test.then.outcome == "not testable") == (then is None)
@@ -460,13 +411,9 @@ def test_where_a_part_of_the_latency_is_the_load_tools_the_services_may_be_farth
     predicate: Predicate, ratio: float, outcome: str
 ) -> None:
     wanted = RATIO.model_copy(update={"metric": "latency_mean_s"})
-    trials = made_trials(wanted, ratio, bound_by="offered").assign(
-        throughput_per_s=100.0, echo_latency_mean_s=0.3
-    )
-    of_tool, alone = (
-        outcome_of(predicate, made_row(made, wanted, predicate))
-        for made in (trials, trials.drop(columns="echo_latency_mean_s"))
-    )
+    trials = made_trials(wanted, ratio, bound_by="offered").assign(throughput_per_s=100.0)
+    alone = outcome_of(predicate, made_row(trials, wanted, predicate))
+    of_tool = outcome_of(predicate, made_row(trials.assign(echo_latency_mean_s=0.3), wanted, predicate))
     assert of_tool[0] == outcome, of_tool[1]
     if outcome == "undecided":
         assert any(words in of_tool[1] for words in ("farther from 1", "nothing is called equivalent"))

@@ -11,23 +11,22 @@ from harness.definitions import load_study
 from harness.project import find_root
 from harness.questions.validity import handicapped
 from harness.rows import compare, stack
+from harness.tests.support.made_up_trials import trial
 
 SHARE, SETTING = 0.05, "handicap"
 
 
-def session(effect: float, *, sd: float = 0.01, bound_by: str = "service", seed: int = 2) -> pd.DataFrame:
+def session(effect: float, *, bound_by: str = "service") -> pd.DataFrame:
     """Ten blocks of the reference, its duplicate, and a variant with this share of its throughput less."""
-    rng = np.random.default_rng(seed)
+    rng, sd = np.random.default_rng(2), 0.01
     rows: list[dict[str, object]] = []
     for block in range(1, 11):
         for variant, duplicate in (("go", False), ("go", True), ("slow", False)):
             rate = 1000 * (1 - effect * (variant == "slow")) * float(np.exp(rng.normal(0, sd)))
-            rows.append({
-                "experiment": "known-effect", "session_id": "s", "trial_id": f"{len(rows):04d}", "block": block,
-                "position": len(rows) + 1, "duplicate": duplicate, "variant": variant, "configuration": variant, "label": variant,
-                "excluded": False, "flags": "", "throughput_per_s": rate, "cpu_s_per_request": 1 / rate,
-                "load_model": "closed", "bound_by": bound_by,
-            })  # fmt: skip
+            rows.append(trial(
+                len(rows), variant, block, duplicate=duplicate, throughput_per_s=rate, cpu_s_per_request=1 / rate,
+                load_model="closed", bound_by=bound_by,
+            ))  # fmt: skip
     return pd.DataFrame(rows)
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,40 +14,44 @@ import pandas as pd
 import pytest
 
 from harness.analysis.stats.verdicts import FEWEST_FOR_P
-from harness.errors import InputError
 from harness.project import ROOT_VARIABLE
 from harness.questions.workshop import compared, comparison_checks, loop_checks, loops, plan_repetitions
-from harness.questions.workshop.checking import REPLIES, Checks, Truth
+from harness.questions.workshop.__main__ import TEACHER, workshop_code
+from harness.questions.workshop.exercises import REPLIES, Checks, Truth
 from harness.questions.workshop.made_up import COMPARISONS, write_comparisons
-from harness.questions.workshop.notebooks import (
-    STUDENTS,
-    TEACHER,
-    Book,
-    for_students,
-    read_books,
-    tags_of,
-    text_of,
-    workshop_code,
-)
-from harness.tests.site.page_structure import Page
 from harness.tests.support.available import only_when_long, some_in_every_run
-from harness.tests.support.browser import a_browser
 from harness.tests.support.in_process import execute_in_process
 from harness.tests.support.kept_tables import lay_tables
 from harness.tests.support.synthetic import ROOT
 
-BOOKS = {Path(name).stem: book for name, book in read_books(ROOT / TEACHER).items()}
+STUDENTS = Path("notebooks") / "workshop"
+#: A notebook as its file has it.
+Book = dict[str, Any]
+
+
+def read_books(folder: Path) -> dict[str, Book]:
+    return {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("[0-9]*.ipynb"))}
+
+
+def tags_of(cell: Book) -> set[str]:
+    return set(cell["metadata"].get("tags", ()))
+
+
+def text_of(cell: Book) -> str:
+    return "".join(cell["source"])
+
+
+BOOKS = read_books(ROOT / TEACHER)
 #: The cheapest ones; the others in `make test-all`.
 IN_EVERY_RUN = ("05-gc-peak",)
 #: As a student, and again as a teacher.
 KINDS = ("open", "right")
 #: The trap of ``rematch compare`` that each fault is.
 TRAPS = {
-    "order": {"order_confounded"},
-    "fair": set(),
-    "errors": {"fast_errors"},
-    "mix": {"different_labels"},
-    "replication": {"one_run"},
+    "order": "order_confounded",
+    "errors": "fast_errors",
+    "mix": "different_labels",
+    "replication": "one_run",
 }
 
 
@@ -78,20 +83,19 @@ def exercises_of(book: Book) -> list[str]:
     return [re.findall(r'check\("(.+)", answer\)', text_of(cell))[0] for cell in cells_with(book, "exercise")]
 
 
-def test_students_notebooks_are_the_teachers_without_solutions_notes_and_slides(tmp_path: Path) -> None:
+def test_students_notebooks_are_the_teachers_without_solutions_notes_and_slides() -> None:
     students = read_books(ROOT / STUDENTS)
-    assert {Path(name).stem for name in students} == set(BOOKS)
+    assert set(students) == set(BOOKS)
     for name, book in students.items():
-        teachers = for_students(BOOKS[Path(name).stem])["cells"]
+        teachers = [
+            cell for cell in BOOKS[name]["cells"] if not tags_of(cell) & {"solution", "teacher", "slide"}
+        ]
         assert [(text_of(cell), tags_of(cell)) for cell in book["cells"]] == [
             (text_of(cell), tags_of(cell)) for cell in teachers
         ], "make workshop-notebooks"
         shown = "".join(map(text_of, book["cells"]))
-        assert not [one for one in cells_with(BOOKS[Path(name).stem], "solution") if text_of(one) in shown]
+        assert not [one for one in cells_with(BOOKS[name], "solution") if text_of(one) in shown]
     assert not any(cell.get("outputs") for book in BOOKS.values() for cell in book["cells"])
-    (tmp_path / "07-no.ipynb").write_text("no notebook", "utf-8")
-    with pytest.raises(InputError, match=r"07-no\.ipynb: is no notebook"):
-        read_books(tmp_path)
 
 
 @pytest.mark.parametrize("stem", BOOKS)
@@ -172,11 +176,9 @@ OTHER_UNIT = "not yet. These digits are right in another unit: which one is aske
     [
         ("1.1", ..., "open", "open. Replace the dots, and run the cell again."),
         ("1.1", 42.3, "right", "right. It is so."),
-        (1.1, 42, "right", "right. It is so."),
         ("1.1", 21.0, "wrong", "not yet. Half of it."),
         ("1.1", 50, "wrong", "not yet. The number is too large."),
         ("1.1", "42", "wrong", "not yet. A number is needed."),
-        ("1.1", 4200, "wrong", OTHER_UNIT),
         ("1.1", 0.042, "wrong", OTHER_UNIT),
         ("1.2", {"A": "open", "B": ...}, "open", "open. Replace the dots, and run the cell again."),
         ("1.2", {"A": "open", "B": "open"}, "wrong", "not yet. 1 of 2 entries are wrong."),
@@ -184,7 +186,7 @@ OTHER_UNIT = "not yet. These digits are right in another unit: which one is aske
         ("1.2", {"A": "{x}", "B": "closed"}, "wrong", "not yet. '{x}' is no answer here; allowed: closed, open."),
         ("1.2", {"A": "closed", "B": "closed"}, "wrong", "not yet. Who waits in A?"),
         ("1.3", "yes", "wrong", "not yet. True or False is needed."),
-        ("1.3", np.bool_(True), "right", "right. It is."),
+        (1.3, np.bool_(True), "right", "right. It is."),
         ("1.3", 1, "wrong", "not yet. True or False is needed."),
         (2.1, 3, "wrong", "no such exercise; allowed: 1.1, 1.2, 1.3."),
     ],
@@ -196,49 +198,15 @@ def test_a_reply_does_not_give_the_answer_away(
     assert (checked.state, repr(checked)) == (state, f"{exercise}: {reply}")
 
 
-def test_slides_are_one_page_with_figures_exercises_and_notes_that_loads_nothing(
-    project: Path, tmp_path: Path
-) -> None:
-    from harness.questions.workshop.slides import executed, slides_page  # loads all of Jupyter
-
-    book = BOOKS["05-gc-peak"]
-    text = slides_page(book, executed(project, book))
-    page = Page(text)
-    assert page.named("h1")
-    assert not re.findall(r"""(?:src|href)=["'](?!data:|#)""", text)
-    assert [attributes["alt"][:7] for _, attributes, _ in page.named("img")] == ["Latency", "Time of"]
-    shown = [said for _, _, said in page.named("section")]
-    exercises = {
-        name: next(said for said in shown if said.startswith(f"Exercise {name}"))
-        for name in exercises_of(book)
-    }
-    # its own notes, and its solution
-    assert "the whole length of the pause" in exercises["5.2"] and "overlap.clip(lower=0)" in exercises["5.2"]
-    assert "This is what remains" not in text and "what remains in place" in exercises["5.3"]
-    assert sum("of it in pauses / ms" in said for said in shown) == 1
-    with a_browser(tmp_path) as browser:
-        (tmp_path / "slides.html").write_text(text, "utf-8")
-        browser.open(tmp_path / "slides.html")
-        seen = "Array.from(document.querySelectorAll('section')).filter(one => one.checkVisibility()).map(one => one.id)"
-        assert browser.evaluate(seen) == ["s1"]
-        for key, at in {"ArrowRight": 2, "End": len(shown), "ArrowLeft": len(shown) - 1}.items():
-            browser.ask("Input.dispatchKeyEvent", type="keyDown", key=key)
-            browser.evaluate("new Promise(done => setTimeout(done, 50))")
-            assert browser.evaluate(seen) == [f"s{at}"]
-        notes = "Array.from(document.querySelectorAll('aside')).filter(one => one.checkVisibility()).length"
-        assert browser.evaluate(notes) == 0
-        browser.ask("Input.dispatchKeyEvent", type="keyDown", key="n")
-        assert browser.evaluate(notes) == 1
-        assert browser.foreign_requests == browser.problems == []
-
-
 def test_each_broken_comparison_has_its_trap_and_files_are_the_same_each_time(tmp_path: Path) -> None:
     first, again = write_comparisons(tmp_path / "first"), write_comparisons(tmp_path / "again")
     files = sorted(path.relative_to(first) for path in first.rglob("*.jtl"))
     assert len(files) > 40
     assert all((first / path).read_bytes() == (again / path).read_bytes() for path in files)
     for name, fault in COMPARISONS.items():
-        assert {trap.name for trap in compared(first, name).traps} == TRAPS[fault], name
+        assert [trap.name for trap in compared(first, name).traps] == (
+            [TRAPS[fault]] if fault in TRAPS else []
+        ), name
 
 
 @only_when_long("the sentences of the workshop that name a direction, held against the sessions")

@@ -11,7 +11,7 @@ from harness.analysis.stats.comparisons import compare
 from harness.errors import InputError
 from harness.evidence.metrics import METRICS
 from harness.rows import at_equal_speed, beside_neighbours, overview
-from harness.tests.support.uneven_speeds import PER_S, uneven_speeds
+from harness.tests.support.made_up_trials import PER_S, uneven_speeds
 
 STEP_S = 64e-9
 

@@ -21,19 +21,10 @@ def ratio(
 
 
 def test_a_key_is_made_of_question_name_kind_levels_and_variant() -> None:
-    rows = tidy(
-        [
-            ratio(1.3, 0.1, "different", logging="off", cores="2"),
-            count("trials", 5, "trials") | {"what": "all"},
-            fact("cpu", "a processor"),
-        ]
-    )
-    assert list(keyed("q", rows)["key"]) == ["q.speed.ratio.2.off.java_a", "q.trials.count.all", "q.cpu.fact"]
-
-
-def test_the_order_of_the_columns_changes_no_key() -> None:
-    one = tidy([ratio(1.3, 0.1, "different", logging="off", cores="2")])
-    assert list(keyed("q", one[one.columns[::-1]])["key"]) == list(keyed("q", one)["key"])
+    of_trials = count("trials", 5, "trials") | {"what": "all"}
+    given = [ratio(1.3, 0.1, "different", logging="off", cores="2"), of_trials, fact("cpu", "a processor")]
+    rows, keys = tidy(given), ["q.speed.ratio.2.off.java_a", "q.trials.count.all", "q.cpu.fact"]
+    assert list(keyed("q", rows)["key"]) == list(keyed("q", rows[rows.columns[::-1]])["key"]) == keys
 
 
 @pytest.mark.parametrize(
@@ -58,19 +49,6 @@ def test_a_row_that_contradicts_itself_is_refused_with_its_key(
         keyed("q", tidy(rows))
 
 
-def test_rows_that_agree_with_themselves_are_not_refused() -> None:
-    rows: list[dict[str, object]] = [
-        ratio(1.3, 0.1, "different"),
-        ratio(1.01, 0.02, "equivalent", "java-b"),
-        ratio(0.9, 0.4, "inconclusive", "java-c"),
-        ratio(2.0, 0.1, "not_about_the_services", "java-d", why="bound by the generator"),
-        ratio(1.02, 0.01, "different_but_negligible", "java-e"),
-        ratio(1.0, 0.1, None, "go"),
-        {"name": "start", "kind": "mean", "variant": "java-a", "why": "it never answered"},
-    ]
-    assert len(keyed("q", tidy(rows))) == len(rows)
-
-
 def test_frames_without_rows_keep_their_columns_and_factors() -> None:
     assert list(empty("cores").columns) == [*COLUMNS, "cores"]
     both = stack(empty("cores"), tidy([ratio(1.3, 0.1, "different")]))
@@ -80,12 +58,7 @@ def test_frames_without_rows_keep_their_columns_and_factors() -> None:
 
 def test_what_is_absent_is_none_in_a_record() -> None:
     (row,) = records(tidy([fact("cpu", "a processor")]))
-    assert (
-        row["value"] is None
-        and row["n_blocks"] is None
-        and row["verdict"] is None
-        and row["text"] == "a processor"
-    )
+    assert row["value"] is row["n_blocks"] is row["verdict"] is None and row["text"] == "a processor"
 
 
 def test_a_column_of_a_table_is_in_one_unit_and_a_missing_cell_is_a_dash() -> None:

@@ -51,8 +51,15 @@ def test_six_lines_of_pandas_give_a_ratio_and_its_interval_to_the_last_digit(ses
     logs = np.log((wide["java-helidon"] / wide[session.reference]).to_numpy(dtype=float))
     half = stats.t.ppf(0.975, len(logs) - 1) * stats.sem(logs)
     by_hand = np.exp([logs.mean(), logs.mean() - half, logs.mean() + half])
-    row = session.compare("first").set_index("variant").loc["java-helidon"]
+    rows = session.compare("first").set_index("variant")
+    row = rows.loc["java-helidon"]
     assert row[["value", "low", "high"]].to_numpy(dtype=float) == pytest.approx(by_hand, rel=1e-12)
+    over = session.over("java-helidon").compare("first").set_index("variant")
+    assert over["value"]["go-nethttp"] == pytest.approx(1 / row["value"])
+    narrow = session.compare("first", level=0.5).set_index("variant")
+    assert (narrow["high"] - narrow["low"] < rows["high"] - rows["low"]).all()
+    without = session.compare("first", trials=session.trials.query("block != 3"))
+    assert set(without["n_blocks"]) == {4}
 
 
 def test_what_an_experiment_declares_is_compared_and_nothing_else(session: Session) -> None:
@@ -75,16 +82,6 @@ def test_where_nothing_is_declared_the_ratios_of_the_overview_are_compared(
     pd.testing.assert_frame_equal(session.compare(), rows[rows["kind"] == "ratio"])
     with pytest.raises(InputError, match="no such metric"):
         session.compare("first")
-
-
-def test_another_reference_level_or_choice_of_trials_changes_every_row(session: Session) -> None:
-    one = session.compare("first").set_index("variant")
-    over = session.over("java-helidon").compare("first").set_index("variant")
-    assert over["value"]["go-nethttp"] == pytest.approx(1 / one["value"]["java-helidon"])
-    narrow = session.compare("first", level=0.5).set_index("variant")
-    assert (narrow["high"] - narrow["low"] < one["high"] - one["low"]).all()
-    without = session.compare("first", trials=session.trials.query("block != 3")).set_index("variant")
-    assert set(without["n_blocks"]) == {4}
 
 
 def test_a_session_is_opened_by_its_name_and_an_unknown_one_is_refused(root: Path, session: Session) -> None:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials of a notebook: of one age, in the parts of their loads, with what else they used, and drawn."""
+"""Trials of a notebook: of one age, in the parts of their loads, with what else they used, drawn, and what making their
+variants took."""
 
 from __future__ import annotations
 
@@ -11,23 +12,25 @@ import pytest
 from scipy import stats
 
 from harness.evidence.parameters import StageParameters
+from harness.model import Unavailable
 from harness.pipeline.steps import tidy_all
 from harness.rows import (
     along,
     at_levels,
     block_mean,
-    dots,
+    builds,
     elasticities,
     find_session,
     means,
     of_one_age,
-    page,
+    open_session,
     parts,
     used,
 )
 from harness.rows.session import Session
-from harness.tests.support.kept_sessions import lay_project
+from harness.tests.support.kept_sessions import lay_project, lay_session
 from harness.tests.support.made_up_trials import made_up_trials
+from harness.tests.support.synthetic import AOT_CACHE_BYTES, AOT_TRAINING_S, make_project
 from harness.tests.support.synthetic_files import OPENED_PUBLISHED
 
 EXPERIMENTS = ("clients-hello", "clients-faces")
@@ -47,11 +50,8 @@ def session(root: Path, name: str) -> Session:
 
 
 def test_the_few_young_trials_of_a_warm_variant_go_and_a_young_variant_keeps_all() -> None:
-    ages = {
-        "warm": ["warm", "warm", "young"],
-        "cold": ["young", "young", "warm"],
-        "again": ["warm", "young", "warm"],
-    }
+    warm, young = "warm", "young"
+    ages = {"warm": [warm, warm, young], "cold": [young, young, warm], "again": [warm, young, warm]}
     trials = pd.DataFrame(
         {"variant": name.replace("again", "warm"), "age": age, "measurement_s": 1.0, "excluded": False,
          "duplicate": name == "again", "part": name}
@@ -86,10 +86,8 @@ def test_connections_are_those_that_the_database_and_go_itself_counted(root: Pat
     assert set(used(session(root, "clients-hello"))["most_connections"]) == {8}
     faces = used(session(root, "clients-faces"))
     of_go = faces[faces["variant"] == "go-nethttp"]
-    assert of_go.groupby("face")["upstream_opened"].mean().to_dict() == {
-        "matched": 0,
-        "published": OPENED_PUBLISHED,
-    }
+    opened = of_go.groupby("face")["upstream_opened"].mean().to_dict()
+    assert opened == {"matched": 0, "published": OPENED_PUBLISHED}
     assert faces.loc[faces["variant"] == "java-quarkus", "upstream_opened"].isna().all()
 
 
@@ -98,21 +96,6 @@ def test_of_what_was_not_measured_there_are_no_parts_and_nothing_was_used(root: 
     assert parts(nothing).empty and used(nothing).empty
     assert along(parts(nothing), "latency_mean_s", "mean", factor="part", base="1").empty
     assert means(used(nothing), most="most_connections").empty
-
-
-def test_every_counted_trial_is_a_dot_on_the_line_of_its_label_and_the_first_row_is_on_top() -> None:
-    trials = made_up_trials().query("logging == 'off'")
-    trials.loc[trials.index[0], "excluded"] = True
-    rows = means(trials, throughput="throughput_per_s")
-    _, ax = page()
-    dots(ax, trials, rows, dict.fromkeys(trials["label"], "black"), factor=1e-3)
-    markers = [line for line in ax.lines if line.get_marker() == "o"]
-    drawn = sorted(value for line in markers for value in line.get_xdata())
-    counted = trials.query("not excluded and not duplicate")["throughput_per_s"]
-    assert drawn == pytest.approx(sorted(counted * 1e-3))
-    assert [text.get_text() for text in ax.get_yticklabels()] == list(rows["label"])[::-1]
-    assert ax.get_xscale() == "log"
-    dots(page()[1], trials.head(0), rows.head(0), {})  # nothing was measured: empty axes
 
 
 def test_a_level_of_a_factor_that_was_not_measured_asks_for_nothing() -> None:
@@ -138,3 +121,23 @@ def test_an_elasticity_is_the_slope_of_the_logarithms_of_each_variant() -> None:
     assert set(rows["variant"]) == set(trials["variant"])
     assert rows["value"].tolist() == pytest.approx([0.7] * len(rows))
     assert elasticities(trials, "throughput_per_s").empty
+
+
+REASON = "native-image is missing: it was not looked for, as this is made up"
+GONE = ("java-jdkhttp-native", "java-helidon-native", "java-jaxrs-native")
+
+
+def test_a_form_that_was_made_has_numbers_and_one_without_its_compiler_the_reason(tmp_path: Path) -> None:
+    root = make_project(tmp_path, profile="smoke", experiments=())
+    settings = StageParameters(experiments="forms,forms-clients")
+    lay_session(
+        root, "forms", "quick", unavailable=[Unavailable(variant=name, reason=REASON) for name in GONE]
+    )
+    tidy_all(StageParameters(experiments="forms"), root=root)
+    rows = builds(open_session("forms", settings, root=root)).set_index(["variant", "name"])
+    for name in GONE:
+        assert rows.loc[name].loc[["build", "peak", "size"], "why"].eq(REASON).all()
+    cache = rows.loc["java-jdkhttp-aot"]["value"]
+    assert (cache["build"], cache["size"]) == (AOT_TRAINING_S, AOT_CACHE_BYTES)
+    assert "java-jdkhttp" not in rows.index.get_level_values("variant")
+    assert builds(find_session("forms-clients", settings, root=root)).empty

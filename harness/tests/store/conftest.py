@@ -1,36 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One small bundled session as a folder, packed as archives are now, and packed as they were at first."""
+"""One small bundled session as a folder and packed."""
 
 from __future__ import annotations
 
-import hashlib
 import shutil
-import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
 
 from harness.project import find_root
 from harness.store import SessionFolder, Store, archive_of, blocks, layout, pack
-from harness.tests.support.packed_sessions import seal
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _compressed_once() -> Iterator[None]:
     """The smallest xz of a block takes seconds: one with the contents of an earlier one has the same bytes."""
-    known: dict[bytes, bytes] = {}
-    compress = blocks.compressed
-
-    def compressed(pieces: Iterable[bytes], size_bytes: int) -> Iterator[bytes]:
-        text = b"".join(pieces)
-        key = hashlib.sha256(text).digest()
-        if key not in known:
-            known[key] = b"".join(compress([text], size_bytes))
-        yield known[key]
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "compressed", compressed)
+        patch.setattr(blocks, "compressed", lru_cache(blocks.compressed))
         yield
 
 
@@ -55,19 +43,6 @@ def packed(unpacked: SessionFolder, packed_once: Path, tmp_path: Path) -> Sessio
     """The same session as an archive alone, which a test may change."""
     folder = tmp_path / "data/raw/aa" / unpacked.folder.name
     shutil.copytree(packed_once, folder.parent)
-    return SessionFolder(folder)
-
-
-@pytest.fixture
-def old(unpacked: SessionFolder, tmp_path: Path) -> SessionFolder:
-    """The same session as archives were written at first: each file an entry of its own."""
-    folder = tmp_path / "old" / "aa" / unpacked.folder.name
-    folder.parent.mkdir(parents=True)
-    with zipfile.ZipFile(archive_of(folder), "w", zipfile.ZIP_DEFLATED) as made:
-        for path in sorted(unpacked.folder.rglob("*")):
-            if path.is_file():
-                made.write(path, path.relative_to(unpacked.folder).as_posix())
-    seal(archive_of(folder))
     return SessionFolder(folder)
 
 

@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""data/raw: written once and whole, readable after any kill, and honest about damage."""
+"""data/raw: written once and whole, readable after any kill, honest about damage; a session of somebody else cannot make its
+reader write elsewhere, or end in a traceback."""
 
 from __future__ import annotations
 
 import gzip
+import json
 import os
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from harness.analysis.tables.tidy import tidy
 from harness.errors import InputError, StoreError
 from harness.model import ClockReading, Outcome, SessionHeader, TrialRecord
 from harness.provenance import collect_provenance
@@ -24,12 +29,10 @@ def header(tmp_path_factory: pytest.TempPathFactory) -> SessionHeader:
     root = make_session_project(tmp_path_factory.mktemp("project"), blocks=2)
     _, prepared = tiny_session(root)
     return SessionHeader(
-        session_id=prepared.session_id,
-        experiment=prepared.experiment,
+        session_id=prepared.session_id, experiment=prepared.experiment, plan=prepared.plan,
         implementations=prepared.study.implementations,
-        plan=prepared.plan,
         provenance=collect_provenance(root, definition_sha256="0", tools={}),
-    )
+    )  # fmt: skip
 
 
 @pytest.fixture
@@ -46,14 +49,9 @@ def writer(folder: SessionFolder, header: SessionHeader) -> Iterator[SessionWrit
 
 
 def record(header: SessionHeader, number: int = 0, outcome: Outcome = Outcome.OK) -> TrialRecord:
-    return TrialRecord(
-        experiment=header.experiment.name,
-        session_id=header.session_id,
-        planned=header.plan.trials[number],
-        outcome=outcome,
-        started=CLOCK,
-        ended=CLOCK,
-    )
+    planned, name = header.plan.trials[number], header.experiment.name
+    about: dict[str, Any] = {"experiment": name, "planned": planned, "outcome": outcome}
+    return TrialRecord(session_id=header.session_id, started=CLOCK, ended=CLOCK, **about)
 
 
 def write_trial(writer: SessionWriter, header: SessionHeader, number: int = 0, size: int = 10) -> TrialRecord:
@@ -64,28 +62,19 @@ def write_trial(writer: SessionWriter, header: SessionHeader, number: int = 0, s
     return writer.finish(trial, made)
 
 
-def test_what_is_written_is_read_back(writer: SessionWriter, header: SessionHeader) -> None:
-    written = write_trial(writer, header)
+@pytest.mark.parametrize("size", [10, 50_000])
+def test_what_is_written_is_read_back(writer: SessionWriter, header: SessionHeader, size: int) -> None:
+    written, again = write_trial(writer, header, size=size), write_trial(writer, header, 1, size=size)
     folder = writer.session
-    assert tuple(folder.records()) == (written,)
+    assert tuple(folder.records()) == (written, again)
     assert folder.header == header
     trial_id = written.planned.trial_id
-    assert folder.open(trial_id, "samples.csv").read() == b"a,b\n" * 10
-    assert folder.open(trial_id, "load/samples.jtl").read() == b"1,2\n" * 10
+    assert folder.open(trial_id, "samples.csv").read() == b"a,b\n" * size
+    assert folder.open(trial_id, "load/samples.jtl").read() == b"1,2\n" * size
     assert folder.verify() == ()
-
-
-def test_large_files_are_packed_and_read_all_the_same(writer: SessionWriter, header: SessionHeader) -> None:
-    written = write_trial(writer, header, size=50_000)
-    trial_id = written.planned.trial_id
-    assert "load/samples.jtl.gz" in written.files
-    assert writer.session.path(trial_id, "load/samples.jtl").suffix == ".gz"
-    assert writer.session.open(trial_id, "load/samples.jtl").read() == b"1,2\n" * 50_000
-
-
-def test_the_same_bytes_pack_to_the_same_file(writer: SessionWriter, header: SessionHeader) -> None:
-    first, second = write_trial(writer, header, 0), write_trial(writer, header, 1)
-    assert first.files["samples.csv.gz"].sha256 == second.files["samples.csv.gz"].sha256
+    # large files of a generator are packed; the same bytes give the same file
+    assert (folder.path(trial_id, "load/samples.jtl").suffix == ".gz") == (size > 10)
+    assert written.files == again.files
 
 
 def test_a_session_is_complete_when_every_planned_trial_has_a_record(
@@ -165,19 +154,10 @@ def test_bundled_sessions_are_told_from_those_measured_here(tmp_path: Path, head
         writer.write_header(header)
         writer.close()
     store = Store(tmp_path)
-    assert [folder.key for folder in store.sessions("tiny")] == [
-        "tiny/smoke-local-1",
-        "bundled/tiny/smoke-local-1",
-    ]
+    keys = [folder.key for folder in store.sessions("tiny")]
+    assert keys == ["tiny/smoke-local-1", "bundled/tiny/smoke-local-1"]
     assert [folder.key for folder in store.sessions(bundled=True)] == ["bundled/tiny/smoke-local-1"]
     assert store.sessions("other") == ()
-
-
-def test_too_little_space_is_said_before_a_trial_begins(folder: SessionFolder) -> None:
-    writer = SessionWriter(folder, min_free_bytes=2**60)
-    with pytest.raises(StoreError, match=r"no space left.*MiB free.*finished trials are kept"):
-        writer.begin("0001-calm")
-    writer.close()
 
 
 def test_a_trial_that_failed_on_a_full_disk_is_not_kept_as_a_failure(
@@ -188,7 +168,75 @@ def test_a_trial_that_failed_on_a_full_disk_is_not_kept_as_a_failure(
     trial = writer.begin(header.plan.trials[0].trial_id)
     writer.close()
     full = SessionWriter(folder, min_free_bytes=2**60)
+    with pytest.raises(StoreError, match=r"no space left.*MiB free.*finished trials are kept"):
+        full.begin(header.plan.trials[1].trial_id)
     with pytest.raises(StoreError, match="no space left"):
         full.finish(trial, record(header, outcome=Outcome.FAILED))
     full.close()
     assert folder.finished() == frozenset()
+
+
+#: Of the session as it was measured.
+LEFT_OUT = {"at another speed": 5}
+
+
+@pytest.fixture
+def session(unpacked: SessionFolder, tmp_path: Path) -> SessionFolder:
+    """A bundled session as a folder that was measured here, in a project of its own."""
+    return SessionFolder(shutil.copytree(unpacked.folder, tmp_path / "project/data/raw/aa/quick-local-3"))
+
+
+def rewrite(file: Path, place: Sequence[str], **values: object) -> None:
+    """Give a table of a JSON file other values."""
+    content = table = json.loads(file.read_text("utf-8"))
+    for key in place:
+        table = table[key]
+    table.update(values)
+    file.write_text(json.dumps(content), "utf-8")
+
+
+def test_a_record_that_names_a_path_writes_nothing_outside(session: SessionFolder, tmp_path: Path) -> None:
+    first = min(session.finished())
+    record = session.folder / first / "record.json"
+    for name in ("/outside", "a\\b", ".hidden", "a\0b", "", "../../../../../outside"):
+        rewrite(record, ["planned"], trial_id=name)
+        with pytest.raises(InputError, match=r"record\.json"):
+            session.record(first)
+    before = {path for path in tmp_path.rglob("*") if "processed" not in path.parts}
+    (done,) = tidy(tmp_path / "project", ["aa"]).experiments
+    assert done.by_reason["damaged"] == 1
+    after = {path for path in tmp_path.rglob("*") if "processed" not in path.parts}
+    assert after == before
+
+
+def test_the_record_of_another_trial_is_refused(session: SessionFolder) -> None:
+    first, second = sorted(session.finished())[:2]
+    record = session.folder / first / "record.json"
+    record.write_bytes((session.folder / second / "record.json").read_bytes())
+    with pytest.raises(InputError, match=r"record\.json.*the record of another trial"):
+        session.record(first)
+
+
+#: Samples that are none; the last ones are those of a service that ended at once.
+SAMPLES = (
+    b"a,b\n1,2\n",
+    b"",
+    gzip.compress(b"x" * 100, mtime=0)[:20],
+    b"monotonic_s,role\nx,y\n",
+    b"monotonic_s,role,rss_bytes,cpu_s,n_threads,n_descriptors\n",
+)
+
+
+def test_samples_that_are_none_exclude_their_trial_and_no_other(
+    session: SessionFolder, tmp_path: Path
+) -> None:
+    trials = [record.planned.trial_id for record in session.records() if "samples.csv.gz" in record.files]
+    for trial_id, content in zip(trials, SAMPLES, strict=False):
+        packed = content if content.startswith(b"\x1f\x8b") else gzip.compress(content, mtime=0)
+        (session.folder / trial_id / "samples.csv.gz").write_bytes(packed)
+        record = session.folder / trial_id / "record.json"
+        rewrite(record, ["files", "samples.csv.gz"], bytes=len(packed))
+    (done,) = tidy(tmp_path / "project", ["aa"]).experiments
+    assert done.by_reason["damaged"] == len(SAMPLES) - 1
+    assert done.n_kept == done.n_planned - sum(done.by_reason.values())
+    assert done.by_reason.keys() == {"damaged", *LEFT_OUT}

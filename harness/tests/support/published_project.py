@@ -18,8 +18,7 @@ from harness.rows import Session, fact, forest, means, page, stack
 from harness.rows.question import parquet_of
 from harness.rows.schema import keyed, records
 from harness.rows.schema import tidy as tidy_rows
-from harness.rows.tables import cells_of
-from harness.rows.text import entries_of
+from harness.rows.text import cells_of, entries_of
 from harness.store import Store
 from harness.tests.support.kept_tables import lay_tables
 from harness.tests.support.sessions import REPOSITORY

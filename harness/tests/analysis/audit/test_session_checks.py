@@ -31,8 +31,8 @@ from harness.formats.wrk_histogram import UNDONE, LatencyHistogram
 from harness.model import AnswerCount, ClosedLoad, LoadProfile, LoadSummary, OpenLoad
 from harness.store import SessionFolder
 from harness.tests.analysis.trial_tables import trial_table
+from harness.tests.support.made_up_trials import uneven_speeds
 from harness.tests.support.synthetic import ROOT
-from harness.tests.support.uneven_speeds import uneven_speeds
 
 
 def session(*, blocks: int = 8, slope: float = 0.0, noise: float = 0.02, seed: int = 1) -> pd.DataFrame:

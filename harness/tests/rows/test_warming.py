@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Races from real tables, block by block: courses, leads, and after how many requests the other one has caught up."""
+"""Races from real tables, block by block, and after how many requests the other one has caught up; how much slower the first
+requests are, and the trials of each class."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
-from harness.analysis.warmup.curves import Course
+from harness.analysis.warmup.curves import Course, warm_up_curve
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
-from harness.rows import Session, even, leads, open_session, races
+from harness.rows import Session, even, leads, open_session, races, warm_up, warm_up_windows
 from harness.rows.warming import Race
 from harness.tests.support.kept_sessions import lay_project
 
@@ -40,7 +43,7 @@ def test_every_form_is_raced_against_its_own_program_in_every_block(runs: list[R
     assert len(runs) == 2 * 5 * len(PAIRS)
 
 
-def test_a_course_begins_with_the_first_answer_and_ends_with_all_windows(
+def test_a_course_begins_with_the_first_answer_in_which_an_aot_cache_is_ahead(
     session: Session, runs: list[Race]
 ) -> None:
     race = runs[0]
@@ -51,9 +54,6 @@ def test_a_course_begins_with_the_first_answer_and_ends_with_all_windows(
     last = windows.iloc[-1]
     assert course.spent[-1] == pytest.approx(first_s + last["start_s"] + last["duration_s"])
     assert course.warm_cost == pytest.approx(1 / race.trial["throughput_per_s"])
-
-
-def test_an_aot_cache_is_ahead_from_the_first_answer_on(runs: list[Race]) -> None:
     lines = leads(runs).query("variant == 'java-helidon-aot' and spent == 'time'")
     assert lines["block"].nunique() == 5 and (lines.groupby("block")["lead_s"].first() > 0).all()
     assert leads([]).empty
@@ -70,3 +70,23 @@ def test_a_mean_is_given_only_where_the_other_one_caught_up_in_every_block(runs:
     (row,) = even([*caught[1:], caught[0]._replace(courses=(slow, fast))]).to_dict("records")
     assert row["value"] != row["value"]
     assert row["why"] == "caught up in 4 of 5 blocks, stays ahead in 1, never ahead in 0"
+
+
+def requests(cold: float, n: int = 4000) -> pd.DataFrame:
+    """Requests of which the first third takes ``cold`` times as long as the others."""
+    latency = np.where(np.arange(n) < n // 3, cold, 1.0) * 1e-3 * np.random.default_rng(1).normal(1, 0.01, n)
+    return pd.DataFrame({"start_epoch_s": np.arange(n) / 400, "latency_s": latency, "ok": True})
+
+
+def test_cold_is_the_ratio_of_the_first_tenth_and_every_trial_has_one_class() -> None:
+    curves = [
+        warm_up_curve(requests(3.0), trial=f"e/s/{block}", variant="java-x", label="X", block=block)
+        for block in (1, 2, 3)
+    ]
+    rows = warm_up(curves)
+    cold = rows.query("name == 'cold'").iloc[0]
+    assert cold["value"] == pytest.approx(3.0, rel=0.02) and cold["n_trials"] == 3
+    assert rows.query("name == 'classes'")["value"].sum() == 3
+    windows = warm_up_windows(curves)
+    assert windows["block"].nunique() == 3 and windows["level_s"].iloc[0] == pytest.approx(3e-3, rel=0.05)
+    assert warm_up([]).empty and warm_up_windows([]).empty
