@@ -12,15 +12,14 @@ import numpy as np
 
 from harness.audit.figures import Audited, Check, Figures, Plan, Printed
 from harness.audit.laws import LITTLE, TOLERANCE, UNITS, judged, laws, sums
-from harness.formats.detect import open_any
+from harness.formats.detect import read_any
 from harness.formats.run_parts import clock_jump
-from harness.formats.sides import SideColumns
-from harness.formats.table import AggregateRow, AggregateTable, HistoryPoint, RequestTable
+from harness.formats.table import AggregateRow, AggregateTable, HistoryPoint, RequestTable, SideColumns
 from harness.formats.totals_csv import ROUNDED
 from harness.model.digits import plain
 from harness.model.load_tools import title_of
-from harness.report.checks import Checks
-from harness.report.requests import read_all
+from harness.report.checks import Checks, check_requests
+from harness.report.requests import not_empty
 
 CLOCK = "time stamps go on with the clock"
 READABLE = "every line can be read"
@@ -45,10 +44,10 @@ def audit_file(path: Path, plan: Plan) -> Audited:
     Raises:
         InputError: it cannot be read, or holds no request.
     """
-    opened = open_any(path)
-    if isinstance(opened, AggregateTable):
-        return _totals(opened, plan)
-    sides, first_rows, table = opened.sides, Checks(opened), read_all(opened)
+    table = read_any(path)
+    if isinstance(table, AggregateTable):
+        return _totals(table, plan)
+    sides, first_rows = table.sides, check_requests(not_empty(table).by_start())
     checks = [_readable(table), _clock(table)]
     checks += _units(table, first_rows)
     checks += _threads(table, sides) if sides is not None else ()
@@ -94,15 +93,14 @@ def _clock(table: RequestTable) -> Check:
 def _units(table: RequestTable, checks: Checks) -> Iterator[Check]:
     if not table.has_start_times:
         return
-    findings, _ = checks.look_at_all(table)
     if checks.coarse:
         yield Check(law=UNITS, outcome="not checked", text="time stamps are whole seconds")
         return
-    for finding in findings:
+    for finding in checks.units:
         yield Check(
             law=UNITS, outcome="contradiction" if finding.contradicted else "remarkable", text=finding.text
         )
-    if not findings:
+    if not checks.units:
         yield Check(law=UNITS, outcome="holds", text="nothing in the file speaks against it")
 
 

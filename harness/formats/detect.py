@@ -12,7 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from harness.errors import InputError
-from harness.formats.collect import RequestStream
 from harness.formats.json_summaries import looks_like_json, read_json
 from harness.formats.jtl import header_of, looks_like_xml, open_jtl
 from harness.formats.jtl_units import Decimal, LatencyUnit
@@ -25,8 +24,8 @@ from harness.formats.line_files import (
     open_k6_csv,
     refuse_binary,
 )
-from harness.formats.oha_db import looks_like_sqlite, read_oha_db
-from harness.formats.row_files import ROW_FORMATS
+from harness.formats.row_files import ROW_FORMATS, looks_like_sqlite, read_oha_db
+from harness.formats.rows import RequestStream
 from harness.formats.source import TextFile, another_file, text_file
 from harness.formats.table import AggregateTable, RequestTable
 from harness.formats.totals_csv import kind_of, read_totals
@@ -68,13 +67,11 @@ def files_of_run(word: Path | str) -> tuple[Path, ...]:
     return paths
 
 
-def read_any(path: Path) -> RequestTable | AggregateTable:
-    """Read a whole file of any load tool, whichever it is.
-
-    Raises:
-        InputError: as ``open_any``; or its tool's own reader refuses it.
-    """
-    opened = open_any(path)
+def read_any(
+    path: Path, latency_unit: LatencyUnit | None = None, decimal: Decimal | None = None
+) -> RequestTable | AggregateTable:
+    """Read a whole file of any load tool, whichever it is; arguments and errors are those of :func:`open_any`."""
+    opened = open_any(path, latency_unit, decimal)
     return opened.collect() if isinstance(opened, RequestStream) else opened
 
 

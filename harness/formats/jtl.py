@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import InputError
-from harness.formats.collect import RequestStream, row_stream
 from harness.formats.jtl_units import (
     TIME_FORMATS,
     Decimal,
@@ -34,6 +33,7 @@ from harness.formats.row_layout import (
     parse_latency,
     split_row,
 )
+from harness.formats.rows import RequestStream, row_stream
 from harness.formats.side_columns import read_sides
 from harness.formats.source import TextFile, another_file, text_file
 from harness.formats.table import RequestTable

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import InputError
-from harness.formats.collect import RequestStream, line_stream, row_stream
 from harness.formats.jtl_units import era_unit
 from harness.formats.row_layout import (
     RFC3339,
@@ -30,6 +29,7 @@ from harness.formats.row_layout import (
     split_row,
     verdict_of,
 )
+from harness.formats.rows import RequestStream, read_lines, row_stream
 from harness.formats.source import TextFile, another_file, text_file
 from harness.formats.values import epoch_s, error_kind
 
@@ -135,14 +135,13 @@ def open_json_lines(path: Path | TextFile) -> RequestStream:
     is_k6 = source == "k6"
     row_of, mark = (_point, METRIC.encode()) if is_k6 else (_result, b'"latency"')
     name = METRIC if is_k6 else "latency"
-    return line_stream(
+    return row_stream(
         file,
         Layout(delimiter=",", n_columns=1, latency=0, start=0, ok=0, label=0, whole_ms=False, header=(name,)),
         source="k6" if is_k6 else "vegeta",
         resolution_s=_RESOLUTION_S,
         begins_record=lambda line: line.startswith(b"{"),
-        is_row=lambda line: mark in line,
-        row_of=lambda line: row_of(json.loads(line)),
+        read=lambda block: read_lines(block, lambda line: mark in line, lambda line: row_of(json.loads(line))),
         remarks=(WITHOUT_CONNECTING,) if is_k6 else (),
         metric=METRIC if is_k6 else None,
     )
@@ -194,14 +193,13 @@ def open_gatling(path: Path | TextFile) -> RequestStream:
             file,
             "simulation.log of a release before 3.12, which begins with RUN",
         )
-    return line_stream(
+    return row_stream(
         file,
         Layout(delimiter="\t", n_columns=7, latency=4, start=3, ok=5, label=2, header=None),
         source="gatling",
         resolution_s=1e-3,
         begins_record=lambda line: not _KINDS.isdisjoint(line.split(b"\t", 3)[0:3:2]),
-        is_row=lambda line: _REQUEST in line.split(b"\t", 3)[0:3:2],
-        row_of=_logged,
+        read=lambda block: read_lines(block, lambda line: _REQUEST in line.split(b"\t", 3)[0:3:2], _logged),
     )
 
 

@@ -49,56 +49,29 @@ class RunPart(NamedTuple):
         return self.rows / span_s if span_s > 0 else None
 
 
-class RunParts:
-    """The runs of a file, of which stretches are taken one after the other."""
+def runs_of(
+    start_s: FloatArray, latency_s: FloatArray, ok: BoolArray, *, from_zero: bool
+) -> tuple[RunPart, ...]:
+    """Return the runs in the order of time, or of the file where its times begin again.
 
-    def __init__(self, *, from_zero: bool) -> None:
-        self._from_zero = from_zero
-        self._gap_s = 0.0
-        self._parts: list[RunPart] = []
-
-    def take(self, start_s: FloatArray, latency_s: FloatArray, ok: BoolArray) -> None:
-        """Add a stretch in the order of the file, shapes (n,), n > 0."""
-        edges = [0, len(start_s)]
-        if self._from_zero:
-            edges[1:1] = restarts(start_s, latency_s)
-            for low, high in pairwise(edges):
-                some = slice(low, high)
-                self._parts.append(_part(start_s[some], start_s[some] + latency_s[some], ok[some]))
-            return
+    Args:
+        start_s, latency_s, ok: in the order of the file, shapes (n,), n > 0.
+        from_zero: times are since the tool's own start.
+    """
+    if from_zero:
+        inner = restarts(start_s, latency_s)
+        start, end, right = start_s, start_s + latency_s, ok
+    else:
         order = np.argsort(start_s, kind="stable")
         start, end, right = start_s[order], start_s[order] + latency_s[order], ok[order]
-        if len(start) > 1:
-            gaps_s = _gaps_s(start, end)
-            self._gap_s = max(self._gap_s, _longest_usual_gap_s(start, gaps_s))
-            edges[1:1] = (np.flatnonzero(gaps_s > self._gap_s) + 1).tolist()
-        self._parts += [
-            _part(start[low:high], end[low:high], right[low:high]) for low, high in pairwise(edges)
-        ]
-
-    def runs(self) -> tuple[RunPart, ...]:
-        """Return the runs in the order of time, or of the file where its times begin again."""
-        if self._from_zero or not self._parts:
-            return tuple(self._parts)
-        first, *rest = sorted(self._parts)
-        runs = [first]
-        for part in rest:
-            last = runs[-1]
-            if part.start_s - last.end_s > max(self._gap_s, GAP_S):
-                runs.append(part)
-            else:
-                end_s = max(last.end_s, part.end_s)
-                runs[-1] = RunPart(last.start_s, end_s, last.rows + part.rows, last.errors + part.errors)
-        gaps = np.array([after.start_s - before.end_s for before, after in pairwise(runs)])
-        if len(gaps) >= _MANY and np.ptp(gaps) <= _ALIKE * np.median(gaps):
-            # Pauses of one length are part of the load: requests that come in bursts.
-            ends = max(run.end_s for run in runs)
-            return (
-                RunPart(
-                    runs[0].start_s, ends, sum(run.rows for run in runs), sum(run.errors for run in runs)
-                ),
-            )
-        return tuple(runs)
+        gaps_s = _gaps_s(start, end)
+        inner = (np.flatnonzero(gaps_s > _longest_usual_gap_s(start, gaps_s)) + 1).tolist() if len(gaps_s) else []
+    edges = [slice(low, high) for low, high in pairwise([0, *inner, len(start)])]
+    runs = tuple(_part(start[some], end[some], right[some]) for some in edges)
+    pauses = np.array([after.start_s - before.end_s for before, after in pairwise(runs)])
+    if not from_zero and len(pauses) >= _MANY and np.ptp(pauses) <= _ALIKE * np.median(pauses):
+        return (_part(start, end, right),)  # pauses of one length are part of the load: requests come in bursts
+    return runs
 
 
 def restarts(start_s: FloatArray, latency_s: FloatArray) -> list[int]:

@@ -16,11 +16,11 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from harness.formats.arrays import BoolArray, CodeArray, FloatArray
+from harness.formats.arrays import BoolArray, CodeArray, FloatArray, with_rows
 from harness.formats.row_layout import Layout
 from harness.formats.rows import read_block
-from harness.formats.sides import SideColumns
 from harness.formats.source import Block, SourceNotes, TextFile, without_lines
+from harness.formats.table import SideColumns
 
 #: Rows looked at: more would show nothing new, and cost time that grows with the file.
 SIDE_ROWS = 20_000
@@ -76,6 +76,7 @@ def read_sides(file: TextFile, layout: Layout, n_rows: int = SIDE_ROWS) -> tuple
         services=frozenset(name for name in map(_host_of_url, urls) if name),
         is_whole_file=is_whole_file,
     )
+    assert chunk.transaction is not None  # delimited rows have it
     keep = ~chunk.transaction
     if layout.label is not None and thread is not None:
         labels, names = texts[layout.label]
@@ -84,10 +85,10 @@ def read_sides(file: TextFile, layout: Layout, n_rows: int = SIDE_ROWS) -> tuple
             without_code = np.array([not text.strip() for text in texts[layout.code][1]], dtype=np.bool_)[
                 texts[layout.code][0]
             ]
-        repeats = _repeats(sides.rows(keep), labels[keep], names, without_code[keep])
+        repeats = _repeats(with_rows(sides, keep), labels[keep], names, without_code[keep])
         keep &= ~np.array([name in repeats for name in names], dtype=np.bool_)[labels]
         layout = replace(layout, repeats=repeats)
-    return sides.rows(keep), layout
+    return with_rows(sides, keep), layout
 
 
 def _repeats(

@@ -8,9 +8,6 @@ import re
 from datetime import datetime
 from functools import lru_cache
 
-#: Kinds counted by name; what comes after them is counted together.
-MOST_KINDS = 200
-OTHER_KINDS = "other kinds"
 _LONGEST = 160
 _STATUS = re.compile(r"[1-9]\d\d")
 _NO_ANSWER = "Non HTTP response code: "
@@ -35,13 +32,6 @@ def error_kind(code: str, message: str, failure: str, error: str) -> str:
     else:
         kind = _joined(error or failure, "") or _joined(code, message) or "no reason given"
     return " ".join(kind.split())[:_LONGEST]
-
-
-def add_kinds(counts: dict[str, int], more: dict[str, int]) -> None:
-    """Add ``more`` to ``counts`` in place; kinds beyond ``MOST_KINDS`` are counted as ``OTHER_KINDS``."""
-    for kind, n in more.items():
-        name = kind if kind in counts or len(counts) < MOST_KINDS else OTHER_KINDS
-        counts[name] = counts.get(name, 0) + n
 
 
 def _joined(first: str, second: str) -> str:

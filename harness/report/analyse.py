@@ -13,8 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from harness.errors import InputError
-from harness.formats.collect import RequestStream
-from harness.formats.detect import JOIN, files_of_run, open_any
+from harness.formats.detect import JOIN, files_of_run, read_any
 from harness.formats.gc_events import GcLog
 from harness.formats.jtl_units import Decimal, LatencyUnit
 from harness.formats.table import AggregateRow, AggregateTable, RequestTable, together
@@ -22,7 +21,7 @@ from harness.model.phrases import counted
 from harness.report.latencies import of_aggregate
 from harness.report.loop import by_design
 from harness.report.numbers import length
-from harness.report.requests import gather, read_all
+from harness.report.requests import not_empty, report_requests
 from harness.report.result import QUANTILES, Report, in_ms
 
 TOTALS_ONLY = "totals only: no interval, stall or attribution can come from them; keep single requests"
@@ -38,37 +37,46 @@ def report_file(
 ) -> Report:
     """Read ``path`` and analyse it; with ``gc_log``, attribute its peaks to the runtime's pauses.
 
-    A file of any size: single requests are read in stretches, and one number is kept of each.
     ``latency_unit``, ``decimal``: of a JMeter file's ``elapsed``, where it is not whole milliseconds.
 
     Raises:
         InputError: the file is not one that can be read, or holds no request at all.
     """
-    opened = open_run(files_of_run(path), latency_unit, decimal)
-    if isinstance(opened, AggregateTable):
-        return report_totals(opened, gc_log, quantiles)
-    return gather(opened, gc_log, quantiles=quantiles).report()
+    return report_table(read_files(files_of_run(path), latency_unit, decimal), gc_log, quantiles)
 
 
-def open_run(
+def report_table(
+    table: RequestTable | AggregateTable, gc_log: GcLog | None, quantiles: Mapping[str, float]
+) -> Report:
+    """Return what can be said of a file that was read.
+
+    Raises:
+        InputError: it holds no request.
+    """
+    if isinstance(table, AggregateTable):
+        return report_totals(table, gc_log, quantiles)
+    return report_requests(table, gc_log, quantiles=quantiles)
+
+
+def read_files(
     paths: Sequence[Path], latency_unit: LatencyUnit | None = None, decimal: Decimal | None = None
-) -> RequestStream | RequestTable | AggregateTable:
-    """Open the files of one run: one, or those of several load generators.
+) -> RequestTable | AggregateTable:
+    """Read the files of one run: one, or those of several load generators.
 
     Raises:
         InputError: one cannot be read; or one of several is a summary, whose percentiles cannot be merged.
     """
     if len(paths) == 1:
-        return open_any(paths[0], latency_unit, decimal)
+        return read_any(paths[0], latency_unit, decimal)
     tables = []
-    for opened in [open_any(path, latency_unit, decimal) for path in paths]:
-        if isinstance(opened, AggregateTable):
+    for table in [read_any(path, latency_unit, decimal) for path in paths]:
+        if isinstance(table, AggregateTable):
             raise InputError(
                 "is a summary, and percentiles of summaries cannot be merged",
-                file=opened.path,
+                file=table.path,
                 allowed=f"single requests in every file of FILE{JOIN}FILE",
             )
-        tables.append(read_all(opened))
+        tables.append(not_empty(table))
     whole = replace(together(tables, [0.0] * len(tables)), path=Path(JOIN.join(map(str, paths))))
     if len({table.from_zero for table in tables}) > 1:
         raise InputError("has times since its own start beside files with real ones", file=whole.path)

@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from harness.formats.arrays import BoolArray, FloatArray
 
-#: Slices of a stretch: as many points as a page has room for.
+#: As many points as a page has room for.
 MOST_SLICES = 120
 #: Requests that a slice has on average at least; and that a percentile of one slice needs.
 _PER_SLICE = 150
@@ -33,7 +32,7 @@ class Course:
 
 
 def course_of(start_s: FloatArray, latency_s: FloatArray, ok: BoolArray, *, step_s: float = 0.0) -> Course:
-    """Return the course of one stretch. Answers count when they come, latencies where their request began.
+    """Return the course of a file. Answers count when they come, latencies where their request began.
 
     Args:
         start_s, latency_s, ok: of every request, shapes (n,), n > 0, by start.
@@ -63,15 +62,6 @@ def course_of(start_s: FloatArray, latency_s: FloatArray, ok: BoolArray, *, step
         p50_ms=_quantiles(latency, edges, 0.5, _FEWEST["p50"]),
         p99_ms=_quantiles(latency, edges, 0.99, _FEWEST["p99"]),
     )
-
-
-def joined(courses: Sequence[Course]) -> Course | None:
-    """Return the courses of stretches, one after the other, as one; ``None``: there is none."""
-    if not courses:
-        return None
-
-    names = [item.name for item in fields(Course)]
-    return Course(**{name: np.concatenate([getattr(course, name) for course in courses]) for name in names})
 
 
 def _quantiles(latency_s: FloatArray, edges: npt.NDArray[np.intp], q: float, fewest: int) -> FloatArray:

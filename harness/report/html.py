@@ -3,21 +3,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
-from harness.analysis.attribution.spans import Span
-from harness.formats.arrays import FloatArray
+from harness.analysis.load.coordinated_omission import with_missing_requests
+from harness.formats.gc_events import GcLog
+from harness.formats.table import RequestTable
 from harness.report import words
-from harness.report.course import Course
+from harness.report.checks import is_coarse
+from harness.report.course import course_of
+from harness.report.latencies import EveryLatency
 from harness.report.numbers import length, percent_between, resolution
 from harness.report.peaks import TAILS
 from harness.report.plots import course_over_time, latency_by_percentile, latency_over_time, plain_cause
+from harness.report.requests import slowest_of_slices
 from harness.report.result import Report
-from harness.report.spread import EveryLatency
 
 _STALLS_SHOWN = 200
 _TEMPLATES = Path(__file__).with_name("templates")
@@ -35,34 +40,17 @@ def render_page(template: Path, **values: object) -> str:
     return pages.get_template(template.name).render(style=page_style(), **values)
 
 
-def render_html(
-    report: Report,
-    *,
-    latency: EveryLatency | None = None,
-    slowest: tuple[FloatArray, FloatArray] | None = None,
-    pauses: Sequence[tuple[str, Span]] = (),
-    course: Course | None = None,
-) -> str:
+def render_html(report: Report, requests: RequestTable | None = None, log: GcLog | None = None) -> str:
     """Return the page; nothing in it is loaded from anywhere.
 
     Args:
-        latency: of the successful requests; None: no plots.
-        slowest: start (epoch seconds) and latency of the slowest requests of all moments, shapes (k,), by start.
-        pauses: (cause, span in epoch seconds) of the runtime's log.
-        course: rates and percentiles over time; None: no such plot.
+        requests: all of them, by start; None: no plots. log: the runtime's.
     """
-    plots = []
-    if course is not None and len(course.at_s) > 1:
-        plots.append(course_over_time(course, report.start_epoch_s))
-    if slowest is not None:
-        plots.append(latency_over_time(report, *slowest, pauses))
-    if latency is not None and latency.n:
-        plots.append(latency_by_percentile(latency, _corrected(report, latency)))
     shares, gone = _shares(report)
     return render_page(
         _TEMPLATES / "report.html.jinja",
         report=report,
-        plots=plots,
+        plots=[] if requests is None else list(_plots(report, requests, log)),
         tables=(words.latency_table(report), words.labels_table(report), words.kinds_table(report), shares),
         summary=words.summary(report),
         when=words.when(report),
@@ -77,12 +65,24 @@ def render_html(
     )
 
 
-def _corrected(report: Report, latency: EveryLatency) -> EveryLatency | None:
-    """All latencies with those that waiting left out; ``None``: there is no correction."""
-    loop = report.loop
-    if loop is None or loop.corrected_ms is None or loop.interval_ms is None:
-        return None
-    return latency.with_missing(loop.interval_ms / 1e3)
+def _plots(report: Report, requests: RequestTable, log: GcLog | None) -> Iterator[dict[str, Any]]:
+    start, latency, ok = requests.start_epoch_s, requests.latency_s, requests.ok
+    coarse = requests.has_start_times and is_coarse(start)
+    if requests.has_start_times:
+        course = course_of(start, latency, ok, step_s=1.0 if coarse else 0.0)
+        if len(course.at_s) > 1:
+            yield course_over_time(course, report.start_epoch_s)
+    if not ok.any():
+        return
+    if requests.has_start_times and not coarse:
+        events = log.events if log is not None and log.clock == "epoch" else ()
+        pauses = [(event.cause, (event.start_s, event.end_s)) for event in events]
+        at = np.flatnonzero(ok)[slowest_of_slices(start[ok], latency[ok])]
+        yield latency_over_time(report, start[at], latency[at], pauses)
+    interval_ms = None if report.loop is None or report.loop.corrected_ms is None else report.loop.interval_ms
+    every = None if interval_ms is None else with_missing_requests(latency[ok], interval_ms / 1e3)
+    corrected = None if every is None else EveryLatency(every)
+    yield latency_by_percentile(EveryLatency(latency[ok]), corrected)
 
 
 def _stalls(report: Report) -> words.Table:

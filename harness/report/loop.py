@@ -21,13 +21,13 @@ from harness.analysis.load.coordinated_omission import (
     coordinated_omission_check,
     correction_warnings,
     cycle_s,
+    with_missing_requests,
 )
 from harness.analysis.stats.quantiles import quantile_refused, rank
 from harness.formats.arrays import FloatArray
-from harness.formats.sides import SideColumns
+from harness.formats.table import SideColumns
 from harness.model import Frozen
 from harness.model.load_tools import tool_of
-from harness.report.spread import EveryLatency
 
 Kind = Literal["closed", "open", "cannot say"]
 
@@ -129,30 +129,27 @@ def judge_loop(
     return Loop(kind=kind, users=known, evidence=evidence, warnings=(HIDES, *read_off)), interval_s
 
 
-def corrected(loop: Loop, interval_s: float | None, latency: EveryLatency) -> Loop:
+def corrected(loop: Loop, interval_s: float | None, latency_s: FloatArray) -> Loop:
     """Return the loop with the tail corrected by one user's interval.
 
     Args:
-        latency: of the successful requests.
+        latency_s: of the successful requests, by start, shape (n,).
     """
-    if interval_s is None or not latency.n:
+    if interval_s is None or not len(latency_s):
         return loop
-    every = latency.with_missing(interval_s)
+    every = with_missing_requests(latency_s, interval_s)
     if every is None:
         return loop.model_copy(update={"warnings": (*loop.warnings, TOO_MANY_ADDED)})
-    at = every.at(np.array([rank(every.n, q) for q in CORRECTED.values()])).tolist()
+    places = [rank(len(every), q) - 1 for q in CORRECTED.values()]
+    ordered = np.partition(every, sorted({*places}))
     results = {
-        name: None if quantile_refused(latency.n, CORRECTED[name]) else float(value) * 1e3
-        for name, value in zip(CORRECTED, at, strict=True)
+        name: None if quantile_refused(len(latency_s), q) else float(ordered[place]) * 1e3
+        for (name, q), place in zip(CORRECTED.items(), places, strict=True)
     }
+    n_added = len(every) - len(latency_s)
     return loop.model_copy(
-        update={"interval_ms": interval_s * 1e3, "corrected_ms": results, "n_added": every.n - latency.n}
+        update={"interval_ms": interval_s * 1e3, "corrected_ms": results, "n_added": n_added}
     )
-
-
-def without_correction(loop: Loop) -> Loop:
-    """Return the loop of several runs, between which nobody waits."""
-    return loop.model_copy(update={"interval_ms": None, "corrected_ms": None, "n_added": 0})
 
 
 def doubted(loop: Loop, stalls: Sequence[Stall]) -> Loop:

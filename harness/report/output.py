@@ -4,26 +4,21 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from harness.errors import InputError
-from harness.formats.collect import RequestStream
 from harness.formats.detect import files_of_run
 from harness.formats.gc_events import GcLog
 from harness.formats.jtl_units import Decimal, LatencyUnit
-from harness.formats.runtime_log import read_runtime_log
-from harness.formats.table import AggregateTable
-from harness.report.analyse import open_run, report_totals
+from harness.formats.runtime_log import read_filestime_log
+from harness.formats.table import AggregateTable, RequestTable
+from harness.report.analyse import read_files, report_table
 from harness.report.limits import Checked, Limit, check_file
-from harness.report.requests import Gathered, gather
 from harness.report.result import QUANTILES, Report
 from harness.report.selection import Selection, select
 
 ALL = Selection()
-#: A shorter file is read before anybody asks how far it was read.
-LONG_BYTES = 100 << 20
 
 
 def main(
@@ -53,23 +48,15 @@ def main(
     Raises:
         InputError: a file cannot be used; names the file, the place, what was found and what is allowed.
     """
-    log = read_runtime_log(*gc, process_start_epoch_s=process_start_epoch_s) if gc else None
+    log = read_filestime_log(*gc, process_start_epoch_s=process_start_epoch_s) if gc else None
     if html is not None:
         _check_page(html, paths, gc)
     reports = []
     for path in paths:
-        opened = select(open_run(files_of_run(path), latency_unit, decimal), selection)
-        gathered: Gathered | None = None
-        if isinstance(opened, AggregateTable):
-            report = report_totals(opened, log, quantiles)
-        else:
-            if isinstance(opened, RequestStream):
-                opened = _with_progress(opened)
-            gathered = gather(opened, log, plots=html is not None, quantiles=quantiles)
-            report = gathered.report()
-        reports.append(report)
+        table = select(read_files(files_of_run(path), latency_unit, decimal), selection)
+        reports.append(report_table(table, log, quantiles))
         if html is not None:
-            _write_report(html, report, gathered, log)
+            _write_report(html, reports[-1], table, log)
     checked = [[check_file(limit, report) for limit in limits] for report in reports]
     if as_json:
         plain = [
@@ -102,17 +89,12 @@ def _check_page(html: Path, paths: Sequence[Path], gc: Sequence[Path]) -> None:
         )
 
 
-def _write_report(html: Path, report: Report, gathered: Gathered | None, log: GcLog | None) -> None:
+def _write_report(
+    html: Path, report: Report, table: RequestTable | AggregateTable, log: GcLog | None
+) -> None:
     from harness.report.html import render_html  # its plots cost a second that no other report needs
 
-    events = log.events if log is not None and log.clock == "epoch" else ()
-    page = render_html(
-        report,
-        latency=gathered.latency if gathered else None,
-        slowest=gathered.slowest if gathered else None,
-        pauses=[(event.cause, (event.start_s, event.end_s)) for event in events],
-        course=gathered.course if gathered else None,
-    )
+    page = render_html(report, None if isinstance(table, AggregateTable) else table.by_start(), log)
     write_page(html, page, "--html")
 
 
@@ -131,16 +113,3 @@ def write_page(target: Path, page: str, option: str) -> None:
             place=option,
             allowed="a file in a folder that exists",
         ) from error
-
-
-def _with_progress(opened: RequestStream) -> RequestStream:
-    """The same stream; on a terminal, a bar shows how far a long file was read."""
-    try:
-        n_bytes = opened.path.stat().st_size
-    except OSError:  # a pipe that is gone: the reader says so
-        return opened
-    if n_bytes < LONG_BYTES or not sys.stderr.isatty():
-        return opened
-    from harness.report.text import with_progress
-
-    return with_progress(opened, n_bytes)

@@ -22,8 +22,8 @@ from harness.analysis.stats.quantiles import FEWEST_BEYOND, rank
 from harness.formats.arrays import FloatArray
 from harness.model.phrases import counted
 from harness.report.course import Course
+from harness.report.latencies import EveryLatency
 from harness.report.result import QUANTILES, Report
-from harness.report.spread import EveryLatency
 
 #: Text and lines: the page puts its own colour of text in its place, light or dark.
 INK = "#111111"

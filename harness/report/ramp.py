@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness.formats.sides import SideColumns
-from harness.formats.table import RequestTable
+from harness.formats.table import RequestTable, SideColumns
 from harness.model.digits import plain
 from harness.report.loop import Kind
 
@@ -37,15 +36,16 @@ class Ramp(NamedTuple):
         return f"--skip {np.ceil(self.until_s / step_s - 1e-9) * step_s:.10g}s"
 
 
-def ramp_of(table: RequestTable, *, sides: SideColumns | None, loop: Kind) -> Ramp | None:
-    """Return what the first requests have that the later ones have not; ``None``: nothing, or too few requests."""
-    if table.n_requests < FEWEST_FOR_RAMP:
+def ramp_of(requests: RequestTable, *, sides: SideColumns | None, loop: Kind) -> Ramp | None:
+    """Return what the first requests have that the later ones have not; ``None``: nothing, or too few requests.
+
+    Args:
+        requests: by start.
+    """
+    start, latency, ok = requests.start_epoch_s, requests.latency_s, requests.ok
+    if len(start) < FEWEST_FOR_RAMP or start[-1] <= start[0]:
         return None
-    order = np.argsort(table.start_epoch_s, kind="stable")
-    start, latency, ok = table.start_epoch_s[order], table.latency_s[order], table.ok[order]
     span_s = float(start[-1] - start[0])
-    if span_s <= 0:
-        return None
     place = np.minimum(((start - start[0]) / span_s * _SLICES).astype(np.int64), _SLICES - 1)
     counts = np.bincount(place, minlength=_SLICES)
     usual = float(np.median(counts[_FIRST:]))
@@ -66,7 +66,7 @@ def ramp_of(table: RequestTable, *, sides: SideColumns | None, loop: Kind) -> Ra
         if most and (full_s := float(sides.start_s[full[0]] - start[0])) > _LONGEST_RAMP * span_s:
             return Ramp(f"takes {plain(full_s)} s to reach all of its {most:.0f} users", full_s)
     cold, warm = latency[ok & (place < _FIRST)], latency[ok & (place >= _SLICES // 2)]
-    step_s = _FEWEST_STEPS * table.resolution_s
+    step_s = _FEWEST_STEPS * requests.resolution_s
     if (
         len(cold)
         and len(warm)

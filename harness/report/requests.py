@@ -1,37 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Single requests to a report: stretch after stretch of a file, of which one latency a request stays in memory."""
+"""Single requests to a report."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cached_property
-from typing import Any
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from harness.errors import InputError
-from harness.formats.arrays import FloatArray
-from harness.formats.collect import RequestStream
+from harness.formats.arrays import FloatArray, with_rows
 from harness.formats.gc_events import GcLog
 from harness.formats.line_files import WITHOUT_CONNECTING
-from harness.formats.run_parts import RunPart, RunParts, clocks_apart_s, set_back_s
-from harness.formats.table import RequestTable, Unreadable, repeats_left_out
-from harness.formats.values import add_kinds
+from harness.formats.run_parts import RunPart, clocks_apart_s, runs_of, set_back_s
+from harness.formats.table import RequestTable
 from harness.model.phrases import counted
-from harness.report.checks import FIRST_ROWS, Checks
-from harness.report.course import Course, course_of, joined
-from harness.report.latencies import ONE_TRIAL, Labels, resolution_warnings, summarise_latencies
-from harness.report.loop import HIDES, doubted, without_correction
+from harness.report.checks import Checks, check_requests
+from harness.report.latencies import (
+    ONE_TRIAL,
+    EveryLatency,
+    label_rows,
+    resolution_warnings,
+    summarise_latencies,
+)
+from harness.report.loop import HIDES, corrected, doubted
 from harness.report.numbers import length, rate
-from harness.report.peaks import Peaks
+from harness.report.peaks import Peaks, find_peaks
 from harness.report.ramp import ramp_of
 from harness.report.result import QUANTILES, Report, ReportedRun, in_ms
-from harness.report.spread import EveryLatency
 
-#: Points drawn at most of one stretch, and of all: the slowest request of each slice of time, so that no peak is lost.
-SLICES, MOST_SLICES = 1500, 30_000
+#: Points drawn at most: the slowest request of each slice of time, so that no peak is lost.
+SLICES = 1500
 #: Whole seconds over less than this say no rate.
 SHORTEST_COARSE_S = 10.0
 #: Runs of one file that a warning lists.
@@ -40,291 +41,164 @@ _RUNS_SHOWN = 3
 BACKGROUND = frozenset({WITHOUT_CONNECTING})
 
 
-def read_all(opened: RequestStream | RequestTable) -> RequestTable:
-    """Return every request of a file.
+class Studied(NamedTuple):
+    """The requests of a file by start, before anything is reported of them or compared.
+
+    ``runs``: where there are several. ``duration_s``: first start to last answer; ``None``: unknown, of several runs, or
+    a few steps of too coarse a clock.
+    """
+
+    requests: RequestTable
+    checks: Checks
+    runs: tuple[RunPart, ...]
+    duration_s: float | None
+
+
+def not_empty(table: RequestTable) -> RequestTable:
+    """Return the same table.
 
     Raises:
-        InputError: there is none, or the file cannot be read.
+        InputError: it holds no request.
     """
-    table = opened.collect() if isinstance(opened, RequestStream) else opened
+    bad = table.unreadable
     if not table.n_requests:
-        unreadable = str(table.unreadable) if table.unreadable.n else None
-        raise InputError("holds no request", file=table.path, found=unreadable, allowed="at least one row")
+        raise InputError(
+            "holds no request" if bad.n else "has no request, only a header", file=table.path,
+            found=str(bad) if bad.n else None, allowed="a header and at least one row below it",
+        )  # fmt: skip
     return table
 
 
-def gather(
-    opened: RequestStream | RequestTable | Iterable[RequestTable],
-    gc_log: GcLog | None = None,
-    *,
-    plots: bool = False,
-    quantiles: Mapping[str, float] = QUANTILES,
-) -> Gathered:
-    """Go through a file, or the stretches of one in time order, and keep what the report and its plots need.
-
-    Args:
-        plots: keep what only a page with plots shows.
+def study(table: RequestTable) -> Studied:
+    """Study the requests of a file.
 
     Raises:
-        InputError: the file cannot be read, or its time stamps lie beyond the year 2100.
+        InputError: there is none, or their time stamps lie beyond the year 2100.
     """
-    if isinstance(opened, RequestTable):
-        tables: Iterable[RequestTable] = [opened]
-    else:
-        tables = opened.stretches() if isinstance(opened, RequestStream) else opened
-    gathered: Gathered | None = None
-    for table in tables:
-        if gathered is None:
-            checks = Checks(opened if isinstance(opened, RequestStream) else table)
-            gathered = Gathered(table, checks, gc_log, plots=plots, quantiles=quantiles)
-        gathered.take(table)
-    assert gathered is not None  # a file is one stretch at least
-    return gathered
+    requests = not_empty(table).by_start()
+    checks = check_requests(requests)
+    runs: tuple[RunPart, ...] = ()
+    if table.has_start_times:
+        runs = runs_of(table.start_epoch_s, table.latency_s, table.ok, from_zero=table.from_zero)
+    duration_s = table.duration_s if len(runs) == 1 else None
+    if checks.coarse and duration_s is not None and duration_s < SHORTEST_COARSE_S:
+        duration_s = None
+    return Studied(requests, checks, runs if len(runs) > 1 else (), duration_s)
 
 
-class Gathered:
-    """What has been seen of a file: counts, peaks, and the latencies of successful requests."""
+def report_requests(
+    table: RequestTable, gc_log: GcLog | None = None, *, quantiles: Mapping[str, float] = QUANTILES
+) -> Report:
+    """Return what can be said of the requests of a file.
 
-    def __init__(
-        self,
-        first: RequestTable,
-        checks: Checks,
-        gc_log: GcLog | None,
-        *,
-        plots: bool,
-        quantiles: Mapping[str, float],
-    ) -> None:
-        self._first, self._checks, self._plots, self._quantiles = first, checks, plots, quantiles
-        self._runs = RunParts(from_zero=first.from_zero)
-        self._ramp: str | None = None
-        self._back_s = 0.0
-        self._notes: dict[str, None] = {}
-        self._unreadable = Unreadable()
-        self._n_requests = self._n_stretches = self._n_repeats = 0
-        self._repeats: frozenset[str] = frozenset()
-        self._sum_s, self._start_s, self._last_start_s, self._end_s = 0.0, np.inf, -np.inf, -np.inf
-        self._latency_s: list[FloatArray] = []
-        self._slowest: list[tuple[FloatArray, FloatArray]] = []
-        self._courses: list[Course] = []
-        self._labels = Labels(first.resolution_s)
-        self._kinds: dict[str, int] = {}
-        self._log_unused = first.from_zero and gc_log is not None
-        self._peaks = Peaks(gc_log=None if first.from_zero else gc_log, resolution_s=first.resolution_s)
-        self._finding: Future[None] | None = None
+    Args:
+        gc_log: of the service's runtime. quantiles: those that are reported, name -> share.
 
-    def take(self, table: RequestTable) -> None:
-        """Add the next stretch."""
-        self._notes |= dict.fromkeys(note for note in table.notes if note != table.note_on_repeats)
-        self._n_repeats += table.n_transactions_left_out
-        self._repeats = table.repeats
-        self._unreadable = self._unreadable.plus(table.unreadable)
-        if not table.n_requests:
-            return
-        self._n_stretches += 1
-        self._n_requests += table.n_requests
-        self._sum_s += float(table.latency_s.sum())
-        add_kinds(self._kinds, table.errors_by_kind)
-        has_times, is_first = table.has_start_times, self._n_stretches == 1
-        order = np.argsort(table.start_epoch_s, kind="stable") if has_times else np.arange(table.n_requests)
-        start, latency, ok = table.start_epoch_s[order], table.latency_s[order], table.ok[order]
-        first_rows = start[:FIRST_ROWS], latency[:FIRST_ROWS]
-        if has_times:
-            self._start_s = min(self._start_s, float(start[0]))
-            self._last_start_s = max(self._last_start_s, float(start[-1]))
-            self._end_s = max(self._end_s, float((start + latency).max()))
-            self._runs.take(table.start_epoch_s, table.latency_s, table.ok)
-            if is_first:
-                self._back_s = 0.0 if table.from_zero else set_back_s(table.start_epoch_s, table.latency_s)
-                self._checks.look_at_clock(first_rows[0])
-            if self._plots:
-                step_s = 1.0 if self._checks.coarse else 0.0
-                self._courses.append(course_of(start, latency, ok, step_s=step_s))
-        if table.n_errors:
-            order, start, latency = order[ok], start[ok], latency[ok]
-        has_peaks = has_times and len(latency) > 0 and not self._checks.coarse
-        if has_peaks:
-            self._take_peaks(start, latency, None if table.connect_s is None else table.connect_s[order])
-        self._latency_s.append(latency)
-        self._labels.take(table, order)
-        self._ramp = None  # of a part of the file
-        if has_times and is_first:
-            self._checks.look(*first_rows)
-            ramp = None
-            if not self._checks.coarse:
-                ramp = ramp_of(table, sides=self._checks.sides, loop=self._checks.loop_kind)
-            self._ramp = None if ramp is None else f"{ramp.text}; {ramp.command} leaves it out"
-        if has_peaks and self._plots:
-            slowest = slowest_of_slices(start, latency)
-            self._slowest.append((start[slowest], latency[slowest]))
-
-    def _take_peaks(self, start: FloatArray, latency: FloatArray, connect: FloatArray | None) -> None:
-        """Look for the peaks of one stretch while the next is read; beside a runtime's log, at once: it needs more
-        memory, and two threads of its own."""
-        self._wait_for_peaks()
-        if self._peaks.gc_log is not None:
-            self._peaks.take(start, latency, connect)
-            return
-        beside = ThreadPoolExecutor(1)
-        self._finding = beside.submit(self._peaks.take, start, latency, connect)
-        beside.shutdown(wait=False)  # its thread ends with this stretch
-
-    def _wait_for_peaks(self) -> None:
-        if self._finding is not None:
-            self._finding.result()
-            self._finding = None
-
-    @cached_property
-    def latency(self) -> EveryLatency:
-        """Those of all successful requests. Ask when nothing more is taken."""
-        whole = EveryLatency(np.concatenate(self._latency_s))
-        self._latency_s.clear()
-        return whole
-
-    @property
-    def slowest(self) -> tuple[FloatArray, FloatArray] | None:
-        """Start and latency of the slowest request of each moment, for plots; ``None``: no start times."""
-        if not self._slowest:
-            return None
-        start, latency = (np.concatenate(each) for each in zip(*self._slowest, strict=True))
-        if len(start) <= MOST_SLICES:
-            return start, latency
-        order = np.argsort(start, kind="stable")
-        at = order[slowest_of_slices(start[order], latency[order], MOST_SLICES)]
-        return start[at], latency[at]
-
-    @property
-    def course(self) -> Course | None:
-        """Rate, errors and percentiles over time, for plots; ``None``: no start times, or not asked for."""
-        return joined(self._courses)
-
-    def report(self) -> Report:
-        """Return what can be said of all that was taken.
-
-        Raises:
-            InputError: there was no request.
-        """
-        first, bad = self._first, self._unreadable
-        if not self._n_requests:
-            raise InputError(
-                "holds no request" if bad.n else "has no request, only a header", file=first.path,
-                found=str(bad) if bad.n else None, allowed="a header and at least one row below it",
-            )  # fmt: skip
-        latency, n_ok = self.latency, self.latency.n
-        notes, background = self._about_the_file(n_ok), [ONE_TRIAL]
-        if 0 < n_ok < self._n_requests:
-            background.append(
-                f"latencies are of the {n_ok:,} successful requests; "
-                f"{counted(self._n_requests - n_ok, 'error')} left out"
-            )
-        background += [note for note in self._notes if note in BACKGROUND]
-        result = summarise_latencies(latency, first.resolution_s, self._quantiles)
-        notes += resolution_warnings(latency.median(), first.resolution_s) if n_ok else []
-        units = self._checks.findings(
-            n=self._n_requests, span_s=self._last_start_s - self._start_s, sum_s=self._sum_s, latency=latency
+    Raises:
+        InputError: there is none, or their time stamps lie beyond the year 2100.
+    """
+    requests, checks, runs, duration = study(table)
+    right = with_rows(requests, requests.ok) if requests.n_errors else requests
+    n_right, sides, has_times = right.n_requests, requests.sides, requests.has_start_times
+    latency = EveryLatency(right.latency_s)
+    has_peaks = has_times and not checks.coarse and not runs
+    notes, background = [unit.text for unit in checks.units], [ONE_TRIAL]
+    of_names: list[str] = []
+    with ThreadPoolExecutor(1) as beside:
+        log = None if requests.from_zero else gc_log
+        finding = beside.submit(find_peaks, right, log) if has_peaks and n_right else None
+        result = summarise_latencies(latency, requests.resolution_s, quantiles)
+        labels = label_rows(requests, latency, duration, of_names)
+        peaks = Peaks() if finding is None else finding.result()
+    notes += _about_the_file(requests, n_right)
+    if 0 < n_right < requests.n_requests:
+        background.append(
+            f"latencies are of the {n_right:,} successful requests; {counted(requests.n_errors, 'error')} left out"
         )
-        notes = [item.text for item in units] + notes
-        runs = self._runs.runs() if first.has_start_times else ()
-        runs = runs if len(runs) > 1 else ()
-        sides = self._checks.sides
-        of_clock: list[str] = []
-        if runs:
-            apart_s = (
-                None if sides is None or sides.host is None else clocks_apart_s(sides.start_s, sides.host)
-            )
-            of_clock.append(about_runs(runs, from_zero=first.from_zero, clocks_apart_s=apart_s))
-        duration = None if runs else self._duration_s(of_clock)
-        if self._back_s and not runs and (sides is None or len(sides.hosts) < 2):
-            of_clock.append(
-                f"time stamps run backwards by {length(self._back_s * 1e3)}: the clock was set, and the rate is too "
-                "high; or files of several load generators were joined, and it is right"
-            )
-        notes += [self._ramp] if self._ramp is not None and not runs else []
-        of_names: list[str] = []
-        labels = self._labels.rows(latency, duration, of_names)
-        loop = self._checks.loop(latency)
-        self._wait_for_peaks()
-        listed, shorter = self._peaks.visible()
-        if loop is not None:
-            loop = without_correction(loop) if runs else doubted(loop, listed)
-            for warning in loop.warnings:
-                (background if warning == HIDES else notes).append(warning)
-        notes += of_clock
-        attribution = None if runs else self._attribution(notes, background)
-        notes += of_names
-        has_peaks = first.has_start_times and not self._checks.coarse and not runs
-        busy_s = None if loop is None or not loop.users or not duration else loop.users * duration
-        return Report(
-            path=first.path,
-            source=first.source,
-            requests=self._n_requests,
-            errors=self._n_requests - n_ok,
-            start_epoch_s=self._start_s if first.has_start_times and not first.from_zero else None,
-            errors_known=first.ok_known,
-            unreadable=bad.n,
-            duration_s=duration,
-            runs=tuple(_reported(run, from_zero=first.from_zero) for run in runs),
-            busy_share=None if busy_s is None else min(self._sum_s / busy_s, 1.0),
-            throughput_per_s=self._n_requests / duration if duration else None,
-            correct_per_s=n_ok / duration if duration else None,
-            resolution_ms=first.resolution_s * 1e3,
-            latency_ms=result.values,
-            intervals=result.intervals,
-            interval_reasons=result.reasons,
-            labels=labels,
-            loop=loop,
-            units=units,
-            errors_by_kind=dict(sorted(self._kinds.items(), key=lambda pair: (-pair[1], pair[0]))),
-            stalls=listed if has_peaks else None,
-            shorter_stalls=shorter if has_peaks else None,
-            shortest_visible_ms=in_ms(self._peaks.shortest_visible_s) if has_peaks else None,
-            attribution=attribution,
-            warnings=(*notes, *background),
-            background=frozenset(background),
+    background += [note for note in requests.notes if note in BACKGROUND]
+    notes += resolution_warnings(latency.median(), requests.resolution_s) if n_right else []
+    loop = checks.loop
+    if has_peaks:
+        ramp = ramp_of(requests, sides=sides, loop="cannot say" if loop is None else loop.kind)
+        notes += [] if ramp is None else [f"{ramp.text}; {ramp.command} leaves it out"]
+    if loop is not None:
+        loop = loop if runs else doubted(corrected(loop, checks.interval_s, right.latency_s), peaks.stalls)
+        for warning in loop.warnings:
+            (background if warning == HIDES else notes).append(warning)
+    notes += _about_clocks(table, checks, runs, duration)
+    if has_peaks and n_right and gc_log is not None and requests.from_zero:
+        notes.append("the runtime's log was not used: the file does not say when its times begin")
+    notes += (*peaks.notes, *of_names)
+    background += peaks.background
+    busy_s = None if loop is None or not loop.users or not duration else loop.users * duration
+    return Report(
+        path=table.path,
+        source=table.source,
+        requests=table.n_requests,
+        errors=table.n_errors,
+        start_epoch_s=None if table.from_zero else table.first_start_epoch_s,
+        errors_known=table.ok_known,
+        unreadable=table.unreadable.n,
+        duration_s=duration,
+        runs=tuple(_reported(run, from_zero=table.from_zero) for run in runs),
+        busy_share=None if busy_s is None else min(float(table.latency_s.sum()) / busy_s, 1.0),
+        throughput_per_s=table.n_requests / duration if duration else None,
+        correct_per_s=n_right / duration if duration else None,
+        resolution_ms=table.resolution_s * 1e3,
+        latency_ms=result.values,
+        intervals=result.intervals,
+        interval_reasons=result.reasons,
+        labels=labels,
+        loop=loop,
+        units=checks.units,
+        errors_by_kind=table.errors_by_kind,
+        stalls=peaks.stalls if has_peaks else None,
+        shorter_stalls=peaks.shorter,
+        shortest_visible_ms=in_ms(peaks.shortest_visible_s),
+        attribution=peaks.attribution,
+        warnings=(*notes, *background),
+        background=frozenset(background),
+    )
+
+
+def _about_the_file(table: RequestTable, n_right: int) -> list[str]:
+    notes = [note for note in table.notes if note not in BACKGROUND]
+    bad = table.unreadable
+    if bad.n:
+        notes.append(f"left out: {bad}{'' if bad.n == bad.n_cut else '; any of them may have failed'}")
+    if not table.ok_known:
+        notes.append("the file does not say which requests failed: all are taken as successful")
+    if not n_right:
+        notes.append("no request succeeded: no latency is reported")
+    return notes
+
+
+def _about_clocks(
+    table: RequestTable, checks: Checks, runs: Sequence[RunPart], duration_s: float | None
+) -> list[str]:
+    """What the time stamps of a file say of its runs and clocks, and what they do not allow to be said."""
+    if not table.has_start_times:
+        return ["the file has no start times, so neither stalls nor their causes can be found"]
+    sides = table.sides
+    if runs:
+        apart_s = None if sides is None or sides.host is None else clocks_apart_s(sides.start_s, sides.host)
+        return [about_runs(runs, from_zero=table.from_zero, clocks_apart_s=apart_s)]
+    notes = []
+    if checks.coarse and duration_s is None:
+        notes.append(
+            f"time stamps are whole seconds and span less than {SHORTEST_COARSE_S:g} s, so no rate is given"
         )
-
-    def _duration_s(self, text: list[str]) -> float | None:
-        """First start to last answer; ``None``: unknown, or a few steps of too coarse a clock."""
-        if not self._first.has_start_times:
-            return None
-        duration = self._end_s - self._start_s
-        if self._checks.coarse and duration < SHORTEST_COARSE_S:
-            text.append(
-                f"time stamps are whole seconds and span less than {SHORTEST_COARSE_S:g} s, so no rate is given"
-            )
-            return None
-        return duration
-
-    def _about_the_file(self, n_ok: int) -> list[str]:
-        notes = [repeats_left_out(self._n_repeats, self._repeats)] if self._n_repeats else []
-        notes += [note for note in self._notes if note not in BACKGROUND]
-        if self._unreadable.n:
-            may = "" if self._unreadable.n == self._unreadable.n_cut else "; any of them may have failed"
-            notes.append(f"left out: {self._unreadable}{may}")
-        if not self._first.ok_known:
-            notes.append("the file does not say which requests failed: all are taken as successful")
-        if not n_ok:
-            notes.append("no request succeeded: no latency is reported")
-        return notes
-
-    def _attribution(self, text: list[str], background: list[str]) -> dict[str, Any] | None:
-        if not self._first.has_start_times:
-            text.append("the file has no start times, so neither stalls nor their causes can be found")
-            return None
-        if self._checks.coarse:
-            text.append(
-                "time stamps are whole seconds, so neither loop nor stalls nor their causes can be determined"
-            )
-            return None
-        if self._n_stretches > 1:
-            text.append(
-                f"stalls and their causes were computed in {self._n_stretches} stretches of the file: shares are means "
-                "over the stretches, and a stall across two of them may be counted twice"
-            )
-        if not self.latency.n:
-            return None
-        if self._log_unused:
-            text.append("the runtime's log was not used: the file does not say when its times begin")
-        return self._peaks.attribution(text, background)
+    back_s = 0.0 if table.from_zero else set_back_s(table.start_epoch_s, table.latency_s)
+    if back_s and (sides is None or len(sides.hosts) < 2):
+        notes.append(
+            f"time stamps run backwards by {length(back_s * 1e3)}: the clock was set, and the rate is too high; or files "
+            "of several load generators were joined, and it is right"
+        )
+    if checks.coarse:
+        notes.append(
+            "time stamps are whole seconds, so neither loop nor stalls nor their causes can be determined"
+        )
+    return notes
 
 
 def about_runs(runs: Sequence[RunPart], *, from_zero: bool, clocks_apart_s: float | None = None) -> str:

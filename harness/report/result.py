@@ -14,7 +14,7 @@ from harness.analysis.attribution.slow_periods import Stall
 from harness.errors import InputError
 from harness.model import Frozen
 from harness.report.loop import Loop
-from harness.report.units import UnitFinding
+from harness.report.checks import UnitFinding
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 #: Tools round percentiles to two digits, and the greatest latency not at all.

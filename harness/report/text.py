@@ -3,18 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 from rich.console import Console
-from rich.markup import escape
-from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
 from harness.errors import printable
-from harness.formats.collect import RequestStream
-from harness.formats.table import RequestChunk
 from harness.model.phrases import counted
 from harness.report import words
 from harness.report.limits import Checked
@@ -138,20 +133,3 @@ def _show_attribution(report: Report, console: Console) -> None:
             continue
         text = percent_between(share["value"], share["low"], share["high"])
         console.print(f"  without the pauses and the queues behind them {name} would be lower by {text}")
-
-
-def with_progress(opened: RequestStream, n_bytes: int, console: Console | None = None) -> RequestStream:
-    """Return the same stream with a bar that shows how much of ``n_bytes`` was read, and how long the rest takes.
-
-    Args:
-        console: where it is drawn; default: stderr.
-    """
-
-    def chunks() -> Iterator[RequestChunk]:
-        with Progress(console=console or Console(stderr=True), transient=True) as progress:
-            task = progress.add_task(escape(printable(opened.path.name)), total=n_bytes)
-            for chunk in opened.chunks:
-                progress.update(task, completed=opened.notes.n_bytes)
-                yield chunk
-
-    return replace(opened, chunks=chunks())

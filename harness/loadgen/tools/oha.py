@@ -18,7 +18,7 @@ from pathlib import Path
 
 from harness.errors import InputError, TrialFailure
 from harness.formats.json_summaries import read_json
-from harness.formats.oha_db import read_oha_db
+from harness.formats.row_files import read_oha_db
 from harness.loadgen.base import ORDER_FILE, LoadGenerator, LoadSpec, plain_only
 from harness.loadgen.flow import no_flow
 from harness.loadgen.summary import last_output, read_order, read_totals

@@ -15,7 +15,7 @@ from harness.analysis.stats.quantiles import (
     rank,
 )
 from harness.errors import InputError
-from harness.report.spread import EveryLatency
+from harness.report.latencies import EveryLatency
 
 
 @given(n=st.integers(1, 3000), thousandths=st.integers(10, 999))
