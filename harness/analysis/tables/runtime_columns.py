@@ -120,7 +120,8 @@ def _less(now: float | None, then: float | None) -> float | None:
 
 
 def _paused_s(then: RuntimeMetrics, now: RuntimeMetrics) -> float | None:
-    return None if now.pauses is None or then.pauses is None else now.pauses.since(then.pauses).sum_s
+    paused_s = _less(now.paused_s, then.paused_s)
+    return None if paused_s is None or paused_s < 0 else paused_s  # below zero: the process was started anew
 
 
 def native_memory(session: SessionFolder, record: TrialRecord) -> pd.DataFrame | None:
