@@ -28,7 +28,8 @@ SIDE_ROWS = 20_000
 _MOST, _STEP_S = 0.9, 0.002
 #: Fewer rows of a name may be so by chance.
 _FEWEST = 3
-_NUMBERED = re.compile(r"(.+)-\d+")
+#: The name of a part of another row.
+NUMBERED = re.compile(r"(.+)-\d+")
 
 
 def read_sides(file: TextFile, layout: Layout, n_rows: int = SIDE_ROWS) -> tuple[SideColumns | None, Layout]:
@@ -127,7 +128,7 @@ def _repeats(
     empty = np.bincount(label[without_code], minlength=len(names)) == n_each
     results: set[str] = set()
     for (part, whole), n_inside in inside.items():
-        numbered = _NUMBERED.fullmatch(names[part])
+        numbered = NUMBERED.fullmatch(names[part])
         is_part = numbered is not None and numbered[1] == names[whole] and not empty[whole]
         if is_part and n_inside >= max(_FEWEST, _MOST * n_each[part]):
             results.add(names[part])

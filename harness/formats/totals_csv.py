@@ -69,23 +69,17 @@ def read_totals(path: Path | TextFile) -> AggregateTable:
     file = text_file(path)
     kind = kind_of(file.first)
     if kind is None:
-        raise another_file(
-            "not a csv file of totals",
-            file,
-            "Locust's _stats.csv or _stats_history.csv, or JMeter's aggregate table",
-        )
+        allowed = "Locust's _stats.csv or _stats_history.csv, or JMeter's aggregate table"
+        raise another_file("not a csv file of totals", file, allowed)
     if kind not in {"stats", "history"}:
         raise InputError(
             f"is a list of {kind}, without requests or response times", file=file.path, allowed=_WITH_TOTALS
         )
     reader = _Totals(file)
     table = reader.stats() if kind == "stats" else reader.history()
+    notes = (*table.notes, *file.remarks, *reader.notes.notes)
     return table.model_copy(
-        update={
-            "unreadable_lines": reader.n_unreadable,
-            "errors_known": reader.errors_known,
-            "notes": (*table.notes, *file.remarks, *reader.notes.notes),
-        }
+        update={"unreadable_lines": reader.n_unreadable, "errors_known": reader.errors_known, "notes": notes}
     )
 
 
@@ -108,10 +102,9 @@ class _Totals:
             for line in lines:
                 if len({name.strip().lower() for name in line} & {*self._header} - {""}) > 2:  # in any order
                     raise InputError(
-                        "holds several runs: its header comes again",
-                        file=self._file.path,
+                        "holds several runs: its header comes again", file=self._file.path,
                         allowed="one run in a file",
-                    )
+                    )  # fmt: skip
                 if len(line) == len(columns):
                     yield dict(zip(columns, line, strict=True))
                 else:
@@ -189,26 +182,19 @@ class _Totals:
         if read and read[0][0].epoch_s > read[-1][0].epoch_s:  # newest first, as a spreadsheet sorts them
             read.reverse()
         points = [point for point, _ in read]
-        falls = [
-            i
-            for i, (before, after) in enumerate(pairwise(points), 1)
-            if (after.n_requests or 0) < (before.n_requests or 0)
-        ]
-        n_earlier = falls[-1] if falls else 0
+        counts = [point.n_requests or 0 for point in points]
+        n_earlier = max((i for i, (n, after) in enumerate(pairwise(counts), 1) if after < n), default=0)
         first = points[n_earlier] if points else None
-        duration_s: float | None = None
-        total: AggregateRow | None = None
-        if first is not None:
-            duration_s = points[-1].epoch_s - first.epoch_s
-            total = self._row(read[-1][1]) if points[-1].n_requests else None
-            if total is not None:
-                median = _seconds(read[-1][1], "median")
-                n = total.n_requests - (first.n_requests or 0)
-                update = {
-                    "latency_quantiles_s": {} if median is None else {"p50": median},
-                    "answers_per_s": n / duration_s if duration_s else None,
-                }
-                total = total.model_copy(update=update)
+        duration_s = None if first is None else points[-1].epoch_s - first.epoch_s
+        total = self._row(read[-1][1]) if first is not None and counts[-1] else None
+        if first is not None and total is not None:
+            median = _seconds(read[-1][1], "median")
+            n = total.n_requests - counts[n_earlier]
+            update = {
+                "latency_quantiles_s": {} if median is None else {"p50": median},
+                "answers_per_s": n / duration_s if duration_s else None,
+            }
+            total = total.model_copy(update=update)
         notes = [ROUNDED, "percentiles in the history are those of the last ten seconds: they are not shown"]
         if n_earlier:
             notes.append(

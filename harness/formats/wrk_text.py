@@ -12,9 +12,10 @@ which nothing was sent for longer than ``--timeout``, one that never connected a
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 from harness.errors import InputError
 from harness.formats.source import TextFile, text_file
@@ -73,39 +74,24 @@ def open_wrk(file: TextFile) -> AggregateTable:
 
 
 def parse_time_s(text: str) -> float:
-    """``196.00us``, ``2.58ms``, ``1.20s``, ``1.50m`` in seconds.
-
-    Raises:
-        ValueError: not a time as wrk prints it.
-    """
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)(us|ms|s|m|h)", text)
-    if match is None:
-        raise ValueError(f"not a time as wrk prints it: {text[:_SHOWN]!r}")
-    return _finite(match[1], "a time") * _TIME_UNITS[match[2]]
+    """Return ``196.00us``, ``2.58ms``, ``1.20s``, ``1.50m`` in seconds; raises ValueError: not as wrk prints a time."""
+    return _number(text, _TIME_UNITS, "a time")
 
 
 def parse_count(text: str) -> float:
-    """``28.98k``, ``1.20M`` or a plain number.
-
-    Raises:
-        ValueError: not a count as wrk prints it.
-    """
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([kMG]?)", text)
-    if match is None:
-        raise ValueError(f"not a count as wrk prints it: {text[:_SHOWN]!r}")
-    return _finite(match[1], "a count") * _SCALES[match[2]]
+    """Return ``28.98k``, ``1.20M`` or a plain number; raises ValueError: not as wrk prints a count."""
+    return _number(text, _SCALES, "a count")
 
 
-def _finite(digits: str, what: str) -> float:
-    """A number of so many digits that it is no finite one was not printed by wrk: it has no more than 64 bits."""
-    number = float(digits)
-    if number > _LARGEST:
-        raise ValueError(f"not {what} as wrk prints it: {digits[:_SHOWN]!r}")
-    return number
+def _number(text: str, units: Mapping[str, float], what: str) -> float:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([a-zA-Z]*)", text)
+    # A number of more than 64 bits was not printed by wrk.
+    if match is None or match[2] not in units or float(match[1]) > _LARGEST:
+        raise ValueError(f"not {what} as wrk prints it: {text[:_SHOWN]!r}")
+    return float(match[1]) * units[match[2]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Parts:
+class _Parts(NamedTuple):
     """What wrk and wrk2 print alike. ``total`` carries the times that wrk prints."""
 
     text: str
@@ -142,23 +128,21 @@ def _parts(file: TextFile, tool: str) -> _Parts:
         raise InputError(
             str(problem), file=file.path, allowed=f"one run in a file, with numbers as {tool} prints them"
         ) from problem
-    raise InputError(
-        f"not a complete {tool} summary",
-        file=file.path,
-        place="the line '... requests in ..., ... read'" if starts else f"line {file.first_line}",
-        found=file.first[:80],
-        allowed=f"the text that {tool} prints when it ends by itself; autocannon, which begins alike: --json",
-    )
+    place = "the line '... requests in ..., ... read'" if starts else f"line {file.first_line}"
+    allowed = f"the text that {tool} prints when it ends by itself; autocannon, which begins alike: --json"
+    raise _incomplete(file, tool, place, allowed)
+
+
+def _incomplete(file: TextFile, tool: str, place: str, allowed: str) -> InputError:
+    problem = f"not a complete {tool} summary"
+    return InputError(problem, file=file.path, place=place, found=file.first[:80], allowed=allowed)
 
 
 def _whole(text: str, start: re.Match[str], totals: re.Match[str]) -> _Parts:
-    answers = int(totals[1])
-    _finite(totals[1], "a count")
-    kinds: dict[str, int] = {}
+    answers = int(parse_count(totals[1]))
     socket, status = _SOCKET.search(text), _STATUS.search(text)
-    if socket is not None:
-        names = (*_WITHOUT_ANSWER, "timeout")
-        kinds |= {name: int(n) for name, n in zip(names, socket.groups(), strict=True) if int(n)}
+    counts = [] if socket is None else list(zip((*_WITHOUT_ANSWER, "timeout"), map(int, socket.groups()), strict=True))
+    kinds = {name: n for name, n in counts if n}
     if status is not None:
         kinds["status"] = int(status[1])
     n_unanswered = sum(kinds.get(kind, 0) for kind in _WITHOUT_ANSWER)
@@ -179,13 +163,7 @@ def _whole(text: str, start: re.Match[str], totals: re.Match[str]) -> _Parts:
         latency_quantiles_s={f"p{match[1]}": parse_time_s(match[2]) for match in _QUANTILE.finditer(listed)},
         answers_per_s=parse_count(rate[1]) if rate else None,
     )
-    return _Parts(
-        text=text,
-        total=total,
-        errors_by_kind=kinds,
-        duration_s=parse_time_s(totals[2]),
-        connections=None if load is None else int(load[2]),
-    )
+    return _Parts(text, total, kinds, parse_time_s(totals[2]), None if load is None else int(load[2]))
 
 
 def read_wrk(path: Path | TextFile) -> AggregateTable:
@@ -277,13 +255,8 @@ def read_wrk2(path: Path | TextFile) -> AggregateTable:
     except ValueError as problem:
         raise InputError(str(problem), file=file.path, allowed="numbers as wrk2 prints them") from problem
     if update is None:
-        raise InputError(
-            "not a complete wrk2 summary",
-            file=file.path,
-            place="the latency distribution",
-            found=file.first[:80],
-            allowed="the text that wrk2 prints with --latency when it ends by itself",
-        )
+        allowed = "the text that wrk2 prints with --latency when it ends by itself"
+        raise _incomplete(file, "wrk2", "the latency distribution", allowed)
     kinds = {kind: n for kind, n in parts.errors_by_kind.items() if kind != "timeout"}
     n_errors = parts.total.n_unanswered + min(parts.answers, kinds.get("status", 0))
     notes = ["wrk2 prints no single requests"]

@@ -177,13 +177,13 @@ def _about_clocks(
     table: RequestTable, checks: Checks, runs: Sequence[RunPart], duration_s: float | None
 ) -> list[str]:
     """What the time stamps of a file say of its runs and clocks, and what they do not allow to be said."""
+    sides, notes = table.sides, list[str]()
     if not table.has_start_times:
-        return ["the file has no start times, so neither stalls nor their causes can be found"]
-    sides = table.sides
+        notes.append("the file has no start times, so neither stalls nor their causes can be found")
+        return notes
     if runs:
         apart_s = None if sides is None or sides.host is None else clocks_apart_s(sides.start_s, sides.host)
         return [about_runs(runs, from_zero=table.from_zero, clocks_apart_s=apart_s)]
-    notes = []
     if checks.coarse and duration_s is None:
         notes.append(
             f"time stamps are whole seconds and span less than {SHORTEST_COARSE_S:g} s, so no rate is given"

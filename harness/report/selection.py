@@ -109,10 +109,10 @@ def select(table: RequestTable | AggregateTable, selection: Selection) -> Reques
             notes.append(f"left out: the first {begin}, {n_out}")
     n_within = int(np.count_nonzero(keep))
     if table.n_requests and not n_within:
-        found = f"{selection.skip_s:g} s"
         raise InputError(
-            "is no longer than that", file=table.path, place=selection.place, found=found, allowed="less"
-        )
+            "is no longer than that", file=table.path, place=selection.place, found=f"{selection.skip_s:g} s",
+            allowed="less",
+        )  # fmt: skip
     if label is not None:
         keep &= table.label_codes == code
         n = int(np.count_nonzero(keep))
