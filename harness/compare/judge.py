@@ -24,7 +24,7 @@ from harness.compare.run import LATENCIES, METRICS, QUANTILES
 from harness.compare.traps import Arms, Trap
 from harness.model import Estimate, Verdict
 from harness.model.digits import plain, whole_percent
-from harness.report.numbers import resolution
+from harness.report.words import resolution
 
 LEVEL, LEVEL_OF_EQUIVALENCE = 0.95, 0.90
 #: Shares of errors within this of each other count as equal: one request in a thousand.

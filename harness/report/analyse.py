@@ -20,7 +20,7 @@ from harness.formats.table import AggregateRow, AggregateTable, RequestTable, to
 from harness.model.phrases import counted
 from harness.report.latencies import of_aggregate
 from harness.report.loop import by_design
-from harness.report.numbers import length
+from harness.report.words import length
 from harness.report.requests import not_empty, report_requests
 from harness.report.result import QUANTILES, Report, in_ms
 

@@ -16,11 +16,8 @@ from harness.formats.gc_events import GcLog
 from harness.formats.table import RequestTable
 from harness.report import words
 from harness.report.checks import is_coarse
-from harness.report.course import course_of
 from harness.report.latencies import EveryLatency
-from harness.report.numbers import length, percent_between, resolution
-from harness.report.peaks import TAILS
-from harness.report.plots import course_over_time, latency_by_percentile, latency_over_time, plain_cause
+from harness.report.plots import course_of, course_over_time, latency_by_percentile, latency_over_time
 from harness.report.requests import slowest_of_slices
 from harness.report.result import Report
 
@@ -46,22 +43,18 @@ def render_html(report: Report, requests: RequestTable | None = None, log: GcLog
     Args:
         requests: all of them, by start; None: no plots. log: the runtime's.
     """
-    shares, gone = _shares(report)
     return render_page(
         _TEMPLATES / "report.html.jinja",
         report=report,
         plots=[] if requests is None else list(_plots(report, requests, log)),
-        tables=(words.latency_table(report), words.labels_table(report), words.kinds_table(report), shares),
-        summary=words.summary(report),
-        when=words.when(report),
-        resolution=resolution(report.resolution_ms),
-        stalls=_stalls(report),
-        stall_count=words.count_stalls(report),
-        shorter=words.shorter_stalls(report),
-        visible=words.shortest_visible(report),
-        warnings=words.weighty(report),
-        background=words.background(report),
-        gone=gone,
+        tables=(
+            words.latency_table(report),
+            words.labels_table(report),
+            words.kinds_table(report),
+            words.causes_table(report),
+        ),
+        stalls=words.stalls_table(report, _STALLS_SHOWN),
+        words=words,
     )
 
 
@@ -83,44 +76,3 @@ def _plots(report: Report, requests: RequestTable, log: GcLog | None) -> Iterato
     every = None if interval_ms is None else with_missing_requests(latency[ok], interval_ms / 1e3)
     corrected = None if every is None else EveryLatency(every)
     yield latency_by_percentile(EveryLatency(latency[ok]), corrected)
-
-
-def _stalls(report: Report) -> words.Table:
-    rows = [
-        (
-            plain_cause(stall.kind),
-            f"{stall.start_s - (report.start_epoch_s or 0.0):.3f}",
-            length(stall.duration_s * 1e3),
-            f"{stall.n_requests:,}",
-            length(stall.harm_s * 1e3),
-            *(() if report.attribution is None else (plain_cause(stall.cause or "unexplained"),)),
-        )
-        for stall in (report.stalls or ())[:_STALLS_SHOWN]
-    ]
-    n = len(report.stalls or ())
-    which = f"the most harmful {len(rows)} of {n}" if n > len(rows) else f"all {n}"
-    heads = ("kind", "at, s", "length", "requests", "taken from requests", "cause")
-    return words.Table(
-        f"{which}, by time taken from requests", heads[: len(rows[0]) if rows else 0], rows, texts=()
-    )
-
-
-def _shares(report: Report) -> tuple[words.Table, list[str]]:
-    """The causes of the slowest requests, and what each percentile would be without the pauses."""
-    parts = {} if report.attribution is None else report.attribution
-    names = [name for name in TAILS if name in parts]
-    causes = list(dict.fromkeys(cause for name in names for cause in parts[name]["causes"]))
-    rows = [(plain_cause(c), *(_percent(parts[name]["causes"].get(c)) for name in names)) for c in causes]
-    gone = [
-        f"How much lower {name} would be without the pauses and the queues behind them: "
-        f"{_percent(parts[name]['share'])}."
-        for name in names
-    ]
-    heads = ("cause", *(f"time beyond the median, {name}" for name in names))
-    return words.Table("what explains the tail", heads, rows, texts=()), gone
-
-
-def _percent(share: dict[str, float | None] | None) -> str:
-    if share is None or share["value"] is None:
-        return "cannot say"
-    return percent_between(share["value"], share["low"], share["high"])

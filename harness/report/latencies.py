@@ -23,7 +23,7 @@ from harness.analysis.stats.quantiles import (
 )
 from harness.formats.arrays import FloatArray, IntArray
 from harness.formats.table import AggregateRow, RequestTable
-from harness.report.numbers import resolution
+from harness.report.words import resolution
 from harness.report.result import LABEL_QUANTILES, QUANTILES, LabelRow, in_ms
 
 LEVEL = 0.95

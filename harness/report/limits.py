@@ -13,7 +13,8 @@ from typing import Literal
 
 from harness.errors import InputError
 from harness.formats.table import is_percentile
-from harness.report.numbers import length, percent, rate
+from harness.model.digits import plain
+from harness.report.words import length, percent
 from harness.report.result import QUANTILES, Report
 
 PLACE = "--fail-if"
@@ -206,4 +207,4 @@ def _value_of(metric: str, text: str) -> float:
 def _spoken(metric: str, value: float) -> str:
     if _is_time(metric):
         return length(value)
-    return percent(value) if metric == "errors" else f"{rate(value)} correct answers/s"
+    return percent(value) if metric == "errors" else f"{plain(value)} correct answers/s"

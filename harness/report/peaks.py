@@ -26,7 +26,7 @@ from harness.formats.jvm_log import WRITES
 from harness.formats.table import RequestTable
 from harness.model import Estimate
 from harness.model.phrases import counted, listed
-from harness.report.numbers import length
+from harness.report.words import length
 from harness.report.result import ListedStall, ShortStalls
 
 #: What is taken apart by cause.

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
+import numpy.typing as npt
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -19,11 +20,11 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLoca
 
 from harness.analysis.attribution.spans import Span
 from harness.analysis.stats.quantiles import FEWEST_BEYOND, rank
-from harness.formats.arrays import FloatArray
+from harness.formats.arrays import BoolArray, FloatArray
 from harness.model.phrases import counted
-from harness.report.course import Course
 from harness.report.latencies import EveryLatency
 from harness.report.result import QUANTILES, Report
+from harness.report.words import plain_cause
 
 #: Text and lines: the page puts its own colour of text in its place, light or dark.
 INK = "#111111"
@@ -43,6 +44,8 @@ _LOOKS: dict[str, tuple[str, str]] = {
 }
 _OTHER = ("#009E73", "^")
 _ERRORS, _TAIL = "#D55E00", "#2A88C8"
+#: Slices of a course at most, requests that each has on average at least, and those that a percentile of one needs.
+_MOST_SLICES, _PER_SLICE, _FEWEST = 120, 150, {0.5: 10, 0.99: 100}
 #: Fewer points of a course than this are marked one by one.
 _FEW = 30
 _FEWEST_BEYOND = 100
@@ -159,6 +162,53 @@ def _at(latency: EveryLatency, nines: FloatArray) -> FloatArray:
     return latency.at(np.minimum((n * (1 - 1 / nines)).astype(np.int64) + 1, n)) * 1e3
 
 
+class Course(NamedTuple):
+    """Rates and percentiles over time, a value a slice, shapes (k,). NaN: too few requests.
+
+    ``at_s``: the middle of each slice, epoch seconds.
+    """
+
+    at_s: FloatArray
+    answers_per_s: FloatArray
+    errors_per_s: FloatArray
+    p50_ms: FloatArray
+    p99_ms: FloatArray
+
+
+def course_of(start_s: FloatArray, latency_s: FloatArray, ok: BoolArray, *, step_s: float = 0.0) -> Course:
+    """Return the course of a file. Answers count when they come, latencies where their request began.
+
+    Args:
+        start_s, latency_s, ok: of every request, shapes (n,), n > 0, by start.
+        step_s: the smallest step of the time stamps; no slice is narrower.
+    """
+    end_s = start_s + latency_s
+    first_s, last_s = float(start_s[0]), float(end_s.max())
+    width_s = max((last_s - first_s) / np.clip(len(start_s) // _PER_SLICE, 1, _MOST_SLICES), 1e-9)
+    if step_s > 0:
+        width_s = float(np.ceil(width_s / step_s) * step_s)
+    n = max(1, int(np.ceil((last_s - first_s) / width_s - 1e-9)))
+
+    def place(at_s: FloatArray) -> npt.NDArray[np.int64]:
+        return np.minimum(((at_s - first_s) / width_s).astype(np.int64), n - 1)
+
+    def percentile_ms(q: float) -> FloatArray:
+        slices = np.split(latency_s[ok], edges)
+        return np.array([np.quantile(each, q) * 1e3 if len(each) >= _FEWEST[q] else np.nan for each in slices])
+
+    # The last slice may be cut short by the end of the file.
+    widths = np.full(n, width_s)
+    widths[-1] = max(last_s - first_s - width_s * (n - 1), width_s / 2)
+    ended, edges = place(end_s), np.searchsorted(place(start_s[ok]), np.arange(1, n))
+    return Course(
+        at_s=np.asarray(first_s + width_s * (np.arange(n) + 0.5), dtype=np.float64),
+        answers_per_s=np.bincount(ended, minlength=n) / widths,
+        errors_per_s=np.bincount(ended[~ok], minlength=n) / widths,
+        p50_ms=percentile_ms(0.5),
+        p99_ms=percentile_ms(0.99),
+    )
+
+
 @mpl.rc_context(_STYLE)
 def course_over_time(course: Course, origin_s: float | None) -> dict[str, Any]:
     """Return a drawing with its caption and alternative text: rates above, percentiles below.
@@ -171,31 +221,24 @@ def course_over_time(course: Course, origin_s: float | None) -> dict[str, Any]:
     figure = Figure(figsize=(9, 4.6), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True)
     marker = {"marker": "o" if len(at) < _FEW else "", "markersize": 3.0, "linewidth": 1.2}
-    drawn = above.plot(at, course.answers_per_s, color=INK, label="answers", **marker)
+    above.plot(at, course.answers_per_s, color=INK, label="answers", **marker)
     if has_errors:
-        drawn += above.plot(at, course.errors_per_s, color=_ERRORS, linestyle="--", label="errors", **marker)
+        above.plot(at, course.errors_per_s, color=_ERRORS, linestyle="--", label="errors", **marker)
     above.set(ylabel="per second", ylim=(0, None))
-    above.legend(handles=drawn, loc="lower left", bbox_to_anchor=(0, 1), ncols=3, fontsize=8, frameon=False)
-    for values, colour, style, name in (
-        (course.p50_ms, INK, "-", "p50"),
-        (course.p99_ms, _TAIL, "--", "p99"),
-    ):
-        if (values > 0).any():
-            seen = np.where(
-                values > 0, values, np.nan
-            )  # zero is below the clock, and has no place on this axis
-            below.plot(at, seen, color=colour, linestyle=style, label=name, **marker)
+    below.set(xlabel="seconds since the first request", ylabel="latency, ms")
+    for values, colour, style, name in ((course.p50_ms, INK, "-", "p50"), (course.p99_ms, _TAIL, "--", "p99")):
+        if (values > 0).any():  # zero is below the clock, and has no place on this axis
+            below.plot(at, np.where(values > 0, values, np.nan), color=colour, linestyle=style, label=name, **marker)
     if below.lines:
         below.set(yscale="log")
         _plain_log(below)
-        below.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, fontsize=8, frameon=False)
-    below.set(xlabel="seconds since the first request", ylabel="latency, ms")
-    caption = f"Rate and percentiles in {len(at)} slices of time"
+    for axes in (above, below):
+        if axes.lines:
+            axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, fontsize=8, frameon=False)
     rates = course.answers_per_s[np.isfinite(course.answers_per_s)]
-    if len(rates):
-        caption += f"; {rates.min():,.0f} to {rates.max():,.0f} answers per second"
-    caption += ", with errors." if has_errors else ", no errors."
-    return _drawing(figure, caption)
+    span = f"; {rates.min():,.0f} to {rates.max():,.0f} answers per second" if len(rates) else ""
+    errors = "with errors" if has_errors else "no errors"
+    return _drawing(figure, f"Rate and percentiles in {len(at)} slices of time{span}, {errors}.")
 
 
 def _plain_log(axes: Axes) -> None:
@@ -219,8 +262,3 @@ def _drawing(figure: Figure, caption: str) -> dict[str, Any]:
 
 def _look(cause: str) -> tuple[str, str]:
     return _LOOKS.get(cause, _OTHER)
-
-
-def plain_cause(cause: str) -> str:
-    """Return a cause as it stands in sentences."""
-    return cause.replace("_", " ")

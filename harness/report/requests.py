@@ -16,6 +16,7 @@ from harness.formats.gc_events import GcLog
 from harness.formats.line_files import WITHOUT_CONNECTING
 from harness.formats.run_parts import RunPart, clocks_apart_s, runs_of, set_back_s
 from harness.formats.table import RequestTable
+from harness.model.digits import plain
 from harness.model.phrases import counted
 from harness.report.checks import Checks, check_requests
 from harness.report.latencies import (
@@ -26,7 +27,7 @@ from harness.report.latencies import (
     summarise_latencies,
 )
 from harness.report.loop import HIDES, corrected, doubted
-from harness.report.numbers import length, rate
+from harness.report.words import length
 from harness.report.peaks import Peaks, find_peaks
 from harness.report.ramp import ramp_of
 from harness.report.result import QUANTILES, Report, ReportedRun, in_ms
@@ -209,7 +210,7 @@ def about_runs(runs: Sequence[RunPart], *, from_zero: bool, clocks_apart_s: floa
     """
     shown = [
         f"{run.rows:,} requests in {length((run.end_s - run.start_s) * 1e3)}"
-        + (f" ({rate(run.per_s)}/s)" if run.per_s is not None else "")
+        + (f" ({plain(run.per_s)}/s)" if run.per_s is not None else "")
         for run in runs[:_RUNS_SHOWN]
     ]
     more = f", and {len(runs) - _RUNS_SHOWN} more with --json" if len(runs) > _RUNS_SHOWN else ""

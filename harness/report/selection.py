@@ -15,7 +15,7 @@ from harness.formats.arrays import BoolArray, FloatArray, with_rows
 from harness.formats.table import AggregateTable, RequestTable
 from harness.model.phrases import counted
 from harness.report.latencies import of_aggregate
-from harness.report.numbers import length
+from harness.report.words import length
 
 _SECONDS = {"ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0}
 _SPAN = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(ms|s|min|m|)", re.ASCII)

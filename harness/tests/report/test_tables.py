@@ -15,7 +15,7 @@ from harness.errors import InputError
 from harness.formats.values import MOST_KINDS, OTHER_KINDS, add_kinds, error_kind
 from harness.report import words
 from harness.report.analyse import report_file
-from harness.report.numbers import interval, milliseconds, percent
+from harness.report.words import interval, milliseconds, percent
 from harness.report.output import main
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
