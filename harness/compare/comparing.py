@@ -7,8 +7,8 @@ from collections.abc import Collection, Sequence
 
 from harness.compare.judge import judge
 from harness.compare.reading import read_run, runs_named
-from harness.compare.result import Comparison
-from harness.compare.traps import ACCEPTABLE, NAMES, TRAPS, Arms, find_traps
+from harness.compare.result import NAMES, Arms, Comparison
+from harness.compare.traps import ACCEPTABLE, TRAPS, find_traps
 from harness.errors import InputError
 from harness.formats.jtl_units import Decimal, LatencyUnit
 

@@ -19,9 +19,7 @@ from harness.analysis.stats.assumptions import judge_resolution
 from harness.analysis.stats.effects import effect_size_ci, equivalence_interval
 from harness.analysis.stats.inputs import Floats
 from harness.analysis.stats.verdicts import ALPHA, FEWEST_FOR_P, adjust_pvalues, decide, default_margin
-from harness.compare.result import Row
-from harness.compare.run import LATENCIES, METRICS, QUANTILES
-from harness.compare.traps import Arms, Trap
+from harness.compare.result import LATENCIES, METRICS, QUANTILES, Arms, Row, Trap
 from harness.model import Estimate, Verdict
 from harness.model.digits import plain, whole_percent
 from harness.report.words import resolution

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.compare.result import Comparison, Row
-from harness.compare.run import METRICS
+from harness.compare.result import METRICS, Comparison, Row
 from harness.errors import InputError
 from harness.model.digits import spoken
 from harness.report.limits import PLACE, Checked, Limit, Outcome, judged, limit_of

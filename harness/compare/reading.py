@@ -14,8 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.compare.run import LATENCIES, QUANTILES, Key, Run, request_values
+from harness.analysis.stats.quantiles import EXTREME, FEWEST_BEYOND_EXTREME, quantile_refused, rank
+from harness.compare.result import LATENCIES, QUANTILES, Key, Run
 from harness.errors import InputError
+from harness.formats.arrays import FloatArray
 from harness.formats.detect import JOIN, files_of_run, open_any
 from harness.formats.jtl_units import Decimal, LatencyUnit
 from harness.formats.run_parts import clock_jump
@@ -247,3 +249,36 @@ def _symptoms_of(table: RequestTable) -> dict[str, str]:
         jump = clock_jump(table.start_epoch_s, table.latency_s)
         results |= {} if jump is None else {"clock_jump": jump}
     return results
+
+
+def request_values(
+    latency_s: FloatArray, n_errors: int, duration_s: float | None
+) -> tuple[dict[str, float], dict[str, str]]:
+    """Return metric -> value of some requests of one run, and why a value is missing.
+
+    Args:
+        latency_s: of the correct answers, shape (n,). duration_s: of the whole run; None: unknown.
+    """
+    n = len(latency_s)
+    values: dict[str, float] = {}
+    reasons: dict[str, str] = {}
+    if n + n_errors:
+        values["errors"] = n_errors / (n + n_errors)
+    if duration_s:
+        values["throughput"] = n / duration_s
+    else:
+        reasons["throughput"] = "no start times"
+    if not n:
+        return values, reasons | dict.fromkeys(LATENCIES, "no request succeeded")
+    values["mean"] = float(latency_s.mean())
+    wanted = {name: q for name, q in QUANTILES.items() if quantile_refused(n, q) is None}
+    places = {name: rank(n, q) - 1 for name, q in wanted.items()}
+    ordered = np.partition(latency_s, sorted(set(places.values()))) if places else latency_s
+    values |= {name: float(ordered[place]) for name, place in places.items()}
+    reasons |= {name: _needs(q) for name, q in QUANTILES.items() if name not in wanted}
+    return values, reasons
+
+
+def _needs(q: float) -> str:
+    beyond = FEWEST_BEYOND_EXTREME if q >= EXTREME else 1
+    return f"needs {round(beyond / (1 - q)):,} correct answers a run"

@@ -10,15 +10,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from statistics import median
 
-from pydantic import Field
-
-from harness.compare.run import LATENCIES, METRICS, Run
-from harness.model import Frozen
+from harness.compare.result import LATENCIES, METRICS, NAMES, Arms, Run, Trap
 from harness.model.digits import percent, plain
 from harness.report.loop import Kind
 
-Arms = tuple[Sequence[Run], Sequence[Run]]
-NAMES = ("A", "B")
 #: Rates of an open loop that differ by more are different loads.
 _SAME_RATE = 0.05
 #: Runs of a rate that varies less than this were told their rate.
@@ -34,15 +29,6 @@ _SHORT = 0.5
 #: Shares of a request's name that differ by more are another mix.
 _SAME_MIX = 0.05
 _FREQUENT = 0.01
-
-
-class Trap(Frozen):
-    """One trap, with what was found. ``withholds``: metrics without a verdict."""
-
-    name: str
-    text: str
-    withholds: tuple[str, ...] = ()
-    totals_only: bool = Field(default=False, description="verdicts of single labels stay")
 
 
 def _one_run(arms: Arms) -> str | None:

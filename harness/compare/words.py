@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.compare.result import Comparison, Row
-from harness.compare.traps import NAMES
+from harness.compare.result import NAMES, Comparison, Row
 from harness.model import Verdict
 from harness.model.digits import percent, plain, spoken
 from harness.model.phrases import counted

@@ -240,16 +240,11 @@ def _number(text: str) -> float:
 
 
 def _event(
-    name: str,
-    cause: Cause,
-    end_s: float,
-    length_s: float,
-    *,
-    gc_id: int | None = None,
-    whole_stop: bool = False,
+    name: str, cause: Cause, end_s: float, length_s: float, *, gc_id: int | None = None, whole_stop: bool = False
 ) -> PauseEvent:
+    start_s = end_s - length_s
     return PauseEvent(
-        start_s=end_s - length_s, end_s=end_s, cause=cause, name=name, gc_id=gc_id, whole_stop=whole_stop
+        start_s=start_s, end_s=end_s, cause=cause, name=name, gc_id=gc_id, whole_stop=whole_stop
     )
 
 

@@ -13,8 +13,8 @@ from scipy import stats
 from harness.analysis.stats import intervals
 from harness.analysis.stats.inputs import Floats
 from harness.compare.comparing import compare_runs
-from harness.compare.result import Comparison
-from harness.compare.run import Key, Run, request_values
+from harness.compare.reading import request_values
+from harness.compare.result import Comparison, Key, Run
 from harness.model import LOAD_TOOLS, Verdict, WarmUpSpec
 from harness.tests.analysis.stats.test_known_truths import holds
 from harness.verify.simulated.comparisons import ar_series, covered
