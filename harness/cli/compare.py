@@ -14,8 +14,7 @@ from typer.core import TyperCommand
 from harness.cli.lines import say, table
 from harness.cli.options import end_with, limits_as_plain
 from harness.compare import words
-from harness.compare.comparing import compare_files
-from harness.compare.limits import check_limit, limit_named
+from harness.compare.comparing import check_limit, compare_files, limit_named
 from harness.compare.result import Comparison, Row
 from harness.errors import InputError
 from harness.formats.jtl_units import decimal_named, latency_unit_named

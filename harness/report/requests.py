@@ -26,10 +26,9 @@ from harness.report.latencies import (
     resolution_warnings,
     summarise_latencies,
 )
-from harness.report.loop import HIDES, corrected, doubted
+from harness.report.loop import HIDES, corrected, doubted, ramp_of
 from harness.report.words import length
 from harness.report.peaks import Peaks, find_peaks
-from harness.report.ramp import ramp_of
 from harness.report.result import QUANTILES, Report, ReportedRun, in_ms
 
 #: Points drawn at most: the slowest request of each slice of time, so that no peak is lost.

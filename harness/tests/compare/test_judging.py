@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from harness.analysis.stats.effects import effect_size_ci
-from harness.compare.comparing import compare_runs
-from harness.compare.limits import check_limit, limit_named
+from harness.compare.comparing import check_limit, compare_runs, limit_named
 from harness.compare.result import Comparison
 from harness.compare.run import METRICS, Run
 from harness.errors import InputError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.compare.limits import limit_named
+from harness.compare.comparing import limit_named
 from harness.errors import InputError
 from harness.formats.detect import open_any
 from harness.formats.table import RequestTable

@@ -19,7 +19,7 @@ import pytest
 
 from harness.audit.auditing import audit_paths
 from harness.audit.figures import Check, Plan
-from harness.audit.files import audit_file
+from harness.audit.auditing import audit_file
 from harness.compare.comparing import compare_files
 from harness.errors import InputError
 from harness.formats.detect import open_any
