@@ -27,7 +27,7 @@ from pydantic import Field
 from harness.errors import InputError
 from harness.formats.gc_events import Cause, Cycle, GcLog, PauseEvent
 from harness.formats.source import SourceNotes, read_text_pieces
-from harness.formats.values import epoch_s
+from harness.formats.row_layout import epoch_s
 from harness.model import Frozen
 
 _DURATION = re.compile(r"P(?:(\d+)D)?T(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+(?:E-?\d+)?)S)?")

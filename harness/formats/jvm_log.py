@@ -16,7 +16,7 @@ from typing import ClassVar, Literal
 
 from harness.formats.gc_events import Cause, Cycle, GcLog, PauseEvent, ProcessLog, Stamped
 from harness.formats.log_lines import DATE, NUMBER
-from harness.formats.values import epoch_s as epoch_of
+from harness.formats.row_layout import epoch_s as epoch_of
 
 #: What writes a log that can be read best.
 WRITES = "-Xlog:gc*,safepoint:file=gc.log:time,uptime,level,tags"

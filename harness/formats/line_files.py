@@ -31,7 +31,7 @@ from harness.formats.row_layout import (
 )
 from harness.formats.rows import RequestStream, read_lines, row_stream
 from harness.formats.source import TextFile, another_file, text_file
-from harness.formats.values import epoch_s, error_kind
+from harness.formats.row_layout import epoch_s, error_kind
 
 METRIC = "http_req_duration"
 _FIRST_COLUMNS = "metric_name,timestamp,metric_value,"

@@ -32,7 +32,7 @@ from harness.formats.row_layout import Layout, split_row
 from harness.formats.rows import RequestStream, row_stream
 from harness.formats.source import SourceNotes, TextFile, another_file, raw_pieces, text_file
 from harness.formats.table import RequestTable
-from harness.formats.values import error_kind
+from harness.formats.row_layout import error_kind
 from harness.model.load_tools import FileSource
 
 #: Of each file the columns in their order, and what they hold in the words of ``Layout``; an empty text: nothing here.

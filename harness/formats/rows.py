@@ -22,7 +22,7 @@ from harness.formats.arrays import BoolArray, FloatArray, Texts, with_rows
 from harness.formats.row_layout import LONGEST_S, Layout, Row, is_transaction, split_row, verdict_of
 from harness.formats.source import Block, SourceNotes, TextFile, read_blocks, without_lines
 from harness.formats.table import RequestTable, Rows, SideColumns, Unreadable, join_rows
-from harness.formats.values import error_kind
+from harness.formats.row_layout import error_kind
 from harness.model.load_tools import FileSource
 
 _EXCERPT = 100

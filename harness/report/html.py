@@ -1,25 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A report as one self-contained page: what happened when, the tail, what explains it, and what cannot be said."""
+"""A report as one self-contained page: what happened when, the tail, what explains it, and what cannot be said.
+
+Its plots are latency over time with its causes, latency by percentile, and rates over time. Colours are never the only
+sign: each cause has a marker of its own, so the page reads in grey.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import io
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import matplotlib as mpl
 import numpy as np
+import numpy.typing as npt
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
+from harness.analysis.attribution.spans import Span
 from harness.analysis.load.coordinated_omission import with_missing_requests
+from harness.analysis.stats.quantiles import FEWEST_BEYOND, rank
+from harness.formats.arrays import BoolArray, FloatArray
 from harness.formats.gc_events import GcLog
 from harness.formats.table import RequestTable
+from harness.model.phrases import counted
 from harness.report import words
 from harness.report.checks import is_coarse
 from harness.report.latencies import EveryLatency
-from harness.report.plots import course_of, course_over_time, latency_by_percentile, latency_over_time
 from harness.report.requests import slowest_of_slices
-from harness.report.result import Report
+from harness.report.result import QUANTILES, Report
+from harness.report.words import plain_cause
 
 _STALLS_SHOWN = 200
 _TEMPLATES = Path(__file__).with_name("templates")
@@ -76,3 +90,241 @@ def _plots(report: Report, requests: RequestTable, log: GcLog | None) -> Iterato
     every = None if interval_ms is None else with_missing_requests(latency[ok], interval_ms / 1e3)
     corrected = None if every is None else EveryLatency(every)
     yield latency_by_percentile(EveryLatency(latency[ok]), corrected)
+
+
+#: Text and lines: the page puts its own colour of text in its place, light or dark.
+INK = "#111111"
+_GREY = "#888888"
+_STYLE: dict[Any, Any] = {
+    "svg.hashsalt": "rematch",
+    "svg.fonttype": "none",
+    **dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), INK),
+}
+#: Okabe-Ito colours and a marker for each cause.
+_LOOKS: dict[str, tuple[str, str]] = {
+    "gc_pause": ("#D55E00", "o"),
+    "allocation_stall": ("#CC79A7", "D"),
+    "other_safepoint": ("#0072B2", "s"),
+    "unexplained": (INK, "x"),
+    "no log": (INK, "x"),
+}
+_OTHER = ("#009E73", "^")
+_ERRORS, _TAIL = "#D55E00", "#2A88C8"
+#: Slices of a course at most, requests that each has on average at least, and those that a percentile of one needs.
+_MOST_SLICES, _PER_SLICE, _FEWEST = 120, 150, {0.5: 10, 0.99: 100}
+#: Fewer points of a course than this are marked one by one.
+_FEW = 30
+_FEWEST_BEYOND = 100
+#: Percentiles that are marked on an axis of nines; the first is the least.
+_TICKS = (0.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999)
+
+
+@mpl.rc_context(_STYLE)
+def latency_over_time(
+    report: Report, start: FloatArray, latency: FloatArray, pauses: Sequence[tuple[str, Span]]
+) -> dict[str, Any]:
+    """Return a drawing with its caption and alternative text: the slowest requests, pauses, and peaks by cause.
+
+    Args:
+        start, latency: epoch seconds and seconds of the slowest request of each moment, shapes (k,), by start.
+        pauses: (cause, span in epoch seconds) of the runtime's log.
+    """
+    origin = report.start_epoch_s if report.start_epoch_s is not None else float(start.min())
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    axes = figure.add_subplot()
+    axes.plot(start - origin, latency * 1e3, ".", markersize=2, color=_GREY)
+    last = float(start.max()) - origin
+    shown = [
+        (cause, a - origin, b - origin) for cause, (a, b) in pauses if b >= origin and a - origin <= last
+    ]
+    for cause in dict.fromkeys(cause for cause, _, _ in shown):
+        spans = [(a, b) for name, a, b in shown if name == cause]
+        # A pause of a millisecond is narrower than a pixel: a tick below the axis marks it.
+        axes.plot(
+            [a for a, _ in spans],
+            np.full(len(spans), 0.015),
+            "|",
+            color=_look(cause)[0],
+            transform=axes.get_xaxis_transform(),
+            markersize=7,
+            label=f"{plain_cause(cause)} in the log",
+        )
+        for a, b in spans:
+            axes.axvspan(a, b, color=_look(cause)[0], alpha=0.25, linewidth=0)
+    by_cause: dict[str, list[tuple[float, float]]] = {}
+    for stall in report.stalls or ():
+        inside = (start < stall.end_s) & (start + latency >= stall.start_s)
+        if inside.any():
+            worst = np.flatnonzero(inside)[int(np.argmax(latency[inside]))]
+            by_cause.setdefault(stall.cause or "no log", []).append(
+                (float(start[worst]) - origin, float(latency[worst]) * 1e3)
+            )
+    for cause, points in by_cause.items():
+        colour, marker = _look(cause)
+        axes.plot(
+            *zip(*points, strict=True),
+            linestyle="",
+            marker=marker,
+            markersize=6,
+            color=colour,
+            fillstyle="none",
+            label=f"{counted(len(points), 'stall')}: {plain_cause(cause)}",
+        )
+    axes.set(yscale="log", xlabel="seconds since the first request", ylabel="latency, ms")
+    _plain_log(axes)
+    if by_cause or shown:
+        figure.legend(loc="outside upper left", ncols=3, fontsize=8, frameon=False)
+    counts = ", ".join(f"{len(points)} {plain_cause(cause)}" for cause, points in by_cause.items()) or "none"
+    caption = f"Latency over time: the slowest request of each of {len(start):,} moments; stalls by cause: {counts}."
+    if shown:
+        caption += f" Shaded and ticked: {len(shown)} events of the runtime's log."
+    return _drawing(figure, caption)
+
+
+def _last_nine(n: int) -> float:
+    """How far out the curve of n requests goes: a hundred beyond it, up to p99 ten, and the median always."""
+    return max(n / _FEWEST_BEYOND, min(n / FEWEST_BEYOND, 100.0), 2.0)
+
+
+@mpl.rc_context(_STYLE)
+def latency_by_percentile(latency: EveryLatency, corrected: EveryLatency | None = None) -> dict[str, Any]:
+    """Return a drawing with its caption and alternative text: latency on an axis of nines.
+
+    Args:
+        latency: of the successful requests, n > 0.
+        corrected: the same with the requests that users left out while they waited.
+    """
+    n = latency.n
+    # As far out as enough requests lie beyond for the quantile to be said at all.
+    nines = np.geomspace(1.0, _last_nine(n), 400)
+    values = _at(latency, nines)
+    figure = Figure(figsize=(9, 3.2), layout="constrained")
+    axes = figure.add_subplot()
+    axes.plot(nines, values, color=INK, linewidth=1.4, label="as measured")
+    if corrected is not None:
+        axes.plot(
+            nines, _at(corrected, nines), color="#2A88C8", linewidth=1.4, linestyle="--",
+            label="corrected for coordinated omission",
+        )  # fmt: skip
+    axes.legend(loc="upper left", fontsize=8, frameon=False)
+    ticks = [q for q in _TICKS if 100 / (100 - q) <= nines[-1]]
+    axes.set(xscale="log", yscale="log", xlabel="percentile", ylabel="latency, ms")
+    axes.set_xticks([100 / (100 - q) for q in ticks], ["least", *(f"p{q:g}" for q in ticks[1:])])
+    axes.xaxis.set_minor_locator(NullLocator())
+    _plain_log(axes)
+    axes.grid(visible=True, color=_GREY, alpha=0.3)
+    reported = {name: q for name, q in QUANTILES.items() if 1 / (1 - q) <= _last_nine(n) * (1 + 1e-9)}
+    at = latency.at(np.array([rank(n, q) for q in reported.values()])) * 1e3
+    text = ", ".join(f"{name} {value:.3g} ms" for name, value in zip(reported, at.tolist(), strict=True))
+    caption = f"Latency by percentile on an axis of nines, {n:,} successful requests of one trial: {text}."
+    if corrected is not None:
+        caption += " Dashed: with the requests that users would have sent while they waited."
+    return _drawing(figure, caption)
+
+
+def _at(latency: EveryLatency, nines: FloatArray) -> FloatArray:
+    """Latencies at places on an axis of nines, in ms."""
+    n = latency.n
+    return latency.at(np.minimum((n * (1 - 1 / nines)).astype(np.int64) + 1, n)) * 1e3
+
+
+class Course(NamedTuple):
+    """Rates and percentiles over time, a value a slice, shapes (k,). NaN: too few requests.
+
+    ``at_s``: the middle of each slice, epoch seconds.
+    """
+
+    at_s: FloatArray
+    answers_per_s: FloatArray
+    errors_per_s: FloatArray
+    p50_ms: FloatArray
+    p99_ms: FloatArray
+
+
+def course_of(start_s: FloatArray, latency_s: FloatArray, ok: BoolArray, *, step_s: float = 0.0) -> Course:
+    """Return the course of a file. Answers count when they come, latencies where their request began.
+
+    Args:
+        start_s, latency_s, ok: of every request, shapes (n,), n > 0, by start.
+        step_s: the smallest step of the time stamps; no slice is narrower.
+    """
+    end_s = start_s + latency_s
+    first_s, last_s = float(start_s[0]), float(end_s.max())
+    width_s = max((last_s - first_s) / np.clip(len(start_s) // _PER_SLICE, 1, _MOST_SLICES), 1e-9)
+    if step_s > 0:
+        width_s = float(np.ceil(width_s / step_s) * step_s)
+    n = max(1, int(np.ceil((last_s - first_s) / width_s - 1e-9)))
+
+    def place(at_s: FloatArray) -> npt.NDArray[np.int64]:
+        return np.minimum(((at_s - first_s) / width_s).astype(np.int64), n - 1)
+
+    def percentile_ms(q: float) -> FloatArray:
+        slices = np.split(latency_s[ok], edges)
+        return np.array([np.quantile(each, q) * 1e3 if len(each) >= _FEWEST[q] else np.nan for each in slices])
+
+    # The last slice may be cut short by the end of the file.
+    widths = np.full(n, width_s)
+    widths[-1] = max(last_s - first_s - width_s * (n - 1), width_s / 2)
+    ended, edges = place(end_s), np.searchsorted(place(start_s[ok]), np.arange(1, n))
+    return Course(
+        at_s=np.asarray(first_s + width_s * (np.arange(n) + 0.5), dtype=np.float64),
+        answers_per_s=np.bincount(ended, minlength=n) / widths,
+        errors_per_s=np.bincount(ended[~ok], minlength=n) / widths,
+        p50_ms=percentile_ms(0.5),
+        p99_ms=percentile_ms(0.99),
+    )
+
+
+@mpl.rc_context(_STYLE)
+def course_over_time(course: Course, origin_s: float | None) -> dict[str, Any]:
+    """Return a drawing with its caption and alternative text: rates above, percentiles below.
+
+    Args:
+        origin_s: the first request, epoch seconds; None: the first slice counts from 0.
+    """
+    at = course.at_s - (origin_s if origin_s is not None else course.at_s[0])
+    has_errors = bool((np.nan_to_num(course.errors_per_s) > 0).any())
+    figure = Figure(figsize=(9, 4.6), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True)
+    marker = {"marker": "o" if len(at) < _FEW else "", "markersize": 3.0, "linewidth": 1.2}
+    above.plot(at, course.answers_per_s, color=INK, label="answers", **marker)
+    if has_errors:
+        above.plot(at, course.errors_per_s, color=_ERRORS, linestyle="--", label="errors", **marker)
+    above.set(ylabel="per second", ylim=(0, None))
+    below.set(xlabel="seconds since the first request", ylabel="latency, ms")
+    for values, colour, style, name in ((course.p50_ms, INK, "-", "p50"), (course.p99_ms, _TAIL, "--", "p99")):
+        if (values > 0).any():  # zero is below the clock, and has no place on this axis
+            below.plot(at, np.where(values > 0, values, np.nan), color=colour, linestyle=style, label=name, **marker)
+    if below.lines:
+        below.set(yscale="log")
+        _plain_log(below)
+    for axes in (above, below):
+        if axes.lines:
+            axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, fontsize=8, frameon=False)
+    rates = course.answers_per_s[np.isfinite(course.answers_per_s)]
+    span = f"; {rates.min():,.0f} to {rates.max():,.0f} answers per second" if len(rates) else ""
+    errors = "with errors" if has_errors else "no errors"
+    return _drawing(figure, f"Rate and percentiles in {len(at)} slices of time{span}, {errors}.")
+
+
+def _plain_log(axes: Axes) -> None:
+    """Write the numbers of a logarithmic axis of latencies as they are: 1, 2, 5, 10, not powers of ten."""
+    low, high = axes.get_ylim()
+    subs = (1.0, 2.0, 5.0) if high / low < 1e3 else (1.0,)
+    axes.yaxis.set_major_locator(LogLocator(subs=subs))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def _drawing(figure: Figure, caption: str) -> dict[str, Any]:
+    """A figure as part of a page: no background, and text in the colour of the page's own."""
+    stream = io.StringIO()
+    figure.savefig(stream, format="svg", metadata={"Date": None}, transparent=True)
+    drawn = stream.getvalue()
+    # Labels are ours and numbers; nothing from the analysed file is drawn as text.
+    svg = Markup(drawn[drawn.index("<svg") :].replace(INK, "currentColor"))
+    return {"svg": svg, "alt": caption, "caption": caption}
+
+
+def _look(cause: str) -> tuple[str, str]:
+    return _LOOKS.get(cause, _OTHER)

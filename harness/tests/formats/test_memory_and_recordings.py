@@ -14,7 +14,7 @@ from harness.errors import InputError
 from harness.formats.counters import throttle_spans
 from harness.formats.jfr_json import duration_s, parse_jfr_json, read_jfr_json
 from harness.formats.runtime_metrics import parse_nmt, parse_runtime_metrics
-from harness.formats.values import epoch_s
+from harness.formats.row_layout import epoch_s
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 METRICS = (GOLDEN / "runtime_metrics" / "go1.26-nethttp.txt").read_text()

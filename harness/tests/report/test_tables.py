@@ -12,7 +12,7 @@ import pytest
 
 from harness.analysis.stats.quantiles import rank, woodruff_ranks
 from harness.errors import InputError
-from harness.formats.values import MOST_KINDS, OTHER_KINDS, add_kinds, error_kind
+from harness.formats.row_layout import MOST_KINDS, OTHER_KINDS, add_kinds, error_kind
 from harness.report import words
 from harness.report.analyse import report_file
 from harness.report.words import interval, milliseconds, percent
