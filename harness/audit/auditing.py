@@ -38,11 +38,8 @@ _MOST_OVERLAPS = 0.01
 
 
 def audit_paths(paths: Sequence[Path], plan: Plan) -> tuple[tuple[Audited, ...], tuple[str, ...]]:
-    """Audit files, and all files of folders; return what was found, and what was left out of folders.
-
-    Raises:
-        InputError: a file that was named cannot be audited, or a folder holds none that can.
-    """
+    """Audit files, and all files of folders; return what was found, and what was left out of folders; raises
+    InputError: a file that was named cannot be audited, or a folder holds none that can."""
     results: list[Audited] = []
     left_out: list[str] = []
     for path in paths:
@@ -66,11 +63,7 @@ def audit_paths(paths: Sequence[Path], plan: Plan) -> tuple[tuple[Audited, ...],
 
 
 def audit_published(root: Path, plan: Plan) -> tuple[tuple[Audited, ...], tuple[str, ...]]:
-    """Audit the project's own tables of published numbers.
-
-    Raises:
-        InputError: there are none.
-    """
+    """Audit the project's own tables of published numbers; raises InputError: there are none."""
     left_out: list[str] = []
     return tuple(_audit_each(published_tables(root), plan, left_out, audit_table)), tuple(left_out)
 

@@ -337,11 +337,7 @@ def known_plan(path: Path) -> KnownPlan | None:
 
 
 def published_tables(root: Path) -> tuple[Path, ...]:
-    """Return the project's own tables.
-
-    Raises:
-        InputError: there are none.
-    """
+    """Return the project's own tables; raises InputError: there are none."""
     results = tuple(sorted((root / FOLDER).glob("*.csv")))
     if not results:
         raise InputError("holds no published tables", file=root / FOLDER, allowed="the tables of the project")

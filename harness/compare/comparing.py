@@ -93,11 +93,8 @@ def _about(arms: Arms) -> list[str]:
 
 
 def limit_named(text: str, metrics: Sequence[str] = METRICS) -> Limit:
-    """Return the limit that a text such as ``p99 of GET /orders > 1.05`` means; ``metrics``: those that there are.
-
-    Raises:
-        InputError: it means none.
-    """
+    """Return the limit that a text such as ``p99 of GET /orders > 1.05`` means; ``metrics``: those that there are;
+    raises InputError: it means none."""
     return limit_of(text, metrics, _ratio, _FORMS + ", ".join(metrics))
 
 
@@ -112,11 +109,8 @@ def _ratio(_metric: str, text: str) -> float:
 
 
 def check_limit(limit: Limit, comparison: Comparison) -> Checked:
-    """Return whether the ratio lies beyond the limit for sure.
-
-    Raises:
-        InputError: no run, or not every run, has such a label.
-    """
+    """Return whether the ratio lies beyond the limit for sure; raises InputError: no run, or not every run, has such a
+    label."""
     row = comparison.row(limit.metric, limit.label)
     if row is None:
         known = (

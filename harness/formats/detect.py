@@ -54,11 +54,8 @@ _FORMATS: tuple[tuple[Callable[[str], object], Callable[[TextFile], Opened]], ..
 
 
 def files_of_run(word: Path | str) -> tuple[Path, ...]:
-    """Return the files that ``FILE+FILE`` names, which several load generators wrote in one run; of a file, itself.
-
-    Raises:
-        InputError: one of them is named twice.
-    """
+    """Return the files that ``FILE+FILE`` names, which several load generators wrote in one run; of a file, itself;
+    raises InputError: one of them is named twice."""
     if Path(word).exists():
         return (Path(word),)
     paths = tuple(map(Path, str(word).split(JOIN)))

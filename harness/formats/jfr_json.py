@@ -128,11 +128,8 @@ def _recording(events: list[Any]) -> FlightRecording:
 
 
 def duration_s(text: str) -> float:
-    """Return an ISO 8601 duration, as ``java.time.Duration`` prints it, in seconds.
-
-    Raises:
-        ValueError: it is not one.
-    """
+    """Return an ISO 8601 duration, as ``java.time.Duration`` prints it, in seconds; raises ValueError: it is not
+    one."""
     match = _DURATION.fullmatch(text)
     if match is None or not any(match.groups()):
         raise ValueError(f"not a duration: {text!r}")
@@ -149,11 +146,8 @@ class Contention(Frozen):
 
 
 def parse_contention(text: str) -> tuple[Contention, ...]:
-    """Return the classes of locks that threads waited for; empty: nobody waited.
-
-    Raises:
-        InputError: it is not that view, or a line of it cannot be read.
-    """
+    """Return the classes of locks that threads waited for; empty: nobody waited; raises InputError: it is not that
+    view, or a line of it cannot be read."""
     if _NOTHING in text:
         return ()
     if _TITLE not in text:

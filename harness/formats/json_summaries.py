@@ -35,11 +35,8 @@ def looks_like_json(line: str) -> bool:
 
 
 def read_json(path: Path | TextFile) -> AggregateTable:
-    """Read the totals of whichever tool wrote the document.
-
-    Raises:
-        InputError: it is not whole JSON, holds several documents, is of no tool known here, or lacks a number.
-    """
+    """Read the totals of whichever tool wrote the document; raises InputError: it is not whole JSON, holds several
+    documents, is of no tool known here, or lacks a number."""
     file = text_file(path)
     result = _document(file)
     title, read = next(

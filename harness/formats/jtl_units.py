@@ -65,22 +65,14 @@ class How:
 
 
 def decimal_named(text: str | None) -> Decimal | None:
-    """Return this sign between whole numbers and fractions.
-
-    Raises:
-        InputError: it is no such sign.
-    """
+    """Return this sign between whole numbers and fractions; raises InputError: it is no such sign."""
     if text not in {None, ".", ","}:
         raise InputError("no such sign before a fraction", place="--decimal", found=text, allowed=". or ,")
     return cast("Decimal | None", text)
 
 
 def latency_unit_named(text: str | None) -> LatencyUnit | None:
-    """Return the unit of that name.
-
-    Raises:
-        InputError: there is none.
-    """
+    """Return the unit of that name; raises InputError: there is none."""
     if text not in {None, *UNITS_PER_S}:
         raise InputError("no such unit", place="--latency-unit", found=text, allowed=", ".join(UNITS_PER_S))
     return text
@@ -97,11 +89,8 @@ def era_unit(number: float) -> str | None:
 
 
 def time_format(stamps: Sequence[str], path: Path) -> tuple[str, tuple[str, ...]]:
-    """Return the form of the time stamps of the first rows, and notes on it.
-
-    Raises:
-        InputError: no form is known that reads them.
-    """
+    """Return the form of the time stamps of the first rows, and notes on it; raises InputError: no form is known that
+    reads them."""
     given = [stamp for stamp in stamps if stamp]
     if not given:
         return "ms", ()
@@ -148,11 +137,8 @@ def era_around(stamps: Sequence[str], time: str) -> tuple[float, float] | None:
 
 
 def _epoch_unit(stamps: Sequence[str], path: Path) -> tuple[str, tuple[str, ...]] | None:
-    """Return the unit of numeric time stamps and what is to be said about it; ``None``: they are no numbers.
-
-    Raises:
-        InputError: in JMeter's unit they lie after the year 2100, and no other unit mends it.
-    """
+    """Return the unit of numeric time stamps and what is to be said about it; ``None``: they are no numbers; raises
+    InputError: in JMeter's unit they lie after the year 2100, and no other unit mends it."""
     numbers = [stamp for stamp in stamps if _NUMBER.fullmatch(stamp)]
     if 2 * len(numbers) <= len(stamps):
         return None
@@ -180,11 +166,8 @@ def _epoch_unit(stamps: Sequence[str], path: Path) -> tuple[str, tuple[str, ...]
 
 
 def latency_columns(texts: Sequence[str], how: How, path: Path, column: str = "elapsed") -> Written:
-    """Return how response times are written, from the first of them.
-
-    Raises:
-        InputError: they have fractions, which JMeter never writes, and nobody said the unit or the decimal comma.
-    """
+    """Return how response times are written, from the first of them; raises InputError: they have fractions, which
+    JMeter never writes, and nobody said the unit or the decimal comma."""
 
     def refused(problem: str, text: str, allowed: str) -> InputError:
         return InputError(problem, file=path, place=f"column {column}", found=text, allowed=allowed)

@@ -78,11 +78,8 @@ def looks_like_gatling(line: str) -> bool:
 
 
 def open_k6_csv(path: Path | TextFile) -> RequestStream:
-    """Recognise k6's csv; its rows are read when they are asked for, in bounded memory.
-
-    Raises:
-        InputError: a column is missing, or there is no HTTP request in it.
-    """
+    """Recognise k6's csv; its rows are read when they are asked for, in bounded memory; raises InputError: a column is
+    missing, or there is no HTTP request in it."""
     file = text_file(path)
     lines = file.head.split("\n")
     header = [name.strip() for name in split_row(lines[0], ",")]
@@ -123,11 +120,8 @@ def _time_of(stamp: str) -> str:
 
 
 def open_json_lines(path: Path | TextFile) -> RequestStream:
-    """Recognise JSON lines of k6 or vegeta; they are read when they are asked for, in bounded memory.
-
-    Raises:
-        InputError: they are another program's.
-    """
+    """Recognise JSON lines of k6 or vegeta; they are read when they are asked for, in bounded memory; raises
+    InputError: they are another program's."""
     file = text_file(path)
     source = lines_of(file.first)
     if source is None:
@@ -181,11 +175,8 @@ def _result(result: Any) -> Row:
 
 
 def open_gatling(path: Path | TextFile) -> RequestStream:
-    """Recognise Gatling's log; a row's label is its name with the groups around it: ``group / name``.
-
-    Raises:
-        InputError: it is another file.
-    """
+    """Recognise Gatling's log; a row's label is its name with the groups around it: ``group / name``; raises
+    InputError: it is another file."""
     file = text_file(path)
     if not looks_like_gatling(file.first):
         raise another_file(
@@ -204,11 +195,7 @@ def open_gatling(path: Path | TextFile) -> RequestStream:
 
 
 def refuse_binary(file: TextFile) -> None:
-    """Refuse a log of Gatling from release 3.12 on.
-
-    Raises:
-        InputError: it is one.
-    """
+    """Refuse a log of Gatling from release 3.12 on; raises InputError: it is one."""
     if _BINARY.match(file.head):
         raise InputError(
             "is Gatling's binary log, which only Gatling's own reports read", file=file.path,
@@ -218,11 +205,7 @@ def refuse_binary(file: TextFile) -> None:
 
 
 def _logged(line: bytes) -> Row:
-    """The request of one line of Gatling.
-
-    Raises:
-        ValueError: it cannot be read.
-    """
+    """The request of one line of Gatling; raises ValueError: it cannot be read."""
     fields = line.rstrip(b"\r").split(b"\t")
     places = range(_BEFORE, len(fields))
     at = next((i for i in places if fields[i] in _VERDICTS and fields[i - 1].isdigit()), 0)

@@ -100,11 +100,8 @@ class RowFormat:
         )
 
     def open(self, path: Path | TextFile) -> RequestStream:
-        """Recognise the file; its rows are read when they are asked for, in bounded memory.
-
-        Raises:
-            InputError: empty, or another file.
-        """
+        """Recognise the file; its rows are read when they are asked for, in bounded memory; raises InputError: empty,
+        or another file."""
         file = text_file(path)
         layout = self.layout_of(file.first)
         if layout is None:
@@ -122,11 +119,7 @@ class RowFormat:
         )
 
     def read(self, path: Path) -> RequestTable:
-        """Read the whole file.
-
-        Raises:
-            InputError: empty, another file, or no line of it can be read.
-        """
+        """Read the whole file; raises InputError: empty, another file, or no line of it can be read."""
         return self.open(path).collect()
 
 

@@ -281,11 +281,7 @@ def _joined(first: str, second: str) -> str:
 
 
 def epoch_s(text: str) -> float:
-    """Return an instant as epoch seconds.
-
-    Raises:
-        ValueError: it is not one.
-    """
+    """Return an instant as epoch seconds; raises ValueError: it is not one."""
     match = _INSTANT.fullmatch(text)
     if match is None:
         raise ValueError(f"not an instant: {text!r}")

@@ -98,11 +98,7 @@ class NativeMemory(Frozen):
 
 
 def parse_nmt(text: str) -> NativeMemory:
-    """Parse one summary.
-
-    Raises:
-        InputError: there is no total: tracking was off, or this is something else.
-    """
+    """Parse one summary; raises InputError: there is no total: tracking was off, or this is something else."""
     total: Committed | None = None
     categories: dict[str, Committed] = {}
     for line in map(str.strip, text.splitlines()):

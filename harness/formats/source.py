@@ -104,11 +104,7 @@ class TextFile:
 
 
 def text_file(path: Path | TextFile) -> TextFile:
-    """Return a file from its first line on that is not blank.
-
-    Raises:
-        InputError: it cannot be read.
-    """
+    """Return a file from its first line on that is not blank; raises InputError: it cannot be read."""
     if isinstance(path, TextFile):
         return path
     head = read_head(path)
@@ -117,11 +113,8 @@ def text_file(path: Path | TextFile) -> TextFile:
 
 
 def read_text_pieces(path: Path, notes: SourceNotes) -> Iterator[bytes]:
-    """Yield the file as UTF-8 without byte order mark and with line ends of Unix, in pieces of any length.
-
-    Raises:
-        InputError: the file cannot be opened or read.
-    """
+    """Yield the file as UTF-8 without byte order mark and with line ends of Unix, in pieces of any length; raises
+    InputError: the file cannot be opened or read."""
     held = b""
     for piece in _utf8_pieces(path, notes):
         data = held + piece
@@ -265,11 +258,7 @@ def _last_record_end(data: bytes) -> int:
 
 
 def raw_pieces(path: Path, notes: SourceNotes) -> Iterator[bytes]:
-    """Yield the bytes of a file, unpacked where it is gzipped.
-
-    Raises:
-        InputError: the file cannot be opened or read.
-    """
+    """Yield the bytes of a file, unpacked where it is gzipped; raises InputError: the file cannot be opened or read."""
     try:
         with path.open("rb") as stream:
             head = stream.read(2)

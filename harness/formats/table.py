@@ -222,11 +222,6 @@ class RequestTable(Rows):
         return int(self.n_requests - np.count_nonzero(self.ok))
 
     @property
-    def n_transactions_left_out(self) -> int:
-        """Rows that are parts or sums of others."""
-        return 0 if self.sums is None else len(self.sums.latency_s)
-
-    @property
     def errors_by_kind(self) -> dict[str, int]:
         """How many requests failed in which way, the most frequent first; those beyond ``MOST_KINDS`` together."""
         n_each = np.bincount(self.error_codes[~self.ok], minlength=len(self.error_kinds)).tolist()

@@ -61,11 +61,8 @@ def kind_of(line: str) -> str | None:
 
 
 def read_totals(path: Path | TextFile) -> AggregateTable:
-    """Read one of the csv files that hold totals.
-
-    Raises:
-        InputError: empty, none of them, or one of Locust's lists without requests.
-    """
+    """Read one of the csv files that hold totals; raises InputError: empty, none of them, or one of Locust's lists
+    without requests."""
     file = text_file(path)
     kind = kind_of(file.first)
     if kind is None:

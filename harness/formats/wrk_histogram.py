@@ -99,11 +99,8 @@ def undo_correction(corrected: LatencyHistogram, interval_us: int, *, n_recorded
 
 
 def read_wrk_histogram(path: Path) -> LatencyHistogram:
-    """Read the file that our script has wrk write, gzipped or not.
-
-    Raises:
-        InputError: it cannot be read, is cut off, or is none.
-    """
+    """Read the file that our script has wrk write, gzipped or not; raises InputError: it cannot be read, is cut off, or
+    is none."""
     try:
         header, *lines = b"".join(read_text_pieces(path, SourceNotes())).decode().splitlines()
         table = _table(lines)
@@ -117,11 +114,8 @@ def read_wrk_histogram(path: Path) -> LatencyHistogram:
 
 
 def _table(lines: list[str]) -> Whole:
-    """Return the two columns of whole numbers in these lines, of shape (n_lines, 2).
-
-    Raises:
-        ValueError: a line has anything else.
-    """
+    """Return the two columns of whole numbers in these lines, of shape (n_lines, 2); raises ValueError: a line has
+    anything else."""
     if not lines:  # of which the library warns
         return np.empty((0, 2), dtype=np.int64)
     table: Whole = np.loadtxt(lines, delimiter=",", dtype=np.int64, ndmin=2, comments=None)

@@ -64,11 +64,7 @@ def looks_like_wrk(line: str) -> bool:
 
 
 def open_wrk(file: TextFile) -> AggregateTable:
-    """Read a saved summary of wrk or of wrk2, whose first lines are the same.
-
-    Raises:
-        InputError: as the two readers.
-    """
+    """Read a saved summary of wrk or of wrk2, whose first lines are the same; raises InputError: as the two readers."""
     is_wrk2 = any(mark.search(file.head) for mark in (_TITLE, _CALIBRATION))
     return read_wrk2(file) if is_wrk2 else read_wrk(file)
 
@@ -111,11 +107,7 @@ class _Parts(NamedTuple):
 
 
 def _parts(file: TextFile, tool: str) -> _Parts:
-    """Read what both print.
-
-    Raises:
-        InputError: it holds several summaries, or ended before its totals.
-    """
+    """Read what both print; raises InputError: it holds several summaries, or ended before its totals."""
     text = file.text()
     starts, totals = list(_START.finditer(text)), _REQUESTS.search(text)
     try:
@@ -167,11 +159,8 @@ def _whole(text: str, start: re.Match[str], totals: re.Match[str]) -> _Parts:
 
 
 def read_wrk(path: Path | TextFile) -> AggregateTable:
-    """Read a saved summary of wrk. Times carry the two decimals that wrk printed.
-
-    Raises:
-        InputError: not wrk's, or wrk ended before it printed its totals.
-    """
+    """Read a saved summary of wrk. Times carry the two decimals that wrk printed; raises InputError: not wrk's, or wrk
+    ended before it printed its totals."""
     file = text_file(path)
     parts = _parts(file, "wrk")
     n_latencies = parts.answers - parts.late
@@ -243,11 +232,8 @@ def _bounds(parts: _Parts) -> LatencyBounds | None:
 
 
 def read_wrk2(path: Path | TextFile) -> AggregateTable:
-    """Read a saved summary of wrk2. Quantiles are of latencies counted from when requests were due.
-
-    Raises:
-        InputError: not wrk2's, ended before its totals, or made without ``--latency``.
-    """
+    """Read a saved summary of wrk2. Quantiles are of latencies counted from when requests were due; raises InputError:
+    not wrk2's, ended before its totals, or made without ``--latency``."""
     file = text_file(path)
     parts = _parts(file, "wrk2")
     try:
@@ -291,11 +277,8 @@ def read_threads(path: Path) -> int | None:
 
 
 def _recorded(text: str) -> tuple[dict[str, object] | None, int]:
-    """Corrected latencies, which uncorrected ones follow with ``-U``, and how many there are; ``None``: none.
-
-    Raises:
-        ValueError: lines or numbers are not as wrk2 prints them.
-    """
+    """Corrected latencies, which uncorrected ones follow with ``-U``, and how many there are; ``None``: none; raises
+    ValueError: lines or numbers are not as wrk2 prints them."""
     titles = [*_TITLE.finditer(text), None]
     for title, following in pairwise(titles):
         if title is None or title[1] != "Recorded":

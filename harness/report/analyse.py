@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from harness.errors import InputError
-from harness.formats.detect import JOIN, files_of_run, read_any
+from harness.formats.detect import JOIN, read_any
 from harness.formats.gc_events import GcLog
 from harness.formats.jtl_units import Decimal, LatencyUnit
 from harness.formats.table import AggregateRow, AggregateTable, RequestTable, together
@@ -27,32 +27,10 @@ from harness.report.result import QUANTILES, Report, in_ms
 TOTALS_ONLY = "totals only: no interval, stall or attribution can come from them; keep single requests"
 
 
-def report_file(
-    path: Path,
-    gc_log: GcLog | None = None,
-    *,
-    latency_unit: LatencyUnit | None = None,
-    decimal: Decimal | None = None,
-    quantiles: Mapping[str, float] = QUANTILES,
-) -> Report:
-    """Read ``path`` and analyse it; with ``gc_log``, attribute its peaks to the runtime's pauses.
-
-    ``latency_unit``, ``decimal``: of a JMeter file's ``elapsed``, where it is not whole milliseconds.
-
-    Raises:
-        InputError: the file is not one that can be read, or holds no request at all.
-    """
-    return report_table(read_files(files_of_run(path), latency_unit, decimal), gc_log, quantiles)
-
-
 def report_table(
     table: RequestTable | AggregateTable, gc_log: GcLog | None, quantiles: Mapping[str, float]
 ) -> Report:
-    """Return what can be said of a file that was read.
-
-    Raises:
-        InputError: it holds no request.
-    """
+    """Return what can be said of a file that was read; raises InputError: it holds no request."""
     if isinstance(table, AggregateTable):
         return report_totals(table, gc_log, quantiles)
     return report_requests(table, gc_log, quantiles=quantiles)
@@ -61,11 +39,8 @@ def report_table(
 def read_files(
     paths: Sequence[Path], latency_unit: LatencyUnit | None = None, decimal: Decimal | None = None
 ) -> RequestTable | AggregateTable:
-    """Read the files of one run: one, or those of several load generators.
-
-    Raises:
-        InputError: one cannot be read; or one of several is a summary, whose percentiles cannot be merged.
-    """
+    """Read the files of one run: one, or those of several load generators; raises InputError: one cannot be read; or
+    one of several is a summary, whose percentiles cannot be merged."""
     if len(paths) == 1:
         return read_any(paths[0], latency_unit, decimal)
     tables = []
@@ -96,11 +71,8 @@ def read_files(
 def report_totals(
     table: AggregateTable, gc_log: GcLog | None = None, quantiles: Mapping[str, float] = QUANTILES
 ) -> Report:
-    """Return what a tool's own totals say; ``gc_log`` is of no use here, and the report says so.
-
-    Raises:
-        InputError: they hold no request, or are no totals over all requests.
-    """
+    """Return what a tool's own totals say; ``gc_log`` is of no use here, and the report says so; raises InputError:
+    they hold no request, or are no totals over all requests."""
     total = table.of_requests
     if total is None:
         raise InputError(

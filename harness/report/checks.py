@@ -63,11 +63,8 @@ def is_coarse(start: FloatArray) -> bool:
 
 
 def check_requests(requests: RequestTable) -> Checks:
-    """Check requests that are ordered by their start, failed ones too, n > 0.
-
-    Raises:
-        InputError: the time stamps lie after the year 2100.
-    """
+    """Check requests that are ordered by their start, failed ones too, n > 0; raises InputError: the time stamps lie
+    after the year 2100."""
     if not requests.has_start_times:
         return Checks()
     start, latency = requests.start_epoch_s, requests.latency_s

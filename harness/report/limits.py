@@ -94,11 +94,8 @@ def limit_of(
 
 
 def file_limit(text: str) -> Limit:
-    """Return the limit on the numbers of one file that a text such as ``p99 > 250ms`` means.
-
-    Raises:
-        InputError: it means none, or its unit is missing.
-    """
+    """Return the limit on the numbers of one file that a text such as ``p99 > 250ms`` means; raises InputError: it
+    means none, or its unit is missing."""
     return limit_of(text, METRICS, _value_of, ALLOWED, any_percentile=True)
 
 
@@ -114,11 +111,8 @@ def judged(limit: Limit, low: float | None, high: float | None) -> Outcome:
 
 
 def check_file(limit: Limit, report: Report) -> Checked:
-    """Return whether a number of the file lies beyond its limit.
-
-    Raises:
-        InputError: the file has no request of that name, or no such number of one name.
-    """
+    """Return whether a number of the file lies beyond its limit; raises InputError: the file has no request of that
+    name, or no such number of one name."""
     low, high = _bounds_of(limit, report)
     ends = [f"at least {_spoken(limit.metric, low)}"] if low is not None else []
     ends += [f"at most {_spoken(limit.metric, high)}"] if high is not None else []

@@ -74,11 +74,8 @@ def main(
 
 
 def _check_page(html: Path, paths: Sequence[Path], gc: Sequence[Path]) -> None:
-    """Refuse a page of several files, and one over a file that is read.
-
-    Raises:
-        InputError: always one of ours, which names the option.
-    """
+    """Refuse a page of several files, and one over a file that is read; raises InputError: always one of ours, which
+    names the option."""
     if len(paths) != 1:
         raise InputError(
             "a page shows one file", place="--html", found=f"{len(paths)} files", allowed="1 file"
@@ -99,11 +96,8 @@ def _write_report(
 
 
 def write_page(target: Path, page: str, option: str) -> None:
-    """Write a page to the file that an option names.
-
-    Raises:
-        InputError: it cannot be written; names the file and the option.
-    """
+    """Write a page to the file that an option names; raises InputError: it cannot be written; names the file and the
+    option."""
     try:
         target.write_text(page, encoding="utf-8")
     except OSError as error:

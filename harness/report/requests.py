@@ -55,11 +55,7 @@ class Studied(NamedTuple):
 
 
 def not_empty(table: RequestTable) -> RequestTable:
-    """Return the same table.
-
-    Raises:
-        InputError: it holds no request.
-    """
+    """Return the same table; raises InputError: it holds no request."""
     bad = table.unreadable
     if not table.n_requests:
         raise InputError(
@@ -70,11 +66,7 @@ def not_empty(table: RequestTable) -> RequestTable:
 
 
 def study(table: RequestTable) -> Studied:
-    """Study the requests of a file.
-
-    Raises:
-        InputError: there is none, or their time stamps lie beyond the year 2100.
-    """
+    """Study the requests of a file; raises InputError: there is none, or their time stamps lie beyond the year 2100."""
     requests = not_empty(table).by_start()
     checks = check_requests(requests)
     runs: tuple[RunPart, ...] = ()

@@ -132,11 +132,8 @@ class Report(Frozen):
     @model_validator(mode="wrap")
     @classmethod
     def _is_possible(cls, given: Any, build: ModelWrapValidatorHandler[Self]) -> Self:
-        """Refuse numbers that cannot be: without an end, or in contradiction to others.
-
-        Raises:
-            InputError: always one of ours, which names the file.
-        """
+        """Refuse numbers that cannot be: without an end, or in contradiction to others; raises InputError: always one
+        of ours, which names the file."""
         try:
             report = build(given)
             path = report.path

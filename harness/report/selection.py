@@ -49,11 +49,8 @@ class Selection:
 
 
 def selection_named(*, label: str | None, skip: str, begin: str | None, end: str | None) -> Selection:
-    """Return the part that the options ``--label``, ``--skip``, ``--from`` and ``--to`` mean.
-
-    Raises:
-        InputError: one of them is no span, or the part is empty.
-    """
+    """Return the part that the options ``--label``, ``--skip``, ``--from`` and ``--to`` mean; raises InputError: one of
+    them is no span, or the part is empty."""
     skip_s, place = seconds_named(skip, "--skip"), "--skip"
     if begin is not None:
         if skip_s:
@@ -66,11 +63,8 @@ def selection_named(*, label: str | None, skip: str, begin: str | None, end: str
 
 
 def seconds_named(text: str, place: str) -> float:
-    """Return the seconds that ``10``, ``10s``, ``500ms`` or ``2m`` mean.
-
-    Raises:
-        InputError: it means none; names the option ``place``.
-    """
+    """Return the seconds that ``10``, ``10s``, ``500ms`` or ``2m`` mean; raises InputError: it means none; names the
+    option ``place``."""
     match = _SPAN.fullmatch(text.strip())
     if match is None:
         raise InputError("is no span of time", place=place, found=text, allowed="10s, 500ms, 2m; 10: seconds")

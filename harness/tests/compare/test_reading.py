@@ -11,9 +11,9 @@ from harness.compare.comparing import compare_files
 from harness.compare.reading import RunFiles, read_run, runs_named
 from harness.compare.run import METRICS, QUANTILES
 from harness.errors import InputError
-from harness.report.analyse import report_file
 from harness.tests.support.compared_arms import users_wait, write_arms
 from harness.tests.support.generated_jtl import write_load
+from harness.tests.support.reports import report_file
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 FILES = [

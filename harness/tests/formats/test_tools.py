@@ -21,8 +21,8 @@ from harness.formats.oha_db import read_oha_db
 from harness.formats.row_files import K6_HEADER, LOCUST_SAMPLES, VEGETA_CSV
 from harness.formats.table import AggregateTable, RequestTable
 from harness.formats.wrk_text import parse_count, parse_time_s, read_wrk, read_wrk2
-from harness.report.analyse import report_file
 from harness.tests.support.oha_output import oha_db
+from harness.tests.support.reports import report_file
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 SMALL = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

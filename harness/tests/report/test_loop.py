@@ -13,7 +13,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from harness.analysis.load.coordinated_omission import coordinated_omission_check
-from harness.report.analyse import report_file
 from harness.report.output import main
 from harness.tests.support.generated_jtl import (
     BARE,
@@ -28,6 +27,7 @@ from harness.tests.support.generated_jtl import (
     suspected,
     write_load,
 )
+from harness.tests.support.reports import report_file
 
 
 @SOME

@@ -18,10 +18,10 @@ from harness.formats import source
 from harness.formats.collect import RequestStream
 from harness.formats.detect import open_any
 from harness.formats.runtime_log import read_runtime_log
-from harness.report.analyse import report_file
 from harness.report.output import main
 from harness.report.requests import gather, slowest_of_slices
 from harness.report.result import Report
+from harness.tests.support.reports import report_file
 from harness.verify.simulated.queueing import (
     Pauses,
     ServiceLaw,

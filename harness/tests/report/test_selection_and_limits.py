@@ -12,12 +12,12 @@ from harness.compare.comparing import limit_named
 from harness.errors import InputError
 from harness.formats.detect import open_any
 from harness.formats.table import RequestTable
-from harness.report.analyse import report_file
 from harness.report.limits import check_file, file_limit
 from harness.report.selection import Selection, seconds_named, select
 from harness.tests.support.command import run_here
 from harness.tests.support.compared_arms import change_rows, users_wait
 from harness.tests.support.generated_jtl import write_load
+from harness.tests.support.reports import report_file
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 AUTOCANNON = GOLDEN / "autocannon" / "autocannon.json"

@@ -19,10 +19,10 @@ from harness.analysis.attribution.stalls import (
     shortest_visible_s,
 )
 from harness.project import find_root
-from harness.report.analyse import report_file
 from harness.report.output import main
 from harness.report.result import Report
 from harness.tests.support.generated_jtl import Load, open_load, write_load
+from harness.tests.support.reports import report_file
 
 
 def agrees_with_its_limit(report: Report) -> None:

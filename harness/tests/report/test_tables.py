@@ -14,9 +14,9 @@ from harness.analysis.stats.quantiles import rank, woodruff_ranks
 from harness.errors import InputError
 from harness.formats.row_layout import MOST_KINDS, OTHER_KINDS, add_kinds, error_kind
 from harness.report import words
-from harness.report.analyse import report_file
 from harness.report.words import interval, milliseconds, percent
 from harness.report.output import main
+from harness.tests.support.reports import report_file
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 HEADER = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,failureMessage\n"

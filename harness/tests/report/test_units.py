@@ -19,7 +19,6 @@ from harness.formats.row_layout import Layout
 from harness.formats.side_columns import read_sides
 from harness.formats.sides import SideColumns
 from harness.formats.source import text_file
-from harness.report.analyse import report_file
 from harness.tests.support.generated_jtl import (
     BARE,
     COLUMNS,
@@ -35,6 +34,7 @@ from harness.tests.support.generated_jtl import (
     suspected,
     write_load,
 )
+from harness.tests.support.reports import report_file
 
 MANY = settings(max_examples=25, deadline=None)
 #: From a tenth of a millisecond to half a minute.

@@ -25,9 +25,9 @@ from harness.errors import InputError
 from harness.formats.detect import open_any
 from harness.formats.table import AggregateTable
 from harness.project import find_root
-from harness.report.analyse import report_file
 from harness.report.result import Report
 from harness.tests.support.command import run_here
+from harness.tests.support.reports import report_file
 from harness.tests.support.result_files import KINDS, TEXTS, Kind, requests, written
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -21,13 +21,13 @@ from harness.formats.detect import open_any
 from harness.formats.source import SourceNotes, read_text_pieces
 from harness.formats.wrk_histogram import LatencyHistogram
 from harness.report import words
-from harness.report.analyse import report_file
 from harness.report.requests import gather
 from harness.report.result import Report
 from harness.report.selection import select, selection_named
 from harness.tests.support.compared_arms import users_wait, write_arms
 from harness.tests.support.generated_jtl import write_load
 from harness.tests.support.oha_output import oha_db
+from harness.tests.support.reports import report_file
 from harness.tests.support.result_files import (
     JTL_HEADER,
     START_S,

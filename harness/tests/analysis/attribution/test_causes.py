@@ -18,9 +18,9 @@ from harness.analysis.attribution.slow_periods import Stall
 from harness.analysis.attribution.spans import CauseName, Span, attribute_latency
 from harness.analysis.attribution.table import attribution_table
 from harness.formats.arrays import FloatArray
-from harness.report.analyse import report_file
 from harness.store import SessionFolder
 from harness.tests.support.paused_session import attributed, requests_of
+from harness.tests.support.reports import report_file
 from harness.tests.support.synthetic import make_session
 from harness.tests.support.synthetic_pauses import pauses_of, requests_behind
 
