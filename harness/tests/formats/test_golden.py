@@ -57,7 +57,7 @@ def facts_of_requests(table: RequestTable) -> dict[str, Any]:
         "connect_s": None if table.connect_s is None else float(np.nansum(table.connect_s)),
         "resolution_s": table.resolution_s,
         "unreadable": table.unreadable.n,
-        "left_out": table.n_transactions_left_out,
+        "left_out": 0 if table.sums is None else len(table.sums.latency_s),
         "notes": list(table.notes),
     }
 

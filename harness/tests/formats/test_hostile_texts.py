@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from pathlib import Path
 
@@ -21,8 +20,7 @@ from harness.agent.cgroup import (
 from harness.definitions import load_requests, strict_files
 from harness.errors import InputError
 from harness.formats.jfr_json import parse_contention, parse_jfr_json
-from harness.formats.json_summaries import read_json
-from harness.formats.oha_db import read_oha_db
+from harness.formats.row_files import read_oha_db
 from harness.formats.runtime_metrics import parse_nmt, parse_runtime_metrics
 from harness.formats.wrk_text import read_wrk
 from harness.hosts.ssh.settings import host_names
@@ -72,16 +70,6 @@ def test_a_count_of_a_runtime_that_is_no_number_is_a_line_that_cannot_be_read(va
     assert (found.n_collections, found.last_collection, found.memory_classes_bytes) == (None, None, {})
 
 
-def test_a_row_of_oha_that_is_a_text_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "a.db"
-    with sqlite3.connect(file) as connection:
-        connection.execute("CREATE TABLE oha (start, start_latency_correction, duration, status)")
-        connection.execute("INSERT INTO oha VALUES ('x', NULL, 'y', 'z')")
-    connection.close()
-    with pytest.raises(InputError, match=r"a\.db"):
-        read_oha_db(file)
-
-
 @pytest.mark.parametrize(
     ("there", "put"),
     [(b"CREATE TABLE", b"CREATE\xff\xfeABLE"), (b"tableoha", b"tableoh\xff"), (b"duration", b"durati\xff\n")],
@@ -99,6 +87,12 @@ def test_a_schema_of_oha_that_is_not_utf_8_is_refused_in_one_line(
     with pytest.raises(InputError, match=r"a\.db: cannot be read as oha's") as refused:
         read_oha_db(file)
     assert refused.value.exit_code == 2 and "\n" not in str(refused.value)
+    file.write_bytes(data)
+    with sqlite3.connect(file) as connection:
+        connection.execute("INSERT INTO oha VALUES ('x', NULL, 'y', 'z')")
+    connection.close()
+    with pytest.raises(InputError, match=r"a\.db"):
+        read_oha_db(file)
 
 
 @pytest.mark.parametrize(
@@ -155,16 +149,6 @@ def test_native_memory_and_waits_with_thousands_of_digits_are_refused() -> None:
     for number in ("1.2.3", DIGITS, "1,,,.5."):
         with pytest.raises(InputError):
             parse_contention(f"Contention by Lock Class\n----\na.B 1 {number} ms 1 ms 1 ms\n")
-
-
-def test_a_summary_of_k6_with_an_endless_duration_is_refused(tmp_path: Path) -> None:
-    golden = Path(__file__).resolve().parents[1] / "golden" / "k6" / "summary-handled.json"
-    made = json.loads(golden.read_text("utf-8"))
-    made["state"]["testRunDurationMs"] = float("inf")
-    file = tmp_path / "k6.json"
-    file.write_text(json.dumps(made))
-    with pytest.raises(InputError, match=r"k6\.json"):
-        read_json(file)
 
 
 WRK = """Running 3s test @ http://127.0.0.1:1/hello

@@ -334,6 +334,8 @@ REFUSED: dict[str, tuple[str, Sequence[str] | str, str]] = {
     "two summaries of wrk": ("wrk.txt", TWO_OF_WRK, "holds 2 runs: one begins at line 1 and line 15"),
     "no requests of k6": ("k6.csv", [K6, *(line.replace("http_req", "ws_session") for line in K6_ROWS)],
                           "there is no http_req_duration"),
+    "k6 without a verdict": ("k6.csv", ["metric_name,timestamp,metric_value,name", "http_req_duration,1764325800,3.0,a"],
+                             "does not say which requests failed"),
     "errors that cannot be read": ("aggregate.csv", aggregate(requests(10), share="n/a"), "holds no totals"),
     "a fraction, or thousands": ("results.jtl", [FEW, *ONLY_LARGE], "a fraction, or thousands"),
     "a k6 summary without http": ("summary.json", json.dumps(GRPC),
