@@ -118,16 +118,6 @@ def at(started_s: float) -> Callable[[float], str]:
     return lambda at_s: f"[{stamp(started_s + at_s)}+0000][{at_s:.3f}s]"
 
 
-def test_of_several_processes_with_wall_clock_stamps_each_pause_counts_at_its_own_time(
-    requests: Path, tmp_path: Path
-) -> None:
-    earlier, later = (jvm_lines(OTHERS, at(START_S + apart_s)) for apart_s in (-900.0, 900.0))
-    log = written(tmp_path, text_of([*earlier, *jvm_lines(), *later]))
-    report = reported(requests, "--gc", log)
-    assert explained(report) > 0.95
-    assert any("it is of 3 processes" in said for said in report["warnings"])
-
-
 def by_turns(*logs: list[Line]) -> str:
     return text_of(sorted((line for log in logs for line in log), key=lambda one: one[0]))
 

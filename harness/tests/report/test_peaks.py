@@ -12,7 +12,6 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from harness.errors import InputError
 from harness.formats.runtime_log import read_runtime_log
 from harness.report.output import main
 from harness.report.requests import slowest_of_slices
@@ -80,22 +79,6 @@ def test_the_log_of_the_same_process_explains_its_peaks(tmp_path: Path, trial: T
     without = report_file(tmp_path / "r.jtl")  # a known pause does not raise the limit
     assert report.shortest_visible_ms is not None and without.shortest_visible_ms is not None
     assert 0 < report.shortest_visible_ms <= without.shortest_visible_ms
-
-
-def test_a_stall_that_touches_pauses_of_two_causes_is_given_to_the_first_in_order(
-    tmp_path: Path, trial: Trial
-) -> None:
-    # A safepoint of another kind right before each collection: the log tells of it first.
-    before = [(begin - 0.002, begin - 0.001) for begin, _ in trial[2].spans]
-    others = write_log(tmp_path / "other.log", before).read_text().splitlines(keepends=True)
-    collections = write_log(tmp_path / "gc.log", trial[2].spans).read_text().splitlines(keepends=True)
-    lines = [line for pair in zip(others, collections, strict=True) for line in pair]
-    lines[::2] = [line.replace("G1CollectForAllocation", "ICBufferFull") for line in lines[::2]]
-    (tmp_path / "gc.log").write_text("".join(lines))
-    report = report_file(
-        write_jtl(tmp_path / "r.jtl", trial[0], trial[1]), read_runtime_log(tmp_path / "gc.log")
-    )
-    assert causes(report) == {"gc_pause"}
 
 
 def test_plots_keep_the_slowest_request_of_every_moment() -> None:
@@ -180,8 +163,3 @@ def test_the_page_loads_nothing_and_its_plots_have_a_text_of_their_own(
     assert f"All {len(report['stalls'])}, by time taken from requests" in page
     unexplained = sum(stall["cause"] == "unexplained" for stall in report["stalls"])
     assert page.count("<td>unexplained</td>") - 1 == unexplained  # and a row of shares
-
-
-def test_a_page_for_two_files_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="--html"):
-        main([tmp_path / "a", tmp_path / "b"], html=tmp_path / "page.html")

@@ -169,20 +169,6 @@ def test_a_decimal_comma_is_named_and_read_when_it_is_said(tmp_path: Path) -> No
         report_file(GOLDEN / "locust" / "samples.csv", decimal=",")
 
 
-def test_a_file_of_nothing_but_a_header_is_called_that(tmp_path: Path) -> None:
-    path = tmp_path / "r.jtl"
-    path.write_text(HEADER)
-    with pytest.raises(InputError, match="has no request, only a header"):
-        report_file(path)
-
-
-def test_what_weighs_most_is_said_first(capsys: pytest.CaptureFixture[str]) -> None:
-    main([GOLDEN / "jmeter" / "default-transactions.jtl"])
-    lines = capsys.readouterr().out.splitlines()
-    kinds = [line.split(":")[0] for line in lines if line.startswith(("warning:", "note:"))]
-    assert kinds == sorted(kinds, reverse=True) and {"warning", "note"} == set(kinds)
-
-
 def test_kinds_without_end_are_counted_together(tmp_path: Path) -> None:
     rows = [f"{1790000000000 + 10 * i},5,a,500,kind {i},u 1-1,false," for i in range(MOST_KINDS + 50)]
     (tmp_path / "r.jtl").write_text("\n".join([HEADER.rstrip(), *rows * 2, ""]))

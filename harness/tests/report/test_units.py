@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.errors import InputError
-from harness.formats import rows, side_columns
-from harness.formats.jtl import open_jtl, read_jtl
+from harness.formats.jtl import open_jtl
 from harness.formats.jtl_units import UNITS_PER_S
-from harness.formats.row_layout import Layout
 from harness.formats.side_columns import read_sides
 from harness.formats.source import text_file
-from harness.formats.table import SideColumns
 from harness.tests.support.generated_jtl import (
     BARE,
     COLUMNS,
@@ -41,46 +37,20 @@ MANY = settings(max_examples=25, deadline=None)
 medians = st.floats(-4, 1.5).map(lambda power: 10**power)
 
 
-def beside(path: Path, layout: Layout, n_rows: int = side_columns.SIDE_ROWS) -> SideColumns | None:
-    return read_sides(text_file(path), layout, n_rows)[0]
-
-
 def test_the_columns_beside_are_those_of_the_rows_that_are_no_sums() -> None:
     golden = Path(__file__).resolve().parents[1] / "golden" / "jmeter"
     stream = open_jtl(golden / "default-transactions.jtl")
-    sides = beside(stream.path, stream.layout)
+    file = text_file(stream.path)
+    sides, _ = read_sides(file, stream.layout)
     assert sides is not None and sides.n_requests == 45 and sides.is_whole_file
     assert sides.thread is not None and set(sides.thread.tolist()) == {0, 1, 2}
     assert sides.all_threads is not None and sides.all_threads.max() <= 3
     assert sides.first_byte_ms is not None and (sides.first_byte_ms <= sides.latency_s * 1e3).all()
-    few = beside(stream.path, stream.layout, 10)
+    few, _ = read_sides(file, stream.layout, 10)
     assert few is not None and 0 < few.n_requests <= 10 and not few.is_whole_file
     plain = open_jtl(golden / "samples.jtl")
-    connect_only = beside(plain.path, plain.layout)
+    connect_only, _ = read_sides(text_file(plain.path), plain.layout)
     assert connect_only is None or connect_only.thread is None
-
-
-@pytest.mark.parametrize("n_rows", [4_000, 1_000_000])
-def test_the_columns_beside_are_the_same_read_at_once_and_row_by_row(
-    n_rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    golden = Path(__file__).resolve().parents[1] / "golden" / "jmeter" / "default-transactions.jtl"
-    header, *lines = golden.read_text("utf-8").splitlines()
-    file = tmp_path / "many.jtl"
-    file.write_text("\n".join([header, *lines * 100, ""]), "utf-8")
-    layout = open_jtl(file).layout
-    monkeypatch.setattr(rows, "ARROWS_BYTES", 0)
-    at_once = beside(file, layout, n_rows)
-    with monkeypatch.context() as patch:
-        patch.setattr(rows, "_quickly", lambda block, layout, columns: None)
-        one_by_one = beside(file, layout, n_rows)
-    assert at_once is not None and one_by_one is not None and at_once.n_requests > 500
-    for name, values in vars(one_by_one).items():
-        np.testing.assert_array_equal(getattr(at_once, name), values, err_msg=name)
-    broken = file.read_text("utf-8").replace("true", "maybe", 1)
-    file.write_text(broken, "utf-8")
-    without_it = beside(file, layout, n_rows)
-    assert without_it is not None and without_it.n_requests == at_once.n_requests - 1
 
 
 # --- never accused wrongly ------------------------------------------------------------------
@@ -193,25 +163,6 @@ def test_time_stamps_that_count_from_elsewhere_are_said_and_impossible_ones_refu
     samples.write_text("start_epoch_s,latency_ms,ok,name\n" + "1790000000123.5,20,true,a\n" * 50)
     with pytest.raises(InputError, match="in milliseconds they would be right"):
         report_file(samples)
-
-
-def test_a_unit_for_a_file_that_says_its_own_is_refused(tmp_path: Path) -> None:
-    samples = tmp_path / "samples.csv"
-    samples.write_text("start_epoch_s,latency_ms,ok,name\n1790000000.5,20,true,a\n")
-    with pytest.raises(InputError, match="--latency-unit"):
-        report_file(samples, latency_unit="us")
-
-
-@SOME
-@given(n=st.integers(50, 400), seed=seeds)
-def test_every_unit_of_time_stamps_gives_the_same_starts(n: int, seed: int) -> None:
-    load = open_load(n, 50.0, 0.02, seed=seed)
-    with tempfile.TemporaryDirectory() as name:
-        starts = [
-            np.sort(read_jtl(write_load(Path(name) / "x.jtl", load, BARE, stamps_per_s=per_s)).start_epoch_s)
-            for per_s in (1e3, 1e6, 1e9)
-        ]
-    assert np.abs(starts[1] - starts[0]).max() < 0.002 and np.abs(starts[2] - starts[0]).max() < 0.002
 
 
 def test_what_may_be_true_is_asked_about_and_not_called_a_contradiction() -> None:

@@ -17,11 +17,11 @@ from harness.audit.laws import LITTLE, ORDER
 from harness.compare.comparing import compare_files
 from harness.compare.words import verdict
 from harness.errors import InputError
-from harness.formats.detect import open_any
+from harness.formats.detect import read_any
 from harness.formats.source import SourceNotes, read_text_pieces
 from harness.formats.wrk_histogram import LatencyHistogram
 from harness.report import words
-from harness.report.requests import gather
+from harness.report.requests import report_requests
 from harness.report.result import Report
 from harness.report.selection import select, selection_named
 from harness.tests.support.compared_arms import users_wait, write_arms
@@ -409,8 +409,8 @@ def test_the_named_option_reports_one_of_the_runs(tmp_path: Path) -> None:
         tmp_path, [JTL_HEADER, *jtl_rows(requests(300)), *jtl_rows(requests(200, seed=2), first_s=60.0)]
     )
     for begin, end, n in ((None, "60s", 300), ("60s", None, 200)):
-        part = select(open_any(path), selection_named(label=None, skip="0", begin=begin, end=end))
-        report = gather(part).report()  # type: ignore[arg-type]  # it has rows
+        part = select(read_any(path), selection_named(label=None, skip="0", begin=begin, end=end))
+        report = report_requests(part)  # type: ignore[arg-type]  # it has rows
         assert report.requests == n and not report.runs and report.throughput_per_s is not None
     for wrong in ({"begin": "5s", "end": "2s"}, {"begin": "5s", "skip": "3s", "end": None}):
         with pytest.raises(InputError):
