@@ -11,7 +11,7 @@ import pytest
 
 from harness.audit.auditing import CLOCK, GROWS, PARTS, audit_file, audit_paths
 from harness.audit.figures import Plan
-from harness.audit.laws import COUNTS, LITTLE, MEAN, PLAN, UNITS
+from harness.audit.laws import COUNTS, LITTLE, MEAN, PLAN, RATE, UNITS
 from harness.errors import InputError
 from harness.tests.support.command import run_here
 from harness.tests.support.compared_arms import change_rows, users_wait
@@ -75,6 +75,7 @@ def test_a_contradiction_in_the_rows_is_named(
     ("name", "old", "new", "laws"),
     [
         ("locust/run_stats.csv", ",Aggregated,121,58", ",Aggregated,131,58", {COUNTS}),
+        ("wrk/latency.txt", "Requests/sec:  56724.68", "Requests/sec:  99724.68", {RATE}),
         ("locust/run_stats.csv", "2,18.818626041318883", "2,19.818626041318883", {MEAN}),
     ],
 )

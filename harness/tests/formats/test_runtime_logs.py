@@ -7,8 +7,6 @@ from __future__ import annotations
 import gzip
 import itertools
 import re
-from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -31,7 +29,6 @@ GO = {path.stem: path.read_text() for path in sorted((GOLDEN / "gctrace").glob("
 FOREIGN = st.sampled_from(
     ["OpenJDK 64-Bit Server VM warning: x", "at Main.main(Main.java:3)", "{}", "1,2,3", "\ufffd"]
 )
-every_jvm = pytest.mark.parametrize("name", JVM)
 newest_jvm = pytest.mark.parametrize("name", [name for name in JVM if "25" in name])
 every_go = pytest.mark.parametrize("name", GO)
 
@@ -83,55 +80,6 @@ def test_foreign_lines_in_a_jvm_log_are_counted_and_shown_and_change_no_pause(
     assert set(log.unknown_examples) <= {words for _, words in foreign}
     assert len(log.unknown_examples) == min(3, len(foreign))
     assert pauses(log) == pauses(read_log(LOGS[name]))
-
-
-@every_jvm
-@settings(max_examples=4, deadline=None)
-@given(data=st.data())
-def test_a_rotated_jvm_log_is_one_log_in_whatever_order_its_parts_are_named(
-    name: str, data: st.DataObject
-) -> None:
-    lines = LOGS[name].splitlines(keepends=True)
-    places = sorted(data.draw(st.sets(st.integers(1, len(lines) - 1), min_size=1, max_size=4)))
-    edges = [0, *places, len(lines)]
-    parts = ["".join(lines[low:high]) for low, high in itertools.pairwise(edges)]
-    whole, joined = read_log(LOGS[name]), read_log(*data.draw(st.permutations(parts)))
-    assert pauses(joined) == pauses(whole)
-    assert (joined.start_s, joined.end_s) == (whole.start_s, whole.end_s)
-    assert joined.n_unknown == 0 and joined.collector == whole.collector
-
-
-_MS_NS = re.compile(r"^\[(\d+)ms\]\[(\d+)ns\]", re.MULTILINE)
-
-
-def iso(match: re.Match[str]) -> str:
-    moment = datetime.fromtimestamp(int(match[1]) / 1e3, UTC)
-    return f"[{moment:%Y-%m-%dT%H:%M:%S}.{int(match[1]) % 1000:03d}+0000]"
-
-
-#: name of a decoration -> what to make of the milliseconds and nanoseconds that the captured logs carry
-VARIANTS: dict[str, Callable[[re.Match[str]], str]] = {
-    "uptime in nanoseconds": lambda match: f"[{match[2]}ns]",
-    "uptime in seconds": lambda match: f"[{int(match[2]) / 1e9:.3f}s]",
-    "the wall clock in words, with process and thread": lambda match: f"{iso(match)}[4711][4712]",
-    "the wall clock in words, and uptime": lambda match: f"{iso(match)}[{int(match[2]) / 1e9:.3f}s]",
-    "everything": lambda match: (
-        f"{iso(match)}[{match[0][1:-1].split(']')[0]}][{match[2]}ns][host][4711][4712]"
-    ),
-}
-
-
-@newest_jvm
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_whatever_decorates_the_lines_the_pauses_stay_the_same(name: str, variant: str) -> None:
-    log, plain = read_log(_MS_NS.sub(VARIANTS[variant], LOGS[name])), read_log(LOGS[name])
-    assert log.n_unknown == 0 and log.collector == plain.collector
-    assert log.clock == ("epoch" if "wall" in variant or variant == "everything" else "uptime")
-    # which pause a safepoint holds is told by their times, so with times in milliseconds names may differ
-    stops, expected = ([e for e in each.events if e.whole_stop] for each in (log, plain))
-    assert [e.duration_s for e in stops] == pytest.approx([e.duration_s for e in expected], abs=1e-6)
-    for stop, same in zip(stops, expected, strict=True):
-        assert abs((stop.start_s - stops[0].start_s) - (same.start_s - expected[0].start_s)) < 2.5e-3
 
 
 def test_parts_of_a_rotated_log_are_those_of_its_name_whatever_that_is(tmp_path: Path) -> None:
