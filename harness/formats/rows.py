@@ -160,11 +160,8 @@ def read_block(
     records = _Records(block, layout)
     texts = records.texts(wanted)
     chunk, good = _chunk(texts, layout, len(records.fields))
-    if not good.all():
-        records.leave_out(~good)
-        texts = records.texts(wanted)
-        chunk, _ = _chunk(texts, layout, len(records.fields))
-    return records.noted(chunk), tuple(texts[column] for column in columns)
+    chunk = replace(with_rows(chunk, good), unreadable=records.unreadable(~good))
+    return chunk, tuple((texts[column][0][good], texts[column][1]) for column in columns)
 
 
 def _quickly(block: Block, layout: Layout, wanted: Sequence[int]) -> dict[int, Texts] | None:
@@ -246,17 +243,11 @@ class _Records:
         """Return the texts of these columns."""
         return {index: _coded([fields[index] for fields in self.fields]) for index in wanted}
 
-    def leave_out(self, damaged: BoolArray) -> None:
-        """Take these records for damaged ones."""
-        self._bad += [span for span, is_bad in zip(self._spans, damaged.tolist(), strict=True) if is_bad]
-        self.fields = [
-            fields for fields, is_bad in zip(self.fields, damaged.tolist(), strict=True) if not is_bad
-        ]
-
-    def noted(self, chunk: Rows) -> Rows:
-        """Return a chunk with a note on the damaged records; a header that comes again belongs to another run."""
+    def unreadable(self, damaged: BoolArray) -> Unreadable:
+        """Return a note on damaged records; a header that comes again belongs to another run."""
         bad, layout = Unreadable(), self._layout
-        for index, after in sorted(self._bad):
+        spans = [span for span, is_bad in zip(self._spans, damaged.tolist(), strict=True) if is_bad]
+        for index, after in sorted([*self._bad, *spans]):
             text, number = "\n".join(self._lines[index:after]), self._first_line + index
             fields = split_row(text.rstrip("\r"), layout.delimiter)
             names = tuple(field.strip(" \t\0\ufeff") for field in fields)
@@ -268,7 +259,7 @@ class _Records:
                         other_header=number if layout.names_columns(names) else None,
                     )
                 )  # fmt: skip
-        return replace(chunk, unreadable=bad)
+        return bad
 
 
 def _chunk(texts: Mapping[int, Texts], layout: Layout, n: int) -> tuple[Rows, BoolArray]:

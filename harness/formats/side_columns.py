@@ -60,11 +60,15 @@ def read_sides(file: TextFile, layout: Layout, n_rows: int = SIDE_ROWS) -> tuple
     def codes(index: int | None) -> CodeArray | None:
         return None if index is None else texts[index][0]
 
+    def names(index: int | None) -> list[str]:
+        """Those of rows that could be read."""
+        return [] if index is None else [texts[index][1][code] for code in np.unique(texts[index][0])]
+
     host, thread = codes(layout.host), codes(layout.thread)
-    if thread is not None and host is not None:
-        together = thread.astype(np.int64) * (int(host.max(initial=0)) + 1) + host
+    if thread is not None:
+        own = np.zeros_like(thread) if host is None else host
+        together = thread.astype(np.int64) * (int(own.max(initial=0)) + 1) + own
         thread = np.unique(together, return_inverse=True)[1].astype(np.int32)
-    urls = () if layout.url is None else texts[layout.url][1]
     sides = SideColumns(
         start_s=chunk.start_epoch_s,
         latency_s=chunk.latency_s,
@@ -73,21 +77,18 @@ def read_sides(file: TextFile, layout: Layout, n_rows: int = SIDE_ROWS) -> tuple
         all_threads=numbers(layout.all_threads),
         first_byte_ms=numbers(layout.first_byte),
         connect_ms=numbers(layout.connect),
-        hosts=() if layout.host is None else tuple(filter(None, texts[layout.host][1])),
-        services=frozenset(name for name in map(_host_of_url, urls) if name),
+        hosts=tuple(filter(None, names(layout.host))),
+        services=frozenset(filter(None, map(_host_of_url, names(layout.url)))),
         is_whole_file=is_whole_file,
     )
     assert chunk.transaction is not None  # delimited rows have it
     keep = ~chunk.transaction
     if layout.label is not None and thread is not None:
-        labels, names = texts[layout.label]
-        without_code = np.zeros(len(labels), dtype=np.bool_)
-        if layout.code is not None:
-            without_code = np.array([not text.strip() for text in texts[layout.code][1]], dtype=np.bool_)[
-                texts[layout.code][0]
-            ]
-        repeats = _repeats(with_rows(sides, keep), labels[keep], names, without_code[keep])
-        keep &= ~np.array([name in repeats for name in names], dtype=np.bool_)[labels]
+        labels, known = texts[layout.label]
+        statuses, values = texts[layout.code] if layout.code is not None else (np.zeros_like(labels), ("?",))
+        without_code = np.array([not text.strip() for text in values], dtype=np.bool_)[statuses]
+        repeats = _repeats(with_rows(sides, keep), labels[keep], known, without_code[keep])
+        keep &= ~np.array([name in repeats for name in known], dtype=np.bool_)[labels]
         layout = replace(layout, repeats=repeats)
     return with_rows(sides, keep), layout
 

@@ -80,8 +80,7 @@ def check_requests(requests: RequestTable) -> Checks:
         )
     if is_coarse(start):
         return Checks(coarse=True)
-    units = Units(requests.latency_units_per_s, requests)
-    findings = () if requests.sides is None else contradictions(requests.sides, units)
+    findings = () if requests.sides is None else _contradictions(requests, requests.sides)
     if findings:
         text = "the latencies contradict other columns or the time stamps, so the loop cannot be determined"
         return Checks(units=findings, loop=Loop(kind="cannot say", users=None, evidence=(text,)))
@@ -93,57 +92,42 @@ def check_requests(requests: RequestTable) -> Checks:
         sides=requests.sides,
     )
     if requests.ok.any():
-        findings = remarkable(
-            n=len(start), span_s=float(start[-1] - start[0]), sum_s=float(latency.sum()), units=units
-        )
+        findings = _remarkable(requests)
     return Checks(units=findings, loop=loop, interval_s=interval_s)
 
 
-class Units(NamedTuple):
-    """The unit in which the response times of a file were read, and what another one would mean."""
+def _finding(
+    requests: RequestTable, result: str, factor: float | None, then: str, *, contradicted: bool = True
+) -> UnitFinding:
+    """The finding: what was found, and what it would be with latencies ``factor`` times those read."""
 
-    units_per_s: float
-    requests: RequestTable
-
-    def finding(
-        self, result: str, factor: float | None, then: str, *, contradicted: bool = True
-    ) -> UnitFinding:
-        """Return the finding: what was found, and what it would be with latencies ``factor`` times those read."""
-        column, own = self.requests.latency_column, self._unit(1.0)
-        second = None if factor is None else self._unit(factor)
-        text = f"{self.requests.path.name}: column {column}, read as {NAMES[own] if own else 'given'}: {result}"
-        if second is not None:
-            how = f"convert the column to {NAMES[own or 'ms']}"
-            if self.requests.source == "jmeter":
-                how = f"use --latency-unit {second}"
-            text += f"; in {NAMES[second]} {then}; if that is right, {how}"
-        return UnitFinding(
-            column=column, read_as=own or "given", rather=second, contradicted=contradicted, text=text
-        )
-
-    def _unit(self, factor: float) -> LatencyUnit | None:
-        per_s = self.units_per_s / factor
+    def unit(factor: float) -> LatencyUnit | None:
+        per_s = requests.latency_units_per_s / factor
         return next((name for name, known in UNITS_PER_S.items() if abs(known / per_s - 1) < 1e-6), None)
 
+    column, own = requests.latency_column, unit(1.0)
+    second = None if factor is None else unit(factor)
+    text = f"{requests.path.name}: column {column}, read as {NAMES[own] if own else 'given'}: {result}"
+    if second is not None:
+        how = f"convert the column to {NAMES[own or 'ms']}"
+        if requests.source == "jmeter":
+            how = f"use --latency-unit {second}"
+        text += f"; in {NAMES[second]} {then}; if that is right, {how}"
+    return UnitFinding(
+        column=column, read_as=own or "given", rather=second, contradicted=contradicted, text=text
+    )
 
-def remarkable(*, n: int, span_s: float, sum_s: float, units: Units) -> tuple[UnitFinding, ...]:
-    """Return what is possible, but rarer than a mistake of units; nothing in the file contradicts it.
 
-    Args:
-        span_s: from the first start to the last. sum_s: of latencies.
-    """
-    outstanding = sum_s / span_s if span_s > 0 else 0.0
-    if outstanding > REMARKABLE_OUTSTANDING and n >= FEWEST:
-        factor = next((f for f in SMALLER if outstanding * f <= REMARKABLE_OUTSTANDING), SMALLER[-1])
-        return (
-            units.finding(
-                f"{outstanding:,.0f} requests were outstanding on average (a service far behind?)",
-                factor,
-                f"it would be {outstanding * factor:.2g}",
-                contradicted=False,
-            ),
-        )
-    return ()
+def _remarkable(requests: RequestTable) -> tuple[UnitFinding, ...]:
+    """What is possible, but rarer than a mistake of units; nothing in the file contradicts it."""
+    n, span_s = requests.n_requests, float(requests.start_epoch_s[-1] - requests.start_epoch_s[0])
+    outstanding = float(requests.latency_s.sum()) / span_s if span_s > 0 else 0.0
+    if outstanding <= REMARKABLE_OUTSTANDING or n < FEWEST:
+        return ()
+    factor = next((f for f in SMALLER if outstanding * f <= REMARKABLE_OUTSTANDING), SMALLER[-1])
+    text = f"{outstanding:,.0f} requests were outstanding on average (a service far behind?)"
+    then = f"it would be {outstanding * factor:.2g}"
+    return (_finding(requests, text, factor, then, contradicted=False),)
 
 
 #: Rows that sum up others, and files of several generators under the same names of threads, make a thread several times
@@ -152,12 +136,12 @@ MOST_BUSY = 50.0
 _FEWEST_STEPS = 5.0
 
 
-def contradictions(sides: SideColumns, units: Units) -> tuple[UnitFinding, ...]:
-    """Return what the other columns of the same rows say against the unit of the response times."""
+def _contradictions(requests: RequestTable, sides: SideColumns) -> tuple[UnitFinding, ...]:
+    """What the other columns of the same rows say against the unit of the response times."""
     if _first_byte_agrees(sides):
         return ()  # however often a thread overlaps itself: the file joins several generators
     checks = (_threads_too_busy, _first_byte_after_the_last, _first_byte_is_the_same_number)
-    return tuple(result for check in checks if (result := check(sides, units)) is not None)
+    return tuple(result for check in checks if (result := check(requests, sides)) is not None)
 
 
 def _first_byte_agrees(sides: SideColumns) -> bool:
@@ -171,20 +155,21 @@ def _first_byte_agrees(sides: SideColumns) -> bool:
     return float(((part <= whole + 1) & (part >= whole / 2)).mean()) >= 0.9
 
 
-def _threads_too_busy(sides: SideColumns, units: Units) -> UnitFinding | None:
+def _threads_too_busy(requests: RequestTable, sides: SideColumns) -> UnitFinding | None:
     """A thread does one thing at a time: from start to start it cannot have been busy for longer than that."""
     share = sides.joined_engines
     if len(sides.pairs[0]) < FEWEST or share <= MOST_BUSY:
         return None
     factor = next((f for f in SMALLER if share * f <= 2.0), None)
-    return units.finding(
+    return _finding(
+        requests,
         f"threads would have been busy for {share:,.0f} times the time that passed between their requests",
         factor,
         f"it would be {share * (factor or 1):.2g} times",
     )
 
 
-def _first_byte_after_the_last(sides: SideColumns, units: Units) -> UnitFinding | None:
+def _first_byte_after_the_last(requests: RequestTable, sides: SideColumns) -> UnitFinding | None:
     """JMeter's Latency and Connect, in whole milliseconds, are parts of elapsed."""
     for name, part_ms in (("Latency", sides.first_byte_ms), ("Connect", sides.connect_ms)):
         if part_ms is None:
@@ -192,11 +177,12 @@ def _first_byte_after_the_last(sides: SideColumns, units: Units) -> UnitFinding 
         some = np.isfinite(part_ms) & (part_ms > 0)
         part, whole = part_ms[some], sides.latency_s[some] * 1e3
         # Rounding takes up to one step from the whole, and adds up to one to the part.
-        beyond = part > whole + 1.0 + 1e3 / units.units_per_s
+        beyond = part > whole + 1.0 + 1e3 / requests.latency_units_per_s
         if len(part) < FEWEST or beyond.mean() < 0.5:
             continue
-        fits = whole * LARGER + 1e6 / units.units_per_s + 1.0 >= part
-        return units.finding(
+        fits = whole * LARGER + 1e6 / requests.latency_units_per_s + 1.0 >= part
+        return _finding(
+        requests,
             f"it is shorter than {name}, a part of it, in {beyond.mean():.0%} of {len(part):,} rows "
             f"(median {np.median(whole):,.3g} ms against {np.median(part):,.3g} ms)",
             LARGER if fits.mean() > 0.95 else None,
@@ -205,7 +191,7 @@ def _first_byte_after_the_last(sides: SideColumns, units: Units) -> UnitFinding 
     return None
 
 
-def _first_byte_is_the_same_number(sides: SideColumns, units: Units) -> UnitFinding | None:
+def _first_byte_is_the_same_number(requests: RequestTable, sides: SideColumns) -> UnitFinding | None:
     """A first byte that comes after a thousandth of the time, to the millisecond, is the same time in another unit."""
     if sides.first_byte_ms is None:
         return None
@@ -219,7 +205,8 @@ def _first_byte_is_the_same_number(sides: SideColumns, units: Units) -> UnitFind
         near = (ratio >= 0.8) & (ratio <= 1.4)
         # They must rise and fall together, too.
         if near.mean() >= 0.95 and float(np.corrcoef(part, whole)[0, 1]) > 0.9:
-            return units.finding(
+            return _finding(
+        requests,
                 f"it is {1 / factor:,.0f} times Latency in {near.mean():.0%} of {len(part):,} rows",
                 factor,
                 "it would be the same",
