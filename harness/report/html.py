@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A report as one self-contained page: what happened when, the tail, what explains it, and what cannot be said.
 
-Its plots are latency over time with its causes, latency by percentile, and rates over time. Colours are never the only
+Its plots are latency over time with its causes, and rates over time. Colours are never the only
 sign: each cause has a marker of its own, so the page reads in grey.
 """
 
@@ -19,20 +19,17 @@ from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from harness.analysis.attribution.spans import Span
-from harness.analysis.load.coordinated_omission import with_missing_requests
-from harness.analysis.stats.quantiles import FEWEST_BEYOND, rank
 from harness.formats.arrays import BoolArray, FloatArray
 from harness.formats.gc_events import GcLog
 from harness.formats.table import RequestTable
 from harness.model.phrases import counted
 from harness.report import words
 from harness.report.checks import is_coarse
-from harness.report.latencies import EveryLatency
 from harness.report.requests import slowest_of_slices
-from harness.report.result import QUANTILES, Report
+from harness.report.result import Report
 from harness.report.words import plain_cause
 
 _STALLS_SHOWN = 200
@@ -74,22 +71,17 @@ def render_html(report: Report, requests: RequestTable | None = None, log: GcLog
 
 def _plots(report: Report, requests: RequestTable, log: GcLog | None) -> Iterator[dict[str, Any]]:
     start, latency, ok = requests.start_epoch_s, requests.latency_s, requests.ok
-    coarse = requests.has_start_times and is_coarse(start)
-    if requests.has_start_times:
-        course = course_of(start, latency, ok, step_s=1.0 if coarse else 0.0)
-        if len(course.at_s) > 1:
-            yield course_over_time(course, report.start_epoch_s)
-    if not ok.any():
+    if not requests.has_start_times:
         return
-    if requests.has_start_times and not coarse:
+    coarse = is_coarse(start)
+    course = course_of(start, latency, ok, step_s=1.0 if coarse else 0.0)
+    if len(course.at_s) > 1:
+        yield course_over_time(course, report.start_epoch_s)
+    if ok.any() and not coarse:
         events = log.events if log is not None and log.clock == "epoch" else ()
         pauses = [(event.cause, (event.start_s, event.end_s)) for event in events]
         at = np.flatnonzero(ok)[slowest_of_slices(start[ok], latency[ok])]
         yield latency_over_time(report, start[at], latency[at], pauses)
-    interval_ms = None if report.loop is None or report.loop.corrected_ms is None else report.loop.interval_ms
-    every = None if interval_ms is None else with_missing_requests(latency[ok], interval_ms / 1e3)
-    corrected = None if every is None else EveryLatency(every)
-    yield latency_by_percentile(EveryLatency(latency[ok]), corrected)
 
 
 #: Text and lines: the page puts its own colour of text in its place, light or dark.
@@ -114,9 +106,6 @@ _ERRORS, _TAIL = "#D55E00", "#2A88C8"
 _MOST_SLICES, _PER_SLICE, _FEWEST = 120, 150, {0.5: 10, 0.99: 100}
 #: Fewer points of a course than this are marked one by one.
 _FEW = 30
-_FEWEST_BEYOND = 100
-#: Percentiles that are marked on an axis of nines; the first is the least.
-_TICKS = (0.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999)
 
 
 @mpl.rc_context(_STYLE)
@@ -179,53 +168,6 @@ def latency_over_time(
     if shown:
         caption += f" Shaded and ticked: {len(shown)} events of the runtime's log."
     return _drawing(figure, caption)
-
-
-def _last_nine(n: int) -> float:
-    """How far out the curve of n requests goes: a hundred beyond it, up to p99 ten, and the median always."""
-    return max(n / _FEWEST_BEYOND, min(n / FEWEST_BEYOND, 100.0), 2.0)
-
-
-@mpl.rc_context(_STYLE)
-def latency_by_percentile(latency: EveryLatency, corrected: EveryLatency | None = None) -> dict[str, Any]:
-    """Return a drawing with its caption and alternative text: latency on an axis of nines.
-
-    Args:
-        latency: of the successful requests, n > 0.
-        corrected: the same with the requests that users left out while they waited.
-    """
-    n = latency.n
-    # As far out as enough requests lie beyond for the quantile to be said at all.
-    nines = np.geomspace(1.0, _last_nine(n), 400)
-    values = _at(latency, nines)
-    figure = Figure(figsize=(9, 3.2), layout="constrained")
-    axes = figure.add_subplot()
-    axes.plot(nines, values, color=INK, linewidth=1.4, label="as measured")
-    if corrected is not None:
-        axes.plot(
-            nines, _at(corrected, nines), color="#2A88C8", linewidth=1.4, linestyle="--",
-            label="corrected for coordinated omission",
-        )  # fmt: skip
-    axes.legend(loc="upper left", fontsize=8, frameon=False)
-    ticks = [q for q in _TICKS if 100 / (100 - q) <= nines[-1]]
-    axes.set(xscale="log", yscale="log", xlabel="percentile", ylabel="latency, ms")
-    axes.set_xticks([100 / (100 - q) for q in ticks], ["least", *(f"p{q:g}" for q in ticks[1:])])
-    axes.xaxis.set_minor_locator(NullLocator())
-    _plain_log(axes)
-    axes.grid(visible=True, color=_GREY, alpha=0.3)
-    reported = {name: q for name, q in QUANTILES.items() if 1 / (1 - q) <= _last_nine(n) * (1 + 1e-9)}
-    at = latency.at(np.array([rank(n, q) for q in reported.values()])) * 1e3
-    text = ", ".join(f"{name} {value:.3g} ms" for name, value in zip(reported, at.tolist(), strict=True))
-    caption = f"Latency by percentile on an axis of nines, {n:,} successful requests of one trial: {text}."
-    if corrected is not None:
-        caption += " Dashed: with the requests that users would have sent while they waited."
-    return _drawing(figure, caption)
-
-
-def _at(latency: EveryLatency, nines: FloatArray) -> FloatArray:
-    """Latencies at places on an axis of nines, in ms."""
-    n = latency.n
-    return latency.at(np.minimum((n * (1 - 1 / nines)).astype(np.int64) + 1, n)) * 1e3
 
 
 class Course(NamedTuple):

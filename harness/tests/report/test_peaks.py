@@ -156,8 +156,8 @@ def test_the_page_loads_nothing_and_its_plots_have_a_text_of_their_own(
     assert page == pages[1], "the same data give the same page"
     assert "&lt;b&gt;x.jtl" in page and "<b>x" not in page
     plots = re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL)
-    assert len(plots) == 3 and all(ElementTree.fromstring(plot) is not None for plot in plots)
-    assert len(re.findall(r'role="img" aria-label="[^"]{30,}"', page)) == 3
+    assert len(plots) == 2 and all(ElementTree.fromstring(plot) is not None for plot in plots)
+    assert len(re.findall(r'role="img" aria-label="[^"]{30,}"', page)) == 2
     links = page.replace('xlink:href="#', 'ok="#')
     assert not re.search(r'(?:src|href)="(?!#)', links) and "<script" not in page
     assert f"All {len(report['stalls'])}, by time taken from requests" in page
