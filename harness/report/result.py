@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
@@ -136,14 +135,7 @@ class Report(Frozen):
         of ours, which names the file."""
         try:
             report = build(given)
-            path = report.path
-            rows = [report.latency_ms, *(label.latency_ms for label in report.labels)]
-            wrong = impossible(
-                report.requests, report.errors, report.throughput_per_s, report.duration_s, rows
-            )
-            per_s, span_s = report.throughput_per_s or 0.0, report.duration_s or 0.0
-            if wrong is None and per_s * span_s > report.requests * (1 + _ROUNDED) + per_s:
-                wrong = f"{per_s:g} answers/s for {span_s:g} s, and {report.requests:,} requests"
+            path, wrong = report.path, report._impossible()
         except ValidationError as error:
             endless = [each for each in error.errors() if each["type"] == "finite_number"]
             if not endless:
@@ -158,42 +150,33 @@ class Report(Frozen):
             )
         return report
 
+    def _impossible(self) -> str | None:
+        """What cannot be in these numbers."""
+        per_s, span_s = self.throughput_per_s or 0.0, self.duration_s or 0.0
+        if not 0 <= self.errors <= self.requests:
+            return f"{self.errors:,} errors of {self.requests:,} requests"
+        if min(per_s, span_s) < 0:
+            return f"{per_s:g} answers/s, {span_s:g} s of duration"
+        if per_s * span_s > self.requests * (1 + _ROUNDED) + per_s:
+            return f"{per_s:g} answers/s for {span_s:g} s, and {self.requests:,} requests"
+        for row in (self.latency_ms, *(label.latency_ms for label in self.labels)):
+            known = {name: value for name, value in row.items() if value is not None}
+            if min(known.values(), default=0.0) < 0:
+                return f"a latency of {min(known.values()):g} ms"
+            rising = sorted((float(name[1:]), name) for name in known if name[0] == "p")
+            ordered = [*(name for _, name in rising), *(["max"] if "max" in known else [])]
+            pairs = [*pairwise(ordered), *([("mean", "max")] if {"mean", "max"} <= set(known) else [])]
+            for lower, upper in pairs:
+                less, more = known[lower], known[upper]
+                if less > more * (1 + _ROUNDED) + _ROUNDED_MS:
+                    return f"{lower} of {less:g} ms above {upper} of {more:g} ms"
+        return None
+
     def as_json(self) -> dict[str, Any]:
         """The report as a program reads it, with null for what cannot be said."""
         plain = self.model_dump(mode="json", exclude={"path", "stalls", "background"})
         stalls = [stall.as_json() for stall in self.stalls or ()]
         return plain | {"path": str(self.path), "stalls": stalls}
-
-
-def impossible(
-    requests: int,
-    errors: int,
-    per_s: float | None,
-    duration_s: float | None,
-    latencies: Sequence[Mapping[str, float | None]],
-) -> str | None:
-    """Return what cannot be in the numbers of a load; ``None``: nothing.
-
-    Args:
-        latencies: of all requests, and of each name: mean, max and percentiles such as ``p99.9``, in one unit.
-    """
-    if not 0 <= errors <= requests:
-        return f"{errors:,} errors of {requests:,} requests"
-    for name, number in (("answers/s", per_s), ("s of duration", duration_s)):
-        if number is not None and not 0 <= number < float("inf"):
-            return f"{number:g} {name}"
-    for row in latencies:
-        known = {name: value for name, value in row.items() if value is not None}
-        if any(not 0 <= value < float("inf") for value in known.values()):
-            return "a latency below zero, or without end"
-        rising = sorted((float(name[1:]), value) for name, value in known.items() if name[0] == "p")
-        rising += [(101.0, known["max"])] if "max" in known else []
-        for (_, less), (_, more) in pairwise(rising):
-            if less > more * (1 + _ROUNDED) + _ROUNDED_MS:
-                return f"a percentile of {less:g} ms above a larger one of {more:g} ms"
-        if "mean" in known and "max" in known and known["mean"] > known["max"] * (1 + _ROUNDED) + _ROUNDED_MS:
-            return f"a mean of {known['mean']:g} ms above the greatest latency of {known['max']:g} ms"
-    return None
 
 
 def in_ms(seconds: float | None) -> float | None:
