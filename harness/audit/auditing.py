@@ -91,11 +91,7 @@ def _audit(path: Path, plan: Plan) -> Audited:
 def audit_file(path: Path, plan: Plan) -> Audited:
     """Hold a file that ``report`` reads against itself.
 
-    Args:
-        plan: what is known of the load.
-
-    Raises:
-        InputError: it cannot be read, or holds no request.
+    ``plan``: what is known of the load. Raises InputError: it cannot be read, or holds no request.
     """
     table = read_any(path)
     if isinstance(table, AggregateTable):

@@ -125,11 +125,8 @@ def looks_published(head: str) -> bool:
 def audit_table(path: Path, plan: Plan) -> Audited:
     """Hold each row of a published table against what its numbers owe each other.
 
-    Args:
-        plan: what is known of the load beside the table's own columns; a column goes before it.
-
-    Raises:
-        InputError: it cannot be read, has no columns of a load, or a cell that should be a number is none.
+    ``plan``: what is known of the load beside the table's own columns; a column goes before it. Raises InputError:
+    it cannot be read, has no columns of a load, or a cell that should be a number is none.
     """
     known = known_plan(path)
     rows = list(_rows(path, plan, known))

@@ -34,12 +34,9 @@ def compare_files(
 ) -> Comparison:
     """Compare two arms of runs, B over A.
 
-    Args:
-        a, b: words that name runs (:mod:`harness.compare.reading`).
-        skip_s: what to leave out at the beginning of each run. accept: traps that withhold nothing.
-
-    Raises:
-        InputError: a word names nothing, a file cannot be read, or there is no such trap.
+    ``a`` and ``b``: words that name runs (:mod:`harness.compare.reading`). ``skip_s``: what to leave out at the
+    beginning of each run. accept: traps that withhold nothing. Raises InputError: a word names nothing, a file
+    cannot be read, or there is no such trap.
     """
     for name in accept:
         if name not in ACCEPTABLE:

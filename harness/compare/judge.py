@@ -48,8 +48,7 @@ class _Draft:
 def judge(arms: Arms, traps: Sequence[Trap]) -> tuple[Row, ...]:
     """Return one row a metric, of all requests and then of each label that every run has.
 
-    Args:
-        traps: those found; they withhold verdicts.
+    ``traps``: those found; they withhold verdicts.
     """
     drafts = [_draft(arms, label, metric) for label in _labels(arms) for metric in METRICS]
     adjusted = adjust_pvalues([draft.p for draft in drafts], method="bh")

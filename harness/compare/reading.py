@@ -47,11 +47,8 @@ class RunFiles:
 def runs_named(words: Sequence[str], arm: str) -> tuple[tuple[RunFiles, ...], tuple[str, ...]]:
     """Return the runs that the words of one arm name, and what was left out of folders.
 
-    Args:
-        words: files, ``FILE+FILE`` and folders. arm: its name, for messages.
-
-    Raises:
-        InputError: nothing was named, a file is missing, or a folder holds no result.
+    ``words``: files, ``FILE+FILE`` and folders. ``arm``: its name, for messages. Raises InputError: nothing was named,
+    a file is missing, or a folder holds no result.
     """
     runs: list[RunFiles] = []
     left_out: list[str] = []
@@ -115,13 +112,9 @@ def read_run(
 ) -> Run:
     """Read the files of one run.
 
-    Args:
-        skip_s: what to leave out at the beginning, such as a ramp.
-        latency_unit, decimal: of a JMeter file's ``elapsed``, where it is not whole milliseconds.
-
-    Raises:
-        InputError: a file cannot be read, holds no request, or is a summary of which nothing can be left out; or one
-            of several is a summary, which cannot be merged.
+    ``skip_s``: what to leave out at the beginning, such as a ramp. ``latency_unit`` and ``decimal``: of a JMeter file's
+    ``elapsed``, where it is not whole milliseconds. Raises InputError: a file cannot be read, holds no request, or
+    is a summary of which nothing can be left out; or one of several is a summary, which cannot be merged.
     """
     table = select(read_files(files.paths, latency_unit, decimal), Selection(skip_s=skip_s))
     if isinstance(table, AggregateTable):
@@ -255,8 +248,7 @@ def request_values(
 ) -> tuple[dict[str, float], dict[str, str]]:
     """Return metric -> value of some requests of one run, and why a value is missing.
 
-    Args:
-        latency_s: of the correct answers, shape (n,). duration_s: of the whole run; None: unknown.
+    ``latency_s``: of the correct answers, shape (n,). ``duration_s``: of the whole run; None: unknown.
     """
     n = len(latency_s)
     values: dict[str, float] = {}

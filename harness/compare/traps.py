@@ -210,8 +210,7 @@ _TOTALS_ONLY = ("different_labels",)
 def find_traps(arms: Arms, *, accept: Collection[str] = ()) -> tuple[Trap, ...]:
     """Return the traps of two arms, in the order of ``TRAPS``.
 
-    Args:
-        accept: traps that withhold nothing, because somebody knows why they are none here. They are still named.
+    ``accept``: traps that withhold nothing, because somebody knows why they are none here. They are still named.
     """
     return tuple(
         Trap(name=name, text=f"{text} (accepted)")

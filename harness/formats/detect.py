@@ -77,13 +77,9 @@ def open_any(
 ) -> RequestStream | RequestTable | AggregateTable:
     """Recognise a file; most tools' single requests are read when they are asked for.
 
-    Args:
-        latency_unit, decimal: of the response times of a JMeter file, or of another csv with a header, where they
-            are not in whole milliseconds.
-
-    Raises:
-        InputError: it is a folder, empty, or of none of them; or the tool's own reader refuses it; or a unit
-            or decimal sign was given for a file of another tool.
+    ``latency_unit`` and ``decimal``: of the response times of a JMeter file, or of another csv with a header, where
+    they are not in whole milliseconds. Raises InputError: it is a folder, empty, or of none of them; or the tool's
+    own reader refuses it; or a unit or decimal sign was given for a file of another tool.
     """
     if path.is_dir():
         raise InputError("is a folder", file=path, allowed=f"one file of {written_by()}")

@@ -202,8 +202,7 @@ class ProcessLog:
         """Whether the first line of another file may be of this process; names are no evidence, for a JVM gives those
         of rotated parts to the logs of earlier processes, too.
 
-        Args:
-            pause: the first in that file: number of its collection, and name.
+        ``pause``: the first in that file: number of its collection, and name.
         """
         if not self.goes_on_with(line) or self.same_start(line) or self.has_epoch:
             return self.goes_on_with(line)

@@ -94,12 +94,9 @@ def open_jtl(
 ) -> RequestStream:
     """Recognise a file; its rows are read when they are asked for.
 
-    Args:
-        latency_unit: of ``elapsed`` in a file that passed through other hands; None: milliseconds.
-        decimal: how its fractions are written; None: with a point.
-
-    Raises:
-        InputError: empty, XML, not from JMeter, without ``elapsed``, or its unit must be said.
+    ``latency_unit``: of ``elapsed`` in a file that passed through other hands; None: milliseconds. ``decimal``: how its
+    fractions are written; None: with a point. Raises InputError: empty, XML, not from JMeter, without ``elapsed``,
+    or its unit must be said.
     """
     file = text_file(path)
     if not file.head.strip():

@@ -127,9 +127,8 @@ def row_stream(
 ) -> RequestStream:
     """Open a file of rows, delimited ones below the line that names the columns where the layout has one.
 
-    Args:
-        read, begins_record: of lines that are no delimited rows (:func:`read_lines`).
-        facts: the other fields of the stream.
+    ``read`` and ``begins_record``: of lines that are no delimited rows (:func:`read_lines`). ``facts``: the other
+    fields of the stream.
     """
     notes = SourceNotes()
     n_heads = int(layout.header is not None and read is None)
@@ -148,8 +147,7 @@ def read_block(
 ) -> tuple[Rows, tuple[Texts, ...]]:
     """Read a block of whole records.
 
-    Args:
-        columns: those of which the texts of every row that can be read are wanted, too.
+    ``columns``: those of which the texts of every row that can be read are wanted, too.
     """
     wanted = sorted({*layout.columns_read, *columns})
     texts = _quickly(block, layout, wanted)
@@ -337,9 +335,8 @@ def read_lines(
 ) -> Rows:
     """Read the lines of a block that are rows, each by itself.
 
-    Args:
-        row_of: returns the request of a line, ``None``: it is of something else; raises one of the errors below where
-            the line is damaged.
+    ``row_of``: returns the request of a line, ``None``: it is of something else; raises one of the errors below where
+    the line is damaged.
     """
     rows: list[Row] = []
     bad = Unreadable()

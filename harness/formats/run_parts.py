@@ -54,9 +54,8 @@ def runs_of(
 ) -> tuple[RunPart, ...]:
     """Return the runs in the order of time, or of the file where its times begin again.
 
-    Args:
-        start_s, latency_s, ok: in the order of the file, shapes (n,), n > 0.
-        from_zero: times are since the tool's own start.
+    ``start_s``, ``latency_s`` and ``ok``: in the order of the file, shapes (n,), n > 0. ``from_zero``: times are
+    since the tool's own start.
     """
     if from_zero:
         inner = restarts(start_s, latency_s)
@@ -77,8 +76,7 @@ def runs_of(
 def restarts(start_s: FloatArray, latency_s: FloatArray) -> list[int]:
     """Return the places at which times since a start begin again; none in a file that was sorted by something else.
 
-    Args:
-        start_s, latency_s: in the order of the file, shapes (n,), n > 0.
+    ``start_s`` and ``latency_s``: in the order of the file, shapes (n,), n > 0.
     """
     if start_s[-1] < start_s[0] or _share_back(start_s, latency_s, _AGAIN_S) > _ELSEWHERE:
         return []
@@ -101,8 +99,7 @@ def restarts(start_s: FloatArray, latency_s: FloatArray) -> list[int]:
 def clocks_apart_s(start_s: FloatArray, host: CodeArray) -> float | None:
     """Return by how much clocks of load generators differ whose rows stand side by side; ``None``: none is known to.
 
-    Args:
-        start_s, host: of each row in the order of the file, shapes (n,).
+    ``start_s`` and ``host``: of each row in the order of the file, shapes (n,).
     """
     spans = []
     for code in np.unique(host):
@@ -126,8 +123,7 @@ def set_back_s(start_s: FloatArray, latency_s: FloatArray) -> float:
     """Return by how much time stamps go back and then on again, in seconds; 0: nowhere. Rows in the order of something
     else (newest first, by latency) do not.
 
-    Args:
-        start_s, latency_s: in the order of the file, shapes (n,), n > 0.
+    ``start_s`` and ``latency_s``: in the order of the file, shapes (n,), n > 0.
     """
     # Tools write rows when answers come, or sort them by start: one of the two orders is kept. Threads that were
     # held up write some rows late, among others; behind a clock that was set back, all rows are behind.
@@ -141,8 +137,7 @@ def set_back_s(start_s: FloatArray, latency_s: FloatArray) -> float:
 def clock_jump(start_s: FloatArray, latency_s: FloatArray) -> str | None:
     """Return how far the clock jumped; ``None``: it did not.
 
-    Args:
-        start_s, latency_s: in the order of the file, shapes (n,), n > 1.
+    ``start_s`` and ``latency_s``: in the order of the file, shapes (n,), n > 1.
     """
     if back_s := set_back_s(start_s, latency_s):
         return f"time stamps run backwards by {plain(back_s)} s: runs were joined in one file, or a clock was set"

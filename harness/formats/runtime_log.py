@@ -47,13 +47,9 @@ _SAYS_COLLECTOR_WITHIN_S = 60.0
 def read_runtime_log(*named: Path, process_start_epoch_s: float | None = None, of_go: bool = False) -> GcLog:
     """Read one log: files that are named, with the rotated parts beside them.
 
-    Args:
-        process_start_epoch_s: places a log that counts from the start of its process; of a log with wall-clock stamps
-            of several processes it selects the one that started then.
-        of_go: it is what a Go process wrote to stderr, and may have no trace in it.
-
-    Raises:
-        InputError: a file is none of them, or which process is meant cannot be told.
+    ``process_start_epoch_s``: places a log that counts from the start of its process; of a log with wall-clock stamps
+    of several processes it selects the one that started then. ``of_go``: it is what a Go process wrote to stderr, and
+    may have no trace in it. Raises InputError: a file is none of them, or which process is meant cannot be told.
     """
     for path in named:
         if _RECORDING.match(read_head(path, 4096)):

@@ -177,11 +177,8 @@ def jvm_cpus(log: str) -> RuntimeCpus:
 def throttle_spans(readings: Sequence[tuple[float, int]]) -> list[tuple[float, float]]:
     """Return the times between neighbouring readings in which the group was throttled.
 
-    Args:
-        readings: (time in seconds, how often the group was throttled until then) in time order.
-
-    Raises:
-        InputError: times or counters go backwards: these are readings of two groups.
+    ``readings``: (time in seconds, how often the group was throttled until then) in time order. Raises InputError:
+    times or counters go backwards: these are readings of two groups.
     """
     spans = []
     for (earlier_s, earlier), (later_s, later) in itertools.pairwise(readings):

@@ -98,8 +98,7 @@ def _repeats(
 ) -> frozenset[str]:
     """Names of requests whose rows are parts or sums of others of the same thread.
 
-    Args:
-        label: of each row, shape (n,), into ``names``. without_code: the row has no status.
+    ``label``: of each row, shape (n,), into ``names``. ``without_code``: the row has no status.
     """
     assert sides.thread is not None  # asked by the caller
     n = sides.n_requests

@@ -279,8 +279,7 @@ class RequestTable(Rows):
 def together(tables: Sequence[RequestTable], shifts_s: Sequence[float]) -> RequestTable:
     """Return the rows of several files as one table, by the time they began.
 
-    Args:
-        shifts_s: what to add to each one's wall times to have them all on one clock.
+    ``shifts_s``: what to add to each one's wall times to have them all on one clock.
     """
     shifted = (
         replace(table, start_epoch_s=table.start_epoch_s + shift_s)

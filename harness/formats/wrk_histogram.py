@@ -56,9 +56,8 @@ class LatencyHistogram:
 def expected_interval_us(*, duration_us: int, n_answers: int, connections: int) -> int:
     """Return the interval by which wrk corrects; 0: it does not, for it had less than an answer a connection.
 
-    Args:
-        duration_us, n_answers: ``summary.duration`` and ``summary.requests`` of wrk's ``done``.
-        connections: as they were asked for (``-c``).
+    ``duration_us``, ``n_answers``: ``summary.duration`` and ``summary.requests`` of wrk's ``done``. ``connections``:
+    as they were asked for (``-c``).
     """
     rounds = n_answers // connections
     return duration_us // rounds if rounds else 0
@@ -67,13 +66,10 @@ def expected_interval_us(*, duration_us: int, n_answers: int, connections: int) 
 def undo_correction(corrected: LatencyHistogram, interval_us: int, *, n_recorded: int) -> LatencyHistogram:
     """Return the latencies of the requests that were sent, in whole numbers.
 
-    Args:
-        corrected: from the least latency that was measured on; wrk hides what it made up below that.
-        interval_us: of :func:`expected_interval_us`.
-        n_recorded: how many requests wrk measured: all answers but those that came after its time limit.
-
-    Raises:
-        InputError: this histogram cannot have come from ``n_recorded`` requests by this interval.
+    ``corrected``: from the least latency that was measured on; wrk hides what it made up below that. ``interval_us``:
+    of :func:`expected_interval_us`. ``n_recorded``: how many requests wrk measured: all answers but those that came
+    after its time limit. Raises InputError: this histogram cannot have come from ``n_recorded`` requests by this
+    interval.
     """
     value, count = corrected.value_us, corrected.count
     left = count.copy()

@@ -51,8 +51,7 @@ def render_page(template: Path, **values: object) -> str:
 def render_html(report: Report, requests: RequestTable | None = None, log: GcLog | None = None) -> str:
     """Return the page; nothing in it is loaded from anywhere.
 
-    Args:
-        requests: all of them, by start; None: no plots. log: the runtime's.
+    ``requests``: all of them, by start; None: no plots. ``log``: the runtime's.
     """
     return render_page(
         _TEMPLATES / "report.html.jinja",
@@ -114,9 +113,8 @@ def latency_over_time(
 ) -> dict[str, Any]:
     """Return a drawing with its caption and alternative text: the slowest requests, pauses, and peaks by cause.
 
-    Args:
-        start, latency: epoch seconds and seconds of the slowest request of each moment, shapes (k,), by start.
-        pauses: (cause, span in epoch seconds) of the runtime's log.
+    ``start`` and ``latency``: epoch seconds and seconds of the slowest request of each moment, shapes (k,), by start.
+    ``pauses``: (cause, span in epoch seconds) of the runtime's log.
     """
     origin = report.start_epoch_s if report.start_epoch_s is not None else float(start.min())
     figure = Figure(figsize=(9, 4), layout="constrained")
@@ -186,9 +184,8 @@ class Course(NamedTuple):
 def course_of(start_s: FloatArray, latency_s: FloatArray, ok: BoolArray, *, step_s: float = 0.0) -> Course:
     """Return the course of a file. Answers count when they come, latencies where their request began.
 
-    Args:
-        start_s, latency_s, ok: of every request, shapes (n,), n > 0, by start.
-        step_s: the smallest step of the time stamps; no slice is narrower.
+    ``start_s``, ``latency_s`` and ``ok``: of every request, shapes (n,), n > 0, by start. ``step_s``: the smallest
+    step of the time stamps; no slice is narrower.
     """
     end_s = start_s + latency_s
     first_s, last_s = float(start_s[0]), float(end_s.max())
@@ -221,8 +218,7 @@ def course_of(start_s: FloatArray, latency_s: FloatArray, ok: BoolArray, *, step
 def course_over_time(course: Course, origin_s: float | None) -> dict[str, Any]:
     """Return a drawing with its caption and alternative text: rates above, percentiles below.
 
-    Args:
-        origin_s: the first request, epoch seconds; None: the first slice counts from 0.
+    ``origin_s``: the first request, epoch seconds; None: the first slice counts from 0.
     """
     at = course.at_s - (origin_s if origin_s is not None else course.at_s[0])
     has_errors = bool((np.nan_to_num(course.errors_per_s) > 0).any())

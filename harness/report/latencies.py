@@ -152,10 +152,8 @@ def label_rows(
 ) -> tuple[LabelRow, ...]:
     """Return a row for each name, the most frequent first; none where the file names nothing.
 
-    Args:
-        requests: by start. latency: of the successful ones.
-        duration_s: of the whole file; ``None``: unknown.
-        text: what is to be known about the rows is added here.
+    ``requests``: by start. ``latency``: of the successful ones. ``duration_s``: of the whole file; ``None``: unknown.
+    ``text``: what is to be known about the rows is added here.
     """
     names = requests.labels
     n_each = np.bincount(requests.label_codes, minlength=len(names))

@@ -75,12 +75,8 @@ def limit_of(
 ) -> Limit:
     """Return the limit that a text such as ``p99 of GET /orders > 1.05`` means.
 
-    Args:
-        value_of: metric and text of a value -> the value.
-        any_percentile: also those that are not among the metrics.
-
-    Raises:
-        InputError: it has no such form, or another metric.
+    ``value_of``: metric and text of a value -> the value. ``any_percentile``: also those that are not among the
+    metrics. Raises InputError: it has no such form, or another metric.
     """
     match = _FORM.fullmatch(text)
     if match is None or (
@@ -130,11 +126,7 @@ def _is_time(metric: str) -> bool:
 def quantiles_named(text: str | None, limits: Sequence[Limit] = ()) -> dict[str, float]:
     """Return the percentiles of a report, name -> share: those of ``--percentiles 50,99.99``, or the usual ones.
 
-    Args:
-        limits: a percentile that one of them is about is among them, too.
-
-    Raises:
-        InputError: one is none.
+    ``limits``: a percentile that one of them is about is among them, too. Raises InputError: one is none.
     """
     result = dict(QUANTILES) if text is None else {}
     for part in [] if text is None else text.split(","):

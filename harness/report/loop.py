@@ -75,8 +75,7 @@ class Loop(Frozen):
 def by_design(source: str, users: int | None = None) -> Loop | None:
     """Return the loop of a tool that has only one; ``None``: the tool can do both.
 
-    Args:
-        users: as the tool names them, of a closed loop.
+    ``users``: as the tool names them, of a closed loop.
     """
     tool = tool_of(source)
     if tool is None or tool.only_loop is None:
@@ -99,11 +98,9 @@ def judge_loop(
 ) -> tuple[Loop, float | None]:
     """Return the loop without correction, and one user's ordinary interval in seconds; ``None``: not known.
 
-    Args:
-        start, latency: of the first requests, failed ones too (users wait for these as well), by start,
-            shapes (n,), n > 0, seconds.
-        resolution_s: the smallest step of the load generator's clock.
-        sides: threads and users, as the file names them.
+    ``start`` and ``latency``: of the first requests, failed ones too (users wait for these as well), by start, shapes
+    (n,), n > 0, seconds. ``resolution_s``: the smallest step of the load generator's clock. ``sides``: threads and
+    users, as the file names them.
     """
     start, latency = start[:RHYTHM_ROWS], latency[:RHYTHM_ROWS]
     reported = _by_threads(sides, resolution_s) if sides is not None else _Threads()
@@ -134,8 +131,7 @@ def judge_loop(
 def corrected(loop: Loop, interval_s: float | None, latency_s: FloatArray) -> Loop:
     """Return the loop with the tail corrected by one user's interval.
 
-    Args:
-        latency_s: of the successful requests, by start, shape (n,).
+    ``latency_s``: of the successful requests, by start, shape (n,).
     """
     if interval_s is None or not len(latency_s):
         return loop
@@ -157,8 +153,7 @@ def corrected(loop: Loop, interval_s: float | None, latency_s: FloatArray) -> Lo
 def doubted(loop: Loop, stalls: Sequence[Stall]) -> Loop:
     """Return the loop with the reasons to doubt its correction, if it has one.
 
-    Args:
-        stalls: of the whole file.
+    ``stalls``: of the whole file.
     """
     if loop.corrected_ms is None:
         return loop
@@ -248,8 +243,7 @@ class Ramp(NamedTuple):
 def ramp_of(requests: RequestTable, *, sides: SideColumns | None, loop: Kind) -> Ramp | None:
     """Return what the first requests have that the later ones have not; ``None``: nothing, or too few requests.
 
-    Args:
-        requests: by start.
+    ``requests``: by start.
     """
     start, latency, ok = requests.start_epoch_s, requests.latency_s, requests.ok
     if len(start) < FEWEST_FOR_RAMP or start[-1] <= start[0]:

@@ -210,9 +210,7 @@ def _why_not(
 ) -> tuple[str | None, ClockOffset | None]:
     """Return the reason why attribution would be wrong, or ``None``, and what is known of the clocks.
 
-    Args:
-        pauses: those within the time of the requests.
-        window: that time.
+    ``pauses``: those within the time of the requests. ``window``: that time.
     """
     unusable = _unusable(gc_log, window)
     if unusable is not None:

@@ -83,11 +83,8 @@ def report_requests(
 ) -> Report:
     """Return what can be said of the requests of a file.
 
-    Args:
-        gc_log: of the service's runtime. quantiles: those that are reported, name -> share.
-
-    Raises:
-        InputError: there is none, or their time stamps lie beyond the year 2100.
+    ``gc_log``: of the service's runtime. ``quantiles``: those that are reported, name -> share. Raises InputError:
+    there is none, or their time stamps lie beyond the year 2100.
     """
     requests, checks, runs, duration = study(table)
     right = with_rows(requests, requests.ok) if requests.n_errors else requests
@@ -196,8 +193,7 @@ def _about_clocks(
 def about_runs(runs: Sequence[RunPart], *, from_zero: bool, clocks_apart_s: float | None = None) -> str:
     """Return what is said of several runs in one file, before anything that they share is believed.
 
-    Args:
-        clocks_apart_s: where they are the loads of several generators at once, by how much their clocks differ.
+    ``clocks_apart_s``: where they are the loads of several generators at once, by how much their clocks differ.
     """
     shown = [
         f"{run.rows:,} requests in {length((run.end_s - run.start_s) * 1e3)}"
@@ -242,8 +238,7 @@ def _reported(run: RunPart, *, from_zero: bool) -> ReportedRun:
 def slowest_of_slices(start: FloatArray, latency: FloatArray, n_slices: int = SLICES) -> npt.NDArray[np.intp]:
     """Return the indices of the slowest request of each slice of time, in time order.
 
-    Args:
-        start, latency: shapes (n,), n > 0, by start.
+    ``start`` and ``latency``: shapes (n,), n > 0, by start.
     """
     width = max(float(start[-1] - start[0]) / n_slices, 1e-9)
     slices = np.minimum(((start - start[0]) / width).astype(np.int64), n_slices - 1)

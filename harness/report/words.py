@@ -32,8 +32,7 @@ def milliseconds(
 ) -> str:
     """Return a latency without its unit; one below the tool's resolution as ``< 1``, ``None`` as a dash.
 
-    Args:
-        bounds: its interval. resolution_ms: the tool's smallest step; 0 for a mean, which is finer than that.
+    ``bounds``: its interval. ``resolution_ms``: the tool's smallest step; 0 for a mean, which is finer than that.
     """
     if value is None:
         return NOT_SAID
