@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.audit.figures import Audited, Check, Figures, Plan, Printed
+from harness.audit.laws import Audited, Check, Figures, Plan, Printed
 from harness.audit.laws import LITTLE, UNITS, judged, laws, sums
 from harness.audit.tables import audit_table, looks_published, published_tables
 from harness.errors import InputError
@@ -20,8 +20,8 @@ from harness.formats.source import read_head
 from harness.formats.table import AggregateRow, AggregateTable, HistoryPoint, RequestTable, SideColumns
 from harness.formats.totals_csv import ROUNDED
 from harness.model.load_tools import title_of
+from harness.report.analyse import not_empty
 from harness.report.checks import Checks, check_requests
-from harness.report.requests import not_empty
 
 CLOCK = "time stamps go on with the clock"
 READABLE = "every line can be read"

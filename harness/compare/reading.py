@@ -23,9 +23,8 @@ from harness.formats.jtl_units import Decimal, LatencyUnit
 from harness.formats.run_parts import clock_jump
 from harness.formats.source import SourceNotes, read_text_pieces
 from harness.formats.table import AggregateRow, AggregateTable, RequestTable
-from harness.report.analyse import read_files, report_totals
+from harness.report.analyse import read_files, report_totals, study
 from harness.report.loop import Kind, by_design, ramp_of
-from harness.report.requests import study
 from harness.report.selection import Selection, select
 
 #: What Locust writes beside ``_stats.csv`` about the same run.

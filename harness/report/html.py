@@ -28,7 +28,6 @@ from harness.formats.table import RequestTable
 from harness.model.phrases import counted
 from harness.report import words
 from harness.report.checks import is_coarse
-from harness.report.requests import slowest_of_slices
 from harness.report.result import Report
 from harness.report.words import plain_cause
 
@@ -101,10 +100,25 @@ _LOOKS: dict[str, tuple[str, str]] = {
 }
 _OTHER = ("#009E73", "^")
 _ERRORS, _TAIL = "#D55E00", "#2A88C8"
+#: Points drawn at most: the slowest request of each slice of time, so that no peak is lost.
+SLICES = 1500
 #: Slices of a course at most, requests that each has on average at least, and those that a percentile of one needs.
 _MOST_SLICES, _PER_SLICE, _FEWEST = 120, 150, {0.5: 10, 0.99: 100}
 #: Fewer points of a course than this are marked one by one.
 _FEW = 30
+
+
+def slowest_of_slices(start: FloatArray, latency: FloatArray, n_slices: int = SLICES) -> npt.NDArray[np.intp]:
+    """Return the indices of the slowest request of each slice of time, in time order.
+
+    ``start`` and ``latency``: shapes (n,), n > 0, by start.
+    """
+    width = max(float(start[-1] - start[0]) / n_slices, 1e-9)
+    slices = np.minimum(((start - start[0]) / width).astype(np.int64), n_slices - 1)
+    begins = np.flatnonzero(np.append(True, np.diff(slices) > 0))
+    most = np.repeat(np.maximum.reduceat(latency, begins), np.diff(np.append(begins, len(start))))
+    at = np.flatnonzero(latency == most)
+    return np.asarray(at[np.append(True, np.diff(slices[at]) > 0)])
 
 
 @mpl.rc_context(_STYLE)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.audit.auditing import CLOCK, GROWS, PARTS, audit_file, audit_paths
-from harness.audit.figures import Plan
+from harness.audit.laws import Plan
 from harness.audit.laws import COUNTS, LITTLE, MEAN, PLAN, RATE, UNITS
 from harness.errors import InputError
 from harness.tests.support.command import run_here

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.audit.auditing import audit_published
-from harness.audit.figures import Audited, Check, Plan
+from harness.audit.laws import Audited, Check, Plan
 from harness.audit.laws import (
     COUNTS,
     ENDS,

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from harness.formats.runtime_log import read_runtime_log
+from harness.report.html import slowest_of_slices
 from harness.report.output import main
-from harness.report.requests import slowest_of_slices
 from harness.report.result import Report
 from harness.tests.support.reports import report_file
 from harness.verify.simulated.queueing import (

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from harness.audit.auditing import audit_paths
-from harness.audit.figures import Check, Plan
+from harness.audit.laws import Check, Plan
 from harness.audit.auditing import audit_file
 from harness.compare.comparing import compare_files
 from harness.errors import InputError

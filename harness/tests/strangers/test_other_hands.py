@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.audit.auditing import audit_paths
-from harness.audit.figures import Plan
+from harness.audit.laws import Plan
 from harness.errors import InputError
 from harness.tests.support.log_forms import PAUSES, jvm_lines, text_of, uptime
 from harness.tests.support.reports import report_file

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from harness.audit.auditing import audit_paths
-from harness.audit.figures import Plan
+from harness.audit.laws import Plan
 from harness.audit.laws import LITTLE, ORDER
 from harness.compare.comparing import compare_files
 from harness.compare.words import verdict
@@ -21,7 +21,7 @@ from harness.formats.detect import read_any
 from harness.formats.source import SourceNotes, read_text_pieces
 from harness.formats.wrk_histogram import LatencyHistogram
 from harness.report import words
-from harness.report.requests import report_requests
+from harness.report.analyse import report_requests
 from harness.report.result import Report
 from harness.report.selection import select, selection_named
 from harness.tests.support.compared_arms import users_wait, write_arms
