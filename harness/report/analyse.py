@@ -35,7 +35,7 @@ from harness.report.latencies import (
     resolution_warnings,
     summarise_latencies,
 )
-from harness.report.loop import HIDES, by_design, corrected, doubted, ramp_of
+from harness.report.loop import HIDES, by_design, corrected, ramp_of
 from harness.report.peaks import Peaks, find_peaks
 from harness.report.result import QUANTILES, Report, ReportedRun, in_ms
 from harness.report.words import length
@@ -119,7 +119,7 @@ def report_requests(
         ramp = ramp_of(requests, sides=sides, loop="cannot say" if loop is None else loop.kind)
         notes += [] if ramp is None else [f"{ramp.text}; {ramp.command} leaves it out"]
     if loop is not None:
-        loop = loop if runs else doubted(corrected(loop, checks.interval_s, right.latency_s), peaks.stalls)
+        loop = loop if runs else corrected(loop, checks.interval_s, right.latency_s, peaks.stalls)
         for warning in loop.warnings:
             (background if warning == HIDES else notes).append(warning)
     notes += _about_clocks(table, checks, runs, duration)

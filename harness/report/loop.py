@@ -105,13 +105,8 @@ def judge_loop(
     start, latency = start[:RHYTHM_ROWS], latency[:RHYTHM_ROWS]
     reported = _by_threads(sides, resolution_s) if sides is not None else _Threads()
     users = reported.users
-    if (
-        users is None
-        and reported.kind != "open"
-        and sides is not None
-        and sides.joined_engines <= _ONE_ENGINE
-    ):
-        users = sides.users
+    if users is None and reported.kind != "open" and sides is not None:
+        users = sides.users if sides.joined_engines <= _ONE_ENGINE else None
     check = coordinated_omission_check(start, latency, resolution_s=resolution_s, stalls=())
     design = by_design(source)
     kind, evidence = _together(reported, check, design)
@@ -128,37 +123,31 @@ def judge_loop(
     return Loop(kind=kind, users=known, evidence=evidence, warnings=(HIDES, *read_off)), interval_s
 
 
-def corrected(loop: Loop, interval_s: float | None, latency_s: FloatArray) -> Loop:
-    """Return the loop with the tail corrected by one user's interval.
+def corrected(
+    loop: Loop, interval_s: float | None, latency_s: FloatArray, stalls: Sequence[Stall]
+) -> Loop:
+    """Return the loop with the tail corrected by one user's interval, and the reasons to doubt the correction.
 
-    ``latency_s``: of the successful requests, by start, shape (n,).
+    ``latency_s``: of the successful requests, by start, shape (n,). ``stalls``: of the whole file.
     """
     if interval_s is None or not len(latency_s):
         return loop
     every = with_missing_requests(latency_s, interval_s)
     if every is None:
         return loop.model_copy(update={"warnings": (*loop.warnings, TOO_MANY_ADDED)})
-    places = [rank(len(every), q) - 1 for q in CORRECTED.values()]
-    ordered = np.partition(every, sorted({*places}))
+    places = {name: rank(len(every), q) - 1 for name, q in CORRECTED.items()}
+    ordered = np.partition(every, sorted({*places.values()}))
     results = {
-        name: None if quantile_refused(len(latency_s), q) else float(ordered[place]) * 1e3
-        for (name, q), place in zip(CORRECTED.items(), places, strict=True)
+        name: None if quantile_refused(len(latency_s), CORRECTED[name]) else float(ordered[place]) * 1e3
+        for name, place in places.items()
     }
-    n_added = len(every) - len(latency_s)
+    doubts = (f"correction: {doubt}" for doubt in correction_warnings(stalls))
     return loop.model_copy(
-        update={"interval_ms": interval_s * 1e3, "corrected_ms": results, "n_added": n_added}
-    )
-
-
-def doubted(loop: Loop, stalls: Sequence[Stall]) -> Loop:
-    """Return the loop with the reasons to doubt its correction, if it has one.
-
-    ``stalls``: of the whole file.
-    """
-    if loop.corrected_ms is None:
-        return loop
-    doubts = tuple(f"correction: {doubt}" for doubt in correction_warnings(stalls))
-    return loop.model_copy(update={"warnings": (*loop.warnings, *doubts)})
+        update={
+            "interval_ms": interval_s * 1e3, "corrected_ms": results, "n_added": len(every) - len(latency_s),
+            "warnings": (*loop.warnings, *doubts),
+        }
+    )  # fmt: skip
 
 
 def _together(reported: _Threads, check: OmissionCheck, design: Loop | None) -> tuple[Kind, tuple[str, ...]]:
