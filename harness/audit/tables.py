@@ -270,7 +270,8 @@ class KnownPlan:
 
 _OPEN = "open loop: latencies count from when a request was due, so more of them than connections may be under way"
 _LAST = (
-    "percentiles of the total are of the last 20,000 samples alone (JMeter's default), those of a label of all its samples"
+    "percentiles of the total are of the last 20,000 samples alone (JMeter's default), those of a label of "
+    "all its samples"
 )
 _KNOWN: Mapping[str, KnownPlan] = MappingProxyType(
     {

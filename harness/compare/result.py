@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run as one number a metric and label; and what a comparison of two arms of runs says, with its form for programs."""
+"""One run as one number a metric and label; and what a comparison of two arms says, with its form for programs."""
 
 from __future__ import annotations
 

@@ -115,8 +115,8 @@ def _row(
 ) -> AggregateRow:
     """The row of all requests; tools write zeros for the latencies of none.
 
-    ``latency``: in units of which ``per_s`` are a second. ``keys``: of the mean, the least and the greatest. ``share_of``:
-    a key -> the share in percent of which it is the percentile; anything else: it is none.
+    ``latency``: in units of which ``per_s`` are a second. ``keys``: of the mean, the least and the greatest.
+    ``share_of``: a key -> the share in percent of which it is the percentile; anything else: it is none.
     """
     if n_latencies <= 0:
         return AggregateRow(name=name, **counts)

@@ -116,7 +116,8 @@ def time_format(stamps: Sequence[str], path: Path) -> tuple[str, tuple[str, ...]
     notes = ["the time stamps are dates without a time zone: read as UTC"]
     if len(alike) > 1:
         order = "day" if best.startswith("%d") else "month"
-        why = "for that makes the file shorter" if len(set(spans.values())) > 1 else "which is a guess: its dates do not tell"
+        why = "for that makes the file shorter"
+        why = why if len(set(spans.values())) > 1 else "which is a guess: its dates do not tell"
         notes.append(f"dates such as {given[0]} were read {order} first, {why}")
     return best, tuple(notes)
 

@@ -260,8 +260,8 @@ def _number(text: str) -> float | None:
 def error_kind(code: str, message: str, failure: str, error: str) -> str:
     """Return the kind of one failed request, such as ``HTTP 500 Internal Server Error``.
 
-    ``code``: the status, or what JMeter writes in its place. ``message``: the phrase beside it. ``failure``: of a failed
-    assertion. error: the tool's own text. Each may be empty.
+    ``code``: the status, or what JMeter writes in its place. ``message``: the phrase beside it. ``failure``: of a
+    failed assertion. ``error``: the tool's own text. Each may be empty.
     """
     if code.startswith(_NO_ANSWER):
         kind = _joined(code.removeprefix(_NO_ANSWER), message.removeprefix(_NO_MESSAGE))

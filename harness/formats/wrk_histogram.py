@@ -99,22 +99,11 @@ def read_wrk_histogram(path: Path) -> LatencyHistogram:
     is none."""
     try:
         header, *lines = b"".join(read_text_pieces(path, SourceNotes())).decode().splitlines()
-        table = _table(lines)
-        step, count = table.T
+        rows = [(int(step), int(n)) for step, n in (line.split(",") for line in lines)]
+        step, count = np.array(rows, dtype=np.int64).reshape(-1, 2).T
         sound = header == HEADER and (count > 0).all() and (step[:1] >= 0).all() and (step[1:] > 0).all()
-    except ValueError as problem:
+    except (ValueError, OverflowError) as problem:
         raise InputError("not a wrk histogram", file=path, allowed=f"{HEADER} and whole numbers") from problem
     if not sound:
         raise InputError("not a wrk histogram", file=path, allowed=f"{HEADER}, both above zero")
     return LatencyHistogram(value_us=np.cumsum(step), count=count)
-
-
-def _table(lines: list[str]) -> Whole:
-    """Return the two columns of whole numbers in these lines, of shape (n_lines, 2); raises ValueError: a line has
-    anything else."""
-    if not lines:  # of which the library warns
-        return np.empty((0, 2), dtype=np.int64)
-    table: Whole = np.loadtxt(lines, delimiter=",", dtype=np.int64, ndmin=2, comments=None)
-    if table.shape != (len(lines), 2):  # it passes over empty ones
-        raise ValueError("not two numbers in each line")
-    return table

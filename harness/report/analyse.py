@@ -52,8 +52,8 @@ BACKGROUND = frozenset({WITHOUT_CONNECTING})
 class Studied(NamedTuple):
     """The requests of a file by start, before anything is reported of them or compared.
 
-    ``runs``: where there are several. ``duration_s``: first start to last answer; ``None``: unknown, of several runs, or
-    a few steps of too coarse a clock.
+    ``runs``: where there are several. ``duration_s``: first start to last answer; ``None``: unknown, of several runs,
+    or a few steps of too coarse a clock.
     """
 
     requests: RequestTable
@@ -188,8 +188,8 @@ def _about_clocks(
     back_s = 0.0 if table.from_zero else set_back_s(table.start_epoch_s, table.latency_s)
     if back_s and (sides is None or len(sides.hosts) < 2):
         notes.append(
-            f"time stamps run backwards by {length(back_s * 1e3)}: the clock was set, and the rate is too high; or files "
-            "of several load generators were joined, and it is right"
+            f"time stamps run backwards by {length(back_s * 1e3)}: the clock was set, and the rate is too high; or "
+            "files of several load generators were joined, and it is right"
         )
     if checks.coarse:
         notes.append(

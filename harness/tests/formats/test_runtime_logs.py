@@ -5,8 +5,6 @@ what a log goes through: cut, rotated, mixed with foreign lines, with other deco
 from __future__ import annotations
 
 import gzip
-import itertools
-import re
 from pathlib import Path
 
 import pytest
@@ -35,16 +33,6 @@ every_go = pytest.mark.parametrize("name", GO)
 
 def pauses(log: GcLog) -> list[tuple[float, str, int | None, str]]:
     return [(round(e.duration_s, 6), e.cause, e.gc_id, e.name) for e in log.events]
-
-
-@pytest.mark.parametrize("name", [name for name in LOGS if not re.match(r"jdk11|.*nosafepoint", name)])
-def test_each_safepoint_line_is_one_pause_of_its_total_length_and_none_overlaps_another(name: str) -> None:
-    log = read_log(LOGS[name])
-    stops = [event for event in log.events if event.whole_stop]
-    totals = sorted(int(ns) for ns in re.findall(r"Safepoint .*Total: +(\d+) ns", LOGS[name]))
-    assert sorted(round(e.duration_s * 1e9) for e in stops) == pytest.approx(totals, abs=300)
-    for earlier, later in itertools.pairwise(stops):
-        assert later.start_s >= earlier.end_s - 2e-3
 
 
 @newest_jvm
