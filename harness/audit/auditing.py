@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,7 @@ from harness.errors import InputError
 from harness.formats.detect import read_any
 from harness.formats.run_parts import clock_jump
 from harness.formats.source import read_head
-from harness.formats.table import AggregateRow, AggregateTable, HistoryPoint, RequestTable, SideColumns
+from harness.formats.table import AggregateRow, AggregateTable, RequestTable, SideColumns
 from harness.formats.totals_csv import ROUNDED
 from harness.model.load_tools import title_of
 from harness.report.analyse import not_empty
@@ -27,7 +26,6 @@ CLOCK = "time stamps go on with the clock"
 READABLE = "every line can be read"
 THREAD = "a thread sends one request after another"
 PARTS = "time to connect and time to the first byte are parts of the response time"
-GROWS = "counts since the start never become less"
 _STEPS = 2
 #: What the rounding of a printed percentile may take or add, as a share.
 _TWO_DIGITS, _THREE_DIGITS = 0.05, 0.01
@@ -198,13 +196,12 @@ def _totals(table: AggregateTable, plan: Plan) -> Audited:
             duration = Printed(value=table.duration_s, half=_PRINTED * table.duration_s)
             total = replace(total, duration_s=duration)
         checks += [check.at("total", None) for check in (*laws(total, plan), *sums(total, parts))]
-    checks += _history(table.history)
     if table.unreadable_lines:
         text = f"{table.unreadable_lines:,} lines cannot be read"
         checks.append(Check(law=READABLE, outcome="remarkable", text=text))
     if not checks:
         checks.append(Check(law="any", outcome="not checked", text=f"a list of {table.kind} has no loads"))
-    rows, kind = max(len(table.rows), len(table.history), int(table.total is not None)), title_of(table.source)
+    rows, kind = max(len(table.rows), int(table.total is not None)), title_of(table.source)
     return Audited(path=table.path, kind=f"totals of {kind}", rows=rows, checks=tuple(checks), notes=table.notes)
 
 
@@ -228,21 +225,3 @@ def _of_row(row: AggregateRow, table: AggregateTable, rounds: float) -> Figures:
         errors=Printed(value=row.n_errors),
         unanswered=row.n_unanswered,
     )
-
-
-def _history(points: tuple[HistoryPoint, ...]) -> Iterator[Check]:
-    if len(points) < 2:
-        return
-    back = [after for before, after in pairwise(points) if after.epoch_s < before.epoch_s]
-    yield judged(CLOCK, not back, f"{len(back)} of {len(points)} moments lie before the one above them")
-    counts = {
-        "requests": [point.n_requests for point in points if point.n_requests is not None],
-        "errors": [point.n_errors for point in points if point.n_errors is not None],
-    }
-    less = [
-        f"{name} fall from {then:,} to {now:,}"
-        for name, each in counts.items()
-        for then, now in pairwise(each)
-        if now < then
-    ]
-    yield judged(GROWS, not less, "; ".join(less[:3]) or "they grow")

@@ -57,7 +57,7 @@ class Layout:
     ``numbers``: columns of whole numbers. ``texts``: columns in which a delimiter may stand without quotes.
     ``thousands``: between groups of three digits of a number; empty: nothing is.
     ``era_s``: the first and last moment, epoch seconds, that a time stamp can be; ``None``: any.
-    ``repeats``: names of requests that are parts or sums of others (``harness.formats.repeated_rows``).
+    ``repeats``: names of requests that are parts or sums of others (``harness.formats.side_columns``).
     """
 
     delimiter: str

@@ -331,18 +331,6 @@ class LatencyBounds(Frozen):
     most_s: dict[str, float]
 
 
-class HistoryPoint(Frozen):
-    """One moment of a run, over all requests: rates of the last seconds, counts since the start."""
-
-    epoch_s: float
-    users: int | None
-    answers_per_s: float | None
-    errors_per_s: float | None
-    n_requests: int | None
-    n_errors: int | None
-    latency_quantiles_s: dict[str, float] = Field(default_factory=dict)
-
-
 class AggregateTable(Frozen):
     """Totals that a tool computed itself. There are no single requests in it, so no quantile beyond
     those printed, no interval and no stall can come from it."""
@@ -355,7 +343,6 @@ class AggregateTable(Frozen):
     n_latencies: int | None = Field(
         default=None, description="how many requests the latencies of ``total`` are of; None: all"
     )
-    history: tuple[HistoryPoint, ...] = ()
     errors_by_kind: dict[str, int] = Field(default_factory=dict)
     errors_known: bool = Field(default=True, description="False: the file does not say which requests failed")
     bounds: LatencyBounds | None = Field(

@@ -19,7 +19,7 @@ from typing import Any
 from harness.errors import InputError
 from harness.formats.row_layout import split_row
 from harness.formats.source import SourceNotes, TextFile, another_file, text_file
-from harness.formats.table import AggregateRow, AggregateTable, HistoryPoint, is_percentile
+from harness.formats.table import AggregateRow, AggregateTable, is_percentile
 from harness.model.load_tools import FileSource
 
 STATS_RESOLUTION_S = 0.001
@@ -170,26 +170,26 @@ class _Totals:
 
     def history(self) -> AggregateTable:
         """Return totals since the start. Rates and percentiles of a row are of the last seconds: of the course only."""
-        read: list[tuple[HistoryPoint, Fields]] = []
+        rows: list[tuple[float, int, Fields]] = []
         for fields in self._rows():
             of_all = fields.get("name", "").lower() in _TOTAL_NAMES
-            if of_all and fields.get("type") in {None, "", "None"}:
-                point = self._point(fields)
-                read += [] if point is None else [(point, fields)]
-        if read and read[0][0].epoch_s > read[-1][0].epoch_s:  # newest first, as a spreadsheet sorts them
-            read.reverse()
-        points = [point for point, _ in read]
-        counts = [point.n_requests or 0 for point in points]
-        n_earlier = max((i for i, (n, after) in enumerate(pairwise(counts), 1) if after < n), default=0)
-        first = points[n_earlier] if points else None
-        duration_s = None if first is None else points[-1].epoch_s - first.epoch_s
-        total = self._row(read[-1][1]) if first is not None and counts[-1] else None
-        if first is not None and total is not None:
-            median = _seconds(read[-1][1], "median")
-            n = total.n_requests - counts[n_earlier]
+            epoch_s = _number(fields, "timestamp")
+            self.n_unreadable += epoch_s is None
+            if of_all and fields.get("type") in {None, "", "None"} and epoch_s is not None:
+                rows.append((epoch_s, _count(fields, "count") or 0, fields))
+        if rows and rows[0][0] > rows[-1][0]:  # newest first, as a spreadsheet sorts them
+            rows.reverse()
+        falls = (i for i, (before, after) in enumerate(pairwise(rows), 1) if after[1] < before[1])
+        n_earlier = max(falls, default=0)
+        start_s, n_before, _ = rows[n_earlier] if rows else (None, 0, {})
+        end_s, n_requests, last = rows[-1] if rows else (0.0, 0, {})
+        duration_s = None if start_s is None else end_s - start_s
+        total = self._row(last) if n_requests else None
+        if total is not None:
+            median = _seconds(last, "median")
             update = {
                 "latency_quantiles_s": {} if median is None else {"p50": median},
-                "answers_per_s": n / duration_s if duration_s else None,
+                "answers_per_s": (total.n_requests - n_before) / duration_s if duration_s else None,
             }
             total = total.model_copy(update=update)
         notes = [ROUNDED, "percentiles in the history are those of the last ten seconds: they are not shown"]
@@ -202,27 +202,11 @@ class _Totals:
             source="locust",
             kind="history",
             total=total,
-            history=tuple(points),
-            start_epoch_s=None if first is None else first.epoch_s,
+            start_epoch_s=start_s,
             duration_s=duration_s,
-            users=max((point.users for point in points if point.users is not None), default=0) or None,
+            users=max((_count(fields, "user count") or 0 for *_, fields in rows), default=0) or None,
             resolution_s=STATS_RESOLUTION_S,
             notes=tuple(notes),
-        )
-
-    def _point(self, fields: Fields) -> HistoryPoint | None:
-        epoch_s = _number(fields, "timestamp")
-        if epoch_s is None:
-            self.n_unreadable += 1
-            return None
-        return HistoryPoint(
-            epoch_s=epoch_s,
-            users=_count(fields, "user count"),
-            answers_per_s=_per_s(fields),
-            errors_per_s=_number(fields, "failures/s"),
-            n_requests=_count(fields, "count"),
-            n_errors=_count(fields, "failed"),
-            latency_quantiles_s=_quantiles(fields),
         )
 
 

@@ -128,7 +128,7 @@ def _of_totals(table: AggregateTable, selection: Selection) -> AggregateTable:
     if selection.label not in names:
         raise _no_label(table.path, selection, names)
     row = table.rows[names.index(selection.label)]
-    changes = {"rows": (), "total": row, "history": (), "errors_by_kind": {}}
+    changes = {"rows": (), "total": row, "errors_by_kind": {}}
     return table.model_copy(update={**changes, "notes": (*table.notes, f"only {selection.label}")})
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.audit.auditing import CLOCK, GROWS, PARTS, audit_file, audit_paths
+from harness.audit.auditing import CLOCK, PARTS, audit_file, audit_paths
 from harness.audit.laws import Plan
 from harness.audit.laws import COUNTS, LITTLE, MEAN, PLAN, RATE, UNITS
 from harness.errors import InputError
@@ -87,15 +87,6 @@ def test_a_changed_number_of_a_summary_is_named(
     path = tmp_path / Path(name).name
     path.write_text(text.replace(old, new, 1), "utf-8")
     assert laws <= broken(path)
-
-
-def test_counts_of_a_history_that_fall(tmp_path: Path) -> None:
-    head, *rows = (GOLDEN / "locust/run_stats_history.csv").read_text("utf-8").splitlines()
-    last = rows[-1].split(",")
-    last[head.split(",").index("Total Request Count")] = "1"
-    path = tmp_path / "run_stats_history.csv"
-    path.write_text("\n".join([head, *rows[:-1], ",".join(last), ""]), "utf-8")
-    assert GROWS in broken(path)
 
 
 def test_folders_name_what_they_leave_out(tmp_path: Path, jtl: Path) -> None:
