@@ -19,20 +19,8 @@ from harness.agent.cgroup import (
 )
 from harness.errors import InputError
 from harness.formats.row_files import read_oha_db
-from harness.formats.runtime_metrics import parse_runtime_metrics
 
 DIGITS = "9" * 5000
-
-
-@pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf", "1e400"])
-def test_a_count_of_a_runtime_that_is_no_number_is_a_line_that_cannot_be_read(value: str) -> None:
-    names = (
-        "go_gc_cycles_total_gc_cycles_total",
-        "go_gc_duration_seconds_count",
-        "go_memory_classes_total_bytes",
-    )
-    found = parse_runtime_metrics("".join(f"{name} {value}\n" for name in names))
-    assert (found.n_collections, found.last_collection, found.memory_classes_bytes) == (None, None, {})
 
 
 @pytest.mark.parametrize(

@@ -21,13 +21,12 @@ LOGS = {
     for path in sorted((GOLDEN / "jvm_log").glob("*.log.gz"))
 }
 COLLECTORS = ("Serial", "Parallel", "G1", "Z", "Shenandoah")
-JVM = [f"jdk{jdk}-{name}" for jdk in (17, 21, 25) for name in COLLECTORS]
 GO = {path.stem: path.read_text() for path in sorted((GOLDEN / "gctrace").glob("go*.log"))}
 #: None of them has decorators, as the JVM's own warnings and a program's output have none.
 FOREIGN = st.sampled_from(
     ["OpenJDK 64-Bit Server VM warning: x", "at Main.main(Main.java:3)", "{}", "1,2,3", "\ufffd"]
 )
-newest_jvm = pytest.mark.parametrize("name", [name for name in JVM if "25" in name])
+newest_jvm = pytest.mark.parametrize("name", [f"jdk25-{name}" for name in COLLECTORS])
 every_go = pytest.mark.parametrize("name", GO)
 
 
