@@ -71,7 +71,9 @@ def find_peaks(answers: RequestTable, gc_log: GcLog | None) -> Peaks:
             example = gc_log.unknown_examples[0]
             notes.append(f"runtime's log: {gc_log.n_unknown} lines could not be read, such as {example!r}")
         notes += _coverage(gc_log, *window)
-        background = [_pauses_of(gc_log)] if gc_log.events else []
+        together, n = length(1e3 * sum(event.duration_s for event in gc_log.events)), len(gc_log.events)
+        words = f"runtime's log: {gc_log.collector or 'JVM'}, {counted(n, 'pause')}, together {together}"
+        background = [words] if n else []
         pauses = [span for spans in events.values() for span in spans]
         refusal, offset = _why_not(gc_log, pauses, window, start, latency)
         attribution = {"clock_offset_s": None if offset is None else offset.offset_s}
@@ -80,7 +82,10 @@ def find_peaks(answers: RequestTable, gc_log: GcLog | None) -> Peaks:
             attribution = {"refused": refusal, **attribution}
         else:
             causes = stall_causes(stalls, events, connecting=connecting)
-            background.append(_not_looked_for(connect_told=connect is not None))
+            background.append(
+                "not recorded in these files, so part of what is unexplained: throttling, compilers, waiting for a CPU"
+                + ("" if connect is not None else ", connecting")
+            )
             if attribution["clock_offset_s"] is None:
                 notes.append(
                     f"whether the clocks agree could not be checked: fewer than {MIN_PAUSES} pauses can be seen"
@@ -145,12 +150,6 @@ def _share(estimate: Estimate) -> dict[str, float | None]:
     return {name: None if end is None else min(max(float(end), 0.0), 1.0) for name, end in ends.items()}
 
 
-def _not_looked_for(*, connect_told: bool) -> str:
-    """What may stand behind the unexplained, and was not to be had; absent is not nothing."""
-    causes = ["throttling", "compilers", "waiting for a CPU", *([] if connect_told else ["connecting"])]
-    return f"not recorded in these files, so part of what is unexplained: {', '.join(causes)}"
-
-
 def _coverage(gc_log: GcLog, first_s: float, last_s: float) -> list[str]:
     """A log that begins after the first request or ends before the last answer leaves peaks unexplained."""
     if gc_log.clock != "epoch" or gc_log.start_s is None or gc_log.end_s is None or not gc_log.events:
@@ -158,25 +157,14 @@ def _coverage(gc_log: GcLog, first_s: float, last_s: float) -> list[str]:
     # Between two events a log is silent: only more than its longest silence means that it is missing.
     edges = np.array([gc_log.start_s, *sorted(event.end_s for event in gc_log.events), gc_log.end_s])
     silence = max(1.0, 2 * float(np.diff(edges).max()))
-    notes = []
+    notes, what = [], "is not in it, and counts as unexplained"
     if first_s + silence < gc_log.start_s <= last_s:
-        notes.append(
-            f"the runtime's log begins {gc_log.start_s - first_s:,.1f} s after the first request: "
-            "what was paused before is not in it, and counts as unexplained"
-        )
+        begins = f"begins {gc_log.start_s - first_s:,.1f} s after the first request"
+        notes.append(f"the runtime's log {begins}: what was paused before {what}")
     if first_s <= gc_log.end_s < last_s - silence:
-        notes.append(
-            f"the runtime's log ends {last_s - gc_log.end_s:,.1f} s before the last answer: "
-            "what was paused after is not in it, and counts as unexplained"
-        )
+        ends = f"ends {last_s - gc_log.end_s:,.1f} s before the last answer"
+        notes.append(f"the runtime's log {ends}: what was paused after {what}")
     return notes
-
-
-def _pauses_of(log: GcLog) -> str:
-    """The log in one line: what it is of, and how long all of it stopped the program."""
-    together_ms = sum(event.duration_s for event in log.events) * 1e3
-    pauses = counted(len(log.events), "pause")
-    return f"runtime's log: {log.collector or 'JVM'}, {pauses}, together {length(together_ms)}"
 
 
 def _spans(gc_log: GcLog) -> dict[CauseName, list[Span]]:
