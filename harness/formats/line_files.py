@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 from harness.errors import InputError
@@ -30,7 +29,7 @@ from harness.formats.row_layout import (
     verdict_of,
 )
 from harness.formats.rows import RequestStream, read_lines, row_stream
-from harness.formats.source import TextFile, another_file, text_file
+from harness.formats.source import TextFile
 from harness.formats.row_layout import epoch_s, error_kind
 
 METRIC = "http_req_duration"
@@ -77,10 +76,8 @@ def looks_like_gatling(line: str) -> bool:
     return len(fields) > 3 and not {_RUN, _REQUEST.decode()}.isdisjoint(fields[0:3:2])
 
 
-def open_k6_csv(path: Path | TextFile) -> RequestStream:
-    """Recognise k6's csv; its rows are read when they are asked for, in bounded memory; raises InputError: a column is
-    missing, or there is no HTTP request in it."""
-    file = text_file(path)
+def open_k6_csv(file: TextFile) -> RequestStream:
+    """Open k6's csv; raises InputError: a column is missing."""
     lines = file.head.split("\n")
     header = [name.strip() for name in split_row(lines[0], ",")]
     places: dict[str, Any] = {_FIELDS[name]: i for i, name in enumerate(header) if name in _FIELDS}
@@ -119,14 +116,9 @@ def _time_of(stamp: str) -> str:
         return RFC3339
 
 
-def open_json_lines(path: Path | TextFile) -> RequestStream:
-    """Recognise JSON lines of k6 or vegeta; they are read when they are asked for, in bounded memory; raises
-    InputError: they are another program's."""
-    file = text_file(path)
-    source = lines_of(file.first)
-    if source is None:
-        raise another_file("is no JSON lines of k6 or vegeta", file, "k6 --out json, vegeta encode -to json")
-    is_k6 = source == "k6"
+def open_json_lines(file: TextFile) -> RequestStream:
+    """Open JSON lines of k6 or vegeta."""
+    is_k6 = lines_of(file.first) == "k6"
     row_of, mark = (_point, METRIC.encode()) if is_k6 else (_result, b'"latency"')
     name = METRIC if is_k6 else "latency"
     return row_stream(
@@ -174,16 +166,8 @@ def _result(result: Any) -> Row:
     )
 
 
-def open_gatling(path: Path | TextFile) -> RequestStream:
-    """Recognise Gatling's log; a row's label is its name with the groups around it: ``group / name``; raises
-    InputError: it is another file."""
-    file = text_file(path)
-    if not looks_like_gatling(file.first):
-        raise another_file(
-            "not a log of Gatling in text",
-            file,
-            "simulation.log of a release before 3.12, which begins with RUN",
-        )
+def open_gatling(file: TextFile) -> RequestStream:
+    """Open Gatling's log; a row's label is its name with the groups around it: ``group / name``."""
     return row_stream(
         file,
         Layout(delimiter="\t", n_columns=7, latency=4, start=3, ok=5, label=2, header=None),

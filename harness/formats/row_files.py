@@ -195,8 +195,6 @@ def read_oha_db(path: Path) -> RequestTable:
     Raises:
         InputError: no SQLite file, damaged, or another program's.
     """
-    if not looks_like_sqlite(path):
-        raise InputError("not a SQLite file", file=path, allowed="what oha writes with --db-url")
     try:
         with closing(sqlite3.connect(":memory:")) as connection:
             connection.deserialize(b"".join(raw_pieces(path, SourceNotes())))

@@ -13,12 +13,11 @@ import math
 import re
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 from harness.errors import InputError
 from harness.formats.row_layout import split_row
-from harness.formats.source import SourceNotes, TextFile, another_file, text_file
+from harness.formats.source import SourceNotes, TextFile
 from harness.formats.table import AggregateRow, AggregateTable, is_percentile
 from harness.model.load_tools import FileSource
 
@@ -60,14 +59,9 @@ def kind_of(line: str) -> str | None:
     return "stats" if {"name", "count"} <= {_MEANINGS.get(name, "") for name in names} else None
 
 
-def read_totals(path: Path | TextFile) -> AggregateTable:
-    """Read one of the csv files that hold totals; raises InputError: empty, none of them, or one of Locust's lists
-    without requests."""
-    file = text_file(path)
+def read_totals(file: TextFile) -> AggregateTable:
+    """Read one of the csv files that hold totals; raises InputError: a list of Locust's without requests, or damaged."""
     kind = kind_of(file.first)
-    if kind is None:
-        allowed = "Locust's _stats.csv or _stats_history.csv, or JMeter's aggregate table"
-        raise another_file("not a csv file of totals", file, allowed)
     if kind not in {"stats", "history"}:
         raise InputError(
             f"is a list of {kind}, without requests or response times", file=file.path, allowed=_WITH_TOTALS
