@@ -56,13 +56,6 @@ def runs_named(words: Sequence[str], arm: str) -> tuple[tuple[RunFiles, ...], tu
         if len(paths) == 1 and paths[0].is_dir():
             runs += _of_folder(paths[0], left_out)
             continue
-        for path in paths:
-            if not path.is_file():
-                raise InputError(
-                    "does not exist",
-                    file=path,
-                    allowed=f"files, FILE{JOIN}FILE for the files of one run, or folders",
-                )
         runs.append(RunFiles(name=JOIN.join(map(str, paths)), paths=paths))
     if not runs:
         raise InputError("has no run", place=f"arm {arm}", allowed="files or folders: A... -- B...")

@@ -55,12 +55,15 @@ _FORMATS: tuple[tuple[Callable[[str], object], Callable[[TextFile], Opened]], ..
 
 def files_of_run(word: Path | str) -> tuple[Path, ...]:
     """Return the files that ``FILE+FILE`` names, which several load generators wrote in one run; of a file, itself;
-    raises InputError: one of them is named twice."""
+    raises InputError: one of them is named twice, or does not exist."""
     if Path(word).exists():
         return (Path(word),)
     paths = tuple(map(Path, str(word).split(JOIN)))
     if len({path.resolve() for path in paths}) < len(paths):
         raise InputError("names a file twice", file=Path(word), allowed=f"different files in FILE{JOIN}FILE")
+    for path in paths:
+        if not path.exists():
+            raise InputError("does not exist", file=path, allowed=f"files, or FILE{JOIN}FILE for those of one run")
     return paths
 
 

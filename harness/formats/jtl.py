@@ -99,8 +99,6 @@ def open_jtl(
     or its unit must be said.
     """
     file = text_file(path)
-    if not file.head.strip():
-        raise InputError("is empty", file=file.path, allowed="a JMeter result file in csv")
     if looks_like_xml(file.head):
         raise InputError(
             "is a JMeter result file in XML",

@@ -60,7 +60,7 @@ def kind_of(line: str) -> str | None:
 
 
 def read_totals(file: TextFile) -> AggregateTable:
-    """Read one of the csv files that hold totals; raises InputError: a list of Locust's without requests, or damaged."""
+    """Read one of the csv files that hold totals; raises InputError: a list without requests, or damaged."""
     kind = kind_of(file.first)
     if kind not in {"stats", "history"}:
         raise InputError(
