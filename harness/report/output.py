@@ -12,10 +12,10 @@ from harness.formats.detect import files_of_run
 from harness.formats.gc_events import GcLog
 from harness.formats.jtl_units import Decimal, LatencyUnit
 from harness.formats.runtime_log import read_filestime_log
-from harness.formats.table import AggregateTable, RequestTable
+from harness.formats.table import AggregateTable
 from harness.report.analyse import read_files, report_table
 from harness.report.limits import Checked, Limit, check_file
-from harness.report.result import QUANTILES, Report
+from harness.report.result import QUANTILES
 from harness.report.selection import Selection, select
 
 ALL = Selection()
@@ -56,7 +56,10 @@ def main(
         table = select(read_files(files_of_run(path), latency_unit, decimal), selection)
         reports.append(report_table(table, log, quantiles))
         if html is not None:
-            _write_report(html, reports[-1], table, log)
+            from harness.report.html import render_html  # its plots cost a second that no other report needs
+
+            requests = None if isinstance(table, AggregateTable) else table.by_start()
+            write_page(html, render_html(reports[-1], requests, log), "--html")
     checked = [[check_file(limit, report) for limit in limits] for report in reports]
     if as_json:
         plain = [
@@ -84,15 +87,6 @@ def _check_page(html: Path, paths: Sequence[Path], gc: Sequence[Path]) -> None:
         raise InputError(
             "is one of the files that are read", file=html, place="--html", allowed="another file"
         )
-
-
-def _write_report(
-    html: Path, report: Report, table: RequestTable | AggregateTable, log: GcLog | None
-) -> None:
-    from harness.report.html import render_html  # its plots cost a second that no other report needs
-
-    page = render_html(report, None if isinstance(table, AggregateTable) else table.by_start(), log)
-    write_page(html, page, "--html")
 
 
 def write_page(target: Path, page: str, option: str) -> None:
