@@ -9,7 +9,6 @@ from pathlib import Path
 
 from harness.errors import InputError
 from harness.formats.detect import files_of_run
-from harness.formats.gc_events import GcLog
 from harness.formats.jtl_units import Decimal, LatencyUnit
 from harness.formats.runtime_log import read_filestime_log
 from harness.formats.table import AggregateTable
