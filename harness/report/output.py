@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.errors import InputError
 from harness.formats.detect import files_of_run
 from harness.formats.jtl_units import Decimal, LatencyUnit
-from harness.formats.runtime_log import read_filestime_log
+from harness.formats.runtime_log import read_runtime_log
 from harness.formats.table import AggregateTable
 from harness.report.analyse import read_files, report_table
 from harness.report.limits import Checked, Limit, check_file
@@ -47,7 +47,7 @@ def main(
     Raises:
         InputError: a file cannot be used; names the file, the place, what was found and what is allowed.
     """
-    log = read_filestime_log(*gc, process_start_epoch_s=process_start_epoch_s) if gc else None
+    log = read_runtime_log(*gc, process_start_epoch_s=process_start_epoch_s) if gc else None
     if html is not None:
         _check_page(html, paths, gc)
     reports = []
