@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.audit.laws import Audited, Check, Figures, Plan, Printed
-from harness.audit.laws import LITTLE, UNITS, judged, laws, sums
+from harness.audit.laws import LITTLE, UNITS, Audited, Check, Figures, Plan, Printed, judged, laws, sums
 from harness.audit.tables import audit_table, looks_published, published_tables
 from harness.errors import InputError
 from harness.formats.detect import read_any

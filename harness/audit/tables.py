@@ -15,8 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from harness.audit.laws import Audited, Check, Figures, Plan, Printed
-from harness.audit.laws import laws, sums
+from harness.audit.laws import Audited, Check, Figures, Plan, Printed, laws, sums
 from harness.errors import InputError
 from harness.formats.source import text_file
 

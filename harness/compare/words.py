@@ -11,8 +11,7 @@ from harness.model import Verdict
 from harness.model.digits import percent, plain, spoken
 from harness.model.phrases import counted
 from harness.report.limits import Checked
-from harness.report.words import NOT_SAID
-from harness.report.words import Table
+from harness.report.words import NOT_SAID, Table
 
 PAGE = Path(__file__).with_name("templates") / "compare.html.jinja"
 #: What stands above the columns of :func:`cells`.

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flight recordings printed with ``jfr print --json`` (JDK 17 to 25): pauses, allocation stalls,
-whole collections and compilations.
+"""Flight recordings printed with ``jfr print --json`` (JDK 17 to 25): pauses, allocation stalls, collections, compilers.
 
 ZGC and Shenandoah lengthen requests without stopping the program: their allocation stalls
 stand here and nowhere else in one shape. Times are wall-clock, in nanoseconds.
@@ -56,10 +55,8 @@ class FlightRecording(Frozen):
 def read_jfr_json(path: Path) -> FlightRecording:
     """Read the output of ``jfr print --json``, encoded and compressed as result files may be.
 
-    An event that cannot be read is counted and shown; one of a type not asked for is only counted.
-
-    Raises:
-        InputError: the file cannot be opened, or is not such JSON (a half-written file is not).
+    An event that cannot be read is counted and shown; one of a type not asked for is only counted. Raises InputError:
+    the file cannot be opened, or is not such JSON (a half-written file is not).
     """
     text = b"".join(read_text_pieces(path, SourceNotes())).decode("utf-8", "replace")
     return parse_jfr_json(text, file=path)

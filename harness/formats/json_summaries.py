@@ -15,10 +15,9 @@ from typing import Any
 
 from harness.errors import InputError
 from harness.formats.line_files import METRIC, WITHOUT_CONNECTING
-from harness.formats.row_layout import is_good_code
+from harness.formats.row_layout import epoch_s, is_good_code
 from harness.formats.source import TextFile, text_file
 from harness.formats.table import AggregateRow, AggregateTable, is_percentile
-from harness.formats.row_layout import epoch_s
 from harness.model.load_tools import FileSource
 
 #: oha's word for requests that were under way when its time was over: neither answers nor errors.

@@ -23,14 +23,14 @@ from harness.formats.jtl_units import era_unit
 from harness.formats.row_layout import (
     RFC3339,
     Layout,
-    Row,
+    epoch_s,
+    error_kind,
     is_good_code,
     split_row,
     verdict_of,
 )
-from harness.formats.rows import RequestStream, read_lines, row_stream
+from harness.formats.rows import RequestStream, Row, read_lines, row_stream
 from harness.formats.source import TextFile
-from harness.formats.row_layout import epoch_s, error_kind
 
 METRIC = "http_req_duration"
 _FIRST_COLUMNS = "metric_name,timestamp,metric_value,"

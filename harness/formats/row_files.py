@@ -28,11 +28,10 @@ from typing import Any
 import numpy as np
 
 from harness.errors import InputError
-from harness.formats.row_layout import Layout, split_row
+from harness.formats.row_layout import Layout, error_kind, split_row
 from harness.formats.rows import RequestStream, row_stream
 from harness.formats.source import SourceNotes, TextFile, another_file, raw_pieces, text_file
 from harness.formats.table import RequestTable
-from harness.formats.row_layout import error_kind
 from harness.model.load_tools import FileSource
 
 #: Of each file the columns in their order, and what they hold in the words of ``Layout``; an empty text: nothing here.
@@ -190,10 +189,8 @@ def looks_like_sqlite(path: Path) -> bool:
 def read_oha_db(path: Path) -> RequestTable:
     """Read oha's SQLite file, gzipped or not. With a rate, rows begin when they were due.
 
-    oha appends to a file that is there: the rows of one run follow those of another, each from zero.
-
-    Raises:
-        InputError: no SQLite file, damaged, or another program's.
+    oha appends to a file that is there: the rows of one run follow those of another, each from zero. Raises InputError:
+    no SQLite file, damaged, or another program's.
     """
     try:
         with closing(sqlite3.connect(":memory:")) as connection:

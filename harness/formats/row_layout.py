@@ -169,28 +169,13 @@ class Layout:
         return number if self.decimal == "." else number.replace(self.decimal, ".", 1)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Row:
-    """One request of a line that is no delimited row; ``error_kind``: of one that failed, in words."""
-
-    start_epoch_s: float
-    latency_s: float
-    ok: bool
-    label: str
-    error_kind: str = ""
-
-
 def verdict_of(
     success: str | None, n_errors: str | None = None, failure: str | None = None, code: str | None = None
 ) -> bool | None:
     """Return whether a request succeeded; ``None``: the row does not say what it should.
 
-    The first of these texts that is not empty decides; where the file has none of the columns, every request is a
-    success.
-
-    Args:
-        success: the tool's own verdict. n_errors: its count of errors. failure: the message of a failed assertion.
-        code: the status. All without blanks around them; ``None``: the file has no such column.
+    The tool's own verdict, its count of errors, the message of a failed assertion and the status, without blanks around
+    them; ``None``: the file has no such column. The first that is not empty decides; without any all is well.
     """
     if success:
         return _VERDICTS.get(success.lower())

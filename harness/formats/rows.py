@@ -19,15 +19,25 @@ import numpy.typing as npt
 
 from harness.errors import InputError
 from harness.formats.arrays import BoolArray, FloatArray, Texts, with_rows
-from harness.formats.row_layout import LONGEST_S, Layout, Row, is_transaction, split_row, verdict_of
+from harness.formats.row_layout import LONGEST_S, Layout, error_kind, is_transaction, split_row, verdict_of
 from harness.formats.source import Block, SourceNotes, TextFile, read_blocks, without_lines
 from harness.formats.table import RequestTable, Rows, SideColumns, Unreadable, join_rows
-from harness.formats.row_layout import error_kind
 from harness.model.load_tools import FileSource
 
 _EXCERPT = 100
 #: Arrow takes a tenth of a second to load, in which 10,000 rows are read without it.
 ARROWS_BYTES = 1 << 18
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One request of a line that is no delimited row; ``error_kind``: of one that failed, in words."""
+
+    start_epoch_s: float
+    latency_s: float
+    ok: bool
+    label: str
+    error_kind: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,10 +65,7 @@ class RequestStream:
         """Read everything; memory is about 25 bytes a row, 33 with times to connect.
 
         Rows of transaction controllers are left out where there are others: they repeat the time of the rows that
-        they sum up.
-
-        Raises:
-            InputError: there are whole lines, and not one of them could be read; or runs with different columns.
+        they sum up. Raises InputError: not one of the lines could be read; or runs with different columns.
         """
         layout, rows = self.layout, join_rows(list(self.parts))
         self._refuse(rows.unreadable, n_rows=len(rows.latency_s))

@@ -35,10 +35,7 @@ NUMBERED = re.compile(r"(.+)-\d+")
 def read_sides(file: TextFile, layout: Layout, n_rows: int = SIDE_ROWS) -> tuple[SideColumns | None, Layout]:
     """Read these columns of the first ``n_rows`` lines; return the layout with the names of parts and sums.
 
-    ``None``: the file has none of the columns, or no start times.
-
-    Raises:
-        InputError: the file cannot be read.
+    ``None``: the file has none of the columns, or no start times. Raises InputError: the file cannot be read.
     """
     beside = (
         layout.thread, layout.host, layout.all_threads, layout.first_byte, layout.connect, layout.url, layout.label,

@@ -33,19 +33,11 @@ def main(
     limits: Sequence[Limit] = (),
     quantiles: Mapping[str, float] = QUANTILES,
 ) -> Sequence[Checked]:
-    """Report on each of ``paths``; print one JSON object for one path, a list for several.
+    """Report on each of ``paths``, and return what came of the limits, file by file.
 
-    ``latency_unit``, ``decimal``: of ``elapsed`` in JMeter's files; None: milliseconds, with a point.
-    ``html``: also write a self-contained page with plots to this file; for one path only.
-    ``selection``: the part of each file that is meant. ``limits``: what is checked of each file.
-    ``quantiles``: those that are shown, name -> share.
-    ``FILE+FILE`` is one run that several load generators wrote.
-
-    Returns:
-        What came of the limits, file by file.
-
-    Raises:
-        InputError: a file cannot be used; names the file, the place, what was found and what is allowed.
+    ``latency_unit``, ``decimal``: of ``elapsed`` in JMeter's files; None: milliseconds, with a point. ``html``: also
+    write a page with plots to this file; for one path only. ``selection``: the part of each file that is meant.
+    ``quantiles``: those that are shown, name -> share. Raises InputError: a file cannot be used.
     """
     log = read_runtime_log(*gc, process_start_epoch_s=process_start_epoch_s) if gc else None
     if html is not None:
@@ -76,8 +68,7 @@ def main(
 
 
 def _check_page(html: Path, paths: Sequence[Path], gc: Sequence[Path]) -> None:
-    """Refuse a page of several files, and one over a file that is read; raises InputError: always one of ours, which
-    names the option."""
+    """Refuse a page of several files, and one over a file that is read."""
     if len(paths) != 1:
         raise InputError(
             "a page shows one file", place="--html", found=f"{len(paths)} files", allowed="1 file"
@@ -89,8 +80,7 @@ def _check_page(html: Path, paths: Sequence[Path], gc: Sequence[Path]) -> None:
 
 
 def write_page(target: Path, page: str, option: str) -> None:
-    """Write a page to the file that an option names; raises InputError: it cannot be written; names the file and the
-    option."""
+    """Write a page to the file that an option names; raises InputError: it cannot be written."""
     try:
         target.write_text(page, encoding="utf-8")
     except OSError as error:

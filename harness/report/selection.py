@@ -72,13 +72,10 @@ def seconds_named(text: str, place: str) -> float:
 
 
 def select(table: RequestTable | AggregateTable, selection: Selection) -> RequestTable | AggregateTable:
-    """Return the part that is meant.
+    """Return the part that is meant; it begins with the first request.
 
-    The beginning is that of the first request.
-
-    Raises:
-        InputError: the file has no such name, is no longer than what is left out, has no time stamps, or is a summary
-            of which nothing can be left out.
+    Raises InputError: the file has no such name, is no longer than what is left out, has no time stamps, or is a
+    summary of which nothing can be left out.
     """
     if selection.label is None and not selection.of_time:
         return table

@@ -73,13 +73,6 @@ def percent(share: float) -> str:
     return "> 99.9 %" if share < 1 and text == percent_of(1.0) else text
 
 
-def percent_between(share: float, low: float | None = None, high: float | None = None) -> str:
-    """Return a share, or a reduction, in percent with its interval in brackets; without one as :func:`percent`."""
-    if low is None or high is None:
-        return percent(share)
-    return spoken(100 * share, 100 * low, 100 * high, " %")
-
-
 def _places(value: float, bounds: tuple[float, float] | None, resolution_ms: float) -> int:
     """Return the decimals of the rule, and no more than the tool's smallest step has."""
     places = decimals(value, *(bounds or (None, None)))
@@ -287,7 +280,8 @@ def causes_table(report: Report) -> Table:
 def _share(share: dict[str, float | None] | None) -> str:
     if share is None or share["value"] is None:
         return "cannot say"
-    return percent_between(share["value"], share["low"], share["high"])
+    value, low, high = share["value"], share["low"], share["high"]
+    return percent(value) if low is None or high is None else spoken(100 * value, 100 * low, 100 * high, " %")
 
 
 def plain_cause(cause: str) -> str:
