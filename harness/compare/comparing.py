@@ -27,7 +27,7 @@ from harness.compare.reading import read_run, runs_named
 from harness.compare.result import LATENCIES, METRICS, NAMES, QUANTILES, Arms, Comparison, Row, Trap
 from harness.compare.traps import ACCEPTABLE, TRAPS, find_traps
 from harness.errors import InputError
-from harness.formats.jtl_units import Decimal, LatencyUnit
+from harness.formats.jtl_units import NOTHING_SAID, How
 from harness.model import Estimate, Verdict
 from harness.model.digits import plain, spoken, whole_percent
 from harness.report.limits import PLACE, Checked, Limit, Outcome, judged, limit_of
@@ -43,8 +43,7 @@ def compare_files(
     *,
     skip_s: float = 0.0,
     accept: Collection[str] = (),
-    latency_unit: LatencyUnit | None = None,
-    decimal: Decimal | None = None,
+    how: How = NOTHING_SAID,
 ) -> Comparison:
     """Compare two arms of runs, B over A.
 
@@ -63,9 +62,7 @@ def compare_files(
     for name, words in zip(NAMES, (a, b), strict=True):
         files, rest = runs_named(words, name)
         left_out += rest
-        arms.append(
-            tuple(read_run(file, skip_s=skip_s, latency_unit=latency_unit, decimal=decimal) for file in files)
-        )
+        arms.append(tuple(read_run(file, skip_s=skip_s, how=how) for file in files))
     return compare_runs((arms[0], arms[1]), accept=accept, remarks=left_out)
 
 

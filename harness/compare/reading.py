@@ -19,7 +19,7 @@ from harness.compare.result import LATENCIES, QUANTILES, Key, Run
 from harness.errors import InputError
 from harness.formats.arrays import FloatArray
 from harness.formats.detect import JOIN, files_of_run, open_any
-from harness.formats.jtl_units import Decimal, LatencyUnit
+from harness.formats.jtl_units import NOTHING_SAID, How
 from harness.formats.run_parts import clock_jump
 from harness.formats.source import SourceNotes, read_text_pieces
 from harness.formats.table import AggregateRow, AggregateTable, RequestTable
@@ -95,20 +95,13 @@ def _results_in(folder: Path, left_out: list[str]) -> list[Path]:
     return results
 
 
-def read_run(
-    files: RunFiles,
-    *,
-    skip_s: float = 0.0,
-    latency_unit: LatencyUnit | None = None,
-    decimal: Decimal | None = None,
-) -> Run:
+def read_run(files: RunFiles, *, skip_s: float = 0.0, how: How = NOTHING_SAID) -> Run:
     """Read the files of one run.
 
-    ``skip_s``: what to leave out at the beginning, such as a ramp. ``latency_unit`` and ``decimal``: of a JMeter file's
-    ``elapsed``, where it is not whole milliseconds. Raises InputError: a file cannot be read, holds no request, or
+    ``skip_s``: what to leave out at the beginning, such as a ramp. ``how``: of a JMeter file's ``elapsed``. Raises InputError: a file cannot be read, holds no request, or
     is a summary of which nothing can be left out; or one of several is a summary, which cannot be merged.
     """
-    table = select(read_files(files.paths, latency_unit, decimal), Selection(skip_s=skip_s))
+    table = select(read_files(files.paths, how), Selection(skip_s=skip_s))
     if isinstance(table, AggregateTable):
         return _run_of_totals(files, table)
     return _run_of_requests(files, table, is_whole=not skip_s)

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 from harness.errors import InputError
 from harness.formats.jtl_units import (
+    NOTHING_SAID,
     TIME_FORMATS,
-    Decimal,
     How,
     LatencyUnit,
     era_around,
@@ -89,14 +89,11 @@ def read_jtl(path: Path) -> RequestTable:
     return open_jtl(path).collect()
 
 
-def open_jtl(
-    path: Path | TextFile, latency_unit: LatencyUnit | None = None, decimal: Decimal | None = None
-) -> RequestStream:
+def open_jtl(path: Path | TextFile, how: How = NOTHING_SAID) -> RequestStream:
     """Recognise a file; its rows are read when they are asked for.
 
-    ``latency_unit``: of ``elapsed`` in a file that passed through other hands; None: milliseconds. ``decimal``: how its
-    fractions are written; None: with a point. Raises InputError: empty, XML, not from JMeter, without ``elapsed``,
-    or its unit must be said.
+    ``how``: of ``elapsed`` in a file that passed through other hands; JMeter's own are whole milliseconds. Raises
+    InputError: empty, XML, not from JMeter, without ``elapsed``, or its unit must be said.
     """
     file = text_file(path)
     if looks_like_xml(file.head):
@@ -108,7 +105,6 @@ def open_jtl(
             allowed="csv: run JMeter with -Jjmeter.save.saveservice.output_format=csv",
         )
     header = header_of(file.first)
-    how = How(unit=latency_unit, decimal=decimal)
     layout, notes = _headerless(file, how) if header is None else _with_header(file, header, how)
     sides, layout = read_sides(file, layout)
     is_jmeters = header is None or header.is_jmeters

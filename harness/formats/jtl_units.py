@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
-from typing import Literal, NamedTuple, cast
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -64,18 +64,16 @@ class How:
         return number.replace(",", ".", 1) if self.decimal == "," else number
 
 
-def decimal_named(text: str | None) -> Decimal | None:
-    """Return this sign between whole numbers and fractions; raises InputError: it is no such sign."""
-    if text not in {None, ".", ","}:
-        raise InputError("no such sign before a fraction", place="--decimal", found=text, allowed=". or ,")
-    return cast("Decimal | None", text)
+NOTHING_SAID = How()
 
 
-def latency_unit_named(text: str | None) -> LatencyUnit | None:
-    """Return the unit of that name; raises InputError: there is none."""
-    if text not in {None, *UNITS_PER_S}:
-        raise InputError("no such unit", place="--latency-unit", found=text, allowed=", ".join(UNITS_PER_S))
-    return text
+def how_named(unit: str | None, decimal: str | None) -> How:
+    """Return what ``--latency-unit`` and ``--decimal`` say; raises InputError: there is no such unit or sign."""
+    if unit not in {None, *UNITS_PER_S}:
+        raise InputError("no such unit", place="--latency-unit", found=unit, allowed=", ".join(UNITS_PER_S))
+    if decimal not in {None, ".", ","}:
+        raise InputError("no such sign before a fraction", place="--decimal", found=decimal, allowed=". or ,")
+    return How(unit=unit, decimal=decimal)  # type: ignore[arg-type]  # as was looked at
 
 
 def in_era(seconds: float) -> bool:

@@ -20,7 +20,7 @@ from harness.errors import InputError
 from harness.formats.arrays import with_rows
 from harness.formats.detect import JOIN, read_any
 from harness.formats.gc_events import GcLog
-from harness.formats.jtl_units import Decimal, LatencyUnit
+from harness.formats.jtl_units import NOTHING_SAID, How
 from harness.formats.line_files import WITHOUT_CONNECTING
 from harness.formats.run_parts import RunPart, clocks_apart_s, runs_of, set_back_s
 from harness.formats.table import AggregateRow, AggregateTable, RequestTable, together
@@ -252,15 +252,13 @@ def report_table(
     return report_requests(table, gc_log, quantiles=quantiles)
 
 
-def read_files(
-    paths: Sequence[Path], latency_unit: LatencyUnit | None = None, decimal: Decimal | None = None
-) -> RequestTable | AggregateTable:
+def read_files(paths: Sequence[Path], how: How = NOTHING_SAID) -> RequestTable | AggregateTable:
     """Read the files of one run: one, or those of several load generators; raises InputError: one cannot be read; or
     one of several is a summary, whose percentiles cannot be merged."""
     if len(paths) == 1:
-        return read_any(paths[0], latency_unit, decimal)
+        return read_any(paths[0], how)
     tables = []
-    for table in [read_any(path, latency_unit, decimal) for path in paths]:
+    for table in [read_any(path, how) for path in paths]:
         if isinstance(table, AggregateTable):
             raise InputError(
                 "is a summary, and percentiles of summaries cannot be merged",

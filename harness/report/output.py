@@ -9,7 +9,7 @@ from pathlib import Path
 
 from harness.errors import InputError
 from harness.formats.detect import files_of_run
-from harness.formats.jtl_units import Decimal, LatencyUnit
+from harness.formats.jtl_units import NOTHING_SAID, How
 from harness.formats.runtime_log import read_runtime_log
 from harness.formats.table import AggregateTable
 from harness.report.analyse import read_files, report_table
@@ -25,8 +25,7 @@ def main(
     *,
     gc: Sequence[Path] = (),
     process_start_epoch_s: float | None = None,
-    latency_unit: LatencyUnit | None = None,
-    decimal: Decimal | None = None,
+    how: How = NOTHING_SAID,
     as_json: bool = False,
     html: Path | None = None,
     selection: Selection = ALL,
@@ -35,8 +34,8 @@ def main(
 ) -> Sequence[Checked]:
     """Report on each of ``paths``, and return what came of the limits, file by file.
 
-    ``latency_unit``, ``decimal``: of ``elapsed`` in JMeter's files; None: milliseconds, with a point. ``html``: also
-    write a page with plots to this file; for one path only. ``selection``: the part of each file that is meant.
+    ``how``: of ``elapsed`` in JMeter's files. ``html``: also write a page with plots to this file; for one path only.
+    ``selection``: the part of each file that is meant.
     ``quantiles``: those that are shown, name -> share. Raises InputError: a file cannot be used.
     """
     log = read_runtime_log(*gc, process_start_epoch_s=process_start_epoch_s) if gc else None
@@ -44,7 +43,7 @@ def main(
         _check_page(html, paths, gc)
     reports = []
     for path in paths:
-        table = select(read_files(files_of_run(path), latency_unit, decimal), selection)
+        table = select(read_files(files_of_run(path), how), selection)
         reports.append(report_table(table, log, quantiles))
         if html is not None:
             from harness.report.html import render_html  # its plots cost a second that no other report needs

@@ -162,9 +162,9 @@ def test_a_decimal_comma_is_named_and_read_when_it_is_said(tmp_path: Path) -> No
     path.write_text("timeStamp;elapsed;label;success\n" + "1790000000000;34,5;a;true\n" * 300)
     with pytest.raises(InputError, match=r"sheet\.csv: column elapsed: has a decimal comma.*--decimal ,"):
         report_file(path)
-    assert report_file(path, latency_unit="ms", decimal=",").latency_ms["p50"] == 34.5
+    assert report_file(path, unit="ms", decimal=",").latency_ms["p50"] == 34.5
     path.write_text("timeStamp,elapsed,label,success\n" + '1790000000000,"34,5","a\nb",true\n' * 300)
-    assert report_file(path, latency_unit="ms", decimal=",").latency_ms["p50"] == 34.5
+    assert report_file(path, unit="ms", decimal=",").latency_ms["p50"] == 34.5
     with pytest.raises(InputError, match="--decimal"):
         report_file(GOLDEN / "locust" / "samples.csv", decimal=",")
 

@@ -125,7 +125,7 @@ def test_the_line_names_file_column_what_was_found_and_what_to_say() -> None:
 def test_a_unit_that_was_said_is_read_and_nothing_is_accused(tmp_path: Path, unit: str) -> None:
     load = closed_load(5, 100, 3.0, seed=4)
     path = write_load(tmp_path / "x.jtl", load, elapsed_per_s=UNITS_PER_S[unit])  # type: ignore[index]  # its own keys
-    report = report_file(path, latency_unit=unit)  # type: ignore[arg-type]  # its own keys
+    report = report_file(path, unit=unit)
     assert accused(report) == []
     assert report.latency_ms["p50"] == pytest.approx(float(np.median(load.latency)) * 1e3, rel=0.2)
     assert report.resolution_ms == pytest.approx(1e3 / UNITS_PER_S[unit])  # type: ignore[index]  # its own keys
@@ -137,7 +137,7 @@ def test_fractions_are_refused_until_their_unit_is_said(tmp_path: Path) -> None:
     path.write_text("timeStamp,elapsed,label,success\n" + rows)
     with pytest.raises(InputError, match=r"s\.jtl: column elapsed.*--latency-unit s"):
         report_file(path)
-    report = report_file(path, latency_unit="s")
+    report = report_file(path, unit="s")
     assert report.requests == 300 and report.latency_ms["p50"] == pytest.approx(20.3)
     assert report.resolution_ms == pytest.approx(0.1)
 

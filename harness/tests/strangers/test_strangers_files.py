@@ -533,7 +533,7 @@ def test_bounds_of_wrk_are_of_the_answers_that_came_in_time(tmp_path: Path) -> N
 
 def test_a_unit_that_is_given_is_that_of_the_latencies(tmp_path: Path) -> None:
     path = write(tmp_path, ["timestamp,latency", *ANY_PROGRAM], "mine.csv")
-    assert report_file(path, latency_unit="us").latency_ms["max"] == pytest.approx(0.0615)
+    assert report_file(path, unit="us").latency_ms["max"] == pytest.approx(0.0615)
 
 
 def test_undefined_bytes_of_an_old_code_page_stay_apart(tmp_path: Path) -> None:
