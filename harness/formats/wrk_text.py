@@ -24,8 +24,8 @@ from harness.formats.table import AggregateRow, AggregateTable, LatencyBounds
 #: wrk keeps microseconds and prints two decimals of a unit it chooses: 196.00us, 2.58ms, 1.20s.
 RESOLUTION_S = 1e-6
 
-_TIME_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-_SCALES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
+TIMES = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+SCALES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 _SHOWN, _LARGEST = 40, 2.0**64
 #: wrk pads a unit of one letter with a blank behind it: ``2.80s ``.
 #: Blanks are not line ends here: a file of nothing but those would be looked through once from each of them.
@@ -69,20 +69,12 @@ def open_wrk(file: TextFile) -> AggregateTable:
     return read_wrk2(file) if is_wrk2 else read_wrk(file)
 
 
-def parse_time_s(text: str) -> float:
-    """Return ``196.00us``, ``2.58ms``, ``1.20s``, ``1.50m`` in seconds; raises ValueError: not as wrk prints a time."""
-    return _number(text, _TIME_UNITS, "a time")
-
-
-def parse_count(text: str) -> float:
-    """Return ``28.98k``, ``1.20M`` or a plain number; raises ValueError: not as wrk prints a count."""
-    return _number(text, _SCALES, "a count")
-
-
-def _number(text: str, units: Mapping[str, float], what: str) -> float:
+def number_of(text: str, units: Mapping[str, float] = TIMES) -> float:
+    """Return ``2.58ms`` or ``1.50m`` in seconds, or by ``SCALES`` what ``28.98k`` is; raises ValueError: it is none."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([a-zA-Z]*)", text)
     # A number of more than 64 bits was not printed by wrk.
     if match is None or match[2] not in units or float(match[1]) > _LARGEST:
+        what = "a time" if units is TIMES else "a count"
         raise ValueError(f"not {what} as wrk prints it: {text[:_SHOWN]!r}")
     return float(match[1]) * units[match[2]]
 
@@ -131,7 +123,7 @@ def _incomplete(file: TextFile, tool: str, place: str, allowed: str) -> InputErr
 
 
 def _whole(text: str, start: re.Match[str], totals: re.Match[str]) -> _Parts:
-    answers = int(parse_count(totals[1]))
+    answers = int(number_of(totals[1], SCALES))
     socket, status = _SOCKET.search(text), _STATUS.search(text)
     counts = [] if socket is None else list(zip((*_WITHOUT_ANSWER, "timeout"), map(int, socket.groups()), strict=True))
     kinds = {name: n for name, n in counts if n}
@@ -150,12 +142,12 @@ def _whole(text: str, start: re.Match[str], totals: re.Match[str]) -> _Parts:
         n_requests=answers + n_unanswered,
         n_errors=n_unanswered + n_failed,
         n_unanswered=n_unanswered,
-        latency_mean_s=parse_time_s(spread[1]) if some and spread else None,
-        latency_max_s=parse_time_s(spread[3]) if some and spread else None,
-        latency_quantiles_s={f"p{match[1]}": parse_time_s(match[2]) for match in _QUANTILE.finditer(listed)},
-        answers_per_s=parse_count(rate[1]) if rate else None,
+        latency_mean_s=number_of(spread[1]) if some and spread else None,
+        latency_max_s=number_of(spread[3]) if some and spread else None,
+        latency_quantiles_s={f"p{match[1]}": number_of(match[2]) for match in _QUANTILE.finditer(listed)},
+        answers_per_s=number_of(rate[1], SCALES) if rate else None,
     )
-    return _Parts(text, total, kinds, parse_time_s(totals[2]), None if load is None else int(load[2]))
+    return _Parts(text, total, kinds, number_of(totals[2]), None if load is None else int(load[2]))
 
 
 def read_wrk(path: Path | TextFile) -> AggregateTable:
@@ -291,7 +283,7 @@ def _recorded(text: str) -> tuple[dict[str, object] | None, int]:
         if mean is None or not n_latencies:
             return _NO_LATENCIES, 0
         quantiles = {
-            f"p{float(match[1]):g}": parse_time_s(match[2]) for match in _EXACT_QUANTILE.finditer(spectrum)
+            f"p{float(match[1]):g}": number_of(match[2]) for match in _EXACT_QUANTILE.finditer(spectrum)
         }
         quantiles.pop("p100", None)
         if p95 is not None:

@@ -16,7 +16,7 @@ from harness.errors import InputError
 from harness.formats.detect import open_any, read_any
 from harness.formats.row_files import LOCUST_SAMPLES, read_oha_db
 from harness.formats.table import AggregateTable, RequestTable
-from harness.formats.wrk_text import parse_count, parse_time_s, read_wrk, read_wrk2
+from harness.formats.wrk_text import SCALES, number_of, read_wrk, read_wrk2
 from harness.tests.support.oha_output import oha_db
 from harness.tests.support.reports import report_file
 
@@ -140,11 +140,11 @@ def test_oha_rows_begin_when_they_were_due_and_are_placed_by_whoever_knows(tmp_p
     [("196.00us", 196e-6), ("2.58ms", 2.58e-3), ("1.20s", 1.2), ("1.50m", 90.0), ("2.00h", 7200.0)],
 )
 def test_times_of_wrk_carry_their_unit(text: str, value_s: float) -> None:
-    assert parse_time_s(text) == pytest.approx(value_s)
-    assert parse_count("28.98k") == pytest.approx(28_980.0)
+    assert number_of(text) == pytest.approx(value_s)
+    assert number_of("28.98k", SCALES) == pytest.approx(28_980.0)
     for wrong in ("", "12", "nan", "-1.00ms", "1.00 ms", "12.00Ms"):
         with pytest.raises(ValueError, match="wrk"):
-            parse_time_s(wrong)
+            number_of(wrong)
 
 
 OLD = """"Method","Name","# requests","# failures","Median response time","Average response time","Min response time","Max response time","Average Content Size","Requests/s"
