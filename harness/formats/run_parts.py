@@ -8,12 +8,13 @@ Rows of generators that ran at once overlap in time: they are one run, in whatev
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field
 
 from harness.formats.arrays import BoolArray, CodeArray, FloatArray
+from harness.model import Frozen
 from harness.model.digits import plain
 
 #: A gap is a jump where nothing was sent or answered for this long, and for so many usual gaps.
@@ -34,19 +35,14 @@ _ELSEWHERE, _ELSEWHERE_BEHIND = 0.1, 0.02
 _AGAIN, _AGAIN_S = 0.2, 0.2
 
 
-class RunPart(NamedTuple):
-    """One run. Times in seconds, on the clock of the file; ``rows``: requests."""
+class RunPart(Frozen):
+    """One of several runs in a file."""
 
-    start_s: float
-    end_s: float
-    rows: int
+    start_epoch_s: float | None = Field(description="None: times count from the tool's own start")
+    duration_s: float
+    requests: int
     errors: int
-
-    @property
-    def per_s(self) -> float | None:
-        """Answers per second, errors included; ``None``: it lasted no time."""
-        span_s = self.end_s - self.start_s
-        return self.rows / span_s if span_s > 0 else None
+    throughput_per_s: float | None = Field(description="answers per second, errors included")
 
 
 def runs_of(
@@ -66,11 +62,10 @@ def runs_of(
         gaps_s = _gaps_s(start, end)
         inner = (np.flatnonzero(gaps_s > _longest_usual_gap_s(start, gaps_s)) + 1).tolist() if len(gaps_s) else []
     edges = [slice(low, high) for low, high in pairwise([0, *inner, len(start)])]
-    runs = tuple(_part(start[some], end[some], right[some]) for some in edges)
-    pauses = np.array([after.start_s - before.end_s for before, after in pairwise(runs)])
+    pauses = np.array([start[after].min() - end[before].max() for before, after in pairwise(edges)])
     if not from_zero and len(pauses) >= _MANY and np.ptp(pauses) <= _ALIKE * np.median(pauses):
-        return (_part(start, end, right),)  # pauses of one length are part of the load: requests come in bursts
-    return runs
+        edges = [slice(0, len(start))]  # pauses of one length are part of the load: requests come in bursts
+    return tuple(_part(start[some], end[some], right[some], from_zero=from_zero) for some in edges)
 
 
 def restarts(start_s: FloatArray, latency_s: FloatArray) -> list[int]:
@@ -153,8 +148,13 @@ def clock_jump(start_s: FloatArray, latency_s: FloatArray) -> str | None:
     return None
 
 
-def _part(start: FloatArray, end: FloatArray, ok: BoolArray) -> RunPart:
-    return RunPart(float(start.min()), float(end.max()), len(start), int(len(start) - np.count_nonzero(ok)))
+def _part(start: FloatArray, end: FloatArray, ok: BoolArray, *, from_zero: bool) -> RunPart:
+    n, first_s = len(start), float(start.min())
+    span_s = float(end.max()) - first_s
+    return RunPart(
+        start_epoch_s=None if from_zero else first_s, duration_s=span_s, requests=n,
+        errors=int(n - np.count_nonzero(ok)), throughput_per_s=n / span_s if span_s > 0 else None,
+    )  # fmt: skip
 
 
 def _longest_usual_gap_s(start: FloatArray, gaps_s: FloatArray) -> float:

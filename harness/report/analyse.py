@@ -37,7 +37,7 @@ from harness.report.latencies import (
 )
 from harness.report.loop import HIDES, by_design, corrected, ramp_of
 from harness.report.peaks import Peaks, find_peaks
-from harness.report.result import QUANTILES, Report, ReportedRun, in_ms
+from harness.report.result import QUANTILES, Report, in_ms
 from harness.report.words import length
 
 TOTALS_ONLY = "totals only: no interval, stall or attribution can come from them; keep single requests"
@@ -137,7 +137,7 @@ def report_requests(
         errors_known=table.ok_known,
         unreadable=table.unreadable.n,
         duration_s=duration,
-        runs=tuple(_reported(run, from_zero=table.from_zero) for run in runs),
+        runs=runs,
         busy_share=None if busy_s is None else min(float(table.latency_s.sum()) / busy_s, 1.0),
         throughput_per_s=table.n_requests / duration if duration else None,
         correct_per_s=n_right / duration if duration else None,
@@ -204,8 +204,8 @@ def about_runs(runs: Sequence[RunPart], *, from_zero: bool, clocks_apart_s: floa
     ``clocks_apart_s``: where they are the loads of several generators at once, by how much their clocks differ.
     """
     shown = [
-        f"{run.rows:,} requests in {length((run.end_s - run.start_s) * 1e3)}"
-        + (f" ({plain(run.per_s)}/s)" if run.per_s is not None else "")
+        f"{run.requests:,} requests in {length(run.duration_s * 1e3)}"
+        + (f" ({plain(run.throughput_per_s)}/s)" if run.throughput_per_s is not None else "")
         for run in runs[:_RUNS_SHOWN]
     ]
     more = f", and {len(runs) - _RUNS_SHOWN} more with --json" if len(runs) > _RUNS_SHOWN else ""
@@ -219,27 +219,13 @@ def about_runs(runs: Sequence[RunPart], *, from_zero: bool, clocks_apart_s: floa
             f"the file holds {len(runs)} runs, for its times begin again: {', '.join(shown)}{more}; no rate of all, "
             "and percentiles are of all runs together"
         )
-    after = _span(runs[1].start_s - runs[0].start_s)
-    gap = length((runs[1].start_s - runs[0].end_s) * 1e3)
+    apart_s = (runs[1].start_epoch_s or 0.0) - (runs[0].start_epoch_s or 0.0)
+    after = f"{np.floor(apart_s * 1e3) / 1e3:.10g}s"  # no longer than that, as an option takes it
+    gap = length((apart_s - runs[0].duration_s) * 1e3)
     return (
         f"the file holds {len(runs)} runs, or its clock was set: {', '.join(shown)}{more}; nothing was in flight for "
         f"{gap} between the first two (JMeter appends to a file that is there). No rate of all; --to {after} reports "
         f"the first run, --from {after} what follows it"
-    )
-
-
-def _span(seconds: float) -> str:
-    """A span of time as an option takes it, no longer than ``seconds``."""
-    return f"{np.floor(seconds * 1e3) / 1e3:.10g}s"
-
-
-def _reported(run: RunPart, *, from_zero: bool) -> ReportedRun:
-    return ReportedRun(
-        start_epoch_s=None if from_zero else run.start_s,
-        duration_s=run.end_s - run.start_s,
-        requests=run.rows,
-        errors=run.errors,
-        throughput_per_s=run.per_s,
     )
 
 

@@ -11,9 +11,10 @@ from pydantic import Field, ModelWrapValidatorHandler, ValidationError, model_va
 
 from harness.analysis.attribution.slow_periods import Stall
 from harness.errors import InputError
+from harness.formats.run_parts import RunPart
 from harness.model import Frozen
-from harness.report.loop import Loop
 from harness.report.checks import UnitFinding
+from harness.report.loop import Loop
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 #: Tools round percentiles to two digits, and the greatest latency not at all.
@@ -34,16 +35,6 @@ class LabelRow(Frozen):
         description="of successful requests: mean, p50, p90, p99, max"
     )
     intervals: dict[str, tuple[float, float] | None]
-
-
-class ReportedRun(Frozen):
-    """One of several runs in a file."""
-
-    start_epoch_s: float | None = Field(description="None: times count from the tool's own start")
-    duration_s: float
-    requests: int
-    errors: int
-    throughput_per_s: float | None = Field(description="answers per second, errors included")
 
 
 class ListedStall(Stall):
@@ -84,7 +75,7 @@ class Report(Frozen):
     unreadable: int = Field(default=0, description="rows that could not be read: any of them may have failed")
     start_epoch_s: float | None
     duration_s: float | None = Field(description="None: unknown, or the file holds several runs")
-    runs: tuple[ReportedRun, ...] = Field(default=(), description="where there are several in the file")
+    runs: tuple[RunPart, ...] = Field(default=(), description="where there are several in the file")
     busy_share: float | None = Field(
         default=None, description="of their time that the users waited for answers; None: unknown"
     )
