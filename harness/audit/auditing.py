@@ -168,12 +168,16 @@ def _threads(table: RequestTable, sides: SideColumns) -> Iterator[Check]:
     if len(gap_s):
         n = int(np.count_nonzero(gap_s < latency_s - _STEPS * table.resolution_s))
         text = f"{n:,} of {len(gap_s):,} requests begin before the last one of their thread has ended{rows}"
-        yield Check(law=THREAD, outcome="remarkable" if n > _MOST_OVERLAPS * len(gap_s) else "holds", text=text)
+        yield Check(
+            law=THREAD, outcome="remarkable" if n > _MOST_OVERLAPS * len(gap_s) else "holds", text=text
+        )
     known = {"Latency": sides.first_byte_ms, "Connect": sides.connect_ms}
     parts = {name: part for name, part in known.items() if part is not None}
     longer = {name: int(np.count_nonzero(part > sides.latency_s * 1e3 + 1)) for name, part in parts.items()}
     wrong = [
-        f"{name} is longer than elapsed in {n:,} of {sides.n_requests:,} rows{rows}" for name, n in longer.items() if n
+        f"{name} is longer than elapsed in {n:,} of {sides.n_requests:,} rows{rows}"
+        for name, n in longer.items()
+        if n
     ]
     if parts:
         yield judged(PARTS, not wrong, "; ".join(wrong) or f"in all of {sides.n_requests:,} rows")
@@ -201,7 +205,9 @@ def _totals(table: AggregateTable, plan: Plan) -> Audited:
     if not checks:
         checks.append(Check(law="any", outcome="not checked", text=f"a list of {table.kind} has no loads"))
     rows, kind = max(len(table.rows), int(table.total is not None)), title_of(table.source)
-    return Audited(path=table.path, kind=f"totals of {kind}", rows=rows, checks=tuple(checks), notes=table.notes)
+    return Audited(
+        path=table.path, kind=f"totals of {kind}", rows=rows, checks=tuple(checks), notes=table.notes
+    )
 
 
 def _of_row(row: AggregateRow, table: AggregateTable, rounds: float) -> Figures:

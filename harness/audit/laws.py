@@ -181,7 +181,11 @@ def near(law: str, expected: Printed, printed: Printed, what: str, tolerance: fl
 def _order(figures: Figures) -> Iterator[Check]:
     least, mean, greatest = (
         [] if each is None else [(name, each)]
-        for name, each in (("the least", figures.min_s), ("the mean", figures.mean_s), ("the greatest", figures.max_s))
+        for name, each in (
+            ("the least", figures.min_s),
+            ("the mean", figures.mean_s),
+            ("the greatest", figures.max_s),
+        )
     )
     steps = [*least, *((_name(q), figures.quantiles_s[q]) for q in sorted(figures.quantiles_s)), *greatest]
     pairs = [*combinations(steps, 2), *product(least, mean), *product(mean, greatest)]
@@ -356,8 +360,8 @@ def sums(total: Figures, parts: Sequence[Figures]) -> Iterator[Check]:
             added = Printed(value=sum(item.value for item in each), half=sum(item.half for item in each))
             yield near(COUNTS, added, whole, name)
     yield from _mean(total, parts)
-    for name, field, choose in (("least", "min_s", min), ("greatest", "max_s", max)):
-        whole, each = getattr(total, field), _all(parts, field)
+    for name, quantity, choose in (("least", "min_s", min), ("greatest", "max_s", max)):
+        whole, each = getattr(total, quantity), _all(parts, quantity)
         if whole is not None and each is not None:
             end = choose(each, key=attrgetter("value"))
             yield near(ENDS, _in_ms(end), _in_ms(whole), f"{name} latency in ms")

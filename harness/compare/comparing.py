@@ -33,7 +33,6 @@ from harness.model.digits import plain, spoken, whole_percent
 from harness.report.limits import PLACE, Checked, Limit, Outcome, judged, limit_of
 from harness.report.words import resolution
 
-
 _FORMS = "METRIC > RATIO, METRIC < RATIO or METRIC of LABEL > RATIO; metrics: "
 
 

@@ -98,8 +98,9 @@ def _results_in(folder: Path, left_out: list[str]) -> list[Path]:
 def read_run(files: RunFiles, *, skip_s: float = 0.0, how: How = NOTHING_SAID) -> Run:
     """Read the files of one run.
 
-    ``skip_s``: what to leave out at the beginning, such as a ramp. ``how``: of a JMeter file's ``elapsed``. Raises InputError: a file cannot be read, holds no request, or
-    is a summary of which nothing can be left out; or one of several is a summary, which cannot be merged.
+    ``skip_s``: what to leave out at the beginning, such as a ramp. ``how``: of a JMeter file's ``elapsed``. Raises
+    InputError: a file cannot be read, holds no request, or is a summary of which nothing can be left out; or one of
+    several is a summary, which cannot be merged.
     """
     table = select(read_files(files.paths, how), Selection(skip_s=skip_s))
     if isinstance(table, AggregateTable):
@@ -110,7 +111,11 @@ def read_run(files: RunFiles, *, skip_s: float = 0.0, how: How = NOTHING_SAID) -
 def _run_of_totals(files: RunFiles, table: AggregateTable) -> Run:
     report, total = report_totals(table), table.of_requests
     assert total is not None  # a report of totals has them
-    named = dict(zip([row.label for row in report.labels], table.rows, strict=True)) if len(table.rows) > 1 else {}
+    named = (
+        dict(zip([row.label for row in report.labels], table.rows, strict=True))
+        if len(table.rows) > 1
+        else {}
+    )
     rows: dict[str | None, AggregateRow] = {None: total, **named}
     values: dict[Key, float] = {}
     reasons: dict[Key, str] = {}

@@ -63,7 +63,9 @@ def files_of_run(word: Path | str) -> tuple[Path, ...]:
         raise InputError("names a file twice", file=Path(word), allowed=f"different files in FILE{JOIN}FILE")
     for path in paths:
         if not path.exists():
-            raise InputError("does not exist", file=path, allowed=f"files, or FILE{JOIN}FILE for those of one run")
+            raise InputError(
+                "does not exist", file=path, allowed=f"files, or FILE{JOIN}FILE for those of one run"
+            )
     return paths
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flight recordings printed with ``jfr print --json`` (JDK 17 to 25): pauses, allocation stalls, collections, compilers.
+"""Flight recordings printed with ``jfr print --json`` (JDK 17 to 25): stops, collections, compilers.
 
 ZGC and Shenandoah lengthen requests without stopping the program: their allocation stalls
 stand here and nowhere else in one shape. Times are wall-clock, in nanoseconds.
@@ -25,8 +25,8 @@ from pydantic import Field
 
 from harness.errors import InputError
 from harness.formats.gc_events import Cause, Cycle, GcLog, PauseEvent
-from harness.formats.source import SourceNotes, read_text_pieces
 from harness.formats.row_layout import epoch_s
+from harness.formats.source import SourceNotes, read_text_pieces
 from harness.model import Frozen
 
 _DURATION = re.compile(r"P(?:(\d+)D)?T(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+(?:E-?\d+)?)S)?")
@@ -153,7 +153,9 @@ def parse_contention(text: str) -> tuple[Contention, ...]:
     for line in filter(str.strip, text.partition("----")[2].splitlines()[1:]):
         if (match := _ROW.match(line)) is None:
             raise InputError(
-                "a line that cannot be read", found=line.strip()[:80], allowed="class, count, mean, p90, longest"
+                "a line that cannot be read",
+                found=line.strip()[:80],
+                allowed="class, count, mean, p90, longest",
             )
         mean_s = float(match[3].replace(",", "")) * _SECONDS[match[4]]
         results.append(

@@ -38,7 +38,11 @@ _DATES = ("%Y/%m/%d", "%Y-%m-%d", "%m/%d/%y", "%m/%d/%Y", "%d.%m.%Y", "%d/%m/%y"
 _ISO = ("%Y-%m-%dT%H:%M:%S.%f%z", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%dT%H:%M:%S.%f", "%Y-%m-%dT%H:%M:%S")
 #: Dates: JMeter's own list for reading, and the forms met most often elsewhere. No zone: read as UTC.
 TIME_FORMATS = (
-    *(f"{date} {time}" for date in _DATES for time in ("%H:%M:%S.%f", "%H:%M:%S", "%H:%M:%S,%f", "%I:%M:%S %p")),
+    *(
+        f"{date} {time}"
+        for date in _DATES
+        for time in ("%H:%M:%S.%f", "%H:%M:%S", "%H:%M:%S,%f", "%I:%M:%S %p")
+    ),
     *_ISO,
 )
 

@@ -244,7 +244,13 @@ def _number(text: str) -> float:
 
 
 def _event(
-    name: str, cause: Cause, end_s: float, length_s: float, *, gc_id: int | None = None, whole_stop: bool = False
+    name: str,
+    cause: Cause,
+    end_s: float,
+    length_s: float,
+    *,
+    gc_id: int | None = None,
+    whole_stop: bool = False,
 ) -> PauseEvent:
     start_s = end_s - length_s
     return PauseEvent(

@@ -127,7 +127,9 @@ def open_json_lines(file: TextFile) -> RequestStream:
         source="k6" if is_k6 else "vegeta",
         resolution_s=_RESOLUTION_S,
         begins_record=lambda line: line.startswith(b"{"),
-        read=lambda block: read_lines(block, lambda line: mark in line, lambda line: row_of(json.loads(line))),
+        read=lambda block: read_lines(
+            block, lambda line: mark in line, lambda line: row_of(json.loads(line))
+        ),
         remarks=(WITHOUT_CONNECTING,) if is_k6 else (),
         metric=METRIC if is_k6 else None,
     )

@@ -149,9 +149,7 @@ def row_stream(
     return RequestStream(path=file.path, layout=layout, parts=parts, notes=notes, remarks=remarks, **facts)
 
 
-def read_block(
-    block: Block, layout: Layout, columns: Sequence[int] = ()
-) -> tuple[Rows, tuple[Texts, ...]]:
+def read_block(block: Block, layout: Layout, columns: Sequence[int] = ()) -> tuple[Rows, tuple[Texts, ...]]:
     """Read a block of whole records.
 
     ``columns``: those of which the texts of every row that can be read are wanted, too.
@@ -337,9 +335,7 @@ def _coded(texts: Sequence[str]) -> Texts:
     return np.array([codes.setdefault(text, len(codes)) for text in texts], dtype=np.int32), tuple(codes)
 
 
-def read_lines(
-    block: Block, is_row: Callable[[bytes], bool], row_of: Callable[[bytes], Row | None]
-) -> Rows:
+def read_lines(block: Block, is_row: Callable[[bytes], bool], row_of: Callable[[bytes], Row | None]) -> Rows:
     """Read the lines of a block that are rows, each by itself.
 
     ``row_of``: returns the request of a line, ``None``: it is of something else; raises one of the errors below where

@@ -60,7 +60,9 @@ def runs_of(
         order = np.argsort(start_s, kind="stable")
         start, end, right = start_s[order], start_s[order] + latency_s[order], ok[order]
         gaps_s = _gaps_s(start, end)
-        inner = (np.flatnonzero(gaps_s > _longest_usual_gap_s(start, gaps_s)) + 1).tolist() if len(gaps_s) else []
+        inner = (
+            (np.flatnonzero(gaps_s > _longest_usual_gap_s(start, gaps_s)) + 1).tolist() if len(gaps_s) else []
+        )
     edges = [slice(low, high) for low, high in pairwise([0, *inner, len(start)])]
     pauses = np.array([start[after].min() - end[before].max() for before, after in pairwise(edges)])
     if not from_zero and len(pauses) >= _MANY and np.ptp(pauses) <= _ALIKE * np.median(pauses):

@@ -32,7 +32,9 @@ from harness.model import Frozen, RuntimeCpus
 _SAMPLE = re.compile(r"(?P<name>[a-zA-Z_:][\w:]*) (?P<value>\S+)(?: -?\d+)?")
 _PAUSES = ("go_sched_pauses_total_gc_seconds_sum", "go_gc_pauses_seconds_sum")
 _HEAP = "go_memory_classes_"
-_AMOUNTS = r"reserved=(?P<reserved>[0-9]{1,19})(?P<ru>[KMG]?B), committed=(?P<committed>[0-9]{1,19})(?P<cu>[KMG]?B)"
+_AMOUNTS = (
+    r"reserved=(?P<reserved>[0-9]{1,19})(?P<ru>[KMG]?B), committed=(?P<committed>[0-9]{1,19})(?P<cu>[KMG]?B)"
+)
 _TOTAL = re.compile(rf"Total: {_AMOUNTS}")
 _CATEGORY = re.compile(rf"-\s+(?P<name>\S.*?) \({_AMOUNTS}(?:, readonly=\d+[KMG]?B)?\)")
 _UNITS = {"B": 1, "KB": 1024, "MB": 1024**2, "GB": 1024**3}

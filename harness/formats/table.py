@@ -97,7 +97,9 @@ def join_rows(parts: Sequence[Rows]) -> Rows:
         ]
         return np.concatenate([np.zeros(0, dtype=np.int32), *each]), tuple(known)
 
-    has = {name: all(getattr(part, name) is not None for part in parts) for name in ("connect_s", "transaction")}
+    has = {
+        name: all(getattr(part, name) is not None for part in parts) for name in ("connect_s", "transaction")
+    }
     label_codes, labels = coded("label_codes", "labels")
     error_codes, error_kinds = coded("error_codes", "error_kinds")
     return Rows(
@@ -172,7 +174,9 @@ def _together(files: Sequence[SideColumns]) -> SideColumns:
 
     def apart(codes: Sequence[CodeArray]) -> CodeArray:
         firsts = accumulate((int(each.max(initial=-1)) + 1 for each in codes), initial=0)
-        return np.concatenate([each + first for each, first in zip(codes, firsts, strict=False)]).astype(np.int32)
+        return np.concatenate([each + first for each, first in zip(codes, firsts, strict=False)]).astype(
+            np.int32
+        )
 
     hosts = [np.zeros(each.n_requests, dtype=np.int32) if each.host is None else each.host for each in files]
     columns: dict[str, Any] = {"host": apart(hosts)}
@@ -257,7 +261,9 @@ class RequestTable(Rows):
 
     def by_start(self) -> RequestTable:
         """The requests by the time they began; in the order of the file where it has no times."""
-        return with_rows(self, np.argsort(self.start_epoch_s, kind="stable")) if self.has_start_times else self
+        return (
+            with_rows(self, np.argsort(self.start_epoch_s, kind="stable")) if self.has_start_times else self
+        )
 
     def placed(self, first_start_epoch_s: float | None) -> RequestTable:
         """A table ``from_zero`` with its first request at that time; unknown: without time stamps."""
@@ -272,7 +278,13 @@ class RequestTable(Rows):
         ``connect_s`` (float64) where the tool wrote it."""
         import pandas as pd
 
-        names = ("start_epoch_s", "latency_s", "ok", "label", *(("connect_s",) if self.connect_s is not None else ()))
+        names = (
+            "start_epoch_s",
+            "latency_s",
+            "ok",
+            "label",
+            *(("connect_s",) if self.connect_s is not None else ()),
+        )
         return pd.DataFrame({name: getattr(self, name) for name in names})
 
 

@@ -125,7 +125,11 @@ def _incomplete(file: TextFile, tool: str, place: str, allowed: str) -> InputErr
 def _whole(text: str, start: re.Match[str], totals: re.Match[str]) -> _Parts:
     answers = int(number_of(totals[1], SCALES))
     socket, status = _SOCKET.search(text), _STATUS.search(text)
-    counts = [] if socket is None else list(zip((*_WITHOUT_ANSWER, "timeout"), map(int, socket.groups()), strict=True))
+    counts = (
+        []
+        if socket is None
+        else list(zip((*_WITHOUT_ANSWER, "timeout"), map(int, socket.groups()), strict=True))
+    )
     kinds = {name: n for name, n in counts if n}
     if status is not None:
         kinds["status"] = int(status[1])

@@ -182,7 +182,7 @@ def _first_byte_after_the_last(requests: RequestTable, sides: SideColumns) -> Un
             continue
         fits = whole * LARGER + 1e6 / requests.latency_units_per_s + 1.0 >= part
         return _finding(
-        requests,
+            requests,
             f"it is shorter than {name}, a part of it, in {beyond.mean():.0%} of {len(part):,} rows "
             f"(median {np.median(whole):,.3g} ms against {np.median(part):,.3g} ms)",
             LARGER if fits.mean() > 0.95 else None,
@@ -206,7 +206,7 @@ def _first_byte_is_the_same_number(requests: RequestTable, sides: SideColumns) -
         # They must rise and fall together, too.
         if near.mean() >= 0.95 and float(np.corrcoef(part, whole)[0, 1]) > 0.9:
             return _finding(
-        requests,
+                requests,
                 f"it is {1 / factor:,.0f} times Latency in {near.mean():.0%} of {len(part):,} rows",
                 factor,
                 "it would be the same",

@@ -213,7 +213,9 @@ def course_of(start_s: FloatArray, latency_s: FloatArray, ok: BoolArray, *, step
 
     def percentile_ms(q: float) -> FloatArray:
         slices = np.split(latency_s[ok], edges)
-        return np.array([np.quantile(each, q) * 1e3 if len(each) >= _FEWEST[q] else np.nan for each in slices])
+        return np.array(
+            [np.quantile(each, q) * 1e3 if len(each) >= _FEWEST[q] else np.nan for each in slices]
+        )
 
     # The last slice may be cut short by the end of the file.
     widths = np.full(n, width_s)
@@ -244,9 +246,14 @@ def course_over_time(course: Course, origin_s: float | None) -> dict[str, Any]:
         above.plot(at, course.errors_per_s, color=_ERRORS, linestyle="--", label="errors", **marker)
     above.set(ylabel="per second", ylim=(0, None))
     below.set(xlabel="seconds since the first request", ylabel="latency, ms")
-    for values, colour, style, name in ((course.p50_ms, INK, "-", "p50"), (course.p99_ms, _TAIL, "--", "p99")):
+    for values, colour, style, name in (
+        (course.p50_ms, INK, "-", "p50"),
+        (course.p99_ms, _TAIL, "--", "p99"),
+    ):
         if (values > 0).any():  # zero is below the clock, and has no place on this axis
-            below.plot(at, np.where(values > 0, values, np.nan), color=colour, linestyle=style, label=name, **marker)
+            below.plot(
+                at, np.where(values > 0, values, np.nan), color=colour, linestyle=style, label=name, **marker
+            )
     if below.lines:
         below.set(yscale="log")
         _plain_log(below)

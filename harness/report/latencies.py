@@ -23,8 +23,8 @@ from harness.analysis.stats.quantiles import (
 )
 from harness.formats.arrays import FloatArray, IntArray
 from harness.formats.table import AggregateRow, RequestTable
-from harness.report.words import resolution
 from harness.report.result import LABEL_QUANTILES, QUANTILES, LabelRow, in_ms
+from harness.report.words import resolution
 
 LEVEL = 0.95
 #: Names with a row of their own, those with the most requests first.

@@ -14,8 +14,8 @@ from typing import Literal
 from harness.errors import InputError
 from harness.formats.table import is_percentile
 from harness.model.digits import plain
-from harness.report.words import length, percent
 from harness.report.result import QUANTILES, Report
+from harness.report.words import length, percent
 
 PLACE = "--fail-if"
 _FORM = re.compile(
@@ -163,7 +163,9 @@ def _bounds_of(limit: Limit, report: Report) -> tuple[float | None, float | None
         return share, share
     if limit.label is not None and limit.metric not in latency_ms:
         allowed = f"{', '.join(latency_ms)}, or --label {limit.label} and the limit without 'of'"
-        raise InputError("is not computed by name of request", place=PLACE, found=limit.metric, allowed=allowed)
+        raise InputError(
+            "is not computed by name of request", place=PLACE, found=limit.metric, allowed=allowed
+        )
     value = latency_ms.get(limit.metric)
     return bounds_ms.get(limit.metric, (None, None)) if value is None else (value, value)
 

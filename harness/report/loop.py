@@ -123,9 +123,7 @@ def judge_loop(
     return Loop(kind=kind, users=known, evidence=evidence, warnings=(HIDES, *read_off)), interval_s
 
 
-def corrected(
-    loop: Loop, interval_s: float | None, latency_s: FloatArray, stalls: Sequence[Stall]
-) -> Loop:
+def corrected(loop: Loop, interval_s: float | None, latency_s: FloatArray, stalls: Sequence[Stall]) -> Loop:
     """Return the loop with the tail corrected by one user's interval, and the reasons to doubt the correction.
 
     ``latency_s``: of the successful requests, by start, shape (n,). ``stalls``: of the whole file.

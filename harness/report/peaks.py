@@ -26,8 +26,8 @@ from harness.formats.jvm_log import WRITES
 from harness.formats.table import RequestTable
 from harness.model import Estimate
 from harness.model.phrases import counted, listed
-from harness.report.words import length
 from harness.report.result import ListedStall, ShortStalls
+from harness.report.words import length
 
 #: What is taken apart by cause.
 TAILS: Mapping[str, float] = {"p99": 0.99, "p99.9": 0.999}

@@ -89,7 +89,10 @@ def select(table: RequestTable | AggregateTable, selection: Selection) -> Reques
     if selection.of_time:
         if not table.has_start_times:
             raise InputError(
-                "has no start times", file=table.path, place=selection.place, allowed="a file with time stamps"
+                "has no start times",
+                file=table.path,
+                place=selection.place,
+                allowed="a file with time stamps",
             )
         keep = selection.within(table.start_epoch_s, table.first_start_epoch_s or 0.0)
         n_out = counted(int(np.count_nonzero(~keep)), "request")

@@ -259,7 +259,9 @@ def stalls_table(report: Report, most: int) -> Table:
     n = len(report.stalls or ())
     which = f"the most harmful {len(rows)} of {n}" if n > len(rows) else f"all {n}"
     heads = ("kind", "at, s", "length", "requests", "taken from requests", "cause")
-    return Table(f"{which}, by time taken from requests", heads[: len(rows[0]) if rows else 0], rows, texts=())
+    return Table(
+        f"{which}, by time taken from requests", heads[: len(rows[0]) if rows else 0], rows, texts=()
+    )
 
 
 def causes_table(report: Report) -> Table:

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.audit.auditing import CLOCK, PARTS, audit_file, audit_paths
-from harness.audit.laws import Plan
-from harness.audit.laws import COUNTS, LITTLE, MEAN, PLAN, RATE, UNITS
+from harness.audit.laws import COUNTS, LITTLE, MEAN, PLAN, RATE, UNITS, Plan
 from harness.errors import InputError
 from harness.tests.support.command import run_here
 from harness.tests.support.compared_arms import change_rows, users_wait

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from harness.audit.auditing import audit_published
-from harness.audit.laws import Audited, Check, Plan
 from harness.audit.laws import (
     COUNTS,
     ENDS,
@@ -21,6 +20,9 @@ from harness.audit.laws import (
     RAMP,
     RATE,
     UNITS,
+    Audited,
+    Check,
+    Plan,
 )
 from harness.audit.tables import audit_table
 from harness.errors import InputError
@@ -49,7 +51,9 @@ def test_the_ramp_identity_is_held_against_all_rows_of_the_strings(tables: dict[
     assert [(check.line, check.outcome) for check in wrong] == [(13, "contradiction")]
     assert wrong[0].row == "round 1, 1, Helidon native, java, off, calls-1000"
     assert "printed 17,837.2/s, predicted 16,103.1/s" in wrong[0].text
-    predicted = 100 * 10_000 / (10.0 * 99 / 100 + 10_000 * 5.79e-3)  # of the first row: 5.79 ms, and a ramp of 10 s
+    predicted = (
+        100 * 10_000 / (10.0 * 99 / 100 + 10_000 * 5.79e-3)
+    )  # of the first row: 5.79 ms, and a ramp of 10 s
     assert rows[0].line == 5 and f"predicted {predicted:,.6g}/s" in rows[0].text
 
 

@@ -85,8 +85,8 @@ def mix(a: Path, b: Path) -> None:
 
 
 def failing(a: Path, b: Path) -> None:
+    failed = {"elapsed": "1", "Latency": "1", "Connect": "0", "success": "false", "responseCode": "500"}
     for number, path in enumerate(sorted(b.iterdir())):
-        failed = {"elapsed": "1", "Latency": "1", "Connect": "0", "success": "false", "responseCode": "500"}
         change_rows(path, lambda n, row, every=8 + number: row.update({} if n % every else failed))  # type: ignore[misc]
 
 
@@ -128,7 +128,10 @@ class Case(NamedTuple):
     options: dict[str, Any] = {}  # noqa: RUF012  # nobody changes it
 
 
-ORDERS = {"all before": ((0, 1, 2, 3, 4), (5, 6, 7, 8, 9)), "nearly all before": ((4, 6, 7, 8, 9), (0, 1, 2, 3, 5))}
+ORDERS = {
+    "all before": ((0, 1, 2, 3, 4), (5, 6, 7, 8, 9)),
+    "nearly all before": ((4, 6, 7, 8, 9), (0, 1, 2, 3, 5)),
+}
 CASES = {
     "rates": Case("different_rates", a=arrivals(50.0), b=arrivals(75.0), withheld={"throughput", *LATENCIES} - {"p99.9"}),
     "loops": Case("different_loops", "open", b=arrivals(50.0)),

@@ -95,7 +95,11 @@ def test_what_each_release_of_go_exports_is_read_under_the_same_names(release: s
 
 
 def test_what_is_not_exported_is_absent_and_not_zero() -> None:
-    names = ("go_gc_cycles_total_gc_cycles_total", "go_gc_duration_seconds_count", "go_memory_classes_total_bytes")
+    names = (
+        "go_gc_cycles_total_gc_cycles_total",
+        "go_gc_duration_seconds_count",
+        "go_memory_classes_total_bytes",
+    )
     endless = (f"{name} {value}\n" for name in names for value in ("NaN", "+Inf", "1e400"))
     found = parse_runtime_metrics("up 1\nbroken{ 2\n" + "".join(endless))
     assert found.n_collections is None and found.paused_s is None and found.memory_classes_bytes == {}

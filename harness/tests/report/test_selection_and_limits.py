@@ -110,7 +110,9 @@ def test_a_percentile_that_a_summary_leaves_out_has_bounds() -> None:
     low, high = report.bounds_ms["p95"]
     assert report.latency_ms["p95"] is None and (low, high) == (report.latency_ms["p90"], 12.0)
     assert low is not None and "not printed: " in report.interval_reasons["p95"]
-    outcomes = [check_file(file_limit(f"p95 > {limit}ms"), report).outcome for limit in (low / 2, (low + 12) / 2, 24)]
+    outcomes = [
+        check_file(file_limit(f"p95 > {limit}ms"), report).outcome for limit in (low / 2, (low + 12) / 2, 24)
+    ]
     assert outcomes == ["exceeded", "cannot be told", "kept"]
 
 

@@ -15,8 +15,8 @@ from harness.errors import InputError
 from harness.formats.row_layout import error_kind
 from harness.formats.table import MOST_KINDS, OTHER_KINDS
 from harness.report import words
-from harness.report.words import interval, milliseconds, percent
 from harness.report.output import main
+from harness.report.words import interval, milliseconds, percent
 from harness.tests.support.reports import report_file
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.audit.laws import Check, Plan
 from harness.audit.auditing import audit_file
+from harness.audit.laws import Check, Plan
 from harness.compare.comparing import compare_files
 from harness.errors import InputError
 from harness.project import find_root

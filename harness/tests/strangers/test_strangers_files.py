@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from harness.audit.auditing import audit_paths
-from harness.audit.laws import Plan
-from harness.audit.laws import LITTLE, ORDER
+from harness.audit.laws import LITTLE, ORDER, Plan
 from harness.compare.comparing import compare_files
 from harness.compare.words import verdict
 from harness.errors import InputError
