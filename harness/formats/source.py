@@ -41,9 +41,10 @@ _PACKED = {
 
 @dataclass
 class SourceNotes:
-    """What was met on the way; filled while the text is read."""
+    """What was met on the way; filled while the text is read. ``n_bytes``: read so far, as they are stored."""
 
     notes: list[str] = field(default_factory=list)
+    n_bytes: int = 0
 
     def say(self, note: str) -> None:
         if note not in self.notes:
@@ -263,10 +264,16 @@ def raw_pieces(path: Path, notes: SourceNotes) -> Iterator[bytes]:
         with path.open("rb") as stream:
             head = stream.read(2)
             stream.seek(0)
-            pieces = iter(lambda: stream.read(PIECE_BYTES), b"")
+            pieces = _counted(iter(lambda: stream.read(PIECE_BYTES), b""), notes)
             yield from (_gunzip(pieces, notes) if head == _GZIP else pieces)
     except OSError as problem:
         raise InputError(f"cannot be read ({problem.strerror or problem})", file=path) from problem
+
+
+def _counted(pieces: Iterator[bytes], notes: SourceNotes) -> Iterator[bytes]:
+    for piece in pieces:
+        notes.n_bytes += len(piece)
+        yield piece
 
 
 def _gunzip(pieces: Iterator[bytes], notes: SourceNotes) -> Iterator[bytes]:

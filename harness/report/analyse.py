@@ -7,6 +7,7 @@ do not carry over to a second trial, and the report says so.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -18,10 +19,11 @@ import numpy as np
 
 from harness.errors import InputError
 from harness.formats.arrays import with_rows
-from harness.formats.detect import JOIN, read_any
+from harness.formats.detect import JOIN, open_any
 from harness.formats.gc_events import GcLog
 from harness.formats.jtl_units import NOTHING_SAID, How
 from harness.formats.line_files import WITHOUT_CONNECTING
+from harness.formats.rows import RequestStream
 from harness.formats.run_parts import RunPart, clocks_apart_s, runs_of, set_back_s
 from harness.formats.table import AggregateRow, AggregateTable, RequestTable, together
 from harness.model.digits import plain
@@ -43,6 +45,8 @@ from harness.report.words import length
 TOTALS_ONLY = "totals only: no interval, stall or attribution can come from them; keep single requests"
 #: Whole seconds over less than this say no rate.
 SHORTEST_COARSE_S = 10.0
+#: A shorter file is read before anybody asks how far it was read.
+LONG_BYTES = 100 << 20
 #: Runs of one file that a warning lists.
 _RUNS_SHOWN = 3
 #: Notes of readers that hold for every file of the tool.
@@ -238,13 +242,25 @@ def report_table(
     return report_requests(table, gc_log, quantiles=quantiles)
 
 
+def _read(path: Path, how: How) -> RequestTable | AggregateTable:
+    """Read a file; on a terminal, a bar shows how far a long one was read."""
+    opened = open_any(path, how)
+    if not isinstance(opened, RequestStream):
+        return opened
+    if path.stat().st_size >= LONG_BYTES and sys.stderr.isatty():
+        from harness.report.text import with_progress  # rich: a tenth of a second
+
+        opened = with_progress(opened)
+    return opened.collect()
+
+
 def read_files(paths: Sequence[Path], how: How = NOTHING_SAID) -> RequestTable | AggregateTable:
     """Read the files of one run: one, or those of several load generators; raises InputError: one cannot be read; or
     one of several is a summary, whose percentiles cannot be merged."""
     if len(paths) == 1:
-        return read_any(paths[0], how)
+        return _read(paths[0], how)
     tables = []
-    for table in [read_any(path, how) for path in paths]:
+    for table in [_read(path, how) for path in paths]:
         if isinstance(table, AggregateTable):
             raise InputError(
                 "is a summary, and percentiles of summaries cannot be merged",

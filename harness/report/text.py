@@ -4,12 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
 from harness.errors import printable
+from harness.formats.rows import RequestStream
+from harness.formats.table import Rows
 from harness.model.digits import plain
 from harness.model.phrases import counted
 from harness.report import words
@@ -82,3 +87,16 @@ def _print_table(console: Console, table: words.Table) -> None:
     for row in table.rows:
         shown.add_row(*(Text(printable(cell)) for cell in row))
     console.print(shown)
+
+
+def with_progress(opened: RequestStream) -> RequestStream:
+    """Return the same stream with a bar on stderr: how much of the file was read, and how long the rest takes."""
+
+    def parts() -> Iterator[Rows]:
+        with Progress(console=Console(stderr=True), transient=True) as progress:
+            task = progress.add_task(escape(printable(opened.path.name)), total=opened.path.stat().st_size)
+            for part in opened.parts:
+                progress.update(task, completed=opened.notes.n_bytes)
+                yield part
+
+    return replace(opened, parts=parts())

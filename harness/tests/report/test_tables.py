@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from harness.analysis.stats.quantiles import rank, woodruff_ranks
 from harness.errors import InputError
 from harness.formats.row_layout import error_kind
 from harness.formats.table import MOST_KINDS, OTHER_KINDS
-from harness.report import words
+from harness.report import analyse, words
 from harness.report.output import main
 from harness.report.words import interval, milliseconds, percent
 from harness.tests.support.reports import report_file
@@ -175,6 +176,18 @@ def test_kinds_without_end_are_counted_together(tmp_path: Path) -> None:
     counts = report_file(tmp_path / "r.jtl").errors_by_kind
     assert len(counts) == MOST_KINDS + 1 and counts[OTHER_KINDS] == 100
     assert error_kind("", "", "", "") == "no reason given" and "\n" not in error_kind("500", "a\nb", "", "")
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_how_far_a_long_file_was_read_is_shown_where_somebody_looks_on(
+    is_terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(analyse, "LONG_BYTES", 1)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    main([GOLDEN / "jmeter" / "closed-10-users.jtl.gz"], as_json=True)
+    shown = capsys.readouterr().err
+    assert ("100%" in shown and "closed-10-users" in shown) if is_terminal else shown == ""
 
 
 @pytest.mark.parametrize("epoch_s", [1e300, -1e300, 1e12])
