@@ -93,9 +93,10 @@ def audit_file(path: Path, plan: Plan) -> Audited:
     table = read_any(path)
     if isinstance(table, AggregateTable):
         return _totals(table, plan)
-    sides, first_rows = table.sides, check_requests(not_empty(table).by_start())
-    checks = [_readable(table), _clock(table)]
-    checks += _units(table, first_rows)
+    sides = table.sides
+    checks = [_readable(not_empty(table)), _clock(table)]
+    table.sort_by_start()
+    checks += _units(table, check_requests(table))
     checks += _threads(table, sides) if sides is not None else ()
     known = plan if plan.users is not None or sides is None else replace(plan, users=_users(sides))
     checks += laws(_figures(table), known)

@@ -152,18 +152,17 @@ def _run_of_totals(files: RunFiles, table: AggregateTable) -> Run:
 
 
 def _run_of_requests(files: RunFiles, table: RequestTable, *, is_whole: bool) -> Run:
-    requests, checks, runs, duration_s = study(table)
-    sides = table.sides
+    sides, symptoms = table.sides, _symptoms_of(table)
+    checks, runs, duration_s, _ = study(table)
     loop = checks.loop or by_design(table.source)
     users = None if loop is None else loop.users
     if checks.loop is not None and (sides is None or (sides.thread is None and sides.all_threads is None)):
         users = None  # estimated from the rhythm: too rough to compare
     kind: Kind = "cannot say" if loop is None else loop.kind
-    symptoms = _symptoms_of(table)
     if checks.units:
         symptoms["mixed_units"] = checks.units[0].text
     if table.has_start_times and "clock_jump" not in symptoms:
-        ramp = ramp_of(requests, sides=sides if is_whole else None, loop=kind)
+        ramp = ramp_of(table, sides=sides if is_whole else None, loop=kind)
         symptoms |= {} if ramp is None else {"ramp_included": f"{ramp.text}; {ramp.command} leaves it out"}
     warnings = list(dict.fromkeys(table.notes))
     if table.unreadable.n > table.unreadable.n_cut:

@@ -259,11 +259,12 @@ class RequestTable(Rows):
         """The same table with more said about it."""
         return replace(self, notes=(*self.notes, *notes))
 
-    def by_start(self) -> RequestTable:
-        """The requests by the time they began; in the order of the file where it has no times."""
-        return (
-            with_rows(self, np.argsort(self.start_epoch_s, kind="stable")) if self.has_start_times else self
-        )
+    def sort_by_start(self) -> None:
+        """Put the rows in the order of their start, in place: a long file may not fit in memory twice."""
+        order = np.argsort(self.start_epoch_s, kind="stable") if self.has_start_times else None
+        for array in vars(self).values():
+            if order is not None and isinstance(array, np.ndarray):
+                array[:] = array[order]
 
     def placed(self, first_start_epoch_s: float | None) -> RequestTable:
         """A table ``from_zero`` with its first request at that time; unknown: without time stamps."""

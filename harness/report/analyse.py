@@ -54,16 +54,16 @@ BACKGROUND = frozenset({WITHOUT_CONNECTING})
 
 
 class Studied(NamedTuple):
-    """The requests of a file by start, before anything is reported of them or compared.
+    """What there is to know of a file's requests before anything is reported of them or compared.
 
     ``runs``: where there are several. ``duration_s``: first start to last answer; ``None``: unknown, of several runs,
-    or a few steps of too coarse a clock.
+    or a few steps of too coarse a clock. ``back_s``: how far its clock was set back.
     """
 
-    requests: RequestTable
     checks: Checks
-    runs: tuple[RunPart, ...]
-    duration_s: float | None
+    runs: tuple[RunPart, ...] = ()
+    duration_s: float | None = None
+    back_s: float = 0.0
 
 
 def not_empty(table: RequestTable) -> RequestTable:
@@ -78,16 +78,20 @@ def not_empty(table: RequestTable) -> RequestTable:
 
 
 def study(table: RequestTable) -> Studied:
-    """Study the requests of a file; raises InputError: there is none, or their time stamps lie beyond the year 2100."""
-    requests = not_empty(table).by_start()
-    checks = check_requests(requests)
+    """Study the requests of a file, and put them in the order of their start; raises InputError: there is none, or
+    their time stamps lie beyond the year 2100."""
+    times = not_empty(table).start_epoch_s, table.latency_s
     runs: tuple[RunPart, ...] = ()
+    back_s = 0.0
     if table.has_start_times:
-        runs = runs_of(table.start_epoch_s, table.latency_s, table.ok, from_zero=table.from_zero)
+        runs = runs_of(*times, table.ok, from_zero=table.from_zero)
+        back_s = 0.0 if table.from_zero else set_back_s(*times)
+    table.sort_by_start()
+    checks = check_requests(table)
     duration_s = table.duration_s if len(runs) == 1 else None
     if checks.coarse and duration_s is not None and duration_s < SHORTEST_COARSE_S:
         duration_s = None
-    return Studied(requests, checks, runs if len(runs) > 1 else (), duration_s)
+    return Studied(checks, runs if len(runs) > 1 else (), duration_s, back_s)
 
 
 def report_requests(
@@ -98,36 +102,36 @@ def report_requests(
     ``gc_log``: of the service's runtime. ``quantiles``: those that are reported, name -> share. Raises InputError:
     there is none, or their time stamps lie beyond the year 2100.
     """
-    requests, checks, runs, duration = study(table)
-    right = with_rows(requests, requests.ok) if requests.n_errors else requests
-    n_right, sides, has_times = right.n_requests, requests.sides, requests.has_start_times
+    checks, runs, duration, back_s = study(table)
+    right = with_rows(table, table.ok) if table.n_errors else table
+    n_right, sides, has_times = right.n_requests, table.sides, table.has_start_times
     latency = EveryLatency(right.latency_s)
     has_peaks = has_times and not checks.coarse and not runs
     notes, background = [unit.text for unit in checks.units], [ONE_TRIAL]
     of_names: list[str] = []
     with ThreadPoolExecutor(1) as beside:
-        log = None if requests.from_zero else gc_log
+        log = None if table.from_zero else gc_log
         finding = beside.submit(find_peaks, right, log) if has_peaks and n_right else None
-        result = summarise_latencies(latency, requests.resolution_s, quantiles)
-        labels = label_rows(requests, latency, duration, of_names)
+        result = summarise_latencies(latency, table.resolution_s, quantiles)
+        labels = label_rows(table, latency, duration, of_names)
         peaks = Peaks() if finding is None else finding.result()
-    notes += _about_the_file(requests, n_right)
-    if 0 < n_right < requests.n_requests:
+    notes += _about_the_file(table, n_right)
+    if 0 < n_right < table.n_requests:
         background.append(
-            f"latencies are of the {n_right:,} successful requests; {counted(requests.n_errors, 'error')} left out"
+            f"latencies are of the {n_right:,} successful requests; {counted(table.n_errors, 'error')} left out"
         )
-    background += [note for note in requests.notes if note in BACKGROUND]
-    notes += resolution_warnings(latency.median(), requests.resolution_s) if n_right else []
+    background += [note for note in table.notes if note in BACKGROUND]
+    notes += resolution_warnings(latency.median(), table.resolution_s) if n_right else []
     loop = checks.loop
     if has_peaks:
-        ramp = ramp_of(requests, sides=sides, loop="cannot say" if loop is None else loop.kind)
+        ramp = ramp_of(table, sides=sides, loop="cannot say" if loop is None else loop.kind)
         notes += [] if ramp is None else [f"{ramp.text}; {ramp.command} leaves it out"]
     if loop is not None:
         loop = loop if runs else corrected(loop, checks.interval_s, right.latency_s, peaks.stalls)
         for warning in loop.warnings:
             (background if warning == HIDES else notes).append(warning)
-    notes += _about_clocks(table, checks, runs, duration)
-    if has_peaks and n_right and gc_log is not None and requests.from_zero:
+    notes += _about_clocks(table, checks, runs, duration, back_s)
+    if has_peaks and n_right and gc_log is not None and table.from_zero:
         notes.append("the runtime's log was not used: the file does not say when its times begin")
     notes += (*peaks.notes, *of_names)
     background += peaks.background
@@ -175,7 +179,7 @@ def _about_the_file(table: RequestTable, n_right: int) -> list[str]:
 
 
 def _about_clocks(
-    table: RequestTable, checks: Checks, runs: Sequence[RunPart], duration_s: float | None
+    table: RequestTable, checks: Checks, runs: Sequence[RunPart], duration_s: float | None, back_s: float
 ) -> list[str]:
     """What the time stamps of a file say of its runs and clocks, and what they do not allow to be said."""
     sides, notes = table.sides, list[str]()
@@ -189,7 +193,6 @@ def _about_clocks(
         notes.append(
             f"time stamps are whole seconds and span less than {SHORTEST_COARSE_S:g} s, so no rate is given"
         )
-    back_s = 0.0 if table.from_zero else set_back_s(table.start_epoch_s, table.latency_s)
     if back_s and (sides is None or len(sides.hosts) < 2):
         notes.append(
             f"time stamps run backwards by {length(back_s * 1e3)}: the clock was set, and the rate is too high; or "
