@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every captured file of a tool or runtime, and the numbers that stand in it.
 
-``formats.json`` beside the captured files has for each the facts below; those that a tool prints itself are compared
-with its own totals in ``test_tools.py``.
+``formats.json`` beside the captured files has for each the facts below; they were compared with what the tools print of
+the same loads, which ``contracts/load_generator.py`` does with tools that run.
 """
 
 from __future__ import annotations

@@ -61,18 +61,6 @@ def test_without_time_stamps_there_are_latencies_but_no_duration(tmp_path: Path)
 # --- forms of the same content ---------------------------------------------------------------------
 
 
-def test_quoted_fields_may_hold_commas_quotes_and_line_ends(tmp_path: Path) -> None:
-    assert facts(read_jtl(write(tmp_path, TEXT))) == EXPECTED
-
-
-@pytest.mark.parametrize("delimiter", [";", "\t", "|", "^"])
-def test_any_delimiter_is_recognised(tmp_path: Path, delimiter: str) -> None:
-    stream = io.StringIO()
-    writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
-    writer.writerows(csv.reader(io.StringIO(TEXT)))
-    assert facts(read_jtl(write(tmp_path, stream.getvalue()))) == EXPECTED
-
-
 def test_one_latin_1_line_does_not_spoil_the_utf_8_ones(tmp_path: Path) -> None:
     lines = [HEADER, "1,2,grüße,200,true,,0", "3,4,größe,200,true,,0", ""]
     data = "\n".join(lines[:2]).encode() + b"\n" + "\n".join(lines[2:]).encode("latin-1")

@@ -96,16 +96,9 @@ def test_a_decimal_comma_is_read_from_whichever_line_on_the_jvm_took_the_locale(
 @pytest.mark.parametrize(
     "path", sorted((GOLDEN / "jvm_log").glob("jdk11-*.log.gz")), ids=lambda path: path.name
 )
-def test_safepoints_of_jdk_11_are_read_with_their_operations_and_either_decimal_sign(path: Path) -> None:
+def test_without_the_collectors_own_lines_the_operations_of_jdk_11_tell_the_collections(path: Path) -> None:
     text = gzip.decompress(path.read_bytes()).decode()
-    stopped = [
-        float(one.replace(",", ".")) for one in re.findall(r"threads were stopped: ([\d.,]+) seconds", text)
-    ]
-    assert len(stopped) > 20 and ("comma" in path.name) == bool(re.search(r"stopped: \d+,", text))
-    log = read_runtime_log(path)
-    whole = [one for one in log.events if one.whole_stop]
-    assert [one.duration_s for one in whole] == pytest.approx(stopped, abs=1e-6)
-    # without the collector's own lines the names of the operations tell the collections
+    whole = [one for one in read_runtime_log(path).events if one.whole_stop]
     alone = read_log("".join(line for line in text.splitlines(keepends=True) if "[safepoint" in line))
     assert [one.cause for one in alone.events] == [one.cause for one in whole]
     assert {one.cause for one in whole} == {"gc_pause", "other_safepoint"}
@@ -124,21 +117,6 @@ def test_a_young_collection_that_became_a_full_one_is_one_pause(safepoints: bool
         lines[3:3] = ["[0.290s][info][safepoint] Total time for which application threads were stopped: 0.0073074 seconds, Stopping threads took: 0.0000186 seconds"]  # fmt: skip
     lengths = [round(event.duration_s * 1e3, 3) for event in read_log("\n".join([*lines, ""])).events]
     assert lengths == [9.814, 7.307 if safepoints else 7.118, 3.728, 7.0]
-
-
-@pytest.mark.parametrize("jdk", [21, 25])
-def test_minor_collections_of_zgc_are_pauses_too(jdk: int) -> None:
-    text = gzip.decompress(
-        (GOLDEN / "jvm_log" / f"jdk{jdk}-Z-minor-nosafepoint.log.gz").read_bytes()
-    ).decode()
-    lengths = [float(ms) for ms in re.findall(r"GC\(\d+\) [yYO]: Pause .* ([\d.]+)ms$", text, re.MULTILINE)]
-    log = read_log(text)
-    pauses = [one for one in log.events if one.cause == "gc_pause"]
-    assert text.count(" y: Pause") > 10 and sorted(
-        round(1e3 * one.duration_s, 3) for one in pauses
-    ) == sorted(lengths)
-    # each collection has its own work beside the program, in which its pauses lie
-    assert {cycle.gc_id for cycle in log.cycles} >= {one.gc_id for one in pauses[:-3]}
 
 
 @pytest.mark.parametrize("decorators", ["both clocks", "the wall clock alone"])
@@ -215,16 +193,3 @@ def test_every_known_stranger_is_called_by_its_name_in_one_line(text: str) -> No
     with pytest.raises(InputError, match=STRANGERS[text]) as refused:
         read_log(text)
     assert "\n" not in str(refused.value) and "gc.log" in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    "encoding", ["a mark of UTF-8", "UTF-16 with a mark", "line ends of Windows", "gzip"]
-)
-def test_flight_recordings_are_read_in_these_encodings_too(tmp_path: Path, encoding: str) -> None:
-    recording = GOLDEN / "jfr_json" / "jdk25-G1.json.gz"
-    path = tmp_path / "recording.json"
-    path.write_bytes(ENCODINGS[encoding](gzip.decompress(recording.read_bytes()).decode()))
-    log = read_runtime_log(path)
-    assert len(log.events) > 100 and log.events == read_runtime_log(recording).events
-    with pytest.raises(InputError, match="flight recording, which is read alone"):
-        read_runtime_log(path, path)

@@ -13,6 +13,7 @@ from harness.agent.cgroup import parse_cpu_stat
 from harness.errors import InputError
 from harness.formats.jfr_json import duration_s, parse_jfr_json, read_jfr_json
 from harness.formats.row_layout import epoch_s
+from harness.formats.runtime_log import read_runtime_log
 from harness.formats.runtime_metrics import (
     GOMAXPROCS,
     answered,
@@ -32,6 +33,8 @@ def test_an_event_that_cannot_be_read_is_counted_and_shown_and_hides_nothing() -
     found = json.loads(gzip.decompress(path.read_bytes()))
     whole = len(read_jfr_json(path).log.events)
     found["recording"]["events"] += [{"type": "jdk.GCPhasePause", "values": {"startTime": "soon"}}, 7]
+    with pytest.raises(InputError, match="flight recording, which is read alone"):
+        read_runtime_log(path, path)
     read = parse_jfr_json(json.dumps(found))
     assert read.log.n_unknown == 2 and "soon" in read.log.unknown_examples[0]
     assert len(read.log.events) == whole

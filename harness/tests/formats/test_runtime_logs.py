@@ -88,23 +88,6 @@ def test_parts_of_a_rotated_log_are_those_of_its_name_whatever_that_is(tmp_path:
 
 
 @every_go
-def test_what_a_trace_says_of_each_collection_is_what_the_line_says(name: str) -> None:
-    log = read_trace(GO[name])
-    lines = [line for line in GO[name].splitlines() if line.startswith("gc ")]
-    assert len(lines) >= 10 and not any("late" in text or "gaps" in text for text in log.warnings)
-    for line, cycle, sweep, mark in zip(lines, log.cycles, log.events[::2], log.events[1::2], strict=True):
-        words = line.split()
-        assert cycle.gc_id == int(words[1])
-        assert cycle.start_s == float(words[2][1:-1])
-        clock_ms = [float(part) for part in words[4].split("+")]
-        assert sweep.duration_s == pytest.approx(clock_ms[0] / 1e3)
-        assert mark.duration_s == pytest.approx(clock_ms[2] / 1e3)
-        assert cycle.end_s - cycle.start_s == pytest.approx(sum(clock_ms) / 1e3)
-    late = read_trace("\n".join(lines[4:]) + "\n")
-    assert any("starts late" in warning for warning in late.warnings)
-
-
-@every_go
 @settings(max_examples=6, deadline=None)
 @given(data=st.data())
 def test_a_trace_cut_or_among_other_lines_loses_its_last_line_at_most(name: str, data: st.DataObject) -> None:

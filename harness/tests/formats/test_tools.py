@@ -41,64 +41,6 @@ def written(folder: Path, name: str, text: str) -> Path:
     return path
 
 
-# --- the tools' own totals
-
-
-def test_vegetas_rows_add_up_to_vegetas_own_report() -> None:
-    table = requests_of(GOLDEN / "vegeta" / "results.csv")
-    report = json.loads((GOLDEN / "vegeta" / "report.json").read_text())
-    assert (table.n_requests, table.n_errors) == (report["requests"], report["status_codes"]["500"])
-    latencies = report["latencies"]
-    assert table.latency_s.sum() == pytest.approx(latencies["total"] / 1e9)
-    assert table.latency_s.max() == pytest.approx(latencies["max"] / 1e9)
-    first_s, last_s = table.start_epoch_s.min(), table.start_epoch_s.max()
-    assert last_s - first_s == pytest.approx(report["duration"] / 1e9, abs=1e-6)
-
-
-def test_ohas_rows_add_up_to_ohas_own_totals() -> None:
-    table = requests_of(GOLDEN / "oha" / "samples.db.gz")
-    totals = json.loads((GOLDEN / "oha" / "totals.json").read_text())
-    assert table.n_requests == totals["statusCodeDistribution"]["200"] == 28
-    assert table.latency_s.mean() == pytest.approx(totals["summary"]["average"])
-    assert np.median(np.diff(table.start_epoch_s)) == pytest.approx(
-        0.025, abs=0.001
-    )  # one was due every 25 ms
-
-
-def test_the_text_of_wrk_agrees_with_the_exact_numbers_of_the_same_load() -> None:
-    table, exact = read_wrk(GOLDEN / "wrk/mix.txt"), json.loads((GOLDEN / "wrk/mix.json").read_text())
-    assert table.total is not None
-    assert table.total.n_requests == exact["requests"]
-    assert table.errors_by_kind == {"status": exact["errors"]["status"]}
-    for name in ("p50", "p75", "p90", "p99"):
-        assert table.total.latency_quantiles_s[name] == pytest.approx(
-            exact["latency_us"][name] / 1e6, rel=0.005
-        )
-
-
-def test_csv_json_and_summary_of_one_run_of_k6_say_the_same() -> None:
-    own, points = (requests_of(GOLDEN / "k6" / name) for name in ("own-seconds.csv.gz", "own-points.json.gz"))
-    assert np.sort(own.latency_s) == pytest.approx(np.sort(points.latency_s), abs=1e-9)
-    assert own.errors_by_kind == points.errors_by_kind
-    assert set(own.errors_by_kind) == {"dial: connection refused", "HTTP 500"}
-    summary = totals_of(GOLDEN / "k6" / "summary-export.json")
-    assert summary.total is not None
-    assert (summary.total.n_requests, summary.total.n_errors) == (points.n_requests, points.n_errors)
-    assert summary.total.latency_mean_s == pytest.approx(float(points.latency_s.mean()))
-
-
-def test_samples_have_every_request_and_locusts_own_files_miss_the_last_ones() -> None:
-    samples = LOCUST_SAMPLES.read(GOLDEN / "locust" / "samples.csv")
-    stats = totals_of(GOLDEN / "locust" / "run_stats.csv")
-    totals = json.loads((GOLDEN / "locust" / "totals.json").read_text())
-    assert (samples.n_requests, samples.n_errors) == (totals["n_requests"], totals["n_errors"])
-    assert stats.total is not None
-    assert stats.total.n_requests == sum(row.n_requests for row in stats.rows) < samples.n_requests
-    flushed = samples.latency_s[: stats.total.n_requests]
-    assert stats.total.latency_mean_s == pytest.approx(flushed.mean(), abs=1e-6)
-    assert any("last flush" in note for note in stats.notes)
-
-
 @pytest.mark.parametrize("kind", ["failures", "exceptions"])
 def test_a_list_of_locust_without_requests_is_refused(kind: str) -> None:
     with pytest.raises(InputError, match=f"is a list of {kind}, without requests .*_stats.csv"):
@@ -218,20 +160,6 @@ def test_a_summary_of_wrk2_that_ends_early_is_refused(tmp_path: Path, cut_before
     text = (GOLDEN / "wrk2" / "latency.txt").read_text()
     with pytest.raises(InputError, match="wrk2"):
         read_wrk2(written(tmp_path, "wrk2.txt", text[: text.index(cut_before)]))
-
-
-@pytest.mark.parametrize("damage", ["cut", "another table"])
-def test_a_damaged_or_foreign_sqlite_file_is_refused(tmp_path: Path, damage: str) -> None:
-    path = tmp_path / "samples.db"
-    if damage == "cut":
-        rows = [(float(n), None, 0.1, 200) for n in range(500)]
-        path.write_bytes(oha_db(tmp_path / "whole.db", rows).read_bytes()[:9000])
-    else:
-        with sqlite3.connect(path) as connection:
-            connection.execute("CREATE TABLE other (x INTEGER)")
-        connection.close()
-    with pytest.raises(InputError, match="oha"):
-        read_oha_db(path)
 
 
 @pytest.mark.parametrize(

@@ -84,36 +84,6 @@ def test_the_pauses_of_a_log_in_any_form_explain_the_peaks(requests: Path, tmp_p
     assert any(f"{n} pauses, together 1.08 s" in said for said in report["warnings"])
 
 
-def test_text_json_and_page_say_the_same_of_a_compressed_log_behind_a_prefix(
-    requests: Path, tmp_path: Path
-) -> None:
-    log = tmp_path / "shop.log.gz"
-    log.write_bytes(gzip.compress(FORMS["Go, docker compose"]().encode()))
-    page = tmp_path / "page.html"
-    arguments = ["report", str(requests), "--gc", str(log), *STARTED, "--html", str(page)]
-    code, text, _ = run_here(requests.parent, *arguments, columns=300)
-    report = reported(requests, "--gc", log, *STARTED)
-    assert code == 0 and explained(report) > 0.95
-    shown = page.read_text("utf-8")
-    for said in ("'shop-1  | '", "together 1.08 s"):
-        words = said.replace("'", "&#39;")
-        assert said in text and words in shown and any(said in one for one in report["warnings"])
-    assert "what explains the tail" in text and "gc pause" in text
-    assert shown.count("<td>gc pause</td>") == len(PAUSES) + 1  # and a row of shares
-
-
-def test_the_log_of_an_earlier_process_explains_nothing_though_it_has_the_name_of_a_part(
-    requests: Path, tmp_path: Path
-) -> None:
-    newest = written(tmp_path, text_of(jvm_lines(((20.0, 0.004), (40.0, 0.004)), uptime)))
-    written(tmp_path, text_of(jvm_lines(decorators=uptime)), "gc.log.0")
-    report = reported(requests, "--gc", newest, *STARTED)
-    assert explained(report) < 0.02 and {stall["cause"] for stall in report["stalls"]} == {"unexplained"}
-    assert any(
-        "12 collections of another process in gc.log.0 left out" in said for said in report["warnings"]
-    )
-
-
 def at(started_s: float) -> Callable[[float], str]:
     return lambda at_s: f"[{stamp(started_s + at_s)}+0000][{at_s:.3f}s]"
 

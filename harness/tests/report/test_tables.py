@@ -70,21 +70,6 @@ def test_errors_have_their_kinds_in_json_text_and_page(
     assert "12 % errors (200 x HTTP 500 Internal Server Error, 2 other kinds)" in " ".join(text.split())
 
 
-ROWS = [GOLDEN / "vegeta" / "results.csv", GOLDEN / "oha" / "oha.csv"]
-ROWS += [
-    path for tool in ("jmeter", "k6", "locust", "oha") for path in sorted((GOLDEN / tool).glob("*samples*"))
-]
-
-
-@pytest.mark.parametrize("path", ROWS, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_kinds_and_labels_add_up_to_the_errors_and_requests_of_every_tool(path: Path) -> None:
-    report = report_file(path)
-    assert sum(report.errors_by_kind.values()) == report.errors
-    if report.labels:
-        assert sum(row.requests for row in report.labels) == report.requests
-        assert sum(row.errors for row in report.labels) == report.errors
-
-
 def test_each_name_has_its_own_numbers_with_intervals(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

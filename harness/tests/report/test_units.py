@@ -37,22 +37,6 @@ MANY = settings(max_examples=25, deadline=None)
 medians = st.floats(-4, 1.5).map(lambda power: 10**power)
 
 
-def test_the_columns_beside_are_those_of_the_rows_that_are_no_sums() -> None:
-    golden = Path(__file__).resolve().parents[1] / "golden" / "jmeter"
-    stream = open_jtl(golden / "default-transactions.jtl")
-    file = text_file(stream.path)
-    sides, _ = read_sides(file, stream.layout)
-    assert sides is not None and sides.n_requests == 45 and sides.is_whole_file
-    assert sides.thread is not None and set(sides.thread.tolist()) == {0, 1, 2}
-    assert sides.all_threads is not None and sides.all_threads.max() <= 3
-    assert sides.first_byte_ms is not None and (sides.first_byte_ms <= sides.latency_s * 1e3).all()
-    few, _ = read_sides(file, stream.layout, 10)
-    assert few is not None and 0 < few.n_requests <= 10 and not few.is_whole_file
-    plain = open_jtl(golden / "samples.jtl")
-    connect_only, _ = read_sides(text_file(plain.path), plain.layout)
-    assert connect_only is None or connect_only.thread is None
-
-
 # --- never accused wrongly ------------------------------------------------------------------
 
 
