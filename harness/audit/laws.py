@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the numbers of one load owe each other, whatever the service is.
+"""The numbers of one load, as printed, each with what its rounding leaves open; and what they owe each other.
 
 A law is broken only where no rounding of the printed numbers can save it, and by more than ``TOLERANCE`` where the
 law takes users for alike. Throughput *below* what latencies allow contradicts nothing: users may have waited inside
@@ -8,11 +8,15 @@ the load generator, or a few of them much longer than the rest. That is remarkab
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations, product
 from operator import attrgetter
+from pathlib import Path
+from typing import Any, Literal
 
 from harness.analysis.stats.scaling import closed_loop_per_s
-from harness.audit.figures import Check, Figures, Outcome, Plan, Printed
+from harness.model import Frozen
 from harness.model.digits import plain
 
 #: Of laws that take users for alike, as a share.
@@ -42,6 +46,115 @@ PERCENTILES = "a percentile of the total lies between the least and the greatest
 RATES = "the total's rate is no more than the labels' together"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Printed:
+    """A number in SI units. ``half``: half a step of its last digit, so it stood for value - half to value + half."""
+
+    value: float
+    half: float = 0.0
+
+    @property
+    def low(self) -> float:
+        """The least that prints like this; not below zero."""
+        return max(self.value - self.half, 0.0)
+
+    @property
+    def high(self) -> float:
+        """The most that prints like this."""
+        return self.value + self.half
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The load that was to be offered. ``None``: not known.
+
+    ``users``, ``loops``, ``ramp_up_s``: of a closed loop, where each user sends ``loops`` requests one after another.
+    ``rate_per_s``: of an open loop.
+    """
+
+    users: int | None = None
+    loops: int | None = None
+    ramp_up_s: float | None = None
+    rate_per_s: float | None = None
+
+    def over(self, plan: Plan) -> Plan:
+        """Return this plan, with what it does not say from another one."""
+        return replace(plan, **{name: value for name, value in vars(self).items() if value is not None})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figures:
+    """What is said of one load, or of the requests of one name in it. ``None``, or left out: not said.
+
+    ``quantiles_s``: share from 0 to 1 -> seconds. ``most_active``: the most users that were under way at once.
+    ``recorded``: of how many requests the latencies are. ``unanswered``: requests that had no answer; rates are of
+    answers.
+    """
+
+    rate_per_s: Printed | None = None
+    mean_s: Printed | None = None
+    min_s: Printed | None = None
+    max_s: Printed | None = None
+    quantiles_s: Mapping[float, Printed] = field(default_factory=dict)
+    requests: Printed | None = None
+    recorded: Printed | None = None
+    errors: Printed | None = None
+    unanswered: float = 0.0
+    error_share: Printed | None = None
+    duration_s: Printed | None = None
+    most_active: Printed | None = None
+    rss_start: Printed | None = None
+    rss_end: Printed | None = None
+
+    @property
+    def says_nothing_of_load(self) -> bool:
+        """There is neither a rate nor a latency nor a count."""
+        known = (self.rate_per_s, self.mean_s, self.min_s, self.max_s, self.requests)
+        return all(item is None for item in known) and not self.quantiles_s
+
+
+#: ``remarkable``: possible, but something that is not printed has to explain it.
+Outcome = Literal["holds", "contradiction", "remarkable", "not checked"]
+
+
+class Check(Frozen):
+    """One law held against one row, or against a whole file."""
+
+    law: str
+    outcome: Outcome
+    text: str
+    row: str | None = None
+    line: int | None = None
+
+    def at(self, row: str | None, line: int | None) -> Check:
+        """Return the same check with the row that it speaks of."""
+        return self.model_copy(update={"row": row, "line": line})
+
+
+class Audited(Frozen):
+    """One file. ``kind``: what was found in it, in words."""
+
+    path: Path
+    kind: str
+    rows: int
+    checks: tuple[Check, ...]
+    notes: tuple[str, ...] = ()
+
+    def of(self, outcome: Outcome) -> tuple[Check, ...]:
+        """Return the checks with one outcome, in the order of the file."""
+        return tuple(check for check in self.checks if check.outcome == outcome)
+
+    def as_json(self) -> dict[str, Any]:
+        """The file as a program reads it."""
+        plain = self.model_dump(mode="json", exclude={"path"})
+        return {"path": str(self.path), **plain}
+
+
+def n_contradictions(files: Sequence[Audited]) -> int:
+    """Return how many checks of all files found a contradiction."""
+    return sum(len(file.of("contradiction")) for file in files)
+
+
 def laws(figures: Figures, plan: Plan) -> Iterator[Check]:
     """Yield every check of one row; nothing of what it does not say."""
     yield from _order(figures)
@@ -66,29 +179,27 @@ def near(law: str, expected: Printed, printed: Printed, what: str, tolerance: fl
 
 
 def _order(figures: Figures) -> Iterator[Check]:
-    steps: list[tuple[str, Printed]] = []
-    if figures.min_s is not None:
-        steps.append(("the least", figures.min_s))
-    steps += [(_name(q), figures.quantiles_s[q]) for q in sorted(figures.quantiles_s)]
-    if figures.max_s is not None:
-        steps.append(("the greatest", figures.max_s))
+    least, mean, greatest = (
+        [] if each is None else [(name, each)]
+        for name, each in (
+            ("the least", figures.min_s),
+            ("the mean", figures.mean_s),
+            ("the greatest", figures.max_s),
+        )
+    )
+    steps = [*least, *((_name(q), figures.quantiles_s[q]) for q in sorted(figures.quantiles_s)), *greatest]
+    pairs = [*combinations(steps, 2), *product(least, mean), *product(mean, greatest)]
     wrong = [
         f"{lower} {_ms(less)} is above {upper} {_ms(more)}"
-        for at, (lower, less) in enumerate(steps)
-        for upper, more in steps[at + 1 :]
+        for (lower, less), (upper, more) in pairs
         if less.low > more.high
     ]
-    if figures.mean_s is not None:
-        if figures.min_s is not None and figures.min_s.low > figures.mean_s.high:
-            wrong.append(f"the mean {_ms(figures.mean_s)} is below the least {_ms(figures.min_s)}")
-        if figures.max_s is not None and figures.mean_s.low > figures.max_s.high:
-            wrong.append(f"the mean {_ms(figures.mean_s)} is above the greatest {_ms(figures.max_s)}")
     mean_above = _mean_above(figures)
-    if mean_above is not None and figures.max_s is not None:
+    if mean_above is not None and greatest:
         wrong.append(mean_above)
-    if len(steps) + (figures.mean_s is not None) > 1:
+    if len(steps) + len(mean) > 1:
         yield judged(ORDER, not wrong, "; ".join(wrong) or "in order")
-    if mean_above is not None and figures.max_s is None:
+    if mean_above is not None and not greatest:
         yield Check(law=ORDER, outcome="remarkable", text=f"{mean_above}: only a very slow rest explains it")
 
 
@@ -130,14 +241,9 @@ def _errors(figures: Figures, requests: Printed | None) -> Iterator[Check]:
     errors, share = figures.errors, figures.error_share
     if errors is None or share is None or requests is None or requests.value <= 0:
         return
-    of_counts = errors.value / requests.value
-    yield near(
-        ERRORS,
-        Printed(value=100 * of_counts),
-        Printed(value=100 * share.value, half=100 * share.half),
-        "% of errors",
-        tolerance=0.001,
-    )
+    expected = Printed(value=100 * errors.value / requests.value)
+    printed = Printed(value=100 * share.value, half=100 * share.half)
+    yield near(ERRORS, expected, printed, "% of errors", tolerance=0.001)
 
 
 def _rate(figures: Figures, requests: Printed | None) -> Iterator[Check]:
@@ -161,16 +267,10 @@ def _little(figures: Figures, plan: Plan) -> Iterator[Check]:
     text = (
         f"{_number(rate.value)}/s x {_ms(mean)} = {plain(flight)} requests under way, of {plan.users:,} users"
     )
-    if least <= plan.users * (1 + TOLERANCE):
-        yield Check(law=LITTLE, outcome="holds", text=text)
-        return
-    yield Check(law=LITTLE, outcome="contradiction", text=text)
+    yield judged(LITTLE, least <= plan.users * (1 + TOLERANCE), text)
     if least / 1e3 <= plan.users < least / _OTHER_UNIT:
-        yield Check(
-            law=UNITS,
-            outcome="contradiction",
-            text=f"a thousandth of the latency would fit: {plain(flight / 1e3)} requests under way",
-        )
+        text = f"a thousandth of the latency would fit: {plain(flight / 1e3)} requests under way"
+        yield judged(UNITS, False, text)
 
 
 def _idle(figures: Figures, plan: Plan) -> Iterator[Check]:
@@ -198,9 +298,10 @@ def _ramp(figures: Figures, plan: Plan) -> Iterator[Check]:
         yield near(PLAN, Printed(value=users * loops), figures.requests, "requests")
     if mean is None or rate is None or plan.ramp_up_s is None:
         return
-    fastest = _predicted(users, loops, mean.low, plan.ramp_up_s)
-    slowest = _predicted(users, loops, mean.high, plan.ramp_up_s)
-    usual = _predicted(users, loops, mean.value, plan.ramp_up_s)
+    fastest, usual, slowest, in_seconds = (
+        _predicted(users, loops, each_s, plan.ramp_up_s)
+        for each_s in (mean.low, mean.value, mean.high, mean.value * 1e3)
+    )
     if usual is None or slowest is None:
         yield Check(law=RAMP, outcome="not checked", text="neither the ramp nor a response takes any time")
         return
@@ -215,13 +316,9 @@ def _ramp(figures: Figures, plan: Plan) -> Iterator[Check]:
         outcome = "remarkable"
         text += ": time went by outside of the printed response times, in the load generator or with a few slow users"
     yield Check(law=RAMP, outcome=outcome, text=text)
-    in_seconds = _predicted(users, loops, mean.value * 1e3, plan.ramp_up_s)
     if outcome == "remarkable" and in_seconds is not None and abs(rate.value / in_seconds - 1) <= TOLERANCE:
-        yield Check(
-            law=UNITS,
-            outcome="contradiction",
-            text=f"a thousand times the latency would fit: predicted {_number(in_seconds)}/s",
-        )
+        text = f"a thousand times the latency would fit: predicted {_number(in_seconds)}/s"
+        yield judged(UNITS, False, text)
 
 
 def _predicted(users: int, loops: int, mean_s: float, ramp_up_s: float) -> float | None:
@@ -236,21 +333,18 @@ def _offered(figures: Figures, rate_per_s: float) -> Iterator[Check]:
     if rate is None:
         return
     text = f"{_number(rate.value)}/s answered of {_number(rate_per_s)}/s offered"
-    if rate.low > rate_per_s * (1 + SAME):
-        yield Check(law=OFFERED, outcome="contradiction", text=text)
-    elif rate.high < rate_per_s * (1 - SAME):
+    if rate.high < rate_per_s * (1 - SAME):
         yield Check(law=OFFERED, outcome="remarkable", text=f"{text}: the rate was not kept")
     else:
-        yield Check(law=OFFERED, outcome="holds", text=text)
+        yield judged(OFFERED, rate.low <= rate_per_s * (1 + SAME), text)
 
 
 def _memory(figures: Figures) -> Iterator[Check]:
     start, end = figures.rss_start, figures.rss_end
     if start is None or end is None:
         return
-    grew = start.low <= end.high
     text = f"{plain(start.value / 1e6)} MB at the start, {plain(end.value / 1e6)} MB at the end"
-    yield Check(law=MEMORY, outcome="holds" if grew else "remarkable", text=text)
+    yield Check(law=MEMORY, outcome="holds" if start.low <= end.high else "remarkable", text=text)
 
 
 def sums(total: Figures, parts: Sequence[Figures]) -> Iterator[Check]:
@@ -266,8 +360,8 @@ def sums(total: Figures, parts: Sequence[Figures]) -> Iterator[Check]:
             added = Printed(value=sum(item.value for item in each), half=sum(item.half for item in each))
             yield near(COUNTS, added, whole, name)
     yield from _mean(total, parts)
-    for name, field, choose in (("least", "min_s", min), ("greatest", "max_s", max)):
-        whole, each = getattr(total, field), _all(parts, field)
+    for name, quantity, choose in (("least", "min_s", min), ("greatest", "max_s", max)):
+        whole, each = getattr(total, quantity), _all(parts, quantity)
         if whole is not None and each is not None:
             end = choose(each, key=attrgetter("value"))
             yield near(ENDS, _in_ms(end), _in_ms(whole), f"{name} latency in ms")
@@ -287,18 +381,13 @@ def _mean(total: Figures, parts: Sequence[Figures]) -> Iterator[Check]:
     means, counts = _all(parts, "mean_s"), _all(parts, "requests")
     if total.mean_s is None or means is None or counts is None:
         return
-    n = sum(count.value for count in counts)
-    if n <= 0:
-        return
-    weighted = sum(item.value * count.value for item, count in zip(means, counts, strict=True)) / n
-    half = sum(item.half * count.value for item, count in zip(means, counts, strict=True)) / n
-    yield near(
-        MEAN,
-        Printed(value=weighted * 1e3, half=half * 1e3),
-        _in_ms(total.mean_s),
-        "mean in ms",
-        tolerance=1e-6,
-    )
+    n = [count.value for count in counts]
+    if sum(n) > 0:
+        weighted, half = (
+            sum(each * weight for each, weight in zip(numbers, n, strict=True)) / sum(n)
+            for numbers in ([item.value for item in means], [item.half for item in means])
+        )
+        yield near(MEAN, _in_ms(Printed(value=weighted, half=half)), _in_ms(total.mean_s), "mean in ms", 1e-6)
 
 
 def _percentile(share: float, whole: Printed, each: Sequence[Printed]) -> Check:

@@ -15,44 +15,25 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from harness.audit.figures import Audited, Check, Figures, Plan, Printed
-from harness.audit.laws import laws, sums
+from harness.audit.laws import Audited, Check, Figures, Plan, Printed, laws, sums
 from harness.errors import InputError
 from harness.formats.source import text_file
 
 #: Unit -> how many of the SI unit it is.
 TIMES = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 BYTES = {"b": 1.0, "bytes": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9}
-#: Words of a quantity -> its name in ``Figures``; the first that fits wins. Each kind of unit has its own.
-_OF_TIMES = (
-    (("latency", "mean"), "mean_s"),
-    (("latency", "min"), "min_s"),
-    (("latency", "max"), "max_s"),
-    (("ramp", "up"), "ramp_up_s"),
-    (("duration",), "duration_s"),
-    (("ramp",), "ramp_up_s"),
-    (("mean",), "mean_s"),
-    (("min",), "min_s"),
-    (("max",), "max_s"),
-)
-_OF_COUNTS = (
-    (("most", "active"), "most_active"),
-    (("users",), "users"),
-    (("threads",), "users"),
-    (("loops",), "loops"),
-    (("requests",), "requests"),
-    (("samples",), "requests"),
-    (("recorded",), "recorded"),
-    (("errors",), "errors"),
-)
-_OF_RATES = (
-    (("throughput",), "rate_per_s"),
-    (("answered",), "rate_per_s"),
-    (("requests",), "rate_per_s"),
-    (("offered",), "offered_per_s"),
-)
-_OF_SHARES = ((("errors",), "error_share"), (("error",), "error_share"))
-_OF_BYTES = ((("rss", "start"), "rss_start"), (("rss", "end"), "rss_end"))
+#: Of each kind of unit the words of a quantity -> its name in ``Figures``; the first that fits wins.
+_OF_TIMES = {
+    "latency mean": "mean_s", "latency min": "min_s", "latency max": "max_s", "ramp up": "ramp_up_s",
+    "duration": "duration_s", "ramp": "ramp_up_s", "mean": "mean_s", "min": "min_s", "max": "max_s",
+}  # fmt: skip
+_OF_COUNTS = {
+    "most active": "most_active", "users": "users", "threads": "users", "loops": "loops", "requests": "requests",
+    "samples": "requests", "recorded": "recorded", "errors": "errors",
+}  # fmt: skip
+_OF_RATES = dict.fromkeys(("throughput", "answered", "requests"), "rate_per_s") | {"offered": "offered_per_s"}
+_OF_SHARES = dict.fromkeys(("errors", "error"), "error_share")
+_OF_BYTES = {"rss start": "rss_start", "rss end": "rss_end"}
 FORM = (
     "columns such as users, loops, ramp_up_s, throughput_per_s, latency_mean_ms, p99_ms, requests, errors, "
     "errors_percent, duration_s"
@@ -100,12 +81,10 @@ def _percentile(words: Sequence[str], factor: float) -> Column | None:
     return None
 
 
-def _by_words(
-    words: Sequence[str], known: Sequence[tuple[tuple[str, ...], str]], factor: float
-) -> Column | None:
-    for wanted, quantity in known:
-        if all(word in words for word in wanted):
-            series = "_".join(word for word in words if word not in wanted)
+def _by_words(words: Sequence[str], known: Mapping[str, str], factor: float) -> Column | None:
+    for wanted, quantity in known.items():
+        if set(wanted.split()) <= set(words):
+            series = "_".join(word for word in words if word not in wanted.split())
             return Column(series, quantity, factor)
     return None
 
@@ -145,29 +124,19 @@ def looks_published(head: str) -> bool:
 def audit_table(path: Path, plan: Plan) -> Audited:
     """Hold each row of a published table against what its numbers owe each other.
 
-    Args:
-        plan: what is known of the load beside the table's own columns; a column goes before it.
-
-    Raises:
-        InputError: it cannot be read, has no columns of a load, or a cell that should be a number is none.
+    ``plan``: what is known of the load beside the table's own columns; a column goes before it. Raises InputError:
+    it cannot be read, has no columns of a load, or a cell that should be a number is none.
     """
     known = known_plan(path)
     rows = list(_rows(path, plan, known))
-    checks: list[Check] = []
-    for row in rows:
-        checks += [check.at(row.words, row.line) for check in laws(row.figures, row.plan)]
+    checks = [check.at(row.words, row.line) for row in rows for check in laws(row.figures, row.plan)]
     checks += _sums(rows)
-    if not checks:
-        checks.append(
-            Check(law="any", outcome="not checked", text="no two of its numbers owe each other anything")
-        )
-    checks.sort(key=lambda check: check.line or 0)
-    n_lines = len({row.line for row in rows})
+    none = Check(law="any", outcome="not checked", text="no two of its numbers owe each other anything")
     return Audited(
         path=path,
         kind="published table",
-        rows=n_lines,
-        checks=tuple(checks),
+        rows=len({row.line for row in rows}),
+        checks=tuple(sorted(checks or [none], key=lambda check: check.line or 0)),
         notes=known.notes if known is not None else (),
     )
 
@@ -298,32 +267,23 @@ class KnownPlan:
     notes: tuple[str, ...] = ()
 
 
-_STRINGS = KnownPlan(plan=Plan(users=100, loops=10_000, ramp_up_s=10.0))
-_BANK = KnownPlan(plan=Plan(loops=3, ramp_up_s=60.0))
-_CLIENTS = KnownPlan(
-    plan=Plan(rate_per_s=2000.0),
-    notes=(
-        "open loop: latencies count from when a request was due, so more of them than connections may be under way",
-    ),
+_OPEN = "open loop: latencies count from when a request was due, so more of them than connections may be under way"
+_LAST = (
+    "percentiles of the total are of the last 20,000 samples alone (JMeter's default), those of a label of "
+    "all its samples"
 )
 _KNOWN: Mapping[str, KnownPlan] = MappingProxyType(
     {
-        "strings-rounds": _STRINGS,
-        "strings-i9": _STRINGS,
-        "strings-round3": _STRINGS,
-        "bank-original": _BANK,
-        "bank-2019": _BANK,
-        "bank-rematch": KnownPlan(
-            plan=Plan(loops=7, ramp_up_s=60.0),
-            loops_of_a_label=1,
-            notes=(
-                "percentiles of the total are of the last 20,000 samples alone (JMeter's default), those of a label of "
-                "all its samples",
-            ),
+        **dict.fromkeys(
+            ("strings-rounds", "strings-i9", "strings-round3"),
+            KnownPlan(plan=Plan(users=100, loops=10_000, ramp_up_s=10.0)),
         ),
-        "clients-hello": _CLIENTS,
-        "clients-db": _CLIENTS,
-        "clients-wrk2": _CLIENTS,
+        **dict.fromkeys(("bank-original", "bank-2019"), KnownPlan(plan=Plan(loops=3, ramp_up_s=60.0))),
+        "bank-rematch": KnownPlan(plan=Plan(loops=7, ramp_up_s=60.0), loops_of_a_label=1, notes=(_LAST,)),
+        **dict.fromkeys(
+            ("clients-hello", "clients-db", "clients-wrk2"),
+            KnownPlan(plan=Plan(rate_per_s=2000.0), notes=(_OPEN,)),
+        ),
         "clients-k6": KnownPlan(plan=Plan(users=4)),
     }
 )
@@ -337,11 +297,7 @@ def known_plan(path: Path) -> KnownPlan | None:
 
 
 def published_tables(root: Path) -> tuple[Path, ...]:
-    """Return the project's own tables.
-
-    Raises:
-        InputError: there are none.
-    """
+    """Return the project's own tables; raises InputError: there are none."""
     results = tuple(sorted((root / FOLDER).glob("*.csv")))
     if not results:
         raise InputError("holds no published tables", file=root / FOLDER, allowed="the tables of the project")

@@ -14,11 +14,10 @@ from typer.core import TyperCommand
 from harness.cli.lines import say, table
 from harness.cli.options import end_with, limits_as_plain
 from harness.compare import words
-from harness.compare.comparing import compare_files
-from harness.compare.limits import check_limit, limit_named
+from harness.compare.comparing import check_limit, compare_files, limit_named
 from harness.compare.result import Comparison, Row
 from harness.errors import InputError
-from harness.formats.jtl_units import decimal_named, latency_unit_named
+from harness.formats.jtl_units import how_named
 from harness.model import Verdict
 from harness.model.phrases import counted
 from harness.report.limits import Checked
@@ -105,8 +104,7 @@ def compare_command(
         b,
         skip_s=seconds_named(skip, "--skip"),
         accept=accept or (),
-        latency_unit=latency_unit_named(latency_unit),
-        decimal=decimal_named(decimal),
+        how=how_named(latency_unit, decimal),
     )
     checked = [check_limit(limit, result) for limit in limits]
     if html is not None:

@@ -27,7 +27,7 @@ from harness.cli.options import (
 )
 from harness.cli.results import as_plain, read_results
 from harness.cli.results_text import print_results
-from harness.compare.limits import check_row, limit_named
+from harness.compare.comparing import check_row, limit_named
 from harness.compare.result import Row
 from harness.compare.words import limit_words
 from harness.duel import Agreement, Duel, Rate, agreed_contract, replay, rows_of, set_up, sides

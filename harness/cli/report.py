@@ -79,7 +79,7 @@ def report_command(
         rematch report generator-1.jtl+generator-2.jtl
         rematch report results.jtl --fail-if "p99 > 250ms" --fail-if "errors > 1%"
     """
-    from harness.formats.jtl_units import decimal_named, latency_unit_named
+    from harness.formats.jtl_units import how_named
     from harness.report import limits, output, selection
 
     watched = [limits.file_limit(text) for text in fail_if or ()]
@@ -87,8 +87,7 @@ def report_command(
         paths,
         gc=gc or (),
         process_start_epoch_s=process_start,
-        latency_unit=latency_unit_named(latency_unit),
-        decimal=decimal_named(decimal),
+        how=how_named(latency_unit, decimal),
         as_json=as_json,
         html=html,
         selection=selection.selection_named(label=label, skip=skip, begin=begin, end=end),

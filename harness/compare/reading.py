@@ -8,26 +8,23 @@ file in it is one, and each folder in it is one whose files several generators w
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from harness.compare.run import LATENCIES, QUANTILES, Key, Run, request_values
+from harness.analysis.stats.quantiles import EXTREME, FEWEST_BEYOND_EXTREME, quantile_refused, rank
+from harness.compare.result import LATENCIES, QUANTILES, Key, Run
 from harness.errors import InputError
-from harness.formats.collect import RequestStream
+from harness.formats.arrays import FloatArray
 from harness.formats.detect import JOIN, files_of_run, open_any
-from harness.formats.jtl_units import Decimal, LatencyUnit
-from harness.formats.run_parts import RunParts, clock_jump
-from harness.formats.sides import SideColumns
+from harness.formats.jtl_units import NOTHING_SAID, How
+from harness.formats.run_parts import clock_jump
 from harness.formats.source import SourceNotes, read_text_pieces
 from harness.formats.table import AggregateRow, AggregateTable, RequestTable
-from harness.report.analyse import open_run, report_totals
-from harness.report.checks import Checks
-from harness.report.loop import Kind, by_design
-from harness.report.ramp import ramp_of
-from harness.report.requests import SHORTEST_COARSE_S, read_all
+from harness.report.analyse import read_files, report_totals, study
+from harness.report.loop import Kind, by_design, ramp_of
 from harness.report.selection import Selection, select
 
 #: What Locust writes beside ``_stats.csv`` about the same run.
@@ -49,11 +46,8 @@ class RunFiles:
 def runs_named(words: Sequence[str], arm: str) -> tuple[tuple[RunFiles, ...], tuple[str, ...]]:
     """Return the runs that the words of one arm name, and what was left out of folders.
 
-    Args:
-        words: files, ``FILE+FILE`` and folders. arm: its name, for messages.
-
-    Raises:
-        InputError: nothing was named, a file is missing, or a folder holds no result.
+    ``words``: files, ``FILE+FILE`` and folders. ``arm``: its name, for messages. Raises InputError: nothing was named,
+    a file is missing, or a folder holds no result.
     """
     runs: list[RunFiles] = []
     left_out: list[str] = []
@@ -62,13 +56,6 @@ def runs_named(words: Sequence[str], arm: str) -> tuple[tuple[RunFiles, ...], tu
         if len(paths) == 1 and paths[0].is_dir():
             runs += _of_folder(paths[0], left_out)
             continue
-        for path in paths:
-            if not path.is_file():
-                raise InputError(
-                    "does not exist",
-                    file=path,
-                    allowed=f"files, FILE{JOIN}FILE for the files of one run, or folders",
-                )
         runs.append(RunFiles(name=JOIN.join(map(str, paths)), paths=paths))
     if not runs:
         raise InputError("has no run", place=f"arm {arm}", allowed="files or folders: A... -- B...")
@@ -108,49 +95,39 @@ def _results_in(folder: Path, left_out: list[str]) -> list[Path]:
     return results
 
 
-def read_run(
-    files: RunFiles,
-    *,
-    skip_s: float = 0.0,
-    latency_unit: LatencyUnit | None = None,
-    decimal: Decimal | None = None,
-) -> Run:
+def read_run(files: RunFiles, *, skip_s: float = 0.0, how: How = NOTHING_SAID) -> Run:
     """Read the files of one run.
 
-    Args:
-        skip_s: what to leave out at the beginning, such as a ramp.
-        latency_unit, decimal: of a JMeter file's ``elapsed``, where it is not whole milliseconds.
-
-    Raises:
-        InputError: a file cannot be read, holds no request, or is a summary of which nothing can be left out; or one
-            of several is a summary, which cannot be merged.
+    ``skip_s``: what to leave out at the beginning, such as a ramp. ``how``: of a JMeter file's ``elapsed``. Raises
+    InputError: a file cannot be read, holds no request, or is a summary of which nothing can be left out; or one of
+    several is a summary, which cannot be merged.
     """
-    opened = select(open_run(files.paths, latency_unit, decimal), Selection(skip_s=skip_s))
-    if isinstance(opened, AggregateTable):
-        return _run_of_totals(files, opened)
-    return _run_of_requests(files, opened, is_whole=not skip_s)
+    table = select(read_files(files.paths, how), Selection(skip_s=skip_s))
+    if isinstance(table, AggregateTable):
+        return _run_of_totals(files, table)
+    return _run_of_requests(files, table, is_whole=not skip_s)
 
 
 def _run_of_totals(files: RunFiles, table: AggregateTable) -> Run:
     report, total = report_totals(table), table.of_requests
     assert total is not None  # a report of totals has them
-    named = list(zip([row.label for row in report.labels], table.rows, strict=True))
-    rows: dict[str | None, AggregateRow] = {None: total}
-    rows.update(named if len(named) > 1 else ())
+    named = (
+        dict(zip([row.label for row in report.labels], table.rows, strict=True))
+        if len(table.rows) > 1
+        else {}
+    )
+    rows: dict[str | None, AggregateRow] = {None: total, **named}
     values: dict[Key, float] = {}
     reasons: dict[Key, str] = {}
     for label, row in rows.items():
-        numbers = {"errors": row.n_errors / row.n_requests} if row.n_requests else {}
-        numbers |= {"throughput": row.correct_per_s} if row.correct_per_s is not None else {}
-        numbers |= {"mean": row.latency_mean_s} if row.latency_mean_s is not None else {}
-        numbers |= {
-            name: row.latency_quantiles_s[name] for name in QUANTILES if name in row.latency_quantiles_s
-        }
-        values |= {(label, metric): value for metric, value in numbers.items()}
+        known = {name: row.latency_quantiles_s.get(name) for name in QUANTILES}
+        known |= {"throughput": row.correct_per_s, "mean": row.latency_mean_s}
+        known["errors"] = row.n_errors / row.n_requests if row.n_requests else None
+        values |= {(label, name): value for name, value in known.items() if value is not None}
         reasons |= {
             (label, name): f"the summary has no {'rate' if name == 'throughput' else name}"
             for name in ("throughput", *LATENCIES)
-            if name not in numbers
+            if known[name] is None
         }
     unknown = () if table.errors_known else (NO_VERDICTS,)
     bounded = () if table.bounds is None else (table.bounds.reason,)
@@ -167,25 +144,26 @@ def _run_of_totals(files: RunFiles, table: AggregateTable) -> Run:
         rate_per_s=total.answers_per_s,
         loop="cannot say" if report.loop is None else report.loop.kind,
         users=None if report.loop is None else report.loop.users,
-        labels={label: row.n_requests for label, row in named} if len(named) > 1 else {},
-        fingerprints=(_of_bytes(table.path),),
+        labels={label: row.n_requests for label, row in named.items()},
+        fingerprints=(_hash(read_text_pieces(table.path, SourceNotes())),),
         symptoms={"truncated_file": "has lines that cannot be read"} if table.unreadable_lines else {},
         warnings=tuple(dict.fromkeys((*unknown, *bounded, *table.notes))),
     )
 
 
-def _run_of_requests(files: RunFiles, opened: RequestStream | RequestTable, *, is_whole: bool) -> Run:
-    checks, table, sides = Checks(opened), read_all(opened), opened.sides
-    loop = by_design(table.source)
-    symptoms: dict[str, str] = {}
-    if table.has_start_times:
-        findings, answered = checks.look_at_all(table)
-        symptoms |= {"mixed_units": findings[0].text} if findings else {}
-        loop = checks.loop(answered) or loop
-        if loop is not None and (sides is None or (sides.thread is None and sides.all_threads is None)):
-            loop = loop.model_copy(update={"users": None})  # estimated from the rhythm: too rough to compare
+def _run_of_requests(files: RunFiles, table: RequestTable, *, is_whole: bool) -> Run:
+    sides, symptoms = table.sides, _symptoms_of(table)
+    checks, runs, duration_s, _ = study(table)
+    loop = checks.loop or by_design(table.source)
+    users = None if loop is None else loop.users
+    if checks.loop is not None and (sides is None or (sides.thread is None and sides.all_threads is None)):
+        users = None  # estimated from the rhythm: too rough to compare
     kind: Kind = "cannot say" if loop is None else loop.kind
-    symptoms |= _symptoms_of(table, sides=sides if is_whole else None, loop=kind)
+    if checks.units:
+        symptoms["mixed_units"] = checks.units[0].text
+    if table.has_start_times and "clock_jump" not in symptoms:
+        ramp = ramp_of(table, sides=sides if is_whole else None, loop=kind)
+        symptoms |= {} if ramp is None else {"ramp_included": f"{ramp.text}; {ramp.command} leaves it out"}
     warnings = list(dict.fromkeys(table.notes))
     if table.unreadable.n > table.unreadable.n_cut:
         warnings.append(f"left out: {table.unreadable}")
@@ -197,14 +175,6 @@ def _run_of_requests(files: RunFiles, opened: RequestStream | RequestTable, *, i
         warnings.append(
             f"more than {MOST_LABELS} names of requests: the most frequent have rows of their own"
         )
-    runs = RunParts(from_zero=table.from_zero)
-    if table.has_start_times:
-        runs.take(table.start_epoch_s, table.latency_s, table.ok)
-    n_runs = len(runs.runs())
-    duration_s = table.duration_s if n_runs <= 1 else None
-    if duration_s is not None and bool((table.start_epoch_s == np.floor(table.start_epoch_s)).all()):
-        duration_s = duration_s if duration_s >= SHORTEST_COARSE_S else None
-    span_s = float(np.ptp(table.start_epoch_s)) if table.has_start_times else 0.0
     values: dict[Key, float] = {}
     reasons: dict[Key, str] = {}
     ok = table.ok
@@ -216,10 +186,11 @@ def _run_of_requests(files: RunFiles, opened: RequestStream | RequestTable, *, i
         )
         values |= {(label, metric): value for metric, value in result.items()}
         reasons |= {(label, metric): why for metric, why in missing.items()}
-        if n_runs > 1:
-            reasons[label, "throughput"] = f"its file holds {n_runs} runs"
+        if runs:
+            reasons[label, "throughput"] = f"its file holds {len(runs)} runs"
     failed = table.latency_s[~ok]
     hosts = {} if sides is None else {"load generator": frozenset(sides.hosts), "service": sides.services}
+    span_s = float(np.ptp(table.start_epoch_s)) if table.has_start_times and not runs else 0.0
     return Run(
         name=files.name,
         sources=(table.source,),
@@ -230,11 +201,12 @@ def _run_of_requests(files: RunFiles, opened: RequestStream | RequestTable, *, i
         reasons=reasons,
         start_epoch_s=None if table.from_zero else table.first_start_epoch_s,
         duration_s=duration_s,
-        rate_per_s=(table.n_requests - 1) / span_s if span_s > 0 and n_runs == 1 else None,
+        rate_per_s=(table.n_requests - 1) / span_s if span_s > 0 else None,
         loop=kind,
-        users=None if loop is None else loop.users,
+        users=users,
         labels={table.labels[i]: int(counts[i]) for i in names},
-        fingerprints=(_of_requests(table),),
+        # The same for a file that was renamed, compressed or written in another encoding.
+        fingerprints=(_hash(map(np.ndarray.tobytes, (table.latency_s, table.start_epoch_s, ok))),),
         hosts={what: machines for what, machines in hosts.items() if machines},
         symptoms=symptoms,
         failed_median_s=float(np.median(failed)) if len(failed) else None,
@@ -242,34 +214,51 @@ def _run_of_requests(files: RunFiles, opened: RequestStream | RequestTable, *, i
     )
 
 
-def _of_requests(table: RequestTable) -> str:
-    """A name of the content: the same for a file that was renamed, compressed or written in another encoding."""
+def _hash(pieces: Iterable[bytes]) -> str:
     made = hashlib.blake2b(digest_size=16)
-    for column in (table.latency_s, table.start_epoch_s, table.ok):
-        made.update(np.ascontiguousarray(column).tobytes())
-    return made.hexdigest()
-
-
-def _of_bytes(path: Path) -> str:
-    made = hashlib.blake2b(digest_size=16)
-    for piece in read_text_pieces(path, SourceNotes()):
+    for piece in pieces:
         made.update(piece)
     return made.hexdigest()
 
 
-def _symptoms_of(table: RequestTable, *, sides: SideColumns | None, loop: Kind) -> dict[str, str]:
-    """Traps that one file shows by itself; none of time where it has no time stamps.
-
-    Args:
-        sides: threads and users of its first rows; None: it does not name them.
-    """
+def _symptoms_of(table: RequestTable) -> dict[str, str]:
+    """Traps that one file shows by itself; none of time where it has no time stamps."""
     results: dict[str, str] = {}
     if table.unreadable.n_cut or any("ends early" in note or "is damaged" in note for note in table.notes):
         results["truncated_file"] = "ends in the middle of a row: the tool was stopped, or the disk was full"
-    if not table.has_start_times or table.n_requests < 2:
-        return results
-    if (jump := clock_jump(table.start_epoch_s, table.latency_s)) is not None:
-        results["clock_jump"] = jump
-    elif (ramp := ramp_of(table, sides=sides, loop=loop)) is not None:
-        results["ramp_included"] = f"{ramp.text}; {ramp.command} leaves it out"
+    if table.has_start_times and table.n_requests > 1:
+        jump = clock_jump(table.start_epoch_s, table.latency_s)
+        results |= {} if jump is None else {"clock_jump": jump}
     return results
+
+
+def request_values(
+    latency_s: FloatArray, n_errors: int, duration_s: float | None
+) -> tuple[dict[str, float], dict[str, str]]:
+    """Return metric -> value of some requests of one run, and why a value is missing.
+
+    ``latency_s``: of the correct answers, shape (n,). ``duration_s``: of the whole run; None: unknown.
+    """
+    n = len(latency_s)
+    values: dict[str, float] = {}
+    reasons: dict[str, str] = {}
+    if n + n_errors:
+        values["errors"] = n_errors / (n + n_errors)
+    if duration_s:
+        values["throughput"] = n / duration_s
+    else:
+        reasons["throughput"] = "no start times"
+    if not n:
+        return values, reasons | dict.fromkeys(LATENCIES, "no request succeeded")
+    values["mean"] = float(latency_s.mean())
+    wanted = {name: q for name, q in QUANTILES.items() if quantile_refused(n, q) is None}
+    places = {name: rank(n, q) - 1 for name, q in wanted.items()}
+    ordered = np.partition(latency_s, sorted(set(places.values()))) if places else latency_s
+    values |= {name: float(ordered[place]) for name, place in places.items()}
+    reasons |= {name: _needs(q) for name, q in QUANTILES.items() if name not in wanted}
+    return values, reasons
+
+
+def _needs(q: float) -> str:
+    beyond = FEWEST_BEYOND_EXTREME if q >= EXTREME else 1
+    return f"needs {round(beyond / (1 - q)):,} correct answers a run"

@@ -1,16 +1,66 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a comparison of two arms says, and its form for programs."""
+"""One run as one number a metric and label; and what a comparison of two arms says, with its form for programs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import Field
 
-from harness.compare.run import METRICS, Run
-from harness.compare.traps import NAMES, Trap
 from harness.model import Frozen, Verdict
+from harness.report.loop import Kind
+
+QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
+#: In the order of tables. Times are of correct answers; errors are a share of all requests.
+METRICS = ("throughput", "mean", *QUANTILES, "errors")
+LATENCIES = ("mean", *QUANTILES)
+#: Label (``None``: all requests) and metric.
+Key = tuple[str | None, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One run. ``None``: the files do not say.
+
+    ``values``: correct answers per second, seconds, share of errors. ``reasons``: why a value is missing.
+    ``rate_per_s``: of starts, failed requests too. ``fingerprints``: of the content of each file.
+    ``labels``: name of request -> requests. ``hosts``: machines that the files name.
+    ``failed_median_s``: of requests that failed. ``symptoms``: name of a trap -> what the files show of it.
+    """
+
+    name: str
+    sources: tuple[str, ...]
+    n_requests: int
+    n_errors: int
+    resolution_s: float
+    values: Mapping[Key, float]
+    reasons: Mapping[Key, str] = field(default_factory=dict)
+    start_epoch_s: float | None = None
+    duration_s: float | None = None
+    rate_per_s: float | None = None
+    loop: Kind = "cannot say"
+    users: int | None = None
+    labels: Mapping[str, int] = field(default_factory=dict)
+    fingerprints: tuple[str, ...] = ()
+    hosts: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    symptoms: Mapping[str, str] = field(default_factory=dict)
+    failed_median_s: float | None = None
+    warnings: tuple[str, ...] = ()
+
+
+Arms = tuple[Sequence[Run], Sequence[Run]]
+NAMES = ("A", "B")
+
+
+class Trap(Frozen):
+    """One trap, with what was found. ``withholds``: metrics without a verdict."""
+
+    name: str
+    text: str
+    withholds: tuple[str, ...] = ()
+    totals_only: bool = Field(default=False, description="verdicts of single labels stay")
 
 
 class Row(Frozen):

@@ -10,15 +10,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from statistics import median
 
-from pydantic import Field
-
-from harness.compare.run import LATENCIES, METRICS, Run
-from harness.model import Frozen
+from harness.compare.result import LATENCIES, METRICS, NAMES, Arms, Run, Trap
 from harness.model.digits import percent, plain
 from harness.report.loop import Kind
 
-Arms = tuple[Sequence[Run], Sequence[Run]]
-NAMES = ("A", "B")
 #: Rates of an open loop that differ by more are different loads.
 _SAME_RATE = 0.05
 #: Runs of a rate that varies less than this were told their rate.
@@ -34,15 +29,6 @@ _SHORT = 0.5
 #: Shares of a request's name that differ by more are another mix.
 _SAME_MIX = 0.05
 _FREQUENT = 0.01
-
-
-class Trap(Frozen):
-    """One trap, with what was found. ``withholds``: metrics without a verdict."""
-
-    name: str
-    text: str
-    withholds: tuple[str, ...] = ()
-    totals_only: bool = Field(default=False, description="verdicts of single labels stay")
 
 
 def _one_run(arms: Arms) -> str | None:
@@ -224,8 +210,7 @@ _TOTALS_ONLY = ("different_labels",)
 def find_traps(arms: Arms, *, accept: Collection[str] = ()) -> tuple[Trap, ...]:
     """Return the traps of two arms, in the order of ``TRAPS``.
 
-    Args:
-        accept: traps that withhold nothing, because somebody knows why they are none here. They are still named.
+    ``accept``: traps that withhold nothing, because somebody knows why they are none here. They are still named.
     """
     return tuple(
         Trap(name=name, text=f"{text} (accepted)")

@@ -6,14 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.compare.result import Comparison, Row
-from harness.compare.traps import NAMES
+from harness.compare.result import NAMES, Comparison, Row
 from harness.model import Verdict
 from harness.model.digits import percent, plain, spoken
 from harness.model.phrases import counted
 from harness.report.limits import Checked
-from harness.report.numbers import NOT_SAID
-from harness.report.words import Table
+from harness.report.words import NOT_SAID, Table
 
 PAGE = Path(__file__).with_name("templates") / "compare.html.jinja"
 #: What stands above the columns of :func:`cells`.

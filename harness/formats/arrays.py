@@ -20,13 +20,9 @@ Texts = tuple[CodeArray, tuple[str, ...]]
 Columns = TypeVar("Columns", bound=Any)
 
 
-def with_rows(columns: Columns, keep: BoolArray, *rest: str) -> Columns:
-    """Return a dataclass of arrays with only some of their rows; ``rest``: names of arrays that are no columns.
-
-    Args:
-        keep: shape (n,).
-    """
-    arrays = {item.name: getattr(columns, item.name) for item in fields(columns) if item.name not in rest}
+def with_rows(columns: Columns, rows: npt.NDArray[Any]) -> Columns:
+    """Return a dataclass of arrays with only these of their rows: a mask, or indices in the order wanted."""
+    arrays = {item.name: getattr(columns, item.name) for item in fields(columns)}
     return replace(
-        columns, **{name: each[keep] for name, each in arrays.items() if isinstance(each, np.ndarray)}
+        columns, **{name: each[rows] for name, each in arrays.items() if isinstance(each, np.ndarray)}
     )

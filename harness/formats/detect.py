@@ -12,10 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from harness.errors import InputError
-from harness.formats.collect import RequestStream
 from harness.formats.json_summaries import looks_like_json, read_json
 from harness.formats.jtl import header_of, looks_like_xml, open_jtl
-from harness.formats.jtl_units import Decimal, LatencyUnit
+from harness.formats.jtl_units import NOTHING_SAID, How
 from harness.formats.line_files import (
     lines_of,
     looks_like_gatling,
@@ -25,8 +24,8 @@ from harness.formats.line_files import (
     open_k6_csv,
     refuse_binary,
 )
-from harness.formats.oha_db import looks_like_sqlite, read_oha_db
-from harness.formats.row_files import ROW_FORMATS
+from harness.formats.row_files import ROW_FORMATS, looks_like_sqlite, read_oha_db
+from harness.formats.rows import RequestStream
 from harness.formats.source import TextFile, another_file, text_file
 from harness.formats.table import AggregateTable, RequestTable
 from harness.formats.totals_csv import kind_of, read_totals
@@ -55,46 +54,38 @@ _FORMATS: tuple[tuple[Callable[[str], object], Callable[[TextFile], Opened]], ..
 
 
 def files_of_run(word: Path | str) -> tuple[Path, ...]:
-    """Return the files that ``FILE+FILE`` names, which several load generators wrote in one run; of a file, itself.
-
-    Raises:
-        InputError: one of them is named twice.
-    """
+    """Return the files that ``FILE+FILE`` names, which several load generators wrote in one run; of a file, itself;
+    raises InputError: one of them is named twice, or does not exist."""
     if Path(word).exists():
         return (Path(word),)
     paths = tuple(map(Path, str(word).split(JOIN)))
     if len({path.resolve() for path in paths}) < len(paths):
         raise InputError("names a file twice", file=Path(word), allowed=f"different files in FILE{JOIN}FILE")
+    for path in paths:
+        if not path.exists():
+            raise InputError(
+                "does not exist", file=path, allowed=f"files, or FILE{JOIN}FILE for those of one run"
+            )
     return paths
 
 
-def read_any(path: Path) -> RequestTable | AggregateTable:
-    """Read a whole file of any load tool, whichever it is.
-
-    Raises:
-        InputError: as ``open_any``; or its tool's own reader refuses it.
-    """
-    opened = open_any(path)
+def read_any(path: Path, how: How = NOTHING_SAID) -> RequestTable | AggregateTable:
+    """Read a whole file of any load tool, whichever it is; arguments and errors are those of :func:`open_any`."""
+    opened = open_any(path, how)
     return opened.collect() if isinstance(opened, RequestStream) else opened
 
 
-def open_any(
-    path: Path, latency_unit: LatencyUnit | None = None, decimal: Decimal | None = None
-) -> RequestStream | RequestTable | AggregateTable:
+def open_any(path: Path, how: How = NOTHING_SAID) -> Opened:
     """Recognise a file; most tools' single requests are read when they are asked for.
 
-    Args:
-        latency_unit, decimal: of the response times of a JMeter file, or of another csv with a header, where they
-            are not in whole milliseconds.
-
-    Raises:
-        InputError: it is a folder, empty, or of none of them; or the tool's own reader refuses it; or a unit
-            or decimal sign was given for a file of another tool.
+    ``how``: the response times of a JMeter file, or of another csv with a header, are written where they are not whole
+    milliseconds. Raises InputError: it is a folder, empty, or of none of them; or the tool's
+    own reader refuses it; or ``how`` was said of a file of another tool.
     """
     if path.is_dir():
         raise InputError("is a folder", file=path, allowed=f"one file of {written_by()}")
     if looks_like_sqlite(path):
-        _only_for_jmeter(path, latency_unit, decimal)
+        _only_for_jmeter(path, how)
         return read_oha_db(path)
     file = text_file(path)
     if not file.head.strip():
@@ -107,14 +98,14 @@ def open_any(
             "is a binary file", file=path,
             allowed=f"text of {written_by()}; what vegeta attack writes after: vegeta encode -to csv",
         )  # fmt: skip
-    opened = _opened(file, lines[0], latency_unit, decimal)
+    opened = _opened(file, lines[0], how)
     if opened is not None:
         return opened
     try:
-        return open_jtl(file, latency_unit, decimal)  # headerless files may begin with a quote or a date
+        return open_jtl(file, how)  # headerless files may begin with a quote or a date
     except InputError as problem:
         for n_before, line in enumerate(lines[1:], start=1):
-            opened = _opened(file.from_line(n_before), line, latency_unit, decimal) if line.strip() else None
+            opened = _opened(file.from_line(n_before), line, how) if line.strip() else None
             if opened is not None:
                 return opened
         raise another_file(
@@ -124,21 +115,19 @@ def open_any(
         ) from problem  # fmt: skip
 
 
-def _opened(
-    file: TextFile, line: str, latency_unit: LatencyUnit | None, decimal: Decimal | None
-) -> Opened | None:
+def _opened(file: TextFile, line: str, how: How) -> Opened | None:
     """The file from a line on, where that begins the results of a tool."""
     known = next((opens for begins, opens in _FORMATS if begins(line)), None)
     if known is not None or looks_like_json(line):
-        _only_for_jmeter(file.path, latency_unit, decimal)
+        _only_for_jmeter(file.path, how)
         return read_json(file) if known is None else known(file)
     if looks_like_xml(line) or header_of(line) is not None:
-        return open_jtl(file, latency_unit, decimal)
+        return open_jtl(file, how)
     return None
 
 
-def _only_for_jmeter(path: Path, latency_unit: LatencyUnit | None, decimal: Decimal | None) -> None:
-    for option, given in (("--latency-unit", latency_unit), ("--decimal", decimal)):
+def _only_for_jmeter(path: Path, how: How) -> None:
+    for option, given in (("--latency-unit", how.unit), ("--decimal", how.decimal)):
         if given is not None:
             raise InputError(
                 "has units and numbers of its own form",

@@ -68,7 +68,7 @@ class Life(NamedTuple):
     end_s: float
 
 
-T = TypeVar("T", PauseEvent, Cycle)
+T = TypeVar("T", bound=Frozen)
 
 
 class GcLog(Frozen):
@@ -96,18 +96,13 @@ class GcLog(Frozen):
         """Return a log that counts from the start of its process on the wall clock: every time in it moves."""
 
         def moved(part: T) -> T:
-            start_s, end_s = part.start_s + process_start_epoch_s, part.end_s + process_start_epoch_s
-            return part.model_copy(update={"start_s": start_s, "end_s": end_s})
+            ends = {name: getattr(part, name) for name in ("start_s", "end_s")}
+            return part.model_copy(
+                update={name: at if at is None else at + process_start_epoch_s for name, at in ends.items()}
+            )
 
-        ends = {name: getattr(self, name) for name in ("start_s", "end_s")}
-        return self.model_copy(
-            update={
-                **{name: at if at is None else at + process_start_epoch_s for name, at in ends.items()},
-                "clock": "epoch",
-                "events": tuple(map(moved, self.events)),
-                "cycles": tuple(map(moved, self.cycles)),
-            }
-        )
+        parts = {"events": tuple(map(moved, self.events)), "cycles": tuple(map(moved, self.cycles))}
+        return moved(self).model_copy(update={"clock": "epoch", **parts})
 
 
 def joined(logs: Sequence[GcLog]) -> GcLog:
@@ -207,8 +202,7 @@ class ProcessLog:
         """Whether the first line of another file may be of this process; names are no evidence, for a JVM gives those
         of rotated parts to the logs of earlier processes, too.
 
-        Args:
-            pause: the first in that file: number of its collection, and name.
+        ``pause``: the first in that file: number of its collection, and name.
         """
         if not self.goes_on_with(line) or self.same_start(line) or self.has_epoch:
             return self.goes_on_with(line)
@@ -228,21 +222,17 @@ class ProcessLog:
         """Take what a line says of its moment."""
         self.has_epoch |= line.epoch_s is not None
         self.begins |= line.begins
-        if self.first_s is None or self.last_s is None:
-            self.first_s = self.last_s = now
-        elif now > self.last_s:
-            self.silence_s, self.last_s = max(self.silence_s, now - self.last_s), now
-        elif now < self.first_s:
-            self.first_s = now
+        last_s = now if self.last_s is None else self.last_s
+        self.silence_s, self.last_s = max(self.silence_s, now - last_s), max(last_s, now)
+        self.first_s = now if self.first_s is None else min(self.first_s, now)
         start = line.start_s
         if start is not None:
             _, low, high = self.starts_s or (start, start, start)
             self.starts_s = start, min(low, start), max(high, start)
         if line.gc_id is not None:
             self.first_id = line.gc_id if self.first_id is None else self.first_id
-            if line.gc_id not in self.ids:
-                self.last_id = max(self.last_id, line.gc_id)
-                self.ids.add(line.gc_id)
+            self.last_id = max(self.last_id, line.gc_id)
+            self.ids.add(line.gc_id)
 
     @property
     def starts_late(self) -> bool:
@@ -252,9 +242,8 @@ class ProcessLog:
     @property
     def began_epoch_s(self) -> float | None:
         """When the process began; ``None``: its lines do not have both clocks."""
-        return (
-            self.starts_s[2] if self.starts_s is not None and self.on_uptime else None
-        )  # stamps are cut off
+        # Stamps are cut off, so the largest is the nearest.
+        return self.starts_s[2] if self.starts_s is not None and self.on_uptime else None
 
     def as_log(self) -> GcLog:
         """Return all that was gathered, on the wall clock where its lines have it."""
@@ -338,20 +327,14 @@ class GoLog(ProcessLog):
         mark_end_s = now + sweep_s + mark_s
         self.last_s = mark_end_s + term_s
         self.cycles.append(Cycle(gc_id=line.gc_id, start_s=now, end_s=self.last_s, late_by_s=line.cut_s))
-        self.events += [
-            PauseEvent(
-                start_s=at_s,
-                end_s=at_s + length_s,
-                cause="gc_pause",
-                name=name,
-                gc_id=line.gc_id,
-                whole_stop=False,
-            )
-            for name, at_s, length_s in (
-                ("sweep termination", now, sweep_s),
-                ("mark termination", mark_end_s, term_s),
-            )
-        ]
+        pauses = {"sweep termination": (now, sweep_s), "mark termination": (mark_end_s, term_s)}
+        for name, (at_s, length_s) in pauses.items():
+            self.events.append(
+                PauseEvent(
+                    start_s=at_s, end_s=at_s + length_s, cause="gc_pause", name=name, gc_id=line.gc_id,
+                    whole_stop=False,
+                )
+            )  # fmt: skip
         return True
 
 

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flight recordings printed with ``jfr print --json`` (JDK 17 to 25): pauses, allocation stalls,
-whole collections, compilations and deoptimisations.
+"""Flight recordings printed with ``jfr print --json`` (JDK 17 to 25): stops, collections, compilers.
 
 ZGC and Shenandoah lengthen requests without stopping the program: their allocation stalls
 stand here and nowhere else in one shape. Times are wall-clock, in nanoseconds.
 ``jdk.GCPhasePause`` is the collector's own part of a pause, without the time to reach it.
-``jdk.Compilation`` is a compiler's thread at work beside the program, ``jdk.Deoptimization`` a moment:
-neither is a pause.
+``jdk.Compilation`` is a compiler's thread at work beside the program, and no pause.
 
 Source: the event metadata of the JDK (``jfr metadata``) and recordings of JDK 25.
 
@@ -27,15 +25,14 @@ from pydantic import Field
 
 from harness.errors import InputError
 from harness.formats.gc_events import Cause, Cycle, GcLog, PauseEvent
+from harness.formats.row_layout import epoch_s
 from harness.formats.source import SourceNotes, read_text_pieces
-from harness.formats.values import epoch_s
 from harness.model import Frozen
 
 _DURATION = re.compile(r"P(?:(\d+)D)?T(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+(?:E-?\d+)?)S)?")
 _PAUSES: dict[str, Cause] = {"jdk.GCPhasePause": "gc_pause", "jdk.ZAllocationStall": "allocation_stall"}
-_COLLECTION = "jdk.GarbageCollection"
-_COMPILATION, _DEOPTIMISATION = "jdk.Compilation", "jdk.Deoptimization"
-_READ = frozenset({*_PAUSES, _COLLECTION, _COMPILATION, _DEOPTIMISATION})
+_COLLECTION, _COMPILATION = "jdk.GarbageCollection", "jdk.Compilation"
+_READ = frozenset({*_PAUSES, _COLLECTION, _COMPILATION})
 #: The file in a trial's folder.
 CONTENTION = "contention.txt"
 _TITLE = "Contention by Lock Class"
@@ -53,43 +50,29 @@ class FlightRecording(Frozen):
     compilations: tuple[tuple[float, float], ...] = Field(
         default=(), description="when a compiler was at work: start and end, epoch seconds, by start"
     )
-    deoptimisations: tuple[float, ...] = Field(default=(), description="epoch seconds, in time order")
 
 
 def read_jfr_json(path: Path) -> FlightRecording:
     """Read the output of ``jfr print --json``, encoded and compressed as result files may be.
 
-    An event that cannot be read is counted and shown; one of a type not asked for is only counted.
-
-    Raises:
-        InputError: the file cannot be opened, or is not such JSON (a half-written file is not).
+    An event that cannot be read is counted and shown; one of a type not asked for is only counted. Raises InputError:
+    the file cannot be opened, or is not such JSON (a half-written file is not).
     """
     text = b"".join(read_text_pieces(path, SourceNotes())).decode("utf-8", "replace")
     return parse_jfr_json(text, file=path)
 
 
 def parse_jfr_json(text: str, *, file: Path | None = None) -> FlightRecording:
-    """Parse what ``jfr print --json`` wrote.
-
-    Raises:
-        InputError: it is not JSON, or holds no recording.
-    """
-    printed = "the output of jfr print --json"
+    """Parse what ``jfr print --json`` wrote; errors are those of :func:`read_jfr_json`."""
+    problem, printed = "JSON without recording.events", "the output of jfr print --json"
     try:
         events = json.loads(text)["recording"]["events"]
     except (KeyError, TypeError):
         events = None
     except (RecursionError, ValueError) as error:  # cut, too deep, or a number of thousands of digits
-        place = f"line {error.lineno}" if isinstance(error, json.JSONDecodeError) else None
-        raise InputError(
-            "not whole JSON: was it cut short?",
-            file=file,
-            place=place,
-            found=str(error)[:80],
-            allowed=printed,
-        ) from error
+        events, problem = None, f"not whole JSON: was it cut short? {str(error)[:80]}"
     if not isinstance(events, list):
-        raise InputError("JSON without recording.events", file=file, allowed=printed)
+        raise InputError(problem, file=file, allowed=printed)
     return _recording(events)
 
 
@@ -100,7 +83,6 @@ def _recording(events: list[Any]) -> FlightRecording:
     cycles: list[Cycle] = []
     collections: set[int] = set()
     compilations: list[tuple[float, float]] = []
-    deoptimisations: list[float] = []
     stamps: list[float] = []
     for event in events:
         try:
@@ -114,53 +96,37 @@ def _recording(events: list[Any]) -> FlightRecording:
                 raise ValueError("a duration without end")
             stamps += [start, end]
             if kind in _PAUSES:
-                pauses.append(_pause(kind, values, start, end))
+                name, gc_id = values.get("name") or values.get("type") or kind, values.get("gcId")
+                pauses.append(
+                    PauseEvent(
+                        start_s=start, end_s=end, cause=_PAUSES[kind], name=str(name), whole_stop=False,
+                        gc_id=None if gc_id is None else int(gc_id),
+                    )
+                )  # fmt: skip
             elif kind == _COLLECTION:
                 collections.add(int(values["gcId"]))
                 cycles.append(Cycle(gc_id=int(values["gcId"]), start_s=start, end_s=end))
-            elif kind == _COMPILATION:
-                compilations.append((start, end))
             else:
-                deoptimisations.append(start)
+                compilations.append((start, end))
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             unknown.append(f"{type(error).__name__} in {json.dumps(event)[:160]}")
-    warnings = (
-        []
-        if pauses
-        else ["the recording has no pause in it: was it printed with --events jdk.GCPhasePause,...?"]
-    )
+    why_none = "the recording has no pause in it: was it printed with --events jdk.GCPhasePause,...?"
     return FlightRecording(
         log=GcLog(
             runtime="jvm", collector=None, clock="epoch", resolution_s=1e-6,
             start_s=min(stamps, default=None), end_s=max(stamps, default=None),
             events=tuple(sorted(pauses, key=lambda pause: pause.end_s)), cycles=tuple(cycles),
             n_collections=len(collections), n_unknown=len(unknown),
-            unknown_examples=tuple(unknown[:3]), warnings=tuple(warnings),
+            unknown_examples=tuple(unknown[:3]), warnings=() if pauses else (why_none,),
         ),
         n_by_type=dict(sorted(counted.items())),
         compilations=tuple(sorted(compilations)),
-        deoptimisations=tuple(sorted(deoptimisations)),
     )  # fmt: skip
 
 
-def _pause(kind: str, values: dict[str, Any], start: float, end: float) -> PauseEvent:
-    gc_id = values.get("gcId")
-    return PauseEvent(
-        start_s=start,
-        end_s=end,
-        cause=_PAUSES[kind],
-        name=str(values.get("name") or values.get("type") or kind),
-        gc_id=None if gc_id is None else int(gc_id),
-        whole_stop=False,
-    )
-
-
 def duration_s(text: str) -> float:
-    """Return an ISO 8601 duration, as ``java.time.Duration`` prints it, in seconds.
-
-    Raises:
-        ValueError: it is not one.
-    """
+    """Return an ISO 8601 duration, as ``java.time.Duration`` prints it, in seconds; raises ValueError: it is not
+    one."""
     match = _DURATION.fullmatch(text)
     if match is None or not any(match.groups()):
         raise ValueError(f"not a duration: {text!r}")
@@ -177,28 +143,22 @@ class Contention(Frozen):
 
 
 def parse_contention(text: str) -> tuple[Contention, ...]:
-    """Return the classes of locks that threads waited for; empty: nobody waited.
-
-    Raises:
-        InputError: it is not that view, or a line of it cannot be read.
-    """
+    """Return the classes of locks that threads waited for; empty: nobody waited; raises InputError: it is not that
+    view, or a line of it cannot be read."""
     if _NOTHING in text:
         return ()
     if _TITLE not in text:
         raise InputError("no view of waits by class of lock", found=text.strip()[:60], allowed=_TITLE)
-    _, _, table = text.partition("----")
-    rows = [line for line in table.splitlines()[1:] if line.strip()]
-    return tuple(_contention(line) for line in rows)
-
-
-def _contention(line: str) -> Contention:
-    match = _ROW.match(line)
-    if match is None:
-        raise InputError(
-            "a line that cannot be read", found=line.strip()[:80], allowed="class, count, mean, p90, longest"
+    results = []
+    for line in filter(str.strip, text.partition("----")[2].splitlines()[1:]):
+        if (match := _ROW.match(line)) is None:
+            raise InputError(
+                "a line that cannot be read",
+                found=line.strip()[:80],
+                allowed="class, count, mean, p90, longest",
+            )
+        mean_s = float(match[3].replace(",", "")) * _SECONDS[match[4]]
+        results.append(
+            Contention(lock=match["lock"].strip(), n=int(match["n"].replace(",", "")), mean_s=mean_s)
         )
-    return Contention(
-        lock=match["lock"].strip(),
-        n=int(match["n"].replace(",", "")),
-        mean_s=float(match[3].replace(",", "")) * _SECONDS[match[4]],
-    )
+    return tuple(results)

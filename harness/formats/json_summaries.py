@@ -15,10 +15,9 @@ from typing import Any
 
 from harness.errors import InputError
 from harness.formats.line_files import METRIC, WITHOUT_CONNECTING
-from harness.formats.row_layout import is_good_code
+from harness.formats.row_layout import epoch_s, is_good_code
 from harness.formats.source import TextFile, text_file
 from harness.formats.table import AggregateRow, AggregateTable, is_percentile
-from harness.formats.values import epoch_s
 from harness.model.load_tools import FileSource
 
 #: oha's word for requests that were under way when its time was over: neither answers nor errors.
@@ -35,11 +34,8 @@ def looks_like_json(line: str) -> bool:
 
 
 def read_json(path: Path | TextFile) -> AggregateTable:
-    """Read the totals of whichever tool wrote the document.
-
-    Raises:
-        InputError: it is not whole JSON, holds several documents, is of no tool known here, or lacks a number.
-    """
+    """Read the totals of whichever tool wrote the document; raises InputError: it is not whole JSON, holds several
+    documents, is of no tool known here, or lacks a number."""
     file = text_file(path)
     result = _document(file)
     title, read = next(
@@ -118,9 +114,8 @@ def _row(
 ) -> AggregateRow:
     """The row of all requests; tools write zeros for the latencies of none.
 
-    Args:
-        latency: in units of which ``per_s`` are a second. keys: of the mean, the least and the greatest.
-        share_of: a key -> the share in percent of which it is the percentile; anything else: it is none.
+    ``latency``: in units of which ``per_s`` are a second. ``keys``: of the mean, the least and the greatest.
+    ``share_of``: a key -> the share in percent of which it is the percentile; anything else: it is none.
     """
     if n_latencies <= 0:
         return AggregateRow(name=name, **counts)

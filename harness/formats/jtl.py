@@ -11,16 +11,15 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.errors import InputError
-from harness.formats.collect import RequestStream, row_stream
 from harness.formats.jtl_units import (
+    NOTHING_SAID,
     TIME_FORMATS,
-    Decimal,
     How,
     LatencyUnit,
     era_around,
@@ -28,13 +27,9 @@ from harness.formats.jtl_units import (
     n_read,
     time_format,
 )
-from harness.formats.row_layout import (
-    PER_S,
-    Layout,
-    parse_latency,
-    split_row,
-)
-from harness.formats.side_columns import read_sides
+from harness.formats.row_layout import PER_S, Layout, parse_latency, split_row
+from harness.formats.rows import RequestStream, row_stream
+from harness.formats.side_columns import NUMBERED, read_sides
 from harness.formats.source import TextFile, another_file, text_file
 from harness.formats.table import RequestTable
 
@@ -87,37 +82,20 @@ _UNIT_WORDS: dict[str, LatencyUnit] = {
     "ns": "ns", "nanos": "ns", "nanoseconds": "ns", "us": "us", "micros": "us", "microseconds": "us", "ms": "ms",
     "millis": "ms", "msec": "ms", "milliseconds": "ms", "s": "s", "sec": "s", "secs": "s", "seconds": "s",
 }  # fmt: skip
-#: The name of a part of another row.
-_NUMBERED = re.compile(r"(.+)-\d+")
 
 
 def read_jtl(path: Path) -> RequestTable:
-    """Read a whole file; memory is about 29 bytes a row.
-
-    Rows that are sums or parts of others are left out (and counted) when there are others; kept when there is
-    nothing else.
-
-    Raises:
-        InputError: empty, XML, not from JMeter, without ``elapsed``, or without one readable row.
-    """
+    """Read a whole file; errors are those of :func:`open_jtl`, and that it has not one readable row."""
     return open_jtl(path).collect()
 
 
-def open_jtl(
-    path: Path | TextFile, latency_unit: LatencyUnit | None = None, decimal: Decimal | None = None
-) -> RequestStream:
-    """Recognise a file of any size; it is read when its stretches are asked for, in bounded memory.
+def open_jtl(path: Path | TextFile, how: How = NOTHING_SAID) -> RequestStream:
+    """Recognise a file; its rows are read when they are asked for.
 
-    Args:
-        latency_unit: of ``elapsed`` in a file that passed through other hands; None: milliseconds.
-        decimal: how its fractions are written; None: with a point.
-
-    Raises:
-        InputError: empty, XML, not from JMeter, without ``elapsed``, or its unit must be said.
+    ``how``: of ``elapsed`` in a file that passed through other hands; JMeter's own are whole milliseconds. Raises
+    InputError: empty, XML, not from JMeter, without ``elapsed``, or its unit must be said.
     """
     file = text_file(path)
-    if not file.head.strip():
-        raise InputError("is empty", file=file.path, allowed="a JMeter result file in csv")
     if looks_like_xml(file.head):
         raise InputError(
             "is a JMeter result file in XML",
@@ -127,10 +105,7 @@ def open_jtl(
             allowed="csv: run JMeter with -Jjmeter.save.saveservice.output_format=csv",
         )
     header = header_of(file.first)
-    if header is None:
-        layout, notes = _headerless(file, How(unit=latency_unit, decimal=decimal))
-    else:
-        layout, notes = _with_header(file, header, latency_unit, decimal)
+    layout, notes = _headerless(file, how) if header is None else _with_header(file, header, how)
     sides, layout = read_sides(file, layout)
     is_jmeters = header is None or header.is_jmeters
     return row_stream(
@@ -150,17 +125,15 @@ def _unclear_parts(file: TextFile, layout: Layout) -> tuple[str, ...]:
         return ()
     rows = (split_row(line, layout.delimiter) for line in file.head.split("\n")[1:])
     names = {row[layout.label] for row in rows if len(row) == layout.n_columns}
-    parts = sorted(name for name in names if (match := _NUMBERED.fullmatch(name)) and match[1] in names)
-    if not parts:
-        return ()
-    return (
+    parts = sorted(name for name in names if (match := NUMBERED.fullmatch(name)) and match[1] in names)
+    text = (
         f"{', '.join(parts[:3])} may be parts of other rows, which then are counted twice: a column threadName would "
-        "tell; --label reports one name",
+        "tell; --label reports one name"
     )
+    return (text,) if parts else ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Header:
+class Header(NamedTuple):
     """The first line of a csv of requests. ``columns``: JMeter's names; empty: of no use here.
 
     ``units``: those that the names of another program's columns say. ``is_jmeters``: the names are JMeter's own.
@@ -214,11 +187,9 @@ def _other_header(names: tuple[str, ...], delimiter: str) -> Header | None:
     return Header(delimiter=delimiter, names=names, columns=tuple(columns), units=units, is_jmeters=False)
 
 
-def _with_header(
-    file: TextFile, header: Header, latency_unit: LatencyUnit | None, decimal: Decimal | None
-) -> tuple[Layout, tuple[str, ...]]:
-    rows = _probe(file.head, header.delimiter, skip_first=True)
-    unit = latency_unit or header.units.get("elapsed")
+def _with_header(file: TextFile, header: Header, how: How) -> tuple[Layout, tuple[str, ...]]:
+    rows = _probe(file.head.partition("\n")[2], header.delimiter)
+    unit = how.unit or header.units.get("elapsed")
     if not header.is_jmeters and unit is None:
         raise InputError(
             "has response times without a unit",
@@ -227,7 +198,7 @@ def _with_header(
             allowed="--latency-unit ms (or s, us, ns), or a name such as latency_ms",
         )
     return _layout(
-        header.columns, header.delimiter, rows, file.path, names=header.names, how=How(unit=unit, decimal=decimal),
+        header.columns, header.delimiter, rows, file.path, names=header.names, how=replace(how, unit=unit),
         stamps_in=header.units.get("timeStamp"),
     )  # fmt: skip
 
@@ -310,19 +281,18 @@ def _about_verdicts(layout: Layout) -> tuple[str, ...]:
     return (f"no success column: requests {' or '.join(ways)} count as failed",)
 
 
-def _probe(head: str, delimiter: str, *, skip_first: bool) -> list[list[str]]:
+def _probe(head: str, delimiter: str) -> list[list[str]]:
     """The first rows as fields; the last line of a cut-off head may be short."""
-    lines = head.split("\n")[1 if skip_first else 0 :]
     try:
-        return list(islice(csv.reader(lines, delimiter=delimiter), _PROBE_ROWS))
+        return list(islice(csv.reader(head.split("\n"), delimiter=delimiter), _PROBE_ROWS))
     except csv.Error:  # a NUL or an endless quote: the rows read later say where
         return []
 
 
 def _headerless(file: TextFile, how: How) -> tuple[Layout, tuple[str, ...]]:
-    """JMeter's default columns, or at least time, elapsed first and one column of true and false."""
+    """The layout of rows in JMeter's default columns."""
     for delimiter in DELIMITERS:
-        rows = [row for row in _probe(file.head, delimiter, skip_first=False) if len(row) > 1]
+        rows = [row for row in _probe(file.head, delimiter) if len(row) > 1]
         if not rows:
             continue
         width = max(set(map(len, rows)), key=[len(row) for row in rows].count)
@@ -338,20 +308,12 @@ def _headerless(file: TextFile, how: How) -> tuple[Layout, tuple[str, ...]]:
     )  # fmt: skip
 
 
-def _columns_by_content(rows: list[list[str]], width: int) -> list[str] | None:
+def _columns_by_content(rows: list[list[str]], width: int) -> tuple[str, ...] | None:
     rows = rows[:50]
     if not any(n_read([row[0] for row in rows], time) == len(rows) for time in ("ms", *TIME_FORMATS)):
         return None
     if any(parse_latency(row[1], whole_ms=True) is None for row in rows):
         return None
-    switches = [i for i in range(2, width) if all(row[i] in {"true", "false"} for row in rows)]
-    for names in DEFAULT_COLUMNS:
-        if len(names) == width and names.index("success") in switches:
-            return list(names)
-    if len(switches) != 1:
-        return None
-    columns = ["timeStamp", "elapsed", *[""] * (width - 2)]
-    columns[switches[0]] = "success"
-    if switches[0] > 2 and not all(re.fullmatch(r"\d{3}", row[2]) for row in rows):
-        columns[2] = "label"
-    return columns
+    switches = {i for i in range(2, width) if all(row[i] in {"true", "false"} for row in rows)}
+    fits = (names for names in DEFAULT_COLUMNS if len(names) == width and names.index("success") in switches)
+    return next(fits, None)

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
-from typing import Literal, cast
+from typing import Literal, NamedTuple
+
+import numpy as np
 
 from harness.errors import InputError
 from harness.formats.row_layout import PER_S, parse_start
@@ -27,46 +29,31 @@ NAMES = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nano
 ERA_S = (datetime(2000, 1, 1, tzinfo=UTC).timestamp(), datetime(2100, 1, 1, tzinfo=UTC).timestamp())
 #: A time stamp farther than this from those of the first rows is none: a clock or a writer was not set.
 FAR_S = 3 * 366 * 86400.0
-SAY_UNIT = "say the unit of elapsed: --latency-unit s (or ms, us, ns)"
 _NUMBER = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
 _WHOLE = re.compile(r"\d+(?:\.0+)?", re.ASCII)
 _DECIMAL_COMMA = re.compile(r"\d+,\d+", re.ASCII)
 _IN_GROUPS = re.compile(r"[1-9]\d{0,2}(?:([,.' \u00a0\u202f])\d{3})(?:\1\d{3})*", re.ASCII)
 
-#: Dates. JMeter's own list for reading, then the forms met most often elsewhere. No zone: read as UTC.
+_DATES = ("%Y/%m/%d", "%Y-%m-%d", "%m/%d/%y", "%m/%d/%Y", "%d.%m.%Y", "%d/%m/%y", "%d/%m/%Y", "%d-%m-%Y")
+_ISO = ("%Y-%m-%dT%H:%M:%S.%f%z", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%dT%H:%M:%S.%f", "%Y-%m-%dT%H:%M:%S")
+#: Dates: JMeter's own list for reading, and the forms met most often elsewhere. No zone: read as UTC.
 TIME_FORMATS = (
-    "%Y/%m/%d %H:%M:%S.%f",
-    "%Y/%m/%d %H:%M:%S",
-    "%Y-%m-%d %H:%M:%S.%f",
-    "%Y-%m-%d %H:%M:%S",
-    "%m/%d/%y %H:%M:%S",
-    "%m/%d/%Y %H:%M:%S",
-    "%m/%d/%Y %H:%M:%S.%f",
-    "%m/%d/%Y %I:%M:%S %p",
-    "%Y/%m/%d %H:%M:%S,%f",
-    "%Y-%m-%d %H:%M:%S,%f",
-    "%Y-%m-%dT%H:%M:%S.%f%z",
-    "%Y-%m-%dT%H:%M:%S%z",
-    "%Y-%m-%dT%H:%M:%S.%f",
-    "%Y-%m-%dT%H:%M:%S",
-    "%d.%m.%Y %H:%M:%S.%f",
-    "%d.%m.%Y %H:%M:%S",
-    "%d/%m/%y %H:%M:%S",
-    "%d/%m/%Y %H:%M:%S",
-    "%d/%m/%Y %H:%M:%S.%f",
-    "%d-%m-%Y %H:%M:%S",
-    "%d-%m-%Y %H:%M:%S.%f",
+    *(
+        f"{date} {time}"
+        for date in _DATES
+        for time in ("%H:%M:%S.%f", "%H:%M:%S", "%H:%M:%S,%f", "%I:%M:%S %p")
+    ),
+    *_ISO,
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Written:
+class Written(NamedTuple):
     """How response times are written; ``thousands``: between groups of three digits."""
 
     whole: bool
     units_per_s: float
     decimals: int
-    thousands: str = ""
+    thousands: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,26 +68,16 @@ class How:
         return number.replace(",", ".", 1) if self.decimal == "," else number
 
 
-def decimal_named(text: str | None) -> Decimal | None:
-    """Return this sign between whole numbers and fractions.
-
-    Raises:
-        InputError: it is no such sign.
-    """
-    if text not in {None, ".", ","}:
-        raise InputError("no such sign before a fraction", place="--decimal", found=text, allowed=". or ,")
-    return cast("Decimal | None", text)
+NOTHING_SAID = How()
 
 
-def latency_unit_named(text: str | None) -> LatencyUnit | None:
-    """Return the unit of that name.
-
-    Raises:
-        InputError: there is none.
-    """
-    if text not in {None, *UNITS_PER_S}:
-        raise InputError("no such unit", place="--latency-unit", found=text, allowed=", ".join(UNITS_PER_S))
-    return text
+def how_named(unit: str | None, decimal: str | None) -> How:
+    """Return what ``--latency-unit`` and ``--decimal`` say; raises InputError: there is no such unit or sign."""
+    if unit not in {None, *UNITS_PER_S}:
+        raise InputError("no such unit", place="--latency-unit", found=unit, allowed=", ".join(UNITS_PER_S))
+    if decimal not in {None, ".", ","}:
+        raise InputError("no such sign before a fraction", place="--decimal", found=decimal, allowed=". or ,")
+    return How(unit=unit, decimal=decimal)  # type: ignore[arg-type]  # as was looked at
 
 
 def in_era(seconds: float) -> bool:
@@ -114,11 +91,8 @@ def era_unit(number: float) -> str | None:
 
 
 def time_format(stamps: Sequence[str], path: Path) -> tuple[str, tuple[str, ...]]:
-    """Return the form of the time stamps of the first rows, and notes on it.
-
-    Raises:
-        InputError: no form is known that reads them.
-    """
+    """Return the form of the time stamps of the first rows, and notes on it; raises InputError: no form is known that
+    reads them."""
     given = [stamp for stamp in stamps if stamp]
     if not given:
         return "ms", ()
@@ -126,8 +100,8 @@ def time_format(stamps: Sequence[str], path: Path) -> tuple[str, tuple[str, ...]
     if unit is not None and n_read(given, unit[0]):
         return unit
     scores = {time: n_read(given, time) for time in ("ms", *TIME_FORMATS)}
-    best = max(scores, key=lambda time: scores[time])
-    if scores[best] == 0:
+    most = max(scores.values())
+    if most == 0:
         raise InputError(
             "time stamps in a form not known here",
             file=path,
@@ -136,22 +110,18 @@ def time_format(stamps: Sequence[str], path: Path) -> tuple[str, tuple[str, ...]
             allowed="milliseconds since 1970, or dates like 2026/11/21 10:33:00.123; "
             "run JMeter with -Jjmeter.save.saveservice.timestamp_format=ms",
         )
-    if best == "ms" or best.endswith("%z"):
-        return best, ()
-    alike = [time for time in TIME_FORMATS if scores[time] == scores[best]]
-    times = {time: _times_s(given, time) for time in alike}
-    spans = {time: max(each) - min(each) for time, each in times.items()}
-    shortest = min(alike, key=lambda time: spans[time])
-    notes = ("the time stamps are dates without a time zone: read as UTC",)
-    if len(alike) == 1:
-        return best, notes
-    order = "day" if shortest.startswith("%d") else "month"
-    why = (
-        "for that makes the file shorter"
-        if len(set(spans.values())) > 1
-        else "which is a guess: its dates do not tell"
-    )
-    return shortest, (*notes, f"dates such as {given[0]} were read {order} first, {why}")
+    alike = [time for time, score in scores.items() if score == most]
+    if alike[0] == "ms" or alike[0].endswith("%z"):
+        return alike[0], ()
+    spans = {time: float(np.ptp(_times_s(given, time))) for time in alike}
+    best = min(alike, key=lambda time: spans[time])
+    notes = ["the time stamps are dates without a time zone: read as UTC"]
+    if len(alike) > 1:
+        order = "day" if best.startswith("%d") else "month"
+        why = "for that makes the file shorter"
+        why = why if len(set(spans.values())) > 1 else "which is a guess: its dates do not tell"
+        notes.append(f"dates such as {given[0]} were read {order} first, {why}")
+    return best, tuple(notes)
 
 
 def n_read(stamps: Sequence[str], time: str) -> int:
@@ -170,75 +140,60 @@ def era_around(stamps: Sequence[str], time: str) -> tuple[float, float] | None:
 
 
 def _epoch_unit(stamps: Sequence[str], path: Path) -> tuple[str, tuple[str, ...]] | None:
-    """Return the unit of numeric time stamps and what is to be said about it; ``None``: they are no numbers.
-
-    Raises:
-        InputError: in JMeter's unit they lie after the year 2100, and no other unit mends it.
-    """
+    """Return the unit of numeric time stamps and what is to be said about it; ``None``: they are no numbers; raises
+    InputError: in JMeter's unit they lie after the year 2100, and no other unit mends it."""
     numbers = [stamp for stamp in stamps if _NUMBER.fullmatch(stamp)]
     if 2 * len(numbers) <= len(stamps):
         return None
-    typical = median(map(float, numbers))
-    shown = numbers[0]
-    unit = era_unit(typical)
+    typical, shown, place = median(map(float, numbers)), numbers[0], "column timeStamp"
+    unit, in_ms = era_unit(typical), _when(typical / 1e3)
     if unit == "ms":
         return unit, ()
     if unit is not None:
         return unit, (
-            f"column timeStamp: {shown} was read as {NAMES[unit]} since 1970; in milliseconds, as JMeter writes "
-            f"them, it would be {_when(typical / 1e3)}",
+            f"{place}: {shown} was read as {NAMES[unit]} since 1970; in milliseconds, as JMeter writes them, it would "
+            f"be {in_ms}",
         )
     if typical / 1e3 >= ERA_S[1]:
         raise InputError(
-            f"not a time between 2000 and 2100 in any unit; in milliseconds it would be {_when(typical / 1e3)}",
+            f"not a time between 2000 and 2100 in any unit; in milliseconds it would be {in_ms}",
             file=path,
-            place="column timeStamp",
+            place=place,
             found=shown,
             allowed="milliseconds since 1970, such as 1795261972662",
         )
     return "ms", (
-        f"column timeStamp: {shown} is {_when(typical / 1e3)} in milliseconds, and no time between 2000 and 2100 in "
-        "any unit: it counts from another moment, so no runtime's log can be laid beside it",
+        f"{place}: {shown} is {in_ms} in milliseconds, and no time between 2000 and 2100 in any unit: it counts from "
+        "another moment, so no runtime's log can be laid beside it",
     )
 
 
 def latency_columns(texts: Sequence[str], how: How, path: Path, column: str = "elapsed") -> Written:
-    """Return how response times are written, from the first of them.
+    """Return how response times are written, from the first of them; raises InputError: they have fractions, which
+    JMeter never writes, and nobody said the unit or the decimal comma."""
 
-    Raises:
-        InputError: they have fractions, which JMeter never writes, and nobody said the unit or the decimal comma.
-    """
+    def refused(problem: str, text: str, allowed: str) -> InputError:
+        return InputError(problem, file=path, place=f"column {column}", found=text, allowed=allowed)
+
     thousands = _thousands(texts) if how.decimal is None else ""
     if thousands:
         texts = [text.replace(thousands, "") for text in texts]
     commas = [text for text in texts if _DECIMAL_COMMA.fullmatch(text)]
     if commas and how.decimal != "," and 2 * len(commas) > len(texts):
-        sentence = "--decimal ," if how.unit is not None else "--decimal , --latency-unit ms (or s, us, ns)"
-        groups = all(_IN_GROUPS.fullmatch(text) for text in commas)
-        raise InputError(
-            "has commas before three digits: a fraction, or thousands?" if groups else "has a decimal comma",
-            file=path,
-            place=f"column {column}",
-            found=commas[0],
-            allowed=f"numbers without a sign between thousands; of fractions {sentence}"
-            if groups
-            else sentence,
-        )
-    unit = how.unit
+        option = "--decimal ," if how.unit is not None else "--decimal , --latency-unit ms (or s, us, ns)"
+        if not all(_IN_GROUPS.fullmatch(text) for text in commas):
+            raise refused("has a decimal comma", commas[0], option)
+        problem = "has commas before three digits: a fraction, or thousands?"
+        raise refused(problem, commas[0], f"numbers without a sign between thousands; of fractions {option}")
     numbers = [text for text in map(how.plain, texts) if _NUMBER.fullmatch(text)]
     broken = [text for text in numbers if not _WHOLE.fullmatch(text)]
-    decimals = max((len(text.split(".")[1]) for text in broken), default=0)
-    if unit is not None:
-        return Written(whole=False, units_per_s=UNITS_PER_S[unit], decimals=decimals, thousands=thousands)
+    if how.unit is not None:
+        decimals = max((len(text.split(".")[1]) for text in broken), default=0)
+        return Written(whole=False, units_per_s=UNITS_PER_S[how.unit], decimals=decimals, thousands=thousands)
     if broken and 2 * len(broken) > len(texts):
-        raise InputError(
-            f"not a whole number, but JMeter writes whole milliseconds; in seconds it would be "
-            f"{float(broken[0]) * 1e3:g} ms",
-            file=path,
-            place=f"column {column}",
-            found=broken[0],
-            allowed=SAY_UNIT,
-        )
+        in_s = f"in seconds it would be {float(broken[0]) * 1e3:g} ms"
+        problem = f"not a whole number, but JMeter writes whole milliseconds; {in_s}"
+        raise refused(problem, broken[0], "say the unit of elapsed: --latency-unit s (or ms, us, ns)")
     return Written(whole=True, units_per_s=UNITS_PER_S["ms"], decimals=0, thousands=thousands)
 
 

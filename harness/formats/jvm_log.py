@@ -16,7 +16,7 @@ from typing import ClassVar, Literal
 
 from harness.formats.gc_events import Cause, Cycle, GcLog, PauseEvent, ProcessLog, Stamped
 from harness.formats.log_lines import DATE, NUMBER
-from harness.formats.values import epoch_s as epoch_of
+from harness.formats.row_layout import epoch_s as epoch_of
 
 #: What writes a log that can be read best.
 WRITES = "-Xlog:gc*,safepoint:file=gc.log:time,uptime,level,tags"
@@ -125,15 +125,19 @@ class JvmLog(ProcessLog):
             self.collector = using[1]
         self.resolution_s = 1e-6 if line.exact else 1e-3
         # Most lines are of no event: a word that is not there costs less than an expression that does not match.
-        if 'Safepoint "' in text and (stopped := _stopped_ns(text)):
-            self._safepoint(now, stopped[0], int(stopped[1]) * 1e-9)
+        if (
+            'Safepoint "' in text
+            and (named := _SAFEPOINT.search(text))
+            and (total := _TOTAL.search(text, named.end()))
+        ):
+            self._safepoint(now, named[1], int(total[1]) * 1e-9)
         elif entered := _ENTERED.match(text):
             self.operation = entered[1]
         elif match := _OLD_SAFEPOINT.search(text):
             self._safepoint(now, self.operation, _number(match[1]))
             self.operation = "safepoint"
-        elif _STALL in text and (stalled := _stalled_ms(text)):
-            length_s = _number(stalled) / 1e3
+        elif _STALL in text and (lengths := _STALLED.findall(text.partition(_STALL)[2])):
+            length_s = _number(lengths[-1]) / 1e3
             self.events.append(_event("Allocation Stall", "allocation_stall", now, length_s))
         elif "Pause " in text and "start" not in line.tags and (match := _PAUSE.match(text)):
             gc_id = int(match[1]) if match[1] else None
@@ -248,19 +252,7 @@ def _event(
     gc_id: int | None = None,
     whole_stop: bool = False,
 ) -> PauseEvent:
+    start_s = end_s - length_s
     return PauseEvent(
-        start_s=end_s - length_s, end_s=end_s, cause=cause, name=name, gc_id=gc_id, whole_stop=whole_stop
+        start_s=start_s, end_s=end_s, cause=cause, name=name, gc_id=gc_id, whole_stop=whole_stop
     )
-
-
-def _stopped_ns(text: str) -> tuple[str, str] | None:
-    """Return the first operation of a safepoint in a line, and how long it took."""
-    named = _SAFEPOINT.search(text)
-    total = named and _TOTAL.search(text, named.end())
-    return (named[1], total[1]) if named and total else None
-
-
-def _stalled_ms(text: str) -> str | None:
-    """Return the last length of an allocation stall in a line."""
-    _, stall, rest = text.partition(_STALL)
-    return next(reversed(_STALLED.findall(rest)), None) if stall else None

@@ -16,22 +16,21 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 from harness.errors import InputError
-from harness.formats.collect import RequestStream, line_stream, row_stream
 from harness.formats.jtl_units import era_unit
 from harness.formats.row_layout import (
     RFC3339,
     Layout,
-    Row,
+    epoch_s,
+    error_kind,
     is_good_code,
     split_row,
     verdict_of,
 )
-from harness.formats.source import TextFile, another_file, text_file
-from harness.formats.values import epoch_s, error_kind
+from harness.formats.rows import RequestStream, Row, read_lines, row_stream
+from harness.formats.source import TextFile
 
 METRIC = "http_req_duration"
 _FIRST_COLUMNS = "metric_name,timestamp,metric_value,"
@@ -77,13 +76,8 @@ def looks_like_gatling(line: str) -> bool:
     return len(fields) > 3 and not {_RUN, _REQUEST.decode()}.isdisjoint(fields[0:3:2])
 
 
-def open_k6_csv(path: Path | TextFile) -> RequestStream:
-    """Recognise k6's csv; its rows are read when they are asked for, in bounded memory.
-
-    Raises:
-        InputError: a column is missing, or there is no HTTP request in it.
-    """
-    file = text_file(path)
+def open_k6_csv(file: TextFile) -> RequestStream:
+    """Open k6's csv; raises InputError: a column is missing."""
     lines = file.head.split("\n")
     header = [name.strip() for name in split_row(lines[0], ",")]
     places: dict[str, Any] = {_FIELDS[name]: i for i, name in enumerate(header) if name in _FIELDS}
@@ -122,27 +116,20 @@ def _time_of(stamp: str) -> str:
         return RFC3339
 
 
-def open_json_lines(path: Path | TextFile) -> RequestStream:
-    """Recognise JSON lines of k6 or vegeta; they are read when they are asked for, in bounded memory.
-
-    Raises:
-        InputError: they are another program's.
-    """
-    file = text_file(path)
-    source = lines_of(file.first)
-    if source is None:
-        raise another_file("is no JSON lines of k6 or vegeta", file, "k6 --out json, vegeta encode -to json")
-    is_k6 = source == "k6"
+def open_json_lines(file: TextFile) -> RequestStream:
+    """Open JSON lines of k6 or vegeta."""
+    is_k6 = lines_of(file.first) == "k6"
     row_of, mark = (_point, METRIC.encode()) if is_k6 else (_result, b'"latency"')
     name = METRIC if is_k6 else "latency"
-    return line_stream(
+    return row_stream(
         file,
         Layout(delimiter=",", n_columns=1, latency=0, start=0, ok=0, label=0, whole_ms=False, header=(name,)),
         source="k6" if is_k6 else "vegeta",
         resolution_s=_RESOLUTION_S,
         begins_record=lambda line: line.startswith(b"{"),
-        is_row=lambda line: mark in line,
-        row_of=lambda line: row_of(json.loads(line)),
+        read=lambda block: read_lines(
+            block, lambda line: mark in line, lambda line: row_of(json.loads(line))
+        ),
         remarks=(WITHOUT_CONNECTING,) if is_k6 else (),
         metric=METRIC if is_k6 else None,
     )
@@ -181,36 +168,20 @@ def _result(result: Any) -> Row:
     )
 
 
-def open_gatling(path: Path | TextFile) -> RequestStream:
-    """Recognise Gatling's log; a row's label is its name with the groups around it: ``group / name``.
-
-    Raises:
-        InputError: it is another file.
-    """
-    file = text_file(path)
-    if not looks_like_gatling(file.first):
-        raise another_file(
-            "not a log of Gatling in text",
-            file,
-            "simulation.log of a release before 3.12, which begins with RUN",
-        )
-    return line_stream(
+def open_gatling(file: TextFile) -> RequestStream:
+    """Open Gatling's log; a row's label is its name with the groups around it: ``group / name``."""
+    return row_stream(
         file,
         Layout(delimiter="\t", n_columns=7, latency=4, start=3, ok=5, label=2, header=None),
         source="gatling",
         resolution_s=1e-3,
         begins_record=lambda line: not _KINDS.isdisjoint(line.split(b"\t", 3)[0:3:2]),
-        is_row=lambda line: _REQUEST in line.split(b"\t", 3)[0:3:2],
-        row_of=_logged,
+        read=lambda block: read_lines(block, lambda line: _REQUEST in line.split(b"\t", 3)[0:3:2], _logged),
     )
 
 
 def refuse_binary(file: TextFile) -> None:
-    """Refuse a log of Gatling from release 3.12 on.
-
-    Raises:
-        InputError: it is one.
-    """
+    """Refuse a log of Gatling from release 3.12 on; raises InputError: it is one."""
     if _BINARY.match(file.head):
         raise InputError(
             "is Gatling's binary log, which only Gatling's own reports read", file=file.path,
@@ -220,11 +191,7 @@ def refuse_binary(file: TextFile) -> None:
 
 
 def _logged(line: bytes) -> Row:
-    """The request of one line of Gatling.
-
-    Raises:
-        ValueError: it cannot be read.
-    """
+    """The request of one line of Gatling; raises ValueError: it cannot be read."""
     fields = line.rstrip(b"\r").split(b"\t")
     places = range(_BEFORE, len(fields))
     at = next((i for i in places if fields[i] in _VERDICTS and fields[i - 1].isdigit()), 0)

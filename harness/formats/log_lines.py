@@ -62,11 +62,7 @@ class OtherLines:
 
 
 def read_lines(path: Path, notes: SourceNotes, lines: OtherLines) -> Iterator[LogLine]:
-    """Yield the lines of a runtime; all other lines are counted.
-
-    Raises:
-        InputError: the file cannot be opened.
-    """
+    """Yield the lines of a runtime; all other lines are counted; raises InputError: the file cannot be opened."""
     for block in _blocks(path, notes):
         at = 0
         while match := BEGINS.search(block, at):

@@ -11,20 +11,26 @@ an answer has status 0 and an error.
 
 hey and oha write rows of answered requests only, with times since their own start. Old releases of hey write neither
 the status nor when a request was sent; after a million answers it writes no more. oha's rows begin when they were
-sent; with latency correction they last from when they were due, so start plus latency is later than the end.
+sent; with latency correction they last from when they were due, so start plus latency is later than the end. Its
+SQLite file has the time at which a request was due: with a rate (``-q --latency-correction``) rows begin then.
 """
 
 from __future__ import annotations
 
 import re
+import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.formats.collect import RequestStream, row_stream
-from harness.formats.row_layout import Layout, split_row
-from harness.formats.source import TextFile, another_file, text_file
+import numpy as np
+
+from harness.errors import InputError
+from harness.formats.row_layout import Layout, error_kind, split_row
+from harness.formats.rows import RequestStream, row_stream
+from harness.formats.source import SourceNotes, TextFile, another_file, raw_pieces, text_file
 from harness.formats.table import RequestTable
 from harness.model.load_tools import FileSource
 
@@ -38,7 +44,6 @@ _HEY = {"response-time": "latency", "DNS+dialup": "connect", "DNS": "", "Request
         "Response-read": ""}  # fmt: skip
 _OHA = {"request-start": "start", "DNS": "", "DNS+dialup": "", "Response-delay": "", "request-duration": "latency",
         "bytes": "", "status": "code"}  # fmt: skip
-OHA_COLUMNS = tuple(_OHA)
 _VEGETA = {"timestamp": "start", "status": "code", "latency": "latency", "bytes out": "", "bytes in": "",
            "error": "error", "body": "", "attack": "", "sequence": "", "method": "", "url": "label",
            "headers": ""}  # fmt: skip
@@ -94,11 +99,8 @@ class RowFormat:
         )
 
     def open(self, path: Path | TextFile) -> RequestStream:
-        """Recognise the file; its rows are read when they are asked for, in bounded memory.
-
-        Raises:
-            InputError: empty, or another file.
-        """
+        """Recognise the file; its rows are read when they are asked for, in bounded memory; raises InputError: empty,
+        or another file."""
         file = text_file(path)
         layout = self.layout_of(file.first)
         if layout is None:
@@ -116,11 +118,7 @@ class RowFormat:
         )
 
     def read(self, path: Path) -> RequestTable:
-        """Read the whole file.
-
-        Raises:
-            InputError: empty, another file, or no line of it can be read.
-        """
+        """Read the whole file; raises InputError: empty, another file, or no line of it can be read."""
         return self.open(path).collect()
 
 
@@ -174,3 +172,49 @@ VEGETA_CSV = RowFormat(
     written={"time": "ns", "whole_ms": True, "latency_units_per_s": 1e9},
 )
 ROW_FORMATS = (K6_SAMPLES, HEY_CSV, OHA_CSV, VEGETA_CSV, LOCUST_SAMPLES, METRONOME_SAMPLES)
+
+_SQLITE_MAGIC = b"SQLite format 3\0"
+_OHA_ROWS = (
+    "SELECT coalesce(start_latency_correction, start), duration, status FROM oha"
+    " ORDER BY {run}coalesce(start_latency_correction, start)"
+)
+_OHA_TABLE = "a table oha with the columns start, start_latency_correction, duration, status"
+
+
+def looks_like_sqlite(path: Path) -> bool:
+    """Tell whether it is a SQLite file, gzipped or not."""
+    return next(raw_pieces(path, SourceNotes()), b"").startswith(_SQLITE_MAGIC)
+
+
+def read_oha_db(path: Path) -> RequestTable:
+    """Read oha's SQLite file, gzipped or not. With a rate, rows begin when they were due.
+
+    oha appends to a file that is there: the rows of one run follow those of another, each from zero. Raises InputError:
+    no SQLite file, damaged, or another program's.
+    """
+    try:
+        with closing(sqlite3.connect(":memory:")) as connection:
+            connection.deserialize(b"".join(raw_pieces(path, SourceNotes())))
+            columns_of = {name for _, name, *_ in connection.execute("PRAGMA table_info(oha)")}
+            rows = connection.execute(_OHA_ROWS.format(run="run, " if "run" in columns_of else "")).fetchall()
+        columns = np.array(rows, dtype=np.float64).reshape(-1, 3)
+        if not np.isfinite(columns).all() or (columns[:, 1] < 0).any():
+            raise ValueError("a row is not of finite numbers, or has a duration below zero")
+    except (sqlite3.Error, TypeError, ValueError, OverflowError) as problem:
+        raise InputError(f"cannot be read as oha's ({problem})", file=path, allowed=_OHA_TABLE) from problem
+    status = columns[:, 2]
+    codes, error_codes = np.unique(status, return_inverse=True)
+    return RequestTable(
+        path=path,
+        source="oha",
+        start_epoch_s=columns[:, 0].copy(),
+        latency_s=columns[:, 1].copy(),
+        ok=(status >= 200) & (status < 400),
+        label_codes=np.zeros(len(columns), dtype=np.int32),
+        labels=("",),
+        error_codes=error_codes.astype(np.int32),
+        error_kinds=tuple(error_kind(f"{code:.0f}", "", "", "") for code in codes.tolist()),
+        resolution_s=OHA_CSV.resolution_s,
+        from_zero=True,
+        notes=OHA_CSV.remarks,
+    )

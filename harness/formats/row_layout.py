@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which column of delimited text holds what, and what one row's fields say."""
+"""Which column of delimited text holds what, and what one row's fields say: times, verdicts, kinds of errors.
+
+Instants are as ISO 8601 and RFC 3339 write them, with up to nine decimals.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-
-from harness.formats.values import epoch_s
+from functools import lru_cache
 
 #: Written dates of nine decimals.
 RFC3339 = "rfc3339"
@@ -30,6 +32,11 @@ _VERDICTS = dict.fromkeys(_RIGHT, True) | dict.fromkeys(_WRONG, False)
 _NO_FAILURE = frozenset(("null", "none", "nan", "-", "false", "0", "no", "n/a", "ok"))
 #: As a number, as a fraction that a spreadsheet made of it, or with its phrase.
 _GOOD_CODE = re.compile(r"[23]\d\d(?:\.0+| .*)?")
+_LONGEST = 160
+_STATUS = re.compile(r"[1-9]\d\d")
+_NO_ANSWER = "Non HTTP response code: "
+_NO_MESSAGE = "Non HTTP response message: "
+_INSTANT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?(Z|[+-]\d\d:?\d\d)", re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +57,7 @@ class Layout:
     ``numbers``: columns of whole numbers. ``texts``: columns in which a delimiter may stand without quotes.
     ``thousands``: between groups of three digits of a number; empty: nothing is.
     ``era_s``: the first and last moment, epoch seconds, that a time stamp can be; ``None``: any.
-    ``repeats``: names of requests that are parts or sums of others (``harness.formats.repeated_rows``).
+    ``repeats``: names of requests that are parts or sums of others (``harness.formats.side_columns``).
     """
 
     delimiter: str
@@ -162,28 +169,13 @@ class Layout:
         return number if self.decimal == "." else number.replace(self.decimal, ".", 1)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Row:
-    """One request of a line that is no delimited row; ``error_kind``: of one that failed, in words."""
-
-    start_epoch_s: float
-    latency_s: float
-    ok: bool
-    label: str
-    error_kind: str = ""
-
-
 def verdict_of(
     success: str | None, n_errors: str | None = None, failure: str | None = None, code: str | None = None
 ) -> bool | None:
     """Return whether a request succeeded; ``None``: the row does not say what it should.
 
-    The first of these texts that is not empty decides; where the file has none of the columns, every request is a
-    success.
-
-    Args:
-        success: the tool's own verdict. n_errors: its count of errors. failure: the message of a failed assertion.
-        code: the status. All without blanks around them; ``None``: the file has no such column.
+    The tool's own verdict, its count of errors, the message of a failed assertion and the status, without blanks around
+    them; ``None``: the file has no such column. The first that is not empty decides; without any all is well.
     """
     if success:
         return _VERDICTS.get(success.lower())
@@ -248,3 +240,42 @@ def _number(text: str) -> float | None:
     except ValueError:
         return None
     return number if math.isfinite(number) and number >= 0 else None
+
+
+def error_kind(code: str, message: str, failure: str, error: str) -> str:
+    """Return the kind of one failed request, such as ``HTTP 500 Internal Server Error``.
+
+    ``code``: the status, or what JMeter writes in its place. ``message``: the phrase beside it. ``failure``: of a
+    failed assertion. ``error``: the tool's own text. Each may be empty.
+    """
+    if code.startswith(_NO_ANSWER):
+        kind = _joined(code.removeprefix(_NO_ANSWER), message.removeprefix(_NO_MESSAGE))
+    elif _STATUS.fullmatch(code):
+        phrase = (message or error).removeprefix(code).strip()
+        kind = f"HTTP {code} {phrase}".rstrip()
+        if code[0] in "23":
+            kind = _joined(f"HTTP {code}", failure or error or "refused by a check")
+    else:
+        kind = _joined(error or failure, "") or _joined(code, message) or "no reason given"
+    return " ".join(kind.split())[:_LONGEST]
+
+
+def _joined(first: str, second: str) -> str:
+    return ": ".join(part for part in (first.strip(), second.strip()) if part)
+
+
+def epoch_s(text: str) -> float:
+    """Return an instant as epoch seconds; raises ValueError: it is not one."""
+    match = _INSTANT.fullmatch(text)
+    if match is None:
+        raise ValueError(f"not an instant: {text!r}")
+    return _whole_s(match[1], match[3]) + float(f"0.{match[2] or 0}")
+
+
+@lru_cache(maxsize=256)
+def _whole_s(second: str, zone: str) -> float:
+    """Return whole epoch seconds; lines of one second share them."""
+    try:
+        return datetime.fromisoformat(second + zone.replace("Z", "+00:00")).timestamp()
+    except OverflowError as error:
+        raise ValueError(f"not an instant: {second}{zone}") from error

@@ -9,30 +9,150 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from harness.formats.arrays import BoolArray, FloatArray, Texts
-from harness.formats.row_layout import LONGEST_S, Layout, Row, is_transaction, split_row, verdict_of
-from harness.formats.source import Block
-from harness.formats.table import RequestChunk, Unreadable
-from harness.formats.values import error_kind
+from harness.errors import InputError
+from harness.formats.arrays import BoolArray, FloatArray, Texts, with_rows
+from harness.formats.row_layout import LONGEST_S, Layout, error_kind, is_transaction, split_row, verdict_of
+from harness.formats.source import Block, SourceNotes, TextFile, read_blocks, without_lines
+from harness.formats.table import RequestTable, Rows, SideColumns, Unreadable, join_rows
+from harness.model.load_tools import FileSource
 
 _EXCERPT = 100
 #: Arrow takes a tenth of a second to load, in which 10,000 rows are read without it.
 ARROWS_BYTES = 1 << 18
 
 
-def read_block(
-    block: Block, layout: Layout, columns: Sequence[int] = ()
-) -> tuple[RequestChunk, tuple[Texts, ...]]:
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One request of a line that is no delimited row; ``error_kind``: of one that failed, in words."""
+
+    start_epoch_s: float
+    latency_s: float
+    ok: bool
+    label: str
+    error_kind: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestStream:
+    """A file of requests that was opened and recognised; its rows are read once, when they are asked for.
+
+    ``sides``: the columns of its first rows that only checks need; ``None``: the tool writes no such columns.
+    ``from_zero``: its times are since the tool's own start. ``most_rows``: the tool writes no more of them.
+    ``metric``: that of the rows which are requests, in a file that has rows of others.
+    """
+
+    path: Path
+    source: FileSource
+    resolution_s: float
+    layout: Layout
+    parts: Iterator[Rows]
+    notes: SourceNotes
+    remarks: tuple[str, ...] = ()
+    sides: SideColumns | None = None
+    from_zero: bool = False
+    most_rows: int | None = None
+    metric: str | None = None
+
+    def collect(self) -> RequestTable:
+        """Read everything; memory is about 25 bytes a row, 33 with times to connect.
+
+        Rows of transaction controllers are left out where there are others: they repeat the time of the rows that
+        they sum up. Raises InputError: not one of the lines could be read; or runs with different columns.
+        """
+        layout, rows = self.layout, join_rows(list(self.parts))
+        self._refuse(rows.unreadable, n_rows=len(rows.latency_s))
+        n, notes = len(rows.latency_s), list(self.remarks)
+        sums: Rows | None = None
+        if self.most_rows is not None and n >= self.most_rows:
+            notes.append(
+                f"{self.source} writes no more than {self.most_rows:,} rows: there may have been more requests"
+            )
+        if rows.transaction is not None and rows.transaction.any() and not rows.transaction.all():
+            sums, rows = with_rows(rows, rows.transaction), with_rows(rows, ~rows.transaction)
+            names = ", ".join(sorted(layout.repeats))
+            which = "left out that are sums or parts of other rows of their thread: " + names
+            which = which if names else "of transaction controllers left out"
+            notes.insert(0, f"{len(sums.latency_s)} rows {which}")
+        return RequestTable(
+            **vars(replace(rows, transaction=None)),
+            path=self.path,
+            source=self.source,
+            resolution_s=self.resolution_s,
+            sums=sums,
+            has_start_times=layout.start is not None,
+            ok_known=layout.tells_failures,
+            from_zero=self.from_zero and layout.start is not None,
+            notes=(*notes, *self.notes.notes),
+            sides=self.sides,
+            latency_column=layout.header[layout.latency] if layout.header else "elapsed",
+            latency_units_per_s=layout.latency_units_per_s,
+        )
+
+    def _refuse(self, bad: Unreadable, n_rows: int) -> None:
+        layout = self.layout
+        if bad.other_header is not None:
+            raise InputError(
+                "holds runs with different columns, so that one header is not that of all rows",
+                file=self.path,
+                place=f"line {bad.other_header}",
+                found="another header",
+                allowed="runs with the columns of the first line: split the file there",
+            )
+        if not n_rows and self.metric is not None and bad.n == 0:
+            raise InputError(
+                f"has no request: there is no {self.metric} in it",
+                file=self.path,
+                allowed="the output of a test that sends HTTP requests",
+            )
+        if not n_rows and bad.n > bad.n_cut:
+            raise InputError(
+                "not one line could be read",
+                file=self.path,
+                place=f"line {bad.first_line}",
+                found=bad.first_text,
+                allowed=f"{layout.n_columns} columns, separated by {layout.delimiter!r}"
+                + (f": {layout.delimiter.join(layout.header)}" if layout.header else ""),
+            )
+
+
+def row_stream(
+    file: TextFile,
+    layout: Layout,
+    *,
+    read: Callable[[Block], Rows] | None = None,
+    begins_record: Callable[[bytes], bool] | None = None,
+    remarks: tuple[str, ...] = (),
+    **facts: Any,
+) -> RequestStream:
+    """Open a file of rows, delimited ones below the line that names the columns where the layout has one.
+
+    ``read`` and ``begins_record``: of lines that are no delimited rows (:func:`read_lines`). ``facts``: the other
+    fields of the stream.
+    """
+    notes = SourceNotes()
+    n_heads = int(layout.header is not None and read is None)
+    blocks = read_blocks(
+        without_lines(file.pieces(notes), n_heads),
+        begins_record=begins_record or layout.begins_a_row,
+        first_line=file.first_line + n_heads,
+    )
+    parts = map(read or (lambda block: read_block(block, layout)[0]), blocks)
+    remarks = (*remarks, *file.remarks)
+    return RequestStream(path=file.path, layout=layout, parts=parts, notes=notes, remarks=remarks, **facts)
+
+
+def read_block(block: Block, layout: Layout, columns: Sequence[int] = ()) -> tuple[Rows, tuple[Texts, ...]]:
     """Read a block of whole records.
 
-    Args:
-        columns: those of which the texts of every row that can be read are wanted, too.
+    ``columns``: those of which the texts of every row that can be read are wanted, too.
     """
     wanted = sorted({*layout.columns_read, *columns})
     texts = _quickly(block, layout, wanted)
@@ -43,11 +163,8 @@ def read_block(
     records = _Records(block, layout)
     texts = records.texts(wanted)
     chunk, good = _chunk(texts, layout, len(records.fields))
-    if not good.all():
-        records.leave_out(~good)
-        texts = records.texts(wanted)
-        chunk, _ = _chunk(texts, layout, len(records.fields))
-    return records.noted(chunk), tuple(texts[column] for column in columns)
+    chunk = replace(with_rows(chunk, good), unreadable=records.unreadable(~good))
+    return chunk, tuple((texts[column][0][good], texts[column][1]) for column in columns)
 
 
 def _quickly(block: Block, layout: Layout, wanted: Sequence[int]) -> dict[int, Texts] | None:
@@ -129,17 +246,11 @@ class _Records:
         """Return the texts of these columns."""
         return {index: _coded([fields[index] for fields in self.fields]) for index in wanted}
 
-    def leave_out(self, damaged: BoolArray) -> None:
-        """Take these records for damaged ones."""
-        self._bad += [span for span, is_bad in zip(self._spans, damaged.tolist(), strict=True) if is_bad]
-        self.fields = [
-            fields for fields, is_bad in zip(self.fields, damaged.tolist(), strict=True) if not is_bad
-        ]
-
-    def noted(self, chunk: RequestChunk) -> RequestChunk:
-        """Return a chunk with a note on the damaged records; a header that comes again belongs to another run."""
+    def unreadable(self, damaged: BoolArray) -> Unreadable:
+        """Return a note on damaged records; a header that comes again belongs to another run."""
         bad, layout = Unreadable(), self._layout
-        for index, after in sorted(self._bad):
+        spans = [span for span, is_bad in zip(self._spans, damaged.tolist(), strict=True) if is_bad]
+        for index, after in sorted([*self._bad, *spans]):
             text, number = "\n".join(self._lines[index:after]), self._first_line + index
             fields = split_row(text.rstrip("\r"), layout.delimiter)
             names = tuple(field.strip(" \t\0\ufeff") for field in fields)
@@ -151,10 +262,10 @@ class _Records:
                         other_header=number if layout.names_columns(names) else None,
                     )
                 )  # fmt: skip
-        return replace(chunk, unreadable=bad)
+        return bad
 
 
-def _chunk(texts: Mapping[int, Texts], layout: Layout, n: int) -> tuple[RequestChunk, BoolArray]:
+def _chunk(texts: Mapping[int, Texts], layout: Layout, n: int) -> tuple[Rows, BoolArray]:
     """Return the requests of rows by the texts of their columns, and which of the rows can be read, shape (n,)."""
 
     def of(*columns: int | None) -> list[Texts | None]:
@@ -175,24 +286,25 @@ def _chunk(texts: Mapping[int, Texts], layout: Layout, n: int) -> tuple[RequestC
     ok = np.array([bool(verdict) for verdict in verdicts], dtype=np.bool_)[codes]
     failed = np.flatnonzero(~ok)
     reasons = [item and (item[0][failed], item[1]) for item in of(*layout.kind_columns)]
-    codes, combinations = _combined(reasons, len(failed))
-    kind_codes, kinds = _coded([error_kind(*(item or "" for item in each)) for each in combinations])
+    of_failed, combinations = _combined(reasons, len(failed))
+    kind_codes, kinds = _coded(["", *(error_kind(*(item or "" for item in each)) for each in combinations)])
+    error_codes = np.zeros(n, dtype=np.int32)
+    error_codes[failed] = kind_codes[1:][of_failed]
     label: Texts = (np.zeros(n, dtype=np.int32), ("",)) if layout.label is None else texts[layout.label]
     transaction = np.array([name in layout.repeats for name in label[1]], dtype=np.bool_)[label[0]]
     if layout.message is not None:
         messages = texts[layout.message]
         transaction |= np.array(list(map(is_transaction, messages[1])), dtype=np.bool_)[messages[0]]
-    return RequestChunk(
+    return Rows(
         start_epoch_s=start - latency_s if layout.stamp_is_end else start,
         latency_s=latency_s,
         ok=ok,
         label_codes=label[0],
         labels=label[1],
-        transaction=transaction,
-        unreadable=Unreadable(),
-        connect_s=None if layout.connect is None else _numbers(texts[layout.connect], layout.latency_of),
-        error_codes=kind_codes[codes],
+        error_codes=error_codes,
         error_kinds=kinds,
+        connect_s=None if layout.connect is None else _numbers(texts[layout.connect], layout.latency_of),
+        transaction=transaction,
     ), good
 
 
@@ -223,14 +335,11 @@ def _coded(texts: Sequence[str]) -> Texts:
     return np.array([codes.setdefault(text, len(codes)) for text in texts], dtype=np.int32), tuple(codes)
 
 
-def read_lines(
-    block: Block, is_row: Callable[[bytes], bool], row_of: Callable[[bytes], Row | None]
-) -> RequestChunk:
+def read_lines(block: Block, is_row: Callable[[bytes], bool], row_of: Callable[[bytes], Row | None]) -> Rows:
     """Read the lines of a block that are rows, each by itself.
 
-    Args:
-        row_of: returns the request of a line, ``None``: it is of something else; raises one of the errors below where
-            the line is damaged.
+    ``row_of``: returns the request of a line, ``None``: it is of something else; raises one of the errors below where
+    the line is damaged.
     """
     rows: list[Row] = []
     bad = Unreadable()
@@ -249,15 +358,14 @@ def read_lines(
         else:
             rows += [] if row is None else [row]
     label_codes, labels = _coded([row.label for row in rows])
-    error_codes, error_kinds = _coded([row.error_kind for row in rows if not row.ok])
-    return RequestChunk(
+    error_codes, error_kinds = _coded([row.error_kind for row in rows])
+    return Rows(
         start_epoch_s=np.array([row.start_epoch_s for row in rows], dtype=np.float64),
         latency_s=np.array([row.latency_s for row in rows], dtype=np.float64),
         ok=np.array([row.ok for row in rows], dtype=np.bool_),
         label_codes=label_codes,
         labels=labels,
-        transaction=np.zeros(len(rows), dtype=np.bool_),
-        unreadable=bad,
         error_codes=error_codes,
         error_kinds=error_kinds,
+        unreadable=bad,
     )

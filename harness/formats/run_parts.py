@@ -8,12 +8,13 @@ Rows of generators that ran at once overlap in time: they are one run, in whatev
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field
 
 from harness.formats.arrays import BoolArray, CodeArray, FloatArray
+from harness.model import Frozen
 from harness.model.digits import plain
 
 #: A gap is a jump where nothing was sent or answered for this long, and for so many usual gaps.
@@ -34,78 +35,45 @@ _ELSEWHERE, _ELSEWHERE_BEHIND = 0.1, 0.02
 _AGAIN, _AGAIN_S = 0.2, 0.2
 
 
-class RunPart(NamedTuple):
-    """One run. Times in seconds, on the clock of the file; ``rows``: requests."""
+class RunPart(Frozen):
+    """One of several runs in a file."""
 
-    start_s: float
-    end_s: float
-    rows: int
+    start_epoch_s: float | None = Field(description="None: times count from the tool's own start")
+    duration_s: float
+    requests: int
     errors: int
-
-    @property
-    def per_s(self) -> float | None:
-        """Answers per second, errors included; ``None``: it lasted no time."""
-        span_s = self.end_s - self.start_s
-        return self.rows / span_s if span_s > 0 else None
+    throughput_per_s: float | None = Field(description="answers per second, errors included")
 
 
-class RunParts:
-    """The runs of a file, of which stretches are taken one after the other."""
+def runs_of(
+    start_s: FloatArray, latency_s: FloatArray, ok: BoolArray, *, from_zero: bool
+) -> tuple[RunPart, ...]:
+    """Return the runs in the order of time, or of the file where its times begin again.
 
-    def __init__(self, *, from_zero: bool) -> None:
-        self._from_zero = from_zero
-        self._gap_s = 0.0
-        self._parts: list[RunPart] = []
-
-    def take(self, start_s: FloatArray, latency_s: FloatArray, ok: BoolArray) -> None:
-        """Add a stretch in the order of the file, shapes (n,), n > 0."""
-        edges = [0, len(start_s)]
-        if self._from_zero:
-            edges[1:1] = restarts(start_s, latency_s)
-            for low, high in pairwise(edges):
-                some = slice(low, high)
-                self._parts.append(_part(start_s[some], start_s[some] + latency_s[some], ok[some]))
-            return
+    ``start_s``, ``latency_s`` and ``ok``: in the order of the file, shapes (n,), n > 0. ``from_zero``: times are
+    since the tool's own start.
+    """
+    if from_zero:
+        inner = restarts(start_s, latency_s)
+        start, end, right = start_s, start_s + latency_s, ok
+    else:
         order = np.argsort(start_s, kind="stable")
         start, end, right = start_s[order], start_s[order] + latency_s[order], ok[order]
-        if len(start) > 1:
-            gaps_s = _gaps_s(start, end)
-            self._gap_s = max(self._gap_s, _longest_usual_gap_s(start, gaps_s))
-            edges[1:1] = (np.flatnonzero(gaps_s > self._gap_s) + 1).tolist()
-        self._parts += [
-            _part(start[low:high], end[low:high], right[low:high]) for low, high in pairwise(edges)
-        ]
-
-    def runs(self) -> tuple[RunPart, ...]:
-        """Return the runs in the order of time, or of the file where its times begin again."""
-        if self._from_zero or not self._parts:
-            return tuple(self._parts)
-        first, *rest = sorted(self._parts)
-        runs = [first]
-        for part in rest:
-            last = runs[-1]
-            if part.start_s - last.end_s > max(self._gap_s, GAP_S):
-                runs.append(part)
-            else:
-                end_s = max(last.end_s, part.end_s)
-                runs[-1] = RunPart(last.start_s, end_s, last.rows + part.rows, last.errors + part.errors)
-        gaps = np.array([after.start_s - before.end_s for before, after in pairwise(runs)])
-        if len(gaps) >= _MANY and np.ptp(gaps) <= _ALIKE * np.median(gaps):
-            # Pauses of one length are part of the load: requests that come in bursts.
-            ends = max(run.end_s for run in runs)
-            return (
-                RunPart(
-                    runs[0].start_s, ends, sum(run.rows for run in runs), sum(run.errors for run in runs)
-                ),
-            )
-        return tuple(runs)
+        gaps_s = _gaps_s(start, end)
+        inner = (
+            (np.flatnonzero(gaps_s > _longest_usual_gap_s(start, gaps_s)) + 1).tolist() if len(gaps_s) else []
+        )
+    edges = [slice(low, high) for low, high in pairwise([0, *inner, len(start)])]
+    pauses = np.array([start[after].min() - end[before].max() for before, after in pairwise(edges)])
+    if not from_zero and len(pauses) >= _MANY and np.ptp(pauses) <= _ALIKE * np.median(pauses):
+        edges = [slice(0, len(start))]  # pauses of one length are part of the load: requests come in bursts
+    return tuple(_part(start[some], end[some], right[some], from_zero=from_zero) for some in edges)
 
 
 def restarts(start_s: FloatArray, latency_s: FloatArray) -> list[int]:
     """Return the places at which times since a start begin again; none in a file that was sorted by something else.
 
-    Args:
-        start_s, latency_s: in the order of the file, shapes (n,), n > 0.
+    ``start_s`` and ``latency_s``: in the order of the file, shapes (n,), n > 0.
     """
     if start_s[-1] < start_s[0] or _share_back(start_s, latency_s, _AGAIN_S) > _ELSEWHERE:
         return []
@@ -128,8 +96,7 @@ def restarts(start_s: FloatArray, latency_s: FloatArray) -> list[int]:
 def clocks_apart_s(start_s: FloatArray, host: CodeArray) -> float | None:
     """Return by how much clocks of load generators differ whose rows stand side by side; ``None``: none is known to.
 
-    Args:
-        start_s, host: of each row in the order of the file, shapes (n,).
+    ``start_s`` and ``host``: of each row in the order of the file, shapes (n,).
     """
     spans = []
     for code in np.unique(host):
@@ -153,8 +120,7 @@ def set_back_s(start_s: FloatArray, latency_s: FloatArray) -> float:
     """Return by how much time stamps go back and then on again, in seconds; 0: nowhere. Rows in the order of something
     else (newest first, by latency) do not.
 
-    Args:
-        start_s, latency_s: in the order of the file, shapes (n,), n > 0.
+    ``start_s`` and ``latency_s``: in the order of the file, shapes (n,), n > 0.
     """
     # Tools write rows when answers come, or sort them by start: one of the two orders is kept. Threads that were
     # held up write some rows late, among others; behind a clock that was set back, all rows are behind.
@@ -168,8 +134,7 @@ def set_back_s(start_s: FloatArray, latency_s: FloatArray) -> float:
 def clock_jump(start_s: FloatArray, latency_s: FloatArray) -> str | None:
     """Return how far the clock jumped; ``None``: it did not.
 
-    Args:
-        start_s, latency_s: in the order of the file, shapes (n,), n > 1.
+    ``start_s`` and ``latency_s``: in the order of the file, shapes (n,), n > 1.
     """
     if back_s := set_back_s(start_s, latency_s):
         return f"time stamps run backwards by {plain(back_s)} s: runs were joined in one file, or a clock was set"
@@ -185,8 +150,13 @@ def clock_jump(start_s: FloatArray, latency_s: FloatArray) -> str | None:
     return None
 
 
-def _part(start: FloatArray, end: FloatArray, ok: BoolArray) -> RunPart:
-    return RunPart(float(start.min()), float(end.max()), len(start), int(len(start) - np.count_nonzero(ok)))
+def _part(start: FloatArray, end: FloatArray, ok: BoolArray, *, from_zero: bool) -> RunPart:
+    n, first_s = len(start), float(start.min())
+    span_s = float(end.max()) - first_s
+    return RunPart(
+        start_epoch_s=None if from_zero else first_s, duration_s=span_s, requests=n,
+        errors=int(n - np.count_nonzero(ok)), throughput_per_s=n / span_s if span_s > 0 else None,
+    )  # fmt: skip
 
 
 def _longest_usual_gap_s(start: FloatArray, gaps_s: FloatArray) -> float:

@@ -47,13 +47,9 @@ _SAYS_COLLECTOR_WITHIN_S = 60.0
 def read_runtime_log(*named: Path, process_start_epoch_s: float | None = None, of_go: bool = False) -> GcLog:
     """Read one log: files that are named, with the rotated parts beside them.
 
-    Args:
-        process_start_epoch_s: places a log that counts from the start of its process; of a log with wall-clock stamps
-            of several processes it selects the one that started then.
-        of_go: it is what a Go process wrote to stderr, and may have no trace in it.
-
-    Raises:
-        InputError: a file is none of them, or which process is meant cannot be told.
+    ``process_start_epoch_s``: places a log that counts from the start of its process; of a log with wall-clock stamps
+    of several processes it selects the one that started then. ``of_go``: it is what a Go process wrote to stderr, and
+    may have no trace in it. Raises InputError: a file is none of them, or which process is meant cannot be told.
     """
     for path in named:
         if _RECORDING.match(read_head(path, 4096)):
@@ -102,11 +98,7 @@ class _Reader:
         self._notes, self._others, self._garbled = SourceNotes(), OtherLines(), OtherLines()
 
     def read(self, path: Path, first: Pause | None) -> None:
-        """Take the lines of one file, with its first pause.
-
-        Raises:
-            InputError: it cannot be opened.
-        """
+        """Take the lines of one file, with its first pause; raises InputError: it cannot be opened."""
         for number, line in enumerate(read_lines(path, self._notes, self._others)):
             self._take(number, line, path, first)
 
@@ -148,11 +140,8 @@ class _Reader:
         return fits[-1] if fits else None
 
     def result(self, named: Sequence[Path], process_start_epoch_s: float | None, *, of_go: bool) -> GcLog:
-        """Return the log of the process that is meant, or of all where their lines have wall-clock stamps.
-
-        Raises:
-            InputError: there is no line of a runtime, or which process is meant cannot be told.
-        """
+        """Return the log of the process that is meant, or of all where their lines have wall-clock stamps; raises
+        InputError: there is no line of a runtime, or which process is meant cannot be told."""
         every = [log for known in self._by_source.values() for log in known]
         of_go = of_go or (not every and self._garbled.n > 0)
         if not every and self._others.n and not of_go:
@@ -206,11 +195,8 @@ def _began_then(log: JvmLog | GoLog, process_start_epoch_s: float) -> bool:
 
 
 def _refuse_mixed(meant: JvmLog | GoLog, every: Sequence[JvmLog | GoLog]) -> None:
-    """Times since the start of a process are of no use where it cannot be told whose they are.
-
-    Raises:
-        InputError: lines of another process stand between those of this one, or the times are the machine's.
-    """
+    """Times since the start of a process are of no use where it cannot be told whose they are; raises InputError: lines
+    of another process stand between those of this one, or the times are the machine's."""
     if isinstance(meant, JvmLog) and meant.begins and (meant.first_s or 0.0) > _SAYS_COLLECTOR_WITHIN_S:
         raise InputError(
             "has stamps that count from the start of the machine (decorator timenanos), not of the process",

@@ -1,70 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runtimes say of themselves: Go's ``runtime/metrics`` as a service's ``/metrics`` gives them, in the Prometheus
-text format, and a JVM's memory as ``jcmd PID VM.native_memory summary`` prints it (JDK 17 to 25).
+"""What runtimes and services say of themselves: metrics in the Prometheus text format, a JVM's native memory and CPUs.
 
-Pauses of Go come as a histogram since the process started: two scrapes, one subtracted from the
-other, tell how many pauses of which length fell between, but not when. Of a JVM's memory, reserved is address space;
-committed is backed by memory or swap, and may still be untouched.
+Go's ``runtime/metrics`` stand there under the names that client_golang derives. Pauses are a sum since the process
+started: of two scrapes the difference tells how long the pauses between them were together, but not when. CPUs that a
+runtime goes by: ``/sched/gomaxprocs`` of Go 1.21 and newer, and the lines that HotSpot writes when it starts (the
+collector under ``-Xlog:gc``, the number under ``-Xlog:gc*`` and from JDK 17 on). A JVM's memory is what ``jcmd PID
+VM.native_memory summary`` prints (JDK 17 to 25): reserved is address space; committed is backed by memory or swap, and
+may still be untouched.
 
-Source: the Prometheus text exposition format 0.0.4; names as client_golang derives them.
+A control group that used up its quota stands still until the period (100 ms as a rule) ends, which looks just like a
+collection. Its counters say that it happened between two readings and for how long, not when; so a span is the whole
+time between them.
+
+Source: the Prometheus text exposition format 0.0.4.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
+from collections.abc import Sequence
 
 from pydantic import Field
 
 from harness.errors import InputError
-from harness.model import Frozen
+from harness.formats.jvm_log import USING, parse_line
+from harness.formats.log_lines import LONGEST_LINE
+from harness.model import Frozen, RuntimeCpus
 
-_SAMPLE = re.compile(
-    r'(?P<name>[a-zA-Z_:][\w:]*)(?:\{(?P<labels>(?:[^"}]|"(?:[^"\\]|\\.)*")*)\})? (?P<value>\S+)(?: -?\d+)?'
-)
-_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
-_PAUSES = ("go_sched_pauses_total_gc_seconds", "go_gc_pauses_seconds")
+_SAMPLE = re.compile(r"(?P<name>[a-zA-Z_:][\w:]*) (?P<value>\S+)(?: -?\d+)?")
+_PAUSES = ("go_sched_pauses_total_gc_seconds_sum", "go_gc_pauses_seconds_sum")
 _HEAP = "go_memory_classes_"
-_TOTAL = re.compile(r"Total: reserved=([0-9]{1,19})([KMG]?B), committed=([0-9]{1,19})([KMG]?B)")
-_CATEGORY = re.compile(
-    r"-\s+(?P<name>\S.*?) \(reserved=(?P<reserved>[0-9]{1,19})(?P<ru>[KMG]?B), "
-    r"committed=(?P<committed>[0-9]{1,19})(?P<cu>[KMG]?B)"
-    r"(?:, readonly=\d+[KMG]?B)?\)"
+_AMOUNTS = (
+    r"reserved=(?P<reserved>[0-9]{1,19})(?P<ru>[KMG]?B), committed=(?P<committed>[0-9]{1,19})(?P<cu>[KMG]?B)"
 )
+_TOTAL = re.compile(rf"Total: {_AMOUNTS}")
+_CATEGORY = re.compile(rf"-\s+(?P<name>\S.*?) \({_AMOUNTS}(?:, readonly=\d+[KMG]?B)?\)")
 _UNITS = {"B": 1, "KB": 1024, "MB": 1024**2, "GB": 1024**3}
-_COUNTED = ("go_gc_cycles_total_gc_cycles_total", "go_gc_duration_seconds_count")
-
-
-class PauseHistogram(Frozen):
-    """Pauses since the process started."""
-
-    upper_s: tuple[float, ...] = Field(description="upper edge of each bucket but the last, ascending")
-    counts: tuple[int, ...] = Field(description="one more than edges: the last holds all that were longer")
-    sum_s: float | None = Field(description="total length; None: not exported")
-
-    @property
-    def n(self) -> int:
-        """How many pauses there were."""
-        return sum(self.counts)
-
-    def since(self, earlier: PauseHistogram) -> PauseHistogram:
-        """Return the pauses between two scrapes of one process.
-
-        Raises:
-            InputError: the buckets differ, or a count fell: the process was started anew.
-        """
-        if earlier.upper_s != self.upper_s:
-            raise InputError(
-                "the two scrapes have different buckets", found=earlier.upper_s, allowed=str(self.upper_s)
-            )
-        counts = tuple(now - then for now, then in zip(self.counts, earlier.counts, strict=True))
-        if min(counts, default=0) < 0:
-            raise InputError(
-                "pauses became fewer: the process was started anew between the scrapes", found=counts
-            )
-        pair = self.sum_s is not None and earlier.sum_s is not None
-        sum_s = (self.sum_s or 0.0) - (earlier.sum_s or 0.0) if pair else None
-        return PauseHistogram(upper_s=self.upper_s, counts=counts, sum_s=sum_s)
 
 
 class LastCollection(Frozen):
@@ -78,7 +51,7 @@ class RuntimeMetrics(Frozen):
     """One scrape."""
 
     n_collections: int | None
-    pauses: PauseHistogram | None
+    paused_s: float | None = Field(description="all pauses since the process started; None: not exported")
     last_collection: LastCollection | None = Field(
         description="both from one reading of the runtime's statistics; None: none yet, or not exported"
     )
@@ -89,55 +62,31 @@ class RuntimeMetrics(Frozen):
 def parse_runtime_metrics(text: str) -> RuntimeMetrics:
     """Parse one scrape of a Go process; what is not exported is None, never 0."""
     plain: dict[str, float] = {}
-    buckets: dict[str, list[tuple[float, int]]] = {}
     for line in text.splitlines():
-        if not line.strip() or line.startswith("#"):
-            continue
         match = _SAMPLE.fullmatch(line.strip())
-        if match is None:
-            continue
         try:
-            value = float(match["value"])
-            if match["labels"] is None:
-                is_count = match["name"] in _COUNTED or match["name"].startswith(_HEAP)
-                if math.isfinite(value) or not is_count:
-                    plain[match["name"]] = value
-            elif match["name"].endswith("_bucket"):
-                edge = float(dict(_LABEL.findall(match["labels"]))["le"])
-                buckets.setdefault(match["name"].removesuffix("_bucket"), []).append((edge, int(value)))
-        except (ValueError, KeyError, OverflowError):
+            value = math.nan if match is None else float(match["value"])
+        except ValueError:
             continue  # a line that cannot be read costs itself
+        if match is not None and math.isfinite(value):
+            plain[match["name"]] = value
     cycles = plain.get("go_gc_cycles_total_gc_cycles_total", plain.get("go_gc_duration_seconds_count"))
-    name = next((name for name in _PAUSES if name in buckets), None)
+    number, ended = plain.get("go_gc_duration_seconds_count"), plain.get("go_memstats_last_gc_time_seconds")
     return RuntimeMetrics(
         n_collections=None if cycles is None else int(cycles),
-        pauses=None if name is None else _histogram(buckets[name], plain.get(name + "_sum")),
-        last_collection=_last_collection(plain),
+        paused_s=next((plain[name] for name in _PAUSES if name in plain), None),
+        last_collection=LastCollection(number=int(number), ended_epoch_s=ended) if number and ended else None,
         memory_classes_bytes={
             key.removeprefix(_HEAP).removesuffix("_bytes"): int(value)
             for key, value in plain.items()
             if key.startswith(_HEAP)
         },
-        gauges={key: value for key, value in plain.items() if math.isfinite(value)},
+        gauges=plain,
     )
 
 
-def _last_collection(plain: dict[str, float]) -> LastCollection | None:
-    number, ended = plain.get("go_gc_duration_seconds_count"), plain.get("go_memstats_last_gc_time_seconds")
-    return LastCollection(number=int(number), ended_epoch_s=ended) if number and ended else None
-
-
-def _histogram(cumulative: list[tuple[float, int]], total: float | None) -> PauseHistogram:
-    ordered = sorted(cumulative)
-    counts = [count - before for (_, count), (_, before) in zip(ordered, [(0.0, 0), *ordered], strict=False)]
-    edges = tuple(edge for edge, _ in ordered if math.isfinite(edge))
-    if len(edges) == len(ordered):
-        counts.append(0)  # no +Inf bucket: nothing is known to be longer
-    return PauseHistogram(upper_s=edges, counts=tuple(counts), sum_s=total)
-
-
 class Committed(Frozen):
-    """One category."""
+    """The memory of one category."""
 
     reserved_bytes: int
     committed_bytes: int
@@ -151,24 +100,14 @@ class NativeMemory(Frozen):
 
 
 def parse_nmt(text: str) -> NativeMemory:
-    """Parse one summary.
-
-    Raises:
-        InputError: there is no total: tracking was off, or this is something else.
-    """
+    """Parse one summary; raises InputError: there is no total: tracking was off, or this is something else."""
     total: Committed | None = None
     categories: dict[str, Committed] = {}
-    for line in text.splitlines():
-        stripped = line.strip()
-        if match := _TOTAL.fullmatch(stripped):
-            total = Committed(
-                reserved_bytes=_bytes(match[1], match[2]), committed_bytes=_bytes(match[3], match[4])
-            )
-        elif match := _CATEGORY.fullmatch(stripped):
-            categories[match["name"]] = Committed(
-                reserved_bytes=_bytes(match["reserved"], match["ru"]),
-                committed_bytes=_bytes(match["committed"], match["cu"]),
-            )
+    for line in map(str.strip, text.splitlines()):
+        if match := _TOTAL.fullmatch(line):
+            total = _committed(match)
+        elif match := _CATEGORY.fullmatch(line):
+            categories[match["name"]] = _committed(match)
     if total is None:
         raise InputError(
             "no total of native memory", found=next((line for line in text.splitlines() if line.strip()), "")[:80],
@@ -177,5 +116,76 @@ def parse_nmt(text: str) -> NativeMemory:
     return NativeMemory(total=total, categories=categories)
 
 
-def _bytes(number: str, unit: str) -> int:
-    return int(number) * _UNITS[unit]
+def _committed(match: re.Match[str]) -> Committed:
+    return Committed(
+        reserved_bytes=int(match["reserved"]) * _UNITS[match["ru"]],
+        committed_bytes=int(match["committed"]) * _UNITS[match["cu"]],
+    )
+
+
+_COUNTED = re.compile(r"^http_requests_total(?P<labels>\{.*\})? (?P<value>\S+)(?: -?\d+)?\s*$", re.MULTILINE)
+#: A client library leaves a counter with labels out until it has counted; the histogram beside it is there at once.
+_NONE_YET = re.compile(
+    r"^# TYPE http_request(?:s_total counter|_duration_seconds histogram)\s*$", re.MULTILINE
+)
+_OF_METRICS = re.compile(r'\bpath="/metrics"')
+GOMAXPROCS = "go_sched_gomaxprocs_threads"
+_CPUS = re.compile(r"CPUs: \d+ total, (\d+) available")
+
+
+def answered(text: str) -> int | None:
+    """Return the sum of ``http_requests_total`` over all labels, requests for ``/metrics`` left out.
+
+    0: the service has such metrics, and has counted nothing yet. ``None``: it has none, or one of its numbers cannot
+    be read.
+    """
+    results = [
+        item["value"] for item in _COUNTED.finditer(text) if not _OF_METRICS.search(item["labels"] or "")
+    ]
+    if not results and not _COUNTED.search(text):
+        return 0 if _NONE_YET.search(text) else None
+    try:
+        return sum(round(float(value)) for value in results)
+    except (ValueError, OverflowError):
+        return None
+
+
+def go_cpus(metrics: str) -> RuntimeCpus:
+    """Return what one answer to ``GET /metrics`` of a Go service says."""
+    result = parse_runtime_metrics(metrics).gauges.get(GOMAXPROCS)
+    if result is None or result < 1:
+        return RuntimeCpus(why_not=f"/metrics has no {GOMAXPROCS}")
+    return RuntimeCpus(cpus=int(result), said_in=f"/metrics: {GOMAXPROCS}")
+
+
+def jvm_cpus(log: str) -> RuntimeCpus:
+    """Return what the beginning of a GC log says; what one of its lines does not tell is ``None``."""
+    cpus: int | None = None
+    collector: str | None = None
+    for text in log.splitlines():
+        line = parse_line(text[:LONGEST_LINE])
+        if line is not None and line.tags == "gc,init" and cpus is None:
+            cpus = int(match[1]) if (match := _CPUS.fullmatch(line.text)) else None
+        elif line is not None and line.tags == "gc" and collector is None:
+            collector = match[1] if (match := USING.match(line.text)) else None
+        if cpus is not None and collector is not None:
+            break
+    if cpus is None and collector is None:
+        return RuntimeCpus(why_not="the GC log does not say")
+    why_not = "the GC log does not say how many" if cpus is None else None
+    return RuntimeCpus(cpus=cpus, collector=collector, said_in="GC log", why_not=why_not)
+
+
+def throttle_spans(readings: Sequence[tuple[float, int]]) -> list[tuple[float, float]]:
+    """Return the times between neighbouring readings in which the group was throttled.
+
+    ``readings``: (time in seconds, how often the group was throttled until then) in time order. Raises InputError:
+    times or counters go backwards: these are readings of two groups.
+    """
+    spans = []
+    for (earlier_s, earlier), (later_s, later) in itertools.pairwise(readings):
+        if later_s < earlier_s or later < earlier:
+            raise InputError("readings of one group, in time order, never fall", found=(earlier_s, later_s))
+        if later > earlier:
+            spans.append((earlier_s, later_s))
+    return spans

@@ -16,11 +16,11 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from harness.formats.arrays import BoolArray, CodeArray, FloatArray
+from harness.formats.arrays import BoolArray, CodeArray, FloatArray, with_rows
 from harness.formats.row_layout import Layout
 from harness.formats.rows import read_block
-from harness.formats.sides import SideColumns
 from harness.formats.source import Block, SourceNotes, TextFile, without_lines
+from harness.formats.table import SideColumns
 
 #: Rows looked at: more would show nothing new, and cost time that grows with the file.
 SIDE_ROWS = 20_000
@@ -28,16 +28,14 @@ SIDE_ROWS = 20_000
 _MOST, _STEP_S = 0.9, 0.002
 #: Fewer rows of a name may be so by chance.
 _FEWEST = 3
-_NUMBERED = re.compile(r"(.+)-\d+")
+#: The name of a part of another row.
+NUMBERED = re.compile(r"(.+)-\d+")
 
 
 def read_sides(file: TextFile, layout: Layout, n_rows: int = SIDE_ROWS) -> tuple[SideColumns | None, Layout]:
     """Read these columns of the first ``n_rows`` lines; return the layout with the names of parts and sums.
 
-    ``None``: the file has none of the columns, or no start times.
-
-    Raises:
-        InputError: the file cannot be read.
+    ``None``: the file has none of the columns, or no start times. Raises InputError: the file cannot be read.
     """
     beside = (
         layout.thread, layout.host, layout.all_threads, layout.first_byte, layout.connect, layout.url, layout.label,
@@ -59,11 +57,15 @@ def read_sides(file: TextFile, layout: Layout, n_rows: int = SIDE_ROWS) -> tuple
     def codes(index: int | None) -> CodeArray | None:
         return None if index is None else texts[index][0]
 
+    def names(index: int | None) -> list[str]:
+        """Those of rows that could be read."""
+        return [] if index is None else [texts[index][1][code] for code in np.unique(texts[index][0])]
+
     host, thread = codes(layout.host), codes(layout.thread)
-    if thread is not None and host is not None:
-        together = thread.astype(np.int64) * (int(host.max(initial=0)) + 1) + host
+    if thread is not None:
+        own = np.zeros_like(thread) if host is None else host
+        together = thread.astype(np.int64) * (int(own.max(initial=0)) + 1) + own
         thread = np.unique(together, return_inverse=True)[1].astype(np.int32)
-    urls = () if layout.url is None else texts[layout.url][1]
     sides = SideColumns(
         start_s=chunk.start_epoch_s,
         latency_s=chunk.latency_s,
@@ -72,22 +74,20 @@ def read_sides(file: TextFile, layout: Layout, n_rows: int = SIDE_ROWS) -> tuple
         all_threads=numbers(layout.all_threads),
         first_byte_ms=numbers(layout.first_byte),
         connect_ms=numbers(layout.connect),
-        hosts=() if layout.host is None else tuple(filter(None, texts[layout.host][1])),
-        services=frozenset(name for name in map(_host_of_url, urls) if name),
+        hosts=tuple(filter(None, names(layout.host))),
+        services=frozenset(filter(None, map(_host_of_url, names(layout.url)))),
         is_whole_file=is_whole_file,
     )
+    assert chunk.transaction is not None  # delimited rows have it
     keep = ~chunk.transaction
     if layout.label is not None and thread is not None:
-        labels, names = texts[layout.label]
-        without_code = np.zeros(len(labels), dtype=np.bool_)
-        if layout.code is not None:
-            without_code = np.array([not text.strip() for text in texts[layout.code][1]], dtype=np.bool_)[
-                texts[layout.code][0]
-            ]
-        repeats = _repeats(sides.rows(keep), labels[keep], names, without_code[keep])
-        keep &= ~np.array([name in repeats for name in names], dtype=np.bool_)[labels]
+        labels, known = texts[layout.label]
+        statuses, values = texts[layout.code] if layout.code is not None else (np.zeros_like(labels), ("?",))
+        without_code = np.array([not text.strip() for text in values], dtype=np.bool_)[statuses]
+        repeats = _repeats(with_rows(sides, keep), labels[keep], known, without_code[keep])
+        keep &= ~np.array([name in repeats for name in known], dtype=np.bool_)[labels]
         layout = replace(layout, repeats=repeats)
-    return sides.rows(keep), layout
+    return with_rows(sides, keep), layout
 
 
 def _repeats(
@@ -95,8 +95,7 @@ def _repeats(
 ) -> frozenset[str]:
     """Names of requests whose rows are parts or sums of others of the same thread.
 
-    Args:
-        label: of each row, shape (n,), into ``names``. without_code: the row has no status.
+    ``label``: of each row, shape (n,), into ``names``. ``without_code``: the row has no status.
     """
     assert sides.thread is not None  # asked by the caller
     n = sides.n_requests
@@ -126,7 +125,7 @@ def _repeats(
     empty = np.bincount(label[without_code], minlength=len(names)) == n_each
     results: set[str] = set()
     for (part, whole), n_inside in inside.items():
-        numbered = _NUMBERED.fullmatch(names[part])
+        numbered = NUMBERED.fullmatch(names[part])
         is_part = numbered is not None and numbered[1] == names[whole] and not empty[whole]
         if is_part and n_inside >= max(_FEWEST, _MOST * n_each[part]):
             results.add(names[part])

@@ -17,8 +17,6 @@ from functools import cached_property
 from itertools import chain
 from pathlib import Path
 
-import numpy as np
-
 from harness.errors import InputError
 from harness.model.phrases import counted
 
@@ -30,7 +28,6 @@ LONGEST_RECORD_BYTES = 32 << 20
 #: How far back from the end of a block the beginning of a record is looked for.
 _LINES_LOOKED_AT = 200
 
-_LINE_END = ord("\n")
 #: Bytes to which Windows-1252 gives no character.
 _UNDEFINED = frozenset(b"\x81\x8d\x8f\x90\x9d")
 _GZIP = b"\x1f\x8b"
@@ -44,7 +41,7 @@ _PACKED = {
 
 @dataclass
 class SourceNotes:
-    """What was met on the way, and how many bytes of the stored file were read; filled while the text is read."""
+    """What was met on the way; filled while the text is read. ``n_bytes``: read so far, as they are stored."""
 
     notes: list[str] = field(default_factory=list)
     n_bytes: int = 0
@@ -64,7 +61,7 @@ class Block:
     @cached_property
     def n_lines(self) -> int:
         """How many line ends there are in it."""
-        return int(np.count_nonzero(np.frombuffer(self.data, dtype=np.uint8) == _LINE_END))
+        return self.data.count(b"\n")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,11 +105,7 @@ class TextFile:
 
 
 def text_file(path: Path | TextFile) -> TextFile:
-    """Return a file from its first line on that is not blank.
-
-    Raises:
-        InputError: it cannot be read.
-    """
+    """Return a file from its first line on that is not blank; raises InputError: it cannot be read."""
     if isinstance(path, TextFile):
         return path
     head = read_head(path)
@@ -121,11 +114,8 @@ def text_file(path: Path | TextFile) -> TextFile:
 
 
 def read_text_pieces(path: Path, notes: SourceNotes) -> Iterator[bytes]:
-    """Yield the file as UTF-8 without byte order mark and with line ends of Unix, in pieces of any length.
-
-    Raises:
-        InputError: the file cannot be opened or read.
-    """
+    """Yield the file as UTF-8 without byte order mark and with line ends of Unix, in pieces of any length; raises
+    InputError: the file cannot be opened or read."""
     held = b""
     for piece in _utf8_pieces(path, notes):
         data = held + piece
@@ -238,23 +228,19 @@ def read_blocks(
     cut = rest.rfind(b"\n") + 1
     if rest.count(b'"', 0, cut) % 2:
         cut = 0  # somewhere a quote never closes: only a patient reader can tell where
-    if cut:
-        yield Block(data=rest[:cut], first_line=line)
-        line += rest.count(b"\n", 0, cut)
-    if cut < len(rest):
-        yield Block(data=rest[cut:], first_line=line)
+    for data in filter(None, (rest[:cut], rest[cut:])):
+        yield Block(data=data, first_line=line)
+        line += data.count(b"\n")
 
 
 def _record_start(data: bytes, begins_record: Callable[[bytes], bool] | None) -> int:
     """Index of the last line but few that begins a record for sure; 0: none of them does."""
-    if begins_record is None:
-        return 0
     end = len(data)
-    for _ in range(_LINES_LOOKED_AT):
+    for _ in range(_LINES_LOOKED_AT if begins_record is not None else 0):
         start = data.rfind(b"\n", 0, end)
         if start < 0:
             return 0
-        if begins_record(data[start + 1 : end]):
+        if begins_record is not None and begins_record(data[start + 1 : end]):
             return start + 1
         end = start
     return 0
@@ -273,11 +259,7 @@ def _last_record_end(data: bytes) -> int:
 
 
 def raw_pieces(path: Path, notes: SourceNotes) -> Iterator[bytes]:
-    """Yield the bytes of a file, unpacked where it is gzipped.
-
-    Raises:
-        InputError: the file cannot be opened or read.
-    """
+    """Yield the bytes of a file, unpacked where it is gzipped; raises InputError: the file cannot be opened or read."""
     try:
         with path.open("rb") as stream:
             head = stream.read(2)
@@ -316,24 +298,18 @@ def _gunzip(pieces: Iterator[bytes], notes: SourceNotes) -> Iterator[bytes]:
             if member.eof:
                 member, inside = zlib.decompressobj(_GZIP_WINDOW), False
     if inside:
-        rest = b""
         with contextlib.suppress(zlib.error):
-            rest = member.flush()  # what was ready when the pieces ended
-        if rest:
-            yield rest
+            yield member.flush()  # what was ready when the pieces ended
         notes.say("the gzip stream ends early; what it holds was read")
 
 
 def _guess_codec(head: bytes) -> tuple[str, int]:
     """Return the codec, and how many bytes of mark to skip."""
-    marks = (
-        (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"),
-    )  # fmt: skip
-    for mark, codec in marks:
+    marks = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+    for mark, codec in marks.items():
         if head.startswith(mark):
             return codec, len(mark)
-    if len(head) >= 4 and head[1] == head[3] == 0 != head[0]:
+    zeros = tuple(byte == 0 for byte in head[:4])
+    if zeros == (False, True, False, True):
         return "utf-16-le", 0
-    if len(head) >= 4 and head[0] == head[2] == 0 != head[1]:
-        return "utf-16-be", 0
-    return "utf-8", 0
+    return ("utf-16-be" if zeros == (True, False, True, False) else "utf-8"), 0

@@ -5,21 +5,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
+from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from harness.formats.arrays import BoolArray, CodeArray, FloatArray, with_rows
-from harness.formats.sides import SideColumns, side_columns_together
-from harness.formats.values import add_kinds
+from harness.formats.arrays import BoolArray, CodeArray, FloatArray, Texts, with_rows
 from harness.model import Frozen
 from harness.model.load_tools import FileSource
 from harness.model.phrases import counted
 
 if TYPE_CHECKING:  # pandas takes half a second to load, and reading needs none of it
     import pandas as pd
+
+
+#: Kinds of errors that are counted by name, and what all others are counted as.
+MOST_KINDS, OTHER_KINDS = 200, "other kinds"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,52 +57,163 @@ class Unreadable:
         )
 
 
-def repeats_left_out(n: int, names: frozenset[str] = frozenset()) -> str:
-    """Return the note on the rows that one table left out, because they are sums or parts of others.
-
-    Args:
-        names: of such requests, where their times show it; none: transaction controllers, which say it themselves.
-    """
-    if not names:
-        return f"{n} rows of transaction controllers left out"
-    return (
-        f"{n} rows left out that are sums or parts of other rows of their thread: {', '.join(sorted(names))}"
-    )
-
-
 @dataclass(frozen=True, kw_only=True)
-class RequestTable:
-    """One row per request, in the file's order. All arrays have the shape ``(n_requests,)``.
+class Rows:
+    """Requests in the order of their file. All arrays have the shape ``(n,)``.
 
-    ``start_epoch_s`` is NaN throughout when the file has no time stamps (``has_start_times``).
-    ``ok`` is the tool's own verdict; when the file has none, ``ok_known`` is False and ``ok`` all True.
-    ``resolution_s`` is the tool's smallest step of latency: nothing below it can be told apart.
+    ``start_epoch_s`` is NaN throughout when the file has no time stamps.
+    ``ok`` is the tool's own verdict; when the file has none, it is all True.
+    ``label_codes``: which of ``labels`` a row has. ``error_codes``: which of ``error_kinds``, of a row that is not ok.
     ``connect_s``: the part of the latency that went into connecting, NaN where a row does not tell; ``None``: the
     tool did not write it, which is not the same as none.
-    ``n_transactions_left_out``: rows that are parts or sums of others; ``repeats``: their names, where times tell.
-    ``errors_by_kind``: of the rows that are not ``ok``, in words.
-    ``from_zero``: the tool wrote times since its own start, and the file does not say when that was.
-    ``sides``: the columns of the file's first rows that only checks need; ``None``: the tool writes no such columns.
+    ``transaction``: the row sums up others.
     """
 
-    path: Path
-    source: FileSource
     start_epoch_s: FloatArray
     latency_s: FloatArray
     ok: BoolArray
     label_codes: CodeArray
     labels: tuple[str, ...]
-    resolution_s: float
+    error_codes: CodeArray
+    error_kinds: tuple[str, ...]
+    connect_s: FloatArray | None = None
+    transaction: BoolArray | None = None
     unreadable: Unreadable = field(default_factory=Unreadable)
-    n_transactions_left_out: int = 0
-    repeats: frozenset[str] = frozenset()
+
+
+def join_rows(parts: Sequence[Rows]) -> Rows:
+    """Return the rows of several parts of a file, or of several files, one part after the other."""
+
+    def joined(name: str, kind: type[np.generic]) -> np.ndarray:
+        return np.concatenate([np.zeros(0, dtype=kind), *(getattr(part, name) for part in parts)])
+
+    def coded(codes: str, texts: str) -> Texts:
+        known: dict[str, int] = {}
+        each = [
+            np.array([known.setdefault(text, len(known)) for text in getattr(part, texts)], dtype=np.int32)[
+                getattr(part, codes)
+            ]
+            for part in parts
+        ]
+        return np.concatenate([np.zeros(0, dtype=np.int32), *each]), tuple(known)
+
+    has = {
+        name: all(getattr(part, name) is not None for part in parts) for name in ("connect_s", "transaction")
+    }
+    label_codes, labels = coded("label_codes", "labels")
+    error_codes, error_kinds = coded("error_codes", "error_kinds")
+    return Rows(
+        start_epoch_s=joined("start_epoch_s", np.float64),
+        latency_s=joined("latency_s", np.float64),
+        ok=joined("ok", np.bool_),
+        label_codes=label_codes,
+        labels=labels,
+        error_codes=error_codes,
+        error_kinds=error_kinds,
+        connect_s=joined("connect_s", np.float64) if has["connect_s"] else None,
+        transaction=joined("transaction", np.bool_) if has["transaction"] else None,
+        unreadable=reduce(Unreadable.plus, (part.unreadable for part in parts), Unreadable()),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SideColumns:
+    """The first requests of a file in its order, shapes (n,); rows that sum up other rows are left out.
+
+    ``thread``: a code for each thread of each host. ``host``: a code for each load generator. ``None``: the file
+    has no such column. ``first_byte_ms``, ``connect_ms``: as written, in JMeter's milliseconds, whatever ``elapsed``
+    is in. ``hosts``, ``services``: names of load generators, and of hosts in URLs.
+    """
+
+    start_s: FloatArray
+    latency_s: FloatArray
+    thread: CodeArray | None
+    host: CodeArray | None
+    all_threads: FloatArray | None
+    first_byte_ms: FloatArray | None
+    connect_ms: FloatArray | None
+    hosts: tuple[str, ...] = ()
+    services: frozenset[str] = frozenset()
+    is_whole_file: bool
+
+    @property
+    def n_requests(self) -> int:
+        """Rows that could be read."""
+        return len(self.latency_s)
+
+    @property
+    def users(self) -> int | None:
+        """The most users that all load generators together name (``allThreads`` is of one); ``None``: none does."""
+        if self.all_threads is None:
+            return None
+        host = np.zeros(self.n_requests, dtype=np.int32) if self.host is None else self.host
+        most = [
+            np.nanmax(self.all_threads[host == item], initial=0.0)
+            for item in np.unique(host[np.isfinite(self.all_threads)])
+        ]
+        return int(sum(most)) or None
+
+    @cached_property
+    def pairs(self) -> tuple[FloatArray, FloatArray]:
+        """Of requests that another one of the same thread follows: latency, and time from start to start."""
+        if self.thread is None:
+            return np.zeros(0), np.zeros(0)
+        order = np.lexsort((self.start_s, self.thread))
+        same = np.diff(self.thread[order]) == 0
+        return self.latency_s[order][:-1][same], np.diff(self.start_s[order])[same]
+
+    @property
+    def joined_engines(self) -> float:
+        """How many times the requests of one thread overlap: 1 for a thread, more where several bear one name."""
+        busy, gap = self.pairs
+        return float(busy.sum() / (gap.sum() + len(gap) * 1e-3)) if len(gap) else 1.0
+
+
+def _together(files: Sequence[SideColumns]) -> SideColumns:
+    """The first rows of files of several load generators, whose threads and hosts are different ones."""
+
+    def apart(codes: Sequence[CodeArray]) -> CodeArray:
+        firsts = accumulate((int(each.max(initial=-1)) + 1 for each in codes), initial=0)
+        return np.concatenate([each + first for each, first in zip(codes, firsts, strict=False)]).astype(
+            np.int32
+        )
+
+    hosts = [np.zeros(each.n_requests, dtype=np.int32) if each.host is None else each.host for each in files]
+    columns: dict[str, Any] = {"host": apart(hosts)}
+    for name in ("start_s", "latency_s", "thread", "all_threads", "first_byte_ms", "connect_ms"):
+        arrays = [getattr(each, name) for each in files]
+        known = all(array is not None for array in arrays)
+        columns[name] = (apart if name == "thread" else np.concatenate)(arrays) if known else None
+    return SideColumns(
+        **columns,
+        hosts=tuple(name for each in files for name in each.hosts),
+        services=frozenset().union(*(each.services for each in files)),
+        is_whole_file=all(each.is_whole_file for each in files),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestTable(Rows):
+    """All single requests of a file.
+
+    ``resolution_s`` is the tool's smallest step of latency: nothing below it can be told apart.
+    ``sums``: rows that were left out because they are parts or sums of others.
+    ``from_zero``: the tool wrote times since its own start, and the file does not say when that was.
+    ``sides``: the columns of the file's first rows that only checks need; ``None``: the tool writes no such columns.
+    ``latency_column``, ``latency_units_per_s``: where and how the file has its latencies.
+    """
+
+    path: Path
+    source: FileSource
+    resolution_s: float
+    sums: Rows | None = None
     has_start_times: bool = True
     ok_known: bool = True
     from_zero: bool = False
     notes: tuple[str, ...] = ()
-    connect_s: FloatArray | None = None
-    errors_by_kind: dict[str, int] = field(default_factory=dict)
     sides: SideColumns | None = None
+    latency_column: str = "latency"
+    latency_units_per_s: float = 1000.0
 
     @property
     def n_requests(self) -> int:
@@ -109,6 +224,14 @@ class RequestTable:
     def n_errors(self) -> int:
         """Rows that the tool did not count as a success."""
         return int(self.n_requests - np.count_nonzero(self.ok))
+
+    @property
+    def errors_by_kind(self) -> dict[str, int]:
+        """How many requests failed in which way, the most frequent first; those beyond ``MOST_KINDS`` together."""
+        n_each = np.bincount(self.error_codes[~self.ok], minlength=len(self.error_kinds)).tolist()
+        kinds = sorted(zip(self.error_kinds, n_each, strict=True), key=lambda pair: (-pair[1], pair[0]))
+        rest = sum(n for _, n in kinds[MOST_KINDS:])
+        return {kind: n for kind, n in (*kinds[:MOST_KINDS], (OTHER_KINDS, rest)) if n}
 
     @property
     def first_start_epoch_s(self) -> float | None:
@@ -132,24 +255,16 @@ class RequestTable:
 
         return pd.Categorical.from_codes(self.label_codes, categories=pd.Index(self.labels, dtype=str))
 
-    @property
-    def note_on_repeats(self) -> str:
-        """What its notes say of rows that are parts or sums of others."""
-        return repeats_left_out(self.n_transactions_left_out, self.repeats)
-
     def with_notes(self, *notes: str) -> RequestTable:
         """The same table with more said about it."""
         return replace(self, notes=(*self.notes, *notes))
 
-    def rows(self, keep: BoolArray) -> RequestTable:
-        """Only some of the requests. Kinds of errors are known of all of them alone: they stay where no row that
-        failed was left out, and are left out themselves where one was.
-
-        Args:
-            keep: shape (n_requests,).
-        """
-        all_failed = bool(keep[~self.ok].all())
-        return replace(with_rows(self, keep), errors_by_kind=self.errors_by_kind if all_failed else {})
+    def sort_by_start(self) -> None:
+        """Put the rows in the order of their start, in place: a long file may not fit in memory twice."""
+        order = np.argsort(self.start_epoch_s, kind="stable") if self.has_start_times else None
+        for array in vars(self).values():
+            if order is not None and isinstance(array, np.ndarray):
+                array[:] = array[order]
 
     def placed(self, first_start_epoch_s: float | None) -> RequestTable:
         """A table ``from_zero`` with its first request at that time; unknown: without time stamps."""
@@ -164,81 +279,37 @@ class RequestTable:
         ``connect_s`` (float64) where the tool wrote it."""
         import pandas as pd
 
-        connect = {} if self.connect_s is None else {"connect_s": self.connect_s}
-        return pd.DataFrame(
-            {
-                "start_epoch_s": self.start_epoch_s,
-                "latency_s": self.latency_s,
-                "ok": self.ok,
-                "label": self.label,
-                **connect,
-            }
+        names = (
+            "start_epoch_s",
+            "latency_s",
+            "ok",
+            "label",
+            *(("connect_s",) if self.connect_s is not None else ()),
         )
+        return pd.DataFrame({name: getattr(self, name) for name in names})
 
 
 def together(tables: Sequence[RequestTable], shifts_s: Sequence[float]) -> RequestTable:
     """Return the rows of several files as one table, by the time they began.
 
-    Args:
-        shifts_s: what to add to each one's wall times to have them all on one clock.
+    ``shifts_s``: what to add to each one's wall times to have them all on one clock.
     """
-    labels = tuple(dict.fromkeys(label for table in tables for label in table.labels))
-    codes = [np.asarray([labels.index(label) for label in table.labels], dtype=np.int32) for table in tables]
-    starts = [table.start_epoch_s + shift_s for table, shift_s in zip(tables, shifts_s, strict=True)]
-    order = np.argsort(np.concatenate(starts), kind="stable")
-    unreadable, kinds = Unreadable(), dict[str, int]()
-    for table in tables:
-        unreadable = unreadable.plus(table.unreadable)
-        add_kinds(kinds, table.errors_by_kind)
-    connects = [table.connect_s for table in tables if table.connect_s is not None]
+    shifted = (
+        replace(table, start_epoch_s=table.start_epoch_s + shift_s)
+        for table, shift_s in zip(tables, shifts_s, strict=True)
+    )
+    rows = join_rows(list(shifted))
     sides = [table.sides for table in tables if table.sides is not None]
-    label_codes = [code[table.label_codes] for code, table in zip(codes, tables, strict=True)]
     return replace(
         tables[0],
-        start_epoch_s=np.concatenate(starts)[order],
-        latency_s=np.concatenate([table.latency_s for table in tables])[order],
-        ok=np.concatenate([table.ok for table in tables])[order],
-        label_codes=np.concatenate(label_codes)[order],
-        labels=labels,
+        **vars(with_rows(rows, np.argsort(rows.start_epoch_s, kind="stable"))),
         resolution_s=max(table.resolution_s for table in tables),
-        unreadable=unreadable,
-        n_transactions_left_out=sum(table.n_transactions_left_out for table in tables),
+        sums=None,
         has_start_times=all(table.has_start_times for table in tables),
         ok_known=all(table.ok_known for table in tables),
         notes=tuple(dict.fromkeys(note for table in tables for note in table.notes)),
-        connect_s=np.concatenate(connects)[order] if len(connects) == len(tables) else None,
-        errors_by_kind=kinds,
-        repeats=frozenset().union(*(table.repeats for table in tables)),
-        sides=side_columns_together(sides) if len(sides) == len(tables) else None,
+        sides=_together(sides) if len(sides) == len(tables) else None,
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class RequestChunk:
-    """A stretch of consecutive rows of a file. ``transaction``: the row sums up other rows.
-
-    ``label_codes``: which of ``labels`` each row has. ``error_codes``: which of ``error_kinds`` each row that is
-    not ``ok`` has, shape (n_failed,).
-    """
-
-    start_epoch_s: FloatArray
-    latency_s: FloatArray
-    ok: BoolArray
-    label_codes: CodeArray
-    labels: tuple[str, ...]
-    transaction: BoolArray
-    unreadable: Unreadable
-    connect_s: FloatArray | None = None
-    error_codes: CodeArray
-    error_kinds: tuple[str, ...]
-
-    def rows(self, keep: BoolArray) -> RequestChunk:
-        """Only some of the rows, with the kinds of their errors.
-
-        Args:
-            keep: shape (n,).
-        """
-        return replace(with_rows(self, keep, "error_codes"), error_codes=self.error_codes[keep[~self.ok]])
 
 
 class AggregateRow(Frozen):
@@ -273,18 +344,6 @@ class LatencyBounds(Frozen):
     most_s: dict[str, float]
 
 
-class HistoryPoint(Frozen):
-    """One moment of a run, over all requests: rates of the last seconds, counts since the start."""
-
-    epoch_s: float
-    users: int | None
-    answers_per_s: float | None
-    errors_per_s: float | None
-    n_requests: int | None
-    n_errors: int | None
-    latency_quantiles_s: dict[str, float] = Field(default_factory=dict)
-
-
 class AggregateTable(Frozen):
     """Totals that a tool computed itself. There are no single requests in it, so no quantile beyond
     those printed, no interval and no stall can come from it."""
@@ -297,7 +356,6 @@ class AggregateTable(Frozen):
     n_latencies: int | None = Field(
         default=None, description="how many requests the latencies of ``total`` are of; None: all"
     )
-    history: tuple[HistoryPoint, ...] = ()
     errors_by_kind: dict[str, int] = Field(default_factory=dict)
     errors_known: bool = Field(default=True, description="False: the file does not say which requests failed")
     bounds: LatencyBounds | None = Field(

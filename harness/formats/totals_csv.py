@@ -13,13 +13,12 @@ import math
 import re
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 from harness.errors import InputError
 from harness.formats.row_layout import split_row
-from harness.formats.source import SourceNotes, TextFile, another_file, text_file
-from harness.formats.table import AggregateRow, AggregateTable, HistoryPoint, is_percentile
+from harness.formats.source import SourceNotes, TextFile
+from harness.formats.table import AggregateRow, AggregateTable, is_percentile
 from harness.model.load_tools import FileSource
 
 STATS_RESOLUTION_S = 0.001
@@ -60,32 +59,18 @@ def kind_of(line: str) -> str | None:
     return "stats" if {"name", "count"} <= {_MEANINGS.get(name, "") for name in names} else None
 
 
-def read_totals(path: Path | TextFile) -> AggregateTable:
-    """Read one of the csv files that hold totals.
-
-    Raises:
-        InputError: empty, none of them, or one of Locust's lists without requests.
-    """
-    file = text_file(path)
+def read_totals(file: TextFile) -> AggregateTable:
+    """Read one of the csv files that hold totals; raises InputError: a list without requests, or damaged."""
     kind = kind_of(file.first)
-    if kind is None:
-        raise another_file(
-            "not a csv file of totals",
-            file,
-            "Locust's _stats.csv or _stats_history.csv, or JMeter's aggregate table",
-        )
     if kind not in {"stats", "history"}:
         raise InputError(
             f"is a list of {kind}, without requests or response times", file=file.path, allowed=_WITH_TOTALS
         )
     reader = _Totals(file)
     table = reader.stats() if kind == "stats" else reader.history()
+    notes = (*table.notes, *file.remarks, *reader.notes.notes)
     return table.model_copy(
-        update={
-            "unreadable_lines": reader.n_unreadable,
-            "errors_known": reader.errors_known,
-            "notes": (*table.notes, *file.remarks, *reader.notes.notes),
-        }
+        update={"unreadable_lines": reader.n_unreadable, "errors_known": reader.errors_known, "notes": notes}
     )
 
 
@@ -108,10 +93,9 @@ class _Totals:
             for line in lines:
                 if len({name.strip().lower() for name in line} & {*self._header} - {""}) > 2:  # in any order
                     raise InputError(
-                        "holds several runs: its header comes again",
-                        file=self._file.path,
+                        "holds several runs: its header comes again", file=self._file.path,
                         allowed="one run in a file",
-                    )
+                    )  # fmt: skip
                 if len(line) == len(columns):
                     yield dict(zip(columns, line, strict=True))
                 else:
@@ -180,35 +164,28 @@ class _Totals:
 
     def history(self) -> AggregateTable:
         """Return totals since the start. Rates and percentiles of a row are of the last seconds: of the course only."""
-        read: list[tuple[HistoryPoint, Fields]] = []
+        rows: list[tuple[float, int, Fields]] = []
         for fields in self._rows():
             of_all = fields.get("name", "").lower() in _TOTAL_NAMES
-            if of_all and fields.get("type") in {None, "", "None"}:
-                point = self._point(fields)
-                read += [] if point is None else [(point, fields)]
-        if read and read[0][0].epoch_s > read[-1][0].epoch_s:  # newest first, as a spreadsheet sorts them
-            read.reverse()
-        points = [point for point, _ in read]
-        falls = [
-            i
-            for i, (before, after) in enumerate(pairwise(points), 1)
-            if (after.n_requests or 0) < (before.n_requests or 0)
-        ]
-        n_earlier = falls[-1] if falls else 0
-        first = points[n_earlier] if points else None
-        duration_s: float | None = None
-        total: AggregateRow | None = None
-        if first is not None:
-            duration_s = points[-1].epoch_s - first.epoch_s
-            total = self._row(read[-1][1]) if points[-1].n_requests else None
-            if total is not None:
-                median = _seconds(read[-1][1], "median")
-                n = total.n_requests - (first.n_requests or 0)
-                update = {
-                    "latency_quantiles_s": {} if median is None else {"p50": median},
-                    "answers_per_s": n / duration_s if duration_s else None,
-                }
-                total = total.model_copy(update=update)
+            epoch_s = _number(fields, "timestamp")
+            self.n_unreadable += epoch_s is None
+            if of_all and fields.get("type") in {None, "", "None"} and epoch_s is not None:
+                rows.append((epoch_s, _count(fields, "count") or 0, fields))
+        if rows and rows[0][0] > rows[-1][0]:  # newest first, as a spreadsheet sorts them
+            rows.reverse()
+        falls = (i for i, (before, after) in enumerate(pairwise(rows), 1) if after[1] < before[1])
+        n_earlier = max(falls, default=0)
+        start_s, n_before, _ = rows[n_earlier] if rows else (None, 0, {})
+        end_s, n_requests, last = rows[-1] if rows else (0.0, 0, {})
+        duration_s = None if start_s is None else end_s - start_s
+        total = self._row(last) if n_requests else None
+        if total is not None:
+            median = _seconds(last, "median")
+            update = {
+                "latency_quantiles_s": {} if median is None else {"p50": median},
+                "answers_per_s": (total.n_requests - n_before) / duration_s if duration_s else None,
+            }
+            total = total.model_copy(update=update)
         notes = [ROUNDED, "percentiles in the history are those of the last ten seconds: they are not shown"]
         if n_earlier:
             notes.append(
@@ -219,27 +196,11 @@ class _Totals:
             source="locust",
             kind="history",
             total=total,
-            history=tuple(points),
-            start_epoch_s=None if first is None else first.epoch_s,
+            start_epoch_s=start_s,
             duration_s=duration_s,
-            users=max((point.users for point in points if point.users is not None), default=0) or None,
+            users=max((_count(fields, "user count") or 0 for *_, fields in rows), default=0) or None,
             resolution_s=STATS_RESOLUTION_S,
             notes=tuple(notes),
-        )
-
-    def _point(self, fields: Fields) -> HistoryPoint | None:
-        epoch_s = _number(fields, "timestamp")
-        if epoch_s is None:
-            self.n_unreadable += 1
-            return None
-        return HistoryPoint(
-            epoch_s=epoch_s,
-            users=_count(fields, "user count"),
-            answers_per_s=_per_s(fields),
-            errors_per_s=_number(fields, "failures/s"),
-            n_requests=_count(fields, "count"),
-            n_errors=_count(fields, "failed"),
-            latency_quantiles_s=_quantiles(fields),
         )
 
 

@@ -56,9 +56,8 @@ class LatencyHistogram:
 def expected_interval_us(*, duration_us: int, n_answers: int, connections: int) -> int:
     """Return the interval by which wrk corrects; 0: it does not, for it had less than an answer a connection.
 
-    Args:
-        duration_us, n_answers: ``summary.duration`` and ``summary.requests`` of wrk's ``done``.
-        connections: as they were asked for (``-c``).
+    ``duration_us``, ``n_answers``: ``summary.duration`` and ``summary.requests`` of wrk's ``done``. ``connections``:
+    as they were asked for (``-c``).
     """
     rounds = n_answers // connections
     return duration_us // rounds if rounds else 0
@@ -67,13 +66,10 @@ def expected_interval_us(*, duration_us: int, n_answers: int, connections: int) 
 def undo_correction(corrected: LatencyHistogram, interval_us: int, *, n_recorded: int) -> LatencyHistogram:
     """Return the latencies of the requests that were sent, in whole numbers.
 
-    Args:
-        corrected: from the least latency that was measured on; wrk hides what it made up below that.
-        interval_us: of :func:`expected_interval_us`.
-        n_recorded: how many requests wrk measured: all answers but those that came after its time limit.
-
-    Raises:
-        InputError: this histogram cannot have come from ``n_recorded`` requests by this interval.
+    ``corrected``: from the least latency that was measured on; wrk hides what it made up below that. ``interval_us``:
+    of :func:`expected_interval_us`. ``n_recorded``: how many requests wrk measured: all answers but those that came
+    after its time limit. Raises InputError: this histogram cannot have come from ``n_recorded`` requests by this
+    interval.
     """
     value, count = corrected.value_us, corrected.count
     left = count.copy()
@@ -99,32 +95,15 @@ def undo_correction(corrected: LatencyHistogram, interval_us: int, *, n_recorded
 
 
 def read_wrk_histogram(path: Path) -> LatencyHistogram:
-    """Read the file that our script has wrk write, gzipped or not.
-
-    Raises:
-        InputError: it cannot be read, is cut off, or is none.
-    """
+    """Read the file that our script has wrk write, gzipped or not; raises InputError: it cannot be read, is cut off, or
+    is none."""
     try:
         header, *lines = b"".join(read_text_pieces(path, SourceNotes())).decode().splitlines()
-        table = _table(lines)
-        step, count = table.T
+        rows = [(int(step), int(n)) for step, n in (line.split(",") for line in lines)]
+        step, count = np.array(rows, dtype=np.int64).reshape(-1, 2).T
         sound = header == HEADER and (count > 0).all() and (step[:1] >= 0).all() and (step[1:] > 0).all()
-    except ValueError as problem:
+    except (ValueError, OverflowError) as problem:
         raise InputError("not a wrk histogram", file=path, allowed=f"{HEADER} and whole numbers") from problem
     if not sound:
         raise InputError("not a wrk histogram", file=path, allowed=f"{HEADER}, both above zero")
     return LatencyHistogram(value_us=np.cumsum(step), count=count)
-
-
-def _table(lines: list[str]) -> Whole:
-    """Return the two columns of whole numbers in these lines, of shape (n_lines, 2).
-
-    Raises:
-        ValueError: a line has anything else.
-    """
-    if not lines:  # of which the library warns
-        return np.empty((0, 2), dtype=np.int64)
-    table: Whole = np.loadtxt(lines, delimiter=",", dtype=np.int64, ndmin=2, comments=None)
-    if table.shape != (len(lines), 2):  # it passes over empty ones
-        raise ValueError("not two numbers in each line")
-    return table

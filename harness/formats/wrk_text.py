@@ -12,9 +12,10 @@ which nothing was sent for longer than ``--timeout``, one that never connected a
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 from harness.errors import InputError
 from harness.formats.source import TextFile, text_file
@@ -23,8 +24,8 @@ from harness.formats.table import AggregateRow, AggregateTable, LatencyBounds
 #: wrk keeps microseconds and prints two decimals of a unit it chooses: 196.00us, 2.58ms, 1.20s.
 RESOLUTION_S = 1e-6
 
-_TIME_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-_SCALES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
+TIMES = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+SCALES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 _SHOWN, _LARGEST = 40, 2.0**64
 #: wrk pads a unit of one letter with a blank behind it: ``2.80s ``.
 #: Blanks are not line ends here: a file of nothing but those would be looked through once from each of them.
@@ -63,49 +64,22 @@ def looks_like_wrk(line: str) -> bool:
 
 
 def open_wrk(file: TextFile) -> AggregateTable:
-    """Read a saved summary of wrk or of wrk2, whose first lines are the same.
-
-    Raises:
-        InputError: as the two readers.
-    """
+    """Read a saved summary of wrk or of wrk2, whose first lines are the same; raises InputError: as the two readers."""
     is_wrk2 = any(mark.search(file.head) for mark in (_TITLE, _CALIBRATION))
     return read_wrk2(file) if is_wrk2 else read_wrk(file)
 
 
-def parse_time_s(text: str) -> float:
-    """``196.00us``, ``2.58ms``, ``1.20s``, ``1.50m`` in seconds.
-
-    Raises:
-        ValueError: not a time as wrk prints it.
-    """
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)(us|ms|s|m|h)", text)
-    if match is None:
-        raise ValueError(f"not a time as wrk prints it: {text[:_SHOWN]!r}")
-    return _finite(match[1], "a time") * _TIME_UNITS[match[2]]
+def number_of(text: str, units: Mapping[str, float] = TIMES) -> float:
+    """Return ``2.58ms`` or ``1.50m`` in seconds, or by ``SCALES`` what ``28.98k`` is; raises ValueError: it is none."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([a-zA-Z]*)", text)
+    # A number of more than 64 bits was not printed by wrk.
+    if match is None or match[2] not in units or float(match[1]) > _LARGEST:
+        what = "a time" if units is TIMES else "a count"
+        raise ValueError(f"not {what} as wrk prints it: {text[:_SHOWN]!r}")
+    return float(match[1]) * units[match[2]]
 
 
-def parse_count(text: str) -> float:
-    """``28.98k``, ``1.20M`` or a plain number.
-
-    Raises:
-        ValueError: not a count as wrk prints it.
-    """
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([kMG]?)", text)
-    if match is None:
-        raise ValueError(f"not a count as wrk prints it: {text[:_SHOWN]!r}")
-    return _finite(match[1], "a count") * _SCALES[match[2]]
-
-
-def _finite(digits: str, what: str) -> float:
-    """A number of so many digits that it is no finite one was not printed by wrk: it has no more than 64 bits."""
-    number = float(digits)
-    if number > _LARGEST:
-        raise ValueError(f"not {what} as wrk prints it: {digits[:_SHOWN]!r}")
-    return number
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Parts:
+class _Parts(NamedTuple):
     """What wrk and wrk2 print alike. ``total`` carries the times that wrk prints."""
 
     text: str
@@ -125,11 +99,7 @@ class _Parts:
 
 
 def _parts(file: TextFile, tool: str) -> _Parts:
-    """Read what both print.
-
-    Raises:
-        InputError: it holds several summaries, or ended before its totals.
-    """
+    """Read what both print; raises InputError: it holds several summaries, or ended before its totals."""
     text = file.text()
     starts, totals = list(_START.finditer(text)), _REQUESTS.search(text)
     try:
@@ -142,23 +112,25 @@ def _parts(file: TextFile, tool: str) -> _Parts:
         raise InputError(
             str(problem), file=file.path, allowed=f"one run in a file, with numbers as {tool} prints them"
         ) from problem
-    raise InputError(
-        f"not a complete {tool} summary",
-        file=file.path,
-        place="the line '... requests in ..., ... read'" if starts else f"line {file.first_line}",
-        found=file.first[:80],
-        allowed=f"the text that {tool} prints when it ends by itself; autocannon, which begins alike: --json",
-    )
+    place = "the line '... requests in ..., ... read'" if starts else f"line {file.first_line}"
+    allowed = f"the text that {tool} prints when it ends by itself; autocannon, which begins alike: --json"
+    raise _incomplete(file, tool, place, allowed)
+
+
+def _incomplete(file: TextFile, tool: str, place: str, allowed: str) -> InputError:
+    problem = f"not a complete {tool} summary"
+    return InputError(problem, file=file.path, place=place, found=file.first[:80], allowed=allowed)
 
 
 def _whole(text: str, start: re.Match[str], totals: re.Match[str]) -> _Parts:
-    answers = int(totals[1])
-    _finite(totals[1], "a count")
-    kinds: dict[str, int] = {}
+    answers = int(number_of(totals[1], SCALES))
     socket, status = _SOCKET.search(text), _STATUS.search(text)
-    if socket is not None:
-        names = (*_WITHOUT_ANSWER, "timeout")
-        kinds |= {name: int(n) for name, n in zip(names, socket.groups(), strict=True) if int(n)}
+    counts = (
+        []
+        if socket is None
+        else list(zip((*_WITHOUT_ANSWER, "timeout"), map(int, socket.groups()), strict=True))
+    )
+    kinds = {name: n for name, n in counts if n}
     if status is not None:
         kinds["status"] = int(status[1])
     n_unanswered = sum(kinds.get(kind, 0) for kind in _WITHOUT_ANSWER)
@@ -174,26 +146,17 @@ def _whole(text: str, start: re.Match[str], totals: re.Match[str]) -> _Parts:
         n_requests=answers + n_unanswered,
         n_errors=n_unanswered + n_failed,
         n_unanswered=n_unanswered,
-        latency_mean_s=parse_time_s(spread[1]) if some and spread else None,
-        latency_max_s=parse_time_s(spread[3]) if some and spread else None,
-        latency_quantiles_s={f"p{match[1]}": parse_time_s(match[2]) for match in _QUANTILE.finditer(listed)},
-        answers_per_s=parse_count(rate[1]) if rate else None,
+        latency_mean_s=number_of(spread[1]) if some and spread else None,
+        latency_max_s=number_of(spread[3]) if some and spread else None,
+        latency_quantiles_s={f"p{match[1]}": number_of(match[2]) for match in _QUANTILE.finditer(listed)},
+        answers_per_s=number_of(rate[1], SCALES) if rate else None,
     )
-    return _Parts(
-        text=text,
-        total=total,
-        errors_by_kind=kinds,
-        duration_s=parse_time_s(totals[2]),
-        connections=None if load is None else int(load[2]),
-    )
+    return _Parts(text, total, kinds, number_of(totals[2]), None if load is None else int(load[2]))
 
 
 def read_wrk(path: Path | TextFile) -> AggregateTable:
-    """Read a saved summary of wrk. Times carry the two decimals that wrk printed.
-
-    Raises:
-        InputError: not wrk's, or wrk ended before it printed its totals.
-    """
+    """Read a saved summary of wrk. Times carry the two decimals that wrk printed; raises InputError: not wrk's, or wrk
+    ended before it printed its totals."""
     file = text_file(path)
     parts = _parts(file, "wrk")
     n_latencies = parts.answers - parts.late
@@ -265,11 +228,8 @@ def _bounds(parts: _Parts) -> LatencyBounds | None:
 
 
 def read_wrk2(path: Path | TextFile) -> AggregateTable:
-    """Read a saved summary of wrk2. Quantiles are of latencies counted from when requests were due.
-
-    Raises:
-        InputError: not wrk2's, ended before its totals, or made without ``--latency``.
-    """
+    """Read a saved summary of wrk2. Quantiles are of latencies counted from when requests were due; raises InputError:
+    not wrk2's, ended before its totals, or made without ``--latency``."""
     file = text_file(path)
     parts = _parts(file, "wrk2")
     try:
@@ -277,13 +237,8 @@ def read_wrk2(path: Path | TextFile) -> AggregateTable:
     except ValueError as problem:
         raise InputError(str(problem), file=file.path, allowed="numbers as wrk2 prints them") from problem
     if update is None:
-        raise InputError(
-            "not a complete wrk2 summary",
-            file=file.path,
-            place="the latency distribution",
-            found=file.first[:80],
-            allowed="the text that wrk2 prints with --latency when it ends by itself",
-        )
+        allowed = "the text that wrk2 prints with --latency when it ends by itself"
+        raise _incomplete(file, "wrk2", "the latency distribution", allowed)
     kinds = {kind: n for kind, n in parts.errors_by_kind.items() if kind != "timeout"}
     n_errors = parts.total.n_unanswered + min(parts.answers, kinds.get("status", 0))
     notes = ["wrk2 prints no single requests"]
@@ -318,11 +273,8 @@ def read_threads(path: Path) -> int | None:
 
 
 def _recorded(text: str) -> tuple[dict[str, object] | None, int]:
-    """Corrected latencies, which uncorrected ones follow with ``-U``, and how many there are; ``None``: none.
-
-    Raises:
-        ValueError: lines or numbers are not as wrk2 prints them.
-    """
+    """Corrected latencies, which uncorrected ones follow with ``-U``, and how many there are; ``None``: none; raises
+    ValueError: lines or numbers are not as wrk2 prints them."""
     titles = [*_TITLE.finditer(text), None]
     for title, following in pairwise(titles):
         if title is None or title[1] != "Recorded":
@@ -335,7 +287,7 @@ def _recorded(text: str) -> tuple[dict[str, object] | None, int]:
         if mean is None or not n_latencies:
             return _NO_LATENCIES, 0
         quantiles = {
-            f"p{float(match[1]):g}": parse_time_s(match[2]) for match in _EXACT_QUANTILE.finditer(spectrum)
+            f"p{float(match[1]):g}": number_of(match[2]) for match in _EXACT_QUANTILE.finditer(spectrum)
         }
         quantiles.pop("p100", None)
         if p95 is not None:

@@ -23,7 +23,7 @@ from harness.agent.http_exchange import Connection, ExchangeError, request_bytes
 from harness.agent.process_tree import TICKS_PER_S
 from harness.agent.sampler import SamplerSummary, Watched
 from harness.errors import HostError, TrialFailure
-from harness.formats.counters import go_cpus, jvm_cpus
+from harness.formats.runtime_metrics import go_cpus, jvm_cpus
 from harness.hosts.local import LocalHost, group_of, start_ticks_of
 from harness.hosts.measuring import Sampling, Started
 from harness.launchers.arguments import GC_LOG

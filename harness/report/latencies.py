@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from harness.analysis.stats.inputs import REFUSED_BELOW_STEPS, judge_resolution
 from harness.analysis.stats.quantiles import (
@@ -15,19 +15,67 @@ from harness.analysis.stats.quantiles import (
     FEWEST_BEYOND,
     FEWEST_BEYOND_EXTREME,
     N_BATCHES,
+    batch_means_ci,
     n_beyond,
+    quantile_refused,
+    rank,
+    woodruff_ranks,
 )
+from harness.formats.arrays import FloatArray, IntArray
 from harness.formats.table import AggregateRow, RequestTable
-from harness.report.numbers import resolution
 from harness.report.result import LABEL_QUANTILES, QUANTILES, LabelRow, in_ms
-from harness.report.spread import Bounded, EveryLatency
+from harness.report.words import resolution
 
+LEVEL = 0.95
 #: Names with a row of their own, those with the most requests first.
 MOST_LABELS = 100
 FEWEST_FOR_INTERVALS = 100
 ONE_TRIAL = (
     "the intervals are about this one run; another start of the same process may give values outside of them"
 )
+
+
+class Bounded(NamedTuple):
+    """A statistic in seconds with its 95 % interval within this trial; ``None``: it cannot be said."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+class EveryLatency:
+    """Latencies in the order of their starts, shape (n,), seconds; order statistics need n > 0."""
+
+    def __init__(self, latency_s: FloatArray) -> None:
+        self.latency_s, self.n = latency_s, len(latency_s)
+
+    @cached_property
+    def _sorted(self) -> FloatArray:
+        return np.sort(self.latency_s)
+
+    def at(self, ranks: IntArray) -> FloatArray:
+        """Return the latencies of these ranks, counted from 1, in seconds, shape of ``ranks``."""
+        return np.asarray(self._sorted[ranks - 1])
+
+    def median(self) -> float:
+        """Return the median, of an even number the mean of the two in the middle."""
+        return float(self.at(np.array([(self.n + 1) // 2, self.n // 2 + 1])).mean())
+
+    def mean(self) -> Bounded:
+        """Return the mean with its interval from batch means."""
+        return Bounded(float(self.latency_s.mean()), *(batch_means_ci(self.latency_s) or ()))
+
+    def quantile(self, q: float) -> Bounded:
+        """Return the order statistic with Woodruff's interval; none where too few requests lie beyond it."""
+        n = self.n
+        if quantile_refused(n, q) is not None:
+            return Bounded(None)
+        value = float(self.at(np.array([rank(n, q)]))[0])
+        if n_beyond(n, q) < FEWEST_BEYOND - 1e-6 or n < 10 * N_BATCHES:
+            return Bounded(value)
+        lower, upper = woodruff_ranks(self.latency_s[None, :], np.array([value]), q, LEVEL)
+        low, high = self.at(np.append(lower, upper)).tolist()
+        return Bounded(value) if low == high else Bounded(value, low, high)
 
 
 class Statistics(NamedTuple):
@@ -45,23 +93,19 @@ def summarise_latencies(
     names = ["mean", *quantiles, "max"]
     if not latency.n:
         return Statistics(dict.fromkeys(names), dict.fromkeys(names[:-1]), {})
-    mean = latency.mean()
-    values: dict[str, float | None] = {"mean": in_ms(mean.value)}
-    intervals: dict[str, tuple[float, float] | None] = {"mean": None}
-    reasons: dict[str, str] = {}
-    if latency.n >= FEWEST_FOR_INTERVALS:
-        intervals["mean"] = _bounds_ms(mean)
-        if intervals["mean"] is None:
-            reasons["mean"] = "varies too much for an interval"
-    else:
-        reasons["mean"] = f"needs {FEWEST_FOR_INTERVALS} requests"
-    for name, q in quantiles.items():
-        result = latency.quantile(q)
-        values[name] = in_ms(result.value)
-        intervals[name] = _bounds_ms(result)
-        if intervals[name] is None:
-            reasons[name] = _why_none(latency, result, q, resolution_s)
+    results = {"mean": latency.mean(), **{name: latency.quantile(q) for name, q in quantiles.items()}}
+    values = {name: in_ms(result.value) for name, result in results.items()}
     values["max"] = in_ms(float(latency.at(np.array([latency.n]))[0]))
+    intervals = {name: _bounds_ms(result) for name, result in results.items()}
+    reasons = {
+        name: _why_none(latency, result, quantiles[name], resolution_s)
+        for name, result in results.items()
+        if name != "mean" and intervals[name] is None
+    }
+    if latency.n < FEWEST_FOR_INTERVALS:
+        intervals["mean"], reasons["mean"] = None, f"needs {FEWEST_FOR_INTERVALS} requests"
+    elif intervals["mean"] is None:
+        reasons["mean"] = "varies too much for an interval"
     return Statistics(values, intervals, reasons)
 
 
@@ -86,19 +130,14 @@ def resolution_warnings(median_s: float, resolution_s: float) -> list[str]:
 
 def _why_none(latency: EveryLatency, bounded: Bounded, q: float, resolution_s: float) -> str:
     """Why a percentile has no interval, or is not said at all."""
-    n = latency.n
-    tail = min(q, 1 - q)
+    n, tail = latency.n, min(q, 1 - q)
     if bounded.value is None:
-        return f"needs {_needed(FEWEST_BEYOND_EXTREME if q >= EXTREME else 1, tail):,} requests"
+        return f"needs {round((FEWEST_BEYOND_EXTREME if q >= EXTREME else 1) / tail):,} requests"
     if n_beyond(n, q) < FEWEST_BEYOND - 1e-6:
-        return f"needs {_needed(FEWEST_BEYOND, tail):,} requests"
+        return f"needs {round(FEWEST_BEYOND / tail):,} requests"
     if n < 10 * N_BATCHES:
         return f"needs {10 * N_BATCHES} requests"
     return f"narrower than {resolution(resolution_s * 1e3)}"
-
-
-def _needed(beyond: int, tail: float) -> int:
-    return round(beyond / tail)
 
 
 def _bounds_ms(bounded: Bounded) -> tuple[float, float] | None:
@@ -107,64 +146,41 @@ def _bounds_ms(bounded: Bounded) -> tuple[float, float] | None:
     return bounded.low * 1e3, bounded.high * 1e3
 
 
-class Labels:
-    """How many requests of each label have been seen so far, and how many of them failed."""
+def label_rows(
+    requests: RequestTable, latency: EveryLatency, duration_s: float | None, text: list[str]
+) -> tuple[LabelRow, ...]:
+    """Return a row for each name, the most frequent first; none where the file names nothing.
 
-    def __init__(self, resolution_s: float) -> None:
-        self._resolution_s = resolution_s
-        self._names: tuple[str, ...] = ()
-        self._requests = self._errors = np.zeros(0, dtype=np.int64)
-        # Of each successful request, in as few bytes as there are names.
-        self._codes: list[npt.NDArray[np.unsignedinteger]] = []
-
-    def take(self, table: RequestTable, successful: npt.NDArray[np.intp]) -> None:
-        """Add the next stretch.
-
-        Args:
-            successful: which rows succeeded, as an index in the order of their latencies.
-        """
-        self._names = table.labels  # of one file: a stretch knows the names of those before it
-        n = len(self._names)
-        self._requests = _sum(self._requests, np.bincount(table.label_codes, minlength=n))
-        failed = table.label_codes[~table.ok] if table.n_errors else table.label_codes[:0]
-        self._errors = _sum(self._errors, np.bincount(failed, minlength=n))
-        self._codes.append(table.label_codes[successful].astype(np.uint8 if n <= 256 else np.uint32))
-
-    def rows(self, latency: EveryLatency, duration_s: float | None, text: list[str]) -> tuple[LabelRow, ...]:
-        """Return a row for each name, the most frequent first; none where the file names nothing.
-
-        Args:
-            latency: of all successful requests that were taken.
-            duration_s: of the whole file; ``None``: unknown.
-            text: what is to be known about them is added here.
-        """
-        frequent = np.argsort(-self._requests, kind="stable")
-        frequent = frequent[self._requests[frequent] > 0]
-        if not len(frequent) or [self._names[i] for i in frequent] == [""]:
-            return ()
-        if len(frequent) > MOST_LABELS:
-            text.append(
-                f"{len(frequent):,} different names of requests: the {MOST_LABELS} with most requests are shown"
+    ``requests``: by start. ``latency``: of the successful ones. ``duration_s``: of the whole file; ``None``: unknown.
+    ``text``: what is to be known about the rows is added here.
+    """
+    names = requests.labels
+    n_each = np.bincount(requests.label_codes, minlength=len(names))
+    right = requests.label_codes[requests.ok]
+    n_right = np.bincount(right, minlength=len(names))
+    frequent = [code for code in np.argsort(-n_each, kind="stable").tolist() if n_each[code]]
+    if [names[code] for code in frequent] in ([], [""]):
+        return ()
+    if len(frequent) > MOST_LABELS:
+        text.append(
+            f"{len(frequent):,} different names of requests: the {MOST_LABELS} with most requests are shown"
+        )
+    rows = []
+    for code in frequent[:MOST_LABELS]:
+        some = latency if len(frequent) == 1 else EveryLatency(latency.latency_s[right == code])
+        result = summarise_latencies(some, requests.resolution_s, LABEL_QUANTILES)
+        n = int(n_each[code])
+        rows.append(
+            LabelRow(
+                label=names[code],
+                requests=n,
+                errors=n - int(n_right[code]),
+                throughput_per_s=n / duration_s if duration_s else None,
+                latency_ms=result.values,
+                intervals=result.intervals,
             )
-        if len(frequent) == 1:
-            return (self._row(int(frequent[0]), latency, duration_s),)
-        codes = np.concatenate(self._codes)
-        return tuple(
-            self._row(int(i), EveryLatency(latency.latency_s[codes == i]), duration_s)
-            for i in frequent[:MOST_LABELS]
         )
-
-    def _row(self, code: int, latency: EveryLatency, duration_s: float | None) -> LabelRow:
-        result = summarise_latencies(latency, self._resolution_s, LABEL_QUANTILES)
-        n = int(self._requests[code])
-        return LabelRow(
-            label=self._names[code],
-            requests=n,
-            errors=int(self._errors[code]),
-            throughput_per_s=n / duration_s if duration_s else None,
-            latency_ms=result.values,
-            intervals=result.intervals,
-        )
+    return tuple(rows)
 
 
 def of_aggregate(row: AggregateRow) -> LabelRow:
@@ -182,10 +198,3 @@ def of_aggregate(row: AggregateRow) -> LabelRow:
         },
         intervals=dict.fromkeys(["mean", *LABEL_QUANTILES]),
     )
-
-
-def _sum(some: npt.NDArray[np.int64], more: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    total = np.zeros(max(len(some), len(more)), dtype=np.int64)
-    total[: len(some)] += some
-    total[: len(more)] += more
-    return total

@@ -13,8 +13,9 @@ from typing import Literal
 
 from harness.errors import InputError
 from harness.formats.table import is_percentile
-from harness.report.numbers import length, percent, rate
+from harness.model.digits import plain
 from harness.report.result import QUANTILES, Report
+from harness.report.words import length, percent
 
 PLACE = "--fail-if"
 _FORM = re.compile(
@@ -74,12 +75,8 @@ def limit_of(
 ) -> Limit:
     """Return the limit that a text such as ``p99 of GET /orders > 1.05`` means.
 
-    Args:
-        value_of: metric and text of a value -> the value.
-        any_percentile: also those that are not among the metrics.
-
-    Raises:
-        InputError: it has no such form, or another metric.
+    ``value_of``: metric and text of a value -> the value. ``any_percentile``: also those that are not among the
+    metrics. Raises InputError: it has no such form, or another metric.
     """
     match = _FORM.fullmatch(text)
     if match is None or (
@@ -93,11 +90,8 @@ def limit_of(
 
 
 def file_limit(text: str) -> Limit:
-    """Return the limit on the numbers of one file that a text such as ``p99 > 250ms`` means.
-
-    Raises:
-        InputError: it means none, or its unit is missing.
-    """
+    """Return the limit on the numbers of one file that a text such as ``p99 > 250ms`` means; raises InputError: it
+    means none, or its unit is missing."""
     return limit_of(text, METRICS, _value_of, ALLOWED, any_percentile=True)
 
 
@@ -113,23 +107,15 @@ def judged(limit: Limit, low: float | None, high: float | None) -> Outcome:
 
 
 def check_file(limit: Limit, report: Report) -> Checked:
-    """Return whether a number of the file lies beyond its limit.
-
-    Raises:
-        InputError: the file has no request of that name, or no such number of one name.
-    """
-    value, bounds = _number_of(limit, report)
-    if value is not None:
-        bounds = (value, value)
-        text = _spoken(limit.metric, value)
-    elif bounds is not None:
-        low, high = bounds
-        ends = [f"at least {_spoken(limit.metric, low)}"] if low is not None else []
-        ends += [f"at most {_spoken(limit.metric, high)}"] if high is not None else []
-        text = f"not in the file, {' and '.join(ends)}"
-    else:
-        bounds, text = (None, None), "the file does not say it"
-    outcome = judged(limit, *bounds)
+    """Return whether a number of the file lies beyond its limit; raises InputError: the file has no request of that
+    name, or no such number of one name."""
+    low, high = _bounds_of(limit, report)
+    ends = [f"at least {_spoken(limit.metric, low)}"] if low is not None else []
+    ends += [f"at most {_spoken(limit.metric, high)}"] if high is not None else []
+    text = f"not in the file, {' and '.join(ends)}" if ends else "the file does not say it"
+    if low is not None and low == high:
+        text = _spoken(limit.metric, low)
+    outcome = judged(limit, low, high)
     return Checked(limit=limit, outcome=outcome, text=f"{limit.text}: {outcome}: {text}")
 
 
@@ -140,23 +126,14 @@ def _is_time(metric: str) -> bool:
 def quantiles_named(text: str | None, limits: Sequence[Limit] = ()) -> dict[str, float]:
     """Return the percentiles of a report, name -> share: those of ``--percentiles 50,99.99``, or the usual ones.
 
-    Args:
-        limits: a percentile that one of them is about is among them, too.
-
-    Raises:
-        InputError: one is none.
+    ``limits``: a percentile that one of them is about is among them, too. Raises InputError: one is none.
     """
     result = dict(QUANTILES) if text is None else {}
-    for part in (text or "").split(",") if text is not None else ():
-        name = f"p{part.strip().removeprefix('p')}"
-        share = share_of(name)
+    for part in [] if text is None else text.split(","):
+        share = share_of(f"p{part.strip().removeprefix('p')}")
         if share is None:
-            raise InputError(
-                "is no percentile",
-                place="--percentiles",
-                found=part,
-                allowed="numbers between 0 and 100: 50,99.9",
-            )
+            allowed = "numbers between 0 and 100: 50,99.9"
+            raise InputError("is no percentile", place="--percentiles", found=part, allowed=allowed)
         result[f"p{100 * share:.10g}"] = share
     for limit in limits:
         share = share_of(limit.metric)
@@ -165,12 +142,11 @@ def quantiles_named(text: str | None, limits: Sequence[Limit] = ()) -> dict[str,
     return dict(sorted(result.items(), key=lambda pair: pair[1]))
 
 
-def _number_of(limit: Limit, report: Report) -> tuple[float | None, tuple[float | None, float | None] | None]:
-    """The number that a limit is about, and the bounds of one that the file does not say."""
-    if limit.label is None:
-        n, n_errors, correct_per_s = report.requests, report.errors, report.correct_per_s
-        latency_ms, bounds_ms = report.latency_ms, report.bounds_ms
-    else:
+def _bounds_of(limit: Limit, report: Report) -> tuple[float | None, float | None]:
+    """The number that a limit is about, as both bounds, or those of one that the file does not say."""
+    n, n_errors, correct_per_s = report.requests, report.errors, report.correct_per_s
+    latency_ms, bounds_ms = report.latency_ms, report.bounds_ms
+    if limit.label is not None:
         row = next((row for row in report.labels if row.label == limit.label), None)
         if row is None:
             known = ", ".join(row.label for row in report.labels) or "none: its requests have no names"
@@ -181,17 +157,17 @@ def _number_of(limit: Limit, report: Report) -> tuple[float | None, tuple[float 
         whole = row.throughput_per_s
         correct_per_s = None if whole is None else whole * (1 - n_errors / max(n, 1))
     if limit.metric == "throughput":
-        return correct_per_s, None
+        return correct_per_s, correct_per_s
     if limit.metric == "errors":
-        return n_errors / n if n and report.errors_known else None, None
+        share = n_errors / n if n and report.errors_known else None
+        return share, share
     if limit.label is not None and limit.metric not in latency_ms:
+        allowed = f"{', '.join(latency_ms)}, or --label {limit.label} and the limit without 'of'"
         raise InputError(
-            "is not computed by name of request",
-            place=PLACE,
-            found=limit.metric,
-            allowed=f"{', '.join(latency_ms)}, or --label {limit.label} and the limit without 'of'",
+            "is not computed by name of request", place=PLACE, found=limit.metric, allowed=allowed
         )
-    return latency_ms.get(limit.metric), bounds_ms.get(limit.metric)
+    value = latency_ms.get(limit.metric)
+    return bounds_ms.get(limit.metric, (None, None)) if value is None else (value, value)
 
 
 def _value_of(metric: str, text: str) -> float:
@@ -206,4 +182,4 @@ def _value_of(metric: str, text: str) -> float:
 def _spoken(metric: str, value: float) -> str:
     if _is_time(metric):
         return length(value)
-    return percent(value) if metric == "errors" else f"{rate(value)} correct answers/s"
+    return percent(value) if metric == "errors" else f"{plain(value)} correct answers/s"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which loop the requests of a file came from, and what its tail is where users waited for their answers.
+"""Which loop the requests of a file came from, what its tail is where users waited for their answers, and whether its
+beginning is of another load, or of a cold service.
 
 The threads' names tell most: whether each thread sends only after its answer, and whether the same
 threads go on or new ones keep coming. Without them the requests' rhythm has to tell, or nothing does.
@@ -21,13 +22,14 @@ from harness.analysis.load.coordinated_omission import (
     coordinated_omission_check,
     correction_warnings,
     cycle_s,
+    with_missing_requests,
 )
 from harness.analysis.stats.quantiles import quantile_refused, rank
 from harness.formats.arrays import FloatArray
-from harness.formats.sides import SideColumns
+from harness.formats.table import RequestTable, SideColumns
 from harness.model import Frozen
+from harness.model.digits import plain
 from harness.model.load_tools import tool_of
-from harness.report.spread import EveryLatency
 
 Kind = Literal["closed", "open", "cannot say"]
 
@@ -73,8 +75,7 @@ class Loop(Frozen):
 def by_design(source: str, users: int | None = None) -> Loop | None:
     """Return the loop of a tool that has only one; ``None``: the tool can do both.
 
-    Args:
-        users: as the tool names them, of a closed loop.
+    ``users``: as the tool names them, of a closed loop.
     """
     tool = tool_of(source)
     if tool is None or tool.only_loop is None:
@@ -97,22 +98,15 @@ def judge_loop(
 ) -> tuple[Loop, float | None]:
     """Return the loop without correction, and one user's ordinary interval in seconds; ``None``: not known.
 
-    Args:
-        start, latency: of the first requests, failed ones too (users wait for these as well), by start,
-            shapes (n,), n > 0, seconds.
-        resolution_s: the smallest step of the load generator's clock.
-        sides: threads and users, as the file names them.
+    ``start`` and ``latency``: of the first requests, failed ones too (users wait for these as well), by start, shapes
+    (n,), n > 0, seconds. ``resolution_s``: the smallest step of the load generator's clock. ``sides``: threads and
+    users, as the file names them.
     """
     start, latency = start[:RHYTHM_ROWS], latency[:RHYTHM_ROWS]
     reported = _by_threads(sides, resolution_s) if sides is not None else _Threads()
     users = reported.users
-    if (
-        users is None
-        and reported.kind != "open"
-        and sides is not None
-        and sides.joined_engines <= _ONE_ENGINE
-    ):
-        users = sides.users
+    if users is None and reported.kind != "open" and sides is not None:
+        users = sides.users if sides.joined_engines <= _ONE_ENGINE else None
     check = coordinated_omission_check(start, latency, resolution_s=resolution_s, stalls=())
     design = by_design(source)
     kind, evidence = _together(reported, check, design)
@@ -129,42 +123,29 @@ def judge_loop(
     return Loop(kind=kind, users=known, evidence=evidence, warnings=(HIDES, *read_off)), interval_s
 
 
-def corrected(loop: Loop, interval_s: float | None, latency: EveryLatency) -> Loop:
-    """Return the loop with the tail corrected by one user's interval.
+def corrected(loop: Loop, interval_s: float | None, latency_s: FloatArray, stalls: Sequence[Stall]) -> Loop:
+    """Return the loop with the tail corrected by one user's interval, and the reasons to doubt the correction.
 
-    Args:
-        latency: of the successful requests.
+    ``latency_s``: of the successful requests, by start, shape (n,). ``stalls``: of the whole file.
     """
-    if interval_s is None or not latency.n:
+    if interval_s is None or not len(latency_s):
         return loop
-    every = latency.with_missing(interval_s)
+    every = with_missing_requests(latency_s, interval_s)
     if every is None:
         return loop.model_copy(update={"warnings": (*loop.warnings, TOO_MANY_ADDED)})
-    at = every.at(np.array([rank(every.n, q) for q in CORRECTED.values()])).tolist()
+    places = {name: rank(len(every), q) - 1 for name, q in CORRECTED.items()}
+    ordered = np.partition(every, sorted({*places.values()}))
     results = {
-        name: None if quantile_refused(latency.n, CORRECTED[name]) else float(value) * 1e3
-        for name, value in zip(CORRECTED, at, strict=True)
+        name: None if quantile_refused(len(latency_s), CORRECTED[name]) else float(ordered[place]) * 1e3
+        for name, place in places.items()
     }
+    doubts = (f"correction: {doubt}" for doubt in correction_warnings(stalls))
     return loop.model_copy(
-        update={"interval_ms": interval_s * 1e3, "corrected_ms": results, "n_added": every.n - latency.n}
-    )
-
-
-def without_correction(loop: Loop) -> Loop:
-    """Return the loop of several runs, between which nobody waits."""
-    return loop.model_copy(update={"interval_ms": None, "corrected_ms": None, "n_added": 0})
-
-
-def doubted(loop: Loop, stalls: Sequence[Stall]) -> Loop:
-    """Return the loop with the reasons to doubt its correction, if it has one.
-
-    Args:
-        stalls: of the whole file.
-    """
-    if loop.corrected_ms is None:
-        return loop
-    doubts = tuple(f"correction: {doubt}" for doubt in correction_warnings(stalls))
-    return loop.model_copy(update={"warnings": (*loop.warnings, *doubts)})
+        update={
+            "interval_ms": interval_s * 1e3, "corrected_ms": results, "n_added": len(every) - len(latency_s),
+            "warnings": (*loop.warnings, *doubts),
+        }
+    )  # fmt: skip
 
 
 def _together(reported: _Threads, check: OmissionCheck, design: Loop | None) -> tuple[Kind, tuple[str, ...]]:
@@ -219,3 +200,71 @@ def _most_at_once(
     begins = np.sort(start[first])
     ends = np.sort(np.maximum.reduceat(end, np.flatnonzero(first)))
     return int((np.arange(1, len(begins) + 1) - np.searchsorted(ends, begins, side="left")).max())
+
+
+#: Fewer requests tell no ramp: a tenth of them is too few for a rate.
+FEWEST_FOR_RAMP = 1000
+_SLICES, _FIRST = 20, 2
+#: The first tenth of a run is a ramp below this share of the later rate, and cold above this multiple of the median.
+_SLOW_START, _COLD_START = 0.7, 1.5
+#: Medians that differ by fewer steps of the tool's clock may be alike.
+_FEWEST_STEPS = 3
+_ALL_USERS, _LONGEST_RAMP = 0.9, 0.05
+#: A ramp has ended where the rate, or the latency, is as near as this to the later one.
+_AS_LATER = 0.9
+
+
+class Ramp(NamedTuple):
+    """A beginning that is not like the rest, and when it is over, in seconds from the first request."""
+
+    text: str
+    until_s: float
+
+    @property
+    def command(self) -> str:
+        """The option that leaves it out."""
+        step_s = 1.0 if self.until_s >= 10 else 0.1
+        return f"--skip {np.ceil(self.until_s / step_s - 1e-9) * step_s:.10g}s"
+
+
+def ramp_of(requests: RequestTable, *, sides: SideColumns | None, loop: Kind) -> Ramp | None:
+    """Return what the first requests have that the later ones have not; ``None``: nothing, or too few requests.
+
+    ``requests``: by start.
+    """
+    start, latency, ok = requests.start_epoch_s, requests.latency_s, requests.ok
+    if len(start) < FEWEST_FOR_RAMP or start[-1] <= start[0]:
+        return None
+    span_s = float(start[-1] - start[0])
+    place = np.minimum(((start - start[0]) / span_s * _SLICES).astype(np.int64), _SLICES - 1)
+    counts = np.bincount(place, minlength=_SLICES)
+    usual = float(np.median(counts[_FIRST:]))
+    first = float(counts[:_FIRST].mean())
+
+    def until_s(settled: np.ndarray) -> float:
+        """The end of the slices before the first of ``settled``, shape (_SLICES,)."""
+        return max(1, int(np.argmax(settled))) * span_s / _SLICES
+
+    if first < _SLOW_START * usual:
+        per_s = _SLICES / span_s
+        text = f"begins with {plain(first * per_s)} requests/s and goes on with {plain(usual * per_s)}"
+        return Ramp(text, until_s(counts >= _AS_LATER * usual))
+    if loop == "closed" and sides is not None and sides.all_threads is not None:
+        users = sides.all_threads
+        most = float(np.nanmax(users)) if np.isfinite(users).any() else 0.0
+        full = np.flatnonzero(users >= _ALL_USERS * most)
+        if most and (full_s := float(sides.start_s[full[0]] - start[0])) > _LONGEST_RAMP * span_s:
+            return Ramp(f"takes {plain(full_s)} s to reach all of its {most:.0f} users", full_s)
+    cold, warm = latency[ok & (place < _FIRST)], latency[ok & (place >= _SLICES // 2)]
+    step_s = _FEWEST_STEPS * requests.resolution_s
+    if (
+        len(cold)
+        and len(warm)
+        and np.median(cold) > max(_COLD_START * np.median(warm), np.median(warm) + step_s)
+    ):
+        times = plain(float(np.median(cold) / np.median(warm)), 2)
+        slices = [latency[ok & (place == item)] for item in range(_SLICES)]
+        medians = np.array([np.median(item) if len(item) else np.inf for item in slices])
+        text = f"its first tenth has {times} times the p50 of its second half: the warm-up is included"
+        return Ramp(text, until_s(medians <= np.median(warm) / _AS_LATER))
+    return None

@@ -4,26 +4,20 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from harness.errors import InputError
-from harness.formats.collect import RequestStream
 from harness.formats.detect import files_of_run
-from harness.formats.gc_events import GcLog
-from harness.formats.jtl_units import Decimal, LatencyUnit
+from harness.formats.jtl_units import NOTHING_SAID, How
 from harness.formats.runtime_log import read_runtime_log
 from harness.formats.table import AggregateTable
-from harness.report.analyse import open_run, report_totals
+from harness.report.analyse import read_files, report_table
 from harness.report.limits import Checked, Limit, check_file
-from harness.report.requests import Gathered, gather
-from harness.report.result import QUANTILES, Report
+from harness.report.result import QUANTILES
 from harness.report.selection import Selection, select
 
 ALL = Selection()
-#: A shorter file is read before anybody asks how far it was read.
-LONG_BYTES = 100 << 20
 
 
 def main(
@@ -31,45 +25,31 @@ def main(
     *,
     gc: Sequence[Path] = (),
     process_start_epoch_s: float | None = None,
-    latency_unit: LatencyUnit | None = None,
-    decimal: Decimal | None = None,
+    how: How = NOTHING_SAID,
     as_json: bool = False,
     html: Path | None = None,
     selection: Selection = ALL,
     limits: Sequence[Limit] = (),
     quantiles: Mapping[str, float] = QUANTILES,
 ) -> Sequence[Checked]:
-    """Report on each of ``paths``; print one JSON object for one path, a list for several.
+    """Report on each of ``paths``, and return what came of the limits, file by file.
 
-    ``latency_unit``, ``decimal``: of ``elapsed`` in JMeter's files; None: milliseconds, with a point.
-    ``html``: also write a self-contained page with plots to this file; for one path only.
-    ``selection``: the part of each file that is meant. ``limits``: what is checked of each file.
-    ``quantiles``: those that are shown, name -> share.
-    ``FILE+FILE`` is one run that several load generators wrote.
-
-    Returns:
-        What came of the limits, file by file.
-
-    Raises:
-        InputError: a file cannot be used; names the file, the place, what was found and what is allowed.
+    ``how``: of ``elapsed`` in JMeter's files. ``html``: also write a page with plots to this file; for one path only.
+    ``selection``: the part of each file that is meant.
+    ``quantiles``: those that are shown, name -> share. Raises InputError: a file cannot be used.
     """
     log = read_runtime_log(*gc, process_start_epoch_s=process_start_epoch_s) if gc else None
     if html is not None:
         _check_page(html, paths, gc)
     reports = []
     for path in paths:
-        opened = select(open_run(files_of_run(path), latency_unit, decimal), selection)
-        gathered: Gathered | None = None
-        if isinstance(opened, AggregateTable):
-            report = report_totals(opened, log, quantiles)
-        else:
-            if isinstance(opened, RequestStream):
-                opened = _with_progress(opened)
-            gathered = gather(opened, log, plots=html is not None, quantiles=quantiles)
-            report = gathered.report()
-        reports.append(report)
+        table = select(read_files(files_of_run(path), how), selection)
+        reports.append(report_table(table, log, quantiles))
         if html is not None:
-            _write_report(html, report, gathered, log)
+            from harness.report.html import render_html  # its plots cost a second that no other report needs
+
+            requests = None if isinstance(table, AggregateTable) else table  # by start since it was reported on
+            write_page(html, render_html(reports[-1], requests, log), "--html")
     checked = [[check_file(limit, report) for limit in limits] for report in reports]
     if as_json:
         plain = [
@@ -87,11 +67,7 @@ def main(
 
 
 def _check_page(html: Path, paths: Sequence[Path], gc: Sequence[Path]) -> None:
-    """Refuse a page of several files, and one over a file that is read.
-
-    Raises:
-        InputError: always one of ours, which names the option.
-    """
+    """Refuse a page of several files, and one over a file that is read."""
     if len(paths) != 1:
         raise InputError(
             "a page shows one file", place="--html", found=f"{len(paths)} files", allowed="1 file"
@@ -102,26 +78,8 @@ def _check_page(html: Path, paths: Sequence[Path], gc: Sequence[Path]) -> None:
         )
 
 
-def _write_report(html: Path, report: Report, gathered: Gathered | None, log: GcLog | None) -> None:
-    from harness.report.html import render_html  # its plots cost a second that no other report needs
-
-    events = log.events if log is not None and log.clock == "epoch" else ()
-    page = render_html(
-        report,
-        latency=gathered.latency if gathered else None,
-        slowest=gathered.slowest if gathered else None,
-        pauses=[(event.cause, (event.start_s, event.end_s)) for event in events],
-        course=gathered.course if gathered else None,
-    )
-    write_page(html, page, "--html")
-
-
 def write_page(target: Path, page: str, option: str) -> None:
-    """Write a page to the file that an option names.
-
-    Raises:
-        InputError: it cannot be written; names the file and the option.
-    """
+    """Write a page to the file that an option names; raises InputError: it cannot be written."""
     try:
         target.write_text(page, encoding="utf-8")
     except OSError as error:
@@ -131,16 +89,3 @@ def write_page(target: Path, page: str, option: str) -> None:
             place=option,
             allowed="a file in a folder that exists",
         ) from error
-
-
-def _with_progress(opened: RequestStream) -> RequestStream:
-    """The same stream; on a terminal, a bar shows how far a long file was read."""
-    try:
-        n_bytes = opened.path.stat().st_size
-    except OSError:  # a pipe that is gone: the reader says so
-        return opened
-    if n_bytes < LONG_BYTES or not sys.stderr.isatty():
-        return opened
-    from harness.report.text import with_progress
-
-    return with_progress(opened, n_bytes)

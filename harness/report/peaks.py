@@ -1,18 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The peaks of a file of requests and the pauses behind them, stretch after stretch.
-
-A file that fits is one stretch. Of a larger one each stretch is taken apart by itself, with its own
-percentiles, and what is said of the file is the mean over its stretches with their t interval:
-memory stays bounded, and a drift over hours widens the interval instead of hiding in it.
-"""
+"""The peaks of a file of requests and the pauses behind them."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,188 +21,134 @@ from harness.analysis.attribution.event_matching import (
 )
 from harness.analysis.attribution.share_of_quantile import Attribution, Share, attributable_fractions
 from harness.analysis.attribution.slow_periods import Stall
-from harness.analysis.attribution.spans import CauseName, Paused, Span, inside
+from harness.analysis.attribution.spans import CauseName, Span, inside
 from harness.analysis.attribution.stalls import detect_stalls, harm_of, shortest_visible_s
-from harness.analysis.stats.intervals import t_critical
 from harness.formats.arrays import FloatArray
 from harness.formats.gc_events import GcLog
 from harness.formats.jvm_log import WRITES
+from harness.formats.table import RequestTable
 from harness.model.phrases import counted, listed
-from harness.report.numbers import length
 from harness.report.result import ListedStall, ShortStalls
+from harness.report.words import length
 
 #: What is taken apart by cause.
 TAILS: Mapping[str, float] = {"p99": 0.99, "p99.9": 0.999}
-LEVEL = 0.95
 #: A process may end that much after the next one began.
 _ONE_AFTER_THE_OTHER_S = 1.0
 
 
-@dataclass
-class Peaks:
-    """What has been found in the stretches so far."""
+class Peaks(NamedTuple):
+    """The peaks of a file. ``stalls``: of ``shortest_visible_s`` or longer, the most harmful first.
 
-    gc_log: GcLog | None
-    resolution_s: float
-    stalls: list[tuple[Stall, str | None, float]] = field(default_factory=list)
-    _limits: list[float] = field(default_factory=list)
-    _apart: list[dict[str, Attribution]] = field(default_factory=list)
-    _offsets: list[float] = field(default_factory=list)
-    _refusals: list[tuple[str, float | None]] = field(default_factory=list)
-    _first_s: float = float("inf")
-    _last_s: float = float("-inf")
-    _connect_told: bool = False
+    ``shorter``: a sum of the others. ``attribution``: what pauses explain; ``None``: no log was given. ``notes``: on
+    the log and on what it explains. ``background``: those that hold for any such file.
+    """
 
-    def take(self, start: FloatArray, latency: FloatArray, connect: FloatArray | None = None) -> None:
-        """Look at one stretch of successful requests, by their start; shapes (n,), n > 0.
+    stalls: tuple[ListedStall, ...] = ()
+    shorter: ShortStalls | None = None
+    shortest_visible_s: float | None = None
+    attribution: dict[str, Any] | None = None
+    notes: tuple[str, ...] = ()
+    background: tuple[str, ...] = ()
 
-        Args:
-            connect: as ``attribute_latency`` takes it; ``None``: the file does not tell.
-        """
-        window = (float(start.min()), float((start + latency).max()))
-        self._first_s, self._last_s = min(self._first_s, window[0]), max(self._last_s, window[1])
-        with ThreadPoolExecutor(1) as beside:  # the two long parts of a report; most of both is numpy's own
-            detection = beside.submit(detect_stalls, start, latency, resolution_s=self.resolution_s)
-            events = self._lay_pauses(window, start, latency, connect)
-            stalls = detection.result()
-        known = inside(_spans(self.gc_log), window) if self.gc_log and self.gc_log.clock == "epoch" else {}
-        harms = harm_of(start, latency, stalls)
-        limit_s = shortest_visible_s(start, latency, stalls, known)
-        if limit_s is not None:
-            self._limits.append(limit_s)
-        connecting = None if connect is None else connecting_stalls(stalls, start, latency, connect)
-        self._connect_told = connect is not None
-        if events is not None:
-            causes: Sequence[str | None] = stall_causes(stalls, events, connecting=connecting)
-        else:
-            causes = ["connect" if is_its else None for is_its in connecting or [False] * len(stalls)]
-        self.stalls += zip(stalls, causes, harms.tolist(), strict=True)
 
-    def _lay_pauses(
-        self, window: Span, start: FloatArray, latency: FloatArray, connect: FloatArray | None
-    ) -> Paused | None:
-        """Take the tail apart by the pauses of this stretch, and return them; ``None``: they cannot be laid over it."""
-        if self.gc_log is None:
-            return None
-        events = {cause: spans for cause, spans in inside(_spans(self.gc_log), window).items() if spans}
-        pauses = [span for cause in events.values() for span in cause]
-        refusal, offset = _why_not(self.gc_log, pauses, window, start, latency)
-        if refusal:
-            self._refusals.append((refusal, offset.offset_s if offset else None))
-            return None
-        self._offsets += [offset.offset_s] if offset is not None and offset.offset_s is not None else []
-        apart = attributable_fractions(
-            start, latency, events, quantiles=list(TAILS.values()), connect_s=connect
-        )
-        self._apart.append(dict(zip(TAILS, apart, strict=True)))
-        return events
-
-    @property
-    def shortest_visible_s(self) -> float | None:
-        """The shortest stall that these latencies would show; of several stretches, where it is longest."""
-        return max(self._limits, default=None)
-
-    def visible(self) -> tuple[tuple[ListedStall, ...], ShortStalls | None]:
-        """Return the stalls of ``shortest_visible_s`` or longer, the most harmful first, and a sum of the others."""
-        limit_s = self.shortest_visible_s or 0.0
-        shown = [
-            ListedStall(**stall.model_dump(), cause=cause, harm_s=harm_s)
-            for stall, cause, harm_s in self.stalls
-            if stall.duration_s >= limit_s
-        ]
-        shown.sort(key=lambda stall: (-stall.harm_s, stall.start_s))
-        lengths = [stall.duration_s for stall, _, _ in self.stalls if stall.duration_s < limit_s]
-        if not lengths:
-            return tuple(shown), None
-        share = min(1.0, sum(lengths) / max(self._last_s - self._first_s, 1e-9))
-        return tuple(shown), ShortStalls(
-            number=len(lengths), longest_ms=max(lengths) * 1e3, total_s=sum(lengths), share=share
-        )
-
-    def attribution(self, notes: list[str], background: list[str]) -> dict[str, Any] | None:
-        """Return what the pauses explain of all stretches; ``None``: no log was given.
-
-        Args:
-            notes, background: what is to be known about it is added here, the second of any such file.
-        """
-        log = self.gc_log
-        if log is None:
-            return None
-        notes += [f"runtime's log: {warning}" for warning in log.warnings]
-        if log.n_unknown:
-            notes.append(
-                f"runtime's log: {log.n_unknown} lines could not be read, such as {log.unknown_examples[0]!r}"
-            )
-        notes += _coverage(log, self._first_s, self._last_s)
-        background += [_pauses_of(log)] if log.events else []
-        if not self._apart:
-            refusal, offset_s = self._refusals[0] if self._refusals else ("no request succeeded", None)
+def find_peaks(answers: RequestTable, gc_log: GcLog | None) -> Peaks:
+    """Find the stalls of successful requests, which are ordered by their start, n > 0, and the pauses behind them."""
+    start, latency, connect = answers.start_epoch_s, answers.latency_s, answers.connect_s
+    window = (float(start.min()), float((start + latency).max()))
+    every = _spans(gc_log) if gc_log is not None else {}
+    events = {cause: spans for cause, spans in inside(every, window).items() if spans}
+    stalls = detect_stalls(start, latency, resolution_s=answers.resolution_s)
+    on_clock = gc_log is not None and gc_log.clock == "epoch"
+    limit_s = shortest_visible_s(start, latency, stalls, events if on_clock else {})
+    visible_s = limit_s or 0.0
+    connecting = None if connect is None else connecting_stalls(stalls, start, latency, connect)
+    causes: Sequence[str | None] = ["connect" if own else None for own in connecting or [False] * len(stalls)]
+    attribution: dict[str, Any] | None = None
+    notes: list[str] = []
+    background: list[str] = []
+    if gc_log is not None:
+        notes = [f"runtime's log: {warning}" for warning in gc_log.warnings]
+        if gc_log.n_unknown:
+            example = gc_log.unknown_examples[0]
+            notes.append(f"runtime's log: {gc_log.n_unknown} lines could not be read, such as {example!r}")
+        notes += _coverage(gc_log, *window)
+        together, n = length(1e3 * sum(event.duration_s for event in gc_log.events)), len(gc_log.events)
+        words = f"runtime's log: {gc_log.collector or 'JVM'}, {counted(n, 'pause')}, together {together}"
+        background = [words] if n else []
+        pauses = [span for spans in events.values() for span in spans]
+        refusal, offset = _why_not(gc_log, pauses, window, start, latency)
+        attribution = {"clock_offset_s": None if offset is None else offset.offset_s}
+        if refusal is not None:
             notes.append(f"attribution refused: {refusal}")
-            return {"refused": refusal, "clock_offset_s": offset_s}
-        if self._refusals:
-            notes.append(
-                f"in {len(self._refusals)} of {len(self._apart) + len(self._refusals)} stretches pauses could not be "
-                f"aligned with the requests: {self._refusals[0][0]}"
+            attribution = {"refused": refusal, **attribution}
+        else:
+            causes = stall_causes(stalls, events, connecting=connecting)
+            background.append(
+                "not recorded in these files, so part of what is unexplained: throttling, compilers, waiting for a CPU"
+                + ("" if connect is not None else ", connecting")
             )
-        background.append(_not_looked_for(connect_told=self._connect_told))
-        if not self._offsets:
-            notes.append(
-                f"whether the clocks agree could not be checked: fewer than {MIN_PAUSES} pauses can be seen"
+            if attribution["clock_offset_s"] is None:
+                notes.append(
+                    f"whether the clocks agree could not be checked: fewer than {MIN_PAUSES} pauses can be seen"
+                )
+            apart = attributable_fractions(
+                start, latency, events, quantiles=list(TAILS.values()), connect_s=connect
             )
-        return {
-            "clock_offset_s": float(np.median(self._offsets)) if self._offsets else None,
-            "coincidence": self._coincidence(log, notes),
-            **{name: self._tail(name, notes) for name in TAILS},
-        }
-
-    def _coincidence(self, log: GcLog, text: list[str]) -> dict[str, Any]:
-        window = (self._first_s, self._last_s)
-        hard = [(stall.start_s, stall.end_s) for stall, _, _ in self.stalls if stall.kind == "stall"]
-        pauses = [span for cause in _spans(log).values() for span in cause]
-        chance = coincidence_test(hard, pauses, window=window, tolerance_s=TOLERANCE_S)
-        if chance.p_value is not None and chance.p_value > 0.05:
-            text.append(
-                f"stalls and pauses coincide no more than chance would have it ({chance.n_matched} of {len(hard)}, "
-                f"{chance.expected_by_chance:.1f} by chance): is this the log of the same process?"
-            )
-        return chance.model_dump(mode="json")
-
-    def _tail(self, name: str, notes: list[str]) -> dict[str, Any]:
-        every = [apart[name] for apart in self._apart]
-        notes += [
-            f"{name}: {warning}"
-            for warning in dict.fromkeys(warning for parts in every for warning in parts.warnings)
-        ]
-        causes = list(dict.fromkeys(cause for parts in every for cause in parts.causes))
-        return {
-            "share": _over_stretches([parts.quantile_share for parts in every]),
-            "share_lower_bound": _over_stretches([parts.quantile_share_lower for parts in every]),
-            "share_upper_bound": _over_stretches([parts.quantile_share_upper for parts in every]),
-            "causes": {
-                cause: _over_stretches([parts.causes[cause] for parts in every if cause in parts.causes])
-                for cause in causes
-            },
-        }
+            attribution["coincidence"] = _coincidence(stalls, every, window, notes)
+            for name, parts in zip(TAILS, apart, strict=True):
+                attribution[name] = _tail(parts)
+                notes += [f"{name}: {warning}" for warning in dict.fromkeys(parts.warnings)]
+    harms_s = harm_of(start, latency, stalls).tolist()
+    shown = [
+        ListedStall(**stall.model_dump(), cause=cause, harm_s=harm_s)
+        for stall, cause, harm_s in zip(stalls, causes, harms_s, strict=True)
+        if stall.duration_s >= visible_s
+    ]
+    return Peaks(
+        stalls=tuple(sorted(shown, key=lambda stall: (-stall.harm_s, stall.start_s))),
+        shorter=_shorter([stall.duration_s for stall in stalls if stall.duration_s < visible_s], window),
+        shortest_visible_s=limit_s,
+        attribution=attribution,
+        notes=tuple(notes),
+        background=tuple(background),
+    )
 
 
-def _not_looked_for(*, connect_told: bool) -> str:
-    """What may stand behind the unexplained, and was not to be had; absent is not nothing."""
-    causes = ["throttling", "compilers", "waiting for a CPU", *([] if connect_told else ["connecting"])]
-    return f"not recorded in these files, so part of what is unexplained: {', '.join(causes)}"
+def _shorter(lengths_s: Sequence[float], window: Span) -> ShortStalls | None:
+    if not lengths_s:
+        return None
+    share = min(1.0, sum(lengths_s) / max(window[1] - window[0], 1e-9))
+    return ShortStalls(
+        number=len(lengths_s), longest_ms=max(lengths_s) * 1e3, total_s=sum(lengths_s), share=share
+    )
 
 
-def _over_stretches(estimates: Sequence[Share]) -> dict[str, float | None]:
-    """The one estimate with its own interval; of several their mean with a t interval over them. All are shares."""
-    value = low = high = None
-    values = np.array([estimate.value for estimate in estimates if estimate.value is not None])
-    if len(estimates) == 1:
-        value, low, high = estimates[0].value, estimates[0].low, estimates[0].high
-    elif len(values):
-        value = float(values.mean())
-    if len(estimates) > 1 and len(values) > 1 and value is not None:
-        half = float(t_critical(LEVEL, len(values) - 1)) * float(values.std(ddof=1) / np.sqrt(len(values)))
-        low, high = value - half, value + half
-    ends = {"value": value, "low": low, "high": high}
+def _coincidence(
+    stalls: Sequence[Stall], every: Mapping[CauseName, Sequence[Span]], window: Span, notes: list[str]
+) -> dict[str, Any]:
+    pauses = [span for spans in every.values() for span in spans]
+    hard = [(stall.start_s, stall.end_s) for stall in stalls if stall.kind == "stall"]
+    chance = coincidence_test(hard, pauses, window=window, tolerance_s=TOLERANCE_S)
+    if chance.p_value is not None and chance.p_value > 0.05:
+        notes.append(
+            f"stalls and pauses coincide no more than chance would have it ({chance.n_matched} of {len(hard)}, "
+            f"{chance.expected_by_chance:.1f} by chance): is this the log of the same process?"
+        )
+    return chance.model_dump(mode="json")
+
+
+def _tail(parts: Attribution) -> dict[str, Any]:
+    return {
+        "share": _share(parts.quantile_share),
+        "share_lower_bound": _share(parts.quantile_share_lower),
+        "share_upper_bound": _share(parts.quantile_share_upper),
+        "causes": {cause: _share(estimate) for cause, estimate in parts.causes.items()},
+    }
+
+
+def _share(estimate: Share) -> dict[str, float | None]:
+    ends = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
     return {name: None if end is None else min(max(float(end), 0.0), 1.0) for name, end in ends.items()}
 
 
@@ -220,25 +159,14 @@ def _coverage(gc_log: GcLog, first_s: float, last_s: float) -> list[str]:
     # Between two events a log is silent: only more than its longest silence means that it is missing.
     edges = np.array([gc_log.start_s, *sorted(event.end_s for event in gc_log.events), gc_log.end_s])
     silence = max(1.0, 2 * float(np.diff(edges).max()))
-    notes = []
+    notes, what = [], "is not in it, and counts as unexplained"
     if first_s + silence < gc_log.start_s <= last_s:
-        notes.append(
-            f"the runtime's log begins {gc_log.start_s - first_s:,.1f} s after the first request: "
-            "what was paused before is not in it, and counts as unexplained"
-        )
+        begins = f"begins {gc_log.start_s - first_s:,.1f} s after the first request"
+        notes.append(f"the runtime's log {begins}: what was paused before {what}")
     if first_s <= gc_log.end_s < last_s - silence:
-        notes.append(
-            f"the runtime's log ends {last_s - gc_log.end_s:,.1f} s before the last answer: "
-            "what was paused after is not in it, and counts as unexplained"
-        )
+        ends = f"ends {last_s - gc_log.end_s:,.1f} s before the last answer"
+        notes.append(f"the runtime's log {ends}: what was paused after {what}")
     return notes
-
-
-def _pauses_of(log: GcLog) -> str:
-    """The log in one line: what it is of, and how long all of it stopped the program."""
-    together_ms = sum(event.duration_s for event in log.events) * 1e3
-    pauses = counted(len(log.events), "pause")
-    return f"runtime's log: {log.collector or 'JVM'}, {pauses}, together {length(together_ms)}"
 
 
 def _spans(gc_log: GcLog) -> dict[CauseName, list[Span]]:
@@ -272,9 +200,7 @@ def _why_not(
 ) -> tuple[str | None, ClockOffset | None]:
     """Return the reason why attribution would be wrong, or ``None``, and what is known of the clocks.
 
-    Args:
-        pauses: those within the time of the requests.
-        window: that time.
+    ``pauses``: those within the time of the requests. ``window``: that time.
     """
     unusable = _unusable(gc_log, window)
     if unusable is not None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
@@ -12,9 +11,10 @@ from pydantic import Field, ModelWrapValidatorHandler, ValidationError, model_va
 
 from harness.analysis.attribution.slow_periods import Stall
 from harness.errors import InputError
+from harness.formats.run_parts import RunPart
 from harness.model import Frozen
+from harness.report.checks import UnitFinding
 from harness.report.loop import Loop
-from harness.report.units import UnitFinding
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 #: Tools round percentiles to two digits, and the greatest latency not at all.
@@ -35,16 +35,6 @@ class LabelRow(Frozen):
         description="of successful requests: mean, p50, p90, p99, max"
     )
     intervals: dict[str, tuple[float, float] | None]
-
-
-class ReportedRun(Frozen):
-    """One of several runs in a file."""
-
-    start_epoch_s: float | None = Field(description="None: times count from the tool's own start")
-    duration_s: float
-    requests: int
-    errors: int
-    throughput_per_s: float | None = Field(description="answers per second, errors included")
 
 
 class ListedStall(Stall):
@@ -85,7 +75,7 @@ class Report(Frozen):
     unreadable: int = Field(default=0, description="rows that could not be read: any of them may have failed")
     start_epoch_s: float | None
     duration_s: float | None = Field(description="None: unknown, or the file holds several runs")
-    runs: tuple[ReportedRun, ...] = Field(default=(), description="where there are several in the file")
+    runs: tuple[RunPart, ...] = Field(default=(), description="where there are several in the file")
     busy_share: float | None = Field(
         default=None, description="of their time that the users waited for answers; None: unknown"
     )
@@ -132,21 +122,11 @@ class Report(Frozen):
     @model_validator(mode="wrap")
     @classmethod
     def _is_possible(cls, given: Any, build: ModelWrapValidatorHandler[Self]) -> Self:
-        """Refuse numbers that cannot be: without an end, or in contradiction to others.
-
-        Raises:
-            InputError: always one of ours, which names the file.
-        """
+        """Refuse numbers that cannot be: without an end, or in contradiction to others; raises InputError: always one
+        of ours, which names the file."""
         try:
             report = build(given)
-            path = report.path
-            rows = [report.latency_ms, *(label.latency_ms for label in report.labels)]
-            wrong = impossible(
-                report.requests, report.errors, report.throughput_per_s, report.duration_s, rows
-            )
-            per_s, span_s = report.throughput_per_s or 0.0, report.duration_s or 0.0
-            if wrong is None and per_s * span_s > report.requests * (1 + _ROUNDED) + per_s:
-                wrong = f"{per_s:g} answers/s for {span_s:g} s, and {report.requests:,} requests"
+            path, wrong = report.path, report._impossible()
         except ValidationError as error:
             endless = [each for each in error.errors() if each["type"] == "finite_number"]
             if not endless:
@@ -161,42 +141,33 @@ class Report(Frozen):
             )
         return report
 
+    def _impossible(self) -> str | None:
+        """What cannot be in these numbers."""
+        per_s, span_s = self.throughput_per_s or 0.0, self.duration_s or 0.0
+        if not 0 <= self.errors <= self.requests:
+            return f"{self.errors:,} errors of {self.requests:,} requests"
+        if min(per_s, span_s) < 0:
+            return f"{per_s:g} answers/s, {span_s:g} s of duration"
+        if per_s * span_s > self.requests * (1 + _ROUNDED) + per_s:
+            return f"{per_s:g} answers/s for {span_s:g} s, and {self.requests:,} requests"
+        for row in (self.latency_ms, *(label.latency_ms for label in self.labels)):
+            known = {name: value for name, value in row.items() if value is not None}
+            if min(known.values(), default=0.0) < 0:
+                return f"a latency of {min(known.values()):g} ms"
+            rising = sorted((float(name[1:]), name) for name in known if name[0] == "p")
+            ordered = [*(name for _, name in rising), *(["max"] if "max" in known else [])]
+            pairs = [*pairwise(ordered), *([("mean", "max")] if {"mean", "max"} <= set(known) else [])]
+            for lower, upper in pairs:
+                less, more = known[lower], known[upper]
+                if less > more * (1 + _ROUNDED) + _ROUNDED_MS:
+                    return f"{lower} of {less:g} ms above {upper} of {more:g} ms"
+        return None
+
     def as_json(self) -> dict[str, Any]:
         """The report as a program reads it, with null for what cannot be said."""
         plain = self.model_dump(mode="json", exclude={"path", "stalls", "background"})
         stalls = [stall.as_json() for stall in self.stalls or ()]
         return plain | {"path": str(self.path), "stalls": stalls}
-
-
-def impossible(
-    requests: int,
-    errors: int,
-    per_s: float | None,
-    duration_s: float | None,
-    latencies: Sequence[Mapping[str, float | None]],
-) -> str | None:
-    """Return what cannot be in the numbers of a load; ``None``: nothing.
-
-    Args:
-        latencies: of all requests, and of each name: mean, max and percentiles such as ``p99.9``, in one unit.
-    """
-    if not 0 <= errors <= requests:
-        return f"{errors:,} errors of {requests:,} requests"
-    for name, number in (("answers/s", per_s), ("s of duration", duration_s)):
-        if number is not None and not 0 <= number < float("inf"):
-            return f"{number:g} {name}"
-    for row in latencies:
-        known = {name: value for name, value in row.items() if value is not None}
-        if any(not 0 <= value < float("inf") for value in known.values()):
-            return "a latency below zero, or without end"
-        rising = sorted((float(name[1:]), value) for name, value in known.items() if name[0] == "p")
-        rising += [(101.0, known["max"])] if "max" in known else []
-        for (_, less), (_, more) in pairwise(rising):
-            if less > more * (1 + _ROUNDED) + _ROUNDED_MS:
-                return f"a percentile of {less:g} ms above a larger one of {more:g} ms"
-        if "mean" in known and "max" in known and known["mean"] > known["max"] * (1 + _ROUNDED) + _ROUNDED_MS:
-            return f"a mean of {known['mean']:g} ms above the greatest latency of {known['max']:g} ms"
-    return None
 
 
 def in_ms(seconds: float | None) -> float | None:

@@ -13,12 +13,12 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.errors import printable
-from harness.formats.collect import RequestStream
-from harness.formats.table import RequestChunk
+from harness.formats.rows import RequestStream
+from harness.formats.table import Rows
+from harness.model.digits import plain
 from harness.model.phrases import counted
 from harness.report import words
 from harness.report.limits import Checked
-from harness.report.numbers import length, percent_between, rate, resolution
 from harness.report.result import Report
 
 #: Stalls shown on a page; all of them stand in the JSON.
@@ -30,43 +30,43 @@ LABELS_SHOWN = 20
 def show(report: Report, limits: Sequence[Checked] = ()) -> None:
     """Print one report, its limits below the summary."""
     console = Console()
-
-    def line(text: str, style: str = "") -> None:
-        console.print(printable(text), style=style, markup=False, highlight=False)
-
-    line(words.summary(report), "bold")
-    for limit in limits:
-        line(f"limit {limit.text}", "" if limit.outcome == "kept" else "bold red")
-    about = [
-        str(report.path),
-        f"{report.source}, resolution {resolution(report.resolution_ms)}",
-        words.when(report),
-    ]
-    line("; ".join(filter(None, about)))
-    failed = f", {report.errors:,} of them failed" if report.errors else ""
-    correct = (
-        f"; {rate(report.correct_per_s)} correct answers/s" if report.errors and report.correct_per_s else ""
-    )
-    line(f"{counted(report.requests, 'request')}{failed}{correct}")
-    if report.loop is not None:
-        line(f"{report.loop.words}: {'; '.join(report.loop.evidence)}")
-    for unit in report.units:
-        line(unit.text, "bold red")
-    for warning in words.weighty(report):
-        line(f"warning: {warning}", "yellow")
-    tables = (
-        words.latency_table(report),
-        words.kinds_table(report, SHOWN),
-        words.labels_table(report, LABELS_SHOWN),
-    )
-    for table in tables:
-        if table.rows:
-            _print_table(console, table)
-    _show_stalls(report, console)
-    _show_attribution(report, console)
-    for note in words.background(report):
-        line(f"note: {note}", "dim")
+    for part, style in _parts(report, limits):
+        if isinstance(part, str):
+            console.print(printable(part), style=style, markup=False, highlight=False)
+        elif part.rows:
+            _print_table(console, part)
     console.print()
+
+
+def _parts(report: Report, limits: Sequence[Checked]) -> Iterator[tuple[str | words.Table, str]]:
+    """Lines and tables with their style."""
+    yield words.summary(report), "bold"
+    for limit in limits:
+        yield f"limit {limit.text}", "" if limit.outcome == "kept" else "bold red"
+    about = (
+        str(report.path),
+        f"{report.source}, resolution {words.resolution(report.resolution_ms)}",
+        words.when(report),
+    )
+    yield "; ".join(filter(None, about)), ""
+    failed = f", {report.errors:,} of them failed" if report.errors else ""
+    if report.errors and report.correct_per_s:
+        failed += f"; {plain(report.correct_per_s)} correct answers/s"
+    yield f"{counted(report.requests, 'request')}{failed}", ""
+    if report.loop is not None:
+        yield f"{report.loop.words}: {'; '.join(report.loop.evidence)}", ""
+    yield from ((unit.text, "bold red") for unit in report.units)
+    yield from ((f"warning: {warning}", "yellow") for warning in words.weighty(report))
+    yield words.latency_table(report), ""
+    yield words.kinds_table(report, SHOWN), ""
+    yield words.labels_table(report, LABELS_SHOWN), ""
+    if report.stalls is not None:
+        counts = (words.count_stalls(report), words.shortest_visible(report))
+        yield "; ".join(filter(None, counts)), ""
+        yield words.stalls_table(report, SHOWN), ""
+        yield from ((line, "") for line in filter(None, [words.shorter_stalls(report)]))
+    yield words.causes_table(report), ""
+    yield from ((f"note: {note}", "dim") for note in words.background(report))
 
 
 def _print_table(console: Console, table: words.Table) -> None:
@@ -89,69 +89,14 @@ def _print_table(console: Console, table: words.Table) -> None:
     console.print(shown)
 
 
-def _show_stalls(report: Report, console: Console) -> None:
-    if report.stalls is None:
-        return
+def with_progress(opened: RequestStream) -> RequestStream:
+    """Return the same stream with a bar on stderr: how much of the file was read, and how long the rest takes."""
 
-    def line(text: str) -> None:
-        console.print(text, markup=False, highlight=False)
-
-    line("; ".join(filter(None, (words.count_stalls(report), words.shortest_visible(report)))))
-    worst = report.stalls[:SHOWN]
-    for stall in worst:
-        at_s = stall.start_s - (report.start_epoch_s or 0.0)
-        line(
-            f"  {stall.kind.replace('_', ' ')} at {at_s:.3f} s: {length(stall.duration_s * 1e3)}, "
-            f"{counted(stall.n_requests, 'request')}, {length(stall.harm_s * 1e3)} taken from requests"
-            + (f", {stall.cause.replace('_', ' ')}" if stall.cause is not None else "")
-        )
-    if len(report.stalls) > len(worst):
-        line(f"  the most harmful {SHOWN} of {len(report.stalls)}; all of them with --json")
-    shorter = words.shorter_stalls(report)
-    if shorter is not None:
-        line(f"  {shorter}")
-
-
-def _show_attribution(report: Report, console: Console) -> None:
-    if report.attribution is None:
-        return
-    if "refused" in report.attribution:
-        console.print("unexplained: 100 %; pauses could not be aligned with the requests", highlight=False)
-        return
-    for name in ("p99", "p99.9"):
-        part = report.attribution[name]
-        share = part["share"]
-        causes = ", ".join(
-            f"{cause} {percent_between(share['value'])}"
-            for cause, share in part["causes"].items()
-            if share["value"] is not None
-        )
-        if causes:
-            console.print(
-                f"time that the slowest requests ({name} and above) took beyond the median: {causes}",
-                highlight=False,
-            )
-        if share["value"] is None:
-            console.print(
-                f"  how much of {name} the pauses explain cannot be said: too few requests met none"
-            )
-            continue
-        text = percent_between(share["value"], share["low"], share["high"])
-        console.print(f"  without the pauses and the queues behind them {name} would be lower by {text}")
-
-
-def with_progress(opened: RequestStream, n_bytes: int, console: Console | None = None) -> RequestStream:
-    """Return the same stream with a bar that shows how much of ``n_bytes`` was read, and how long the rest takes.
-
-    Args:
-        console: where it is drawn; default: stderr.
-    """
-
-    def chunks() -> Iterator[RequestChunk]:
-        with Progress(console=console or Console(stderr=True), transient=True) as progress:
-            task = progress.add_task(escape(printable(opened.path.name)), total=n_bytes)
-            for chunk in opened.chunks:
+    def parts() -> Iterator[Rows]:
+        with Progress(console=Console(stderr=True), transient=True) as progress:
+            task = progress.add_task(escape(printable(opened.path.name)), total=opened.path.stat().st_size)
+            for part in opened.parts:
                 progress.update(task, completed=opened.notes.n_bytes)
-                yield chunk
+                yield part
 
-    return replace(opened, chunks=chunks())
+    return replace(opened, parts=parts())

@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sentences and tables that a report's text and page share; the first sentence sums up the whole."""
+"""The sentences and tables that a report's text and page share; the first sentence sums up the whole.
+
+Numbers are written by the rule of :mod:`harness.model.digits`, and nothing finer than the tool's clock.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from harness.model.digits import decimals, fixed, plain, spoken
+from harness.model.digits import percent as percent_of
 from harness.model.phrases import counted
-from harness.report.numbers import interval, length, milliseconds, percent, rate
 from harness.report.result import LABEL_QUANTILES, Report
 
+NOT_SAID = "-"
 #: The percentile of the summary: the farthest of these that the file can tell.
 _WITHIN = {"p99": "99 %", "p95": "95 %", "p90": "90 %", "p50": "half"}
 _LONGEST_KIND = 60
@@ -19,6 +25,58 @@ _RUNS_SHOWN = 3
 _BARELY_BUSY = 0.01
 LABEL_STATISTICS = ("mean", *LABEL_QUANTILES, "max")
 CORRECTED = "corrected for coordinated omission"
+
+
+def milliseconds(
+    value: float | None, bounds: tuple[float, float] | None = None, *, resolution_ms: float = 0.0
+) -> str:
+    """Return a latency without its unit; one below the tool's resolution as ``< 1``, ``None`` as a dash.
+
+    ``bounds``: its interval. ``resolution_ms``: the tool's smallest step; 0 for a mean, which is finer than that.
+    """
+    if value is None:
+        return NOT_SAID
+    if value < resolution_ms:
+        return f"< {resolution_ms:g}"
+    return fixed(value, _places(value, bounds, resolution_ms))
+
+
+def interval(value: float | None, bounds: tuple[float, float] | None, *, resolution_ms: float = 0.0) -> str:
+    """Return ``low to high`` with the digits of the value; empty without an interval."""
+    if value is None or bounds is None:
+        return ""
+    places = _places(value, bounds, resolution_ms)
+    low, high = (f"< {resolution_ms:g}" if end < resolution_ms else fixed(end, places) for end in bounds)
+    return f"{low} to {high}"
+
+
+def length(milliseconds_: float) -> str:
+    """Return a span of time with its unit, in three digits."""
+    if milliseconds_ >= 1e3:
+        return f"{plain(milliseconds_ / 1e3)} s"
+    return f"{plain(milliseconds_)} ms"
+
+
+def resolution(milliseconds_: float) -> str:
+    """Return a tool's smallest step with the unit that needs no zeros."""
+    for unit, per_ms in (("s", 1e-3), ("ms", 1.0), ("us", 1e3), ("ns", 1e6)):
+        if milliseconds_ * per_ms >= 1 - 1e-9:
+            return f"{milliseconds_ * per_ms:.3g} {unit}"
+    return f"{milliseconds_ * 1e6:.3g} ns"
+
+
+def percent(share: float) -> str:
+    """Return a share from 0 to 1 in percent: two digits, and never 0 or 100 for what is neither."""
+    if 0 < share < 1e-4:
+        return "< 0.01 %"
+    text = percent_of(share)
+    return "> 99.9 %" if share < 1 and text == percent_of(1.0) else text
+
+
+def _places(value: float, bounds: tuple[float, float] | None, resolution_ms: float) -> int:
+    """Return the decimals of the rule, and no more than the tool's smallest step has."""
+    places = decimals(value, *(bounds or (None, None)))
+    return places if resolution_ms <= 0 else min(places, max(0, math.ceil(-math.log10(resolution_ms) - 1e-9)))
 
 
 class Table(NamedTuple):
@@ -40,10 +98,10 @@ def summary(report: Report) -> str:
     if report.throughput_per_s is not None:
         users = report.loop.users if report.loop is not None else None
         source = f" from {counted(users, 'user')}" if users else ""
-        parts.append(f"{rate(report.throughput_per_s)} answers/s{source}")
+        parts.append(f"{plain(report.throughput_per_s)} answers/s{source}")
     elif report.runs:
         rates = [run.throughput_per_s for run in report.runs[:_RUNS_SHOWN]]
-        known = [rate(per_s) if per_s is not None else "?" for per_s in rates]
+        known = [plain(per_s) if per_s is not None else "?" for per_s in rates]
         more = ", ..." if len(report.runs) > _RUNS_SHOWN else ""
         parts.append(
             f"{counted(report.requests, 'request')} in {len(report.runs)} runs ({', '.join(known)}{more} answers/s)"
@@ -169,7 +227,7 @@ def labels_table(report: Report, most: int | None = None) -> Table:
     """Return number, errors, rate and latencies of each name; without ``most``, of all, and with intervals."""
     rows = []
     for row in report.labels[:most]:
-        per_s = "" if row.throughput_per_s is None else rate(row.throughput_per_s)
+        per_s = "" if row.throughput_per_s is None else plain(row.throughput_per_s)
         times = _latencies(
             report, {name: row.latency_ms.get(name) for name in LABEL_STATISTICS}, row.intervals
         )
@@ -183,6 +241,54 @@ def labels_table(report: Report, most: int | None = None) -> Table:
         rows,
         note="intervals: --html or --json" if has_intervals and most is not None else "",
     )
+
+
+def stalls_table(report: Report, most: int) -> Table:
+    """Return the most harmful stalls, with their causes where there is a log."""
+    rows = [
+        (
+            plain_cause(stall.kind),
+            f"{stall.start_s - (report.start_epoch_s or 0.0):.3f}",
+            length(stall.duration_s * 1e3),
+            f"{stall.n_requests:,}",
+            length(stall.harm_s * 1e3),
+            *(() if report.attribution is None else (plain_cause(stall.cause or "unexplained"),)),
+        )
+        for stall in (report.stalls or ())[:most]
+    ]
+    n = len(report.stalls or ())
+    which = f"the most harmful {len(rows)} of {n}" if n > len(rows) else f"all {n}"
+    heads = ("kind", "at, s", "length", "requests", "taken from requests", "cause")
+    return Table(
+        f"{which}, by time taken from requests", heads[: len(rows[0]) if rows else 0], rows, texts=()
+    )
+
+
+def causes_table(report: Report) -> Table:
+    """Return the causes of the slowest requests, and below them what each percentile would be without the pauses."""
+    parts = {name: part for name, part in (report.attribution or {}).items() if name[0] == "p"}
+    causes = list(dict.fromkeys(cause for part in parts.values() for cause in part["causes"]))
+    rows = [(plain_cause(c), *(_share(part["causes"].get(c)) for part in parts.values())) for c in causes]
+    lower = " and ".join(f"{name} {_share(part['share'])}" for name, part in parts.items())
+    return Table(
+        "what explains the tail",
+        ("cause", *(f"time beyond the median, {name}" for name in parts)),
+        rows,
+        texts=(),
+        note=f"lower without the pauses and the queues behind them: {lower}",
+    )
+
+
+def _share(share: dict[str, float | None] | None) -> str:
+    if share is None or share["value"] is None:
+        return "cannot say"
+    value, low, high = share["value"], share["low"], share["high"]
+    return percent(value) if low is None or high is None else spoken(100 * value, 100 * low, 100 * high, " %")
+
+
+def plain_cause(cause: str) -> str:
+    """Return a cause, or a kind of stall, as it stands in sentences."""
+    return cause.replace("_", " ")
 
 
 def _shown(title: str, rows: Sequence[object], every: Sequence[object]) -> str:

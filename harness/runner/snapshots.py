@@ -17,8 +17,8 @@ from pydantic import JsonValue
 from harness.agent.http_exchange import Connection, ExchangeError, request_bytes
 from harness.agent.sampler import Watched
 from harness.errors import HostError, TrialFailure
-from harness.formats.counters import answered
 from harness.formats.jfr_json import CONTENTION
+from harness.formats.runtime_metrics import answered
 from harness.hosts.base import Command, Host
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost

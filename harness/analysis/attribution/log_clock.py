@@ -22,11 +22,10 @@ from harness.analysis.attribution.spans import CauseName, Paused, Span, joined
 from harness.analysis.tables.runtime_columns import process_metrics
 from harness.errors import InputError
 from harness.formats.arrays import FloatArray
-from harness.formats.counters import throttle_spans
 from harness.formats.gc_events import GcLog
 from harness.formats.jfr_json import read_jfr_json
 from harness.formats.runtime_log import read_runtime_log
-from harness.formats.runtime_metrics import LastCollection
+from harness.formats.runtime_metrics import LastCollection, throttle_spans
 from harness.model import ClockReading, Frozen, TrialRecord
 from harness.store import SessionFolder
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.formats.json_summaries import read_json
-from harness.formats.oha_db import read_oha_db
+from harness.formats.row_files import read_oha_db
 from harness.loadgen.base import ORDER_FILE, LoadGenerator, LoadSpec, plain_only
 from harness.loadgen.flow import no_flow, other_statuses
 from harness.loadgen.summary import read_order, read_rows, read_totals

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from harness.audit.auditing import audit_published
-from harness.audit.figures import Audited, Check, Plan
 from harness.audit.laws import (
     COUNTS,
     ENDS,
@@ -21,8 +20,11 @@ from harness.audit.laws import (
     RAMP,
     RATE,
     UNITS,
+    Audited,
+    Check,
+    Plan,
 )
-from harness.audit.tables import audit_table, known_plan
+from harness.audit.tables import audit_table
 from harness.errors import InputError
 from harness.project import find_root
 from harness.tests.support.command import run_here
@@ -32,7 +34,9 @@ FOLDER = find_root() / "data" / "published"
 
 @pytest.fixture(scope="module")
 def tables() -> dict[str, Audited]:
-    found, _ = audit_published(find_root(), Plan())
+    found, left_out = audit_published(find_root(), Plan())
+    assert len(found) + len(left_out) == len(list(FOLDER.glob("*.csv")))
+    assert all("no numbers of a load" in line for line in left_out)
     return {one.path.stem: one for one in found}
 
 
@@ -47,16 +51,10 @@ def test_the_ramp_identity_is_held_against_all_rows_of_the_strings(tables: dict[
     assert [(check.line, check.outcome) for check in wrong] == [(13, "contradiction")]
     assert wrong[0].row == "round 1, 1, Helidon native, java, off, calls-1000"
     assert "printed 17,837.2/s, predicted 16,103.1/s" in wrong[0].text
-
-
-def test_it_predicts_what_follows_from_users_loops_ramp_and_latency(tables: dict[str, Audited]) -> None:
-    plan = known_plan(FOLDER / "strings-rounds.csv")
-    assert plan is not None
-    assert plan.plan == Plan(users=100, loops=10_000, ramp_up_s=10.0)
-    first = _of(tables["strings-rounds"], RAMP)[0]
-    predicted = 100 * 10_000 / (10.0 * 99 / 100 + 10_000 * 5.79e-3)  # 5.79 ms in the first row
-    assert f"predicted {predicted:,.6g}/s" in first.text
-    assert first.line == 5 and first.row is not None and "Go" in first.row
+    predicted = (
+        100 * 10_000 / (10.0 * 99 / 100 + 10_000 * 5.79e-3)
+    )  # of the first row: 5.79 ms, and a ramp of 10 s
+    assert rows[0].line == 5 and f"predicted {predicted:,.6g}/s" in rows[0].text
 
 
 def test_what_the_latencies_of_round_3_do_not_explain_is_remarkable(tables: dict[str, Audited]) -> None:
@@ -77,13 +75,6 @@ def test_totals_of_the_rematch_are_not_of_the_samples_of_their_labels(tables: di
 def test_a_start_above_the_end_is_named_with_its_row(tables: dict[str, Audited]) -> None:
     found = [check for check in tables["strings-rounds"].of("remarkable") if "MB" in check.text]
     assert [check.line for check in found] == [17]
-
-
-def test_tables_without_a_load_are_left_out_with_a_reason() -> None:
-    found, left_out = audit_published(find_root(), Plan())
-    assert len(found) + len(left_out) == len(list(FOLDER.glob("*.csv")))
-    assert all("no numbers of a load" in line for line in left_out)
-    assert any("strings-images" in line for line in left_out)
 
 
 GOOD = """# somebody's table
@@ -123,18 +114,18 @@ def test_one_changed_number_is_named_with_its_row(
     assert (law, line) in {(check.law, check.line) for check in wrong}
 
 
-def test_what_rounding_leaves_open_is_no_contradiction(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "plan", "wrong"),
+    [
+        ("users,throughput_per_s,latency_mean_ms\n1,1250,1\n1,2600,1\n", Plan(), [(LITTLE, 3)]),  # 1 ms may have been .5 ms
+        ("requests,duration_s,throughput_per_s\n1000,10.0,100\n1000,10.0,120\n", Plan(rate_per_s=105.0),
+         [(RATE, 3), (OFFERED, 3)]),
+    ],
+)  # fmt: skip
+def test_rows_of_a_small_table(tmp_path: Path, text: str, plan: Plan, wrong: list[tuple[str, int]]) -> None:
     path = tmp_path / "table.csv"
-    path.write_text("users,throughput_per_s,latency_mean_ms\n1,1250,1\n1,2600,1\n", "utf-8")
-    wrong = audit_table(path, Plan()).of("contradiction")
-    assert {check.line for check in wrong} == {3}  # 1 ms may have been .5 ms
-
-
-def test_rate_beside_duration_and_offered(tmp_path: Path) -> None:
-    path = tmp_path / "table.csv"
-    path.write_text("requests,duration_s,throughput_per_s\n1000,10.0,100\n1000,10.0,120\n", "utf-8")
-    file = audit_table(path, Plan(rate_per_s=105.0))
-    assert [(check.law, check.line) for check in file.of("contradiction")] == [(RATE, 3), (OFFERED, 3)]
+    path.write_text(text, "utf-8")
+    assert [(check.law, check.line) for check in audit_table(path, plan).of("contradiction")] == wrong
 
 
 @pytest.mark.parametrize(

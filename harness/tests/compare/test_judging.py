@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 
 from harness.analysis.stats.effects import effect_size_ci
-from harness.compare.comparing import compare_runs
-from harness.compare.limits import check_limit, limit_named
-from harness.compare.result import Comparison
-from harness.compare.run import METRICS, Run
+from harness.compare.comparing import check_limit, compare_runs, limit_named
+from harness.compare.result import METRICS, Comparison, Run
 from harness.errors import InputError
 from harness.model import Verdict
 
@@ -152,14 +150,6 @@ def test_a_percentile_below_two_steps_of_the_clock_has_no_ratio() -> None:
     assert p90 is not None and p90.ratio is not None and "the ratio may be off" in p90.why
 
 
-def test_the_json_has_the_keys_that_are_promised_and_no_nan() -> None:
-    plain = json.loads(json.dumps(arms().as_json(), allow_nan=False))
-    assert set(plain) == {"arms", "order", "metrics", "traps", "warnings"}
-    assert [row["metric"] for row in plain["metrics"]] == list(METRICS)
-    assert {"metric", "label", "ratio", "low", "high", "verdict", "why"} <= set(plain["metrics"][0])
-    assert plain["order"].count("A") == 5
-
-
 @pytest.mark.parametrize(
     ("limit", "outcome"),
     [
@@ -171,20 +161,18 @@ def test_a_limit_is_exceeded_where_the_whole_interval_lies_beyond_it(limit: str,
     assert check_limit(limit_named(limit), arms(p99=1.2)).outcome == outcome
 
 
-def test_a_limit_cannot_be_told_from_one_run_or_from_what_is_withheld() -> None:
+def test_limits_where_there_is_no_ratio_and_what_is_no_limit() -> None:
     assert check_limit(limit_named("p99 > 1.05"), arms(1)).outcome == "cannot be told"
-
-
-def test_a_limit_on_errors_where_a_has_none() -> None:
     none, some = [0.0] * 5, [0.01, 0.012, 0.011, 0.009, 0.013]
     assert check_limit(limit_named("errors > 1"), with_errors(none, some)).outcome == "exceeded"
     assert check_limit(limit_named("errors > 1"), with_errors(some, none)).outcome == "kept"
-
-
-@pytest.mark.parametrize("text", ["p99", "p98 > 1", "p99 > x", "p99 > -1", "p99 = 1", "", "p99 > inf"])
-def test_what_is_no_limit_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match="--fail-if"):
-        limit_named(text)
+    for text in ("p99", "p98 > 1", "p99 > x", "p99 > -1", "p99 = 1", "", "p99 > inf"):
+        with pytest.raises(InputError, match="--fail-if"):
+            limit_named(text)
+    plain = json.loads(json.dumps(arms().as_json(), allow_nan=False))
+    assert set(plain) == {"arms", "order", "metrics", "traps", "warnings"} and plain["order"].count("A") == 5
+    assert [row["metric"] for row in plain["metrics"]] == list(METRICS)
+    assert {"metric", "label", "ratio", "low", "high", "verdict", "why"} <= set(plain["metrics"][0])
 
 
 def test_a_limit_on_a_label_that_is_not_there_names_those_that_are() -> None:

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.compare.comparing import compare_files
 from harness.compare.reading import RunFiles, read_run, runs_named
-from harness.compare.run import METRICS, QUANTILES
+from harness.compare.result import METRICS, QUANTILES
 from harness.errors import InputError
-from harness.report.analyse import report_file
 from harness.tests.support.compared_arms import users_wait, write_arms
 from harness.tests.support.generated_jtl import write_load
+from harness.tests.support.reports import report_file
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 FILES = [
@@ -59,23 +58,13 @@ def test_a_run_of_several_generators_has_the_numbers_of_all_their_requests(tmp_p
     assert merged.loop == alone.loop == "closed"
 
 
-def test_files_of_one_run_that_do_not_overlap_are_doubted(tmp_path: Path) -> None:
+def test_what_has_no_such_beginning_is_refused(tmp_path: Path) -> None:
+    for path in (GOLDEN / "locust" / "run_stats.csv", write_load(tmp_path / "short.jtl", users_wait(1))):
+        with pytest.raises(InputError, match="--skip"):
+            read_run(one(path), skip_s=1e6)
     a, _ = write_arms(tmp_path)
     run = read_run(one(a / "run0.jtl", a / "run1.jtl"))
     assert any("do not overlap" in warning for warning in run.warnings)
-
-
-def test_summaries_are_not_merged(tmp_path: Path) -> None:
-    first = GOLDEN / "locust" / "run_stats.csv"
-    second = tmp_path / "second_stats.csv"
-    second.write_text(first.read_text())
-    with pytest.raises(InputError, match="percentiles of summaries cannot be merged"):
-        read_run(one(first, second))
-
-
-def test_a_summary_has_no_beginning_to_leave_out() -> None:
-    with pytest.raises(InputError, match="--skip"):
-        read_run(one(GOLDEN / "locust" / "run_stats.csv"), skip_s=1.0)
 
 
 def test_files_are_runs_and_folders_hold_runs(tmp_path: Path) -> None:
@@ -104,9 +93,3 @@ def test_words_that_name_nothing_are_refused(
     with pytest.raises(InputError) as refused:
         runs_named([word], "A")
     assert word.split("+", maxsplit=1)[0] in str(refused.value) and "allowed" in str(refused.value)
-
-
-def test_a_skip_longer_than_a_run_is_refused(tmp_path: Path) -> None:
-    a, b = write_arms(tmp_path, order=((0,), (1,)))
-    with pytest.raises(InputError, match="--skip"):
-        compare_files([str(a)], [str(b)], skip_s=1e6)

@@ -10,15 +10,12 @@ from typing import Any
 
 import pytest
 
-from harness.errors import InputError
 from harness.formats import source
 from harness.formats.jtl import open_jtl
 from harness.formats.log_lines import BEGINS, LONGEST_LINE, OtherLines, read_lines
 from harness.formats.rows import _Records
 from harness.formats.runtime_log import read_runtime_log
-from harness.formats.wrk_text import read_wrk
 
-GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 HEADER = "timeStamp,elapsed,label,responseCode,success,failureMessage,Connect"
 ROW = "1795261972662,48,hello,200,true,,39"
 
@@ -108,23 +105,3 @@ def test_empty_lines_of_a_log_are_passed_over_and_the_others_read_as_ever(tmp_pa
         ]
     path = write(tmp_path, b"\n" * 3_000_000 + b"[1s] a\n", "gc.log")
     assert lines_of(path)[0] == ["[1s] a"]
-
-
-def test_what_precedes_the_end_of_a_compressed_log_that_is_cut_is_read(tmp_path: Path) -> None:
-    rng = random.Random(7)
-    text = b"".join(b"[%d.%03ds] %d\n" % (n, n, rng.randrange(10**9)) for n in range(4000))
-    packed = gzip.compress(text)
-    for cut in (len(packed) // 2, len(packed) - 2000, len(packed) - 9):
-        found, _, notes = lines_of(write(tmp_path, packed[:cut], "gc.log.gz"))
-        whole = text.decode().splitlines()
-        assert len(found) > 500 and notes.notes == ["the gzip stream ends early; what it holds was read"]
-        assert found[:-1] == whole[: len(found) - 1] and whole[len(found) - 1].startswith(found[-1])
-
-
-def test_blanks_between_words_of_wrk_are_no_line_ends(tmp_path: Path) -> None:
-    text = (GOLDEN / "wrk" / "latency.txt").read_text("utf-8")
-    assert "Requests/sec:  56724.68\n" in text
-    split = write(tmp_path, text.replace("Requests/sec:  ", "Requests/sec:\n").encode(), "split.txt")
-    assert read_wrk(GOLDEN / "wrk" / "latency.txt").total != read_wrk(split).total
-    with pytest.raises(InputError, match="not a complete wrk summary"):
-        read_wrk(write(tmp_path, b"Running 3s test @ http://x/\n" + b"\n" * 20_000, "lines.txt"))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every captured file of a tool or runtime, and the numbers that stand in it.
 
-``formats.json`` beside the captured files has for each the facts below; those that a tool prints itself are compared
-with its own totals in ``test_tools.py``.
+``formats.json`` beside the captured files has for each the facts below; they were compared with what the tools print of
+the same loads, which ``contracts/load_generator.py`` does with tools that run.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def facts_of_requests(table: RequestTable) -> dict[str, Any]:
         "connect_s": None if table.connect_s is None else float(np.nansum(table.connect_s)),
         "resolution_s": table.resolution_s,
         "unreadable": table.unreadable.n,
-        "left_out": table.n_transactions_left_out,
+        "left_out": 0 if table.sums is None else len(table.sums.latency_s),
         "notes": list(table.notes),
     }
 

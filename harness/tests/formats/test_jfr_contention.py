@@ -65,11 +65,6 @@ def test_threads_that_waited_are_counted_by_the_class_of_the_lock(tmp_path: Path
     assert "java.lang.Object" not in found or found["java.lang.Object"].n <= 2
 
 
-def test_where_nobody_waited_nothing_is_found(tmp_path: Path) -> None:
-    alone = WAITING.replace("new Thread[3]", "new Thread[0]")
-    assert not [one for one in parse_contention(recorded(tmp_path, alone)) if "Held" in one.lock]
-
-
 @pytest.mark.parametrize(
     "text", ["", "Usage: jfr view", "Contention by Lock Class\n\n----\nsomething else\n"]
 )

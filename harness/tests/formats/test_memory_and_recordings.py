@@ -11,29 +11,21 @@ import pytest
 
 from harness.agent.cgroup import parse_cpu_stat
 from harness.errors import InputError
-from harness.formats.counters import throttle_spans
 from harness.formats.jfr_json import duration_s, parse_jfr_json, read_jfr_json
-from harness.formats.runtime_metrics import parse_nmt, parse_runtime_metrics
-from harness.formats.values import epoch_s
+from harness.formats.row_layout import epoch_s
+from harness.formats.runtime_log import read_runtime_log
+from harness.formats.runtime_metrics import (
+    GOMAXPROCS,
+    answered,
+    go_cpus,
+    jvm_cpus,
+    parse_nmt,
+    parse_runtime_metrics,
+    throttle_spans,
+)
+from harness.model import RuntimeCpus
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
-METRICS = (GOLDEN / "runtime_metrics" / "go1.26-nethttp.txt").read_text()
-
-
-@pytest.mark.parametrize("collector", ["G1", "Z"])
-def test_every_pause_of_a_recording_is_read(collector: str) -> None:
-    path = GOLDEN / "jfr_json" / f"jdk25-{collector}.json.gz"
-    events = json.loads(gzip.decompress(path.read_bytes()))["recording"]["events"]
-    found = read_jfr_json(path)
-    assert found.log.n_unknown == 0 and found.log.clock == "epoch"
-    pauses = [e for e in events if e["type"] == "jdk.GCPhasePause"]
-    stalls = [e for e in events if e["type"] == "jdk.ZAllocationStall"]
-    assert sum(e.cause == "gc_pause" for e in found.log.events) == len(pauses) > 100
-    assert sum(e.cause == "allocation_stall" for e in found.log.events) == len(stalls)
-    assert bool(stalls) == (collector == "Z")
-    total = sum(float(e["values"]["duration"][2:-1]) for e in pauses)
-    read = sum(e.duration_s for e in found.log.events if e.cause == "gc_pause")
-    assert read == pytest.approx(total, abs=1e-4)
 
 
 def test_an_event_that_cannot_be_read_is_counted_and_shown_and_hides_nothing() -> None:
@@ -41,6 +33,8 @@ def test_an_event_that_cannot_be_read_is_counted_and_shown_and_hides_nothing() -
     found = json.loads(gzip.decompress(path.read_bytes()))
     whole = len(read_jfr_json(path).log.events)
     found["recording"]["events"] += [{"type": "jdk.GCPhasePause", "values": {"startTime": "soon"}}, 7]
+    with pytest.raises(InputError, match="flight recording, which is read alone"):
+        read_runtime_log(path, path)
     read = parse_jfr_json(json.dumps(found))
     assert read.log.n_unknown == 2 and "soon" in read.log.unknown_examples[0]
     assert len(read.log.events) == whole
@@ -92,39 +86,26 @@ def test_a_foreign_line_of_native_memory_is_left_out_and_no_total_is_refused() -
         parse_nmt("4711:\nNative memory tracking is not enabled\n")
 
 
-def test_gos_pauses_are_counted_twice_a_collection_and_its_memory_adds_up() -> None:
-    found = parse_runtime_metrics(METRICS)
-    assert found.n_collections is not None and found.pauses is not None
-    assert found.pauses.n == 2 * found.n_collections > 0
-    assert found.pauses.sum_s is not None and 0 < found.pauses.sum_s < 1
-    memory = dict(found.memory_classes_bytes)
-    assert sum(memory.values()) == 2 * memory["total"]
-
-
-@pytest.mark.parametrize("release", ["1.21", "1.24"])
-def test_what_older_releases_of_go_export_is_read_under_the_same_names(release: str) -> None:
-    found = parse_runtime_metrics((GOLDEN / "runtime_metrics" / f"go{release}-collector.txt").read_text())
-    assert found.n_collections is not None and found.pauses is not None
-    # one more stop than two a collection: of one that was under way when it was asked
-    assert found.pauses.n in (2 * found.n_collections, 2 * found.n_collections + 1)
-    assert found.pauses.sum_s is not None and 0 < found.pauses.sum_s < 1
+@pytest.mark.parametrize("release", ["1.21-collector", "1.24-collector", "1.26-nethttp"])
+def test_what_each_release_of_go_exports_is_read_under_the_same_names(release: str) -> None:
+    text = (GOLDEN / "runtime_metrics" / f"go{release}.txt").read_text()
+    found = parse_runtime_metrics(text)
+    assert found.n_collections and found.paused_s is not None and 0 < found.paused_s < 1
     assert found.last_collection is not None and found.last_collection.number == found.n_collections
+    assert go_cpus(text) == RuntimeCpus(cpus=2, said_in=f"/metrics: {GOMAXPROCS}")
     memory = dict(found.memory_classes_bytes)
     assert sum(memory.values()) == 2 * memory["total"]
-
-
-def test_between_two_scrapes_only_what_was_added_counts() -> None:
-    pauses = parse_runtime_metrics(METRICS).pauses
-    assert pauses is not None and pauses.since(pauses).n == 0
-    more = pauses.model_copy(update={"counts": (*pauses.counts[:-1], pauses.counts[-1] + 1)})
-    assert more.since(pauses).counts[-1] == 1
-    with pytest.raises(InputError, match="started anew"):
-        pauses.since(more)
 
 
 def test_what_is_not_exported_is_absent_and_not_zero() -> None:
-    found = parse_runtime_metrics("up 1\nbroken{ 2\n")
-    assert found.n_collections is None and found.pauses is None and found.memory_classes_bytes == {}
+    names = (
+        "go_gc_cycles_total_gc_cycles_total",
+        "go_gc_duration_seconds_count",
+        "go_memory_classes_total_bytes",
+    )
+    endless = (f"{name} {value}\n" for name in names for value in ("NaN", "+Inf", "1e400"))
+    found = parse_runtime_metrics("up 1\nbroken{ 2\n" + "".join(endless))
+    assert found.n_collections is None and found.paused_s is None and found.memory_classes_bytes == {}
 
 
 def test_both_versions_of_control_groups_tell_the_same_throttling() -> None:
@@ -136,3 +117,72 @@ def test_both_versions_of_control_groups_tell_the_same_throttling() -> None:
     assert throttle_spans([(0.0, 3), (1.0, 3), (2.0, 4)]) == [(1.0, 2.0)]
     with pytest.raises(InputError, match="never fall"):
         throttle_spans([(1.0, 3), (0.0, 3)])
+
+
+# --- CPUs that a runtime goes by, and answered requests
+
+
+LOGS = sorted((GOLDEN / "jvm_log").glob("*.log.gz"))
+#: Releases before JDK 17 do not write the number; ``-Xlog:gc`` without the star leaves its line out.
+WITHOUT_NUMBER = {
+    "jdk11-G1", "jdk11-Serial-comma", "jdk21-Z-minor-nosafepoint", "jdk25-Z-minor-nosafepoint", "jdk25-G1-default",
+}  # fmt: skip
+DOES_NOT_SAY = "the GC log does not say how many"
+
+
+@pytest.mark.parametrize("log", LOGS, ids=lambda log: log.name)
+def test_every_jvm_and_collector_says_its_name_and_under_all_tags_its_processors(log: Path) -> None:
+    name = log.name.removesuffix(".log.gz")
+    silent = name in WITHOUT_NUMBER
+    assert jvm_cpus(gzip.decompress(log.read_bytes()).decode()) == RuntimeCpus(
+        cpus=None if silent else 2,
+        collector=name.split("-")[1],
+        said_in="GC log",
+        why_not=DOES_NOT_SAY if silent else None,
+    )
+
+
+def test_what_is_available_counts_and_in_the_line_of_a_jvm_alone() -> None:
+    line = "CPUs: 2 total, 1 available"
+    assert jvm_cpus(f"[0.1s][info][gc,init] {line}").cpus == 1
+    for text in ("", line, f"[0.1s][info][other] {line}"):
+        assert jvm_cpus(text) == RuntimeCpus(why_not="the GC log does not say")
+
+
+@pytest.mark.parametrize(
+    "metrics", ["", "http_requests_total 3\n", f"{GOMAXPROCS} NaN\n", f"{GOMAXPROCS} 0\n"]
+)
+def test_metrics_without_it_are_no_zero(metrics: str) -> None:
+    found = go_cpus(metrics)
+    assert found.cpus is None and found.why_not == f"/metrics has no {GOMAXPROCS}"
+
+
+BY_LABELS = """# TYPE http_requests_total counter
+http_requests_total{path="/health",status="200"} 3
+http_requests_total{path="/hello",status="200"} 1.2e+03
+http_requests_total{path="/metrics",status="200"} 7
+http_requests_total_of_somebody_else 100
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(BY_LABELS, 1203, id="by labels, without those for the metrics"),
+        pytest.param("http_requests_total 5\n", 5, id="without labels"),
+        pytest.param("http_requests_total 5 1700000000000\r\n", 5, id="with the moment of the reading"),
+        pytest.param("# TYPE http_requests_total counter\n", 0, id="none yet"),
+        pytest.param(
+            '# TYPE http_request_duration_seconds histogram\nhttp_request_duration_seconds_count{path="/x"} 0\n',
+            0,
+            id="none yet, and the counter is left out until then",
+        ),
+        pytest.param('http_requests_total{path="/metrics"} 5\n', 0, id="for the metrics alone"),
+        pytest.param("go_goroutines 5\n", None, id="no such counter"),
+        pytest.param("http_requests_total NaN\n", None, id="not a number"),
+        pytest.param("http_requests_total +Inf\n", None, id="without end"),
+        pytest.param("", None, id="nothing"),
+    ],
+)
+def test_requests_that_a_service_counted_are_added_up(text: str, expected: int | None) -> None:
+    assert answered(text) == expected

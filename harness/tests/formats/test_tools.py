@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import json
 import re
@@ -12,20 +11,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from harness.errors import InputError
 from harness.formats.detect import open_any, read_any
-from harness.formats.oha_db import read_oha_db
-from harness.formats.row_files import K6_HEADER, LOCUST_SAMPLES, VEGETA_CSV
+from harness.formats.row_files import LOCUST_SAMPLES, read_oha_db
 from harness.formats.table import AggregateTable, RequestTable
-from harness.formats.wrk_text import parse_count, parse_time_s, read_wrk, read_wrk2
-from harness.report.analyse import report_file
+from harness.formats.wrk_text import SCALES, number_of, read_wrk, read_wrk2
 from harness.tests.support.oha_output import oha_db
+from harness.tests.support.reports import report_file
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
-SMALL = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def requests_of(path: Path) -> RequestTable:
@@ -46,101 +41,13 @@ def written(folder: Path, name: str, text: str) -> Path:
     return path
 
 
-# --- the tools' own totals
-
-
-def test_vegetas_rows_add_up_to_vegetas_own_report() -> None:
-    table = requests_of(GOLDEN / "vegeta" / "results.csv")
-    report = json.loads((GOLDEN / "vegeta" / "report.json").read_text())
-    assert (table.n_requests, table.n_errors) == (report["requests"], report["status_codes"]["500"])
-    latencies = report["latencies"]
-    assert table.latency_s.sum() == pytest.approx(latencies["total"] / 1e9)
-    assert table.latency_s.max() == pytest.approx(latencies["max"] / 1e9)
-    first_s, last_s = table.start_epoch_s.min(), table.start_epoch_s.max()
-    assert last_s - first_s == pytest.approx(report["duration"] / 1e9, abs=1e-6)
-
-
-def test_ohas_rows_add_up_to_ohas_own_totals() -> None:
-    table = requests_of(GOLDEN / "oha" / "samples.db.gz")
-    totals = json.loads((GOLDEN / "oha" / "totals.json").read_text())
-    assert table.n_requests == totals["statusCodeDistribution"]["200"] == 28
-    assert table.latency_s.mean() == pytest.approx(totals["summary"]["average"])
-    assert np.median(np.diff(table.start_epoch_s)) == pytest.approx(
-        0.025, abs=0.001
-    )  # one was due every 25 ms
-
-
-def test_the_text_of_wrk_agrees_with_the_exact_numbers_of_the_same_load() -> None:
-    table, exact = read_wrk(GOLDEN / "wrk/mix.txt"), json.loads((GOLDEN / "wrk/mix.json").read_text())
-    assert table.total is not None
-    assert table.total.n_requests == exact["requests"]
-    assert table.errors_by_kind == {"status": exact["errors"]["status"]}
-    for name in ("p50", "p75", "p90", "p99"):
-        assert table.total.latency_quantiles_s[name] == pytest.approx(
-            exact["latency_us"][name] / 1e6, rel=0.005
-        )
-
-
-def test_csv_json_and_summary_of_one_run_of_k6_say_the_same() -> None:
-    own, points = (requests_of(GOLDEN / "k6" / name) for name in ("own-seconds.csv.gz", "own-points.json.gz"))
-    assert np.sort(own.latency_s) == pytest.approx(np.sort(points.latency_s), abs=1e-9)
-    assert own.errors_by_kind == points.errors_by_kind
-    assert set(own.errors_by_kind) == {"dial: connection refused", "HTTP 500"}
-    summary = totals_of(GOLDEN / "k6" / "summary-export.json")
-    assert summary.total is not None
-    assert (summary.total.n_requests, summary.total.n_errors) == (points.n_requests, points.n_errors)
-    assert summary.total.latency_mean_s == pytest.approx(float(points.latency_s.mean()))
-
-
-def test_samples_have_every_request_and_locusts_own_files_miss_the_last_ones() -> None:
-    samples = LOCUST_SAMPLES.read(GOLDEN / "locust" / "samples.csv")
-    stats = totals_of(GOLDEN / "locust" / "run_stats.csv")
-    totals = json.loads((GOLDEN / "locust" / "totals.json").read_text())
-    assert (samples.n_requests, samples.n_errors) == (totals["n_requests"], totals["n_errors"])
-    assert stats.total is not None
-    assert stats.total.n_requests == sum(row.n_requests for row in stats.rows) < samples.n_requests
-    flushed = samples.latency_s[: stats.total.n_requests]
-    assert stats.total.latency_mean_s == pytest.approx(flushed.mean(), abs=1e-6)
-    assert any("last flush" in note for note in stats.notes)
-
-
 @pytest.mark.parametrize("kind", ["failures", "exceptions"])
 def test_a_list_of_locust_without_requests_is_refused(kind: str) -> None:
     with pytest.raises(InputError, match=f"is a list of {kind}, without requests .*_stats.csv"):
         read_any(GOLDEN / "locust" / f"run_{kind}.csv")
 
 
-def test_each_row_of_hey_and_of_an_old_one_without_status_and_offset(tmp_path: Path) -> None:
-    lines = (GOLDEN / "hey" / "hey.csv").read_text("utf-8").splitlines()
-    rows, table = list(csv.DictReader(lines)), requests_of(GOLDEN / "hey" / "hey.csv")
-    assert table.latency_s.tolist() == [float(row["response-time"]) for row in rows]
-    assert table.start_epoch_s.tolist() == [float(row["offset"]) for row in rows]
-    assert table.ok.tolist() == [row["status-code"] == "200" for row in rows]
-    old = requests_of(
-        written(tmp_path, "old.csv", "\n".join([*(",".join(line.split(",")[:6]) for line in lines), ""]))
-    )
-    assert not old.has_start_times and not old.ok_known and old.n_requests == len(rows)
-
-
-def test_a_percentile_that_autocannon_does_not_print_is_bounded_by_its_neighbours() -> None:
-    path = GOLDEN / "autocannon" / "autocannon.json"
-    document, report = json.loads(path.read_text("utf-8")), report_file(path)
-    assert report.requests == document["requests"]["total"] + document["errors"]
-    assert report.errors == document["non2xx"] + document["errors"] > 0
-    assert report.latency_ms["p95"] is None
-    assert report.bounds_ms["p95"] == (document["latency"]["p90"], document["latency"]["p97_5"])
-
-
 # --- when rows begin
-
-
-def test_a_row_of_k6_begins_before_its_stamp_by_its_latency() -> None:
-    lines = gzip.decompress((GOLDEN / "k6" / "own-points.json.gz").read_bytes()).splitlines()
-    points = [json.loads(line) for line in lines]
-    first = next(p for p in points if p["type"] == "Point" and p["metric"] == "http_req_duration")
-    table = requests_of(GOLDEN / "k6" / "own-points.json.gz")
-    fraction_s = float("0." + first["data"]["time"].split(".")[1].rstrip("Z"))
-    assert table.start_epoch_s[0] + table.latency_s[0] == pytest.approx(1795395030 + fraction_s, abs=1e-6)
 
 
 @pytest.mark.parametrize("form", ["unix", "rfc3339"])
@@ -170,35 +77,16 @@ def test_oha_rows_begin_when_they_were_due_and_are_placed_by_whoever_knows(tmp_p
 # --- releases and options
 
 
-def test_of_wrk2s_two_distributions_the_corrected_one_is_read() -> None:
-    table = read_wrk2(GOLDEN / "wrk2" / "latency-uncorrected.txt")
-    assert table.total is not None
-    assert table.total.latency_quantiles_s["p50"] == pytest.approx(0.86e-3)  # uncorrected: 100 us
-    assert (table.total.n_requests, table.total.n_errors) == (5998, 32)
-    whole = read_wrk2(GOLDEN / "wrk2" / "latency.txt")
-    assert whole.n_latencies == 972 and any("972 of 6000" in note for note in whole.notes)
-
-
-def test_wrk_without_the_latency_option_has_no_quantiles(tmp_path: Path) -> None:
-    head, _, tail = (GOLDEN / "wrk" / "latency.txt").read_text().partition("  Latency Distribution")
-    total = read_wrk(written(tmp_path, "wrk.txt", head + tail[tail.index("  175844") :])).total
-    assert total is not None and total.latency_quantiles_s == {}
-    assert total.latency_mean_s == pytest.approx(1.68e-3)
-
-
 @pytest.mark.parametrize(
     ("text", "value_s"),
     [("196.00us", 196e-6), ("2.58ms", 2.58e-3), ("1.20s", 1.2), ("1.50m", 90.0), ("2.00h", 7200.0)],
 )
 def test_times_of_wrk_carry_their_unit(text: str, value_s: float) -> None:
-    assert parse_time_s(text) == pytest.approx(value_s)
-    assert parse_count("28.98k") == pytest.approx(28_980.0)
-
-
-@pytest.mark.parametrize("text", ["", "12", "nan", "-1.00ms", "1.00 ms", "12.00Ms"])
-def test_what_is_no_time_of_wrk_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="wrk"):
-        parse_time_s(text)
+    assert number_of(text) == pytest.approx(value_s)
+    assert number_of("28.98k", SCALES) == pytest.approx(28_980.0)
+    for wrong in ("", "12", "nan", "-1.00ms", "1.00 ms", "12.00Ms"):
+        with pytest.raises(ValueError, match="wrk"):
+            number_of(wrong)
 
 
 OLD = """"Method","Name","# requests","# failures","Median response time","Average response time","Min response time","Max response time","Average Content Size","Requests/s"
@@ -231,14 +119,6 @@ def test_a_column_is_a_percentile_when_its_name_is_a_number_up_to_100(tmp_path: 
     assert f"p{name.removesuffix('%')}" not in total.latency_quantiles_s
 
 
-def test_a_load_without_any_answer_has_no_latency_rather_than_zero(tmp_path: Path) -> None:
-    header = (GOLDEN / "locust" / "run_stats.csv").read_text().splitlines()[0]
-    text = header + "\n,Aggregated,0,0,0,0.0,0,0,0,0.0,0.0" + ",0" * 11 + "\n"
-    total = totals_of(written(tmp_path, "run_stats.csv", text)).total
-    assert total is not None and total.n_requests == 0
-    assert total.latency_mean_s is None and total.latency_quantiles_s == {}
-
-
 #: As the releases 2, 3.0 to 3.3, and 3.4 to 3.11 write the same request.
 GATLING = {
     "2": "REQUEST\tscenario\t17\tshop,cart\tadd\t1700000000100\t1700000000350\t{}\t{}",
@@ -265,37 +145,6 @@ def test_requests_of_gatling(tmp_path: Path, release: str) -> None:
 # --- damaged, cut, of another program
 
 
-VEGETA_ROW = (
-    '1795252467300838552,0,1724571,0,0,"Get ""http://x"": dial tcp: refused, again",,,0,GET,http://x/,\n'
-)
-K6_ROWS = (
-    f'{K6_HEADER}\n1795252467.300838,0.123456,true,hello,\n1795252467.301900,7.5,false,"a, b",status 500\n'
-)
-
-
-def test_texts_with_commas_and_nanoseconds_are_kept(tmp_path: Path) -> None:
-    table = VEGETA_CSV.read(written(tmp_path, "vegeta.csv", VEGETA_ROW))
-    assert (table.n_requests, table.n_errors) == (1, 1)
-    assert table.start_epoch_s[0] == pytest.approx(1795252467.300838552, abs=1e-6)
-    table = requests_of(written(tmp_path, "k6.csv", K6_ROWS))
-    assert (table.source, table.resolution_s, table.n_errors) == ("k6", 1e-9, 1)
-    assert table.latency_s.tolist() == pytest.approx([0.000123456, 0.0075])
-    assert table.labels == ("hello", "a, b")
-
-
-@given(cut=st.integers(40, 3000))
-@SMALL
-def test_samples_cut_anywhere_keep_every_complete_row(tmp_path: Path, cut: int) -> None:
-    whole = LOCUST_SAMPLES.read(GOLDEN / "locust" / "samples.csv")
-    data = (GOLDEN / "locust" / "samples.csv").read_bytes()[:cut]
-    (tmp_path / "samples.csv").write_bytes(data)
-    n_complete = data.count(b"\n") - 1
-    table = LOCUST_SAMPLES.read(tmp_path / "samples.csv")
-    assert n_complete <= table.n_requests <= n_complete + 1
-    assert table.latency_s.tolist() == whole.latency_s[: table.n_requests].tolist()
-    assert list(table.label) == list(whole.label[: table.n_requests])
-
-
 @pytest.mark.parametrize(
     "bad", ["nan,1.0,true,a,", "1.0,inf,true,a,", "1.0,-1,true,a,", "1.0,1.0,,a,", "1.0,1.0,true"]
 )
@@ -306,49 +155,11 @@ def test_a_sample_that_is_no_number_is_counted(tmp_path: Path, bad: str) -> None
     assert (table.unreadable.n, table.unreadable.first_line) == (1, 3)
 
 
-def test_a_broken_point_of_k6_is_counted_and_a_cut_file_is_read(tmp_path: Path) -> None:
-    data = gzip.decompress((GOLDEN / "k6" / "own-points.json.gz").read_bytes())
-    path = tmp_path / "points.json"
-    at = data.index(b'"metric":"http_req_duration","type":"Point"')
-    path.write_bytes(data[:at] + data[at:].replace(b'"value":', b'"value":x', 1)[:20_000])
-    table = requests_of(path)
-    assert table.unreadable.n >= 1 and 0 < table.n_requests < 51
-
-
-def test_a_file_of_k6_is_never_answered_with_jmeters_options(tmp_path: Path) -> None:
-    lines = gzip.decompress((GOLDEN / "k6" / "own-seconds.csv.gz").read_bytes()).decode().splitlines()
-    wrong = {
-        "no requests.csv": "\n".join(line for line in lines if not line.startswith("http_req_duration,")),
-        "only a header.csv": lines[0],
-        "few columns.csv": "metric_name,timestamp,metric_value,name\nhttp_req_duration,1795395030,3.0,a\n",
-        "cut.json": (GOLDEN / "k6" / "summary-export.json").read_text()[:700],
-        "no request.json": '{"metrics": {"http_req_blocked": {"avg": 1}}, "root_group": {}}',
-    }
-    for name, text in wrong.items():
-        with pytest.raises(InputError, match=name) as problem:
-            report_file(written(tmp_path, name, text))
-        assert "JMeter with" not in str(problem.value), name
-
-
 @pytest.mark.parametrize("cut_before", ["#[Mean", "  6000 requests", "  Latency Distribution"])
 def test_a_summary_of_wrk2_that_ends_early_is_refused(tmp_path: Path, cut_before: str) -> None:
     text = (GOLDEN / "wrk2" / "latency.txt").read_text()
     with pytest.raises(InputError, match="wrk2"):
         read_wrk2(written(tmp_path, "wrk2.txt", text[: text.index(cut_before)]))
-
-
-@pytest.mark.parametrize("damage", ["cut", "another table"])
-def test_a_damaged_or_foreign_sqlite_file_is_refused(tmp_path: Path, damage: str) -> None:
-    path = tmp_path / "samples.db"
-    if damage == "cut":
-        rows = [(float(n), None, 0.1, 200) for n in range(500)]
-        path.write_bytes(oha_db(tmp_path / "whole.db", rows).read_bytes()[:9000])
-    else:
-        with sqlite3.connect(path) as connection:
-            connection.execute("CREATE TABLE other (x INTEGER)")
-        connection.close()
-    with pytest.raises(InputError, match="oha"):
-        read_oha_db(path)
 
 
 @pytest.mark.parametrize(

@@ -84,59 +84,8 @@ def test_the_pauses_of_a_log_in_any_form_explain_the_peaks(requests: Path, tmp_p
     assert any(f"{n} pauses, together 1.08 s" in said for said in report["warnings"])
 
 
-def test_text_json_and_page_say_the_same_of_a_compressed_log_behind_a_prefix(
-    requests: Path, tmp_path: Path
-) -> None:
-    log = tmp_path / "shop.log.gz"
-    log.write_bytes(gzip.compress(FORMS["Go, docker compose"]().encode()))
-    page = tmp_path / "page.html"
-    arguments = ["report", str(requests), "--gc", str(log), *STARTED, "--html", str(page)]
-    code, text, _ = run_here(requests.parent, *arguments, columns=300)
-    report = reported(requests, "--gc", log, *STARTED)
-    assert code == 0 and explained(report) > 0.95
-    shown = page.read_text("utf-8")
-    for said in ("'shop-1  | '", "together 1.08 s"):
-        words = said.replace("'", "&#39;")
-        assert said in text and words in shown and any(said in one for one in report["warnings"])
-    assert (
-        "beyond the median: gc_pause" in text and shown.count("<td>gc pause</td>") == len(PAUSES) + 1
-    )  # and a row of shares
-
-
-def test_the_log_of_an_earlier_process_explains_nothing_though_it_has_the_name_of_a_part(
-    requests: Path, tmp_path: Path
-) -> None:
-    newest = written(tmp_path, text_of(jvm_lines(((20.0, 0.004), (40.0, 0.004)), uptime)))
-    written(tmp_path, text_of(jvm_lines(decorators=uptime)), "gc.log.0")
-    report = reported(requests, "--gc", newest, *STARTED)
-    assert explained(report) < 0.02 and {stall["cause"] for stall in report["stalls"]} == {"unexplained"}
-    assert any(
-        "12 collections of another process in gc.log.0 left out" in said for said in report["warnings"]
-    )
-
-
-def test_parts_that_are_named_one_by_one_are_one_log(requests: Path, tmp_path: Path) -> None:
-    first = written(tmp_path, text_of(jvm_lines(PAUSES[:5], uptime)), "first.log")
-    second = written(tmp_path, text_of(jvm_lines(PAUSES[5:], uptime, first_id=5)), "second.log")
-    for paths in ((first, second), (second, first)):
-        report = reported(requests, *(one for path in paths for one in ("--gc", path)), *STARTED)
-        assert explained(report) > 0.95
-    alone = reported(requests, "--gc", first, *STARTED)
-    assert [stall["cause"] for stall in alone["stalls"]].count("gc_pause") == 0, alone["attribution"]
-
-
 def at(started_s: float) -> Callable[[float], str]:
     return lambda at_s: f"[{stamp(started_s + at_s)}+0000][{at_s:.3f}s]"
-
-
-def test_of_several_processes_with_wall_clock_stamps_each_pause_counts_at_its_own_time(
-    requests: Path, tmp_path: Path
-) -> None:
-    earlier, later = (jvm_lines(OTHERS, at(START_S + apart_s)) for apart_s in (-900.0, 900.0))
-    log = written(tmp_path, text_of([*earlier, *jvm_lines(), *later]))
-    report = reported(requests, "--gc", log)
-    assert explained(report) > 0.95
-    assert any("it is of 3 processes" in said for said in report["warnings"])
 
 
 def by_turns(*logs: list[Line]) -> str:
@@ -171,11 +120,3 @@ def test_what_is_advised_for_a_log_without_wall_clock_fits_its_runtime(
 ) -> None:
     refused = reported(requests, "--gc", written(tmp_path, text))["attribution"]["refused"]
     assert "--process-start" in refused and says in refused and never_says not in refused
-
-
-def test_a_log_that_cannot_be_used_ends_the_command_with_one_line(requests: Path, tmp_path: Path) -> None:
-    log = written(
-        tmp_path, "[info][gc] Using G1\n[info][gc] GC(0) Pause Young (Normal) 60M->12M(128M) 80.000ms\n"
-    )
-    code, _, err = run_here(requests.parent, "report", str(requests), "--gc", str(log), *STARTED)
-    assert code == 2 and "without time stamps" in err and "time,uptime" in err and err.count("\n") == 1

@@ -12,8 +12,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from harness.analysis.load.coordinated_omission import coordinated_omission_check
-from harness.report.analyse import report_file
 from harness.report.output import main
 from harness.tests.support.generated_jtl import (
     BARE,
@@ -28,6 +26,7 @@ from harness.tests.support.generated_jtl import (
     suspected,
     write_load,
 )
+from harness.tests.support.reports import report_file
 
 
 @SOME
@@ -124,13 +123,6 @@ def test_a_correction_for_short_pauses_warns_that_it_restores_too_little() -> No
     report = reported(Load(start=load.start, latency=shorter, thread=load.thread, threads=load.threads))
     assert report.loop is not None and report.loop.kind == "closed"
     assert any(said.startswith("correction: ") for said in report.loop.warnings)
-
-
-def test_a_load_that_ends_while_requests_hang_is_no_closed_loop() -> None:
-    start = np.cumsum(np.random.default_rng(2).exponential(0.01, 1000))
-    latency = np.where(start > start[-1] - 0.3, 20.0, 0.005)
-    check = coordinated_omission_check(start, latency)
-    assert check.loop != "closed" and not check.flagged
 
 
 def test_real_files_of_jmeter_tell_their_loop_and_a_wrong_unit(tmp_path: Path) -> None:

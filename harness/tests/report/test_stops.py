@@ -19,10 +19,10 @@ from harness.analysis.attribution.stalls import (
     shortest_visible_s,
 )
 from harness.project import find_root
-from harness.report.analyse import report_file
 from harness.report.output import main
 from harness.report.result import Report
 from harness.tests.support.generated_jtl import Load, open_load, write_load
+from harness.tests.support.reports import report_file
 
 
 def agrees_with_its_limit(report: Report) -> None:
@@ -81,30 +81,6 @@ def test_no_captured_file_of_a_tool_has_a_stall_below_its_own_limit(path: Path) 
         assert not report.stalls
     else:
         agrees_with_its_limit(report)
-
-
-def test_jitter_that_reaches_above_the_ordinary_tail_is_not_listed_stop_by_stop(tmp_path: Path) -> None:
-    """Stops of 4 to some 40 ms, as a scheduler under load makes them, and five that are twenty times as long."""
-    rng = np.random.default_rng(5)
-    load = open_load(48_000, 800.0, 0.001, sigma=0.2, seed=3)
-    start, latency = load.start, load.latency.copy()
-    lows = np.sort(rng.uniform(0, start[-1], 600))
-    held_up = [(low, length) for low, length in zip(lows, 0.004 + rng.exponential(0.005, 600), strict=True)]
-    for low, length in [*held_up, *((at, 0.4) for at in (6.0, 18.0, 30.0, 42.0, 54.0))]:
-        held = (start >= low) & (start < low + length)
-        latency[held] = np.maximum(latency[held], low + length - start[held])
-    report = report_file(
-        write_load(
-            tmp_path / "jitter.jtl",
-            Load(start=start, latency=latency, thread=load.thread, threads=load.threads),
-        )
-    )
-    agrees_with_its_limit(report)
-    assert report.stalls is not None
-    assert all(stall.duration_s > 0.3 for stall in report.stalls[:5]), "ordered by harm"
-    assert len([stall for stall in report.stalls if stall.duration_s < 0.3]) <= 2, (
-        "one false stall a minute or less"
-    )
 
 
 def test_harm_is_what_the_requests_under_way_took_beyond_the_median() -> None:

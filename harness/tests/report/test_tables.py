@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,12 @@ import pytest
 
 from harness.analysis.stats.quantiles import rank, woodruff_ranks
 from harness.errors import InputError
-from harness.formats.values import MOST_KINDS, OTHER_KINDS, add_kinds, error_kind
-from harness.report import words
-from harness.report.analyse import report_file
-from harness.report.numbers import interval, milliseconds, percent
+from harness.formats.row_layout import error_kind
+from harness.formats.table import MOST_KINDS, OTHER_KINDS
+from harness.report import analyse, words
 from harness.report.output import main
+from harness.report.words import interval, milliseconds, percent
+from harness.tests.support.reports import report_file
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 HEADER = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,failureMessage\n"
@@ -68,27 +70,6 @@ def test_errors_have_their_kinds_in_json_text_and_page(
     assert "12 % errors (200 x HTTP 500 Internal Server Error, 2 other kinds)" in " ".join(text.split())
 
 
-def test_the_errors_of_left_out_transactions_are_not_counted_twice() -> None:
-    report = report_file(GOLDEN / "jmeter" / "default-transactions.jtl")
-    assert sum(report.errors_by_kind.values()) == report.errors == 15
-    assert report.errors_by_kind["HTTP 500 Internal Server Error"] == 9
-
-
-ROWS = [GOLDEN / "vegeta" / "results.csv", GOLDEN / "oha" / "oha.csv"]
-ROWS += [
-    path for tool in ("jmeter", "k6", "locust", "oha") for path in sorted((GOLDEN / tool).glob("*samples*"))
-]
-
-
-@pytest.mark.parametrize("path", ROWS, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_kinds_and_labels_add_up_to_the_errors_and_requests_of_every_tool(path: Path) -> None:
-    report = report_file(path)
-    assert sum(report.errors_by_kind.values()) == report.errors
-    if report.labels:
-        assert sum(row.requests for row in report.labels) == report.requests
-        assert sum(row.errors for row in report.labels) == report.errors
-
-
 def test_each_name_has_its_own_numbers_with_intervals(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -117,13 +98,6 @@ def test_each_name_has_its_own_numbers_with_intervals(
     plain = json.loads(capsys.readouterr().out)["labels"]
     assert [row["label"] for row in plain] == ["quick", "<slow> & co"]
     assert set(plain[0]) == {"label", "requests", "errors", "throughput_per_s", "latency_ms", "intervals"}
-
-
-def test_locusts_totals_show_their_endpoints() -> None:
-    report = report_file(GOLDEN / "locust" / "run_stats.csv")
-    assert [row.label for row in report.labels] == ["POST 500", "POST right", "POST wrong"]
-    assert sum(row.requests for row in report.labels) == report.requests
-    assert report.labels[1].latency_ms["p90"] == 24
 
 
 def test_the_first_line_sums_up_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -169,52 +143,36 @@ def test_a_number_has_two_digits_of_its_half_width_and_none_below_the_clock(
     assert interval(value, bounds, resolution_ms=step) == between
 
 
-def test_one_stall_is_singular(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = [f"{1790000000000 + 10 * i},{3 if i != 1000 else 900},a,true" for i in range(1001)]
-    rows += [f"{1790000010900 + 10 * i},3,a,true" for i in range(1000)]
-    rows[1000:1001] = [f"{1790000010000 + 5 * i},{900 - 5 * i},a,true" for i in range(60)]
-    (tmp_path / "r.jtl").write_text("timeStamp,elapsed,label,success\n" + "\n".join(rows) + "\n")
-    main([tmp_path / "r.jtl"])
-    assert "1 stall, the longest" in " ".join(capsys.readouterr().out.split())
-
-
 def test_a_decimal_comma_is_named_and_read_when_it_is_said(tmp_path: Path) -> None:
     path = tmp_path / "sheet.csv"
     path.write_text("timeStamp;elapsed;label;success\n" + "1790000000000;34,5;a;true\n" * 300)
     with pytest.raises(InputError, match=r"sheet\.csv: column elapsed: has a decimal comma.*--decimal ,"):
         report_file(path)
-    assert report_file(path, latency_unit="ms", decimal=",").latency_ms["p50"] == 34.5
+    assert report_file(path, unit="ms", decimal=",").latency_ms["p50"] == 34.5
     path.write_text("timeStamp,elapsed,label,success\n" + '1790000000000,"34,5","a\nb",true\n' * 300)
-    assert report_file(path, latency_unit="ms", decimal=",").latency_ms["p50"] == 34.5
+    assert report_file(path, unit="ms", decimal=",").latency_ms["p50"] == 34.5
     with pytest.raises(InputError, match="--decimal"):
         report_file(GOLDEN / "locust" / "samples.csv", decimal=",")
 
 
-def test_a_file_of_nothing_but_a_header_is_called_that(tmp_path: Path) -> None:
-    path = tmp_path / "r.jtl"
-    path.write_text(HEADER)
-    with pytest.raises(InputError, match="has no request, only a header"):
-        report_file(path)
-
-
-def test_locusts_list_of_failures_is_named_and_points_to_the_file_beside_it() -> None:
-    with pytest.raises(InputError, match=r"is a list of failures.*_stats\.csv"):
-        report_file(GOLDEN / "locust" / "run_failures.csv")
-
-
-def test_what_weighs_most_is_said_first(capsys: pytest.CaptureFixture[str]) -> None:
-    main([GOLDEN / "jmeter" / "default-transactions.jtl"])
-    lines = capsys.readouterr().out.splitlines()
-    kinds = [line.split(":")[0] for line in lines if line.startswith(("warning:", "note:"))]
-    assert kinds == sorted(kinds, reverse=True) and {"warning", "note"} == set(kinds)
-
-
-def test_kinds_without_end_are_counted_together() -> None:
-    counts: dict[str, int] = {}
-    for i in range(MOST_KINDS + 50):
-        add_kinds(counts, {f"kind {i}": 2})
+def test_kinds_without_end_are_counted_together(tmp_path: Path) -> None:
+    rows = [f"{1790000000000 + 10 * i},5,a,500,kind {i},u 1-1,false," for i in range(MOST_KINDS + 50)]
+    (tmp_path / "r.jtl").write_text("\n".join([HEADER.rstrip(), *rows * 2, ""]))
+    counts = report_file(tmp_path / "r.jtl").errors_by_kind
     assert len(counts) == MOST_KINDS + 1 and counts[OTHER_KINDS] == 100
     assert error_kind("", "", "", "") == "no reason given" and "\n" not in error_kind("500", "a\nb", "", "")
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_how_far_a_long_file_was_read_is_shown_where_somebody_looks_on(
+    is_terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(analyse, "LONG_BYTES", 1)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    main([GOLDEN / "jmeter" / "closed-10-users.jtl.gz"], as_json=True)
+    shown = capsys.readouterr().err
+    assert ("100%" in shown and "closed-10-users" in shown) if is_terminal else shown == ""
 
 
 @pytest.mark.parametrize("epoch_s", [1e300, -1e300, 1e12])

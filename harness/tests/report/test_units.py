@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -12,14 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.errors import InputError
-from harness.formats import rows, side_columns
-from harness.formats.jtl import open_jtl, read_jtl
+from harness.formats.jtl import open_jtl
 from harness.formats.jtl_units import UNITS_PER_S
-from harness.formats.row_layout import Layout
 from harness.formats.side_columns import read_sides
-from harness.formats.sides import SideColumns
 from harness.formats.source import text_file
-from harness.report.analyse import report_file
 from harness.tests.support.generated_jtl import (
     BARE,
     COLUMNS,
@@ -35,58 +30,11 @@ from harness.tests.support.generated_jtl import (
     suspected,
     write_load,
 )
+from harness.tests.support.reports import report_file
 
 MANY = settings(max_examples=25, deadline=None)
 #: From a tenth of a millisecond to half a minute.
 medians = st.floats(-4, 1.5).map(lambda power: 10**power)
-
-
-def beside(path: Path, layout: Layout, n_rows: int = side_columns.SIDE_ROWS) -> SideColumns | None:
-    return read_sides(text_file(path), layout, n_rows)[0]
-
-
-def test_the_columns_beside_are_those_of_the_rows_that_are_no_sums() -> None:
-    golden = Path(__file__).resolve().parents[1] / "golden" / "jmeter"
-    stream = open_jtl(golden / "default-transactions.jtl")
-    sides = beside(stream.path, stream.layout)
-    assert sides is not None and sides.n_requests == 45 and sides.is_whole_file
-    assert sides.thread is not None and set(sides.thread.tolist()) == {0, 1, 2}
-    assert sides.all_threads is not None and sides.all_threads.max() <= 3
-    assert sides.first_byte_ms is not None and (sides.first_byte_ms <= sides.latency_s * 1e3).all()
-    few = beside(stream.path, stream.layout, 10)
-    assert few is not None and 0 < few.n_requests <= 10 and not few.is_whole_file
-    plain = open_jtl(golden / "samples.jtl")
-    connect_only = beside(plain.path, plain.layout)
-    assert connect_only is None or connect_only.thread is None
-
-
-@pytest.mark.parametrize("n_rows", [4_000, 1_000_000])
-def test_the_columns_beside_are_the_same_read_at_once_and_row_by_row(
-    n_rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    golden = Path(__file__).resolve().parents[1] / "golden" / "jmeter" / "default-transactions.jtl"
-    header, *lines = golden.read_text("utf-8").splitlines()
-    file = tmp_path / "many.jtl"
-    file.write_text("\n".join([header, *lines * 100, ""]), "utf-8")
-    layout = open_jtl(file).layout
-    monkeypatch.setattr(rows, "ARROWS_BYTES", 0)
-    at_once = beside(file, layout, n_rows)
-    with monkeypatch.context() as patch:
-        patch.setattr(rows, "_quickly", lambda block, layout, columns: None)
-        one_by_one = beside(file, layout, n_rows)
-    assert at_once is not None and one_by_one is not None and at_once.n_requests > 500
-    for name, values in vars(one_by_one).items():
-        np.testing.assert_array_equal(getattr(at_once, name), values, err_msg=name)
-    broken = file.read_text("utf-8").replace("true", "maybe", 1)
-    file.write_text(broken, "utf-8")
-    without_it = beside(file, layout, n_rows)
-    assert without_it is not None and without_it.n_requests == at_once.n_requests - 1
-
-
-def test_the_bundled_right_files_are_not_accused() -> None:
-    for name in ("default-transactions.jtl", "no-header.jtl", "semicolon-dates.jtl", "samples.jtl"):
-        report = report_file(Path(__file__).resolve().parents[1] / "golden" / "jmeter" / name)
-        assert accused(report) == [], name
 
 
 # --- never accused wrongly ------------------------------------------------------------------
@@ -140,14 +88,6 @@ def test_microseconds_are_noticed_by_the_threads_that_cannot_be_so_busy(
 
 
 @SOME
-@given(users=st.integers(1, 30), median_s=st.floats(0.005, 1.0), seed=seeds)
-def test_nanoseconds_are_noticed_too(users: int, median_s: float, seed: int) -> None:
-    load = closed_load(users, 30, median_s, seed=seed)
-    columns = tuple(name for name in FULL if name not in {"Latency", "Connect"})
-    assert suspected(reported(load, columns, elapsed_per_s=1e9)) == {"ns"}
-
-
-@SOME
 @given(n=st.integers(100, 900), median_s=st.floats(0.05, 2.0), seed=seeds)
 def test_seconds_are_noticed_by_a_first_byte_that_comes_after_the_last(
     n: int, median_s: float, seed: int
@@ -169,7 +109,7 @@ def test_the_line_names_file_column_what_was_found_and_what_to_say() -> None:
 def test_a_unit_that_was_said_is_read_and_nothing_is_accused(tmp_path: Path, unit: str) -> None:
     load = closed_load(5, 100, 3.0, seed=4)
     path = write_load(tmp_path / "x.jtl", load, elapsed_per_s=UNITS_PER_S[unit])  # type: ignore[index]  # its own keys
-    report = report_file(path, latency_unit=unit)  # type: ignore[arg-type]  # its own keys
+    report = report_file(path, unit=unit)
     assert accused(report) == []
     assert report.latency_ms["p50"] == pytest.approx(float(np.median(load.latency)) * 1e3, rel=0.2)
     assert report.resolution_ms == pytest.approx(1e3 / UNITS_PER_S[unit])  # type: ignore[index]  # its own keys
@@ -181,7 +121,7 @@ def test_fractions_are_refused_until_their_unit_is_said(tmp_path: Path) -> None:
     path.write_text("timeStamp,elapsed,label,success\n" + rows)
     with pytest.raises(InputError, match=r"s\.jtl: column elapsed.*--latency-unit s"):
         report_file(path)
-    report = report_file(path, latency_unit="s")
+    report = report_file(path, unit="s")
     assert report.requests == 300 and report.latency_ms["p50"] == pytest.approx(20.3)
     assert report.resolution_ms == pytest.approx(0.1)
 
@@ -207,25 +147,6 @@ def test_time_stamps_that_count_from_elsewhere_are_said_and_impossible_ones_refu
     samples.write_text("start_epoch_s,latency_ms,ok,name\n" + "1790000000123.5,20,true,a\n" * 50)
     with pytest.raises(InputError, match="in milliseconds they would be right"):
         report_file(samples)
-
-
-def test_a_unit_for_a_file_that_says_its_own_is_refused(tmp_path: Path) -> None:
-    samples = tmp_path / "samples.csv"
-    samples.write_text("start_epoch_s,latency_ms,ok,name\n1790000000.5,20,true,a\n")
-    with pytest.raises(InputError, match="--latency-unit"):
-        report_file(samples, latency_unit="us")
-
-
-@SOME
-@given(n=st.integers(50, 400), seed=seeds)
-def test_every_unit_of_time_stamps_gives_the_same_starts(n: int, seed: int) -> None:
-    load = open_load(n, 50.0, 0.02, seed=seed)
-    with tempfile.TemporaryDirectory() as name:
-        starts = [
-            np.sort(read_jtl(write_load(Path(name) / "x.jtl", load, BARE, stamps_per_s=per_s)).start_epoch_s)
-            for per_s in (1e3, 1e6, 1e9)
-        ]
-    assert np.abs(starts[1] - starts[0]).max() < 0.002 and np.abs(starts[2] - starts[0]).max() < 0.002
 
 
 def test_what_may_be_true_is_asked_about_and_not_called_a_contradiction() -> None:

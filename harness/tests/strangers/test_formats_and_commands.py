@@ -17,20 +17,16 @@ from pathlib import Path
 
 import pytest
 
-from harness.audit.auditing import audit_paths
-from harness.audit.figures import Check, Plan
-from harness.audit.files import audit_file
+from harness.audit.auditing import audit_file
+from harness.audit.laws import Check, Plan
 from harness.compare.comparing import compare_files
 from harness.errors import InputError
-from harness.formats.detect import open_any
-from harness.formats.table import AggregateTable
 from harness.project import find_root
-from harness.report.analyse import report_file
 from harness.report.result import Report
 from harness.tests.support.command import run_here
+from harness.tests.support.reports import report_file
 from harness.tests.support.result_files import KINDS, TEXTS, Kind, requests, written
 
-GOLDEN = Path(__file__).parents[1] / "golden"
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 every_text = pytest.mark.parametrize("kind", TEXTS, ids=lambda kind: kind.name)
 MADE = requests(60, failed=3)
@@ -269,17 +265,6 @@ def test_files_of_several_generators_are_one_run(tmp_path: Path) -> None:
     (tmp_path / "s.json").write_bytes(next(kind for kind in KINDS if kind.name == "summary.json").data(MADE))
     code, _, err = run_here(tmp_path, "report", f"s.json+{paths[0].name}")
     assert code == 2 and "cannot be merged" in err
-
-
-def test_captured_totals_are_those_of_the_tools_own_documents() -> None:
-    for name, requests_, errors in (("vegeta/report.json", 400, 3), ("oha/totals.json", 28, 0)):
-        table = open_any(GOLDEN / name)
-        assert isinstance(table, AggregateTable) and table.total is not None
-        assert (table.total.n_requests, table.total.n_errors) == (requests_, errors)
-        (audited,), _ = audit_paths([GOLDEN / name], Plan())
-        assert audited.of("contradiction") == () and audited.of("holds")
-    with pytest.raises(InputError, match="JSON of no load tool"):
-        open_any(GOLDEN / "wrk" / "mix.json")
 
 
 def test_a_comparison_of_a_file_with_itself_is_refused_everywhere(tmp_path: Path) -> None:

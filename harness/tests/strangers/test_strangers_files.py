@@ -12,22 +12,21 @@ import numpy as np
 import pytest
 
 from harness.audit.auditing import audit_paths
-from harness.audit.figures import Plan
-from harness.audit.laws import LITTLE, ORDER
+from harness.audit.laws import LITTLE, ORDER, Plan
 from harness.compare.comparing import compare_files
 from harness.compare.words import verdict
 from harness.errors import InputError
-from harness.formats.detect import open_any
+from harness.formats.detect import read_any
 from harness.formats.source import SourceNotes, read_text_pieces
 from harness.formats.wrk_histogram import LatencyHistogram
 from harness.report import words
-from harness.report.analyse import report_file
-from harness.report.requests import gather
+from harness.report.analyse import report_requests
 from harness.report.result import Report
 from harness.report.selection import select, selection_named
 from harness.tests.support.compared_arms import users_wait, write_arms
 from harness.tests.support.generated_jtl import write_load
 from harness.tests.support.oha_output import oha_db
+from harness.tests.support.reports import report_file
 from harness.tests.support.result_files import (
     JTL_HEADER,
     START_S,
@@ -334,6 +333,8 @@ REFUSED: dict[str, tuple[str, Sequence[str] | str, str]] = {
     "two summaries of wrk": ("wrk.txt", TWO_OF_WRK, "holds 2 runs: one begins at line 1 and line 15"),
     "no requests of k6": ("k6.csv", [K6, *(line.replace("http_req", "ws_session") for line in K6_ROWS)],
                           "there is no http_req_duration"),
+    "k6 without a verdict": ("k6.csv", ["metric_name,timestamp,metric_value,name", "http_req_duration,1764325800,3.0,a"],
+                             "does not say which requests failed"),
     "errors that cannot be read": ("aggregate.csv", aggregate(requests(10), share="n/a"), "holds no totals"),
     "a fraction, or thousands": ("results.jtl", [FEW, *ONLY_LARGE], "a fraction, or thousands"),
     "a k6 summary without http": ("summary.json", json.dumps(GRPC),
@@ -407,8 +408,8 @@ def test_the_named_option_reports_one_of_the_runs(tmp_path: Path) -> None:
         tmp_path, [JTL_HEADER, *jtl_rows(requests(300)), *jtl_rows(requests(200, seed=2), first_s=60.0)]
     )
     for begin, end, n in ((None, "60s", 300), ("60s", None, 200)):
-        part = select(open_any(path), selection_named(label=None, skip="0", begin=begin, end=end))
-        report = gather(part).report()  # type: ignore[arg-type]  # it has rows
+        part = select(read_any(path), selection_named(label=None, skip="0", begin=begin, end=end))
+        report = report_requests(part)  # type: ignore[arg-type]  # it has rows
         assert report.requests == n and not report.runs and report.throughput_per_s is not None
     for wrong in ({"begin": "5s", "end": "2s"}, {"begin": "5s", "skip": "3s", "end": None}):
         with pytest.raises(InputError):
@@ -531,7 +532,7 @@ def test_bounds_of_wrk_are_of_the_answers_that_came_in_time(tmp_path: Path) -> N
 
 def test_a_unit_that_is_given_is_that_of_the_latencies(tmp_path: Path) -> None:
     path = write(tmp_path, ["timestamp,latency", *ANY_PROGRAM], "mine.csv")
-    assert report_file(path, latency_unit="us").latency_ms["max"] == pytest.approx(0.0615)
+    assert report_file(path, unit="us").latency_ms["max"] == pytest.approx(0.0615)
 
 
 def test_undefined_bytes_of_an_old_code_page_stay_apart(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ import pandas as pd
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from harness.report.analyse import report_file
 from harness.report.result import Report
+from harness.tests.support.reports import report_file
 
 EPOCH_S = 1_790_000_000.0
 #: What JMeter writes unless it is told otherwise, but for columns that say nothing here.

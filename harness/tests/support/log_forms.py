@@ -97,6 +97,8 @@ CARRIERS: dict[str, Callable[[float, str], str]] = {
     "heroku": lambda at, line: f"{_wall(at, decimals=6)}+00:00 app[web.1]: {line}",
     "syslog": lambda at, line: f"<134>1 {_wall(at, decimals=3)}Z node-3 shop 4711 - - {line}",
     "a service of Windows": lambda at, line: f"INFO   | jvm 1    | {_wall(at, '%Y/%m/%d %H:%M:%S', 0)} | {line}",
+    "grep -n": lambda at, line: f"{at * 1e3:.0f}:{line}",
+    "cat -n": lambda at, line: f"{at * 1e3:6.0f}\t{line}",
     "seconds in front": lambda at, line: f"{START_S + at:.6f} {line}",
     "a date of JVM form in front": lambda at, line: f"[{_wall(at, decimals=3)}+0000] {line}",
     "docker json-file": lambda at, line: _as_go_writes_it(

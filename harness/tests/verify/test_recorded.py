@@ -18,7 +18,7 @@ from scipy import stats
 from harness.analysis.attribution.event_matching import match_events
 from harness.analysis.attribution.spans import Span
 from harness.project import find_root
-from harness.report.analyse import report_file
+from harness.tests.support.reports import report_file
 from harness.verify.simulated.result import share
 
 STOPS = find_root() / "harness" / "tests" / "golden" / "stops"
