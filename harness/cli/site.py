@@ -49,10 +49,9 @@ def site_command(
                 raise
             failure = error
     built = build_site(root, folder if folder is not None else root / FOLDER)
-    parts = {"number": built.n_numbers, "trial": built.n_trials, "figure": built.n_figures}
-    text = ", ".join(counted(n, thing) for thing, n in parts.items())
     print(
-        f"the page: {os.path.relpath(built.page)} ({fixed(built.n_bytes / 1e6, 2)} MB): {text}, "
+        f"the page: {os.path.relpath(built.page)} ({fixed(built.n_bytes / 1e6, 2)} MB): "
+        f"{counted(built.n_numbers, 'number')}, {counted(built.n_figures, 'figure')}, "
         f"{counted(built.n_notebooks, 'notebook')} beside it"
     )
     if failure is not None:
