@@ -13,16 +13,7 @@ from typing import Any
 import typer
 
 from harness.backing.postgres import find_remote_home
-from harness.cli.check_here import (
-    DESCRIPTORS_WANTED,
-    WATCHED_S,
-    jdks_as_plain,
-    machine_words,
-    quiet_in_words,
-    remarks_on,
-    watch,
-)
-from harness.cli.lines import say
+from harness.cli.check import DESCRIPTORS_WANTED, jdks_as_plain, print_checked, remarks_on, watch
 from harness.errors import HostError, InputError, MissingTool
 from harness.hosts.ssh.host import LOOPBACK, SshHost, find_remote_jdks
 from harness.hosts.ssh.settings import HostSettings, load_settings
@@ -98,7 +89,7 @@ def _generator(host: SshHost, name: str) -> str | None:
 
 def _look(host: SshHost, settings: HostSettings) -> dict[str, Any]:
     machine, clock = host.machine_facts, host.clock()
-    quiet = watch(host.machine, host, host.cpus, machine.n_cpus)
+    quiet = watch(host, host.cpus, machine.n_cpus)
     jdks = find_remote_jdks(host, None)
     engine, no_engine = engine_on(host, find_root())
     without_java, (database, no_database) = no_java(jdks), _database(host)
@@ -108,35 +99,25 @@ def _look(host: SshHost, settings: HostSettings) -> dict[str, Any]:
     room = host.free_bytes >= ROOM_WANTED_BYTES // 8 and machine.descriptor_limit >= DESCRIPTORS_WANTED // 4
     services = room and unheard is None and unforwarded is None
     load = room and None in generators.values()
-    remarks = remarks_on(machine.n_cpus, machine.small, machine.descriptor_limit, quiet)
-    remarks += [why for why in (unheard, unforwarded, without_java, no_database) if why is not None]
     off_s = abs(clock.wall_offset_s) - clock.uncertainty_s
-    conditional = (
-        (
-            None not in generators.values(),
-            "no load from there: no load tool, Python with Locust or JDK for JMeter",
-        ),
-        (no_engine is not None, f"no containers there: {no_engine}"),
-        (
-            settings.service_address in LOOPBACK,
-            "service_address is its loopback: services and load, or services and database, are not on two machines "
-            "until it is set in hosts.toml",
-        ),
-        (
-            not same_kind,
-            f"it is {host.architecture} and this machine {platform.machine()}: Go programs, trimmed runtimes and "
-            "native images that are built here do not run there",
-        ),
-        (
-            host.free_bytes < ROOM_WANTED_BYTES,
-            f"{host.free_bytes / 2**30:.1f} GiB are left in {host.agent.base}: set another folder",
-        ),
-        (
-            off_s > 0.005,
-            f"clock offset {clock.wall_offset_s * 1e3:.1f} ms; synchronise both machines with NTP",
-        ),
+    remarks: tuple[str | bool | None, ...] = (
+        *remarks_on(machine.n_cpus, machine.small, machine.descriptor_limit, quiet),
+        unheard,
+        unforwarded,
+        without_java,
+        no_database,
+        None not in generators.values() and "no load from there: no load tool, Python with Locust or JDK for JMeter",
+        no_engine and f"no containers there: {no_engine}",
+        settings.service_address in LOOPBACK
+        and "service_address is its loopback: services and load, or services and database, are not on two machines "
+        "until it is set in hosts.toml",
+        not same_kind
+        and f"it is {host.architecture} and this machine {platform.machine()}: Go programs, trimmed runtimes and "
+        "native images that are built here do not run there",
+        host.free_bytes < ROOM_WANTED_BYTES
+        and f"{host.free_bytes / 2**30:.1f} GiB are left in {host.agent.base}: set another folder",
+        off_s > 0.005 and f"clock offset {clock.wall_offset_s * 1e3:.1f} ms; synchronise both machines with NTP",
     )
-    remarks += [remark for holds, remark in conditional if holds]
     return {
         "machine": machine.model_dump(),
         "python": host.agent.python_version,
@@ -156,27 +137,21 @@ def _look(host: SshHost, settings: HostSettings) -> dict[str, Any]:
             "database": room and unheard is None and database is not None,
             "containers": services and engine is not None and same_kind,
             "full": services and load and not machine.small and without_java is None,
-            "remarks": remarks,
+            "remarks": [remark for remark in remarks if remark],
         },
     }
 
 
 def _print(name: str, result: dict[str, Any]) -> None:
-    machine, clock = result["machine"], result["clock"]
+    clock, generators = result["clock"], result["generators"]
     fit = [role for role, holds in result["fit_for"].items() if holds is True]
-    say(f"fit for: {', '.join(fit) or 'nothing'}", hang="  ")
-    for remark in result["fit_for"]["remarks"]:
-        say(f"- {remark}", hang="  ")
-    able = [item for item, reason in result["generators"].items() if reason is None]
-    print()
-    for line in (
-        f"{name}: {machine_words(machine)}",
+    able = [tool for tool, reason in generators.items() if reason is None]
+    print_checked(
+        f"fit for: {', '.join(fit) or 'nothing'}", result["fit_for"]["remarks"], name, result,
         f"Python {result['python']}; {result['free_bytes'] / 2**30:.1f} GiB free; clock "
         f"{clock['wall_offset_s'] * 1e3:+.2f} ms from ours, to {clock['uncertainty_s'] * 1e3:.2f} ms",
-        f"over {WATCHED_S:.0f} s: {quiet_in_words(result['quiet'])}",
         f"JDKs: {', '.join(jdk['version'] for jdk in result['jdks']) or 'none'}",
         f"containers: {result['containers']['engine'] or 'none'}",
         f"PostgreSQL: {result['database']['version'] or 'none'}",
         f"load generators that can run there: {', '.join(able) or 'none'}",
-    ):
-        say(line, hang="  ")
+    )  # fmt: skip
