@@ -14,14 +14,14 @@ import typer
 from harness.adopt import Adopted, Order, adopt, workspace_of
 from harness.adopt.capacity import Capacity, capacity_of
 from harness.cli.check import busy_warning
-from harness.cli.lines import complain, say
+from harness.cli.lines import say
+from harness.cli.measure import measure_anew, stopping
 from harness.cli.options import AsJson, Profile, ReadyWithin, Requests, fields_of
-from harness.cli.results import opened
-from harness.cli.results_text import print_conclusion
+from harness.cli.results import opened, print_conclusion
 from harness.errors import InputError
 from harness.project import experiment_paths, find_root
 from harness.rows.session_results import results_of
-from harness.session import Interrupted, Silent, assemble, measure, prepare, suitable_progress, with_blocks
+from harness.session import assemble
 from harness.session.signals import interruptible
 
 #: Blocks of the first measurement; the profile itself has as many as a comparison takes.
@@ -90,16 +90,21 @@ def adopt_command(
             allowed=f"another one, such as my-{chosen}",
         )
     session = capacity = None
-    try:
-        with contextlib.closing(assemble(root)) as assembly, interruptible():
+    with stopping(f"nothing of {chosen} runs on"), contextlib.closing(assemble(root)) as assembly:
+        with interruptible():
             adopted = adopt(order, assembly, (lambda _text: None) if as_json else say)
         if not as_json:
             _print(adopted)
         if not no_measure:
-            session, capacity = _measured(root, adopted, profile, as_json=as_json)
-    except Interrupted as stop:
-        complain(f"rematch: stopped by {stop}; nothing of {chosen} runs on")
-        raise typer.Exit(stop.exit_code) from None
+            if not as_json and (warning := busy_warning()) is not None:
+                say(warning, hang="  ")
+            blocks = None if profile == "smoke" else BLOCKS
+            experiment = str(adopted.workspace.experiment)
+            folder = measure_anew(assembly, experiment, profile, blocks=blocks, silent=as_json)
+            evidence, session = opened(root, folder), folder.key
+            results, capacity = results_of(evidence), capacity_of(evidence)
+            if not as_json and results.n_kept < results.n_made:
+                print_conclusion(results)
     lines = _lines(adopted, capacity, session)
     if as_json:
         print(json.dumps(_as_plain(adopted, session, capacity, lines), indent=1))
@@ -110,23 +115,6 @@ def adopt_command(
         say(f"{part}: {text}", hang="  ")
     if session is not None and capacity is None:
         raise typer.Exit(1)
-
-
-def _measured(root: Path, adopted: Adopted, profile: str, *, as_json: bool) -> tuple[str, Capacity | None]:
-    """Measure a session anew; return its key, and what it says unless no trial was kept."""
-    if not as_json and (warning := busy_warning()) is not None:
-        say(warning, hang="  ")
-    with contextlib.closing(assemble(root)) as assembly:
-        prepared = prepare(assembly, str(adopted.workspace.experiment), profile=profile, host="local", seed=1)
-        if profile != "smoke":
-            prepared = with_blocks(prepared, BLOCKS)
-        progress = Silent() if as_json else suitable_progress()
-        folder = measure(assembly, prepared, progress=progress, new=True)
-    evidence = opened(root, folder)
-    results = results_of(evidence)
-    if not as_json and results.n_kept < results.n_made:
-        print_conclusion(results)
-    return folder.key, capacity_of(evidence)
 
 
 def _lines(adopted: Adopted, capacity: Capacity | None, session: str | None) -> dict[str, str]:

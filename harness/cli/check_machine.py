@@ -8,16 +8,15 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
-import typer
-
 from harness.analysis.stats.sample_size import Detectable
-from harness.cli.lines import complain, say
+from harness.cli.lines import say
+from harness.cli.measure import measure_anew, stopping
 from harness.errors import InputError
 from harness.evidence.opening import tidied
 from harness.evidence.passport import EXPERIMENT, Change, Passport, changes, passport_of
 from harness.model.digits import percent, plain
 from harness.project import find_root
-from harness.session import Interrupted, Silent, assemble, measure, prepare, suitable_progress
+from harness.session import assemble
 from harness.store import Store
 
 PROFILE = "quick"
@@ -31,7 +30,9 @@ def check_machine(*, last: bool, as_json: bool) -> None:
     """
     root = find_root()
     if not last:
-        _measure(root, silent=as_json)
+        # half a session says nothing of a machine
+        with stopping("a passport is of whole sessions only"), contextlib.closing(assemble(root)) as assembly:
+            measure_anew(assembly, EXPERIMENT, PROFILE, silent=as_json)
     newest, *earlier = _passports(root)
     compared = changes(newest, earlier)
     if as_json:
@@ -40,21 +41,6 @@ def check_machine(*, last: bool, as_json: bool) -> None:
         print(json.dumps(values, indent=1, allow_nan=False))
     else:
         _print(newest, compared)
-
-
-def _measure(root: Path, *, silent: bool) -> None:
-    """Measure a new session, which is kept as any other.
-
-    Raises:
-        typer.Exit: it was interrupted: half a session says nothing of a machine.
-    """
-    with contextlib.closing(assemble(root)) as assembly:
-        prepared = prepare(assembly, EXPERIMENT, profile=PROFILE, host="local", seed=1)
-        try:
-            measure(assembly, prepared, progress=Silent() if silent else suitable_progress(), new=True)
-        except Interrupted as stop:
-            complain(f"rematch: stopped by {stop}; a passport is of whole sessions only")
-            raise typer.Exit(stop.exit_code) from None
 
 
 def _passports(root: Path) -> list[Passport]:

@@ -8,14 +8,14 @@ import dataclasses
 import json
 import shlex
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated
 
 import typer
 
 from harness import session
 from harness.cli.lines import complain, say
-from harness.cli.options import AsJson, Blocks, Experiment, Host, Launcher, Profile, Seed
+from harness.cli.options import AsJson, Blocks, Experiment, Host, Launcher, Profile, Seed, fields_of
 from harness.definitions import usual_launcher
 from harness.errors import InputError, RematchError
 from harness.model.phrases import counted
@@ -109,13 +109,37 @@ def measure_command(
         if dry_run:
             _print_plan(assembly, prepared, as_json=as_json)
             return
-        try:
+        with stopping(f"finished trials are kept; resume with: {again}"):
             progress = session.Silent() if as_json else session.suitable_progress()
             folder = session.measure(assembly, prepared, progress=progress)
-        except Interrupted as stop:
-            complain(f"rematch: stopped by {stop}; finished trials are kept; resume with: {again}")
-            raise typer.Exit(stop.exit_code) from None
-        summarise(folder, as_json=as_json)
+        _summarise(folder, as_json=as_json)
+
+
+@contextlib.contextmanager
+def stopping(words: str) -> Iterator[None]:
+    """End the command where a signal stops its work, and say ``words``."""
+    try:
+        yield
+    except Interrupted as stop:
+        complain(f"rematch: stopped by {stop}; {words}")
+        raise typer.Exit(stop.exit_code) from None
+
+
+def measure_anew(
+    assembly: Assembly, experiment: str, profile: str, *, blocks: int | None = None, silent: bool = False
+) -> SessionFolder:
+    """Measure a new session on this machine.
+
+    Raises:
+        InputError: a variant cannot run here.
+    """
+    prepared = session.prepare(assembly, experiment, profile=profile, host="local", seed=1)
+    for gone in prepared.unavailable:
+        raise InputError(f"cannot run here: {gone.reason}", place=gone.variant)
+    if blocks is not None:
+        prepared = session.with_blocks(prepared, blocks)
+    progress = session.Silent() if silent else session.suitable_progress()
+    return session.measure(assembly, prepared, progress=progress, new=True)
 
 
 def _sized(assembly: Assembly, prepared: Prepared, blocks: int | None, minutes: float | None) -> Prepared:
@@ -132,7 +156,7 @@ def _sized(assembly: Assembly, prepared: Prepared, blocks: int | None, minutes: 
     return sized
 
 
-def summarise(folder: SessionFolder, *, as_json: bool) -> None:
+def _summarise(folder: SessionFolder, *, as_json: bool) -> None:
     """Say what came of the session: for programs outcomes and flags, for a person who is ahead."""
     if as_json:
         records = list(folder.records())
@@ -141,8 +165,7 @@ def summarise(folder: SessionFolder, *, as_json: bool) -> None:
         text = {"session": folder.key, "complete": folder.complete, "outcomes": outcomes, "flags": flags}
         print(json.dumps(text, indent=1))
         return
-    from harness.cli.results import read_results  # pandas, which no dry run needs
-    from harness.cli.results_text import print_conclusion
+    from harness.cli.results import print_conclusion, read_results  # pandas, which no dry run needs
 
     try:
         print_conclusion(read_results(find_root(), folder))
@@ -155,23 +178,19 @@ def _print_plan(assembly: Assembly, prepared: Prepared, *, as_json: bool) -> Non
     total_s = session_s(assembly, prepared)
     commands = commands_of(assembly, prepared)
     plan, asked = prepared.plan, memory_asked(prepared)
+    profile = prepared.experiment.profiles[plan.profile]
     if as_json:
         text = {
             "session": f"{plan.experiment}/{prepared.session_id}",
             "expected_s": total_s,
             "blocks": plan.n_blocks,
-            "blocks_of_profile": prepared.experiment.profiles[plan.profile].blocks,
-            "large_host": prepared.experiment.profiles[plan.profile].large_host,
+            "blocks_of_profile": profile.blocks,
+            "large_host": profile.large_host,
             "memory_to_be_measured": asked,
             "refused": prepared.refused,
             "unavailable": {gone.variant: gone.reason for gone in prepared.unavailable},
             "trials": [
-                {
-                    "trial_id": trial.trial_id,
-                    "block": trial.block,
-                    "configuration": trial.configuration.key,
-                    "duplicate": trial.duplicate,
-                }
+                fields_of(trial, "trial_id", "block", "duplicate") | {"configuration": trial.configuration.key}
                 for trial in plan.trials
             ],
             "commands": {key: list(argv) for key, argv in commands.items()},
@@ -182,19 +201,16 @@ def _print_plan(assembly: Assembly, prepared: Prepared, *, as_json: bool) -> Non
     print("\ncommands:")
     _print_commands(commands)
     print()
-    if prepared.experiment.profiles[plan.profile].scaled_loads:
+    if profile.scaled_loads:
         say("Rates and users are set by calibration; values above assume a capacity of 100 passes/s.")
     if asked:
         say("Heaps and limits that are multiples or another variant's memory are measured first:")
         for name, what in asked.items():
             say(f"{name}: {what}", indent="  ", hang="    ")
-    of_profile = prepared.experiment.profiles[plan.profile].blocks
-    instead = "" if prepared.blocks_asked is None else f" (the profile has {of_profile})"
-    large = prepared.experiment.profiles[plan.profile].large_host
-    where = "on a large host, for which it is meant" if large else "on two cores"
+    instead = "" if prepared.blocks_asked is None else f" (the profile has {profile.blocks})"
+    where = "on a large host, for which it is meant" if profile.large_host else "on two cores"
     say(
-        f"{counted(len(plan.trials), 'trial')} in {counted(plan.n_blocks, 'block')}{instead}, "
-        "shuffled within each block "
+        f"{counted(len(plan.trials), 'trial')} in {counted(plan.n_blocks, 'block')}{instead}, shuffled within each block "
         f"(their order: --dry-run --json); about {in_words(total_s)} {where}."
     )
 
@@ -205,11 +221,9 @@ def _print_commands(commands: Mapping[str, tuple[str, ...]]) -> None:
     for key, argv in commands.items():
         alike.setdefault(argv, []).append(key)
     for argv, keys in alike.items():
-        kinds = [key.split(" ", 1)[0] for key in keys]
-        names = [
-            key if kinds[0] != kind else key.split(" ", 1)[1] for key, kind in zip(keys, kinds, strict=True)
-        ]
-        say(f"{kinds[0]} {', '.join(names)}:", indent="  ", hang="    ")
+        kind = keys[0].split(" ", 1)[0]
+        names = ", ".join(key.removeprefix(f"{kind} ") for key in keys)
+        say(f"{kind} {names}:", indent="  ", hang="    ")
         if not argv:
             print("    no command: nothing is started")
         elif argv[0] == "#":  # it cannot be told, and why
