@@ -9,10 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from harness.adopt.curl import Asked, Listed, named
 from harness.adopt.recording import NOT_OF_THE_LOAD, Recording, record
-from harness.adopt.requests import SERVED, Asked, Listed, read_requests, usual_file
-from harness.adopt.requests import of_text as requests_of
-from harness.adopt.requests.asked import named
+from harness.adopt.requests import SERVED, read_requests, requests_of, usual_file
 from harness.adopt.running import DoesNotStart, Running, running_service
 from harness.adopt.start import Guess, guess_of, service_name
 from harness.adopt.workspace import Workspace

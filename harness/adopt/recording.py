@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.adopt.requests.asked import Asked
+from harness.adopt.curl import Asked
 from harness.agent.http_exchange import Answer
 
 #: A longer body is held against nothing but its status under load and in cases.

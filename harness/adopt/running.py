@@ -12,7 +12,7 @@ from typing import Literal
 
 import psutil
 
-from harness.adopt.requests.asked import Asked
+from harness.adopt.curl import Asked
 from harness.agent.http_exchange import Answer, Connection, ExchangeError, request_bytes
 from harness.agent.sampler import Watched
 from harness.backing import BackingNeed, running
