@@ -7,7 +7,7 @@ What one case captured goes into the cases after it, along the file's order.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import JsonValue
@@ -153,31 +153,38 @@ def _json_fault(
     for pointer in volatile:
         for value in values:
             _take(value, pointer)
-    if any(_same_json(document, value) for value in values):
+    if any(same_json(document, value) for value in values):
         return None
     if len(values) > 1 or max(len(json.dumps(values[0])), len(body)) <= SHOWN:
         return f"expected {wanted}, got {_shown(body)}"
-    return _first_difference(document, values[0])
+    return next(differences(document, values[0]))[1]
 
 
-def _first_difference(got: JsonValue, right: JsonValue, at: str = "") -> str:
-    inner: list[tuple[str, JsonValue, JsonValue]] = []
+def differences(got: JsonValue, right: JsonValue, at: str = "") -> Iterator[tuple[str, str]]:
+    """Yield each place where two values differ, as far inside as both have the same form: its JSON pointer, and how.
+
+    >>> [place for place, _ in differences({"a": 1, "b": [1, 2]}, {"a": 1, "b": [1, 3]})]
+    ['/b/1']
+    """
+    parts: list[tuple[str, JsonValue, JsonValue]] = []
+    if same_json(got, right):
+        return
     if isinstance(got, dict) and isinstance(right, dict):
-        for keys, problem in (
-            (right.keys() - got.keys(), "is missing"),
-            (got.keys() - right.keys(), "is too much"),
-        ):
-            if keys:
-                return f"{at}/{min(keys)} {problem}"
-        inner = [(key, got[key], right[key]) for key in right]
+        lost, new = right.keys() - got.keys(), got.keys() - right.keys()
+        if lost or new:
+            yield at, f"{at}/{min(lost or new)} is {'missing' if lost else 'too much'}"
+            return
+        if not any(key.isascii() and key.isdigit() for key in right):  # a pointer takes them for places in a list
+            parts = [(key.replace("~", "~0").replace("/", "~1"), got[key], right[key]) for key in right]
     elif isinstance(got, list) and isinstance(right, list):
         if len(got) != len(right):
-            return f"{at or 'the list'}: expected {len(right)} values, got {len(got)}"
-        inner = [(str(place), *pair) for place, pair in enumerate(zip(got, right, strict=True))]
-    for name, value, wanted in inner:
-        if not _same_json(value, wanted):
-            return _first_difference(value, wanted, f"{at}/{name}")
-    return f"{at}: expected {json.dumps(right)[:SHOWN]}, got {json.dumps(got)[:SHOWN]}"
+            yield at, f"{at or 'the list'}: expected {len(right)} values, got {len(got)}"
+            return
+        parts = [(str(place), *pair) for place, pair in enumerate(zip(got, right, strict=True))]
+    if not parts:
+        yield at, f"{at}: expected {json.dumps(right)[:SHOWN]}, got {json.dumps(got)[:SHOWN]}"
+    for name, value, wanted in parts:
+        yield from differences(value, wanted, f"{at}/{name}")
 
 
 def _take(document: JsonValue, pointer: str) -> bool:
@@ -231,8 +238,8 @@ def _case_bytes(case: Case, endpoint: Endpoint, values: Values) -> bytes:
     return request_bytes(request.method, fill_text(request.path, values), headers, body, endpoint)
 
 
-def _same_json(value: object, expected: object) -> bool:
-    """Whether two JSON values are the same; ``1``, ``1.0`` and ``true`` are three values here."""
+def same_json(value: object, expected: object) -> bool:
+    """Tell whether two JSON values are the same; ``1``, ``1.0`` and ``true`` are three values here."""
     return json.dumps(value, sort_keys=True) == json.dumps(expected, sort_keys=True)
 
 

@@ -21,6 +21,8 @@ ROOT_VARIABLE = "REMATCH_ROOT"
 EXPERIMENTS = Path("harness") / "experiments"
 LEDGERS = ("claims", "runtime-claims")
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
+_OF_HOOKS = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX"})
+_GIT_WITHIN_S = 120.0
 
 
 def find_root(start: Path | None = None, *, otherwise: Path | None = None) -> Path:
@@ -76,12 +78,14 @@ def _is_root(folder: Path) -> bool:
     return all((folder / marker).exists() for marker in MARKERS)
 
 
-def git_output(root: Path, *arguments: str) -> str | None:
+def git_output(root: Path, *arguments: str, **environment: str) -> str | None:
     """Return what a command of git printed; ``None``: it failed, or there is no git."""
+    # in a hook git's own variables name another repository than the folder does
+    inherited = {name: value for name, value in os.environ.items() if name not in _OF_HOOKS}
     try:
         done = subprocess.run(
-            ["git", "-C", str(root), *arguments], capture_output=True, text=True, errors="replace", timeout=20,
-            check=False,
+            ["git", "-C", str(root), *arguments], capture_output=True, text=True, errors="replace",
+            timeout=_GIT_WITHIN_S, check=False, stdin=subprocess.DEVNULL, env=inherited | environment,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -15,6 +15,7 @@ from typing import Any
 
 from harness.adopt.curl import Asked
 from harness.agent.http_exchange import Answer
+from harness.conformance import differences
 
 #: A longer body is held against nothing but its status under load and in cases.
 LONGEST_BODY = 100_000
@@ -156,31 +157,13 @@ def _compared(
         return "status", (), f"its body is {size}"
     values = [_json(body) for body in bodies]
     if all(isinstance(value, dict | list) for value in values):
-        places = sorted({place for value in values[1:] for place in differences(values[0], value)})
+        places = sorted({place for value in values[1:] for place, _ in differences(values[0], value)})
         if "" in places or len(places) > MOST_VOLATILE:
             return "status", (), "its body changes throughout"
         return "json", tuple(places), None
     if any(body != bodies[0] for body in bodies):
         return "status", (), "its body changes, and is no JSON"
     return "body", (), None
-
-
-def differences(left: Any, right: Any, at: str = "") -> list[str]:
-    """Return the JSON pointers at which two values differ, as far inside as the two have the same form.
-
-    >>> differences({"a": 1, "b": [1, 2]}, {"a": 1, "b": [1, 3]}), differences([1], [1, 2])
-    (['/b/1'], [''])
-    """
-    if isinstance(left, dict) and isinstance(right, dict) and left.keys() == right.keys():
-        if any(key.isascii() and key.isdigit() for key in left):  # a pointer takes them for places in a list
-            return [] if left == right else [at]
-        parts = [(key.replace("~", "~0").replace("/", "~1"), left[key], right[key]) for key in left]
-    elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
-        parts = [(str(place), *pair) for place, pair in enumerate(zip(left, right, strict=True))]
-    else:
-        same = json.dumps(left, sort_keys=True) == json.dumps(right, sort_keys=True)
-        return [] if same else [at]
-    return [place for key, a, b in parts for place in differences(a, b, f"{at}/{key}")]
 
 
 def _line(head: dict[str, Any], expect: str) -> str:

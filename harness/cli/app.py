@@ -11,12 +11,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
-from harness.cli.lines import complain
+from harness.cli.lines import BETWEEN_ARMS, complain
 from harness.errors import InputError, RematchError
 
 #: What the system says -> what to do about it. Other errors of the system are faults of ours, with a traceback.
@@ -52,40 +52,27 @@ def _line(what: str, number: int) -> str:
     return f"{what}; {_HELP[number]}, then give the same command again: finished trials are kept"
 
 
-class Entry(NamedTuple):
-    """A command: the function ``function`` of ``harness.cli.<module>``, and what the list of commands says of it.
-
-    ``kind``: class of that module for a command that parses its arguments in its own way; empty: typer's own.
-    """
-
-    name: str
-    module: str
-    function: str
-    short_help: str
-    kind: str = ""
-
-
-#: In the order of the list of commands.
-_COMMANDS = (
-    Entry("check", "check", "check", "List available and missing tools; check the machine."),
-    Entry("list", "list", "list_command", "List experiments, variants and profiles."),
-    Entry("measure", "measure", "measure_command", "Measure an experiment, or resume a session."),
-    Entry("results", "results", "results_command", "Compare variants: ratio, interval, verdict."),
-    Entry("claims", "claims", "claims_command", "List published claims with their verdicts."),
-    Entry("report", "report", "report_command", "Analyse result files of any load test."),
-    Entry("adopt", "adopt", "adopt_command", "Set up and measure a service of your own."),
-    Entry("compare", "compare", "compare_command", "Compare two arms of load-test runs.", "ArmsCommand"),
-    Entry("audit", "audit", "audit_command", "Find numbers of a load test that contradict each other."),
-    Entry("try", "try_url", "try_command", "Load a running service for a minute."),
-    Entry("duel", "duel", "duel_command", "Measure two versions of a service in turns."),
-    Entry("verify", "verify", "verify_command", "Run simulations that validate the statistics."),
-    Entry("trace", "trace", "trace", "Show a published number and its records."),
-    Entry("site", "site", "site_command", "Write the results page from published results."),
-    Entry("pack", "archiving", "pack_command", "Write a measured session as one archive."),
-    Entry("unpack", "archiving", "unpack_command", "Unpack the files of an archived session."),
-    Entry("dataset", "archiving", "dataset_command", "Write bundled sessions as a data package."),
-    Entry("paper", "paper", "paper_command", "Build the paper from published results."),
-)
+#: Command -> the module of ``harness.cli`` with its function ``<name>_command``, and what the list of commands says.
+_COMMANDS = {
+    "check": ("check", "List available and missing tools; check the machine."),
+    "list": ("list", "List experiments, variants and profiles."),
+    "measure": ("measure", "Measure an experiment, or resume a session."),
+    "results": ("results", "Compare variants: ratio, interval, verdict."),
+    "claims": ("claims", "List published claims with their verdicts."),
+    "report": ("report", "Analyse result files of any load test."),
+    "adopt": ("adopt", "Set up and measure a service of your own."),
+    "compare": ("compare", "Compare two arms of load-test runs."),
+    "audit": ("audit", "Find numbers of a load test that contradict each other."),
+    "try": ("try_url", "Load a running service for a minute."),
+    "duel": ("duel", "Measure two versions of a service in turns."),
+    "verify": ("verify", "Run simulations that validate the statistics."),
+    "trace": ("trace", "Show a published number and its records."),
+    "site": ("site", "Write the results page from published results."),
+    "pack": ("archiving", "Write a measured session as one archive."),
+    "unpack": ("archiving", "Unpack the files of an archived session."),
+    "dataset": ("archiving", "Write bundled sessions as a data package."),
+    "paper": ("paper", "Build the paper from published results."),
+}
 
 _BY_TESTS = (
     "fuzz faults soak power detectable variances factors ranks rare-mode cross-check recorded tost multiplicity "
@@ -137,30 +124,32 @@ class _Group(TyperGroup):
     """The commands by their names; only the one that is asked for is built."""
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings | {"commands": dict.fromkeys(entry.name for entry in _COMMANDS)})
+        super().__init__(**settings | {"commands": dict.fromkeys(_COMMANDS)})
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(self.commands)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        return next((_build(entry) for entry in _COMMANDS if entry.name == cmd_name), None)
+        return _build(cmd_name) if cmd_name in _COMMANDS else None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(entry.name, entry.short_help) for entry in _COMMANDS])
+            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args:
             refuse_removed(args)
+        if args[:1] == ["compare"]:
+            args = [BETWEEN_ARMS if word == "--" else word for word in args]
         return super().parse_args(ctx, args)
 
 
 @cache
-def _build(entry: Entry) -> Any:
-    module = import_module(f"harness.cli.{entry.module}")
-    kind = {"cls": getattr(module, entry.kind)} if entry.kind else {}
+def _build(name: str) -> Any:
+    module, short_help = _COMMANDS[name]
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    alone.command(entry.name, short_help=entry.short_help, **kind)(getattr(module, entry.function))
+    function = getattr(import_module(f"harness.cli.{module}"), f"{name}_command")
+    alone.command(name, short_help=short_help)(function)
     return typer.main.get_command(alone)
 
 

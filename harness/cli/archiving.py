@@ -31,7 +31,7 @@ def pack_command(
         rematch pack strings-rounds/quick-local-1
     """
     store = Store(find_root())
-    result = _session_of(store, session, bundled=False)
+    result = _session_of(store, session, archived=False)
     base = store.bundled / result.folder.parent.name if to is None else to
     archive = pack(result.folder, archive_of(base / result.folder.name))
     print(f"{archive}: {archive.stat().st_size / 1e6:.1f} MB, {len(result.finished())} trials")
@@ -55,9 +55,8 @@ def unpack_command(
         rematch unpack strings-rounds
     """
     root = find_root()
-    result = _session_of(Store(root), session, bundled=True)
-    if result.archive is None:
-        raise InputError("not archived: its files can be read as they are", file=result.folder)
+    result = _session_of(Store(root), session, archived=True)
+    assert result.archive is not None
     target = to or root / "results" / "unpacked" / result.folder.parent.name / result.folder.name
     result.archive.unpack(target)
     problems = SessionFolder(target).verify()
@@ -68,24 +67,19 @@ def unpack_command(
         raise typer.Exit(1)
 
 
-def _session_of(store: Store, name: str, *, bundled: bool) -> SessionFolder:
+def _session_of(store: Store, name: str, *, archived: bool) -> SessionFolder:
     """Return the one session that ``EXPERIMENT`` or ``EXPERIMENT/SESSION`` means.
 
     Raises:
         InputError: there is none, or there are several.
     """
-    experiment, _, session_id = name.strip("/").removeprefix("bundled/").partition("/")
-    present = store.sessions(bundled=None if bundled else False)
-    candidates = [
-        session
-        for session in present
-        if session.folder.parent.name == experiment and session_id in ("", session.folder.name)
-    ]
-    archived = [session for session in candidates if session.archive is not None]
-    candidates = archived or candidates if bundled else candidates
+    wanted = name.strip("/").removeprefix("bundled/")
+    present = [item for item in store.sessions() if (item.archive is not None) == archived]
+    keys = {item.key.removeprefix("bundled/"): item for item in present}
+    candidates = [item for key, item in keys.items() if wanted in (key, key.partition("/")[0])]
     if len(candidates) != 1:
         raise InputError(
-            "several sessions of that name" if candidates else "no such session",
+            "several sessions of that name" if candidates else f"no such {'archived ' * archived}session",
             place=name,
             found=", ".join(session.key for session in candidates) or "nothing",
             allowed=", ".join(session.key for session in candidates or present) or "none yet",

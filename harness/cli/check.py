@@ -40,7 +40,7 @@ _COUNTERS = {
 Shares = Mapping[str, float | None]
 
 
-def check(
+def check_command(
     host: Host = "local",
     machine: Annotated[
         bool,

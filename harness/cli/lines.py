@@ -12,6 +12,8 @@ from harness.errors import printable
 
 #: A wider line is hard to read, and a narrower table impossible.
 WIDEST, NARROWEST = 120, 60
+#: In the place of ``--`` between two lists of paths: click would drop it, and take every option behind it for a path.
+BETWEEN_ARMS = "\0--"
 _GAP = 2
 #: The last column of a table wraps, but not into a strip of single words.
 _LAST = 24
