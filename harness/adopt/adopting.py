@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from harness.adopt.curl import Asked, Listed, named
@@ -39,9 +40,12 @@ class Order:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen:
-    """What was started and asked. ``source``: where the requests are from; ``version``: of its runtime, as it says."""
+class Adopted:
+    """What came of it. ``guess``: ``None`` where the ``service.toml`` that was there is used; ``source``: where the
+    requests are from; ``version``: of its runtime, as it says."""
 
+    workspace: Workspace
+    guess: Guess | None
     source: str
     listed: Listed
     recording: Recording
@@ -63,7 +67,7 @@ class Seen:
             for item in self.recording.recorded
             if not item.repeatable
         )
-        return (*self.listed.left_out, *self.recording.left_out, *(str(item) for item in noted))
+        return (*self.listed.left_out, *self.recording.left_out, *noted)
 
     @property
     def asked(self) -> str:
@@ -71,15 +75,6 @@ class Seen:
         n = len(self.recording.repeatable)
         text = f"{n} of {n + len(self.left_out)} requests of {self.source}"
         return f"{text}; {NOT_OF_THE_LOAD}{'; '.join(self.left_out)}" if self.left_out else text
-
-
-@dataclass(frozen=True, kw_only=True)
-class Adopted:
-    """What came of it. ``guess``: ``None`` where the ``service.toml`` that was there is used."""
-
-    workspace: Workspace
-    guess: Guess | None
-    seen: Seen
 
 
 def workspace_of(order: Order) -> Workspace:
@@ -108,21 +103,21 @@ def adopt(order: Order, assembly: Assembly, say: Callable[[str], None]) -> Adopt
         say(f"taken as it is: {place.service_toml} (--again writes it anew)")
     try:
         try:
-            seen = _look(order, place, assembly, say, listed)
+            adopted = _look(order, guess, assembly, say, listed)
         except DoesNotStart as problem:
             if problem.part != "address" or guess is None:
                 raise
             guess = replace(guess, address="::1").because(address=problem.reason)
             place.write_service(guess, "/")
-            seen = _look(order, place, assembly, say, listed)
+            adopted = _look(order, guess, assembly, say, listed)
     except DoesNotStart as problem:
         raise blamed(problem, place.service_toml) from None
     if guess is not None:
-        place.write_service(guess, seen.recording.repeatable[0].asked.path)
-    place.write_contract(seen.recording)
+        place.write_service(guess, adopted.recording.repeatable[0].asked.path)
+    place.write_contract(adopted.recording)
     closed, saturating = _generators(assembly)
-    place.write_experiment(_comments(guess, seen), closed, saturating if JVM in seen.processes else None)
-    return Adopted(workspace=place, guess=guess, seen=seen)
+    place.write_experiment(_comments(adopted), closed, saturating if JVM in adopted.processes else None)
+    return adopted
 
 
 def _guess(order: Order) -> Guess:
@@ -141,9 +136,10 @@ def _guess(order: Order) -> Guess:
 
 
 def _look(
-    order: Order, place: Workspace, assembly: Assembly, say: Callable[[str], None], listed: Listed | None
-) -> Seen:
+    order: Order, guess: Guess | None, assembly: Assembly, say: Callable[[str], None], listed: Listed | None
+) -> Adopted:
     """Ask the service in two processes."""
+    place = workspace_of(order)
     implementation = place.implementation(assembly.root)
     variant = Variant(implementation=place.service, runtime=RuntimeSettings(cpus=1))
     source = "" if listed is None else str(order.requests)
@@ -151,31 +147,28 @@ def _look(
     if usual is not None:
         listed, source = read_requests(usual), str(usual)
     ready = next((item.path for item in listed.asked if item.method == "GET"), "/") if listed else "/"
-    with running_service(
-        assembly, implementation, variant, ready_path=ready, ready_s=order.ready_s, say=say
-    ) as running:
+    start = partial(
+        running_service, assembly, implementation, variant, ready_path=ready, ready_s=order.ready_s
+    )
+    with start(say=say) as running:
         if listed is None:
             listed, source = _found_out(order, running)
         asked = listed.asked
         say(f"requests: {len(asked)}, each asked twice, and once more of another process")
         first, again = running.ask(asked), running.ask(asked)
-        processes = running.processes()
-        argv, version = running.instance.record.argv, running.instance.record.runtime_version
-    with running_service(
-        assembly, implementation, variant, ready_path=ready, ready_s=order.ready_s
-    ) as running:
+        processes, process = running.processes(), running.instance.record
+    with start() as running:
         fresh = running.ask(asked)
-    recording = record(asked, first, again, fresh)
-    seen = Seen(
-        source=source, listed=listed, recording=recording, argv=argv, processes=processes,
-        version=version,
+    adopted = Adopted(
+        workspace=place, guess=guess, source=source, listed=listed, recording=record(asked, first, again, fresh),
+        argv=process.argv, processes=processes, version=process.runtime_version,
     )  # fmt: skip
-    if not recording.repeatable:
+    if not adopted.recording.repeatable:
         raise InputError(
-            "no request can be part of a load", file=source, found="; ".join(seen.left_out)[:300] or "none",
+            "no request can be part of a load", file=source, found="; ".join(adopted.left_out)[:300] or "none",
             allowed="requests that are answered with 2xx or 3xx again and again (--requests FILE)",
         )  # fmt: skip
-    return seen
+    return adopted
 
 
 def _found_out(order: Order, running: Running) -> tuple[Listed, str]:
@@ -218,21 +211,20 @@ def _generators(assembly: Assembly) -> tuple[str, str | None]:
     return leanest.name, leanest.name if leanest.saturates else None
 
 
-def _comments(guess: Guess | None, seen: Seen) -> list[str]:
-    text = ["Written by `rematch adopt`: what was guessed, and from what. Change what is wrong."]
-    if guess is not None:
-        text += [f"{part}: {why}" for part, why in guess.why.items()]
-        text += list(guess.remarks)
-    text.append(f"started: {seen.started}")
-    text.append(f"requests: {seen.asked}")
-    for item in seen.recording.recorded:
-        if item.volatile:
-            text.append(f"masked in {item.asked.method} {item.asked.path}: {', '.join(item.volatile)} change")
-    text += [f"not sent: {item}" for item in seen.listed.remarks]
-    text.append(
-        "cpus = 1: one CPU for the service, as programs of one thread use no more; the others are the load's"
-    )
-    return text
+def _comments(adopted: Adopted) -> list[str]:
+    guess = adopted.guess
+    conclusions = [] if guess is None else [f"{part}: {why}" for part, why in guess.why.items()]
+    masked = (item for item in adopted.recording.recorded if item.volatile)
+    return [
+        "Written by `rematch adopt`: what was guessed, and from what. Change what is wrong.",
+        *conclusions,
+        *(() if guess is None else guess.remarks),
+        f"started: {adopted.started}",
+        f"requests: {adopted.asked}",
+        *(f"masked in {item.asked.method} {item.asked.path}: {', '.join(item.volatile)} change" for item in masked),
+        *(f"not sent: {item}" for item in adopted.listed.remarks),
+        "cpus = 1: one CPU for the service, as programs of one thread use no more; the others are the load's",
+    ]
 
 
 def blamed(problem: DoesNotStart, file: Path) -> InputError:

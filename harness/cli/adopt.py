@@ -123,8 +123,8 @@ def _lines(adopted: Adopted, capacity: Capacity | None, session: str | None) -> 
     results = "" if session is None else f"rematch results {session.replace('/', ' --session ')}; "
     why = "nothing was measured" if session is None else "no trial can be used, for the reasons above"
     return {
-        "started": adopted.seen.started,
-        "asked": adopted.seen.asked,
+        "started": adopted.started,
+        "asked": adopted.asked,
         "bounded": why if capacity is None else capacity.bounded.removeprefix("bounded "),
         "age": why if capacity is None else capacity.how_old,
         "next": f"{results}rematch measure {experiment} --new; rematch duel V1 V2 --as {experiment}",
@@ -132,25 +132,26 @@ def _lines(adopted: Adopted, capacity: Capacity | None, session: str | None) -> 
 
 
 def _print(adopted: Adopted) -> None:
-    place, seen = adopted.workspace, adopted.seen
-    if adopted.guess is not None:
-        for part, why in adopted.guess.why.items():
-            value = getattr(adopted.guess, part)
-            text = shlex.join(value) if isinstance(value, tuple) else value
-            say(f"{part}: {text or 'nothing'}  ({why})", hang="  ")
-        for remark in adopted.guess.remarks:
-            say(remark, hang="  ")
-    say(f"requests of {seen.source}:", hang="  ")
-    for item in seen.recording.recorded:
-        marks = [f"masked: {', '.join(item.volatile)}"] if item.volatile else []
-        marks += ["status alone"] if item.compared == "status" else []
-        marks += [item.note] if item.note else []
-        end = f" ({'; '.join(marks)})" if marks else ""
-        say(f"{item.asked.method} {item.asked.path}: {item.status}{end}", indent="  ", hang="    ")
-    for left in (*seen.listed.left_out, *seen.recording.left_out):
-        say(f"left out: {left}", indent="  ", hang="    ")
-    for remark in seen.listed.remarks:
-        say(f"not sent: {remark}", indent="  ", hang="    ")
+    place, guess, recording = adopted.workspace, adopted.guess, adopted.recording
+    for part, why in guess.why.items() if guess is not None else ():
+        value = getattr(guess, part)
+        text = shlex.join(value) if isinstance(value, tuple) else value
+        say(f"{part}: {text or 'nothing'}  ({why})", hang="  ")
+    for remark in guess.remarks if guess is not None else ():
+        say(remark, hang="  ")
+    say(f"requests of {adopted.source}:", hang="  ")
+    for item in recording.recorded:
+        marks = (
+            f"masked: {', '.join(item.volatile)}" if item.volatile else None,
+            "status alone" if item.compared == "status" else None,
+            item.note,
+        )
+        end = "; ".join(filter(None, marks))
+        text = f"{item.asked.method} {item.asked.path}: {item.status}{f' ({end})' if end else ''}"
+        say(text, indent="  ", hang="    ")
+    left = [f"left out: {item}" for item in (*adopted.listed.left_out, *recording.left_out)]
+    for text in (*left, *(f"not sent: {remark}" for remark in adopted.listed.remarks)):
+        say(text, indent="  ", hang="    ")
     print(f"{place.service_toml}: the start command")
     print(f"{place.experiment}: the experiment, with each guess as a comment")
 
@@ -158,21 +159,21 @@ def _print(adopted: Adopted) -> None:
 def _as_plain(
     adopted: Adopted, session: str | None, capacity: Capacity | None, lines: dict[str, str]
 ) -> dict[str, Any]:
-    place, guess, seen = adopted.workspace, adopted.guess, adopted.seen
+    guess = adopted.guess
     return {
-        "name": place.name,
-        "experiment": str(place.experiment),
-        "service_toml": str(place.service_toml),
-        "contract": str(place.contract),
+        "name": adopted.workspace.name,
+        **{
+            name: str(getattr(adopted.workspace, name)) for name in ("experiment", "service_toml", "contract")
+        },
         "guess": guess and fields_of(guess, "language", "framework", "build", "start", "why", "remarks"),
-        "requests_from": seen.source,
+        "requests_from": adopted.source,
         "requests": [
             fields_of(item.asked, "name", "method", "path")
             | fields_of(item, "status", "compared", "volatile", "note")
             | {"in_load": item.repeatable}
-            for item in seen.recording.recorded
+            for item in adopted.recording.recorded
         ],
-        **fields_of(seen, "left_out", "processes"),
+        **fields_of(adopted, "left_out", "processes"),
         "session": session,
         "capacity": capacity
         and fields_of(capacity.rate, "value", "low", "high")
