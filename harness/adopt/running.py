@@ -97,25 +97,19 @@ def running_service(
         raise DoesNotStart("source", str(problem)) from None
     except RematchError as problem:
         raise DoesNotStart("build", str(problem)) from None
-    need = BackingNeed(
-        workload=implementation.workload,
-        contract=contract_of(assembly.root, implementation),
-        settings=BackingSettings(),
-    )
+    contract = contract_of(assembly.root, implementation)
+    need = BackingNeed(workload=implementation.workload, contract=contract, settings=BackingSettings())
     with contextlib.ExitStack() as cleanup:
         folder = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="rematch-adopt-")))
-        cleanup.callback(_close_backing, assembly)
+        for source in assembly.backing.values():
+            cleanup.callback(source.close)
         try:
             environment = cleanup.enter_context(running(implementation.needs, assembly.backing, need, folder))
         except RematchError as problem:
             raise DoesNotStart("needs", str(problem)) from None
         say(f"start of {implementation.name}")
         spec = LaunchSpec(
-            implementation=implementation,
-            variant=variant,
-            build=build,
-            folder=folder,
-            environment=environment,
+            implementation=implementation, variant=variant, build=build, folder=folder, environment=environment
         )
         try:
             instance = assembly.launcher.launch(spec)
@@ -130,19 +124,10 @@ def running_service(
         yield Running(instance=instance, endpoint=instance.endpoint)
 
 
-def _close_backing(assembly: Assembly) -> None:
-    for source in assembly.backing.values():
-        source.close()
-
-
 def _answers(
     assembly: Assembly, instance: Instance, folder: Path, path: str, within_s: float, *, last: bool
 ) -> bool:
-    """Wait for the first answer; return ``False`` where there is none yet, and one may still come.
-
-    Raises:
-        DoesNotStart: none will come, or ``last`` and the time is over.
-    """
+    """Wait for the first answer, or raise why none comes; ``False``: one may still come after more than this time."""
     record, endpoint = instance.record, instance.endpoint
     first = assembly.host.first_answer(
         endpoint,
@@ -156,34 +141,29 @@ def _answers(
     text = _complaint(folder)
     if first.gone:
         raise DoesNotStart("start", f"it exited with {instance.exited()} before its first answer: {text}")
-    addresses = {at for _, result in _processes(record.pid) for at in result}
+    addresses = {at for _, listening in _processes(record.pid) for at in listening}
     wanted = endpoint.url.removeprefix("http://")
-    if (
-        f"[::1]:{endpoint.port}" in addresses
-        and not {wanted, f"0.0.0.0:{endpoint.port}", f"[::]:{endpoint.port}"} & addresses
-    ):
-        raise DoesNotStart("address", f'it listens on [::1]:{endpoint.port} alone, so address = "::1"')
+    own, ends = f"[::1]:{endpoint.port}", (wanted, f"0.0.0.0:{endpoint.port}", f"[::]:{endpoint.port}")
+    if own in addresses and addresses.isdisjoint(ends):
+        raise DoesNotStart("address", f'it listens on {own} alone, so address = "::1"')
     if not last:  # it may listen there later, and elsewhere before
         return False
     if addresses and not any(at.endswith(f":{endpoint.port}") for at in addresses):
-        of_ipv6 = all(at.startswith("[::1]") for at in addresses)
-        raise DoesNotStart(
-            "start",
+        why = (
             f"it listens on {', '.join(sorted(addresses))}, not on the {{host}}:{{port}} it was given ({wanted}): say "
             'how it takes its port, for instance "--port={port}" at the end, or "env", "PORT={port}" at the beginning'
-            + (', and add the line address = "::1"' if of_ipv6 else ""),
         )
-    if first.answer is not None:
-        raise DoesNotStart(
-            "start",
+        if all(at.startswith("[::1]") for at in addresses):
+            why += ', and add the line address = "::1"'
+    elif first.answer is not None:
+        why = (
             f"it answers GET {path} with {first.answer.status}, which means that it is not ready, for {within_s:g} s: "
-            f"--ready-within waits longer; it printed: {text}",
+            f"--ready-within waits longer; it printed: {text}"
         )
-    listens = f"it listens on {wanted}" if addresses else "it listens on no port yet"
-    raise DoesNotStart(
-        "start",
-        f"no answer to GET {path} within {within_s:g} s (--ready-within), and {listens}; it printed: {text}",
-    )
+    else:
+        listens = f"it listens on {wanted}" if addresses else "it listens on no port yet"
+        why = f"no answer to GET {path} within {within_s:g} s (--ready-within), and {listens}; it printed: {text}"
+    raise DoesNotStart("start", why)
 
 
 def _complaint(folder: Path) -> str:

@@ -140,7 +140,7 @@ def _analysis(plan: StagePlan, chosen: tuple[str, ...], notebook: NotebookFile) 
     stage = replace(stage, notebook=notebook)
     if missing:
         return replace(stage, state="skipped", why=f"{', '.join(missing)} not among the experiments")
-    if notebook.optional and not wanted and not notebook.needs_none:
+    if notebook.optional and not wanted and notebook.declared.get("experiments") != []:
         return replace(stage, state="skipped", why=f"none of {', '.join(notebook.optional)} was chosen")
     return stage
 

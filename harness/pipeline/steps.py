@@ -54,12 +54,9 @@ def measure_all(settings: StageParameters, *, root: Path | None = None) -> pd.Da
         InputError: the profile ``newest``, which reads what there is and does not say what to measure.
         CommandFailed: a session did not come to its end; the message holds its last line.
     """
-    project = root or find_root()
+    project, allowed = root or find_root(), "smoke, quick, full, sample"
     if settings.newest:
-        allowed = "smoke, quick, full, sample"
-        raise InputError(
-            "does not say what to measure", place="parameter profile", found="newest", allowed=allowed
-        )
+        raise InputError("does not say what to measure", place="parameter profile", found="newest", allowed=allowed)
     experiments = chosen_experiments(project, settings)
     for name in () if settings.bundled else experiments:
         arguments = ["measure", name, "--profile", settings.profile, "--host", settings.host]
