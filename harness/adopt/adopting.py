@@ -27,7 +27,7 @@ JVM = "java"
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """What is asked for. ``None``: it is guessed; ``again``: guess anew where a ``service.toml`` is there already."""
+    """What is asked for; ``None``: it is guessed."""
 
     folder: Path
     out: Path | None = None
@@ -36,7 +36,6 @@ class Order:
     build: str | None = None
     requests: Path | None = None
     ready_s: float = 60.0
-    again: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,14 +92,14 @@ def adopt(order: Order, assembly: Assembly, say: Callable[[str], None]) -> Adopt
     place = workspace_of(order)
     listed = None if order.requests is None else read_requests(order.requests)
     guess = None
-    if order.again or order.start or order.build or not place.service_toml.is_file():
+    if order.start or order.build or not place.service_toml.is_file():
         guess = _guess(order)
         place.write_service(guess, "/")
         say(f"written: {place.service_toml}")
         if guess.needs:
             place.write_schema(guess.schema)
     else:
-        say(f"taken as it is: {place.service_toml} (--again writes it anew)")
+        say(f"taken as it is: {place.service_toml} (without it, it is guessed anew)")
     try:
         try:
             adopted = _look(order, guess, assembly, say, listed)

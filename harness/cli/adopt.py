@@ -48,7 +48,6 @@ def adopt_command(
     out: Annotated[
         Path | None, typer.Option(help="folder for the files; default: NAME-rematch in this folder")
     ] = None,
-    again: Annotated[bool, typer.Option("--again", help="guess again, even if service.toml exists")] = False,
     ready_within: ReadyWithin = 60.0,
     profile: Profile = "quick",
     no_measure: Annotated[
@@ -78,9 +77,8 @@ def adopt_command(
         rematch adopt ../shop --build "make" --start "env -C {artifact} MODE=fast ./shop --port {port}"
     """
     order = Order(
-        folder=folder, out=out, name=name, start=start, build=build, requests=requests, ready_s=ready_within,
-        again=again,
-    )  # fmt: skip
+        folder=folder, out=out, name=name, start=start, build=build, requests=requests, ready_s=ready_within
+    )
     root, chosen = find_root(), workspace_of(order).name
     if chosen in experiment_paths(root) or (root / "services" / chosen).is_dir():
         raise InputError(

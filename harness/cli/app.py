@@ -81,6 +81,7 @@ _BY_TESTS = (
 _OF_FILES = "the experiment's file, which is copied and changed"
 #: Former commands, options and names -> what to use instead, for one release.
 REMOVED: Mapping[str, str] = {
+    "adopt --again": "remove its service.toml, and it is guessed anew",
     "bench": "make bench BENCH=ingest",
     "clean": "the next session in the cluster, which removes what a killed one left there",
     "passport": "rematch check --machine",
@@ -89,14 +90,17 @@ REMOVED: Mapping[str, str] = {
     "compare --as-jmeter": "JMeter's own report",
     "compare --as-locust": "Locust's own report",
     "claims --csv": "--json, or claims.csv of rematch dataset",
+    "claims --source": "--json, whose claims have a source and a verdict",
     "claims --verbose": "rematch claims NAME, or --json",
+    "claims --verdict": "--json, whose claims have a source and a verdict",
     "dataset --check": "sha256sum -c checksums.sha256 in the package",
     "duel --generator": _OF_FILES,
     "duel --markdown": "its text, as it is printed, or --json",
     "duel --repo": "--as: refs are those of the repository that the adopted sources lie in",
     "duel --seed": "--blocks: the order within blocks is drawn with seed 1",
     "measure --known-cell": "rematch measure known-cell before and after, and rematch results known-cell",
-    "measure --undecided": "--minutes or --blocks: whole blocks",
+    "measure --minutes": "--blocks: --dry-run says how long they take",
+    "measure --undecided": "--blocks: whole blocks",
     "pack --again": "rematch unpack, and rematch pack",
     "paper --bundle": "make arxiv",
     "paper --diff": "git diff --word-diff REV -- paper",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
@@ -15,7 +16,7 @@ from harness.cli.options import AsJson, fields_of
 from harness.definitions.claims import load_ledgers
 from harness.errors import InputError
 from harness.model.age import with_age
-from harness.model.claim import Claim, ClaimVerdict, RowFilter
+from harness.model.claim import RowFilter
 from harness.model.digits import fixed, whole_percent
 from harness.model.formatting import show
 from harness.model.phrases import counted
@@ -39,18 +40,8 @@ from harness.questions.claims.words import (
 from harness.rows.limits import FACTS
 from harness.rows.text import estimate_of
 
-#: Verdict on the command line -> in the ledger.
-VERDICTS = {
-    "holds": ClaimVerdict.HOLDS,
-    "weaker": ClaimVerdict.HOLDS_WEAKER,
-    "stronger": ClaimVerdict.HOLDS_STRONGER,
-    "reversed": ClaimVerdict.REVERSED,
-    "does-not-hold": ClaimVerdict.DOES_NOT_HOLD,
-    "contradicted": ClaimVerdict.CONTRADICTED,
-    "inconclusive": ClaimVerdict.INCONCLUSIVE,
-    "untestable": ClaimVerdict.UNTESTABLE,
-}
-_NAMES = {verdict: name for name, verdict in VERDICTS.items()}
+#: What a verdict says more than a column has room for.
+_SHORTER = re.compile(r" (by its own numbers|here|today)$")
 #: Fields of a claim in JSON.
 _FIELDS = {
     "source", "origin", "statement", "workload", "condition", "metric", "printed", "quote", "page", "family", "opposes",
@@ -67,13 +58,6 @@ def claims_command(
         str | None,
         typer.Argument(help="claim to show whole, such as N4; default: all"),
     ] = None,
-    source: Annotated[
-        list[str] | None, typer.Option(help="only claims of this source, such as nelson2020; may be repeated")
-    ] = None,
-    verdict: Annotated[
-        list[str] | None,
-        typer.Option(help=f"only claims with this verdict: {', '.join(VERDICTS)}; may be repeated"),
-    ] = None,
     bundled: Annotated[bool, typer.Option("--bundled", help="judge from the bundled sessions alone")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -87,59 +71,41 @@ def claims_command(
     Examples:
         rematch claims
         rematch claims N4
-        rematch claims --source tivrfoa2024 --verdict holds --json
+        rematch claims --bundled --json
     """
     root = find_root()
-    _check(load_ledgers(root), claim, source or [], verdict or [])
-    # All are judged, whichever are shown: the p-values of a family are adjusted together.
-    sessions = claims.newest_sessions(root, claims.experiments(root), bundled_only=bundled)
-    shown = [
-        judged
-        for judged in claims.judge_all(sessions, root=root)
-        if claim in (None, judged.name)
-        and (not source or judged.claim.source in source)
-        and (not verdict or _NAMES[judged.verdict] in verdict)
-    ]
-    if as_json:
-        plain = [_as_plain(judged) for judged in shown]
-        print(json.dumps(plain[0] if claim is not None and plain else plain, indent=1, allow_nan=False))
-    elif claim is not None and shown:
-        _print_claim(shown[0])
-    else:
-        _print_list(shown)
-
-
-def _check(ledger: Mapping[str, Claim], claim: str | None, sources: list[str], verdicts: list[str]) -> None:
+    ledger = load_ledgers(root)
     if claim is not None and claim not in ledger:
         near = difflib.get_close_matches(claim, ledger, n=1, cutoff=0.4)
         hint = f" (did you mean {near[0]!r}?)" if near else ""
-        raise InputError(
-            f"no such claim{hint}", place="CLAIM", found=claim, allowed="a name that rematch claims lists"
-        )
-    known = sorted({each.source for each in ledger.values()})
-    for kind, names, allowed in (("source", sources, known), ("verdict", verdicts, list(VERDICTS))):
-        for name in names:
-            if name not in allowed:
-                raise InputError(
-                    f"no such {kind}", place=f"--{kind}", found=name, allowed=", ".join(allowed)
-                )
+        allowed = "a name that rematch claims lists"
+        raise InputError(f"no such claim{hint}", place="CLAIM", found=claim, allowed=allowed)
+    # All are judged, whichever is shown: the p-values of a family are adjusted together.
+    sessions = claims.newest_sessions(root, claims.experiments(root), bundled_only=bundled)
+    judged = {each.name: each for each in claims.judge_all(sessions, root=root)}
+    if as_json:
+        plain = {name: _as_plain(each) for name, each in judged.items() if claim in (None, name)}
+        print(json.dumps(plain[claim] if claim else list(plain.values()), indent=1, allow_nan=False))
+    elif claim is not None:
+        _print_claim(judged[claim])
+    else:
+        _print_list(list(judged.values()))
 
 
 def _print_list(judged: Sequence[JudgedClaim]) -> None:
     """Print the counts by verdict, and one line a claim."""
     words = {verdict: text.replace(" its ", " their ") for verdict, text in VERDICT_WORDS.items()}
     numbers = ", ".join(f"{n} {words[verdict]}" for verdict, n in counts(judged).items() if n)
-    say(f"{counted(len(judged), 'claim')}" + (f": {numbers}." if numbers else "."))
-    if not judged:
-        return
+    say(f"{counted(len(judged), 'claim')}: {numbers}.")
     rows = [test.row for claim in judged for test in claim.tests if test.row is not None]
     sessions, machines = (sorted({row[name] for row in rows}) for name in ("session", "machine"))
     say(f"Judged from {', '.join(sessions) or 'published numbers alone'}.", hang="  ")
     if machines:
         say(f"Measured on {'; '.join(machines)}.", hang="  ")
     print()
+    short = {verdict: _SHORTER.sub("", text) for verdict, text in VERDICT_WORDS.items()}
     lines = [
-        (claim.name, _NAMES[claim.verdict], f"{claim.claim.statement} [{_number(claim)}]") for claim in judged
+        (claim.name, short[claim.verdict], f"{claim.claim.statement} [{_number(claim)}]") for claim in judged
     ]
     print(table(("claim", "verdict", "statement"), lines))
     print()

@@ -42,10 +42,6 @@ def measure_command(
     launcher: Launcher = None,
     seed: Seed = 1,
     blocks: Blocks = None,
-    minutes: Annotated[
-        float | None,
-        typer.Option(help="as many whole blocks as fit into so many minutes by the estimate, at least one"),
-    ] = None,
     wait_for_speed: Annotated[
         float,
         typer.Option(
@@ -70,10 +66,7 @@ def measure_command(
         rematch measure strings-rounds --profile full --dry-run
         rematch measure strings-rounds --profile quick --seed 2
         rematch measure strings-rounds --profile quick --blocks 10
-        rematch measure strings-rounds --minutes 30
     """
-    if blocks is not None and minutes is not None:
-        raise InputError("--blocks and --minutes both say how much is measured", allowed="one of them")
     root = find_root()
     launcher = session.launcher_name(launcher or usual_launcher(root, experiment))
     label = host if load_host in (None, host) else f"{host}-from-{load_host}"
@@ -88,7 +81,8 @@ def measure_command(
         )
         if wait_for_speed:
             assembly = dataclasses.replace(assembly, speed_gate=SpeedGate(wait_s=wait_for_speed))
-        prepared = _sized(assembly, prepared, blocks, minutes)
+        if blocks is not None:
+            prepared = session.with_blocks(prepared, blocks)
         if new:
             prepared = session.with_free_seed(prepared, Store(root))
         asked = {
@@ -140,20 +134,6 @@ def measure_anew(
         prepared = session.with_blocks(prepared, blocks)
     progress = session.Silent() if silent else session.suitable_progress()
     return session.measure(assembly, prepared, progress=progress, new=True)
-
-
-def _sized(assembly: Assembly, prepared: Prepared, blocks: int | None, minutes: float | None) -> Prepared:
-    """Return the plan with as many blocks as were asked for, or as fit into the time."""
-    if blocks is not None:
-        return session.with_blocks(prepared, blocks)
-    if minutes is None:
-        return prepared
-    sized = session.within_minutes(assembly, prepared, minutes)
-    expected_s = session_s(assembly, sized)
-    least = "" if expected_s <= minutes * 60.0 else ", and one block is the least"
-    n_blocks = counted(sized.plan.n_blocks, "block")
-    complain(f"{n_blocks} in about {in_words(expected_s)}; asked for: {minutes:g} min{least}")
-    return sized
 
 
 def _summarise(folder: SessionFolder, *, as_json: bool) -> None:
