@@ -47,22 +47,17 @@ class Recorded:
 
     def case_line(self) -> str:
         """Return the line of ``cases.jsonl``."""
-        request = {"method": self.asked.method, "path": self.asked.path, "headers": self.asked.headers}
-        if self.asked.body is not None:
-            request["body"] = self.asked.body
-        return _line(
-            {"name": self.asked.name, "face": "matched", "request": request}, self._expected(masked=True)
-        )
+        head = {"name": self.asked.name, "face": "matched", "request": self._request()}
+        return _line(head, self._expected(masked=True))
 
     def request_line(self, mix: str) -> str:
         """Return the line of ``requests.jsonl``; a load generator compares whole bodies, or the status alone."""
-        head = {
-            "mix": mix, "name": self.asked.name, "method": self.asked.method, "path": self.asked.path,
-            "headers": self.asked.headers,
-        }  # fmt: skip
-        if self.asked.body is not None:
-            head["body"] = self.asked.body
-        return _line(head, self._expected(masked=False))
+        return _line({"mix": mix, "name": self.asked.name} | self._request(), self._expected(masked=False))
+
+    def _request(self) -> dict[str, Any]:
+        asked = self.asked
+        head = {"method": asked.method, "path": asked.path, "headers": asked.headers}
+        return head if asked.body is None else head | {"body": asked.body}
 
     def _expected(self, *, masked: bool) -> str:
         parts = [f'"status": {self.status}']
