@@ -25,12 +25,10 @@ from harness.loadgen.correlation import (
 )
 from harness.model import ConformanceResult, Expectation
 from harness.model.endpoint import Endpoint
-from harness.workloads import Case, Face, load_cases, load_requests
+from harness.workloads import Case, Face
 
 #: Expected and found texts in a failure's line are cut to this many characters each.
 SHOWN = 80
-
-__all__ = ["answer_fault", "applicable", "check", "judge", "load_cases", "load_requests"]
 
 
 def applicable(

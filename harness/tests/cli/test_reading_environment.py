@@ -7,17 +7,14 @@ import os
 import re
 import subprocess
 import sys
-from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
 
 import harness.session
-from harness.import_closure import packages
 from harness.tests.support.command import run_here
 from harness.tests.support.sessions import REPOSITORY, make_session_project, tiny_assembly, tiny_folder
 from harness.toolchains.catalogue import PACKAGES
-from setup.light import light_lock
 
 #: Imported beside one of ``PACKAGES``, which requires it.
 BROUGHT_ALONG = {"gevent": "locust"}
@@ -78,18 +75,3 @@ def test_a_plan_is_told_where_its_only_generator_is_missing(
     assert not tiny_folder(root).folder.exists()
     code, out, err = run_here(root, "list", "tiny")
     assert code == 0 and re.search(r"smoke: \d+ trials in 1 block", out) and "not here: smoke: k6 is" in out
-
-
-def test_every_package_that_only_measuring_imports_says_what_it_is_for() -> None:
-    files = [path for path in (REPOSITORY / "harness").rglob("*.py") if "tests" not in path.parts]
-    imported = packages(path.read_text("utf-8") for path in files)
-    lock = light_lock((REPOSITORY / "requirements.lock").read_text("utf-8"))
-    light = set(re.findall(r"^([a-z0-9._-]+)==", lock, re.MULTILINE))
-    brought = packages_distributions()
-    heavy = {
-        name
-        for name in imported
-        if not {dist.lower().replace("_", "-") for dist in brought.get(name, ())} & light
-    }
-    assert set(PACKAGES) <= heavy
-    assert heavy - set(PACKAGES) - set(BROUGHT_ALONG) <= {"MLRsearch"}, "say in PACKAGES what it is for"

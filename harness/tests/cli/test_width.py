@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.cli import check_here, verify
+from harness.cli import check, verify
 from harness.cli.list import print_overview
 from harness.definitions import experiment_files, load_study
 from harness.tests.support.available import PROJECT
@@ -58,7 +58,7 @@ def test_a_verification_prints_every_cell_whole(columns: int, capsys: pytest.Cap
 def test_check_prints_each_missing_tool_with_purpose_and_install_step(
     columns: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    check_here._print_missing(TOOLS)
+    check.print_missing(TOOLS)
     text = words_that_fit(capsys.readouterr().out, columns)
     assert text.index("required, not usable:") < text.index("optional, not usable:")
     for tool in TOOLS:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from harness.cli.results_text import cells_of
+from harness.cli.results import cells_of
 from harness.evidence import Evidence
 from harness.figures.style import describe
 from harness.model import Verdict
@@ -80,20 +80,3 @@ def test_captions_name_the_young_services(sessions: list[Evidence]) -> None:
         trials = evidence.trials[~evidence.trials["excluded"].astype(bool)]
         arms = [is_young(arm) for _, arm in trials.groupby("configuration")]
         assert ("Young processes: " in describe(evidence.trials)) == any(arms)
-
-
-@pytest.mark.parametrize("sessions", ["strings-warm"], indirect=True)
-def test_jersey_that_compiled_too_long_in_3_of_14_trials_has_its_verdict_without_them(
-    sessions: list[Evidence],
-) -> None:
-    (session,) = [one for one in sessions if one.sessions[0].folder.name == "quick-local-9"]
-    cell = {"craft": "idiomatic", "load": "saturation"}
-    (found,) = [
-        one
-        for one in session.compared("throughput_per_s")
-        if one.variant == "java-jaxrs" and one.levels == cell
-    ]
-    assert found.verdict is Verdict.DIFFERENT and found.ages is not None and found.beside is not None
-    assert (found.ages.variant.age, found.ages.variant.n_left_out, found.n_blocks) == ("warm", 3, 11)
-    assert found.ratio.value == pytest.approx(0.4394, abs=5e-5)
-    assert found.beside.ratio.value == pytest.approx(0.4356, abs=5e-5)
