@@ -13,7 +13,7 @@ import pytest
 from pydantic import JsonValue
 
 from harness.agent.http_exchange import Answer
-from harness.conformance import SHOWN, answer_fault, applicable, check, load_cases, load_requests
+from harness.conformance import SHOWN, answer_fault, applicable, check
 from harness.errors import InputError
 from harness.model import Expectation
 from harness.model.endpoint import Endpoint
@@ -23,7 +23,7 @@ from harness.tests.support.accounts_server import accounts_server
 from harness.tests.support.instances import CONTRACT, Project
 from harness.tests.support.patience import patient
 from harness.tests.support.scripted_server import CLOSE, RESET, scripted
-from harness.workloads import Case
+from harness.workloads import Case, load_cases, load_requests
 
 CASES = load_cases(CONTRACT)
 

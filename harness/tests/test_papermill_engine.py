@@ -13,20 +13,13 @@ from pathlib import Path
 import pytest
 
 from harness.papermill_engine import UNDER_PAPERMILL, completed
-from harness.pipeline.execute import KernelProgress
+from harness.pipeline.execute import Progress
 from harness.pipeline.stage import StageTable
+from harness.tests.pipeline.test_execute import notebook_of
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN_ALL = "notebooks/run_all.ipynb"
 STATUS = "import sys; print('measuring: 3 of 5 trials', file=sys.stderr)"
-
-
-def notebook(*cells: str) -> str:
-    """Return a notebook's JSON."""
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    empty: dict[str, object] = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
-    code = [empty | {"id": f"c{i}", "source": source} for i, source in enumerate(cells)]
-    return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": code})
 
 
 @pytest.fixture
@@ -36,7 +29,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (root / "harness" / "model").mkdir(parents=True)
     (root / "notebooks").mkdir()
     (root / "pyproject.toml").touch()
-    (root / RUN_ALL).write_text(notebook(STATUS))
+    (root / RUN_ALL).write_text(notebook_of(STATUS))
     info = tmp_path / "site" / "rematch-0.1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rematch\nVersion: 0.1.0\n")
@@ -84,12 +77,10 @@ def test_on_a_terminal_the_one_argument_form_runs_and_says_where_the_output_goes
 def test_what_is_new_is_printed_under_papermill_alone(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.delenv(UNDER_PAPERMILL, raising=False)
-    KernelProgress().show(StageTable(), "measuring: 3 of 5 trials")
-    assert capsys.readouterr().err == ""
-    monkeypatch.setenv(UNDER_PAPERMILL, "1")
-    KernelProgress().show(StageTable(), "measuring: 3 of 5 trials")
-    assert capsys.readouterr().err == "measuring: 3 of 5 trials\n"
+    for value, in_kernel, printed in (("", True, False), ("1", True, True), ("", False, True)):
+        monkeypatch.setenv(UNDER_PAPERMILL, value)
+        Progress(in_kernel=in_kernel).show(StageTable(), "measuring: 3 of 5 trials")
+        assert capsys.readouterr().err == "measuring: 3 of 5 trials\n" * printed
 
 
 def test_with_a_pipe_for_stdin_the_notebook_is_the_input_and_is_not_overwritten(project: Path) -> None:
@@ -146,7 +137,7 @@ def test_arguments_are_completed_only_where_a_notebook_of_this_project_is_the_on
 def test_a_notebook_of_no_project_is_left_alone_and_the_output_lands_in_the_project(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "other.ipynb").write_text(notebook("print(6 * 7)"))
+    (tmp_path / "other.ipynb").write_text(notebook_of("print(6 * 7)"))
     assert completed(["../other.ipynb"]) == ["../other.ipynb"]
     assert not (project / "results").exists()
     monkeypatch.chdir(project / "notebooks")
@@ -188,10 +179,7 @@ def test_an_error_that_a_notebook_raises_on_purpose_is_one_line_and_others_keep_
         "settings = check_parameters(StageParameters, globals())"
     )
     parameters = '# Parameters\nexperiments = "gc-peaks"'
-    (project / RUN_ALL).write_text(notebook(parameters, check, "1 / 0"))
-    marked = json.loads((project / RUN_ALL).read_text())
-    marked["cells"][0]["metadata"]["tags"] = ["parameters"]
-    (project / RUN_ALL).write_text(json.dumps(marked))
+    (project / RUN_ALL).write_text(notebook_of(parameters, check, "1 / 0"))
     words = [*PAPERMILL, RUN_ALL, "--no-progress-bar", "--log-level", "ERROR"]
     failed = subprocess.run(
         [*words, "-p", "experiments", "nosuch"], cwd=project, capture_output=True, text=True, check=False

@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 from harness.adopt.recording import record
-from harness.adopt.requests.asked import Asked
+from harness.adopt.curl import Asked
 from harness.agent.http_exchange import Answer
 from harness.conformance import answer_fault
 from harness.workloads import load_all_requests, load_cases

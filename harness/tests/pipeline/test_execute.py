@@ -17,7 +17,7 @@ from typing import TypeVar
 import pytest
 
 from harness.pipeline import StageFailed, StageParameters, run
-from harness.pipeline.execute import UnderWay, may_begin
+from harness.pipeline.execute import Progress, UnderWay, may_begin
 from harness.pipeline.stage import Kind, NotebookFile, PlannedStage, StagePlan, StageTable
 from harness.publish.generated import GENERATED, fact_entry, read_values, update
 from harness.tests.support.patience import patient
@@ -46,20 +46,22 @@ def plan_of(root: Path) -> StagePlan:
     return StagePlan(root=root, settings=StageParameters(profile="smoke"), stages=stages)
 
 
-def write_notebook(path: Path, source: str) -> None:
-    cell: dict[str, object] = {
-        "cell_type": "code", "id": "a", "metadata": {"tags": ["parameters"]}, "outputs": [],
-        "execution_count": None, "source": source,
-    }  # fmt: skip
+def notebook_of(*sources: str) -> str:
+    """Return a notebook's JSON; its first cell is that of the parameters."""
+    empty: dict[str, object] = {"cell_type": "code", "outputs": [], "execution_count": None}
+    cells = [
+        empty | {"id": f"c{n}", "source": source, "metadata": {"tags": ["parameters"] if n == 0 else []}}
+        for n, source in enumerate(sources)
+    ]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": [cell]}))
+    return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": cells})
 
 
-class Shown:
+class Shown(Progress):
     """Keeps the states of all stages, each time they are shown; makes a file once a failure is among them."""
 
     def __init__(self, failure_shown: Path | None = None) -> None:
+        super().__init__(in_kernel=False)
         self.states: list[dict[str, str]] = []
         self._failure_shown = failure_shown
 
@@ -104,7 +106,8 @@ def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., St
 
         monkeypatch.setattr("harness.pipeline.execute.begin", begin)
         for name in sources:
-            write_notebook(tmp_path / "notebooks" / f"{name}.ipynb", "")
+            (tmp_path / "notebooks").mkdir(exist_ok=True)
+            (tmp_path / "notebooks" / f"{name}.ipynb").write_text(notebook_of(""))
         return plan_of(tmp_path)
 
     return make
@@ -192,8 +195,10 @@ def test_a_signal_ends_all_that_is_at_work(
     tmp_path: Path, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    (tmp_path / "notebooks").mkdir()
     for name in "ab":
-        write_notebook(tmp_path / f"notebooks/{name}.ipynb", f"{PRELUDE}tell('{name}')\ntime.sleep(600)")
+        source = f"{PRELUDE}tell('{name}')\ntime.sleep(600)"
+        (tmp_path / f"notebooks/{name}.ipynb").write_text(notebook_of(source))
     code = (
         "import signal, sys; from pathlib import Path; from harness.pipeline import run;"
         "signal.signal(signal.SIGINT, signal.default_int_handler);"  # a test in the background has it ignored
