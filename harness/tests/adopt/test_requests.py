@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -75,27 +74,20 @@ def test_headers_are_part_of_what_is_asked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (
-            "curl http://a/\ncurl --proxy b http://a/\n",
-            "line 2: option --proxy not recognized; found '--proxy'",
-        ),
+        ("curl http://a/\ncurl --proxy b http://a/\n", "line 2: option --proxy not recognized; found '--proxy'"),
         ("curl http://a/\n\ncurl \\\n -d @file http://a/\n", "line 3: its data cannot be read"),
         ("curl -b jar http://a/\n", "line 1: cookies of a file"),
         ("curl http://a/ http://b/\n", "line 1: a curl line has one URL"),
         ("curl 'http://a/\n", "line 1: No closing quotation"),
         ("curl http://a/\nwget http://a/\n", "line 2: no curl line"),
         ("hello: world\n", "lists no requests"),
+        ('{"log": {"entries": []}}', "a HAR file is not read"),
     ],
 )
 def test_a_line_that_is_not_understood_is_named(tmp_path: Path, text: str, words: str) -> None:
     with pytest.raises(InputError) as refused:
         read_requests(written(tmp_path, "calls.sh", text))
     assert words in str(refused.value)
-
-
-def test_a_har_file_is_refused_with_what_to_save_instead(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="Copy all as cURL"):
-        read_requests(written(tmp_path, "a.har", json.dumps({"log": {"entries": []}})))
 
 
 def test_an_openapi_document_gives_what_can_be_asked_and_says_what_cannot(tmp_path: Path) -> None:
