@@ -113,17 +113,6 @@ def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., St
     return make
 
 
-def test_where_there_is_one_place_each_begins_when_the_one_before_has_ended(
-    scripts: Callable[..., StagePlan],
-) -> None:
-    plan = scripts(a="sleep 0.1; test ! -e b && touch a", b="test -e a && touch b", c="test -e b")
-    shown = Shown()
-    with pytest.raises(StageFailed, match=r"^paper: "):
-        run(plan, progress=shown, places=1)
-    assert shown.states[-1] == {"a": "done", "b": "done", "c": "done", "paper": "failed"}
-    assert shown.at_once() == 1
-
-
 def test_after_an_analysis_fails_the_others_are_executed_no_paper_is_made_and_all_failures_are_named(
     scripts: Callable[..., StagePlan], tmp_path: Path
 ) -> None:

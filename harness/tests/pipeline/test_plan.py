@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -260,20 +258,6 @@ def test_a_machine_without_programs_lacks_them_by_name(
     monkeypatch.setenv("PATH", "")
     missing = missing_tools(project)
     assert "maven" in missing and "docker" in missing and "locust" not in missing
-
-
-def test_analysing_needs_nothing_of_the_measuring_side() -> None:
-    code = (
-        "import sys, harness.notebook, harness.questions as all\n"
-        "from importlib import import_module\n"
-        "from pkgutil import iter_modules\n"
-        "for one in iter_modules(all.__path__): import_module(f'harness.questions.{one.name}')\n"
-        "heavy = {'locust', 'docker', 'paramiko', 'gevent', 'harness.session', 'harness.runner', 'harness.hosts.base', 'harness.hosts.measuring', 'harness.hosts.local'}\n"
-        "print(sorted(heavy & set(sys.modules)))\n"
-    )
-    path = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=path)
-    assert done.stdout.strip() == "[]"
 
 
 def test_the_headline_is_measured_first_and_what_is_left_out_is_named(project: Path) -> None:
