@@ -26,10 +26,9 @@ def site_command(
         Path | None, typer.Option(help=f"folder to write into; default: {FOLDER.as_posix()}")
     ] = None,
 ) -> None:
-    """Write the results page: one HTML file with every published number, table, figure and claim.
+    """Write the results page: one HTML file with every published answer, table, figure and claim.
 
-    It loads nothing and works as a file. Executed notebooks are pages beside it. Where nothing of your own was
-    published, the bundled sessions are analysed first, as make paper PROFILE=sample does; what is up to date is left
+    It loads nothing and works as a file. Where nothing of your own was published, the bundled sessions are analysed first, as make paper PROFILE=sample does; what is up to date is left
     alone, so that a first call that was interrupted goes on where it stopped. Exit status 1: a notebook failed; the
     page has the results of the others.
 
@@ -51,8 +50,7 @@ def site_command(
     built = build_site(root, folder if folder is not None else root / FOLDER)
     print(
         f"the page: {os.path.relpath(built.page)} ({fixed(built.n_bytes / 1e6, 2)} MB): "
-        f"{counted(built.n_numbers, 'number')}, {counted(built.n_figures, 'figure')}, "
-        f"{counted(built.n_notebooks, 'notebook')} beside it"
+        f"{counted(built.n_numbers, 'number')}, {counted(built.n_figures, 'figure')}"
     )
     if failure is not None:
         print(f"not all of its results are up to date: {failure}", file=sys.stderr)

@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The results page: one file that loads and runs nothing, and beside it all numbers and the executed notebooks.
-
-The same content gives the same bytes. A number leads to its records by ``rematch trace KEY``.
-"""
+"""The results page: one file that loads and runs nothing. The same content gives the same bytes."""
 
 from __future__ import annotations
 
 import base64
 import json
 import os
-import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,8 +15,6 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
-from nbconvert import HTMLExporter
-from nbformat.reader import NotJSONError
 
 from harness.errors import InputError
 from harness.model.formatting import NOT_MEASURED
@@ -31,9 +25,7 @@ from harness.report.html import page_style
 
 #: The title of the page.
 QUESTION = "Are Java microservices as fast as Go ones, and what do they cost?"
-INDEX, NUMBERS, NOTEBOOKS = "index.html", "numbers.html", "notebooks"
-#: Where run_all puts executed copies, a folder a profile.
-EXECUTED = Path("results")
+INDEX = "index.html"
 #: End of the key of a sentence that answers a section's question.
 ANSWER = ".answer.fact"
 #: Facts on the first screen, where they were published: what they are of -> keys.
@@ -50,10 +42,7 @@ Entry = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """What one notebook published, by key: values sorted, tables and figures in its order.
-
-    ``executed``: its executed copy; ``None``: there is none.
-    """
+    """What one notebook published, by key: values sorted, tables and figures in its order."""
 
     notebook: str
     title: str
@@ -61,7 +50,6 @@ class Section:
     values: Mapping[str, Entry]
     tables: Mapping[str, Entry]
     figures: Mapping[str, Entry]
-    executed: Path | None
 
     @property
     def answers(self) -> list[Entry]:
@@ -81,39 +69,35 @@ class Built:
     n_bytes: int
     n_numbers: int
     n_figures: int
-    n_notebooks: int
 
 
 def build_site(root: Path, folder: Path) -> Built:
-    """Write ``index.html`` and the pages beside it into a folder, in place of what stood there before.
+    """Write ``index.html`` into a folder, in place of one that stood there before.
 
     Raises:
         InputError: nothing was published, or a file of it is damaged.
     """
     sections, claims = read_published(root), _claims(root)
-    executed = {section.notebook: section for section in sections if section.executed is not None}
     figures = {key: figure for section in sections for key, figure in section.figures.items()}
     kinds = Counter(numbers[0]["kind"] for numbers in claims)
-    text = _render(
-        "site.html.jinja", QUESTION, sections=sections, head=sections[0], facts=_facts(sections), claims=claims,
+    style = page_style() + Markup((_TEMPLATES / "site.css").read_text("utf-8"))
+    pages = Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, loader=FileSystemLoader(_TEMPLATES)
+    )
+    text = pages.get_template("site.html.jinja").render(
+        title=QUESTION, style=style, sections=sections, head=sections[0], facts=_facts(sections), claims=claims,
         claim_counts={words: n for kind, words in VERDICT_WORDS.items() if (n := kinds[kind.value])},
         drawn={key: _drawing(root, key, figure) for key, figure in figures.items()}, number_columns=_number_columns,
     )  # fmt: skip
-    files = {f"{NOTEBOOKS}/{name}.html": notebook_page(section) for name, section in executed.items()}
-    files |= {NUMBERS: _render("numbers.html.jinja", "numbers", sections=sections, printed=_printed), INDEX: text}
-    shutil.rmtree(folder / NOTEBOOKS, ignore_errors=True)
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_name(f".{path.name}.new")
-        fresh.write_text(content, "utf-8")
-        os.replace(fresh, path)
+    folder.mkdir(parents=True, exist_ok=True)
+    fresh = folder / f".{INDEX}.new"
+    fresh.write_text(text, "utf-8")
+    os.replace(fresh, folder / INDEX)
     return Built(
         page=folder / INDEX,
         n_bytes=len(text.encode("utf-8")),
         n_numbers=sum(len(section.values) for section in sections),
         n_figures=len(figures),
-        n_notebooks=len(executed),
     )
 
 
@@ -127,7 +111,6 @@ def read_published(root: Path) -> tuple[Section, ...]:
     for part in contributions(root / GENERATED):
         notebook = str(part["notebook"])
         title, question = heading(root, notebook)
-        executed = (root / EXECUTED).glob(f"*/{notebook}.ipynb")
         section = Section(
             notebook=notebook,
             title=title,
@@ -135,28 +118,11 @@ def read_published(root: Path) -> tuple[Section, ...]:
             values=dict(sorted(part["values"].items())),
             tables={key: entry for kind, key, entry in in_order(part) if kind == "tables"},
             figures={key: entry for kind, key, entry in in_order(part) if kind == "figures"},
-            executed=max(executed, key=lambda path: path.stat().st_mtime_ns, default=None),
         )
         sections.append(section)
     if not sections:
         raise InputError("nothing has been published", file=GENERATED, allowed="make site, or make paper")
     return tuple(sorted(sections, key=lambda section: (not section.answers, section.notebook)))
-
-
-def notebook_page(section: Section) -> str:
-    """Return the executed copy of a section's notebook as one page.
-
-    Raises:
-        InputError: it cannot be read.
-    """
-    exporter = HTMLExporter(  # type: ignore[no-untyped-call]  # nbconvert has no types here
-        template_name="basic", exclude_input_prompt=True, exclude_anchor_links=True
-    )
-    try:
-        body, _ = exporter.from_filename(str(section.executed))
-    except (OSError, NotJSONError, KeyError, ValueError) as error:
-        raise InputError(f"cannot be read as a notebook ({error})", file=section.executed) from None
-    return _render("notebook.html.jinja", section.title, body=Markup(body))
 
 
 def _claims(root: Path) -> list[list[Entry]]:
@@ -194,18 +160,3 @@ def _facts(sections: Sequence[Section]) -> dict[str, str]:
 def _number_columns(table: Entry) -> set[int]:
     columns = list(table["columns"])
     return {columns.index(cell["column"]) for cell in table["estimates"] if cell["column"] in columns}
-
-
-def _printed(entry: Entry) -> str:
-    """Return a value with its interval; one that there is none of with the reason."""
-    text = str(entry["interval_text"])
-    return f"{text} ({entry['reason']})" if entry["value"] is None and entry.get("reason") else text
-
-
-def _render(template: str, title: str, **words: Any) -> str:
-    pages = Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, loader=FileSystemLoader(_TEMPLATES)
-    )
-    style = page_style() + Markup((_TEMPLATES / "site.css").read_text("utf-8"))
-    names = {"index": INDEX, "numbers": NUMBERS, "notebooks": NOTEBOOKS}
-    return pages.get_template(template).render(title=title, style=style, pages=names, **words)
