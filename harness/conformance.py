@@ -211,8 +211,10 @@ def _missing(case: Case, source: Mapping[str, str], values: Values) -> str | Non
 def _fault(
     connection: Connection, endpoint: Endpoint, case: Case, values: Values
 ) -> tuple[str | None, dict[str, Scalar]]:
-    raw = _case_bytes(case, endpoint, values)
     request = case.request
+    body = request.body_bytes() if request.body is None else fill_text(request.body, values).encode()
+    headers = {name: fill_text(text, values) for name, text in request.headers.items()}
+    raw = request_bytes(request.method, fill_text(request.path, values), headers, body, endpoint)
     head_only = request.method == "HEAD"
     opened = connection.n_opened
     try:
@@ -227,13 +229,6 @@ def _fault(
     except (ExchangeError, OSError) as problem:
         return f"expected status {case.expect.status}, got no answer: {problem}", {}
     return judge(answer, case.expect, case.capture, values)
-
-
-def _case_bytes(case: Case, endpoint: Endpoint, values: Values) -> bytes:
-    request = case.request
-    body = request.body_bytes() if request.body is None else fill_text(request.body, values).encode()
-    headers = {name: fill_text(text, values) for name, text in request.headers.items()}
-    return request_bytes(request.method, fill_text(request.path, values), headers, body, endpoint)
 
 
 def same_json(value: object, expected: object) -> bool:

@@ -7,7 +7,6 @@ No secret, no user name and no path of this machine enters the data.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import importlib.metadata
 import os
 import platform
@@ -16,6 +15,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from harness.agent.files import file_sha256
 from harness.agent.machine_info import machine_facts, text_of
 from harness.model import Machine, Provenance
 from harness.project import commit_of, git_output, has_changes
@@ -38,16 +38,20 @@ def collect_provenance(
 
     ``tools``: tool -> version as found by ``harness.toolchains``. ``machines``: role -> far machine.
     """
-    far = dict(machines or {})
+    far, lock = dict(machines or {}), root / "requirements.lock"
+    packages: dict[str, str] = {}
+    for name in _PACKAGES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            packages[name] = importlib.metadata.version(name)
     return Provenance(
         commit=commit_of(root),
         dirty=has_changes(root),
         definition_sha256=definition_sha256,
-        lock_sha256=_sha256(root / "requirements.lock"),
+        lock_sha256=file_sha256(lock) if lock.is_file() else "none",
         machine=far.get("service") or read_machine(),
         machines={**far, "harness": read_machine()} if far else {},
         tools={"python": platform.python_version(), **tools},
-        python_packages=_packages(),
+        python_packages=packages,
         started_epoch_s=time.time(),
         clock_source=text_of(Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
     )
@@ -87,18 +91,6 @@ def _without_paths(text: str, places: Mapping[str, Path], after: re.Pattern[str]
         first, *parts = text.split(str(place))
         text = first + "".join((f"{{{name}}}" if after.match(part) else str(place)) + part for part in parts)
     return text
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "none"
-
-
-def _packages() -> dict[str, str]:
-    results: dict[str, str] = {}
-    for name in _PACKAGES:
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            results[name] = importlib.metadata.version(name)
-    return results
 
 
 def describe_place(root: Path) -> str:

@@ -32,23 +32,19 @@ _HELP = {
     errno.EADDRNOTAVAIL: "close what uses the ports (ss -tn lists it)",
     errno.EIO: "check the disk",
 }
-#: As Python words it, without a number.
-_NO_THREAD = "can't start new thread"
 
 
 def at_a_limit(error: BaseException) -> str | None:
     """Return the line for an error that says that the machine has no more of something, ``None`` for any other."""
     if isinstance(error, MemoryError):
-        return _line("out of memory", errno.ENOMEM)
-    if isinstance(error, RuntimeError) and _NO_THREAD in str(error):
-        return _line("no further thread can be started", errno.EAGAIN)
-    if not isinstance(error, OSError) or error.errno not in _HELP:
+        what, number = "out of memory", errno.ENOMEM
+    elif isinstance(error, RuntimeError) and "can't start new thread" in str(error):  # as Python words it
+        what, number = "no further thread can be started", errno.EAGAIN
+    elif isinstance(error, OSError) and error.errno in _HELP:
+        where = f"{error.filename}: " if isinstance(error.filename, str) else ""
+        what, number = f"{where}{error.strerror or error}", error.errno
+    else:
         return None
-    where = f"{error.filename}: " if isinstance(error.filename, str) else ""
-    return _line(f"{where}{error.strerror or error}", error.errno)
-
-
-def _line(what: str, number: int) -> str:
     return f"{what}; {_HELP[number]}, then give the same command again: finished trials are kept"
 
 

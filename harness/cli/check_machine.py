@@ -8,7 +8,6 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.analysis.stats.sample_size import Detectable
 from harness.cli.lines import say
 from harness.cli.measure import measure_anew, stopping
 from harness.errors import InputError
@@ -72,7 +71,9 @@ def _print(passport: Passport, compared: tuple[Change, ...]) -> None:
     print(f"\n{'':<28}{'spread':>9}{head}")
     for line in passport.lines:
         spread = "–" if line.sd_log_ratio is None else percent(line.sd_log_ratio)
-        print(f"{line.words:<28.28}{spread:>9}{_cells(line.blocked)}")
+        ratios = (item.ratio.value for item in line.blocked)
+        cells = "".join(f"{'–' if ratio is None else percent(ratio - 1):>11}" for ratio in ratios)
+        print(f"{line.words:<28.28}{spread:>9}{cells}")
     print()
     if not compared:
         print("No earlier passport of this machine and profile to compare with.")
@@ -80,9 +81,3 @@ def _print(passport: Passport, compared: tuple[Change, ...]) -> None:
         way = "noisier" if item.ratio > 1 else "quieter"
         text = f"{way} than in {item.earlier}" if item.changed else f"as in {item.earlier}"
         say(f"{item.words}: {text}; spread now over then {plain(item.ratio, 2)}, p {plain(item.p_value, 2)}")
-
-
-def _cells(smallest: tuple[Detectable, ...]) -> str:
-    return "".join(
-        f"{'–' if item.ratio.value is None else percent(item.ratio.value - 1):>11}" for item in smallest
-    )

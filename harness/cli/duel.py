@@ -7,6 +7,7 @@ import contextlib
 import json
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -113,7 +114,7 @@ def duel_command(
                 "has no label: all requests are one metric here", place=PLACE, found=limit.text
             )
     per_s, allowed = _rate(rate), set(allow or ())
-    tell: Say = (lambda _text: None) if as_json else _tell
+    tell: Say = (lambda _text: None) if as_json else partial(say, hang="  ")
     results: Results | None = None
     with stopping("nothing runs on"), contextlib.ExitStack() as cleanup:
         assembly = cleanup.enter_context(contextlib.closing(assemble(find_root())))
@@ -163,10 +164,6 @@ def duel_command(
     if refused or (results is not None and not results.n_kept):
         raise typer.Exit(1)
     end_with(checked)
-
-
-def _tell(text: str) -> None:
-    say(text, hang="  ")
 
 
 def _rate(text: str) -> float | None:

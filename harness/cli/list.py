@@ -117,7 +117,9 @@ def print_overview(rows: list[dict[str, Any]]) -> None:
         if runs == "no":
             cause = row["variants"][row["reference"]] or profile["problem"]
             refused.setdefault(cause, []).append(row["name"])
-        time = _about(profile["expected_s"]) if "expected_s" in profile else "-"
+        minutes = profile.get("expected_s", 0.0) / 60  # whole minutes, or hours: an overview needs no more
+        time = f"{max(minutes, 1):.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
+        time = time if "expected_s" in profile else "-"
         shown.append((row["name"] + label, str(profile.get("trials", "-")), time, runs, row["title"]))
     print(table(("experiment", "trials", "time", "here", "title"), shown, right=(1, 2)))
     for cause, names in refused.items():
@@ -128,13 +130,6 @@ def print_overview(rows: list[dict[str, Any]]) -> None:
         f'Trials and time: profile {DEFAULT_PROFILE}, or the one in brackets. here: "in part" means that '
         "some variants or levels cannot run on this machine. Details and reasons: rematch list NAME"
     )
-
-
-def _about(seconds: float) -> str:
-    """Whole minutes, or hours with one decimal: an overview needs no more."""
-    if seconds < 60:
-        return "1 min"
-    return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
 
 
 def _print_details(row: dict[str, Any]) -> None:

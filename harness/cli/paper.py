@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from harness.errors import InputError
 from harness.project import find_root
 from harness.publish.artifact_page import write_page
 from harness.publish.build import build_paper, copy_pdf
@@ -34,13 +33,11 @@ def paper_command(
         rematch paper --readme
     """
     root = find_root()
-    if sum((readme, artifact, copy)) > 1:
-        raise InputError("one at a time", place="options", allowed="--readme, --artifact or --copy")
-    if readme:
-        print(f"the numbers: {os.path.relpath(write_readme(root))}")
-    elif artifact:
-        print(f"the tables: {os.path.relpath(write_page(root))}")
-    elif copy:
-        print(f"the copy: {os.path.relpath(copy_pdf(root))}")
-    else:
-        print(f"the paper: {os.path.relpath(build_paper(root))}")
+    parts = (
+        (readme, "the numbers", write_readme),
+        (artifact, "the tables", write_page),
+        (copy, "the copy", copy_pdf),
+    )
+    wanted = [(what, write) for asked, what, write in parts if asked] or [("the paper", build_paper)]
+    for what, write in wanted:
+        print(f"{what}: {os.path.relpath(write(root))}")

@@ -14,7 +14,6 @@ from harness.cli.check import busy_warning
 from harness.cli.lines import say, table, wrapped
 from harness.cli.options import AsJson
 from harness.model.digits import percent, plain
-from harness.probe.generators import Point
 from harness.probe.target import header_named, target_of
 from harness.probe.trying import Tried, cannot_tell, try_target
 from harness.project import find_root
@@ -95,7 +94,12 @@ def _print(tried: Tried) -> None:
     ):
         if points:
             print(f"\n{name}; load by {points[0].tool}")
-            rows = [_row(point) for point in points]
+            rows = []
+            for point in points:
+                load = plain(point.offered_per_s or 0.0) if point.users is None else str(point.users)
+                times = ["-" if item is None else plain(item * 1e3) for item in (point.p50_s, point.p99_s)]
+                bound = "generator near its limit" if point.generator_bound else ""
+                rows.append((load, plain(point.answered_per_s), *times, percent(point.error_share), bound))
             print(table((first, "answers/s", "p50 ms", "p99 ms", "errors", ""), rows, right=(0, 1, 2, 3, 4)))
     if tried.warnings:
         print()
@@ -115,10 +119,3 @@ def _summary(tried: Tried) -> str:
     if tried.kept_why is not None:
         parts.append(tried.kept_why)
     return gone + "; ".join(parts) + "."
-
-
-def _row(point: Point) -> tuple[str, ...]:
-    first = f"{point.users}" if point.users is not None else plain(point.offered_per_s or 0.0)
-    times = ["-" if item is None else plain(item * 1e3) for item in (point.p50_s, point.p99_s)]
-    bound = "generator near its limit" if point.generator_bound else ""
-    return (first, plain(point.answered_per_s), *times, percent(point.error_share), bound)

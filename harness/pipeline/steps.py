@@ -75,7 +75,10 @@ def tidy_all(settings: StageParameters, *, root: Path | None = None) -> pd.DataF
     """Derive ``data/processed`` from ``data/raw``; return one row per experiment: planned, made, kept, why not."""
     project = root or find_root()
     chosen = chosen_experiments(project, settings)
-    sources = {name: _source(project, settings, name) for name in chosen}
+    sources: dict[str, Source] = {}
+    for name in chosen:
+        own = newest_session(project, name) is not None if settings.newest else not settings.bundled
+        sources[name] = "measured" if own else "bundled"
     stored = Store(project)
     present = [name for name in chosen if stored.sessions(name, bundled=sources[name] == "bundled")]
     # in the order of the definitions
@@ -89,11 +92,6 @@ def tidy_all(settings: StageParameters, *, root: Path | None = None) -> pd.DataF
                 "unreadable sessions": len(item.problems),
             }  # fmt: skip
     return pd.DataFrame(list(rows.values()))
-
-
-def _source(root: Path, settings: StageParameters, experiment: str) -> Source:
-    own = newest_session(root, experiment) is not None if settings.newest else not settings.bundled
-    return "measured" if own else "bundled"
 
 
 def _harness(arguments: list[str], root: Path) -> tuple[int, str]:
