@@ -17,6 +17,7 @@ import yaml
 
 from harness.adopt.curl import Asked, Listed, from_curl, named
 from harness.errors import InputError
+from harness.workloads import read_text
 
 ALLOWED = "an OpenAPI 3 document (JSON, YAML), or lines that begin with curl"
 #: Files of these names in a service's folder are read without being named.
@@ -47,12 +48,7 @@ def read_requests(file: Path) -> Listed:
     Raises:
         InputError: it cannot be read, is of no known kind, or lists nothing that can be asked.
     """
-    try:
-        text = file.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        why = problem.strerror if isinstance(problem, OSError) else str(problem)
-        raise InputError(f"cannot be read: {why}", file=file, allowed=ALLOWED) from None
-    listed = requests_of(text, file)
+    listed = requests_of(read_text(file, ALLOWED), file)
     if not listed.asked:
         left = listed.left_out
         found = f"{len(left)} left out, such as: {left[0]}" if left else "none"

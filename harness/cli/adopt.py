@@ -14,9 +14,8 @@ import typer
 from harness.adopt import Adopted, Order, adopt, workspace_of
 from harness.adopt.capacity import Capacity, capacity_of
 from harness.cli.check import busy_warning
-from harness.cli.lines import say
+from harness.cli.options import AsJson, Profile, ReadyWithin, Requests, fields_of, say
 from harness.cli.measure import measure_anew, stopping
-from harness.cli.options import AsJson, Profile, ReadyWithin, Requests, fields_of
 from harness.cli.results import opened, print_conclusion
 from harness.errors import InputError
 from harness.project import experiment_paths, find_root

@@ -16,7 +16,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from harness.cli.lines import BETWEEN_ARMS, complain
+from harness.cli.options import BETWEEN_ARMS, complain
 from harness.errors import InputError, RematchError
 
 #: What the system says -> what to do about it. Other errors of the system are faults of ours, with a traceback.
@@ -63,11 +63,11 @@ _COMMANDS = {
     "duel": ("duel", "Measure two versions of a service in turns."),
     "verify": ("verify", "Run simulations that validate the statistics."),
     "trace": ("trace", "Show a published number and its records."),
-    "site": ("site", "Write the results page from published results."),
+    "site": ("publishing", "Write the results page from published results."),
     "pack": ("archiving", "Write a measured session as one archive."),
     "unpack": ("archiving", "Unpack the files of an archived session."),
     "dataset": ("archiving", "Write bundled sessions as a data package."),
-    "paper": ("paper", "Build the paper from published results."),
+    "paper": ("publishing", "Build the paper from published results."),
 }
 
 _BY_TESTS = (

@@ -12,7 +12,7 @@ import typer
 
 from harness.audit.auditing import audit_paths, audit_published
 from harness.audit.figures import Audited, Check, Plan, n_contradictions
-from harness.cli.lines import say
+from harness.cli.options import say
 from harness.model.phrases import counted
 from harness.project import find_root
 

@@ -12,8 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from harness.agent.platforms import usable_cpus
-from harness.cli.lines import say
-from harness.cli.options import AsJson, Host, fields_of
+from harness.cli.options import AsJson, Host, fields_of, say
 from harness.errors import InputError
 from harness.hosts.local import LocalHost
 from harness.launchers.docker_engine import engine_on

@@ -8,7 +8,7 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.cli.lines import say
+from harness.cli.options import say
 from harness.cli.measure import measure_anew, stopping
 from harness.errors import InputError
 from harness.evidence.opening import tidied

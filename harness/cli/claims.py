@@ -11,8 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from harness.cli.lines import say, table
-from harness.cli.options import AsJson, fields_of
+from harness.cli.options import AsJson, fields_of, say, table
 from harness.definitions.claims import load_ledgers
 from harness.errors import InputError
 from harness.model.age import with_age

@@ -10,8 +10,7 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.lines import BETWEEN_ARMS, say, table
-from harness.cli.options import end_with, limits_as_plain
+from harness.cli.options import BETWEEN_ARMS, end_with, limits_as_plain, say, table
 from harness.compare import words
 from harness.compare.comparing import compare_files
 from harness.compare.limits import check_limit, limit_named

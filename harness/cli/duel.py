@@ -15,18 +15,19 @@ import typer
 
 from harness.adopt import Order, Workspace, adopt, workspace_of
 from harness.cli.check import busy_warning
-from harness.cli.lines import complain, say
-from harness.cli.measure import measure_anew, stopping
 from harness.cli.options import (
     AsJson,
     Blocks,
     Profile,
     ReadyWithin,
     Requests,
+    complain,
     end_with,
     fields_of,
     limits_as_plain,
+    say,
 )
+from harness.cli.measure import measure_anew, stopping
 from harness.cli.results import as_plain, print_results, read_results
 from harness.compare.limits import limit_named
 from harness.compare.words import limit_words

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from harness import session
-from harness.cli.lines import say, table
-from harness.cli.options import AsJson, Launcher, experiment_names, fields_of
+from harness.cli.options import AsJson, Launcher, experiment_names, fields_of, say, table
 from harness.definitions import experiment_files, load_study, usual_launcher
 from harness.errors import RematchError
 from harness.model.phrases import counted

@@ -14,8 +14,18 @@ from typing import Annotated
 import typer
 
 from harness import session
-from harness.cli.lines import complain, say
-from harness.cli.options import AsJson, Blocks, Experiment, Host, Launcher, Profile, Seed, fields_of
+from harness.cli.options import (
+    AsJson,
+    Blocks,
+    Experiment,
+    Host,
+    Launcher,
+    Profile,
+    Seed,
+    complain,
+    fields_of,
+    say,
+)
 from harness.definitions import usual_launcher
 from harness.errors import InputError, RematchError
 from harness.model.phrases import counted

@@ -14,8 +14,7 @@ import typer
 
 from harness.analysis.stats.session_agreement import SessionAgreement
 from harness.analysis.stats.verdicts import FEWEST_FOR_P
-from harness.cli.lines import say, table, tally
-from harness.cli.options import AsJson, experiment_names, fields_of
+from harness.cli.options import AsJson, experiment_names, fields_of, say, table, tally
 from harness.errors import InputError
 from harness.evidence import Evidence
 from harness.evidence.metrics import FLAG_WORDS, METRICS, PROPORTIONAL, Metric, metrics_named

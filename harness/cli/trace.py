@@ -12,8 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from harness.cli.lines import say
-from harness.cli.options import AsJson
+from harness.cli.options import AsJson, say
 from harness.errors import InputError, UnknownKey
 from harness.model.phrases import counted
 from harness.project import find_root

@@ -11,8 +11,7 @@ from typing import Annotated
 import typer
 
 from harness.cli.check import busy_warning
-from harness.cli.lines import say, table, wrapped
-from harness.cli.options import AsJson
+from harness.cli.options import AsJson, say, table, wrapped
 from harness.model.digits import percent, plain
 from harness.probe.target import header_named, target_of
 from harness.probe.trying import Tried, cannot_tell, try_target

@@ -128,7 +128,7 @@ def test_bundled_sessions_are_brought_up_to_date_and_own_results_shown_as_they_a
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[Path] = []
-    monkeypatch.setattr("harness.cli.site.publish_bundled", lambda root, command: calls.append(root))
+    monkeypatch.setattr("harness.cli.publishing.publish_bundled", lambda root, command: calls.append(root))
     code, out, err = run_here(project, "site")
     assert (code, err, calls) == (0, "", [project]) and "the page: results/site/index.html" in out
     own = fact_entry("own") | {"notebook": "99-own", "inputs": ["strings-startup/quick-local-1/0001-go-kit"]}
@@ -145,7 +145,7 @@ def test_a_notebook_that_fails_costs_its_own_results_and_not_the_page(
     def fail(root: Path, command: str) -> None:
         raise StageFailed("31-startup.ipynb, cell 2 (x): NameError; resume: rematch site")
 
-    monkeypatch.setattr("harness.cli.site.publish_bundled", fail)
+    monkeypatch.setattr("harness.cli.publishing.publish_bundled", fail)
     page = project / "results" / "site" / "index.html"
     page.unlink(missing_ok=True)
     code, out, err = run_here(project, "site")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``rematch site``: the results page."""
+"""``rematch paper`` and ``rematch site``: what the notebooks have published, typeset or as a page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from harness.model.digits import fixed
 from harness.model.phrases import counted
 from harness.pipeline.execute import StageFailed, publish_bundled
 from harness.project import find_root
+from harness.publish.artifact_page import write_page
+from harness.publish.build import build_paper, copy_pdf
 from harness.publish.generated import Values, read_values
+from harness.publish.readme import write_readme
 from harness.site import build_site
 
 #: Where the page is written, below the project.
@@ -60,3 +63,32 @@ def site_command(
 def _of_bundled_sessions(values: Values) -> bool:
     """Tell whether no published number rests on a session that was measured here; true where nothing is published."""
     return all(trial.startswith("bundled/") for entry in values.values() for trial in entry["inputs"])
+
+
+def paper_command(
+    readme: Annotated[bool, typer.Option("--readme", help="write the headline of README.md instead")] = False,
+    artifact: Annotated[
+        bool, typer.Option("--artifact", help="write the tables of ARTIFACT.md instead")
+    ] = False,
+    copy: Annotated[
+        bool, typer.Option("--copy", help="copy the built PDF to docs/, where README.md links it")
+    ] = False,
+) -> None:
+    """Build paper/main.pdf from paper/ and the numbers, tables and figures of the notebooks.
+
+    Measuring and analysing come first, with `make paper`.
+
+    \b
+    Examples:
+        rematch paper
+        rematch paper --readme
+    """
+    root = find_root()
+    parts = (
+        (readme, "the numbers", write_readme),
+        (artifact, "the tables", write_page),
+        (copy, "the copy", copy_pdf),
+    )
+    wanted = [(what, write) for asked, what, write in parts if asked] or [("the paper", build_paper)]
+    for what, write in wanted:
+        print(f"{what}: {os.path.relpath(write(root))}")
