@@ -124,13 +124,9 @@ def _guess(order: Order) -> Guess:
     if order.build is not None:
         build = ("sh", "-c", order.build) if order.build else ()
         guess = replace(guess, build=build).because(build="--build")
-    if not any("{port}" in word for word in guess.start):
-        raise InputError(
-            "does not say where the port goes",
-            place="--start",
-            found=" ".join(guess.start),
-            allowed="{port} in it",
-        )
+    start = " ".join(guess.start)
+    if "{port}" not in start:
+        raise InputError("does not say where the port goes", place="--start", found=start, allowed="{port} in it")
     return guess
 
 

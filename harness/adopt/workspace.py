@@ -110,17 +110,10 @@ blocks = 10
 generator = "{generator}"
 profile = {{ model = "closed", users = 16, duration_s = 5 }}
 """
-        lines = [
-            line
-            for sentence in comments
-            for line in textwrap.wrap(
-                printable(sentence),
-                _WIDTH,
-                initial_indent="# ",
-                subsequent_indent="#   ",
-                break_long_words=False,
-            )
-        ]
+        wrapper = textwrap.TextWrapper(
+            _WIDTH, initial_indent="# ", subsequent_indent="#   ", break_long_words=False
+        )
+        lines = [line for sentence in comments for line in wrapper.wrap(printable(sentence))]
         _write(self.experiment, "\n".join([*lines, text]))
 
 

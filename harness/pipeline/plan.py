@@ -159,20 +159,14 @@ def judge(root: Path, settings: StageParameters, stage: PlannedStage) -> Planned
 
 
 def why_stale(
-    now: Mapping[str, str], before: Remembered | None, outputs: Mapping[str, str]
+    now: dict[str, str], before: Remembered | None, outputs: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Return the reasons to run again, in words; empty: nothing that counts has changed."""
+    """Return the reasons to run again, in words; empty: nothing that counts has changed, is new or is gone."""
     if before is None:
         return ("no successful run yet",)
-    reasons = [
-        f"{name} changed" for name in now if name in before.depends and now[name] != before.depends[name]
-    ]
-    reasons += [f"{name} is new" for name in now if name not in before.depends]
-    reasons += [f"{name} is gone" for name in before.depends if name not in now]
-    for name, digest in before.outputs.items():
-        if outputs.get(name) != digest:
-            reasons.append(f"its output {name} {'was replaced' if name in outputs else 'is missing'}")
-    return tuple(reasons)
+    changed = [name for name in now | before.depends if now.get(name) != before.depends.get(name)]
+    lost = [name for name, digest in before.outputs.items() if outputs.get(name) != digest]
+    return (*(f"{name} changed" for name in changed), *(f"its output {name} changed" for name in lost))
 
 
 def remember(root: Path, settings: StageParameters, stage: PlannedStage, took_s: float) -> None:

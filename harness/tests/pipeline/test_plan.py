@@ -118,10 +118,10 @@ def test_a_stage_is_stale_by_content_never_by_time_stamp(project: Path) -> None:
     assert "requirements.lock changed" in judge(project, SETTINGS, moved).why
 
 
-def test_reasons_name_what_changed_what_is_new_gone_missing_or_replaced(tmp_path: Path) -> None:
+def test_reasons_name_what_changed_is_new_or_gone_and_outputs_that_are_others(tmp_path: Path) -> None:
     before = Remembered(depends={"a": "1", "b": "1", "c": "1"}, outputs={"x": "1", "y": "1"}, took_s=1.0)
     assert why_stale({"a": "1", "b": "2", "d": "1"}, before, {"x": "2"}) == (
-        "b changed", "d is new", "c is gone", "its output x was replaced", "its output y is missing",
+        "b changed", "d changed", "c changed", "its output x changed", "its output y changed",
     )  # fmt: skip
     assert why_stale({"a": "1"}, None, {}) == ("no successful run yet",)
     (tmp_path / "a").write_text("1")
