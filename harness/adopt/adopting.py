@@ -19,7 +19,7 @@ from harness.adopt.workspace import Workspace
 from harness.agent.http_exchange import Answer
 from harness.errors import InputError
 from harness.model import LOAD_TOOLS, RuntimeSettings, Variant
-from harness.model.load_tools import ALWAYS_HERE
+from harness.model.load_tools import ALWAYS_HERE, LoadTool
 from harness.session import Assembly
 
 JVM = "java"
@@ -114,8 +114,10 @@ def adopt(order: Order, assembly: Assembly, say: Callable[[str], None]) -> Adopt
     if guess is not None:
         place.write_service(guess, adopted.recording.repeatable[0].asked.path)
     place.write_contract(adopted.recording)
-    closed, saturating = _generators(assembly)
-    place.write_experiment(_comments(adopted), closed, saturating if JVM in adopted.processes else None)
+    tool = leanest_tool(assembly, lambda tool: tool.only_loop is None or tool.only_loop[0] == "closed")
+    warms = tool is not None and tool.saturates and JVM in adopted.processes
+    generator = ALWAYS_HERE if tool is None else tool.name
+    place.write_experiment(_comments(adopted), generator, generator if warms else None)
     return adopted
 
 
@@ -189,21 +191,16 @@ def _found_out(order: Order, running: Running) -> tuple[Listed, str]:
     return Listed(asked=candidates), "the root alone (--requests FILE lists others)"
 
 
-def _generators(assembly: Assembly) -> tuple[str, str | None]:
-    """The leanest load tool with a closed loop that is here, and the same where it saturates a service."""
+def leanest_tool(assembly: Assembly, wanted: Callable[[LoadTool], bool]) -> LoadTool | None:
+    """Return the load tool here that does what is wanted and takes least; ``None``: there is none."""
     usable = {tool.name for tool in assembly.tools if tool.usable}
-    closed = [
+    tools = [
         tool
         for tool in LOAD_TOOLS
-        if tool.name in usable
-        and tool.runs_as == "program"
-        and not tool.never_sleeps  # a CPU of its own is not everywhere
-        and (tool.only_loop is None or tool.only_loop[0] == "closed")
+        # a CPU of its own, for one that never sleeps, is not everywhere
+        if tool.name in usable and tool.runs_as == "program" and not tool.never_sleeps and wanted(tool)
     ]
-    if not closed:
-        return ALWAYS_HERE, None
-    leanest = min(closed, key=lambda tool: not tool.saturates)
-    return leanest.name, leanest.name if leanest.saturates else None
+    return min(tools, key=lambda tool: not tool.saturates, default=None)
 
 
 def _comments(adopted: Adopted) -> list[str]:

@@ -11,7 +11,6 @@ from typing import Annotated
 import typer
 
 from harness.model.digits import fixed
-from harness.model.phrases import counted
 from harness.pipeline.execute import StageFailed, publish_bundled
 from harness.project import find_root
 from harness.publish.artifact_page import write_page
@@ -50,11 +49,8 @@ def site_command(
             if not read_values(root):
                 raise
             failure = error
-    built = build_site(root, folder if folder is not None else root / FOLDER)
-    print(
-        f"the page: {os.path.relpath(built.page)} ({fixed(built.n_bytes / 1e6, 2)} MB): "
-        f"{counted(built.n_numbers, 'number')}, {counted(built.n_figures, 'figure')}"
-    )
+    page = build_site(root, folder if folder is not None else root / FOLDER)
+    print(f"the page: {os.path.relpath(page)} ({fixed(page.stat().st_size / 1e6, 2)} MB)")
     if failure is not None:
         print(f"not all of its results are up to date: {failure}", file=sys.stderr)
         raise typer.Exit(1)

@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from harness.adopt import Workspace
-from harness.adopt.adopting import blamed
+from harness.adopt.adopting import blamed, leanest_tool
 from harness.adopt.running import DoesNotStart, running_service
 from harness.adopt.workspace import as_toml
 from harness.conformance import check
 from harness.duel.sides import Side
 from harness.errors import InputError
 from harness.loadgen.flow import readiness_request
-from harness.model import LOAD_TOOLS, ClosedLoad, Implementation, OpenLoad, RuntimeSettings, Variant
+from harness.model import ClosedLoad, Implementation, OpenLoad, RuntimeSettings, Variant
+from harness.model.load_tools import LoadTool
 from harness.session import Assembly
 from harness.workloads import CASES, REQUESTS, load_all_requests, load_cases
 
@@ -159,17 +160,17 @@ def rate_tool(assembly: Assembly, contract: Path) -> str | None:
     """Return the leanest load tool here that offers this contract both a rate and users without a pause, by whom a
     rate can be found; ``None``: there is none."""
     requests = load_all_requests(contract)
-    usable = {tool.name for tool in assembly.tools if tool.usable}
-    wanted = (
+    profiles = (
         OpenLoad(rate_per_s=100.0, duration_s=RATE_S, arrivals="constant"),
         ClosedLoad(users=16, duration_s=4.0),
     )
-    for tool in sorted(LOAD_TOOLS, key=lambda item: not item.saturates):
-        if tool.name in usable and tool.runs_as == "program" and not tool.never_sleeps:
-            adapter = assembly.generators[tool.name]()
-            if all(adapter.supports(profile, requests) is None for profile in wanted):
-                return tool.name
-    return None
+
+    def offers_both(tool: LoadTool) -> bool:
+        adapter = assembly.generators[tool.name]()
+        return all(adapter.supports(profile, requests) is None for profile in profiles)
+
+    tool = leanest_tool(assembly, offers_both)
+    return None if tool is None else tool.name
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -61,18 +60,8 @@ class Section:
         return [self.values[key] for key in sorted(keys, key=lambda key: key.partition(".")[0] != first)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Built:
-    """What was written."""
-
-    page: Path
-    n_bytes: int
-    n_numbers: int
-    n_figures: int
-
-
-def build_site(root: Path, folder: Path) -> Built:
-    """Write ``index.html`` into a folder, in place of one that stood there before.
+def build_site(root: Path, folder: Path) -> Path:
+    """Write ``index.html`` into a folder, in place of one that stood there before, and return its path.
 
     Raises:
         InputError: nothing was published, or a file of it is damaged.
@@ -92,13 +81,7 @@ def build_site(root: Path, folder: Path) -> Built:
     folder.mkdir(parents=True, exist_ok=True)
     fresh = folder / f".{INDEX}.new"
     fresh.write_text(text, "utf-8")
-    os.replace(fresh, folder / INDEX)
-    return Built(
-        page=folder / INDEX,
-        n_bytes=len(text.encode("utf-8")),
-        n_numbers=sum(len(section.values) for section in sections),
-        n_figures=len(figures),
-    )
+    return fresh.replace(folder / INDEX)
 
 
 def read_published(root: Path) -> tuple[Section, ...]:
