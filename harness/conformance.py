@@ -112,38 +112,21 @@ def answer_fault(answer: Answer, expect: Expectation) -> str | None:
 
 
 def _body_fault(body: bytes, expect: Expectation) -> str | None:
+    """How a body differs from all right values: both, or the first place where they do when they are long."""
     if expect.body is not None:
         return _text_fault(body, expect.body.encode())
     if expect.one_of is not None:
-        return _json_fault(body, expect.one_of, f"one of {json.dumps(expect.one_of)[:SHOWN]}")
-    if "json_value" in expect.model_fields_set:
+        right, wanted = expect.one_of, f"one of {json.dumps(expect.one_of)[:SHOWN]}"
+    elif "json_value" in expect.model_fields_set:
         but = f" but for {', '.join(expect.volatile)}" if expect.volatile else ""
-        wanted = f"JSON {json.dumps(expect.json_value)[:SHOWN]}{but}"
-        return _json_fault(body, (expect.json_value,), wanted, expect.volatile)
-    return None
-
-
-def _text_fault(body: bytes, right: bytes) -> str | None:
-    if body == right:
+        right, wanted = (expect.json_value,), f"JSON {json.dumps(expect.json_value)[:SHOWN]}{but}"
+    else:
         return None
-    pairs = enumerate(zip(right, body, strict=False))
-    same = next((n for n, (wanted, got) in pairs if wanted != got), min(len(right), len(body)))
-    begin = 0 if same < SHOWN else same - SHOWN // 4  # else both are cut before they differ
-    place = f"at byte {same}: " if begin else ""
-    return f"{place}expected {_shown(right[begin:])}, got {_shown(body[begin:])}"
-
-
-def _json_fault(
-    body: bytes, right: Sequence[JsonValue], wanted: str, volatile: Sequence[str] = ()
-) -> str | None:
-    """Return how a body differs from all right values: both, or the first place where they do when they are long.
-
-    ``volatile``: places whose values are not compared.
-    """
     try:
         document = json.loads(body)
     except ValueError:
         return f"expected {wanted}, got {_shown(body)}"
+    volatile = expect.volatile if expect.one_of is None else ()
     missing = [pointer for pointer in volatile if not _take(document, pointer)]
     if missing:
         return f"expected a value at {missing[0]}, got {_shown(body)}"
@@ -156,6 +139,16 @@ def _json_fault(
     if len(values) > 1 or max(len(json.dumps(values[0])), len(body)) <= SHOWN:
         return f"expected {wanted}, got {_shown(body)}"
     return next(differences(document, values[0]))[1]
+
+
+def _text_fault(body: bytes, right: bytes) -> str | None:
+    if body == right:
+        return None
+    pairs = enumerate(zip(right, body, strict=False))
+    same = next((n for n, (wanted, got) in pairs if wanted != got), min(len(right), len(body)))
+    begin = 0 if same < SHOWN else same - SHOWN // 4  # else both are cut before they differ
+    place = f"at byte {same}: " if begin else ""
+    return f"{place}expected {_shown(right[begin:])}, got {_shown(body[begin:])}"
 
 
 def differences(got: JsonValue, right: JsonValue, at: str = "") -> Iterator[tuple[str, str]]:
