@@ -182,11 +182,7 @@ def _words_of(command: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _commanded(guess: Guess, command: str, why: str, *, port: str | None = None) -> Guess:
-    """Return the guess with a command that a person wrote for its sources in the place of its start.
-
-    Args:
-        port: the variable that is set where the command does not say how the port is taken.
-    """
+    """The guess with a command that a person wrote as its start; ``port``: set where that does not take the port."""
     environment, program = _words_of(command)
     if program[0] == "env":  # it says folder and variables itself
         return replace(guess, environment=(), program=program).because(start=why)

@@ -68,11 +68,7 @@ def unpack_command(
 
 
 def _session_of(store: Store, name: str, *, archived: bool) -> SessionFolder:
-    """Return the one session that ``EXPERIMENT`` or ``EXPERIMENT/SESSION`` means.
-
-    Raises:
-        InputError: there is none, or there are several.
-    """
+    """The one session that ``EXPERIMENT`` or ``EXPERIMENT/SESSION`` means."""
     wanted = name.strip("/").removeprefix("bundled/")
     present = [item for item in store.sessions() if (item.archive is not None) == archived]
     keys = {item.key.removeprefix("bundled/"): item for item in present}

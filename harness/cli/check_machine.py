@@ -22,11 +22,7 @@ PROFILE = "quick"
 
 
 def check_machine(*, last: bool, as_json: bool) -> None:
-    """Measure a passport unless the last one is asked for, and print it with what changed since the one before.
-
-    Raises:
-        InputError: there is none. typer.Exit: measuring was interrupted.
-    """
+    """Measure a passport unless the last one is asked for, and print it with what changed since the one before."""
     root = find_root()
     if not last:
         # half a session says nothing of a machine
@@ -43,11 +39,7 @@ def check_machine(*, last: bool, as_json: bool) -> None:
 
 
 def _passports(root: Path) -> list[Passport]:
-    """Return those of the whole sessions that were measured here, the newest first.
-
-    Raises:
-        InputError: there is none yet.
-    """
+    """Those of the whole sessions that were measured here, the newest first."""
     sessions = [
         session
         for session in Store(root).sessions(EXPERIMENT, bundled=False)

@@ -30,12 +30,7 @@ ROOM_WANTED_BYTES = 1 << 30
 
 
 def check_remote(name: str, *, as_json: bool) -> None:
-    """Connect, look, disconnect; nothing is left there but the agent's one file.
-
-    Raises:
-        HostError, InputError: it cannot be reached or used, with what to do.
-        typer.Exit: with 1, when services cannot run there as it is described.
-    """
+    """Connect, look, disconnect; nothing is left there but the agent's one file."""
     settings = load_settings(find_root(), name)
     with contextlib.closing(SshHost(name, settings, alone=False)) as host:
         result = _look(host, settings)

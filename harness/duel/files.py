@@ -80,12 +80,10 @@ def source_of(place: Workspace) -> Path:
 
 
 def set_up(place: Workspace, sides: tuple[Side, Side], folder: Path, *, rate: Rate | None = None) -> Duel:
-    """Write the files of a duel: the adopted experiment with both sides as its variants.
+    """Write the files of a duel into an empty folder: the adopted experiment with both sides as its variants.
 
     Args:
         place: the adopted service; start command, contract, loads, warm-up and CPUs are those of both sides.
-        sides: the sides, the reference first.
-        folder: an empty one.
         rate: what else is offered to each process once its load is over; only where the experiment has no factors.
 
     Raises:

@@ -35,10 +35,9 @@ class Side:
 
 @contextlib.contextmanager
 def sides(first: str, second: str, source: Path) -> Iterator[tuple[Side, Side]]:
-    """Give the two versions; the trees of git refs are removed at the end.
+    """Give the two versions that a user wrote; the trees of git refs are removed at the end.
 
     Args:
-        first, second: as the user wrote them.
         source: the sources of the service as it was adopted: what a JDK runs, and where in its repository it lies.
 
     Raises:

@@ -76,19 +76,14 @@ class Progress:
 
 
 def run(plan: StagePlan, *, progress: Progress | None = None, places: int | None = None) -> StageTable:
-    """Execute the stages that are to do and return the table of how they ended.
+    """Execute the stages that are to do and return the table of how they ended; ``places``: for analyses at once.
 
-    A stage is looked at again when its turn comes: when everything it depends on turned out
-    unchanged it is left alone. A notebook's contribution is replaced when the notebook has ended well, and those of
-    notebooks outside the plan leave the paper when all of the plan have.
-
-    Args:
-        places: how many analyses may be at work at once; ``None``: as this machine has cores, four at most.
+    A stage is judged again when its turn comes. A notebook's contribution is replaced when the notebook has ended well,
+    and those of notebooks outside the plan leave the paper when all of the plan have.
 
     Raises:
         StageFailed: the first stage of the plan that did not end well, with the names of the others. Other analyses
-            are executed all the same; after any other stage that failed none is begun, and those under way are let
-            finish.
+            are executed all the same; after any other stage that failed none is begun.
     """
     plan.results.mkdir(parents=True, exist_ok=True)
     work = _Work(plan, progress or Progress())
@@ -114,13 +109,9 @@ def run(plan: StagePlan, *, progress: Progress | None = None, places: int | None
 
 
 def publish_bundled(root: Path, *, command: str) -> StageTable:
-    """Run the stages of profile ``sample`` that are not up to date, all but the paper; return how they ended.
+    """Run the stages of profile ``sample`` that are not up to date, all but the paper, as :func:`run` does.
 
-    Args:
-        command: named in a failure as what goes on where it stopped.
-
-    Raises:
-        StageFailed: a notebook did not end well.
+    ``command``: named in a failure as what goes on where it stopped.
     """
     plan = make_plan(RunAllParameters(profile="sample"), root=root)
     stages = tuple(stage for stage in plan.stages if stage.kind != "paper")

@@ -31,10 +31,7 @@ class CommandFailed(RematchError):
 
 
 def check_machine(*, root: Path | None = None) -> int:
-    """Print what this machine can do and is fit for, and return the exit status of the check.
-
-    Status 1 says that something is missing or unfit. It is shown, not raised: measuring decides for itself
-    what it needs.
+    """Print what this machine can do and is fit for, and return the exit status of the check; 1: something is missing.
 
     Raises:
         CommandFailed: the check itself could not be made.
