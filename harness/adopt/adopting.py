@@ -23,6 +23,7 @@ from harness.model.load_tools import ALWAYS_HERE, LoadTool
 from harness.session import Assembly
 
 JVM = "java"
+Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +83,7 @@ def workspace_of(order: Order) -> Workspace:
     return Workspace(folder=order.out or Path(f"{name}-rematch"), name=name, service=name)
 
 
-def adopt(order: Order, assembly: Assembly, say: Callable[[str], None]) -> Adopted:
+def adopt(order: Order, assembly: Assembly, say: Say) -> Adopted:
     """Write the files of a service, with the answers that it gives now.
 
     Raises:
@@ -90,7 +91,8 @@ def adopt(order: Order, assembly: Assembly, say: Callable[[str], None]) -> Adopt
             the line of ``service.toml`` to change.
     """
     place = workspace_of(order)
-    listed = None if order.requests is None else read_requests(order.requests)
+    file = order.requests or usual_file(order.folder)
+    listed = None if file is None else read_requests(file)
     guess = None
     if order.start or order.build or not place.service_toml.is_file():
         guess = _guess(order)
@@ -102,13 +104,13 @@ def adopt(order: Order, assembly: Assembly, say: Callable[[str], None]) -> Adopt
         say(f"taken as it is: {place.service_toml} (without it, it is guessed anew)")
     try:
         try:
-            adopted = _look(order, guess, assembly, say, listed)
+            adopted = _look(order, guess, assembly, say, listed, str(file))
         except DoesNotStart as problem:
             if problem.part != "address" or guess is None:
                 raise
             guess = replace(guess, address="::1").because(address=problem.reason)
             place.write_service(guess, "/")
-            adopted = _look(order, guess, assembly, say, listed)
+            adopted = _look(order, guess, assembly, say, listed, str(file))
     except DoesNotStart as problem:
         raise blamed(problem, place.service_toml) from None
     if guess is not None:
@@ -133,16 +135,12 @@ def _guess(order: Order) -> Guess:
 
 
 def _look(
-    order: Order, guess: Guess | None, assembly: Assembly, say: Callable[[str], None], listed: Listed | None
+    order: Order, guess: Guess | None, assembly: Assembly, say: Say, listed: Listed | None, source: str
 ) -> Adopted:
     """Ask the service in two processes."""
     place = workspace_of(order)
     implementation = place.implementation(assembly.root)
     variant = Variant(implementation=place.service, runtime=RuntimeSettings(cpus=1))
-    source = "" if listed is None else str(order.requests)
-    usual = usual_file(order.folder) if listed is None else None
-    if usual is not None:
-        listed, source = read_requests(usual), str(usual)
     ready = next((item.path for item in listed.asked if item.method == "GET"), "/") if listed else "/"
     start = partial(
         running_service, assembly, implementation, variant, ready_path=ready, ready_s=order.ready_s

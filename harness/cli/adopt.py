@@ -80,12 +80,8 @@ def adopt_command(
     )
     root, chosen = find_root(), workspace_of(order).name
     if chosen in experiment_paths(root) or (root / "services" / chosen).is_dir():
-        raise InputError(
-            "a name of this project's own",
-            place="--name",
-            found=chosen,
-            allowed=f"another one, such as my-{chosen}",
-        )
+        allowed = f"another one, such as my-{chosen}"
+        raise InputError("a name of this project's own", place="--name", found=chosen, allowed=allowed)
     session = capacity = None
     with stopping(f"nothing of {chosen} runs on"), contextlib.closing(assemble(root)) as assembly:
         with interruptible():

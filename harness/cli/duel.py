@@ -109,11 +109,8 @@ def duel_command(
         rematch duel java:21 java:25 --as shop-rematch/shop.toml
     """
     limits = [limit_named(text, [item.name for item in METRICS]) for text in fail_if or ()]
-    for limit in limits:
-        if limit.label is not None:
-            raise InputError(
-                "has no label: all requests are one metric here", place=PLACE, found=limit.text
-            )
+    for text in [limit.text for limit in limits if limit.label is not None]:
+        raise InputError("has no label: all requests are one metric here", place=PLACE, found=text)
     per_s, allowed = _rate(rate), set(allow or ())
     tell: Say = (lambda _text: None) if as_json else partial(say, hang="  ")
     results: Results | None = None
@@ -186,13 +183,11 @@ def _adopted(
     """Return the adopted service; without ``adopted``, adopt the first version."""
     if adopted is not None:
         if requests is not None:
-            raise InputError(
-                "the contract of --as is recorded already", place="--requests", found=str(requests)
-            )
+            problem = "the contract of --as is recorded already"
+            raise InputError(problem, place="--requests", found=str(requests))
         if adopted.suffix != ".toml":
-            raise InputError(
-                "no experiment", place="--as", found=str(adopted), allowed="NAME-rematch/NAME.toml"
-            )
+            allowed = "NAME-rematch/NAME.toml"
+            raise InputError("no experiment", place="--as", found=str(adopted), allowed=allowed)
         return Workspace(folder=adopted.parent, name=adopted.stem, service=adopted.stem)
     if not Path(first).is_dir():
         raise InputError(

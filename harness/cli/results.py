@@ -143,11 +143,9 @@ def _choose_session(root: Path, experiment: str, session: str | None) -> Session
     present = Store(root).sessions(name) if name and not set(name) & set("/*?[]") else ()
     if not present:
         known = sorted({item.folder.parent.name for item in Store(root).sessions()})
+        allowed = f"{', '.join(known)}; or measure it: rematch measure {experiment}"
         raise InputError(
-            "no session of this experiment",
-            place=name,
-            found="nothing in data/raw",
-            allowed=f"{', '.join(known)}; or measure it: rematch measure {experiment}",
+            "no session of this experiment", place=name, found="nothing in data/raw", allowed=allowed
         )
     if session is None:
         place = [item for item in present if not item.bundled] or list(present)
@@ -167,9 +165,8 @@ def opened(root: Path, folder: SessionFolder) -> Evidence:
         InputError: no trial of it is finished.
     """
     if not folder.finished():
-        raise InputError(
-            "no trial is finished", place=folder.key, allowed="resume with: rematch measure (see --help)"
-        )
+        allowed = "resume with: rematch measure (see --help)"
+        raise InputError("no trial is finished", place=folder.key, allowed=allowed)
     return tidied(root, folder)
 
 

@@ -7,6 +7,7 @@ stamps. Measuring is judged by the store alone.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping
@@ -20,7 +21,7 @@ from harness.analysis.tables.layout import Source, tables_folder
 from harness.definitions import experiment_files, load_study, read_definition
 from harness.evidence.parameters import ALL, StageParameters
 from harness.evidence.sessions import chosen_experiments, session_of
-from harness.import_closure import closure, module_path
+from harness.import_closure import closure, imports, module_path
 from harness.model import PlannedTrial
 from harness.model import make_plan as plan_trials
 from harness.model.base import Frozen
@@ -203,8 +204,10 @@ def depends(root: Path, stage: PlannedStage) -> dict[str, str]:
     }
     files, modules = [root / LOCK], tuple[str, ...]()
     if stage.notebook is not None:
-        results[f"the code cells of {stage.notebook.path.name}"] = stage.notebook.code_sha256
-        modules = stage.notebook.imported(root)
+        cells = stage.notebook.code_cells  # prose may be mended without measuring anything again
+        digest = hashlib.sha256("\0".join(cells).encode()).hexdigest()
+        results[f"the code cells of {stage.notebook.path.name}"] = digest
+        modules = closure(root, {name for source in cells for name in imports(source)})
     if stage.kind == "tidy":
         store = Store(root)
         for name in stage.experiments:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import html
 import json
 from collections.abc import Sequence
@@ -17,7 +16,6 @@ import pandas as pd
 from harness.agent.platforms import usable_cpus
 from harness.errors import InputError
 from harness.evidence.parameters import StageParameters
-from harness.import_closure import closure, imports
 from harness.publish.display import html_table
 
 FOLDER = Path("notebooks")
@@ -76,15 +74,6 @@ class NotebookFile:
     def optional(self) -> tuple[str, ...]:
         """The experiments it speaks of where they were chosen; without ``experiments`` it needs one of them."""
         return tuple(self.declared.get("optional", ()))
-
-    @property
-    def code_sha256(self) -> str:
-        """A hash of the code cells alone: prose may be mended without measuring anything again."""
-        return hashlib.sha256("\0".join(self.code_cells).encode()).hexdigest()
-
-    def imported(self, root: Path) -> tuple[str, ...]:
-        """Return the modules of this project that the cells import, and all that those import in turn."""
-        return closure(root, {name for source in self.code_cells for name in imports(source)})
 
 
 def analysis_notebooks(root: Path) -> tuple[NotebookFile, ...]:
