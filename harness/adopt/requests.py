@@ -51,8 +51,8 @@ def read_requests(file: Path) -> Listed:
     listed = requests_of(read_text(file, ALLOWED), file)
     if not listed.asked:
         left = listed.left_out
-        found = f"{len(left)} left out, such as: {left[0]}" if left else "none"
-        raise InputError("no request that can be asked", file=file, found=found, allowed=ALLOWED)
+        text = f"{len(left)} left out, such as: {left[0]}" if left else "none"
+        raise InputError("no request that can be asked", file=file, found=text, allowed=ALLOWED)
     return listed
 
 

@@ -21,7 +21,6 @@ from harness.project import experiment_paths, find_root
 if TYPE_CHECKING:
     from harness.report.limits import Checked
 
-
 #: A wider line is hard to read, and a narrower table impossible.
 WIDEST, NARROWEST = 120, 60
 #: In the place of ``--`` between two lists of paths: click would drop it, and take every option behind it for a path.

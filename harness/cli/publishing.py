@@ -30,9 +30,9 @@ def site_command(
 ) -> None:
     """Write the results page: one HTML file with every published answer, table, figure and claim.
 
-    It loads nothing and works as a file. Where nothing of your own was published, the bundled sessions are analysed first, as make paper PROFILE=sample does; what is up to date is left
-    alone, so that a first call that was interrupted goes on where it stopped. Exit status 1: a notebook failed; the
-    page has the results of the others.
+    It loads nothing and works as a file. Where nothing of your own was published, the bundled sessions are analysed
+    first, as make paper PROFILE=sample does; what is up to date is left alone, so that a first call that was
+    interrupted goes on where it stopped. Exit status 1: a notebook failed; the page has the results of the others.
 
     \b
     Examples:
