@@ -6,9 +6,10 @@ from __future__ import annotations
 import contextlib
 import json
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import typer
 
@@ -27,6 +28,7 @@ from harness.toolchains import JAVA_MINIMUM, JAVA_REFERENCE, Jdk
 GENERATORS = run_as("program", "python", "java")
 #: Artifacts, a runtime or two, and one trial's files.
 ROOM_WANTED_BYTES = 1 << 30
+T = TypeVar("T")
 
 
 def check_remote(name: str, *, as_json: bool) -> None:
@@ -52,34 +54,12 @@ def no_java(jdks: Sequence[Jdk]) -> str | None:
     return f"{present} and Java services need {JAVA_MINIMUM}: they cannot run there; {get}"
 
 
-def _listening(host: SshHost, address: str) -> str | None:
-    """Return why services cannot listen at ``service_address`` there; ``None``: they can."""
+def _tried(action: Callable[[], T]) -> tuple[T | None, str | None]:
+    """What an action there gives, and why it cannot be done."""
     try:
-        host.free_port(address)
-    except HostError:
-        return (
-            f"service_address {address} is none of its addresses: nothing can listen there; "
-            f"`ip -brief address` on {host.name} tells which it has"
-        )
-    return None
-
-
-def _database(host: SshHost) -> tuple[str | None, str | None]:
-    """Return the version of a PostgreSQL there with a user that it may run as, and why there is none."""
-    try:
-        return find_remote_home(host).version, None
+        return action(), None
     except (MissingTool, InputError, HostError) as problem:
-        return None, f"no database there: {problem}"
-
-
-def _generator(host: SshHost, name: str) -> str | None:
-    """Return what that machine lacks for a load generator; ``None``: nothing. Nothing is sent for the answer."""
-    wanted: dict[str, Path | None] = {name: Path(name)} if BY_NAME[name].runs_as == "program" else {}
-    try:
-        words_there(host, name, wanted, None)
-    except MissingTool as problem:
-        return str(problem)
-    return None
+        return None, str(problem)
 
 
 def _look(host: SshHost, settings: HostSettings) -> dict[str, Any]:
@@ -87,9 +67,14 @@ def _look(host: SshHost, settings: HostSettings) -> dict[str, Any]:
     quiet = watch(host, host.cpus, machine.n_cpus)
     jdks = find_remote_jdks(host, None)
     engine, no_engine = engine_on(host, find_root())
-    without_java, (database, no_database) = no_java(jdks), _database(host)
-    unheard, unforwarded = _listening(host, settings.service_address), host.why_no_forwarding()
-    generators = {tool: _generator(host, tool) for tool in GENERATORS}
+    without_java, unforwarded = no_java(jdks), host.why_no_forwarding()
+    home, problem = _tried(lambda: find_remote_home(host))
+    database, no_database = home and home.version, problem and f"no database there: {problem}"
+    _, unheard = _tried(lambda: host.free_port(settings.service_address))
+    generators: dict[str, str | None] = {}
+    for tool in GENERATORS:  # nothing is sent for the answer
+        wanted: dict[str, Path | None] = {tool: Path(tool)} if BY_NAME[tool].runs_as == "program" else {}
+        _, generators[tool] = _tried(partial(words_there, host, tool, wanted, None))
     same_kind = host.architecture == platform.machine()
     room = host.free_bytes >= ROOM_WANTED_BYTES // 8 and machine.descriptor_limit >= DESCRIPTORS_WANTED // 4
     services = room and unheard is None and unforwarded is None
@@ -97,7 +82,9 @@ def _look(host: SshHost, settings: HostSettings) -> dict[str, Any]:
     off_s = abs(clock.wall_offset_s) - clock.uncertainty_s
     remarks: tuple[str | bool | None, ...] = (
         *remarks_on(machine.n_cpus, machine.small, machine.descriptor_limit, quiet),
-        unheard,
+        unheard
+        and f"service_address {settings.service_address} is none of its addresses: nothing can listen there; "
+        f"`ip -brief address` on {host.name} tells which it has",
         unforwarded,
         without_java,
         no_database,

@@ -15,7 +15,7 @@ from harness.pipeline.execute import StageFailed, publish_bundled
 from harness.project import find_root
 from harness.publish.artifact_page import write_page
 from harness.publish.build import build_paper, copy_pdf
-from harness.publish.generated import Values, read_values
+from harness.publish.generated import read_values
 from harness.publish.readme import write_readme
 from harness.site import build_site
 
@@ -41,7 +41,8 @@ def site_command(
     """
     root = find_root()
     failure: StageFailed | None = None
-    if _of_bundled_sessions(read_values(root)):
+    trials = (trial for entry in read_values(root).values() for trial in entry["inputs"])
+    if all(trial.startswith("bundled/") for trial in trials):  # nothing of one's own, or nothing at all
         print("Analysing the bundled sessions where that is not done yet.", flush=True)
         try:
             publish_bundled(root, command="rematch site")
@@ -54,11 +55,6 @@ def site_command(
     if failure is not None:
         print(f"not all of its results are up to date: {failure}", file=sys.stderr)
         raise typer.Exit(1)
-
-
-def _of_bundled_sessions(values: Values) -> bool:
-    """Tell whether no published number rests on a session that was measured here; true where nothing is published."""
-    return all(trial.startswith("bundled/") for entry in values.values() for trial in entry["inputs"])
 
 
 def paper_command(

@@ -102,8 +102,7 @@ def _measuring(plan: StagePlan, chosen: tuple[str, ...]) -> list[PlannedStage]:
     check = _stage(plan, "check", "00-check-this-machine", chosen)
     if all(stage.state == "done" for stage in stages):
         return [replace(check, state="done", why="nothing is to be measured"), *stages]
-    memory = _read_memory(_memory_path(plan.root, plan.settings, check.name))
-    expected_s = _expected_s(memory, "check")
+    expected_s = _expected_s(_remembered(plan.root, plan.settings, check.name), "check")
     return [replace(check, why="before anything is measured", expected_s=expected_s), *stages]
 
 
@@ -150,7 +149,7 @@ def judge(root: Path, settings: StageParameters, stage: PlannedStage) -> Planned
     """Return the stage with state and reason as things stand now."""
     if stage.kind in ("check", "measure") or stage.state == "skipped":
         return stage
-    memory = _read_memory(_memory_path(root, settings, stage.name))
+    memory = _remembered(root, settings, stage.name)
     reasons = why_stale(depends(root, stage), memory, _outputs(root, stage))
     why = "; ".join(reasons[:_SHOWN]) or "unchanged"
     if len(reasons) > _SHOWN:
@@ -184,10 +183,10 @@ def _memory_path(root: Path, settings: StageParameters, name: str) -> Path:
     return root / "results" / settings.profile / "stages" / f"{name.replace(' ', '-')}.json"
 
 
-def _read_memory(path: Path) -> Remembered | None:
+def _remembered(root: Path, settings: StageParameters, name: str) -> Remembered | None:
     """What is remembered; ``None`` when there is nothing, or nothing readable."""
     try:
-        return Remembered.model_validate_json(path.read_bytes())
+        return Remembered.model_validate_json(_memory_path(root, settings, name).read_bytes())
     except (OSError, ValidationError):
         return None
 
