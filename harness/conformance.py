@@ -74,8 +74,12 @@ def check(
     values: dict[str, Scalar] = {}
     with Connection(endpoint, timeout_s) as connection:
         for case in chosen:
-            fault = _missing(case, source, values)
-            if fault is None:
+            wanted = (*case.request.needs(), *expects(case.expect))
+            lost = [name for name in wanted if name in source and name not in values and name not in case.capture]
+            fault: str | None
+            if lost:
+                fault = f"not asked: it needs {lost[0]} of {source[lost[0]]}, which failed"
+            else:
                 fault, taken = _fault(connection, endpoint, case, values)
                 values |= taken
             if fault is not None:
@@ -190,15 +194,6 @@ def _take(document: JsonValue, pointer: str) -> bool:
     except (LookupError, TypeError):
         return False
     return True
-
-
-def _missing(case: Case, source: Mapping[str, str], values: Values) -> str | None:
-    """Why a case cannot be asked: a case before it did not give what it was to give."""
-    taken = case.capture.keys() | values.keys()
-    for name in (*case.request.needs(), *expects(case.expect)):
-        if name in source and name not in taken:
-            return f"not asked: it needs {name} of {source[name]}, which failed"
-    return None
 
 
 def _fault(

@@ -110,7 +110,15 @@ def _commands(text: str, file: Path) -> Iterator[tuple[int, list[str]]]:
             command += " " if joined else result if ansi is None else _plain(ansi)
             continue
         if command.strip():
-            yield began, _words(command, file, began)
+            problem, words = "no curl line", [""]
+            try:
+                words = shlex.split(command)
+            except ValueError as error:
+                problem = str(error)
+            if words[0] != "curl":
+                allowed = "curl ..., or # ..."
+                raise InputError(problem, file=file, place=f"line {began}", found=command[:60], allowed=allowed)
+            yield began, words[1:-1] if words[-1] == ";" else words[1:]
         command = ""
 
 
@@ -124,17 +132,6 @@ def _plain(ansi: str) -> str:
         return chr(int(word, 8)) if word[0] in "01234567" else _ESCAPED.get(word, word)
 
     return shlex.quote(_ESCAPE.sub(character, ansi))
-
-
-def _words(command: str, file: Path, line: int) -> list[str]:
-    problem, allowed, words = "no curl line", "curl ..., or # ...", [""]
-    try:
-        words = shlex.split(command)
-    except ValueError as error:
-        problem, allowed = str(error), "a whole line"
-    if words[0] != "curl":
-        raise InputError(problem, file=file, place=f"line {line}", found=command[:60], allowed=allowed)
-    return words[1:-1] if words[-1] == ";" else words[1:]
 
 
 def _request(words: list[str], file: Path, line: int) -> Asked:

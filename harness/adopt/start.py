@@ -131,27 +131,23 @@ def guess_of(folder: Path, start: str | None = None) -> Guess:
         lines = "; ".join(" ".join(line.split()) for line in docker)
         why_not = f"Dockerfile is not used, because its paths are those of an image; it says: {lines}"
         guess = replace(guess, remarks=(why_not,))
-    if not guess.program:
-        raise _refusal(guess, composed)
-    return guess if composed is None else _completed(guess, composed)
-
-
-def _text(file: Path) -> str:
-    return file.read_text("utf-8", errors="replace") if file.is_file() else ""
-
-
-def _refusal(guess: Guess, composed: Composed | None) -> InputError:
-    names = sorted(path.name for path in guess.source.iterdir() if not path.name.startswith("."))[:8]
+    if guess.program:
+        return guess if composed is None else _completed(guess, composed)
+    names = sorted(path.name for path in inner.iterdir() if not path.name.startswith("."))[:8]
     known = BUILD_FILES.get(guess.why["build"])
     form = "--build 'make' --start './program --port {port}'" if known is None else f"--start '{known[3]}'"
     file = compose.FILES[0] if composed is None else composed.file.name
-    return InputError(
+    raise InputError(
         "nothing here tells how the service is started",
-        file=guess.source,
+        file=inner,
         place=None if composed is None else f"{file} builds {composed.service or 'no service'}",
         found="; ".join((", ".join(names) or "an empty folder", *guess.remarks)),
         allowed=f"package.json, {file} or a Procfile with a line `web: COMMAND`; or a command such as: {form}",
     )
+
+
+def _text(file: Path) -> str:
+    return file.read_text("utf-8", errors="replace") if file.is_file() else ""
 
 
 def _built(folder: Path) -> Guess | None:

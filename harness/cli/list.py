@@ -21,8 +21,6 @@ from harness.session.progress import in_words
 
 #: The default of ``measure``, and so the subject of the overview.
 DEFAULT_PROFILE = "quick"
-#: The session that ``rematch --help`` begins with.
-FIRST = "smoke"
 
 
 def list_command(
@@ -44,7 +42,8 @@ def list_command(
         rematch list strings-rounds --json
     """
     root = find_root()
-    names = [experiment] if experiment else sorted(experiment_files(root), key=lambda name: name != FIRST)
+    # the session that rematch --help begins with is the first row
+    names = [experiment] if experiment else sorted(experiment_files(root), key=lambda name: name != "smoke")
     parts: dict[str, session.Assembly] = {}
     rows = []
     for name in names:
