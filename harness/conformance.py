@@ -7,7 +7,7 @@ What one case captured goes into the cases after it, along the file's order.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pydantic import JsonValue
