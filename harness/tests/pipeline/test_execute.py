@@ -7,12 +7,9 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
@@ -20,10 +17,10 @@ from harness.pipeline import StageFailed, StageParameters, run
 from harness.pipeline.execute import Progress, UnderWay, may_begin
 from harness.pipeline.stage import Kind, NotebookFile, PlannedStage, StagePlan, StageTable
 from harness.publish.generated import GENERATED, fact_entry, read_values, update
+from harness.tests.support.instances import eventually
 from harness.tests.support.patience import patient
 from harness.tests.support.synthetic import ROOT
 
-T = TypeVar("T")
 WITHIN_S = patient(300.0)
 #: What the cells of these notebooks begin with: `tell` leaves a file behind.
 PRELUDE = """import os, time
@@ -194,16 +191,15 @@ def test_a_signal_ends_all_that_is_at_work(
         "from harness.tests.pipeline.test_execute import plan_of; run(plan_of(Path(sys.argv[1])), places=2)"
     )
     child = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stderr=subprocess.PIPE, text=True)
-    kernels = [int(eventually(partial(told, tmp_path / name), "a kernel")) for name in "ab"]
+    files = [tmp_path / name for name in "ab"]
+    assert eventually(lambda: all(map(told, files)), WITHIN_S)
+    kernels = [int(told(file)) for file in files]
     child.send_signal(number)
     _, said = child.communicate(timeout=WITHIN_S)
     assert child.returncode != 0
-    for pid in kernels:
-        eventually(partial(ended, pid), f"the end of {pid}")
+    assert eventually(lambda: all(map(ended, kernels)), WITHIN_S)
     if number == signal.SIGINT:
-        assert "✗ a" in said
-        assert "✗ b" in said
-        assert said.count("stopped") == 2
+        assert "✗ a" in said and "✗ b" in said and said.count("stopped") == 2
 
 
 def told(path: Path) -> str:
@@ -215,11 +211,3 @@ def ended(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except OSError:
         return True
-
-
-def eventually(look: Callable[[], T], what: str) -> T:
-    until_s = time.monotonic() + WITHIN_S
-    while not (found := look()):
-        assert time.monotonic() < until_s, f"{what} never came"
-        time.sleep(0.05)
-    return found
