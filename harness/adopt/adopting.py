@@ -31,7 +31,6 @@ class Order:
     """What is asked for; ``None``: it is guessed."""
 
     folder: Path
-    out: Path | None = None
     name: str | None = None
     start: str | None = None
     build: str | None = None
@@ -80,7 +79,7 @@ class Adopted:
 def workspace_of(order: Order) -> Workspace:
     """Return where the files of an adopted service lie or will lie."""
     name = order.name or service_name(order.folder.resolve().name)
-    return Workspace(folder=order.out or Path(f"{name}-rematch"), name=name, service=name)
+    return Workspace(folder=Path(f"{name}-rematch"), name=name, service=name)
 
 
 def adopt(order: Order, assembly: Assembly, say: Say) -> Adopted:

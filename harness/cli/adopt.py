@@ -44,9 +44,6 @@ def adopt_command(
         str | None, typer.Option(help="build command in place of the guess; '': nothing is built")
     ] = None,
     name: Annotated[str | None, typer.Option(help="name of the experiment; default: that of DIR")] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="folder for the files; default: NAME-rematch in this folder")
-    ] = None,
     ready_within: ReadyWithin = 60.0,
     profile: Profile = "quick",
     no_measure: Annotated[
@@ -76,7 +73,7 @@ def adopt_command(
         rematch adopt ../shop --build "make" --start "env -C {artifact} MODE=fast ./shop --port {port}"
     """
     order = Order(
-        folder=folder, out=out, name=name, start=start, build=build, requests=requests, ready_s=ready_within
+        folder=folder, name=name, start=start, build=build, requests=requests, ready_s=ready_within
     )
     root, chosen = find_root(), workspace_of(order).name
     if chosen in experiment_paths(root) or (root / "services" / chosen).is_dir():

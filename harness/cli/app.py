@@ -78,6 +78,7 @@ _OF_FILES = "the experiment's file, which is copied and changed"
 #: Former commands, options and names -> what to use instead, for one release.
 REMOVED: Mapping[str, str] = {
     "adopt --again": "remove its service.toml, and it is guessed anew",
+    "adopt --out": "run it in another folder: it writes NAME-rematch there",
     "bench": "make bench BENCH=ingest",
     "clean": "the next session in the cluster, which removes what a killed one left there",
     "passport": "rematch check --machine",
@@ -98,10 +99,13 @@ REMOVED: Mapping[str, str] = {
     "measure --minutes": "--blocks: --dry-run says how long they take",
     "measure --undecided": "--blocks: whole blocks",
     "pack --again": "rematch unpack, and rematch pack",
+    "pack --to": "mv: the archive is written among the bundled sessions",
     "paper --bundle": "make arxiv",
     "paper --diff": "git diff --word-diff REV -- paper",
     "report --samples": "pandas.read_csv: a sampler's columns say it all",
     "results --every-speed": "--json, which has the reason of each trial that is left out",
+    "site --folder": "cp: the page is one file, results/site/index.html",
+    "unpack --to": "mv: the files are written to results/unpacked",
     "verify pooled-quantile": "rematch verify quantile",
     **{f"verify {name}": "make test" for name in _BY_TESTS.split()},
 }

@@ -20,11 +20,8 @@ from harness.store import SessionFolder, Store, archive_of, pack
 
 def pack_command(
     session: Annotated[str, typer.Argument(help="EXPERIMENT/SESSION, as `rematch measure` prints it")],
-    to: Annotated[
-        Path | None, typer.Option("--to", help="folder of the archive (default: among the bundled sessions)")
-    ] = None,
 ) -> None:
-    """Write a measured session as one archive, with its SHA-256 beside it. The session itself is kept.
+    """Write a measured session as one archive among the bundled ones, with its SHA-256 beside it; the session stays.
 
     \b
     Examples:
@@ -32,21 +29,14 @@ def pack_command(
     """
     store = Store(find_root())
     result = _session_of(store, session, archived=False)
-    base = store.bundled / result.folder.parent.name if to is None else to
-    archive = pack(result.folder, archive_of(base / result.folder.name))
+    archive = pack(result.folder, archive_of(store.bundled / result.folder.parent.name / result.folder.name))
     print(f"{archive}: {archive.stat().st_size / 1e6:.1f} MB, {len(result.finished())} trials")
 
 
 def unpack_command(
     session: Annotated[str, typer.Argument(help="EXPERIMENT or EXPERIMENT/SESSION of an archived session")],
-    to: Annotated[
-        Path | None,
-        typer.Option(
-            "--to", help="new or empty folder to write to (default: results/unpacked/EXPERIMENT/SESSION)"
-        ),
-    ] = None,
 ) -> None:
-    """Unpack the files of an archived session and compare each with its checksum.
+    """Unpack an archived session to results/unpacked/EXPERIMENT/SESSION and compare each file with its checksum.
 
     Archives are read in place; no command requires the unpacked copy.
 
@@ -57,7 +47,7 @@ def unpack_command(
     root = find_root()
     result = _session_of(Store(root), session, archived=True)
     assert result.archive is not None
-    target = to or root / "results" / "unpacked" / result.folder.parent.name / result.folder.name
+    target = root / "results" / "unpacked" / result.folder.parent.name / result.folder.name
     result.archive.unpack(target)
     problems = SessionFolder(target).verify()
     print(f"{target}: {len(result.finished())} trials, {len(result.archive.sizes)} files")

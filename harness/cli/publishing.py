@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -19,16 +18,10 @@ from harness.publish.generated import read_values
 from harness.publish.readme import write_readme
 from harness.site import build_site
 
-#: Where the page is written, below the project.
-FOLDER = Path("results") / "site"
 
 
-def site_command(
-    folder: Annotated[
-        Path | None, typer.Option(help=f"folder to write into; default: {FOLDER.as_posix()}")
-    ] = None,
-) -> None:
-    """Write the results page: one HTML file with every published answer, table, figure and claim.
+def site_command() -> None:
+    """Write results/site/index.html, one page with every published answer, table, figure and claim.
 
     It loads nothing and works as a file. Where nothing of your own was published, the bundled sessions are analysed
     first, as make paper PROFILE=sample does; what is up to date is left alone, so that a first call that was
@@ -37,7 +30,6 @@ def site_command(
     \b
     Examples:
         rematch site
-        rematch site --folder /tmp/site
     """
     root = find_root()
     failure: StageFailed | None = None
@@ -50,7 +42,7 @@ def site_command(
             if not read_values(root):
                 raise
             failure = error
-    page = build_site(root, folder if folder is not None else root / FOLDER)
+    page = build_site(root, root / "results" / "site")
     print(f"the page: {os.path.relpath(page)} ({fixed(page.stat().st_size / 1e6, 2)} MB)")
     if failure is not None:
         print(f"not all of its results are up to date: {failure}", file=sys.stderr)
