@@ -183,7 +183,7 @@ def _found_out(order: Order, running: Running) -> tuple[Listed, str]:
             "nothing tells what it is asked", file=order.folder,
             found=f"GET / is answered with {answer.status}" if isinstance(answer, Answer) else answer,
             allowed="--requests calls.curl, with a line for each request, such as: "
-            f"curl {running.endpoint.url.replace('127.0.0.1', 'localhost')}/items/1",
+            f"curl {running.instance.endpoint.url.replace('127.0.0.1', 'localhost')}/items/1",
         )  # fmt: skip
     return Listed(asked=candidates), "the root alone (--requests FILE lists others)"
 

@@ -46,7 +46,6 @@ class Running:
     """A service that has answered."""
 
     instance: Instance
-    endpoint: Endpoint
 
     def processes(self) -> tuple[str, ...]:
         """Return the names of its processes, the first one first."""
@@ -55,10 +54,11 @@ class Running:
     def ask(self, requests: tuple[Asked, ...]) -> tuple[Answer | str, ...]:
         """Return the answer to each, asked in order over one connection; text: why there is none."""
         answers: list[Answer | str] = []
-        with Connection(self.endpoint) as connection:
+        endpoint = self.instance.endpoint
+        with Connection(endpoint) as connection:
             for item in requests:
                 body = None if item.body is None else item.body.encode()
-                raw = request_bytes(item.method, item.path, item.headers, body, self.endpoint)
+                raw = request_bytes(item.method, item.path, item.headers, body, endpoint)
                 try:
                     answers.append(connection.exchange(raw, head_only=item.method == "HEAD"))
                 except (ExchangeError, OSError) as problem:
@@ -121,7 +121,7 @@ def running_service(
         for within_s in (min(_LISTENS_S, ready_s), ready_s):
             if _answers(assembly, instance, folder, ready_path, within_s, last=within_s == ready_s):
                 break
-        yield Running(instance=instance, endpoint=instance.endpoint)
+        yield Running(instance=instance)
 
 
 def _answers(

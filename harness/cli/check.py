@@ -103,35 +103,30 @@ def watch(host: Any, cpus: Collection[int], n_cpus: int) -> dict[str, float | No
 def busy_warning(effect: str = "expect wide intervals and no verdict") -> str | None:
     """Return a warning where other programs use much of this machine now, else ``None``."""
     quiet = watch(LocalHost(), usable_cpus(), os.cpu_count() or 1)
-    if not _is_busy(quiet):
-        return None
-    return (
-        f"warning: other programs use {_busy(quiet)} of the CPU time (load average "
-        f"{quiet['load_average_1m'] or 0.0:.1f}). Loads run beside them: wait until they have ended, or {effect}"
+    return (busy := _busy(quiet)) and (
+        f"warning: other programs use {busy} of the CPU time (load average {quiet['load_average_1m'] or 0.0:.1f}). "
+        f"Loads run beside them: wait until they have ended, or {effect}"
     )
 
 
-def _is_busy(quiet: Shares) -> bool:
-    """Tell whether so much else runs that a measurement now would be one of that, too."""
-    return (quiet["busy_share"] or 0) > _BUSY_SHARE
-
-
-def _busy(quiet: Shares) -> str:
-    return f"{min(quiet['busy_share'] or 0, 1.0):.0%}"
+def _busy(quiet: Shares) -> str | None:
+    """The share of CPU time in use, where it is so much that a measurement now would be one of that, too."""
+    share = quiet["busy_share"] or 0
+    return f"{min(share, 1.0):.0%}" if share > _BUSY_SHARE else None
 
 
 def remarks_on(n_cpus: int, small: bool, descriptors: int, quiet: Shares) -> list[str]:
     """Return what makes a machine less fit than it could be."""
-    slowed = quiet.get("slowed_share") or 0
+    slowed, busy = quiet.get("slowed_share") or 0, _busy(quiet)
     remarks = (
         (small, f"{n_cpus} CPUs: service and load generator share them; good for smoke and quick, not for full"),
-        (_is_busy(quiet), f"{_busy(quiet)} of CPU time is in use; stop other processes before measuring"),
+        (busy, f"{busy} of CPU time is in use; stop other processes before measuring"),
         (
             (quiet["steal_share"] or 0) > 0.01,
             f"{quiet['steal_share'] or 0:.1%} of the CPU time goes to other guests of this host (steal)",
         ),
         (
-            not _is_busy(quiet) and slowed > SLOWED_SHARE,  # else it is what runs here
+            busy is None and slowed > SLOWED_SHARE,  # else it is what runs here
             f"its CPUs are {slowed:.0%} slower than at their best, as where another guest of this host uses the same "
             "cores; steal does not show it, and trials at another speed than the others will be left out",
         ),
@@ -238,8 +233,8 @@ def _verdict(result: dict[str, Any]) -> str:
         return f"Not ready: only {result['machine']['descriptor_limit']} open files are allowed."
     larger = "smoke and quick, not for full: it needs a larger machine."
     ready = "smoke, quick and full." if fit["full"] else larger
-    if _is_busy(quiet):
-        return f"Not now: {_busy(quiet)} of the CPU time is in use. Otherwise ready for {ready}"
+    if busy := _busy(quiet):
+        return f"Not now: {busy} of the CPU time is in use. Otherwise ready for {ready}"
     return f"Ready for {ready}"
 
 

@@ -211,7 +211,7 @@ def replay(duel: Duel, assembly: Assembly, *, ready_s: float, say: Callable[[str
                 assembly, implementation, duel.variant(side), ready_path=first.path, ready_s=ready_s, say=say
             ) as running:
                 result = check(
-                    running.endpoint, cases, "matched", implementation.language, implementation.name
+                    running.instance.endpoint, cases, "matched", implementation.language, implementation.name
                 )
         except DoesNotStart as problem:
             file = duel.folder / "services" / duel.workload / side.label / "service.toml"
