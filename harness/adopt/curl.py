@@ -145,7 +145,8 @@ def _request(words: list[str], file: Path, line: int) -> Asked:
         dashes = "--" if len(problem.opt) > 1 else "-"
         raise wrong(str(problem.msg), f"{dashes}{problem.opt}") from None
     full = {f"-{short[0]}": name for short, name in _SHORT.items()}
-    method, in_query = None, False
+    method: str | None = None
+    in_query = False
     headers: dict[str, str] = {}
     implied: dict[str, str] = {}
     parts: list[str] = []
