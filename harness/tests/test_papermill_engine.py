@@ -46,8 +46,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def ran(project: Path) -> bool:
     """Tell whether the executed copy is there, with what its cell displayed."""
-    output = json.loads((project / "results/run_all.ipynb").read_text())
-    return bool(output["cells"][0]["outputs"])
+    return bool(json.loads((project / "results/run_all.ipynb").read_text())["cells"][0]["outputs"])
 
 
 PAPERMILL = [sys.executable, "-m", "papermill"]
@@ -83,29 +82,14 @@ def test_what_is_new_is_printed_under_papermill_alone(
         assert capsys.readouterr().err == "measuring: 3 of 5 trials\n" * printed
 
 
-def test_with_a_pipe_for_stdin_the_notebook_is_the_input_and_is_not_overwritten(project: Path) -> None:
-    before = (project / RUN_ALL).read_bytes()
-    done = subprocess.run([*PAPERMILL, RUN_ALL], capture_output=True, input="", text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == ""
-    assert ran(project)
-    assert (project / RUN_ALL).read_bytes() == before
-
-
 def test_importing_the_entry_point_from_the_api_touches_no_arguments(project: Path) -> None:
     code = (
         "import sys; import papermill; from papermill.engines import papermill_engines as e; "
         "e.get_engine('rematch'); print(sys.argv[1:])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, RUN_ALL],
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        check=True,
-    )
-    assert done.stdout.strip() == str([RUN_ALL])
-    assert done.stderr == ""
+    words = [sys.executable, "-c", code, RUN_ALL]
+    done = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True)
+    assert done.stdout.strip() == str([RUN_ALL]) and done.stderr == ""
     assert not (project / "results").exists()
 
 
@@ -144,9 +128,10 @@ def test_a_notebook_of_no_project_is_left_alone_and_the_output_lands_in_the_proj
     assert completed(["run_all.ipynb"])[-1] == "../results/run_all.ipynb"
 
 
-def test_a_kernel_that_ends_before_its_first_answer_is_started_again(
+def test_with_a_pipe_for_stdin_nothing_is_overwritten_and_a_kernel_that_ends_before_its_first_answer_starts_again(
     project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    before = (project / RUN_ALL).read_bytes()
     starts, folder = tmp_path / "starts", tmp_path / "jupyter/kernels/python3"
     kernel = tmp_path / "kernel.py"
     kernel.write_text(
@@ -165,10 +150,10 @@ def test_a_kernel_that_ends_before_its_first_answer_is_started_again(
     }  # fmt: skip
     (folder / "kernel.json").write_text(json.dumps(specification))
     monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "jupyter"))
-    done = subprocess.run([*PAPERMILL, RUN_ALL], capture_output=True, text=True, check=False)
+    done = subprocess.run([*PAPERMILL, RUN_ALL], capture_output=True, input="", text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert starts.read_text() == "x" * 3
-    assert ran(project)
+    assert starts.read_text() == "x" * 3 and done.stdout == ""
+    assert ran(project) and (project / RUN_ALL).read_bytes() == before
 
 
 def test_an_error_that_a_notebook_raises_on_purpose_is_one_line_and_others_keep_their_traceback(
