@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much work a command does before it begins: counted in imports, never in seconds."""
+"""A command imports no more than it needs, and where only what reads is installed it says what each lack prevents."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from harness.tests.support.sessions import REPOSITORY
+import harness.session
+from harness.tests.support.command import run_here
+from harness.tests.support.sessions import REPOSITORY, make_session_project, tiny_assembly, tiny_folder
+from harness.toolchains.catalogue import PACKAGES
 
 #: What neither a list nor a report of a small file needs.
 LATER = ("pandas", "paramiko", "cryptography", "psycopg", "matplotlib")
@@ -46,3 +51,64 @@ def test_a_command_imports_no_library_that_it_does_not_need(
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert {*libraries} & {*done.stdout.splitlines()[-1].split()} == set()
+
+
+#: Imported beside one of ``PACKAGES``, which requires it.
+BROUGHT_ALONG = {"gevent": "locust"}
+
+
+def without_measuring(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of the project where none of the packages of measuring can be imported."""
+    program = (
+        f"import sys; sys.modules.update(dict.fromkeys({sorted({*PACKAGES, *BROUGHT_ALONG})!r}))\n"
+        f"sys.argv = ['rematch', *{words!r}]\n"
+        "from harness.cli import main\nmain()\n"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": "100"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["list"], (0,), r"Not here: (.*, )?k8s-rounds, .*: the Python package lightkube is missing: it is required"),
+        (["check"], (0, 1), r"(?s)containers: unavailable: the Python package docker is missing.*psycopg: to measure services"),
+        (["measure", "strings-rounds", "--dry-run"], (0,), r"90 trials in 5 blocks"),
+        (["list", "strings-rounds", "--launcher", "container"], (0,), r"(?s)quick: 90 trials.*package docker is missing"),
+        (["measure", "docs/examples/node-strings.toml", "--profile", "smoke", "--dry-run"], (0,), r"3 trials in 1 block"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)  # fmt: skip
+def test_a_plan_and_a_list_need_no_package_of_measuring(
+    words: list[str], code: tuple[int, ...], said: str
+) -> None:
+    done = without_measuring(*words)
+    assert done.returncode in code, done.stderr
+    out = re.sub(r"\n +", " ", done.stdout) if words == ["list"] else done.stdout
+    assert re.search(said, out), done.stdout
+
+
+def test_what_a_command_cannot_do_without_a_package_is_one_line_that_says_what_for() -> None:
+    done = without_measuring("measure", "strings-rounds", "--launcher", "container", "--profile", "smoke")
+    assert done.returncode == 2 and done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert "the Python package docker is missing: it is required to measure services in containers" in line
+
+
+def test_a_plan_is_told_where_its_only_generator_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_session_project(tmp_path)
+    path = root / "harness/experiments/tiny.toml"
+    path.write_text(path.read_text().replace('"locust"', '"k6"'))
+    monkeypatch.setattr(harness.session, "assemble", lambda root, **_: tiny_assembly(root))
+    code, out, err = run_here(root, "measure", "tiny", "--profile", "smoke", "--dry-run")
+    assert code == 0, err
+    assert "cannot be measured here: k6 is missing" in err
+    assert re.search(r"\n\d+ trials in 1 block, shuffled", out) and "# k6 is missing" in out
+    assert not tiny_folder(root).folder.exists()
+    code, out, err = run_here(root, "list", "tiny")
+    assert code == 0 and re.search(r"smoke: \d+ trials in 1 block", out) and "not here: smoke: k6 is" in out
