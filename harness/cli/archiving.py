@@ -65,7 +65,7 @@ def _session_of(store: Store, name: str, *, archived: bool) -> SessionFolder:
     candidates = [item for key, item in keys.items() if wanted in (key, key.partition("/")[0])]
     if len(candidates) != 1:
         raise InputError(
-            "several sessions of that name" if candidates else f"no such {'archived ' * archived}session",
+            "several sessions of that name" if candidates else "no such session",
             place=name,
             found=", ".join(session.key for session in candidates) or "nothing",
             allowed=", ".join(session.key for session in candidates or present) or "none yet",
