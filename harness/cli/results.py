@@ -91,10 +91,12 @@ def results_command(
         rematch results strings-warm --session quick-local-9 --against quick-local-8
     """
     root = find_root()
-    if (session, against) == (None, None) and _print_question(
-        root, experiment, metric or (), as_json=as_json
-    ):
-        return
+    if (session, against) == (None, None):
+        rows = read_rows(root)
+        rows = rows[rows["question"] == experiment]
+        if not rows.empty:
+            _print_question(rows, metric or (), as_json=as_json)
+            return
     folder = _choose_session(root, experiment, session)
     evidence = opened(root, folder)
     results, agreement = results_of(evidence, metrics_named(metric or [])), None
@@ -116,12 +118,8 @@ def results_command(
         raise typer.Exit(1)
 
 
-def _print_question(root: Path, question: str, names: Sequence[str], *, as_json: bool) -> bool:
-    """Print the published rows of a question, only those of ``names`` if any; return whether there are rows."""
-    rows = read_rows(root)
-    rows = rows[rows["question"] == question]
-    if rows.empty:
-        return False
+def _print_question(rows: pd.DataFrame, names: Sequence[str], *, as_json: bool) -> None:
+    """Print the published rows of a question, only those of ``names`` if any."""
     known = list(dict.fromkeys(rows["name"]))
     for name in names:
         if name not in known:
@@ -131,7 +129,6 @@ def _print_question(root: Path, question: str, names: Sequence[str], *, as_json:
         print(json.dumps(records(chosen.dropna(axis="columns", how="all")), indent=1, allow_nan=False))
     else:
         print_rows(chosen)
-    return True
 
 
 def _choose_session(root: Path, experiment: str, session: str | None) -> SessionFolder:
