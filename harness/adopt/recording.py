@@ -92,13 +92,7 @@ def record(
     again: Sequence[Answer | str],
     fresh: Sequence[Answer | str],
 ) -> Recording:
-    """Return the right answers.
-
-    Args:
-        asked: the requests, in order.
-        first, again: the answers of one process, asked twice.
-        fresh: the answers of a process of its own.
-    """
+    """Return the right answers; ``first``, ``again``: of a process asked twice, ``fresh``: of one of its own."""
     recorded: list[Recorded] = []
     left: list[str] = []
     for item, *answers in zip(asked, first, again, fresh, strict=True):

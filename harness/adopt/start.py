@@ -104,10 +104,7 @@ def service_name(text: str) -> str:
 
 
 def guess_of(folder: Path, start: str | None = None) -> Guess:
-    """Return what the files of a folder say of a service in it.
-
-    Args:
-        start: a command of the user, in the place of what the files say; then it need not have such files.
+    """Return what the files of a folder, or a start command of the user, say of a service in it.
 
     Raises:
         InputError: there is no such folder, or nothing in it tells how a service is built and started.

@@ -69,8 +69,7 @@ def table(
 ) -> str:
     """Return a table without borders, as wide as its cells; the last column takes what is left of the width.
 
-    Args:
-        right: columns that are aligned at the right.
+    ``right``: columns that are aligned at the right.
     """
     rows = [[printable(cell) for cell in row] for row in rows]
     widths = [max(len(row[place]) for row in (heads, *rows)) for place in range(len(heads) - 1)]
@@ -134,11 +133,7 @@ Seed = Annotated[int, typer.Option(help="random seed")]
 
 
 def end_with(checked: Iterable[Any]) -> None:
-    """End with status 1 where a limit is exceeded, and with 2 where one cannot be judged; else return.
-
-    Args:
-        checked: limits with the fields ``outcome`` and ``text``.
-    """
+    """End with status 1 where a limit is exceeded, and with 2 where one cannot be judged; else return."""
     checked = list(checked)
     if any(item.outcome == "exceeded" for item in checked):
         raise typer.Exit(1)

@@ -43,9 +43,8 @@ def check_machine(*, root: Path | None = None) -> int:
 
 
 def measure_all(settings: StageParameters, *, root: Path | None = None) -> pd.DataFrame:
-    """Measure, or resume, every chosen experiment and return one row per session: trials planned and made.
-
-    With the profile ``sample`` nothing is measured: the sessions that come with the project are listed.
+    """Measure, or resume, every chosen experiment and return one row per session: trials planned and made. With the
+    profile ``sample`` nothing is measured: the sessions that come with the project are listed.
 
     Raises:
         InputError: the profile ``newest``, which reads what there is and does not say what to measure.
