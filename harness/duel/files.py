@@ -69,14 +69,8 @@ class Duel:
 
 
 def source_of(place: Workspace) -> Path:
-    """Return the sources of an adopted service.
-
-    Raises:
-        InputError: its ``service.toml`` names none.
-    """
-    source = _read(place.service_toml).get("source")
-    folder = place.service_toml.parent
-    return folder.resolve() if source is None else (folder / str(source)).resolve()
+    """Return the folder of an adopted service's sources."""
+    return (place.service_toml.parent / str(_read(place.service_toml).get("source", "."))).resolve()
 
 
 def set_up(place: Workspace, sides: tuple[Side, Side], folder: Path, *, rate: Rate | None = None) -> Duel:
@@ -101,23 +95,18 @@ def set_up(place: Workspace, sides: tuple[Side, Side], folder: Path, *, rate: Ra
             "a JDK runs no such service", file=place.service_toml, place="runtime", found=described.get("runtime"),
             allowed=f'"jvm", for {named[0]}',
         )  # fmt: skip
+    variant.pop("label", None)
+    variants = {}
     for side in sides:
         words = {**described, "name": side.label, "workload": place.name, "source": str(side.source)}
         file = folder / "services" / place.name / side.label / "service.toml"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(as_toml(words), "utf-8")
+        java = {} if side.java is None else {"java": side.java}
+        variants[side.label] = variant | {"implementation": side.label, "runtime": runtime | java}
     if not (place.contract / "requests.jsonl").is_file():
         raise InputError("no contract", file=place.contract, allowed="one that rematch adopt recorded")
     shutil.copytree(place.contract, duel.contract)
-    variant.pop("label", None)
-    variants = {
-        side.label: variant
-        | {
-            "implementation": side.label,
-            "runtime": runtime | ({} if side.java is None else {"java": side.java}),
-        }
-        for side in sides
-    }
     data |= {
         "name": duel.name,
         "title": f"{sides[0].what} and {sides[1].what}",
