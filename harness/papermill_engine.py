@@ -34,7 +34,9 @@ def completed(arguments: Sequence[str]) -> list[str]:
     given = list(arguments)
     notebook = Path(given[0] if given else "")
     alone = sum(word.endswith(".ipynb") for word in given) == 1 and all(w.startswith("-") for w in given[1:2])
-    folders = notebook.resolve().parents if alone and notebook.suffix == ".ipynb" and notebook.is_file() else ()
+    folders = (
+        notebook.resolve().parents if alone and notebook.suffix == ".ipynb" and notebook.is_file() else ()
+    )
     root = next((folder.parent for folder in folders if folder.name == "notebooks"), None)
     if root is None or not all((root / marker).exists() for marker in ("pyproject.toml", "harness/model")):
         return given

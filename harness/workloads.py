@@ -108,7 +108,9 @@ def load_cases(contract_folder: Path) -> tuple[Case, ...]:
         key = (case.face, case.name, case.language, case.services)
         if key in seen:
             place = f"case {number}"
-            raise InputError("two cases of one name", file=file, place=place, found=case.name, allowed="unique names")
+            raise InputError(
+                "two cases of one name", file=file, place=place, found=case.name, allowed="unique names"
+            )
         seen.add(key)
     fault = _case_fault(cases)
     if fault is not None:

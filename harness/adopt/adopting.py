@@ -129,7 +129,9 @@ def _guess(order: Order) -> Guess:
         guess = replace(guess, build=build).because(build="--build")
     start = " ".join(guess.start)
     if "{port}" not in start:
-        raise InputError("does not say where the port goes", place="--start", found=start, allowed="{port} in it")
+        raise InputError(
+            "does not say where the port goes", place="--start", found=start, allowed="{port} in it"
+        )
     return guess
 
 
@@ -210,7 +212,10 @@ def _comments(adopted: Adopted) -> list[str]:
         *(() if guess is None else guess.remarks),
         f"started: {adopted.started}",
         f"requests: {adopted.asked}",
-        *(f"masked in {item.asked.method} {item.asked.path}: {', '.join(item.volatile)} change" for item in masked),
+        *(
+            f"masked in {item.asked.method} {item.asked.path}: {', '.join(item.volatile)} change"
+            for item in masked
+        ),
         *(f"not sent: {item}" for item in adopted.listed.remarks),
         "cpus = 1: one CPU for the service, as programs of one thread use no more; the others are the load's",
     ]

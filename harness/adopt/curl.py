@@ -7,8 +7,9 @@ import base64
 import getopt
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -29,6 +30,7 @@ _LONG = (
     "data-raw=", "data-binary=", "data-ascii=", "data-urlencode=", "json=", "url=", "connect-timeout=", "retry=",
     "compressed", "http1.1", "path-as-is",
 )  # fmt: skip
+_DATA = frozenset({"data", "data-ascii", "data-binary", "data-raw", "data-urlencode", "json"})
 #: A comment line, the strings of a shell, an end of line with and without a backslash, and all else.
 _PIECE = re.compile(
     r"""^[ \t]*\#[^\n]*|\$'((?:[^'\\]|\\.)*)'|'[^']*'|"(?:[^"\\]|\\.)*"|\\\r?\n|\r?\n|[^'"$\\\r\n]+|.""",
@@ -117,7 +119,9 @@ def _commands(text: str, file: Path) -> Iterator[tuple[int, list[str]]]:
                 problem = str(error)
             if words[0] != "curl":
                 allowed = "curl ..., or # ..."
-                raise InputError(problem, file=file, place=f"line {began}", found=command[:60], allowed=allowed)
+                raise InputError(
+                    problem, file=file, place=f"line {began}", found=command[:60], allowed=allowed
+                )
             yield began, words[1:-1] if words[-1] == ";" else words[1:]
         command = ""
 
@@ -134,72 +138,70 @@ def _plain(ansi: str) -> str:
     return shlex.quote(_ESCAPE.sub(character, ansi))
 
 
-def _request(words: list[str], file: Path, line: int) -> Asked:
-    def wrong(problem: str, word: str | None, allowed: str = ALLOWED) -> InputError:
-        return InputError(problem, file=file, place=f"line {line}", found=word, allowed=allowed)
+def _wrong(file: Path, line: int, problem: str, word: str | None, allowed: str = ALLOWED) -> InputError:
+    return InputError(problem, file=file, place=f"line {line}", found=word, allowed=allowed)
 
+
+def _request(words: list[str], file: Path, line: int) -> Asked:
+    wrong = partial(_wrong, file, line)
     long = [name + ("=" if short.endswith(":") else "") for short, name in _SHORT.items()]
     try:
-        options, urls = getopt.gnu_getopt(words, "".join(_SHORT), [*long, *_LONG])
+        pairs, urls = getopt.gnu_getopt(words, "".join(_SHORT), [*long, *_LONG])
     except getopt.GetoptError as problem:
         dashes = "--" if len(problem.opt) > 1 else "-"
         raise wrong(str(problem.msg), f"{dashes}{problem.opt}") from None
     full = {f"-{short[0]}": name for short, name in _SHORT.items()}
-    method: str | None = None
-    in_query = False
-    headers: dict[str, str] = {}
-    implied: dict[str, str] = {}
-    parts: list[str] = []
-    for option, value in options:
-        match full.get(option, option.removeprefix("--")):
-            case "url":
-                urls.append(value)
-            case "request":
-                method = value
-            case "head":
-                method = method or "HEAD"
-            case "get":
-                in_query = True
-            case "header":
-                header, _, text = value.partition(":")
-                if text.strip():  # without a value curl leaves out a header of its own
-                    headers[header.strip()] = text.strip()
-            case "user":
-                headers["Authorization"] = f"Basic {base64.b64encode(value.encode()).decode()}"
-            case "cookie" if "=" not in value:
-                raise wrong("cookies of a file", value, "the cookies: name=value")
-            case "cookie" | "user-agent" | "referer" as name:
-                headers[name.title()] = value
-            case "compressed":
-                implied["Accept-Encoding"] = "gzip, deflate"
-            case "data-urlencode":
-                key, equals, text = value.partition("=") if "=" in value else ("", "", value)
-                parts.append(f"{key}{equals if key else ''}{quote(text, safe='')}")
-            case "data" | "data-ascii" | "data-binary" | "data-raw" | "json" as name:
-                text = value
-                if value.startswith("@") and name != "data-raw":
-                    try:
-                        text = (file.parent / value[1:]).read_text("utf-8")
-                    except (OSError, UnicodeDecodeError) as problem:
-                        raise wrong(f"its data cannot be read: {problem}", value, "a text file") from None
-                    if name in ("data", "data-ascii"):
-                        text = text.replace("\n", "").replace("\r", "")
-                parts.append(text)
-                if name == "json":
-                    implied |= {"Content-Type": "application/json", "Accept": "application/json"}
+    options = [(full.get(option, option.removeprefix("--")), value) for option, value in pairs]
+    last = dict(options)
+    urls += [value for name, value in options if name == "url"]
     if len(urls) != 1:
         raise wrong("a curl line has one URL here", " ".join(urls) or None)
     url = urlsplit(urls[0] if "://" in urls[0] or urls[0].startswith("/") else f"http://{urls[0]}")
+    parts = [_data(name, value, file, wrong) for name, value in options if name in _DATA]
     data = "&".join(parts) if parts else None
-    query = "&".join(filter(None, (url.query, data if in_query else None)))
-    body = None if in_query else data
-    if body is not None:
-        implied = {"Content-Type": "application/x-www-form-urlencoded"} | implied
+    query = "&".join(filter(None, (url.query, data if "get" in last else None)))
+    body = None if "get" in last else data
+    headers = _headers(options, wrong)
+    implied = {"Content-Type": "application/x-www-form-urlencoded"} if body is not None else {}
+    if "json" in last:
+        implied |= {"Content-Type": "application/json", "Accept": "application/json"}
+    if "compressed" in last:
+        implied["Accept-Encoding"] = "gzip, deflate"
     given = {name.lower() for name in headers}
-    headers |= {name: value for name, value in implied.items() if name.lower() not in given}
+    usual = "HEAD" if "head" in last else "GET" if body is None else "POST"
     return Asked(
-        method=(method or ("POST" if body is not None else "GET")).upper(),
+        method=last.get("request", usual).upper(),
         path=(url.path or "/") + (f"?{query}" if query else ""),
-        headers=headers,
+        headers=headers | {name: value for name, value in implied.items() if name.lower() not in given},
         body=body,
     )
+
+
+def _data(name: str, value: str, file: Path, wrong: Callable[..., InputError]) -> str:
+    """The part of a body that an option gives; a file is of the folder of the lines."""
+    if name == "data-urlencode":
+        key, equals, text = value.partition("=") if "=" in value else ("", "", value)
+        return f"{key}{equals if key else ''}{quote(text, safe='')}"
+    if not value.startswith("@") or name == "data-raw":
+        return value
+    try:
+        text = (file.parent / value[1:]).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise wrong(f"its data cannot be read: {problem}", value, "a text file") from None
+    return text.replace("\n", "").replace("\r", "") if name in ("data", "data-ascii") else text
+
+
+def _headers(options: list[tuple[str, str]], wrong: Callable[..., InputError]) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    for name, value in options:
+        if name == "header":
+            header, _, text = value.partition(":")
+            if text.strip():  # without a value curl leaves out a header of its own
+                headers[header.strip()] = text.strip()
+        elif name == "user":
+            headers["Authorization"] = f"Basic {base64.b64encode(value.encode()).decode()}"
+        elif name == "cookie" and "=" not in value:
+            raise wrong("cookies of a file", value, "the cookies: name=value")
+        elif name in ("cookie", "user-agent", "referer"):
+            headers[name.title()] = value
+    return headers

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a service may be asked: from curl lines or an OpenAPI 3 document.
 
-Of a document each ``GET`` is asked, with an example, a default or the simplest value of each parameter that it requires.
-Other operations may change something, and are left to curl lines.
+Of a document each ``GET`` is asked, with an example, a default or the simplest value of each required parameter. Other
+operations may change something, and are left to curl lines.
 """
 
 from __future__ import annotations

@@ -109,7 +109,11 @@ def running_service(
             raise DoesNotStart("needs", str(problem)) from None
         say(f"start of {implementation.name}")
         spec = LaunchSpec(
-            implementation=implementation, variant=variant, build=build, folder=folder, environment=environment
+            implementation=implementation,
+            variant=variant,
+            build=build,
+            folder=folder,
+            environment=environment,
         )
         try:
             instance = assembly.launcher.launch(spec)

@@ -14,8 +14,8 @@ import typer
 from harness.adopt import Adopted, Order, adopt, workspace_of
 from harness.adopt.capacity import Capacity, capacity_of
 from harness.cli.check import busy_warning
-from harness.cli.options import AsJson, Profile, ReadyWithin, Requests, fields_of, say
 from harness.cli.measure import measure_anew, stopping
+from harness.cli.options import AsJson, Profile, ReadyWithin, Requests, fields_of, say
 from harness.cli.results import opened, print_conclusion
 from harness.errors import InputError
 from harness.project import experiment_paths, find_root
@@ -72,9 +72,7 @@ def adopt_command(
         rematch adopt ../shop --requests openapi.yaml --no-measure
         rematch adopt ../shop --build "make" --start "env -C {artifact} MODE=fast ./shop --port {port}"
     """
-    order = Order(
-        folder=folder, name=name, start=start, build=build, requests=requests, ready_s=ready_within
-    )
+    order = Order(folder=folder, name=name, start=start, build=build, requests=requests, ready_s=ready_within)
     root, chosen = find_root(), workspace_of(order).name
     if chosen in experiment_paths(root) or (root / "services" / chosen).is_dir():
         allowed = f"another one, such as my-{chosen}"

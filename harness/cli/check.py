@@ -72,7 +72,9 @@ def check_command(
 
         check_remote(host, as_json=as_json)
     elif machine or last:
-        from harness.cli.check_machine import check_machine  # pandas and scipy, which a look at tools needs not
+        from harness.cli.check_machine import (
+            check_machine,  # pandas and scipy, which a look at tools needs not
+        )
 
         check_machine(last=last, as_json=as_json)
     else:
@@ -119,7 +121,10 @@ def remarks_on(n_cpus: int, small: bool, descriptors: int, quiet: Shares) -> lis
     """Return what makes a machine less fit than it could be."""
     slowed, busy = quiet.get("slowed_share") or 0, _busy(quiet)
     remarks = (
-        (small, f"{n_cpus} CPUs: service and load generator share them; good for smoke and quick, not for full"),
+        (
+            small,
+            f"{n_cpus} CPUs: service and load generator share them; good for smoke and quick, not for full",
+        ),
         (busy, f"{busy} of CPU time is in use; stop other processes before measuring"),
         (
             (quiet["steal_share"] or 0) > 0.01,
@@ -143,7 +148,9 @@ def jdks_as_plain(jdks: Iterable[Jdk]) -> list[dict[str, str | None]]:
     return [{"version": jdk.version, "vendor": jdk.vendor, "home": str(jdk.home)} for jdk in jdks]
 
 
-def print_checked(headline: str, remarks: Sequence[str], name: str, result: Mapping[str, Any], *facts: str) -> None:
+def print_checked(
+    headline: str, remarks: Sequence[str], name: str, result: Mapping[str, Any], *facts: str
+) -> None:
     """Print what a machine is fit for, what makes it less fit, and facts; a share is at most 100 %, whatever two clocks
     made of it."""
     say(headline, hang="  ")

@@ -8,8 +8,8 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.cli.options import say
 from harness.cli.measure import measure_anew, stopping
+from harness.cli.options import say
 from harness.errors import InputError
 from harness.evidence.opening import tidied
 from harness.evidence.passport import EXPERIMENT, Change, Passport, changes, passport_of

@@ -88,7 +88,8 @@ def _look(host: SshHost, settings: HostSettings) -> dict[str, Any]:
         unforwarded,
         without_java,
         no_database,
-        None not in generators.values() and "no load from there: no load tool, Python with Locust or JDK for JMeter",
+        None not in generators.values()
+        and "no load from there: no load tool, Python with Locust or JDK for JMeter",
         no_engine and f"no containers there: {no_engine}",
         settings.service_address in LOOPBACK
         and "service_address is its loopback: services and load, or services and database, are not on two machines "
@@ -98,7 +99,8 @@ def _look(host: SshHost, settings: HostSettings) -> dict[str, Any]:
         "native images that are built here do not run there",
         host.free_bytes < ROOM_WANTED_BYTES
         and f"{host.free_bytes / 2**30:.1f} GiB are left in {host.agent.base}: set another folder",
-        off_s > 0.005 and f"clock offset {clock.wall_offset_s * 1e3:.1f} ms; synchronise both machines with NTP",
+        off_s > 0.005
+        and f"clock offset {clock.wall_offset_s * 1e3:.1f} ms; synchronise both machines with NTP",
     )
     return {
         "machine": machine.model_dump(),

@@ -109,8 +109,8 @@ def _print_list(judged: Sequence[JudgedClaim]) -> None:
     print(table(("claim", "verdict", "statement"), lines))
     print()
     say(
-        "claimed: the number, or ratio, that the claim needs; here: what was measured, or was printed where the claim's "
-        "own numbers contradict it. All of one claim: rematch claims NAME."
+        "claimed: the number, or ratio, that the claim needs; here: what was measured, or was printed where the "
+        "claim's own numbers contradict it. All of one claim: rematch claims NAME."
     )
 
 
@@ -204,7 +204,11 @@ def _as_plain(judged: JudgedClaim) -> dict[str, Any]:
 
 def _plain_test(judged: JudgedTest) -> dict[str, Any]:
     judgement, row = judged.judgement, judged.row
-    measured = None if row is None else _plain_row(row["filter"], row) | fields_of(judgement, "p_adjusted", "n_family")
+    measured = (
+        None
+        if row is None
+        else _plain_row(row["filter"], row) | fields_of(judgement, "p_adjusted", "n_family")
+    )
     return {
         **judged.test.model_dump(mode="json", include={"what", "predicate"}),
         "unit": unit(judged.test),

@@ -15,6 +15,7 @@ import typer
 
 from harness.adopt import Order, Workspace, adopt, workspace_of
 from harness.cli.check import busy_warning
+from harness.cli.measure import measure_anew, stopping
 from harness.cli.options import (
     AsJson,
     Blocks,
@@ -27,7 +28,6 @@ from harness.cli.options import (
     limits_as_plain,
     say,
 )
-from harness.cli.measure import measure_anew, stopping
 from harness.cli.results import as_plain, print_results, read_results
 from harness.compare.limits import limit_named
 from harness.compare.words import limit_words
@@ -130,9 +130,9 @@ def duel_command(
         agreed = replay(duel, assembly, ready_s=ready_within, say=tell)
         n_alike = agreed.n_cases - len(agreed.cases)
         tell(f"answers: {n_alike} of {counted(agreed.n_cases, 'case')} as recorded, by both")
-        for label, faults in agreed.differences.items():
-            for case, text in faults.items():
-                tell(f"  {label}: {case}: {text}")
+        faults = [(label, *fault) for label, each in agreed.differences.items() for fault in each.items()]
+        for label, case, text in faults:
+            tell(f"  {label}: {case}: {text}")
         refused = [] if "all" in allowed else [case for case in agreed.cases if case not in allowed]
         if not no_measure and not refused:
             agreed_contract(duel, {*agreed.cases, *allowed})
@@ -230,5 +230,8 @@ def _checked(limit: Limit, results: Results) -> Checked:
         row = decided[0]
         outcome = judged(limit, row["low"], row["high"])
         outcome = "not shown" if outcome == "cannot be told" else outcome
-        why = f"{YOUNG} processes: " * is_young(row) + f"V2 over V1 {spoken(row['value'], row['low'], row['high'])}"
+        why = (
+            f"{YOUNG} processes: " * is_young(row)
+            + f"V2 over V1 {spoken(row['value'], row['low'], row['high'])}"
+        )
     return Checked(limit=limit, outcome=outcome, text=f"{limit.text}: {outcome}: {why}")

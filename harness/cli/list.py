@@ -63,7 +63,7 @@ def list_command(
 
 
 def _row_of(assembly: session.Assembly, name: str, *, strict: bool) -> dict[str, Any]:
-    """What is listed of an experiment; ``strict``: raise what is wrong with its definition, else it is its ``problem``."""
+    """What is listed of an experiment; ``strict``: raise what is wrong with its definition, else list it."""
     try:
         study = load_study(assembly.root, name)
     except RematchError as problem:
@@ -151,4 +151,6 @@ def _print_details(row: dict[str, Any]) -> None:
         if reason is None:
             runs[name] = f"yes, but {row['remarks'][name]}" if name in row["remarks"] else "yes"
     marks = {row["reference"]: " (reference)"}
-    print(table(("variant", "runs here"), [(name + marks.get(name, ""), text) for name, text in runs.items()]))
+    print(
+        table(("variant", "runs here"), [(name + marks.get(name, ""), text) for name, text in runs.items()])
+    )

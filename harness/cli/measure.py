@@ -180,7 +180,8 @@ def _print_plan(assembly: Assembly, prepared: Prepared, *, as_json: bool) -> Non
             "refused": prepared.refused,
             "unavailable": {gone.variant: gone.reason for gone in prepared.unavailable},
             "trials": [
-                fields_of(trial, "trial_id", "block", "duplicate") | {"configuration": trial.configuration.key}
+                fields_of(trial, "trial_id", "block", "duplicate")
+                | {"configuration": trial.configuration.key}
                 for trial in plan.trials
             ],
             "commands": {key: list(argv) for key, argv in commands.items()},
@@ -200,8 +201,8 @@ def _print_plan(assembly: Assembly, prepared: Prepared, *, as_json: bool) -> Non
     instead = "" if prepared.blocks_asked is None else f" (the profile has {profile.blocks})"
     where = "on a large host, for which it is meant" if profile.large_host else "on two cores"
     say(
-        f"{counted(len(plan.trials), 'trial')} in {counted(plan.n_blocks, 'block')}{instead}, shuffled within each block "
-        f"(their order: --dry-run --json); about {in_words(total_s)} {where}."
+        f"{counted(len(plan.trials), 'trial')} in {counted(plan.n_blocks, 'block')}{instead}, shuffled within each "
+        f"block (their order: --dry-run --json); about {in_words(total_s)} {where}."
     )
 
 

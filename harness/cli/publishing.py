@@ -19,7 +19,6 @@ from harness.publish.readme import write_readme
 from harness.site import build_site
 
 
-
 def site_command() -> None:
     """Write results/site/index.html, one page with every published answer, table, figure and claim.
 

@@ -158,9 +158,7 @@ def judge(root: Path, settings: StageParameters, stage: PlannedStage) -> Planned
     return replace(stage, state="to do" if reasons else "done", why=why, expected_s=expected_s)
 
 
-def why_stale(
-    now: dict[str, str], before: Remembered | None, outputs: Mapping[str, str]
-) -> tuple[str, ...]:
+def why_stale(now: dict[str, str], before: Remembered | None, outputs: Mapping[str, str]) -> tuple[str, ...]:
     """Return the reasons to run again, in words; empty: nothing that counts has changed, is new or is gone."""
     if before is None:
         return ("no successful run yet",)

@@ -52,7 +52,9 @@ def measure_all(settings: StageParameters, *, root: Path | None = None) -> pd.Da
     """
     project, allowed = root or find_root(), "smoke, quick, full, sample"
     if settings.newest:
-        raise InputError("does not say what to measure", place="parameter profile", found="newest", allowed=allowed)
+        raise InputError(
+            "does not say what to measure", place="parameter profile", found="newest", allowed=allowed
+        )
     experiments = chosen_experiments(project, settings)
     for name in () if settings.bundled else experiments:
         arguments = ["measure", name, "--profile", settings.profile, "--host", settings.host]

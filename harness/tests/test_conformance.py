@@ -250,9 +250,15 @@ def test_an_answer_without_what_is_to_be_captured_is_a_failure_of_its_case(tmp_p
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ((SHOW, OPEN), r"line 1: show: used before it is captured; found '\$\{a\}'; allowed: nothing is captured"),
+        (
+            (SHOW, OPEN),
+            r"line 1: show: used before it is captured; found '\$\{a\}'; allowed: nothing is captured",
+        ),
         ((OPEN.replace('"matched"', '"published"'), SHOW), "line 2: show: used before it is captured"),
-        ((OPEN.replace('"face"', '"language": "go", "face"'), SHOW), "line 2: show: used before it is captured"),
+        (
+            (OPEN.replace('"face"', '"language": "go", "face"'), SHOW),
+            "line 2: show: used before it is captured",
+        ),
         ((OPEN, "", OPEN.replace('"open"', '"again"')), r"line 3: again: captured a second time; found 'a'"),
     ],
 )

@@ -17,6 +17,7 @@ from harness.conformance import answer_fault
 from harness.errors import InputError
 from harness.workloads import load_all_requests, load_cases
 
+
 def written(folder: Path, name: str, text: str) -> Path:
     (folder / name).write_text(text, "utf-8")
     return folder / name
@@ -80,7 +81,10 @@ def test_headers_are_part_of_what_is_asked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("curl http://a/\ncurl --proxy b http://a/\n", "line 2: option --proxy not recognized; found '--proxy'"),
+        (
+            "curl http://a/\ncurl --proxy b http://a/\n",
+            "line 2: option --proxy not recognized; found '--proxy'",
+        ),
         ("curl http://a/\n\ncurl \\\n -d @file http://a/\n", "line 3: its data cannot be read"),
         ("curl -b jar http://a/\n", "line 1: cookies of a file"),
         ("curl http://a/ http://b/\n", "line 1: a curl line has one URL"),

@@ -121,7 +121,11 @@ def test_a_dockerfile_is_shown_with_the_reason_why_it_is_not_used(tmp_path: Path
     compose = {"docker-compose.yml": "services: {web: {build: .}}", **docker}
     with pytest.raises(InputError) as refused:
         guess_of(written(tmp_path / "c", compose))
-    for words in ("docker-compose.yml builds web", "it says: ENV MODE=fast; CMD ['/a', '-x']", "--build 'make'"):
+    for words in (
+        "docker-compose.yml builds web",
+        "it says: ENV MODE=fast; CMD ['/a', '-x']",
+        "--build 'make'",
+    ):
         assert words in str(refused.value)
 
 
@@ -131,7 +135,10 @@ def test_a_dockerfile_is_shown_with_the_reason_why_it_is_not_used(tmp_path: Path
         ("A=1 node a.js {port}", (*IN, "A=1", "node", "a.js", "{port}")),
         ("env -C {artifact}/api node a.js {port}", ("env", "-C", "{artifact}/api", "node", "a.js", "{port}")),
         ("A=1 {artifact}/run {port}", ("env", "A=1", "{artifact}/run", "{port}")),
-        ("java -jar {artifact}/a.jar {port}", ("{java}", "{runtime_args}", "-jar", "{artifact}/a.jar", "{port}")),
+        (
+            "java -jar {artifact}/a.jar {port}",
+            ("{java}", "{runtime_args}", "-jar", "{artifact}/a.jar", "{port}"),
+        ),
         ("./run --home ${HOME} {port}", (*IN, "sh", "-c", "./run --home ${HOME} {port}")),
     ],
 )

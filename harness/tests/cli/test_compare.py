@@ -35,7 +35,10 @@ def test_the_answer_comes_first_and_fits_80_columns(folder: Path) -> None:
 
 def test_options_may_stand_before_and_behind_both_arms(folder: Path) -> None:
     a, b = ([f"{arm}/run{n}.jtl" for n in range(5)] for arm in "ab")
-    for words in (["a", "--", "b", "--json", "--fail-if", "p99 > 1.5"], ["--fail-if=p99 > 1.5", "--json", *a, "--", *b]):
+    for words in (
+        ["a", "--", "b", "--json", "--fail-if", "p99 > 1.5"],
+        ["--fail-if=p99 > 1.5", "--json", *a, "--", *b],
+    ):
         code, out, _ = run_here(folder, "compare", *words)
         found = json.loads(out)
         assert code == 0 and [len(arm["runs"]) for arm in found["arms"]] == [5, 5]

@@ -21,7 +21,12 @@ def test_the_same_values_do_not_differ_and_are_written_as_the_same_bytes(tmp_pat
 
 
 def test_a_value_an_end_a_unit_or_a_verdict_that_changed_is_named() -> None:
-    changes: tuple[dict[str, Any], ...] = ({"value": 1.3571}, {"low": None}, {"unit": "s"}, {"verdict": "lower than"})
+    changes: tuple[dict[str, Any], ...] = (
+        {"value": 1.3571},
+        {"low": None},
+        {"unit": "s"},
+        {"verdict": "lower than"},
+    )
     for change in changes:
         (line,) = differences(PUBLISHED, {**PUBLISHED, "a.ratio.java": RATIO._replace(**change)})
         assert line.startswith("a.ratio.java: was 1.357 1.339 1.376 ratio, is ")

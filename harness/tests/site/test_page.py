@@ -54,7 +54,11 @@ def faults(page: Any) -> list[str]:
     found += [f"{tag} without words" for tag in page.find_all(["a", "summary"]) if not tag.get_text().strip()]
     found += [f"{tag} without a text in its place" for tag in page.find_all("img") if not tag.get("alt")]
     found += [f"a head without scope: {tag}" for tag in page.find_all("th") if not tag.get("scope")]
-    found += [str(tag)[:80] for tag in page.find_all(class_="scroll") if not tag.get("aria-label") or not tag.get("tabindex")]
+    found += [
+        str(tag)[:80]
+        for tag in page.find_all(class_="scroll")
+        if not tag.get("aria-label") or not tag.get("tabindex")
+    ]
     found += [f"no caption: {tag.get('id')}" for tag in page.find_all("table") if tag.caption is None]
     levels = [int(tag.name[1]) for tag in page.find_all(["h1", "h2", "h3", "h4"])]
     found += [f"heading {b} after {a}" for a, b in pairwise([0, *levels]) if b > a + 1 or b == 1 != a + 1]
