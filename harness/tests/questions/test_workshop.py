@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from bs4 import BeautifulSoup
 
 from harness.analysis.stats.verdicts import FEWEST_FOR_P
 from harness.errors import InputError
@@ -29,6 +28,7 @@ from harness.questions.workshop.notebooks import (
     text_of,
     workshop_code,
 )
+from harness.tests.site.page_structure import Page
 from harness.tests.support.available import only_when_long, some_in_every_run
 from harness.tests.support.browser import a_browser
 from harness.tests.support.in_process import execute_in_process
@@ -203,11 +203,11 @@ def test_slides_are_one_page_with_figures_exercises_and_notes_that_loads_nothing
 
     book = BOOKS["05-gc-peak"]
     text = slides_page(book, executed(project, book))
-    page: Any = BeautifulSoup(text, "html.parser")
-    assert page.h1
+    page = Page(text)
+    assert page.named("h1")
     assert not re.findall(r"""(?:src|href)=["'](?!data:|#)""", text)
-    assert [image["alt"][:7] for image in page.find_all("img")] == ["Latency", "Time of"]
-    shown = [section.get_text() for section in page.find_all("section")]
+    assert [attributes["alt"][:7] for _, attributes, _ in page.named("img")] == ["Latency", "Time of"]
+    shown = [said for _, _, said in page.named("section")]
     exercises = {
         name: next(said for said in shown if said.startswith(f"Exercise {name}"))
         for name in exercises_of(book)
