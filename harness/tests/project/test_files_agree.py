@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that say the same thing in several places agree with each other, and sessions name sources of this project."""
+"""Files that say the same thing in several places agree with each other."""
 
 from __future__ import annotations
 
 import hashlib
 import subprocess
 import tomllib
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
@@ -18,10 +16,8 @@ from packaging.utils import canonicalize_name
 from rattler import MatchSpec
 
 from harness import toolchains
-from harness.store import Store
-from harness.tests.support.available import PROJECT, not_run
 
-SERVICES = PROJECT / "services"
+PROJECT = Path(__file__).resolve().parents[3]
 
 
 def pyproject() -> dict[str, Any]:
@@ -139,79 +135,3 @@ def test_the_data_that_come_with_the_project_are_at_most_60_megabytes() -> None:
     files = [path for path in (PROJECT / "data/raw/bundled").rglob("*") if path.is_file()]
     assert files
     assert sum(path.stat().st_size for path in files) <= 60_000_000
-
-
-#: Folders that building fills.
-BUILT = {"target", "node_modules", "bin", ".gradle", "build"}
-SUFFIXES = {".go", ".java", ".js", ".ts", ".py", ".rs", ".properties", ".xml", ".sql", ".toml"}
-#: Written by a package manager from what an implementation asks for.
-GENERATED = {"go.sum"}
-
-LISTS = sorted(SERVICES.glob("*/copies.toml"))
-
-
-def named_groups(path: Path) -> list[frozenset[str]]:
-    """Return each group of files that a list says are equal, as paths below the workload's folder."""
-    blocks = tomllib.loads(path.read_text("utf-8"))["copies"]
-    return [
-        frozenset(f"{folder}/{file}" for folder in block["folders"])
-        for block in blocks
-        for file in block["files"]
-    ]
-
-
-def sources(workload: Path) -> list[Path]:
-    """Return the source files of all implementations of a workload, without what building made."""
-    found = [path for path in workload.glob("*/**/*") if path.is_file() and path.stat().st_size]
-    return [
-        path
-        for path in found
-        if (parts := path.relative_to(workload).parts)[0] != "contract"
-        and BUILT.isdisjoint(parts)
-        and path.name not in GENERATED
-        and (path.suffix in SUFFIXES or path.name == "Dockerfile")
-    ]
-
-
-@pytest.mark.parametrize("path", LISTS, ids=lambda path: path.parent.name)
-def test_files_named_as_copies_are_equal(path: Path) -> None:
-    groups = named_groups(path)
-    assert groups
-    for group in groups:
-        assert len(group) > 1, f"{path}: {sorted(group)} is one file"
-        contents = {name: (path.parent / name).read_bytes() for name in sorted(group)}
-        different = [name for name, content in contents.items() if content != contents[min(group)]]
-        assert not different, f"{path}: {', '.join(different)} differ from {min(group)}"
-
-
-@pytest.mark.parametrize(
-    "workload", sorted(p for p in SERVICES.iterdir() if p.is_dir()), ids=lambda p: p.name
-)
-def test_equal_files_of_two_implementations_are_named_as_copies(workload: Path) -> None:
-    by_content: dict[bytes, set[str]] = defaultdict(set)
-    for path in sources(workload):
-        by_content[path.read_bytes()].add(path.relative_to(workload).as_posix())
-    equal = {frozenset(group) for group in by_content.values() if len(group) > 1}
-    listed = workload / "copies.toml"
-    assert equal == set(named_groups(listed) if listed.exists() else []), f"name them in {listed}"
-
-
-SESSIONS = {session.key: session for session in Store(PROJECT).sessions(bundled=True)}
-
-
-def git(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["git", "-C", str(PROJECT), *words], capture_output=True, text=True, check=False)
-
-
-@pytest.fixture(scope="module")
-def history() -> frozenset[str]:
-    """The commits that this one descends from, and itself."""
-    if git("rev-parse", "--is-shallow-repository").stdout.strip() != "false":
-        not_run("the history of the project: a clone with all of its commits")
-    return frozenset(git("rev-list", "HEAD").stdout.split())
-
-
-@pytest.mark.parametrize("key", SESSIONS)
-def test_the_commit_of_a_bundled_session_is_in_the_history(key: str, history: frozenset[str]) -> None:
-    provenance = SESSIONS[key].header.provenance
-    assert provenance.commit in history, f"{key}: measured at {provenance.commit}"

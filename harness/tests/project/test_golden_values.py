@@ -4,13 +4,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+
+import pytest
 
 from harness.tests.support.golden_values import Golden, differences, golden_of, read_golden, write_golden
 
 RATIO = Golden(1.357, 1.339, 1.376, "ratio", "")
 HIGHER = Golden(None, None, None, "", "higher than")
 PUBLISHED = {"a.ratio.java": RATIO, "a.verdict.java": HIGHER}
+
+
+def test_the_committed_values_are_those_of_all_questions() -> None:
+    golden = read_golden().values()
+    assert sum(item.value is not None for item in golden) > 2500
+    assert sum(bool(item.verdict) for item in golden) > 500
 
 
 def test_the_same_values_do_not_differ_and_are_written_as_the_same_bytes(tmp_path: Path) -> None:
@@ -20,16 +27,16 @@ def test_the_same_values_do_not_differ_and_are_written_as_the_same_bytes(tmp_pat
     assert differences(read_golden(tmp_path / "a.csv.gz"), PUBLISHED) == []
 
 
-def test_a_value_an_end_a_unit_or_a_verdict_that_changed_is_named() -> None:
-    changes: tuple[dict[str, Any], ...] = (
-        {"value": 1.3571},
-        {"low": None},
-        {"unit": "s"},
-        {"verdict": "lower than"},
-    )
-    for change in changes:
-        (line,) = differences(PUBLISHED, {**PUBLISHED, "a.ratio.java": RATIO._replace(**change)})
-        assert line.startswith("a.ratio.java: was 1.357 1.339 1.376 ratio, is ")
+@pytest.mark.parametrize(
+    "changed",
+    [
+        RATIO._replace(value=1.3571), RATIO._replace(low=None), RATIO._replace(unit="s"),
+        RATIO._replace(verdict="lower than"),
+    ],
+)  # fmt: skip
+def test_a_value_an_end_a_unit_or_a_verdict_that_changed_is_named(changed: Golden) -> None:
+    (line,) = differences(PUBLISHED, {**PUBLISHED, "a.ratio.java": changed})
+    assert line.startswith("a.ratio.java: was 1.357 1.339 1.376 ratio, is ")
 
 
 def test_rounding_and_facts_in_words_are_no_difference_and_a_missing_and_a_new_value_are_named() -> None:
