@@ -101,6 +101,7 @@ REMOVED: Mapping[str, str] = {
     "pack --again": "rematch unpack, and rematch pack",
     "pack --to": "mv: the archive is written among the bundled sessions",
     "paper --bundle": "make arxiv",
+    "paper --copy": "cp paper/main.pdf docs/",
     "paper --diff": "git diff --word-diff REV -- paper",
     "report --samples": "pandas.read_csv: a sampler's columns say it all",
     "results --every-speed": "--json, which has the reason of each trial that is left out",

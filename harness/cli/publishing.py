@@ -13,7 +13,7 @@ from harness.model.digits import fixed
 from harness.pipeline.execute import StageFailed, publish_bundled
 from harness.project import find_root
 from harness.publish.artifact_page import write_page
-from harness.publish.build import build_paper, copy_pdf
+from harness.publish.build import build_paper
 from harness.publish.generated import read_values
 from harness.publish.readme import write_readme
 from harness.site import build_site
@@ -53,9 +53,6 @@ def paper_command(
     artifact: Annotated[
         bool, typer.Option("--artifact", help="write the tables of ARTIFACT.md instead")
     ] = False,
-    copy: Annotated[
-        bool, typer.Option("--copy", help="copy the built PDF to docs/, where README.md links it")
-    ] = False,
 ) -> None:
     """Build paper/main.pdf from paper/ and the numbers, tables and figures of the notebooks.
 
@@ -67,11 +64,8 @@ def paper_command(
         rematch paper --readme
     """
     root = find_root()
-    parts = (
-        (readme, "the numbers", write_readme),
-        (artifact, "the tables", write_page),
-        (copy, "the copy", copy_pdf),
-    )
-    wanted = [(what, write) for asked, what, write in parts if asked] or [("the paper", build_paper)]
-    for what, write in wanted:
+    parts = ((readme, "the numbers", write_readme), (artifact, "the tables", write_page))
+    for what, write in [(what, write) for asked, what, write in parts if asked] or [
+        ("the paper", build_paper)
+    ]:
         print(f"{what}: {os.path.relpath(write(root))}")

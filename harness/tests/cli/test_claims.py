@@ -5,20 +5,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from functools import cache
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from harness.definitions.claims import load_ledgers
-from harness.evidence.parameters import StageParameters
 from harness.model.claim import ClaimVerdict
-from harness.questions import claims
-from harness.questions.claims.words import VERDICT_WORDS
-from harness.rows import find_session
-from harness.rows.schema import keyed, slug
 from harness.tests.support.command import run_here
 from harness.tests.support.kept_tables import make_claims_project
 from harness.tests.support.sessions import REPOSITORY
@@ -106,52 +99,6 @@ def test_the_bundled_sessions_judge_what_they_measured(bundled: Path) -> None:
     memory = found["N5"]["tests"][0]
     assert memory["outcome"] == "holds" and memory["measured"]["low"] > 2
     assert found["T5"]["tests"][0]["measured"]["value"] > 5
-
-
-def test_the_best_of_several_sessions_judges_and_the_others_are_named(bundled: Path) -> None:
-    found = {one["claim"]: one for one in json.loads(rematch(bundled, "claims", "--json")[1])}
-    cause, limit = found["R1"]["tests"]
-    assert cause["measured"]["session"] == "bundled/bank-connections/quick-local-1"
-    assert cause["outcome"] == "holds"
-    # the claim names two causes, and a server with another limit was not measured
-    assert (limit["outcome"], found["R1"]["verdict"]) == ("not testable", "inconclusive")
-    passed = [each["measured"]["session"] for each in cause["passed_over"]]
-    assert passed == ["bundled/bank-rematch/quick-local-2"]
-    for name in ("T6", "T7"):
-        test = [
-            one
-            for one in found[name]["tests"]
-            if one["what"].startswith("CPU") and "Vert.x over" in one["what"]
-        ][-1]
-        assert test["measured"]["session"] == "bundled/clients-craft/quick-local-1"
-        assert test["measured"]["warm"] and test["outcome"] == "holds" and test["measured"]["high"] < 1
-        (young,) = (one for one in test["passed_over"] if one["measured"] is not None)
-        assert young["measured"]["young"] and "speaks of warm services" in young["why"]
-    told = " ".join(rematch(bundled, "claims", "T7")[1].split())
-    assert "passed over bundled/clients-hello/quick-local-1, service_cores java-vertx over go-nethttp" in told
-    cold = found["N7"]["tests"][1]["measured"]
-    assert (cold["below"], cold["value"], cold["low"]) == (1.0, None, None)
-
-
-def test_the_ledger_and_the_paper_say_the_same_of_every_claim(bundled: Path) -> None:
-    """The notebook behind the paper opens its sessions by another way than the command."""
-    names = claims.experiments(bundled)
-    settings = StageParameters(profile="sample")
-    opened = {name: find_session(name, settings, root=bundled) for name in names}
-    judged = claims.judge_all(opened, root=bundled)
-    table = claims.as_table(judged, root=bundled)
-    again = claims.judge_all(claims.newest_sessions(bundled, names), root=bundled)
-    pd.testing.assert_frame_equal(table, claims.as_table(again, root=bundled))
-    plain = {each["claim"]: each["verdict"] for each in json.loads(rematch(bundled, "claims", "--json")[1])}
-    assert plain == {each.name: each.verdict.value for each in judged}
-    rows = keyed("claims", claims.results(judged)).set_index("key")
-    for each in judged:
-        key = f"claims.verdict.fact.{slug(each.name)}"
-        assert (key in rows.index) == (each.shown.row is not None)
-        if key in rows.index:
-            assert str(rows.loc[key, "text"]).startswith(VERDICT_WORDS[each.verdict])
-    counted = Counter(plain.values())
-    assert {verdict: rows.loc[f"claims.{verdict}.count", "value"] for verdict in counted} == counted
 
 
 def test_the_list_names_sessions_and_machine(bundled: Path) -> None:

@@ -8,9 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from harness.cli import app
 from harness.tests.support.command import run_here
 from harness.tests.support.compared_arms import change_rows, users_wait, write_arms
 
@@ -84,8 +82,3 @@ def test_the_page_is_one_file_and_nothing_in_a_name_is_markup(folder: Path, tmp_
 def test_markdown_alone_is_printed_where_it_is_asked_for(folder: Path) -> None:
     code, out, _ = run_here(folder, "compare", "a", "--", "b", "--markdown", "-")
     assert code == 0 and out.startswith("**B against A, 5 and 5 runs;") and "| p99, ms |" in out
-
-
-def test_the_help_tells_what_a_run_is() -> None:
-    shown = " ".join(CliRunner().invoke(app, ["compare", "--help"]).output.split())
-    assert "A... -- B..." in shown and "FILE+FILE is one run" in shown and "Exit status 1" in shown

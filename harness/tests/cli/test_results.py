@@ -7,18 +7,15 @@ import json
 import re
 import shutil
 from functools import cache
-from itertools import zip_longest
 from pathlib import Path
 
 import pytest
 
-from harness.analysis.stats.session_agreement import agreement
-from harness.cli.results import agreement_words, print_values
+from harness.cli.results import print_values
 from harness.model import Verdict
 from harness.rows import means
 from harness.rows.schema import records
 from harness.rows.session_results import Cell, Line
-from harness.tests.analysis.stats.test_session_agreement import session
 from harness.tests.support.command import run_here
 from harness.tests.support.kept_tables import lay_tables
 from harness.tests.support.made_up_trials import made_up_trials
@@ -74,32 +71,6 @@ def test_levels_of_the_reference_alone_stand_below_the_names_of_their_factors(
     mean = records(means(made_up_trials(), start="time_to_first_response_s"))[0]
     print_values([Cell(levels, [Line(mean, None)])])
     assert re.split(r" {2,}", capsys.readouterr().out.splitlines()[0].strip()) == heads
-
-
-OPEN, REFUSED = Verdict.INCONCLUSIVE, Verdict.NOT_ABOUT_SERVICES
-
-
-@pytest.mark.parametrize(
-    ("ratio", "first", "second", "words"),
-    [
-        (1.5, (), (), "2 of 2 verdicts agree"),
-        (0.5, (), (), "0 of 2 verdicts agree, 2 contradict"),
-        (1.5, (), (OPEN,), "1 of 2 verdicts agree, none contradict, in 1 at most one session decides"),
-        (1.5, (REFUSED,), (REFUSED,), "2 of 2 verdicts agree, in 1 of those that agree neither session decides"),
-    ],
-)  # fmt: skip
-def test_what_did_not_happen_between_two_sessions_is_not_counted(
-    ratio: float, first: tuple[Verdict, ...], second: tuple[Verdict, ...], words: str
-) -> None:
-    """``first``, ``second``: verdicts in the place of the first ones of each session."""
-    sides = [
-        tuple(
-            each.model_copy(update={"verdict": verdict or each.verdict})
-            for each, verdict in zip_longest(session(value), verdicts)
-        )
-        for value, verdicts in ((1.5, first), (ratio, second))
-    ]
-    assert agreement_words(agreement(*sides)) == words
 
 
 def test_no_conclusion_is_drawn_from_a_smoke_session(measured: Path) -> None:
@@ -178,7 +149,7 @@ def test_two_sessions_are_set_side_by_side_and_a_session_is_not_compared_with_it
     assert n > 40 and changed["agree"] > 0.75 * n and not changed["contradict"]
     # the reference was built anew in between, so that nothing else is left to compare
     assert beside["share"] is None and not sum(beside["counts"].values())
-    undecided = {OPEN, REFUSED}
+    undecided = {Verdict.INCONCLUSIVE, Verdict.NOT_ABOUT_SERVICES}
     n_neither = sum(
         pair["kind"] == "agree" and {pair[which]["verdict"] for which in ("first", "second")} <= undecided
         for pair in beside["pairs"]

@@ -24,7 +24,7 @@ from harness.pipeline import (
     run,
 )
 from harness.pipeline.execute import Progress, resume_command
-from harness.pipeline.plan import Remembered, depends, judge, of_files, remember, why_stale
+from harness.pipeline.plan import depends, judge, remember
 from harness.pipeline.stage import NotebookFile, PlannedStage, StageTable, analysis_notebooks
 from harness.pipeline.steps import missing_tools
 from harness.tests.pipeline.test_execute import notebook_of
@@ -118,17 +118,6 @@ def test_a_stage_is_stale_by_content_never_by_time_stamp(project: Path) -> None:
     assert "requirements.lock changed" in judge(project, SETTINGS, moved).why
 
 
-def test_reasons_name_what_changed_is_new_or_gone_and_outputs_that_are_others(tmp_path: Path) -> None:
-    before = Remembered(depends={"a": "1", "b": "1", "c": "1"}, outputs={"x": "1", "y": "1"}, took_s=1.0)
-    assert why_stale({"a": "1", "b": "2", "d": "1"}, before, {"x": "2"}) == (
-        "b changed", "d changed", "c changed", "its output x changed", "its output y changed",
-    )  # fmt: skip
-    assert why_stale({"a": "1"}, None, {}) == ("no successful run yet",)
-    (tmp_path / "a").write_text("1")
-    (tmp_path / ".b").write_text("1")
-    assert set(of_files(tmp_path, [tmp_path])) == {"a"}  # hidden files are nobody's
-
-
 def test_a_notebook_depends_on_modules_that_it_reaches_and_on_its_definitions(project: Path) -> None:
     modules = set(closure(ROOT, {"harness.rows"}))
     assert {
@@ -173,18 +162,6 @@ def test_only_the_last_parameters_cells_count_and_no_later_variables() -> None:
     history = ["", first, "check()", mended, "x = 1", "frame = 2"]
     names = {"In": history, "profile": "smoke", "profil": "smoke", "x": 1}
     assert check_parameters(RunAllParameters, names).profile == "smoke"
-
-
-def test_an_experiment_that_a_notebook_does_not_read_is_refused_unless_it_speaks_of_any() -> None:
-    committed, injected = (f'# Parameters\nexperiments = "{names}"' for names in ("gc-peaks,gc-loops", "aa"))
-    names = {"In": ["", committed, injected], "experiments": "aa"}
-    with pytest.raises(InputError, match="reads no such experiment; found 'aa'; allowed: gc-peaks, gc-loops"):
-        check_parameters(StageParameters, names)
-    assert check_parameters(StageParameters, names, any_experiment=True).names == ("aa",)
-    one = {"In": ["", committed, '# Parameters\nexperiments = "gc-loops"'], "experiments": "gc-loops"}
-    assert check_parameters(StageParameters, one).names == ("gc-loops",)
-    every = {"In": ["", '# Parameters\nexperiments = "all"', injected], "experiments": "aa"}
-    assert check_parameters(StageParameters, every).names == ("aa",)
 
 
 def test_a_name_that_no_definition_and_no_session_has_is_an_error_and_not_unmeasured(

@@ -20,10 +20,6 @@ from harness.site import build_site
 from harness.tests.support.command import run_here
 from harness.tests.support.published_project import FINDING, HOSTILE, make_published_project
 
-#: WCAG 2.2, success criterion 1.4.3, for text of usual size.
-LEAST_CONTRAST = 4.5
-TEXTS, GROUNDS = ("ink", "dim", "link", "warn", "bad", "good"), ("paper", "tile", "stripe", "phase")
-
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -104,27 +100,6 @@ def test_a_page_of_nothing_is_refused_with_the_command_to_type(tmp_path: Path) -
     (tmp_path / "paper" / "generated").mkdir(parents=True)
     with pytest.raises(InputError, match="nothing has been published.*make site"):
         build_site(tmp_path, tmp_path / "site")
-
-
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_text_stands_out_from_its_ground(built: Path, dark: bool) -> None:
-    text = built.read_text("utf-8")
-    blocks = re.findall(r"^:root \{(.*?)\}", text, re.DOTALL | re.MULTILINE)
-    if dark:
-        blocks += re.findall(r"@media \(prefers-color-scheme: dark\) \{\s*:root \{(.*?)\}", text, re.DOTALL)
-    colours = {name: value for block in blocks for name, value in re.findall(r"--(\w+): (#[0-9a-f]+)", block)}
-    for ink in TEXTS:
-        for ground in GROUNDS:
-            dim, light = sorted(map(_luminance, (colours[ink], colours[ground])))
-            assert (light + 0.05) / (dim + 0.05) >= LEAST_CONTRAST, (ink, ground)
-
-
-def _luminance(colour: str) -> float:
-    digits = colour.lstrip("#")
-    digits = "".join(sign * 2 for sign in digits) if len(digits) == 3 else digits
-    parts = [int(digits[place : place + 2], 16) / 255 for place in (0, 2, 4)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def test_bundled_sessions_are_brought_up_to_date_and_own_results_shown_as_they_are(
