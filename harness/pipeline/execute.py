@@ -91,8 +91,9 @@ def run(plan: StagePlan, *, progress: Progress | None = None, places: int | None
     waiting = deque(stage for stage in plan.stages if stage.state == "to do")
     try:
         while waiting or work.busy:
-            if work.failures:
-                waiting = deque(stage for stage in waiting if work.may_follow(stage))
+            if failed := {stage.kind for stage in plan.stages if stage.name in work.failures}:
+                # an analysis needs no other analysis
+                waiting = deque(stage for stage in waiting if {stage.kind, *failed} == {"analysis"})
             if waiting and may_begin(waiting[0], [process.stage for process in work.busy], places):
                 work.begin(waiting.popleft())
             elif not work.look():
@@ -155,11 +156,6 @@ class _Work:
         self.busy: list[UnderWay] = []
         self._line_s = time.monotonic()
         progress.show(self.table, *self.table.lines(), f"expected: {duration(plan.expected_s)}")
-
-    def may_follow(self, stage: PlannedStage) -> bool:
-        """Tell whether a stage can still be executed although another one failed: analyses need no other analysis."""
-        kinds = {item.kind for item in self.plan.stages if item.name in self.failures}
-        return stage.kind == "analysis" and kinds == {"analysis"}
 
     def begin(self, stage: PlannedStage) -> None:
         """Begin a stage, unless nothing it depends on has changed. The paper is made at once."""
