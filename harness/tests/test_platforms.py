@@ -21,6 +21,17 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_project(tmp_path_factory.mktemp("mac"), profile="smoke", experiments=("strings-rounds",))
 
 
+def test_only_one_module_asks_which_cpus_may_be_used() -> None:
+    asking = {
+        path.relative_to(ROOT).as_posix()
+        for folder in ("harness", "setup")
+        for path in (ROOT / folder).rglob("*.py")
+        if "tests" not in path.relative_to(ROOT).parts
+        and re.search(r"os\.sched_getaffinity", path.read_text("utf-8"))
+    }
+    assert asking == {"harness/agent/platforms.py"}
+
+
 #: What only Linux has, as it stands in a source: functions of ``os``, calls of the kernel, its files.
 LINUX_CALLS = re.compile(
     r"os\.("
