@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.papermill_engine import UNDER_PAPERMILL, completed
+from harness.papermill_engine import UNDER_PAPERMILL, _in_one_line, completed
 from harness.pipeline.execute import Progress
 from harness.pipeline.stage import StageTable
 from harness.tests.pipeline.test_execute import notebook_of
@@ -46,13 +46,15 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def ran(project: Path) -> bool:
     """Tell whether the executed copy is there, with what its cell displayed."""
-    return bool(json.loads((project / "results/run_all.ipynb").read_text())["cells"][0]["outputs"])
+    output = json.loads((project / "results/run_all.ipynb").read_text())
+    return bool(output["cells"][0]["outputs"])
 
 
 PAPERMILL = [sys.executable, "-m", "papermill"]
 
 
 def test_on_a_terminal_the_one_argument_form_runs_and_says_where_the_output_goes(project: Path) -> None:
+    before = (project / RUN_ALL).read_bytes()
     leader, follower = pty.openpty()
     script = Path(sys.executable).with_name("papermill")
     child = subprocess.Popen([str(script), RUN_ALL], stdin=follower, stdout=follower, stderr=follower)
@@ -71,6 +73,7 @@ def test_on_a_terminal_the_one_argument_form_runs_and_says_where_the_output_goes
     assert ran(project)
     assert said.decode().count("the executed notebook is written to results/run_all.ipynb") == 1
     assert "measuring: 3 of 5 trials" in said.decode().splitlines()
+    assert (project / RUN_ALL).read_bytes() == before
 
 
 def test_what_is_new_is_printed_under_papermill_alone(
@@ -87,9 +90,15 @@ def test_importing_the_entry_point_from_the_api_touches_no_arguments(project: Pa
         "import sys; import papermill; from papermill.engines import papermill_engines as e; "
         "e.get_engine('rematch'); print(sys.argv[1:])"
     )
-    words = [sys.executable, "-c", code, RUN_ALL]
-    done = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True)
-    assert done.stdout.strip() == str([RUN_ALL]) and done.stderr == ""
+    done = subprocess.run(
+        [sys.executable, "-c", code, RUN_ALL],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        check=True,
+    )
+    assert done.stdout.strip() == str([RUN_ALL])
+    assert done.stderr == ""
     assert not (project / "results").exists()
 
 
@@ -128,10 +137,9 @@ def test_a_notebook_of_no_project_is_left_alone_and_the_output_lands_in_the_proj
     assert completed(["run_all.ipynb"])[-1] == "../results/run_all.ipynb"
 
 
-def test_with_a_pipe_for_stdin_nothing_is_overwritten_and_a_kernel_that_ends_before_its_first_answer_starts_again(
+def test_a_kernel_that_ends_before_its_first_answer_is_started_again(
     project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    before = (project / RUN_ALL).read_bytes()
     starts, folder = tmp_path / "starts", tmp_path / "jupyter/kernels/python3"
     kernel = tmp_path / "kernel.py"
     kernel.write_text(
@@ -150,34 +158,35 @@ def test_with_a_pipe_for_stdin_nothing_is_overwritten_and_a_kernel_that_ends_bef
     }  # fmt: skip
     (folder / "kernel.json").write_text(json.dumps(specification))
     monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "jupyter"))
-    done = subprocess.run([*PAPERMILL, RUN_ALL], capture_output=True, input="", text=True, check=False)
+    done = subprocess.run([*PAPERMILL, RUN_ALL], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert starts.read_text() == "x" * 3 and done.stdout == ""
-    assert ran(project) and (project / RUN_ALL).read_bytes() == before
+    assert starts.read_text() == "x" * 3
+    assert ran(project)
 
 
-def test_an_error_that_a_notebook_raises_on_purpose_is_one_line_and_others_keep_their_traceback(
-    project: Path,
-) -> None:
+def test_with_a_pipe_for_stdin_the_notebook_stays_and_an_error_on_purpose_is_one_line(project: Path) -> None:
     check = (
         "from harness.evidence.parameters import StageParameters, check_parameters\n"
         "settings = check_parameters(StageParameters, globals())"
     )
-    parameters = '# Parameters\nexperiments = "gc-peaks"'
-    (project / RUN_ALL).write_text(notebook_of(parameters, check, "1 / 0"))
-    words = [*PAPERMILL, RUN_ALL, "--no-progress-bar", "--log-level", "ERROR"]
-    failed = subprocess.run(
-        [*words, "-p", "experiments", "nosuch"], cwd=project, capture_output=True, text=True, check=False
-    )
-    assert failed.returncode != 0
-    assert "Traceback" not in failed.stderr
+    (project / RUN_ALL).write_text(notebook_of('# Parameters\nexperiments = "gc-peaks"', check))
+    before = (project / RUN_ALL).read_bytes()
+    words = [*PAPERMILL, RUN_ALL, "--no-progress-bar", "--log-level", "ERROR", "-p", "experiments", "nosuch"]
+    failed = subprocess.run(words, input="", capture_output=True, text=True, check=False)
+    assert failed.returncode != 0 and failed.stdout == "" and "Traceback" not in failed.stderr
     assert failed.stderr.splitlines()[-1] == (
         "rematch: experiments: this notebook reads no such experiment; found 'nosuch'; allowed: gc-peaks"
     )
+    assert (project / RUN_ALL).read_bytes() == before
     executed = json.loads((project / "results/run_all.ipynb").read_text())
-    (error,) = [
-        out for cell in executed["cells"] for out in cell.get("outputs", ()) if out["output_type"] == "error"
-    ]
+    outputs = [output for cell in executed["cells"] for output in cell.get("outputs", ())]
+    (error,) = [output for output in outputs if output["output_type"] == "error"]
     assert error["ename"] == "InputError" and len(error["traceback"]) == 1
-    fault = subprocess.run(words, cwd=project, capture_output=True, text=True, check=False)
-    assert "ZeroDivisionError" in fault.stderr and "Traceback" in fault.stderr
+
+
+def test_every_other_error_keeps_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        raise ZeroDivisionError("division by zero")
+    except ZeroDivisionError as error:
+        _in_one_line(type(error), error, error.__traceback__)
+    assert capsys.readouterr().err.startswith("Traceback")
