@@ -7,7 +7,7 @@ What one case captured goes into the cases after it, along the file's order.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pydantic import JsonValue
@@ -25,12 +25,10 @@ from harness.loadgen.correlation import (
 )
 from harness.model import ConformanceResult, Expectation
 from harness.model.endpoint import Endpoint
-from harness.workloads import Case, Face, load_cases, load_requests
+from harness.workloads import Case, Face
 
 #: Expected and found texts in a failure's line are cut to this many characters each.
 SHOWN = 80
-
-__all__ = ["answer_fault", "applicable", "check", "judge", "load_cases", "load_requests"]
 
 
 def applicable(
@@ -76,8 +74,14 @@ def check(
     values: dict[str, Scalar] = {}
     with Connection(endpoint, timeout_s) as connection:
         for case in chosen:
-            fault = _missing(case, source, values)
-            if fault is None:
+            wanted = (*case.request.needs(), *expects(case.expect))
+            lost = [
+                name for name in wanted if name in source and name not in values and name not in case.capture
+            ]
+            fault: str | None
+            if lost:
+                fault = f"not asked: it needs {lost[0]} of {source[lost[0]]}, which failed"
+            else:
                 fault, taken = _fault(connection, endpoint, case, values)
                 values |= taken
             if fault is not None:
@@ -114,15 +118,32 @@ def answer_fault(answer: Answer, expect: Expectation) -> str | None:
 
 
 def _body_fault(body: bytes, expect: Expectation) -> str | None:
+    """How a body differs from all right values: both, or the first place where they do when they are long."""
     if expect.body is not None:
         return _text_fault(body, expect.body.encode())
     if expect.one_of is not None:
-        return _json_fault(body, expect.one_of, f"one of {json.dumps(expect.one_of)[:SHOWN]}")
-    if "json_value" in expect.model_fields_set:
+        right, wanted = expect.one_of, f"one of {json.dumps(expect.one_of)[:SHOWN]}"
+    elif "json_value" in expect.model_fields_set:
         but = f" but for {', '.join(expect.volatile)}" if expect.volatile else ""
-        wanted = f"JSON {json.dumps(expect.json_value)[:SHOWN]}{but}"
-        return _json_fault(body, (expect.json_value,), wanted, expect.volatile)
-    return None
+        right, wanted = (expect.json_value,), f"JSON {json.dumps(expect.json_value)[:SHOWN]}{but}"
+    else:
+        return None
+    fault: str | None = f"expected {wanted}, got {_shown(body)}"
+    try:
+        document = json.loads(body)
+    except ValueError:
+        return fault
+    values = json.loads(json.dumps(right))
+    for pointer in expect.volatile if expect.one_of is None else ():
+        if not _take(document, pointer):
+            return f"expected a value at {pointer}, got {_shown(body)}"
+        for value in values:
+            _take(value, pointer)
+    if any(same_json(document, value) for value in values):
+        fault = None
+    elif len(values) == 1 and max(len(json.dumps(values[0])), len(body)) > SHOWN:
+        fault = next(differences(document, values[0]))[1]
+    return fault
 
 
 def _text_fault(body: bytes, right: bytes) -> str | None:
@@ -135,49 +156,33 @@ def _text_fault(body: bytes, right: bytes) -> str | None:
     return f"{place}expected {_shown(right[begin:])}, got {_shown(body[begin:])}"
 
 
-def _json_fault(
-    body: bytes, right: Sequence[JsonValue], wanted: str, volatile: Sequence[str] = ()
-) -> str | None:
-    """Return how a body differs from all right values: both, or the first place where they do when they are long.
+def differences(got: JsonValue, right: JsonValue, at: str = "") -> Iterator[tuple[str, str]]:
+    """Yield each place where two values differ, as far inside as both have the same form: its JSON pointer, and how.
 
-    ``volatile``: places whose values are not compared.
+    >>> [place for place, _ in differences({"a": 1, "b": [1, 2]}, {"a": 1, "b": [1, 3]})]
+    ['/b/1']
     """
-    try:
-        document = json.loads(body)
-    except ValueError:
-        return f"expected {wanted}, got {_shown(body)}"
-    missing = [pointer for pointer in volatile if not _take(document, pointer)]
-    if missing:
-        return f"expected a value at {missing[0]}, got {_shown(body)}"
-    values = json.loads(json.dumps(right))
-    for pointer in volatile:
-        for value in values:
-            _take(value, pointer)
-    if any(_same_json(document, value) for value in values):
-        return None
-    if len(values) > 1 or max(len(json.dumps(values[0])), len(body)) <= SHOWN:
-        return f"expected {wanted}, got {_shown(body)}"
-    return _first_difference(document, values[0])
-
-
-def _first_difference(got: JsonValue, right: JsonValue, at: str = "") -> str:
-    inner: list[tuple[str, JsonValue, JsonValue]] = []
+    parts: list[tuple[str, JsonValue, JsonValue]] = []
+    if same_json(got, right):
+        return
     if isinstance(got, dict) and isinstance(right, dict):
-        for keys, problem in (
-            (right.keys() - got.keys(), "is missing"),
-            (got.keys() - right.keys(), "is too much"),
-        ):
-            if keys:
-                return f"{at}/{min(keys)} {problem}"
-        inner = [(key, got[key], right[key]) for key in right]
+        lost, new = right.keys() - got.keys(), got.keys() - right.keys()
+        if lost or new:
+            yield at, f"{at}/{min(lost or new)} is {'missing' if lost else 'too much'}"
+            return
+        if not any(
+            key.isascii() and key.isdigit() for key in right
+        ):  # a pointer takes them for places in a list
+            parts = [(key.replace("~", "~0").replace("/", "~1"), got[key], right[key]) for key in right]
     elif isinstance(got, list) and isinstance(right, list):
         if len(got) != len(right):
-            return f"{at or 'the list'}: expected {len(right)} values, got {len(got)}"
-        inner = [(str(place), *pair) for place, pair in enumerate(zip(got, right, strict=True))]
-    for name, value, wanted in inner:
-        if not _same_json(value, wanted):
-            return _first_difference(value, wanted, f"{at}/{name}")
-    return f"{at}: expected {json.dumps(right)[:SHOWN]}, got {json.dumps(got)[:SHOWN]}"
+            yield at, f"{at or 'the list'}: expected {len(right)} values, got {len(got)}"
+            return
+        parts = [(str(place), *pair) for place, pair in enumerate(zip(got, right, strict=True))]
+    if not parts:
+        yield at, f"{at}: expected {json.dumps(right)[:SHOWN]}, got {json.dumps(got)[:SHOWN]}"
+    for name, value, wanted in parts:
+        yield from differences(value, wanted, f"{at}/{name}")
 
 
 def _take(document: JsonValue, pointer: str) -> bool:
@@ -194,20 +199,13 @@ def _take(document: JsonValue, pointer: str) -> bool:
     return True
 
 
-def _missing(case: Case, source: Mapping[str, str], values: Values) -> str | None:
-    """Why a case cannot be asked: a case before it did not give what it was to give."""
-    taken = case.capture.keys() | values.keys()
-    for name in (*case.request.needs(), *expects(case.expect)):
-        if name in source and name not in taken:
-            return f"not asked: it needs {name} of {source[name]}, which failed"
-    return None
-
-
 def _fault(
     connection: Connection, endpoint: Endpoint, case: Case, values: Values
 ) -> tuple[str | None, dict[str, Scalar]]:
-    raw = _case_bytes(case, endpoint, values)
     request = case.request
+    body = request.body_bytes() if request.body is None else fill_text(request.body, values).encode()
+    headers = {name: fill_text(text, values) for name, text in request.headers.items()}
+    raw = request_bytes(request.method, fill_text(request.path, values), headers, body, endpoint)
     head_only = request.method == "HEAD"
     opened = connection.n_opened
     try:
@@ -224,15 +222,8 @@ def _fault(
     return judge(answer, case.expect, case.capture, values)
 
 
-def _case_bytes(case: Case, endpoint: Endpoint, values: Values) -> bytes:
-    request = case.request
-    body = request.body_bytes() if request.body is None else fill_text(request.body, values).encode()
-    headers = {name: fill_text(text, values) for name, text in request.headers.items()}
-    return request_bytes(request.method, fill_text(request.path, values), headers, body, endpoint)
-
-
-def _same_json(value: object, expected: object) -> bool:
-    """Whether two JSON values are the same; ``1``, ``1.0`` and ``true`` are three values here."""
+def same_json(value: object, expected: object) -> bool:
+    """Tell whether two JSON values are the same; ``1``, ``1.0`` and ``true`` are three values here."""
     return json.dumps(value, sort_keys=True) == json.dumps(expected, sort_keys=True)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import sys
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -28,12 +27,6 @@ def closure_sha256(root: Path, modules: set[str]) -> str:
         assert path is not None, module  # closure() returns modules that have a file
         digest.update(f"{module}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
-
-
-def packages(sources: Iterable[str]) -> set[str]:
-    """Return the packages that these sources cannot do without; the project and the standard library are left out."""
-    names = {target.partition(".")[0] for text in sources for target in imports(text, guarded=False)}
-    return names - {"harness", *sys.stdlib_module_names}
 
 
 def closure(root: Path, modules: Iterable[str]) -> tuple[str, ...]:
@@ -64,11 +57,10 @@ def module_path(root: Path, module: str) -> Path | None:
 
 
 @cache  # a plan reads the same modules for every notebook, twice, and again at each one's turn
-def imports(source: str, *, guarded: bool = True) -> tuple[str, ...]:
+def imports(source: str) -> tuple[str, ...]:
     """Return what every import that can run may name: modules, and names of theirs behind a dot.
 
-    Imports for type checkers alone cannot run. ``guarded``: with those that may fail, because an ``ImportError`` is
-    caught.
+    Imports for type checkers alone cannot run.
     """
     names: list[str] = []
     waiting: list[ast.AST] = [ast.parse(source)]
@@ -81,12 +73,6 @@ def imports(source: str, *, guarded: bool = True) -> tuple[str, ...]:
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         elif isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
-        may_fail = isinstance(node, ast.Try) and any(_catches_import(handler) for handler in node.handlers)
         for part in _STATEMENTS:
-            if guarded or not (may_fail and part == "body"):
-                waiting += getattr(node, part, ())
+            waiting += getattr(node, part, ())
     return tuple(names)
-
-
-def _catches_import(handler: ast.ExceptHandler) -> bool:
-    return handler.type is not None and "ImportError" in ast.unparse(handler.type)

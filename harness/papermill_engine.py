@@ -32,23 +32,17 @@ def completed(arguments: Sequence[str]) -> list[str]:
             ``.ipynb``, or no option follows the first, they stay as they are.
     """
     given = list(arguments)
+    notebook = Path(given[0] if given else "")
     alone = sum(word.endswith(".ipynb") for word in given) == 1 and all(w.startswith("-") for w in given[1:2])
-    root = _project_of(Path(given[0])) if given and alone else None
-    if root is None:
+    folders = (
+        notebook.resolve().parents if alone and notebook.suffix == ".ipynb" and notebook.is_file() else ()
+    )
+    root = next((folder.parent for folder in folders if folder.name == "notebooks"), None)
+    if root is None or not all((root / marker).exists() for marker in ("pyproject.toml", "harness/model")):
         return given
-    output = root / "results" / Path(given[0]).name
+    output = root / "results" / notebook.name
     output.parent.mkdir(exist_ok=True)
     return [*given, "--engine", ENGINE, "--log-output", os.path.relpath(output)]
-
-
-def _project_of(notebook: Path) -> Path | None:
-    """Return the root of the project whose notebook this is: ``ROOT/notebooks/**.ipynb``."""
-    if notebook.suffix != ".ipynb" or not notebook.is_file():
-        return None
-    for folder in notebook.resolve().parents:
-        if folder.name == "notebooks" and (folder.parent / "harness" / "model").is_dir():
-            return folder.parent if (folder.parent / "pyproject.toml").is_file() else None
-    return None
 
 
 def _is_papermill() -> bool:

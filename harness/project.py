@@ -21,6 +21,8 @@ ROOT_VARIABLE = "REMATCH_ROOT"
 EXPERIMENTS = Path("harness") / "experiments"
 LEDGERS = ("claims", "runtime-claims")
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
+_OF_HOOKS = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX"})
+_GIT_WITHIN_S = 120.0
 
 
 def find_root(start: Path | None = None, *, otherwise: Path | None = None) -> Path:
@@ -30,29 +32,20 @@ def find_root(start: Path | None = None, *, otherwise: Path | None = None) -> Pa
     Raises:
         InputError: ``$REMATCH_ROOT`` is set and is not a project, or there is no project and no ``otherwise``.
     """
-    chosen = os.environ.get(ROOT_VARIABLE)
-    if chosen:
+    allowed = f"a folder that holds {' and '.join(MARKERS)}"
+    if chosen := os.environ.get(ROOT_VARIABLE):
         root = Path(chosen).resolve()
         if not _is_root(root):
-            raise InputError(
-                "not the root of a Rematch project",
-                file=ROOT_VARIABLE,
-                found=chosen,
-                allowed=f"a folder that holds {' and '.join(MARKERS)}",
-            )
+            problem = "not the root of a Rematch project"
+            raise InputError(problem, file=ROOT_VARIABLE, found=chosen, allowed=allowed)
         return root
     begin = (start or Path.cwd()).resolve()
     package_root = Path(__file__).resolve().parent.parent
-    for folder in (begin, *begin.parents, package_root):
-        if _is_root(folder):
-            return folder
-    if otherwise is not None:
-        return otherwise
-    raise InputError(
-        "no Rematch project here or above",
-        file=begin,
-        allowed=f"a folder that holds {' and '.join(MARKERS)}, or {ROOT_VARIABLE} set to one",
-    )
+    root = next((folder for folder in (begin, *begin.parents, package_root) if _is_root(folder)), otherwise)
+    if root is None:
+        allowed += f", or {ROOT_VARIABLE} set to one"
+        raise InputError("no Rematch project here or above", file=begin, allowed=allowed)
+    return root
 
 
 def experiment_paths(root: Path) -> dict[str, Path]:
@@ -85,17 +78,15 @@ def _is_root(folder: Path) -> bool:
     return all((folder / marker).exists() for marker in MARKERS)
 
 
-def git_output(root: Path, *arguments: str) -> str | None:
+def git_output(root: Path, *arguments: str, **environment: str) -> str | None:
     """Return what a command of git printed; ``None``: it failed, or there is no git."""
+    # in a hook git's own variables name another repository than the folder does
+    inherited = {name: value for name, value in os.environ.items() if name not in _OF_HOOKS}
     try:
         done = subprocess.run(
-            ["git", "-C", str(root), *arguments],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=20,
-            check=False,
-        )
+            ["git", "-C", str(root), *arguments], capture_output=True, text=True, errors="replace",
+            timeout=_GIT_WITHIN_S, check=False, stdin=subprocess.DEVNULL, env=inherited | environment,
+        )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout if done.returncode == 0 else None

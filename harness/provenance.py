@@ -7,7 +7,6 @@ No secret, no user name and no path of this machine enters the data.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import importlib.metadata
 import os
 import platform
@@ -15,17 +14,16 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import AnyStr
 
+from harness.agent.files import file_sha256
 from harness.agent.machine_info import machine_facts, text_of
 from harness.model import Machine, Provenance
 from harness.project import commit_of, git_output, has_changes
 
 #: Command lines and messages stand in small files; samples have no paths in them.
 _SMALL_BYTES = 1 << 20
-#: What may stand behind a path of a command line, and behind a place in a file, so that it is that path.
-_AFTER_PATH = re.compile(r"(?=/|$|[:,])")
-_AFTER_PLACE = re.compile(rb"(?![\w.-])")
+#: What may stand behind a path of a command line, and behind one in a file, so that it is that path.
+_AFTER_WORD, _AFTER_TEXT = re.compile(r"/|$|[:,]"), re.compile(r"(?![A-Za-z0-9_.-])")
 _PACKAGES = ("locust", "numpy", "pandas", "psutil", "psycopg", "pyarrow", "pydantic", "scipy")
 
 
@@ -40,16 +38,20 @@ def collect_provenance(
 
     ``tools``: tool -> version as found by ``harness.toolchains``. ``machines``: role -> far machine.
     """
-    far = dict(machines or {})
+    far, lock = dict(machines or {}), root / "requirements.lock"
+    packages: dict[str, str] = {}
+    for name in _PACKAGES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            packages[name] = importlib.metadata.version(name)
     return Provenance(
         commit=commit_of(root),
         dirty=has_changes(root),
         definition_sha256=definition_sha256,
-        lock_sha256=_sha256(root / "requirements.lock"),
+        lock_sha256=file_sha256(lock) if lock.is_file() else "none",
         machine=far.get("service") or read_machine(),
         machines={**far, "harness": read_machine()} if far else {},
         tools={"python": platform.python_version(), **tools},
-        python_packages=_packages(),
+        python_packages=packages,
         started_epoch_s=time.time(),
         clock_source=text_of(Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
     )
@@ -66,57 +68,29 @@ def without_paths(argv: Sequence[str], *, places: Mapping[str, Path]) -> tuple[s
     >>> without_paths(["/p/x/bin/java", "-jar", "/p/x.jar"], places={"java_home": Path("/p/x"), "root": Path("/p")})
     ('{java_home}/bin/java', '-jar', '{root}/x.jar')
     """
-    longest_first = sorted(places.items(), key=lambda place: len(str(place[1])), reverse=True)
+    named = tuple(_without_paths(word, places, _AFTER_WORD) for word in argv)
     home = os.environ.get("HOME", "")
-    words: list[str] = []
-    for word in argv:
-        for name, path in longest_first:
-            word = _replaced(word, str(path), f"{{{name}}}", _AFTER_PATH)  # noqa: PLW2901 - rewritten step by step
-        words.append(word.replace(home, "{home}") if len(home) > 1 else word)
-    return tuple(words)
-
-
-def _replaced(text: AnyStr, old: AnyStr, new: AnyStr, after: re.Pattern[AnyStr]) -> AnyStr:
-    """Replace ``old`` where ``after`` matches behind it.
-
-    Places differ from trial to trial: a pattern with one in it would be compiled and kept for each of them.
-    """
-    parts: list[AnyStr] = []
-    begin = at = 0
-    while (at := text.find(old, at)) >= 0:
-        end = at + len(old)
-        if after.match(text, end):
-            parts += [text[begin:at], new]
-            begin = at = end
-        else:
-            at += 1
-    parts.append(text[begin:])
-    return text[:0].join(parts)
+    return tuple(word.replace(home, "{home}") for word in named) if len(home) > 1 else named
 
 
 def name_places(folder: Path, *, places: Mapping[str, Path]) -> None:
     """Replace places of this machine by their names in what small text files below ``folder`` say."""
-    longest_first = sorted(places.items(), key=lambda place: len(str(place[1])), reverse=True)
     for path in sorted(folder.rglob("*")):
         if path.is_symlink() or not path.is_file() or path.stat().st_size > _SMALL_BYTES:
             continue
-        before = after = path.read_bytes()
-        for name, place in longest_first:
-            after = _replaced(after, bytes(place), b"{" + name.encode() + b"}", _AFTER_PLACE)
+        before = path.read_bytes().decode("utf-8", "surrogateescape")
+        after = _without_paths(before, places, _AFTER_TEXT)
         if after != before:
-            path.write_bytes(after)
+            path.write_bytes(after.encode("utf-8", "surrogateescape"))
 
 
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "none"
-
-
-def _packages() -> dict[str, str]:
-    results: dict[str, str] = {}
-    for name in _PACKAGES:
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            results[name] = importlib.metadata.version(name)
-    return results
+def _without_paths(text: str, places: Mapping[str, Path], after: re.Pattern[str]) -> str:
+    """Replace each place where ``after`` matches behind it, the longest path first."""
+    # places differ from trial to trial: no pattern is made of one, which would be kept
+    for name, place in sorted(places.items(), key=lambda item: len(str(item[1])), reverse=True):
+        first, *parts = text.split(str(place))
+        text = first + "".join((f"{{{name}}}" if after.match(part) else str(place)) + part for part in parts)
+    return text
 
 
 def describe_place(root: Path) -> str:

@@ -41,49 +41,36 @@ def describe(
 
 def _locate(
     model: type[BaseModel], data: Any, loc: tuple[int | str, ...]
-) -> tuple[tuple[str, ...], type[BaseModel] | None]:
+) -> tuple[list[str], type[BaseModel] | None]:
     """Follow ``loc`` through data and types; leave out the steps that only name a branch of a union."""
     place: list[str] = []
     kind: Any = model
     holder: type[BaseModel] | None = model
     for index, step in enumerate(loc):
-        last = index == len(loc) - 1
-        branch = _branch(kind, step)
-        if branch is not kind:  # the table's kind ("closed") is no key of the file
+        models = (part for part in get_args(kind) if _is_model(part))
+        branch = next((m for m in models if any(f.default == step for f in m.model_fields.values())), None)
+        if branch is not None:  # the table's kind ("closed") is no key of the file
             kind = holder = branch
             continue
-        if isinstance(data, dict) and (step in data or last):
-            place.append(str(step))
+        if isinstance(data, dict) and (step in data or index == len(loc) - 1):
             data = data.get(step)
         elif isinstance(data, list) and isinstance(step, int) and step < len(data):
-            place.append(str(step))
             data = data[step]
         else:  # a scalar's type ("int") is none either
             continue
+        place.append(str(step))
         if _is_model(kind):
-            holder = kind
-            kind = _field(kind, str(step))
+            holder, fields = kind, kind.model_fields.items()
+            parts = [field.annotation for name, field in fields if str(step) in (name, field.alias)]
         else:
-            kind = _item(kind)
-    return tuple(place), holder
+            parts = [part for part in get_args(kind) if part is not Ellipsis]
+        kind = _plain(parts[-1]) if parts else None
+    return place, holder
 
 
 def _keys(model: type[BaseModel] | None) -> list[str]:
-    if model is None:
-        return []
-    return sorted(field.alias or name for name, field in model.model_fields.items())
-
-
-def _field(model: type[BaseModel], key: str) -> Any:
-    for name, field in model.model_fields.items():
-        if key in (name, field.alias):
-            return _plain(field.annotation)
-    return None
-
-
-def _item(annotation: Any) -> Any:
-    arguments = [part for part in get_args(annotation) if part is not Ellipsis]
-    return _plain(arguments[-1]) if arguments else None
+    fields = {} if model is None else model.model_fields
+    return sorted(field.alias or name for name, field in fields.items())
 
 
 def _plain(annotation: Any) -> Any:
@@ -93,13 +80,6 @@ def _plain(annotation: Any) -> Any:
     if get_origin(annotation) in (Union, types.UnionType):
         parts = [part for part in get_args(annotation) if part is not types.NoneType]
         return _plain(parts[0]) if len(parts) == 1 else annotation
-    return annotation
-
-
-def _branch(annotation: Any, tag: int | str) -> Any:
-    for part in get_args(annotation):
-        if _is_model(part) and any(field.default == tag for field in part.model_fields.values()):
-            return part
     return annotation
 
 

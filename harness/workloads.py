@@ -100,18 +100,18 @@ def load_cases(contract_folder: Path) -> tuple[Case, ...]:
         InputError: the file cannot be read, a line of it is no case, or a case uses what none before captured.
     """
     file = contract_folder / CASES
-    numbered = [(number, _parse(Case, file, number, line)) for number, line in _lines(_text(file))]
+    text = read_text(file, "JSON lines in UTF-8")
+    numbered = [(number, _parse(Case, file, number, line)) for number, line in _lines(text)]
     cases = tuple(case for _, case in numbered)
-    seen: dict[tuple[str, str, str | None, tuple[str, ...] | None], int] = {}
+    seen: set[tuple[str, str, str | None, tuple[str, ...] | None]] = set()
     for number, case in enumerate(cases, start=1):
-        if seen.setdefault((case.face, case.name, case.language, case.services), number) != number:
+        key = (case.face, case.name, case.language, case.services)
+        if key in seen:
+            place = f"case {number}"
             raise InputError(
-                "two cases of one name",
-                file=file,
-                place=f"case {number}",
-                found=case.name,
-                allowed="unique names",
+                "two cases of one name", file=file, place=place, found=case.name, allowed="unique names"
             )
+        seen.add(key)
     fault = _case_fault(cases)
     if fault is not None:
         raise _wrong(fault, file, numbered[fault.index][0], cases[fault.index].name)
@@ -142,7 +142,7 @@ def load_all_requests(contract_folder: Path) -> tuple[Request, ...]:
         InputError: the file cannot be read, a line is no request, or a mix is no sound flow.
     """
     file = contract_folder / REQUESTS
-    return _requests(file, _text(file))
+    return _requests(file, read_text(file, "JSON lines in UTF-8"))
 
 
 @lru_cache(maxsize=32)
@@ -192,12 +192,17 @@ def _wrong(fault: FlowFault, file: Path, line: int, name: str) -> InputError:
     return InputError(fault.problem, file=file, place=place, found=fault.value, allowed=fault.allowed)
 
 
-def _text(file: Path) -> str:
+def read_text(file: Path, allowed: str) -> str:
+    """Return the text of a file in UTF-8.
+
+    Raises:
+        InputError: it cannot be read.
+    """
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
         why = problem.strerror if isinstance(problem, OSError) else str(problem)
-        raise InputError(f"cannot be read: {why}", file=file, allowed="JSON lines in UTF-8") from problem
+        raise InputError(f"cannot be read: {why}", file=file, allowed=allowed) from problem
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
@@ -213,14 +218,10 @@ def _parse(kind: type[T], file: Path, number: int, line: str) -> T:
         document = json.loads(line)
         return kind.model_validate_json(line)
     except json.JSONDecodeError as problem:
-        raise InputError(
-            f"not JSON: {problem.msg} at column {problem.colno}", file=file, place=place, found=line[:60]
-        ) from problem
-    except RecursionError as problem:
-        raise InputError("not JSON that can be read: nested too deeply", file=file, place=place) from problem
+        text = f"not JSON: {problem.msg} at column {problem.colno}"
+        raise InputError(text, file=file, place=place, found=line[:60]) from problem
     except ValidationError as problem:
         raise describe(problem, kind, document, file=file, at=f"{place}: ") from problem
-    except ValueError as problem:  # a number of thousands of digits
-        raise InputError(
-            f"not JSON that can be read: {str(problem)[:80]}", file=file, place=place
-        ) from problem
+    except (RecursionError, ValueError) as problem:  # nested too deeply; a number of thousands of digits
+        text = f"not JSON that can be read: {str(problem)[:80]}"
+        raise InputError(text, file=file, place=place) from problem

@@ -7,42 +7,44 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
+from harness.adopt.curl import Asked, Listed, named
 from harness.adopt.recording import NOT_OF_THE_LOAD, Recording, record
-from harness.adopt.requests import SERVED, Asked, Listed, read_requests, usual_file
-from harness.adopt.requests import of_text as requests_of
-from harness.adopt.requests.asked import named
+from harness.adopt.requests import SERVED, read_requests, requests_of, usual_file
 from harness.adopt.running import DoesNotStart, Running, running_service
 from harness.adopt.start import Guess, guess_of, service_name
 from harness.adopt.workspace import Workspace
 from harness.agent.http_exchange import Answer
 from harness.errors import InputError
 from harness.model import LOAD_TOOLS, RuntimeSettings, Variant
-from harness.model.load_tools import ALWAYS_HERE
+from harness.model.load_tools import ALWAYS_HERE, LoadTool
 from harness.session import Assembly
 
 JVM = "java"
+Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """What is asked for. ``None``: it is guessed; ``again``: guess anew where a ``service.toml`` is there already."""
+    """What is asked for; ``None``: it is guessed."""
 
     folder: Path
-    out: Path | None = None
     name: str | None = None
     start: str | None = None
     build: str | None = None
     requests: Path | None = None
     ready_s: float = 60.0
-    again: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen:
-    """What was started and asked. ``source``: where the requests are from; ``version``: of its runtime, as it says."""
+class Adopted:
+    """What came of it. ``guess``: ``None`` where the ``service.toml`` that was there is used; ``source``: where the
+    requests are from; ``version``: of its runtime, as it says."""
 
+    workspace: Workspace
+    guess: Guess | None
     source: str
     listed: Listed
     recording: Recording
@@ -64,7 +66,7 @@ class Seen:
             for item in self.recording.recorded
             if not item.repeatable
         )
-        return (*self.listed.left_out, *self.recording.left_out, *(str(item) for item in noted))
+        return (*self.listed.left_out, *self.recording.left_out, *noted)
 
     @property
     def asked(self) -> str:
@@ -74,22 +76,13 @@ class Seen:
         return f"{text}; {NOT_OF_THE_LOAD}{'; '.join(self.left_out)}" if self.left_out else text
 
 
-@dataclass(frozen=True, kw_only=True)
-class Adopted:
-    """What came of it. ``guess``: ``None`` where the ``service.toml`` that was there is used."""
-
-    workspace: Workspace
-    guess: Guess | None
-    seen: Seen
-
-
 def workspace_of(order: Order) -> Workspace:
     """Return where the files of an adopted service lie or will lie."""
     name = order.name or service_name(order.folder.resolve().name)
-    return Workspace(folder=order.out or Path(f"{name}-rematch"), name=name, service=name)
+    return Workspace(folder=Path(f"{name}-rematch"), name=name, service=name)
 
 
-def adopt(order: Order, assembly: Assembly, say: Callable[[str], None]) -> Adopted:
+def adopt(order: Order, assembly: Assembly, say: Say) -> Adopted:
     """Write the files of a service, with the answers that it gives now.
 
     Raises:
@@ -97,33 +90,36 @@ def adopt(order: Order, assembly: Assembly, say: Callable[[str], None]) -> Adopt
             the line of ``service.toml`` to change.
     """
     place = workspace_of(order)
-    listed = None if order.requests is None else read_requests(order.requests)
+    file = order.requests or usual_file(order.folder)
+    listed = None if file is None else read_requests(file)
     guess = None
-    if order.again or order.start or order.build or not place.service_toml.is_file():
+    if order.start or order.build or not place.service_toml.is_file():
         guess = _guess(order)
         place.write_service(guess, "/")
         say(f"written: {place.service_toml}")
         if guess.needs:
             place.write_schema(guess.schema)
     else:
-        say(f"taken as it is: {place.service_toml} (--again writes it anew)")
+        say(f"taken as it is: {place.service_toml} (without it, it is guessed anew)")
     try:
         try:
-            seen = _look(order, place, assembly, say, listed)
+            adopted = _look(order, guess, assembly, say, listed, str(file))
         except DoesNotStart as problem:
             if problem.part != "address" or guess is None:
                 raise
             guess = replace(guess, address="::1").because(address=problem.reason)
             place.write_service(guess, "/")
-            seen = _look(order, place, assembly, say, listed)
+            adopted = _look(order, guess, assembly, say, listed, str(file))
     except DoesNotStart as problem:
         raise blamed(problem, place.service_toml) from None
     if guess is not None:
-        place.write_service(guess, seen.recording.repeatable[0].asked.path)
-    place.write_contract(seen.recording)
-    closed, saturating = _generators(assembly)
-    place.write_experiment(_comments(guess, seen), closed, saturating if JVM in seen.processes else None)
-    return Adopted(workspace=place, guess=guess, seen=seen)
+        place.write_service(guess, adopted.recording.repeatable[0].asked.path)
+    place.write_contract(adopted.recording)
+    tool = leanest_tool(assembly, lambda tool: tool.only_loop is None or tool.only_loop[0] == "closed")
+    warms = tool is not None and tool.saturates and JVM in adopted.processes
+    generator = ALWAYS_HERE if tool is None else tool.name
+    place.write_experiment(_comments(adopted), generator, generator if warms else None)
+    return adopted
 
 
 def _guess(order: Order) -> Guess:
@@ -131,52 +127,44 @@ def _guess(order: Order) -> Guess:
     if order.build is not None:
         build = ("sh", "-c", order.build) if order.build else ()
         guess = replace(guess, build=build).because(build="--build")
-    if not any("{port}" in word for word in guess.start):
+    start = " ".join(guess.start)
+    if "{port}" not in start:
         raise InputError(
-            "does not say where the port goes",
-            place="--start",
-            found=" ".join(guess.start),
-            allowed="{port} in it",
+            "does not say where the port goes", place="--start", found=start, allowed="{port} in it"
         )
     return guess
 
 
 def _look(
-    order: Order, place: Workspace, assembly: Assembly, say: Callable[[str], None], listed: Listed | None
-) -> Seen:
+    order: Order, guess: Guess | None, assembly: Assembly, say: Say, listed: Listed | None, source: str
+) -> Adopted:
     """Ask the service in two processes."""
+    place = workspace_of(order)
     implementation = place.implementation(assembly.root)
     variant = Variant(implementation=place.service, runtime=RuntimeSettings(cpus=1))
-    source = "" if listed is None else str(order.requests)
-    usual = usual_file(order.folder) if listed is None else None
-    if usual is not None:
-        listed, source = read_requests(usual), str(usual)
     ready = next((item.path for item in listed.asked if item.method == "GET"), "/") if listed else "/"
-    with running_service(
-        assembly, implementation, variant, ready_path=ready, ready_s=order.ready_s, say=say
-    ) as running:
+    start = partial(
+        running_service, assembly, implementation, variant, ready_path=ready, ready_s=order.ready_s
+    )
+    with start(say=say) as running:
         if listed is None:
             listed, source = _found_out(order, running)
         asked = listed.asked
         say(f"requests: {len(asked)}, each asked twice, and once more of another process")
         first, again = running.ask(asked), running.ask(asked)
-        processes = running.processes()
-        argv, version = running.instance.record.argv, running.instance.record.runtime_version
-    with running_service(
-        assembly, implementation, variant, ready_path=ready, ready_s=order.ready_s
-    ) as running:
+        processes, process = running.processes(), running.instance.record
+    with start() as running:
         fresh = running.ask(asked)
-    recording = record(asked, first, again, fresh)
-    seen = Seen(
-        source=source, listed=listed, recording=recording, argv=argv, processes=processes,
-        version=version,
+    adopted = Adopted(
+        workspace=place, guess=guess, source=source, listed=listed, recording=record(asked, first, again, fresh),
+        argv=process.argv, processes=processes, version=process.runtime_version,
     )  # fmt: skip
-    if not recording.repeatable:
+    if not adopted.recording.repeatable:
         raise InputError(
-            "no request can be part of a load", file=source, found="; ".join(seen.left_out)[:300] or "none",
+            "no request can be part of a load", file=source, found="; ".join(adopted.left_out)[:300] or "none",
             allowed="requests that are answered with 2xx or 3xx again and again (--requests FILE)",
         )  # fmt: skip
-    return seen
+    return adopted
 
 
 def _found_out(order: Order, running: Running) -> tuple[Listed, str]:
@@ -197,43 +185,40 @@ def _found_out(order: Order, running: Running) -> tuple[Listed, str]:
             "nothing tells what it is asked", file=order.folder,
             found=f"GET / is answered with {answer.status}" if isinstance(answer, Answer) else answer,
             allowed="--requests calls.curl, with a line for each request, such as: "
-            f"curl {running.endpoint.url.replace('127.0.0.1', 'localhost')}/items/1",
+            f"curl {running.instance.endpoint.url.replace('127.0.0.1', 'localhost')}/items/1",
         )  # fmt: skip
     return Listed(asked=candidates), "the root alone (--requests FILE lists others)"
 
 
-def _generators(assembly: Assembly) -> tuple[str, str | None]:
-    """The leanest load tool with a closed loop that is here, and the same where it saturates a service."""
+def leanest_tool(assembly: Assembly, wanted: Callable[[LoadTool], bool]) -> LoadTool | None:
+    """Return the load tool here that does what is wanted and takes least; ``None``: there is none."""
     usable = {tool.name for tool in assembly.tools if tool.usable}
-    closed = [
+    tools = [
         tool
         for tool in LOAD_TOOLS
-        if tool.name in usable
-        and tool.runs_as == "program"
-        and not tool.never_sleeps  # a CPU of its own is not everywhere
-        and (tool.only_loop is None or tool.only_loop[0] == "closed")
+        # a CPU of its own, for one that never sleeps, is not everywhere
+        if tool.name in usable and tool.runs_as == "program" and not tool.never_sleeps and wanted(tool)
     ]
-    if not closed:
-        return ALWAYS_HERE, None
-    leanest = min(closed, key=lambda tool: not tool.saturates)
-    return leanest.name, leanest.name if leanest.saturates else None
+    return min(tools, key=lambda tool: not tool.saturates, default=None)
 
 
-def _comments(guess: Guess | None, seen: Seen) -> list[str]:
-    text = ["Written by `rematch adopt`: what was guessed, and from what. Change what is wrong."]
-    if guess is not None:
-        text += [f"{part}: {why}" for part, why in guess.why.items()]
-        text += list(guess.remarks)
-    text.append(f"started: {seen.started}")
-    text.append(f"requests: {seen.asked}")
-    for item in seen.recording.recorded:
-        if item.volatile:
-            text.append(f"masked in {item.asked.method} {item.asked.path}: {', '.join(item.volatile)} change")
-    text += [f"not sent: {item}" for item in seen.listed.remarks]
-    text.append(
-        "cpus = 1: one CPU for the service, as programs of one thread use no more; the others are the load's"
-    )
-    return text
+def _comments(adopted: Adopted) -> list[str]:
+    guess = adopted.guess
+    conclusions = [] if guess is None else [f"{part}: {why}" for part, why in guess.why.items()]
+    masked = (item for item in adopted.recording.recorded if item.volatile)
+    return [
+        "Written by `rematch adopt`: what was guessed, and from what. Change what is wrong.",
+        *conclusions,
+        *(() if guess is None else guess.remarks),
+        f"started: {adopted.started}",
+        f"requests: {adopted.asked}",
+        *(
+            f"masked in {item.asked.method} {item.asked.path}: {', '.join(item.volatile)} change"
+            for item in masked
+        ),
+        *(f"not sent: {item}" for item in adopted.listed.remarks),
+        "cpus = 1: one CPU for the service, as programs of one thread use no more; the others are the load's",
+    ]
 
 
 def blamed(problem: DoesNotStart, file: Path) -> InputError:

@@ -11,7 +11,7 @@ from harness.analysis.stats.aa_noise import noise_by_configuration
 from harness.analysis.stats.ages import AGE, age_of_arm
 from harness.analysis.stats.summaries import summarise
 from harness.evidence import Evidence
-from harness.model import BOUND_WORDS, Estimate, TrialRecord
+from harness.model import BOUND_WORDS, Estimate
 from harness.model.age import YOUNG, ArmAge
 from harness.model.digits import percent, plain
 from harness.model.formatting import show
@@ -80,7 +80,11 @@ def capacity_of(evidence: Evidence) -> Capacity | None:
         own = own[own[AGE] == age.age]
     if own.empty or own[RATE].isna().all():
         return None
-    records = {record.planned.trial_id: record for record in evidence.sessions[0].records()}
+    ages_s: dict[str, float] = {}
+    for record in evidence.sessions[0].records():
+        loads = [phase.start.monotonic_s for phase in record.phases if phase.name == "measurement"]
+        if loads and record.instance is not None:
+            ages_s[record.planned.trial_id] = loads[0] - record.instance.launched.monotonic_s
     bound_by: Counter[BoundBy] = Counter(own["bound_by"].fillna("unknown"))
     most = own[own["bound_by"].fillna("unknown") == bound_by.most_common(1)[0][0]]
     noises = list(noise_by_configuration(own, RATE).values())
@@ -94,12 +98,5 @@ def capacity_of(evidence: Evidence) -> Capacity | None:
         n_requests=int(own["n_requests"].sum()),
         n_errors=int(own["n_errors"].sum()),
         age=age,
-        age_s=median(_age_s(records[str(trial)]) for trial in own["trial_id"]),
+        age_s=median(ages_s[str(trial)] for trial in own["trial_id"]),
     )
-
-
-def _age_s(record: TrialRecord) -> float:
-    """How old a process was when its load began."""
-    begin = next(phase.start.monotonic_s for phase in record.phases if phase.name == "measurement")
-    assert record.instance is not None
-    return begin - record.instance.launched.monotonic_s

@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.adopt.requests.asked import Asked
+from harness.adopt.curl import Asked
 from harness.agent.http_exchange import Answer
+from harness.conformance import differences
 
 #: A longer body is held against nothing but its status under load and in cases.
 LONGEST_BODY = 100_000
@@ -46,22 +47,17 @@ class Recorded:
 
     def case_line(self) -> str:
         """Return the line of ``cases.jsonl``."""
-        request = {"method": self.asked.method, "path": self.asked.path, "headers": self.asked.headers}
-        if self.asked.body is not None:
-            request["body"] = self.asked.body
-        return _line(
-            {"name": self.asked.name, "face": "matched", "request": request}, self._expected(masked=True)
-        )
+        head = {"name": self.asked.name, "face": "matched", "request": self._request()}
+        return _line(head, self._expected(masked=True))
 
     def request_line(self, mix: str) -> str:
         """Return the line of ``requests.jsonl``; a load generator compares whole bodies, or the status alone."""
-        head = {
-            "mix": mix, "name": self.asked.name, "method": self.asked.method, "path": self.asked.path,
-            "headers": self.asked.headers,
-        }  # fmt: skip
-        if self.asked.body is not None:
-            head["body"] = self.asked.body
-        return _line(head, self._expected(masked=False))
+        return _line({"mix": mix, "name": self.asked.name} | self._request(), self._expected(masked=False))
+
+    def _request(self) -> dict[str, Any]:
+        asked = self.asked
+        head = {"method": asked.method, "path": asked.path, "headers": asked.headers}
+        return head if asked.body is None else head | {"body": asked.body}
 
     def _expected(self, *, masked: bool) -> str:
         parts = [f'"status": {self.status}']
@@ -96,13 +92,7 @@ def record(
     again: Sequence[Answer | str],
     fresh: Sequence[Answer | str],
 ) -> Recording:
-    """Return the right answers.
-
-    Args:
-        asked: the requests, in order.
-        first, again: the answers of one process, asked twice.
-        fresh: the answers of a process of its own.
-    """
+    """Return the right answers; ``first``, ``again``: of a process asked twice, ``fresh``: of one of its own."""
     recorded: list[Recorded] = []
     left: list[str] = []
     for item, *answers in zip(asked, first, again, fresh, strict=True):
@@ -156,31 +146,13 @@ def _compared(
         return "status", (), f"its body is {size}"
     values = [_json(body) for body in bodies]
     if all(isinstance(value, dict | list) for value in values):
-        places = sorted({place for value in values[1:] for place in differences(values[0], value)})
+        places = sorted({place for value in values[1:] for place, _ in differences(values[0], value)})
         if "" in places or len(places) > MOST_VOLATILE:
             return "status", (), "its body changes throughout"
         return "json", tuple(places), None
     if any(body != bodies[0] for body in bodies):
         return "status", (), "its body changes, and is no JSON"
     return "body", (), None
-
-
-def differences(left: Any, right: Any, at: str = "") -> list[str]:
-    """Return the JSON pointers at which two values differ, as far inside as the two have the same form.
-
-    >>> differences({"a": 1, "b": [1, 2]}, {"a": 1, "b": [1, 3]}), differences([1], [1, 2])
-    (['/b/1'], [''])
-    """
-    if isinstance(left, dict) and isinstance(right, dict) and left.keys() == right.keys():
-        if any(key.isascii() and key.isdigit() for key in left):  # a pointer takes them for places in a list
-            return [] if left == right else [at]
-        parts = [(key.replace("~", "~0").replace("/", "~1"), left[key], right[key]) for key in left]
-    elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
-        parts = [(str(place), *pair) for place, pair in enumerate(zip(left, right, strict=True))]
-    else:
-        same = json.dumps(left, sort_keys=True) == json.dumps(right, sort_keys=True)
-        return [] if same else [at]
-    return [place for key, a, b in parts for place in differences(a, b, f"{at}/{key}")]
 
 
 def _line(head: dict[str, Any], expect: str) -> str:

@@ -12,7 +12,7 @@ from typing import Literal
 
 import psutil
 
-from harness.adopt.requests.asked import Asked
+from harness.adopt.curl import Asked
 from harness.agent.http_exchange import Answer, Connection, ExchangeError, request_bytes
 from harness.agent.sampler import Watched
 from harness.backing import BackingNeed, running
@@ -46,7 +46,6 @@ class Running:
     """A service that has answered."""
 
     instance: Instance
-    endpoint: Endpoint
 
     def processes(self) -> tuple[str, ...]:
         """Return the names of its processes, the first one first."""
@@ -55,10 +54,11 @@ class Running:
     def ask(self, requests: tuple[Asked, ...]) -> tuple[Answer | str, ...]:
         """Return the answer to each, asked in order over one connection; text: why there is none."""
         answers: list[Answer | str] = []
-        with Connection(self.endpoint) as connection:
+        endpoint = self.instance.endpoint
+        with Connection(endpoint) as connection:
             for item in requests:
                 body = None if item.body is None else item.body.encode()
-                raw = request_bytes(item.method, item.path, item.headers, body, self.endpoint)
+                raw = request_bytes(item.method, item.path, item.headers, body, endpoint)
                 try:
                     answers.append(connection.exchange(raw, head_only=item.method == "HEAD"))
                 except (ExchangeError, OSError) as problem:
@@ -97,14 +97,12 @@ def running_service(
         raise DoesNotStart("source", str(problem)) from None
     except RematchError as problem:
         raise DoesNotStart("build", str(problem)) from None
-    need = BackingNeed(
-        workload=implementation.workload,
-        contract=contract_of(assembly.root, implementation),
-        settings=BackingSettings(),
-    )
+    contract = contract_of(assembly.root, implementation)
+    need = BackingNeed(workload=implementation.workload, contract=contract, settings=BackingSettings())
     with contextlib.ExitStack() as cleanup:
         folder = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="rematch-adopt-")))
-        cleanup.callback(_close_backing, assembly)
+        for source in assembly.backing.values():
+            cleanup.callback(source.close)
         try:
             environment = cleanup.enter_context(running(implementation.needs, assembly.backing, need, folder))
         except RematchError as problem:
@@ -127,22 +125,13 @@ def running_service(
         for within_s in (min(_LISTENS_S, ready_s), ready_s):
             if _answers(assembly, instance, folder, ready_path, within_s, last=within_s == ready_s):
                 break
-        yield Running(instance=instance, endpoint=instance.endpoint)
-
-
-def _close_backing(assembly: Assembly) -> None:
-    for source in assembly.backing.values():
-        source.close()
+        yield Running(instance=instance)
 
 
 def _answers(
     assembly: Assembly, instance: Instance, folder: Path, path: str, within_s: float, *, last: bool
 ) -> bool:
-    """Wait for the first answer; return ``False`` where there is none yet, and one may still come.
-
-    Raises:
-        DoesNotStart: none will come, or ``last`` and the time is over.
-    """
+    """Wait for the first answer, or raise why none comes; ``False``: one may still come after more than this time."""
     record, endpoint = instance.record, instance.endpoint
     first = assembly.host.first_answer(
         endpoint,
@@ -156,34 +145,29 @@ def _answers(
     text = _complaint(folder)
     if first.gone:
         raise DoesNotStart("start", f"it exited with {instance.exited()} before its first answer: {text}")
-    addresses = {at for _, result in _processes(record.pid) for at in result}
+    addresses = {at for _, listening in _processes(record.pid) for at in listening}
     wanted = endpoint.url.removeprefix("http://")
-    if (
-        f"[::1]:{endpoint.port}" in addresses
-        and not {wanted, f"0.0.0.0:{endpoint.port}", f"[::]:{endpoint.port}"} & addresses
-    ):
-        raise DoesNotStart("address", f'it listens on [::1]:{endpoint.port} alone, so address = "::1"')
+    own, ends = f"[::1]:{endpoint.port}", (wanted, f"0.0.0.0:{endpoint.port}", f"[::]:{endpoint.port}")
+    if own in addresses and addresses.isdisjoint(ends):
+        raise DoesNotStart("address", f'it listens on {own} alone, so address = "::1"')
     if not last:  # it may listen there later, and elsewhere before
         return False
     if addresses and not any(at.endswith(f":{endpoint.port}") for at in addresses):
-        of_ipv6 = all(at.startswith("[::1]") for at in addresses)
-        raise DoesNotStart(
-            "start",
+        why = (
             f"it listens on {', '.join(sorted(addresses))}, not on the {{host}}:{{port}} it was given ({wanted}): say "
             'how it takes its port, for instance "--port={port}" at the end, or "env", "PORT={port}" at the beginning'
-            + (', and add the line address = "::1"' if of_ipv6 else ""),
         )
-    if first.answer is not None:
-        raise DoesNotStart(
-            "start",
+        if all(at.startswith("[::1]") for at in addresses):
+            why += ', and add the line address = "::1"'
+    elif first.answer is not None:
+        why = (
             f"it answers GET {path} with {first.answer.status}, which means that it is not ready, for {within_s:g} s: "
-            f"--ready-within waits longer; it printed: {text}",
+            f"--ready-within waits longer; it printed: {text}"
         )
-    listens = f"it listens on {wanted}" if addresses else "it listens on no port yet"
-    raise DoesNotStart(
-        "start",
-        f"no answer to GET {path} within {within_s:g} s (--ready-within), and {listens}; it printed: {text}",
-    )
+    else:
+        listens = f"it listens on {wanted}" if addresses else "it listens on no port yet"
+        why = f"no answer to GET {path} within {within_s:g} s (--ready-within), and {listens}; it printed: {text}"
+    raise DoesNotStart("start", why)
 
 
 def _complaint(folder: Path) -> str:

@@ -104,10 +104,7 @@ def service_name(text: str) -> str:
 
 
 def guess_of(folder: Path, start: str | None = None) -> Guess:
-    """Return what the files of a folder say of a service in it.
-
-    Args:
-        start: a command of the user, in the place of what the files say; then it need not have such files.
+    """Return what the files of a folder, or a start command of the user, say of a service in it.
 
     Raises:
         InputError: there is no such folder, or nothing in it tells how a service is built and started.
@@ -131,27 +128,23 @@ def guess_of(folder: Path, start: str | None = None) -> Guess:
         lines = "; ".join(" ".join(line.split()) for line in docker)
         why_not = f"Dockerfile is not used, because its paths are those of an image; it says: {lines}"
         guess = replace(guess, remarks=(why_not,))
-    if not guess.program:
-        raise _refusal(guess, composed)
-    return guess if composed is None else _completed(guess, composed)
-
-
-def _text(file: Path) -> str:
-    return file.read_text("utf-8", errors="replace") if file.is_file() else ""
-
-
-def _refusal(guess: Guess, composed: Composed | None) -> InputError:
-    names = sorted(path.name for path in guess.source.iterdir() if not path.name.startswith("."))[:8]
+    if guess.program:
+        return guess if composed is None else _completed(guess, composed)
+    names = sorted(path.name for path in inner.iterdir() if not path.name.startswith("."))[:8]
     known = BUILD_FILES.get(guess.why["build"])
     form = "--build 'make' --start './program --port {port}'" if known is None else f"--start '{known[3]}'"
     file = compose.FILES[0] if composed is None else composed.file.name
-    return InputError(
+    raise InputError(
         "nothing here tells how the service is started",
-        file=guess.source,
+        file=inner,
         place=None if composed is None else f"{file} builds {composed.service or 'no service'}",
         found="; ".join((", ".join(names) or "an empty folder", *guess.remarks)),
         allowed=f"package.json, {file} or a Procfile with a line `web: COMMAND`; or a command such as: {form}",
     )
+
+
+def _text(file: Path) -> str:
+    return file.read_text("utf-8", errors="replace") if file.is_file() else ""
 
 
 def _built(folder: Path) -> Guess | None:
@@ -181,16 +174,8 @@ def _words_of(command: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(words[:n]), tuple(words[n:])
 
 
-def _has_port(*words: str) -> bool:
-    return any("{port}" in word for word in words)
-
-
 def _commanded(guess: Guess, command: str, why: str, *, port: str | None = None) -> Guess:
-    """Return the guess with a command that a person wrote for its sources in the place of its start.
-
-    Args:
-        port: the variable that is set where the command does not say how the port is taken.
-    """
+    """The guess with a command that a person wrote as its start; ``port``: set where that does not take the port."""
     environment, program = _words_of(command)
     if program[0] == "env":  # it says folder and variables itself
         return replace(guess, environment=(), program=program).because(start=why)
@@ -204,10 +189,9 @@ def _commanded(guess: Guess, command: str, why: str, *, port: str | None = None)
     elif guess.build and program[0] in _PYTHON_SERVERS:
         program = ("python3", "-m", *program)
     paths = (word for word in guess.environment if word.startswith("PYTHONPATH="))
-    by_variable = (port,) if port is not None and not _has_port(*environment, *program) else ()
-    return replace(guess, environment=(*by_variable, *paths, *environment), program=program).because(
-        start=why
-    )
+    by_variable = (port,) if port is not None and "{port}" not in f"{environment}{program}" else ()
+    environment = (*by_variable, *paths, *environment)
+    return replace(guess, environment=environment, program=program).because(start=why)
 
 
 def _node(folder: Path) -> Guess | None:
@@ -227,10 +211,10 @@ def _node(folder: Path) -> Guess | None:
     elif wanted or "workspaces" in package:
         build = ("npm", fetch, "--omit=dev", "--no-audit", "--no-fund")
     environment, program, why = _npm_start(folder, scripts, package.get("main"))
+    framework = next((name for name in _FRAMEWORKS if name in wanted), "node:http")
     return Guess(
-        language="javascript", framework=next((name for name in _FRAMEWORKS if name in wanted), "node:http"),
-        source=folder, build=build, environment=environment, program=program,
-        why={"build": "package.json", "start": why},
+        language="javascript", framework=framework, source=folder, build=build, environment=environment,
+        program=program, why={"build": "package.json", "start": why},
     )  # fmt: skip
 
 
@@ -239,12 +223,12 @@ def _npm_start(
 ) -> tuple[tuple[str, ...], tuple[str, ...], str]:
     """Variables, program and reason. What ``scripts.start`` sets and says is kept; else npm itself runs it."""
     command, port = str(scripts.get("start", "")), ("PORT={port}",)
-    if not command and isinstance(main, str) and (folder / main).is_file():
-        return port, ("node", main), f"package.json: main: {main}; {BY_VARIABLE}"
     if not command:
+        if isinstance(main, str) and (folder / main).is_file():
+            return port, ("node", main), f"package.json: main: {main}; {BY_VARIABLE}"
         return port, _NPM_START, f"package.json has neither scripts.start nor main; {BY_VARIABLE}"
     environment, program = _words_of(command)
-    has_port = _has_port(*environment, *program)
+    has_port = "{port}" in f"{environment}{program}"
     why = f"package.json: scripts.start: {command}" + ("" if has_port else f"; {BY_VARIABLE}")
     beside = {"prestart", "poststart"} & scripts.keys()
     if beside or program[0] in ("sh", "npm", "npx", "yarn", "pnpm"):
@@ -259,7 +243,7 @@ def _completed(guess: Guess, composed: Composed) -> Guess:
     """Return the guess with what its Compose file adds: variables, a database, and a remark on all that is left out."""
     name, why = composed.file.name, guess.why["start"]
     environment: Collection[str] = guess.environment
-    if _has_port(*composed.environment):  # this file says how it takes its port
+    if "{port}" in str(composed.environment):  # this file says how it takes its port
         environment = [word for word in environment if word != "PORT={port}"]
         why = why.replace(BY_VARIABLE, "").strip("; ")
     if composed.environment:

@@ -76,13 +76,7 @@ class Workspace:
         _write(self.contract / "schema.sql", text or "-- no tables: the service makes its own\n")
 
     def write_experiment(self, comments: Sequence[str], generator: str, warm_up: str | None) -> None:
-        """Write the experiment.
-
-        Args:
-            comments: sentences above it.
-            generator: of the profile ``quick``.
-            warm_up: the tool that loads a JVM in windows until it has settled, before that; ``None``: nothing does.
-        """
+        """Write the experiment with comments above it; ``warm_up``: the tool that loads a JVM until it has settled."""
         windows = f'warm_up = {{ generator = "{warm_up}", users = 16, at_most_s = 60 }}\n' if warm_up else ""
         text = f"""name = "{self.name}"
 title = "{self.name}"
@@ -110,17 +104,10 @@ blocks = 10
 generator = "{generator}"
 profile = {{ model = "closed", users = 16, duration_s = 5 }}
 """
-        lines = [
-            line
-            for sentence in comments
-            for line in textwrap.wrap(
-                printable(sentence),
-                _WIDTH,
-                initial_indent="# ",
-                subsequent_indent="#   ",
-                break_long_words=False,
-            )
-        ]
+        wrapper = textwrap.TextWrapper(
+            _WIDTH, initial_indent="# ", subsequent_indent="#   ", break_long_words=False
+        )
+        lines = [line for sentence in comments for line in wrapper.wrap(printable(sentence))]
         _write(self.experiment, "\n".join([*lines, text]))
 
 

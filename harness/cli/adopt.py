@@ -13,15 +13,14 @@ import typer
 
 from harness.adopt import Adopted, Order, adopt, workspace_of
 from harness.adopt.capacity import Capacity, capacity_of
-from harness.cli.check_here import busy_warning
-from harness.cli.lines import complain, say
-from harness.cli.options import AsJson, Profile, ReadyWithin, Requests, fields_of
-from harness.cli.results import opened
-from harness.cli.results_text import print_conclusion
+from harness.cli.check import busy_warning
+from harness.cli.measure import measure_anew, stopping
+from harness.cli.options import AsJson, Profile, ReadyWithin, Requests, fields_of, say
+from harness.cli.results import opened, print_conclusion
 from harness.errors import InputError
 from harness.project import experiment_paths, find_root
 from harness.rows.session_results import results_of
-from harness.session import Interrupted, Silent, assemble, measure, prepare, suitable_progress, with_blocks
+from harness.session import assemble
 from harness.session.signals import interruptible
 
 #: Blocks of the first measurement; the profile itself has as many as a comparison takes.
@@ -45,10 +44,6 @@ def adopt_command(
         str | None, typer.Option(help="build command in place of the guess; '': nothing is built")
     ] = None,
     name: Annotated[str | None, typer.Option(help="name of the experiment; default: that of DIR")] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="folder for the files; default: NAME-rematch in this folder")
-    ] = None,
-    again: Annotated[bool, typer.Option("--again", help="guess again, even if service.toml exists")] = False,
     ready_within: ReadyWithin = 60.0,
     profile: Profile = "quick",
     no_measure: Annotated[
@@ -77,29 +72,27 @@ def adopt_command(
         rematch adopt ../shop --requests openapi.yaml --no-measure
         rematch adopt ../shop --build "make" --start "env -C {artifact} MODE=fast ./shop --port {port}"
     """
-    order = Order(
-        folder=folder, out=out, name=name, start=start, build=build, requests=requests, ready_s=ready_within,
-        again=again,
-    )  # fmt: skip
+    order = Order(folder=folder, name=name, start=start, build=build, requests=requests, ready_s=ready_within)
     root, chosen = find_root(), workspace_of(order).name
     if chosen in experiment_paths(root) or (root / "services" / chosen).is_dir():
-        raise InputError(
-            "a name of this project's own",
-            place="--name",
-            found=chosen,
-            allowed=f"another one, such as my-{chosen}",
-        )
+        allowed = f"another one, such as my-{chosen}"
+        raise InputError("a name of this project's own", place="--name", found=chosen, allowed=allowed)
     session = capacity = None
-    try:
-        with contextlib.closing(assemble(root)) as assembly, interruptible():
+    with stopping(f"nothing of {chosen} runs on"), contextlib.closing(assemble(root)) as assembly:
+        with interruptible():
             adopted = adopt(order, assembly, (lambda _text: None) if as_json else say)
         if not as_json:
             _print(adopted)
         if not no_measure:
-            session, capacity = _measured(root, adopted, profile, as_json=as_json)
-    except Interrupted as stop:
-        complain(f"rematch: stopped by {stop}; nothing of {chosen} runs on")
-        raise typer.Exit(stop.exit_code) from None
+            if not as_json and (warning := busy_warning()) is not None:
+                say(warning, hang="  ")
+            blocks = None if profile == "smoke" else BLOCKS
+            experiment = str(adopted.workspace.experiment)
+            folder = measure_anew(assembly, experiment, profile, blocks=blocks, silent=as_json)
+            evidence, session = opened(root, folder), folder.key
+            results, capacity = results_of(evidence), capacity_of(evidence)
+            if not as_json and results.n_kept < results.n_made:
+                print_conclusion(results)
     lines = _lines(adopted, capacity, session)
     if as_json:
         print(json.dumps(_as_plain(adopted, session, capacity, lines), indent=1))
@@ -112,31 +105,14 @@ def adopt_command(
         raise typer.Exit(1)
 
 
-def _measured(root: Path, adopted: Adopted, profile: str, *, as_json: bool) -> tuple[str, Capacity | None]:
-    """Measure a session anew; return its key, and what it says unless no trial was kept."""
-    if not as_json and (warning := busy_warning()) is not None:
-        say(warning, hang="  ")
-    with contextlib.closing(assemble(root)) as assembly:
-        prepared = prepare(assembly, str(adopted.workspace.experiment), profile=profile, host="local", seed=1)
-        if profile != "smoke":
-            prepared = with_blocks(prepared, BLOCKS)
-        progress = Silent() if as_json else suitable_progress()
-        folder = measure(assembly, prepared, progress=progress, new=True)
-    evidence = opened(root, folder)
-    results = results_of(evidence)
-    if not as_json and results.n_kept < results.n_made:
-        print_conclusion(results)
-    return folder.key, capacity_of(evidence)
-
-
 def _lines(adopted: Adopted, capacity: Capacity | None, session: str | None) -> dict[str, str]:
     """The last lines: what was started, what it is asked, what bounded it, how old it was, what comes next."""
     experiment = adopted.workspace.experiment
     results = "" if session is None else f"rematch results {session.replace('/', ' --session ')}; "
     why = "nothing was measured" if session is None else "no trial can be used, for the reasons above"
     return {
-        "started": adopted.seen.started,
-        "asked": adopted.seen.asked,
+        "started": adopted.started,
+        "asked": adopted.asked,
         "bounded": why if capacity is None else capacity.bounded.removeprefix("bounded "),
         "age": why if capacity is None else capacity.how_old,
         "next": f"{results}rematch measure {experiment} --new; rematch duel V1 V2 --as {experiment}",
@@ -144,25 +120,26 @@ def _lines(adopted: Adopted, capacity: Capacity | None, session: str | None) -> 
 
 
 def _print(adopted: Adopted) -> None:
-    place, seen = adopted.workspace, adopted.seen
-    if adopted.guess is not None:
-        for part, why in adopted.guess.why.items():
-            value = getattr(adopted.guess, part)
-            text = shlex.join(value) if isinstance(value, tuple) else value
-            say(f"{part}: {text or 'nothing'}  ({why})", hang="  ")
-        for remark in adopted.guess.remarks:
-            say(remark, hang="  ")
-    say(f"requests of {seen.source}:", hang="  ")
-    for item in seen.recording.recorded:
-        marks = [f"masked: {', '.join(item.volatile)}"] if item.volatile else []
-        marks += ["status alone"] if item.compared == "status" else []
-        marks += [item.note] if item.note else []
-        end = f" ({'; '.join(marks)})" if marks else ""
-        say(f"{item.asked.method} {item.asked.path}: {item.status}{end}", indent="  ", hang="    ")
-    for left in (*seen.listed.left_out, *seen.recording.left_out):
-        say(f"left out: {left}", indent="  ", hang="    ")
-    for remark in seen.listed.remarks:
-        say(f"not sent: {remark}", indent="  ", hang="    ")
+    place, guess, recording = adopted.workspace, adopted.guess, adopted.recording
+    for part, why in guess.why.items() if guess is not None else ():
+        value = getattr(guess, part)
+        text = shlex.join(value) if isinstance(value, tuple) else value
+        say(f"{part}: {text or 'nothing'}  ({why})", hang="  ")
+    for remark in guess.remarks if guess is not None else ():
+        say(remark, hang="  ")
+    say(f"requests of {adopted.source}:", hang="  ")
+    for item in recording.recorded:
+        marks = (
+            f"masked: {', '.join(item.volatile)}" if item.volatile else None,
+            "status alone" if item.compared == "status" else None,
+            item.note,
+        )
+        end = "; ".join(filter(None, marks))
+        text = f"{item.asked.method} {item.asked.path}: {item.status}{f' ({end})' if end else ''}"
+        say(text, indent="  ", hang="    ")
+    left = [f"left out: {item}" for item in (*adopted.listed.left_out, *recording.left_out)]
+    for text in (*left, *(f"not sent: {remark}" for remark in adopted.listed.remarks)):
+        say(text, indent="  ", hang="    ")
     print(f"{place.service_toml}: the start command")
     print(f"{place.experiment}: the experiment, with each guess as a comment")
 
@@ -170,21 +147,21 @@ def _print(adopted: Adopted) -> None:
 def _as_plain(
     adopted: Adopted, session: str | None, capacity: Capacity | None, lines: dict[str, str]
 ) -> dict[str, Any]:
-    place, guess, seen = adopted.workspace, adopted.guess, adopted.seen
+    guess = adopted.guess
     return {
-        "name": place.name,
-        "experiment": str(place.experiment),
-        "service_toml": str(place.service_toml),
-        "contract": str(place.contract),
+        "name": adopted.workspace.name,
+        **{
+            name: str(getattr(adopted.workspace, name)) for name in ("experiment", "service_toml", "contract")
+        },
         "guess": guess and fields_of(guess, "language", "framework", "build", "start", "why", "remarks"),
-        "requests_from": seen.source,
+        "requests_from": adopted.source,
         "requests": [
             fields_of(item.asked, "name", "method", "path")
             | fields_of(item, "status", "compared", "volatile", "note")
             | {"in_load": item.repeatable}
-            for item in seen.recording.recorded
+            for item in adopted.recording.recorded
         ],
-        **fields_of(seen, "left_out", "processes"),
+        **fields_of(adopted, "left_out", "processes"),
         "session": session,
         "capacity": capacity
         and fields_of(capacity.rate, "value", "low", "high")

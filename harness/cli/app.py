@@ -11,12 +11,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
-from harness.cli.lines import complain
+from harness.cli.options import BETWEEN_ARMS, complain
 from harness.errors import InputError, RematchError
 
 #: What the system says -> what to do about it. Other errors of the system are faults of ours, with a traceback.
@@ -32,60 +32,43 @@ _HELP = {
     errno.EADDRNOTAVAIL: "close what uses the ports (ss -tn lists it)",
     errno.EIO: "check the disk",
 }
-#: As Python words it, without a number.
-_NO_THREAD = "can't start new thread"
 
 
 def at_a_limit(error: BaseException) -> str | None:
     """Return the line for an error that says that the machine has no more of something, ``None`` for any other."""
     if isinstance(error, MemoryError):
-        return _line("out of memory", errno.ENOMEM)
-    if isinstance(error, RuntimeError) and _NO_THREAD in str(error):
-        return _line("no further thread can be started", errno.EAGAIN)
-    if not isinstance(error, OSError) or error.errno not in _HELP:
+        what, number = "out of memory", errno.ENOMEM
+    elif isinstance(error, RuntimeError) and "can't start new thread" in str(error):  # as Python words it
+        what, number = "no further thread can be started", errno.EAGAIN
+    elif isinstance(error, OSError) and error.errno in _HELP:
+        where = f"{error.filename}: " if isinstance(error.filename, str) else ""
+        what, number = f"{where}{error.strerror or error}", error.errno
+    else:
         return None
-    where = f"{error.filename}: " if isinstance(error.filename, str) else ""
-    return _line(f"{where}{error.strerror or error}", error.errno)
-
-
-def _line(what: str, number: int) -> str:
     return f"{what}; {_HELP[number]}, then give the same command again: finished trials are kept"
 
 
-class Entry(NamedTuple):
-    """A command: the function ``function`` of ``harness.cli.<module>``, and what the list of commands says of it.
-
-    ``kind``: class of that module for a command that parses its arguments in its own way; empty: typer's own.
-    """
-
-    name: str
-    module: str
-    function: str
-    short_help: str
-    kind: str = ""
-
-
-#: In the order of the list of commands.
-_COMMANDS = (
-    Entry("check", "check", "check", "List available and missing tools; check the machine."),
-    Entry("list", "list", "list_command", "List experiments, variants and profiles."),
-    Entry("measure", "measure", "measure_command", "Measure an experiment, or resume a session."),
-    Entry("results", "results", "results_command", "Compare variants: ratio, interval, verdict."),
-    Entry("claims", "claims", "claims_command", "List published claims with their verdicts."),
-    Entry("report", "report", "report_command", "Analyse result files of any load test."),
-    Entry("adopt", "adopt", "adopt_command", "Set up and measure a service of your own."),
-    Entry("compare", "compare", "compare_command", "Compare two arms of load-test runs.", "ArmsCommand"),
-    Entry("audit", "audit", "audit_command", "Find numbers of a load test that contradict each other."),
-    Entry("try", "try_url", "try_command", "Load a running service for a minute."),
-    Entry("duel", "duel", "duel_command", "Measure two versions of a service in turns."),
-    Entry("verify", "verify", "verify_command", "Run simulations that validate the statistics."),
-    Entry("trace", "trace", "trace", "Show a published number and its records."),
-    Entry("site", "site", "site_command", "Write the results page from published results."),
-    Entry("pack", "archiving", "pack_command", "Write a measured session as one archive."),
-    Entry("unpack", "archiving", "unpack_command", "Unpack the files of an archived session."),
-    Entry("dataset", "archiving", "dataset_command", "Write bundled sessions as a data package."),
-    Entry("paper", "paper", "paper_command", "Build the paper from published results."),
-)
+#: Command -> the module of ``harness.cli`` with its function ``<name>_command``, and what the list of commands says.
+_COMMANDS = {
+    "check": ("check", "List available and missing tools; check the machine."),
+    "list": ("list", "List experiments, variants and profiles."),
+    "measure": ("measure", "Measure an experiment, or resume a session."),
+    "results": ("results", "Compare variants: ratio, interval, verdict."),
+    "claims": ("claims", "List published claims with their verdicts."),
+    "report": ("report", "Analyse result files of any load test."),
+    "adopt": ("adopt", "Set up and measure a service of your own."),
+    "compare": ("compare", "Compare two arms of load-test runs."),
+    "audit": ("audit", "Find numbers of a load test that contradict each other."),
+    "try": ("try_url", "Load a running service for a minute."),
+    "duel": ("duel", "Measure two versions of a service in turns."),
+    "verify": ("verify", "Run simulations that validate the statistics."),
+    "trace": ("trace", "Show a published number and its records."),
+    "site": ("publishing", "Write the results page from published results."),
+    "pack": ("archiving", "Write a measured session as one archive."),
+    "unpack": ("archiving", "Unpack the files of an archived session."),
+    "dataset": ("archiving", "Write bundled sessions as a data package."),
+    "paper": ("publishing", "Build the paper from published results."),
+}
 
 _BY_TESTS = (
     "fuzz faults soak power detectable variances factors ranks rare-mode cross-check recorded tost multiplicity "
@@ -94,6 +77,8 @@ _BY_TESTS = (
 _OF_FILES = "the experiment's file, which is copied and changed"
 #: Former commands, options and names -> what to use instead, for one release.
 REMOVED: Mapping[str, str] = {
+    "adopt --again": "remove its service.toml, and it is guessed anew",
+    "adopt --out": "run it in another folder: it writes NAME-rematch there",
     "bench": "make bench BENCH=ingest",
     "clean": "the next session in the cluster, which removes what a killed one left there",
     "passport": "rematch check --machine",
@@ -102,19 +87,26 @@ REMOVED: Mapping[str, str] = {
     "compare --as-jmeter": "JMeter's own report",
     "compare --as-locust": "Locust's own report",
     "claims --csv": "--json, or claims.csv of rematch dataset",
+    "claims --source": "--json, whose claims have a source and a verdict",
     "claims --verbose": "rematch claims NAME, or --json",
+    "claims --verdict": "--json, whose claims have a source and a verdict",
     "dataset --check": "sha256sum -c checksums.sha256 in the package",
     "duel --generator": _OF_FILES,
     "duel --markdown": "its text, as it is printed, or --json",
     "duel --repo": "--as: refs are those of the repository that the adopted sources lie in",
     "duel --seed": "--blocks: the order within blocks is drawn with seed 1",
     "measure --known-cell": "rematch measure known-cell before and after, and rematch results known-cell",
-    "measure --undecided": "--minutes or --blocks: whole blocks",
+    "measure --minutes": "--blocks: --dry-run says how long they take",
+    "measure --undecided": "--blocks: whole blocks",
     "pack --again": "rematch unpack, and rematch pack",
+    "pack --to": "mv: the archive is written among the bundled sessions",
     "paper --bundle": "make arxiv",
+    "paper --copy": "cp paper/main.pdf docs/",
     "paper --diff": "git diff --word-diff REV -- paper",
     "report --samples": "pandas.read_csv: a sampler's columns say it all",
     "results --every-speed": "--json, which has the reason of each trial that is left out",
+    "site --folder": "cp: the page is one file, results/site/index.html",
+    "unpack --to": "mv: the files are written to results/unpacked",
     "verify pooled-quantile": "rematch verify quantile",
     **{f"verify {name}": "make test" for name in _BY_TESTS.split()},
 }
@@ -137,30 +129,32 @@ class _Group(TyperGroup):
     """The commands by their names; only the one that is asked for is built."""
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings | {"commands": dict.fromkeys(entry.name for entry in _COMMANDS)})
+        super().__init__(**settings | {"commands": dict.fromkeys(_COMMANDS)})
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(self.commands)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        return next((_build(entry) for entry in _COMMANDS if entry.name == cmd_name), None)
+        return _build(cmd_name) if cmd_name in _COMMANDS else None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(entry.name, entry.short_help) for entry in _COMMANDS])
+            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args:
             refuse_removed(args)
+        if args[:1] == ["compare"]:
+            args = [BETWEEN_ARMS if word == "--" else word for word in args]
         return super().parse_args(ctx, args)
 
 
 @cache
-def _build(entry: Entry) -> Any:
-    module = import_module(f"harness.cli.{entry.module}")
-    kind = {"cls": getattr(module, entry.kind)} if entry.kind else {}
+def _build(name: str) -> Any:
+    module, short_help = _COMMANDS[name]
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    alone.command(entry.name, short_help=entry.short_help, **kind)(getattr(module, entry.function))
+    function = getattr(import_module(f"harness.cli.{module}"), f"{name}_command")
+    alone.command(name, short_help=short_help)(function)
     return typer.main.get_command(alone)
 
 

@@ -20,33 +20,23 @@ from harness.store import SessionFolder, Store, archive_of, pack
 
 def pack_command(
     session: Annotated[str, typer.Argument(help="EXPERIMENT/SESSION, as `rematch measure` prints it")],
-    to: Annotated[
-        Path | None, typer.Option("--to", help="folder of the archive (default: among the bundled sessions)")
-    ] = None,
 ) -> None:
-    """Write a measured session as one archive, with its SHA-256 beside it. The session itself is kept.
+    """Write a measured session as one archive among the bundled ones, with its SHA-256 beside it; the session stays.
 
     \b
     Examples:
         rematch pack strings-rounds/quick-local-1
     """
     store = Store(find_root())
-    result = _session_of(store, session, bundled=False)
-    base = store.bundled / result.folder.parent.name if to is None else to
-    archive = pack(result.folder, archive_of(base / result.folder.name))
+    result = _session_of(store, session, archived=False)
+    archive = pack(result.folder, archive_of(store.bundled / result.folder.parent.name / result.folder.name))
     print(f"{archive}: {archive.stat().st_size / 1e6:.1f} MB, {len(result.finished())} trials")
 
 
 def unpack_command(
     session: Annotated[str, typer.Argument(help="EXPERIMENT or EXPERIMENT/SESSION of an archived session")],
-    to: Annotated[
-        Path | None,
-        typer.Option(
-            "--to", help="new or empty folder to write to (default: results/unpacked/EXPERIMENT/SESSION)"
-        ),
-    ] = None,
 ) -> None:
-    """Unpack the files of an archived session and compare each with its checksum.
+    """Unpack an archived session to results/unpacked/EXPERIMENT/SESSION and compare each file with its checksum.
 
     Archives are read in place; no command requires the unpacked copy.
 
@@ -55,10 +45,9 @@ def unpack_command(
         rematch unpack strings-rounds
     """
     root = find_root()
-    result = _session_of(Store(root), session, bundled=True)
-    if result.archive is None:
-        raise InputError("not archived: its files can be read as they are", file=result.folder)
-    target = to or root / "results" / "unpacked" / result.folder.parent.name / result.folder.name
+    result = _session_of(Store(root), session, archived=True)
+    assert result.archive is not None
+    target = root / "results" / "unpacked" / result.folder.parent.name / result.folder.name
     result.archive.unpack(target)
     problems = SessionFolder(target).verify()
     print(f"{target}: {len(result.finished())} trials, {len(result.archive.sizes)} files")
@@ -68,21 +57,12 @@ def unpack_command(
         raise typer.Exit(1)
 
 
-def _session_of(store: Store, name: str, *, bundled: bool) -> SessionFolder:
-    """Return the one session that ``EXPERIMENT`` or ``EXPERIMENT/SESSION`` means.
-
-    Raises:
-        InputError: there is none, or there are several.
-    """
-    experiment, _, session_id = name.strip("/").removeprefix("bundled/").partition("/")
-    present = store.sessions(bundled=None if bundled else False)
-    candidates = [
-        session
-        for session in present
-        if session.folder.parent.name == experiment and session_id in ("", session.folder.name)
-    ]
-    archived = [session for session in candidates if session.archive is not None]
-    candidates = archived or candidates if bundled else candidates
+def _session_of(store: Store, name: str, *, archived: bool) -> SessionFolder:
+    """The one session that ``EXPERIMENT`` or ``EXPERIMENT/SESSION`` means."""
+    wanted = name.strip("/").removeprefix("bundled/")
+    present = [item for item in store.sessions() if (item.archive is not None) == archived]
+    keys = {item.key.removeprefix("bundled/"): item for item in present}
+    candidates = [item for key, item in keys.items() if wanted in (key, key.partition("/")[0])]
     if len(candidates) != 1:
         raise InputError(
             "several sessions of that name" if candidates else "no such session",

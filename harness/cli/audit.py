@@ -12,7 +12,7 @@ import typer
 
 from harness.audit.auditing import audit_paths, audit_published
 from harness.audit.laws import Audited, Check, Plan, n_contradictions
-from harness.cli.lines import say
+from harness.cli.options import say
 from harness.model.phrases import counted
 from harness.project import find_root
 
@@ -87,17 +87,13 @@ def _print(audited: tuple[Audited, ...], left_out: tuple[str, ...], *, every: bo
         parts += [f"{counts['not checked']:,} cannot be checked"] if counts["not checked"] else []
         print()
         say(f"{file.path}: {file.kind}, {counted(file.rows, 'row')}: {', '.join(parts)}", hang="  ")
-        for check in file.of("contradiction"):
-            say(f"contradiction: {_words(check)}", indent="  ", hang="    ")
-        for check in file.of("remarkable"):
-            say(f"remark: {_words(check)}", indent="  ", hang="    ")
+        lines = [f"contradiction: {_words(check)}" for check in file.of("contradiction")]
+        lines += [f"remark: {_words(check)}" for check in file.of("remarkable")]
         for (law, text), times in Counter((c.law, c.text) for c in file.of("not checked")).items():
-            often = f" ({counted(times, 'row')})" if times > 1 else ""
-            say(f"not checked: {law}: {text}{often}", indent="  ", hang="    ")
-        for check in file.of("holds") if every else ():
-            say(f"holds: {_words(check)}", indent="  ", hang="    ")
-        for note in file.notes:
-            say(f"note: {note}", indent="  ", hang="    ")
+            lines.append(f"not checked: {law}: {text}" + (f" ({counted(times, 'row')})" if times > 1 else ""))
+        lines += [f"holds: {_words(check)}" for check in file.of("holds") if every]
+        for line in (*lines, *(f"note: {note}" for note in file.notes)):
+            say(line, indent="  ", hang="    ")
     if left_out:
         print()
     for line in left_out:

@@ -8,30 +8,26 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
-import typer
-
-from harness.analysis.stats.sample_size import Detectable
-from harness.cli.lines import complain, say
+from harness.cli.measure import measure_anew, stopping
+from harness.cli.options import say
 from harness.errors import InputError
 from harness.evidence.opening import tidied
 from harness.evidence.passport import EXPERIMENT, Change, Passport, changes, passport_of
 from harness.model.digits import percent, plain
 from harness.project import find_root
-from harness.session import Interrupted, Silent, assemble, measure, prepare, suitable_progress
+from harness.session import assemble
 from harness.store import Store
 
 PROFILE = "quick"
 
 
 def check_machine(*, last: bool, as_json: bool) -> None:
-    """Measure a passport unless the last one is asked for, and print it with what changed since the one before.
-
-    Raises:
-        InputError: there is none. typer.Exit: measuring was interrupted.
-    """
+    """Measure a passport unless the last one is asked for, and print it with what changed since the one before."""
     root = find_root()
     if not last:
-        _measure(root, silent=as_json)
+        # half a session says nothing of a machine
+        with stopping("a passport is of whole sessions only"), contextlib.closing(assemble(root)) as assembly:
+            measure_anew(assembly, EXPERIMENT, PROFILE, silent=as_json)
     newest, *earlier = _passports(root)
     compared = changes(newest, earlier)
     if as_json:
@@ -42,27 +38,8 @@ def check_machine(*, last: bool, as_json: bool) -> None:
         _print(newest, compared)
 
 
-def _measure(root: Path, *, silent: bool) -> None:
-    """Measure a new session, which is kept as any other.
-
-    Raises:
-        typer.Exit: it was interrupted: half a session says nothing of a machine.
-    """
-    with contextlib.closing(assemble(root)) as assembly:
-        prepared = prepare(assembly, EXPERIMENT, profile=PROFILE, host="local", seed=1)
-        try:
-            measure(assembly, prepared, progress=Silent() if silent else suitable_progress(), new=True)
-        except Interrupted as stop:
-            complain(f"rematch: stopped by {stop}; a passport is of whole sessions only")
-            raise typer.Exit(stop.exit_code) from None
-
-
 def _passports(root: Path) -> list[Passport]:
-    """Return those of the whole sessions that were measured here, the newest first.
-
-    Raises:
-        InputError: there is none yet.
-    """
+    """Those of the whole sessions that were measured here, the newest first."""
     sessions = [
         session
         for session in Store(root).sessions(EXPERIMENT, bundled=False)
@@ -86,7 +63,9 @@ def _print(passport: Passport, compared: tuple[Change, ...]) -> None:
     print(f"\n{'':<28}{'spread':>9}{head}")
     for line in passport.lines:
         spread = "–" if line.sd_log_ratio is None else percent(line.sd_log_ratio)
-        print(f"{line.words:<28.28}{spread:>9}{_cells(line.blocked)}")
+        ratios = (item.ratio.value for item in line.blocked)
+        cells = "".join(f"{'–' if ratio is None else percent(ratio - 1):>11}" for ratio in ratios)
+        print(f"{line.words:<28.28}{spread:>9}{cells}")
     print()
     if not compared:
         print("No earlier passport of this machine and profile to compare with.")
@@ -94,9 +73,3 @@ def _print(passport: Passport, compared: tuple[Change, ...]) -> None:
         way = "noisier" if item.ratio > 1 else "quieter"
         text = f"{way} than in {item.earlier}" if item.changed else f"as in {item.earlier}"
         say(f"{item.words}: {text}; spread now over then {plain(item.ratio, 2)}, p {plain(item.p_value, 2)}")
-
-
-def _cells(smallest: tuple[Detectable, ...]) -> str:
-    return "".join(
-        f"{'–' if item.ratio.value is None else percent(item.ratio.value - 1):>11}" for item in smallest
-    )

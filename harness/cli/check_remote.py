@@ -6,23 +6,15 @@ from __future__ import annotations
 import contextlib
 import json
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import typer
 
 from harness.backing.postgres import find_remote_home
-from harness.cli.check_here import (
-    DESCRIPTORS_WANTED,
-    WATCHED_S,
-    jdks_as_plain,
-    machine_words,
-    quiet_in_words,
-    remarks_on,
-    watch,
-)
-from harness.cli.lines import say
+from harness.cli.check import DESCRIPTORS_WANTED, jdks_as_plain, print_checked, remarks_on, watch
 from harness.errors import HostError, InputError, MissingTool
 from harness.hosts.ssh.host import LOOPBACK, SshHost, find_remote_jdks
 from harness.hosts.ssh.settings import HostSettings, load_settings
@@ -36,15 +28,11 @@ from harness.toolchains import JAVA_MINIMUM, JAVA_REFERENCE, Jdk
 GENERATORS = run_as("program", "python", "java")
 #: Artifacts, a runtime or two, and one trial's files.
 ROOM_WANTED_BYTES = 1 << 30
+T = TypeVar("T")
 
 
 def check_remote(name: str, *, as_json: bool) -> None:
-    """Connect, look, disconnect; nothing is left there but the agent's one file.
-
-    Raises:
-        HostError, InputError: it cannot be reached or used, with what to do.
-        typer.Exit: with 1, when services cannot run there as it is described.
-    """
+    """Connect, look, disconnect; nothing is left there but the agent's one file."""
     settings = load_settings(find_root(), name)
     with contextlib.closing(SshHost(name, settings, alone=False)) as host:
         result = _look(host, settings)
@@ -66,77 +54,54 @@ def no_java(jdks: Sequence[Jdk]) -> str | None:
     return f"{present} and Java services need {JAVA_MINIMUM}: they cannot run there; {get}"
 
 
-def _listening(host: SshHost, address: str) -> str | None:
-    """Return why services cannot listen at ``service_address`` there; ``None``: they can."""
+def _tried(action: Callable[[], T]) -> tuple[T | None, str | None]:
+    """What an action there gives, and why it cannot be done."""
     try:
-        host.free_port(address)
-    except HostError:
-        return (
-            f"service_address {address} is none of its addresses: nothing can listen there; "
-            f"`ip -brief address` on {host.name} tells which it has"
-        )
-    return None
-
-
-def _database(host: SshHost) -> tuple[str | None, str | None]:
-    """Return the version of a PostgreSQL there with a user that it may run as, and why there is none."""
-    try:
-        return find_remote_home(host).version, None
+        return action(), None
     except (MissingTool, InputError, HostError) as problem:
-        return None, f"no database there: {problem}"
-
-
-def _generator(host: SshHost, name: str) -> str | None:
-    """Return what that machine lacks for a load generator; ``None``: nothing. Nothing is sent for the answer."""
-    wanted: dict[str, Path | None] = {name: Path(name)} if BY_NAME[name].runs_as == "program" else {}
-    try:
-        words_there(host, name, wanted, None)
-    except MissingTool as problem:
-        return str(problem)
-    return None
+        return None, str(problem)
 
 
 def _look(host: SshHost, settings: HostSettings) -> dict[str, Any]:
     machine, clock = host.machine_facts, host.clock()
-    quiet = watch(host.machine, host, host.cpus, machine.n_cpus)
+    quiet = watch(host, host.cpus, machine.n_cpus)
     jdks = find_remote_jdks(host, None)
     engine, no_engine = engine_on(host, find_root())
-    without_java, (database, no_database) = no_java(jdks), _database(host)
-    unheard, unforwarded = _listening(host, settings.service_address), host.why_no_forwarding()
-    generators = {tool: _generator(host, tool) for tool in GENERATORS}
+    without_java, unforwarded = no_java(jdks), host.why_no_forwarding()
+    home, problem = _tried(lambda: find_remote_home(host))
+    database, no_database = home and home.version, problem and f"no database there: {problem}"
+    _, unheard = _tried(lambda: host.free_port(settings.service_address))
+    generators: dict[str, str | None] = {}
+    for tool in GENERATORS:  # nothing is sent for the answer
+        wanted: dict[str, Path | None] = {tool: Path(tool)} if BY_NAME[tool].runs_as == "program" else {}
+        _, generators[tool] = _tried(partial(words_there, host, tool, wanted, None))
     same_kind = host.architecture == platform.machine()
     room = host.free_bytes >= ROOM_WANTED_BYTES // 8 and machine.descriptor_limit >= DESCRIPTORS_WANTED // 4
     services = room and unheard is None and unforwarded is None
     load = room and None in generators.values()
-    remarks = remarks_on(machine.n_cpus, machine.small, machine.descriptor_limit, quiet)
-    remarks += [why for why in (unheard, unforwarded, without_java, no_database) if why is not None]
     off_s = abs(clock.wall_offset_s) - clock.uncertainty_s
-    conditional = (
-        (
-            None not in generators.values(),
-            "no load from there: no load tool, Python with Locust or JDK for JMeter",
-        ),
-        (no_engine is not None, f"no containers there: {no_engine}"),
-        (
-            settings.service_address in LOOPBACK,
-            "service_address is its loopback: services and load, or services and database, are not on two machines "
-            "until it is set in hosts.toml",
-        ),
-        (
-            not same_kind,
-            f"it is {host.architecture} and this machine {platform.machine()}: Go programs, trimmed runtimes and "
-            "native images that are built here do not run there",
-        ),
-        (
-            host.free_bytes < ROOM_WANTED_BYTES,
-            f"{host.free_bytes / 2**30:.1f} GiB are left in {host.agent.base}: set another folder",
-        ),
-        (
-            off_s > 0.005,
-            f"clock offset {clock.wall_offset_s * 1e3:.1f} ms; synchronise both machines with NTP",
-        ),
+    remarks: tuple[str | bool | None, ...] = (
+        *remarks_on(machine.n_cpus, machine.small, machine.descriptor_limit, quiet),
+        unheard
+        and f"service_address {settings.service_address} is none of its addresses: nothing can listen there; "
+        f"`ip -brief address` on {host.name} tells which it has",
+        unforwarded,
+        without_java,
+        no_database,
+        None not in generators.values()
+        and "no load from there: no load tool, Python with Locust or JDK for JMeter",
+        no_engine and f"no containers there: {no_engine}",
+        settings.service_address in LOOPBACK
+        and "service_address is its loopback: services and load, or services and database, are not on two machines "
+        "until it is set in hosts.toml",
+        not same_kind
+        and f"it is {host.architecture} and this machine {platform.machine()}: Go programs, trimmed runtimes and "
+        "native images that are built here do not run there",
+        host.free_bytes < ROOM_WANTED_BYTES
+        and f"{host.free_bytes / 2**30:.1f} GiB are left in {host.agent.base}: set another folder",
+        off_s > 0.005
+        and f"clock offset {clock.wall_offset_s * 1e3:.1f} ms; synchronise both machines with NTP",
     )
-    remarks += [remark for holds, remark in conditional if holds]
     return {
         "machine": machine.model_dump(),
         "python": host.agent.python_version,
@@ -156,27 +121,21 @@ def _look(host: SshHost, settings: HostSettings) -> dict[str, Any]:
             "database": room and unheard is None and database is not None,
             "containers": services and engine is not None and same_kind,
             "full": services and load and not machine.small and without_java is None,
-            "remarks": remarks,
+            "remarks": [remark for remark in remarks if remark],
         },
     }
 
 
 def _print(name: str, result: dict[str, Any]) -> None:
-    machine, clock = result["machine"], result["clock"]
+    clock, generators = result["clock"], result["generators"]
     fit = [role for role, holds in result["fit_for"].items() if holds is True]
-    say(f"fit for: {', '.join(fit) or 'nothing'}", hang="  ")
-    for remark in result["fit_for"]["remarks"]:
-        say(f"- {remark}", hang="  ")
-    able = [item for item, reason in result["generators"].items() if reason is None]
-    print()
-    for line in (
-        f"{name}: {machine_words(machine)}",
+    able = [tool for tool, reason in generators.items() if reason is None]
+    print_checked(
+        f"fit for: {', '.join(fit) or 'nothing'}", result["fit_for"]["remarks"], name, result,
         f"Python {result['python']}; {result['free_bytes'] / 2**30:.1f} GiB free; clock "
         f"{clock['wall_offset_s'] * 1e3:+.2f} ms from ours, to {clock['uncertainty_s'] * 1e3:.2f} ms",
-        f"over {WATCHED_S:.0f} s: {quiet_in_words(result['quiet'])}",
         f"JDKs: {', '.join(jdk['version'] for jdk in result['jdks']) or 'none'}",
         f"containers: {result['containers']['engine'] or 'none'}",
         f"PostgreSQL: {result['database']['version'] or 'none'}",
         f"load generators that can run there: {', '.join(able) or 'none'}",
-    ):
-        say(line, hang="  ")
+    )  # fmt: skip

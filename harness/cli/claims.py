@@ -5,17 +5,17 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
 
-from harness.cli.lines import table, wrapped
-from harness.cli.options import AsJson
+from harness.cli.options import AsJson, fields_of, say, table
 from harness.definitions.claims import load_ledgers
 from harness.errors import InputError
 from harness.model.age import with_age
-from harness.model.claim import Claim, ClaimVerdict, RowFilter
+from harness.model.claim import RowFilter
 from harness.model.digits import fixed, whole_percent
 from harness.model.formatting import show
 from harness.model.phrases import counted
@@ -39,20 +39,13 @@ from harness.questions.claims.words import (
 from harness.rows.limits import FACTS
 from harness.rows.text import estimate_of
 
-#: Verdict on the command line, in the ledger, and where a column has little room.
-_VERDICTS = (
-    ("holds", ClaimVerdict.HOLDS, "holds"),
-    ("weaker", ClaimVerdict.HOLDS_WEAKER, "holds, weaker"),
-    ("stronger", ClaimVerdict.HOLDS_STRONGER, "holds, stronger"),
-    ("reversed", ClaimVerdict.REVERSED, "reversed"),
-    ("does-not-hold", ClaimVerdict.DOES_NOT_HOLD, "does not hold"),
-    ("contradicted", ClaimVerdict.CONTRADICTED, "own numbers"),
-    ("inconclusive", ClaimVerdict.INCONCLUSIVE, "inconclusive"),
-    ("untestable", ClaimVerdict.UNTESTABLE, "untestable"),
-)
-VERDICTS = {name: verdict for name, verdict, _ in _VERDICTS}
-_SHORT = {verdict: text for _, verdict, text in _VERDICTS}
-_HANG = " " * 13
+#: What a verdict says more than a column has room for.
+_SHORTER = re.compile(r" (by its own numbers|here|today)$")
+#: Fields of a claim in JSON.
+_FIELDS = {
+    "source", "origin", "statement", "workload", "condition", "metric", "printed", "quote", "page", "family", "opposes",
+    "remark",
+}  # fmt: skip
 #: Columns of a row in JSON.
 _PRINTED = (
     "session", "machine", "value", "low", "high", "below", "level", "n", "young", "warm", "bound_by", "says", "margin",
@@ -63,13 +56,6 @@ def claims_command(
     claim: Annotated[
         str | None,
         typer.Argument(help="claim to show whole, such as N4; default: all"),
-    ] = None,
-    source: Annotated[
-        list[str] | None, typer.Option(help="only claims of this source, such as nelson2020; may be repeated")
-    ] = None,
-    verdict: Annotated[
-        list[str] | None,
-        typer.Option(help=f"only claims with this verdict: {', '.join(VERDICTS)}; may be repeated"),
     ] = None,
     bundled: Annotated[bool, typer.Option("--bundled", help="judge from the bundled sessions alone")] = False,
     as_json: AsJson = False,
@@ -84,69 +70,47 @@ def claims_command(
     Examples:
         rematch claims
         rematch claims N4
-        rematch claims --source tivrfoa2024 --verdict holds --json
+        rematch claims --bundled --json
     """
     root = find_root()
-    _check(load_ledgers(root), claim, source or [], verdict or [])
-    # All are judged, whichever are shown: the p-values of a family are adjusted together.
-    sessions = claims.newest_sessions(root, claims.experiments(root), bundled_only=bundled)
-    judged = claims.judge_all(sessions, root=root)
-    shown = [
-        each
-        for each in judged
-        if (claim is None or each.name == claim)
-        and (not source or each.claim.source in source)
-        and (not verdict or each.verdict in {VERDICTS[name] for name in verdict})
-    ]
-    if as_json:
-        plain = [as_plain(each) for each in shown]
-        print(json.dumps(plain[0] if claim is not None and plain else plain, indent=1, allow_nan=False))
-    elif claim is not None and shown:
-        print_claim(shown[0])
-    else:
-        print_list(shown)
-
-
-def _check(ledger: Mapping[str, Claim], claim: str | None, sources: list[str], verdicts: list[str]) -> None:
+    ledger = load_ledgers(root)
     if claim is not None and claim not in ledger:
         near = difflib.get_close_matches(claim, ledger, n=1, cutoff=0.4)
         hint = f" (did you mean {near[0]!r}?)" if near else ""
-        raise InputError(
-            f"no such claim{hint}", place="CLAIM", found=claim, allowed="a name that rematch claims lists"
-        )
-    known = sorted({each.source for each in ledger.values()})
-    for name in sources:
-        if name not in known:
-            raise InputError("no such source", place="--source", found=name, allowed=", ".join(known))
-    for name in verdicts:
-        if name not in VERDICTS:
-            raise InputError("no such verdict", place="--verdict", found=name, allowed=", ".join(VERDICTS))
+        allowed = "a name that rematch claims lists"
+        raise InputError(f"no such claim{hint}", place="CLAIM", found=claim, allowed=allowed)
+    # All are judged, whichever is shown: the p-values of a family are adjusted together.
+    sessions = claims.newest_sessions(root, claims.experiments(root), bundled_only=bundled)
+    judged = {each.name: each for each in claims.judge_all(sessions, root=root)}
+    if as_json:
+        plain = {name: _as_plain(each) for name, each in judged.items() if claim in (None, name)}
+        print(json.dumps(plain[claim] if claim else list(plain.values()), indent=1, allow_nan=False))
+    elif claim is not None:
+        _print_claim(judged[claim])
+    else:
+        _print_list(list(judged.values()))
 
 
-def print_list(judged: Sequence[JudgedClaim]) -> None:
+def _print_list(judged: Sequence[JudgedClaim]) -> None:
     """Print the counts by verdict, and one line a claim."""
     words = {verdict: text.replace(" its ", " their ") for verdict, text in VERDICT_WORDS.items()}
     numbers = ", ".join(f"{n} {words[verdict]}" for verdict, n in counts(judged).items() if n)
-    print(wrapped(f"{counted(len(judged), 'claim')}" + (f": {numbers}." if numbers else ".")))
-    if not judged:
-        return
+    say(f"{counted(len(judged), 'claim')}: {numbers}.")
     rows = [test.row for claim in judged for test in claim.tests if test.row is not None]
-    sessions = sorted({row["session"] for row in rows})
-    print(wrapped(f"Judged from {', '.join(sessions) or 'published numbers alone'}.", hang="  "))
-    machines = sorted({row["machine"] for row in rows})
+    sessions, machines = (sorted({row[name] for row in rows}) for name in ("session", "machine"))
+    say(f"Judged from {', '.join(sessions) or 'published numbers alone'}.", hang="  ")
     if machines:
-        print(wrapped(f"Measured on {'; '.join(machines)}.", hang="  "))
+        say(f"Measured on {'; '.join(machines)}.", hang="  ")
     print()
+    short = {verdict: _SHORTER.sub("", text) for verdict, text in VERDICT_WORDS.items()}
     lines = [
-        (claim.name, _SHORT[claim.verdict], f"{claim.claim.statement} [{_number(claim)}]") for claim in judged
+        (claim.name, short[claim.verdict], f"{claim.claim.statement} [{_number(claim)}]") for claim in judged
     ]
     print(table(("claim", "verdict", "statement"), lines))
     print()
-    print(
-        wrapped(
-            "claimed: the number, or ratio, that the claim needs; here: what was measured, or was printed where the "
-            "claim's own numbers (verdict: own numbers) contradict it. All of one claim: rematch claims NAME."
-        )
+    say(
+        "claimed: the number, or ratio, that the claim needs; here: what was measured, or was printed where the "
+        "claim's own numbers contradict it. All of one claim: rematch claims NAME."
     )
 
 
@@ -165,12 +129,12 @@ def _number(claim: JudgedClaim) -> str:
     return words.replace("between ", "").replace(" and ", "-")
 
 
-def print_claim(judged: JudgedClaim) -> None:
+def _print_claim(judged: JudgedClaim) -> None:
     """Print one claim whole."""
     claim = judged.claim
-    print(wrapped(f"{judged.name}: {verdict_words(judged)}"))
+    say(f"{judged.name}: {verdict_words(judged)}")
     print()
-    for head, text in (
+    _print_pairs(
         ("statement", claim.statement),
         ("source", f"{claim.source} ({claim.origin})"),
         ("workload", claim.workload),
@@ -181,96 +145,84 @@ def print_claim(judged: JudgedClaim) -> None:
         ("quote", claim.quote),
         ("page", claim.page),
         ("remark", claim.remark),
-        ("opposite", None if not claim.opposes else f"{', '.join(claim.opposes)} says the opposite"),
-    ):
-        _line(head, text)
+        ("opposite", claim.opposes and f"{', '.join(claim.opposes)} says the opposite"),
+    )
     for place, test in enumerate(judged.tests, start=1):
         print()
-        _print_test(test, f"{place} of {len(judged.tests)}")
+        say(f"Number {place} of {len(judged.tests)}: {test.test.what}", hang="  ")
+        _print_pairs(*_of_test(test))
     if judged.facts:
-        print()
-        print("Also printed there:")
-        for fact, value in judged.facts:
-            ratio = "ratio" if fact.published.is_ratio else "1"
-            print(wrapped(f"- {fact.what}: {number(value, ratio)}", indent="  ", hang="    "))
+        print("\nAlso printed there:")
+    for fact, value in judged.facts:
+        of = "ratio" if fact.published.is_ratio else "1"
+        say(f"- {fact.what}: {number(value, of)}", indent="  ", hang="    ")
 
 
-def _print_test(judged: JudgedTest, place: str) -> None:
+def _of_test(judged: JudgedTest) -> Iterable[tuple[str, Any]]:
     test, row, judgement = judged.test, judged.row, judged.judgement
-    print(wrapped(f"Number {place}: {test.what}", hang="  "))
-    _line("claimed", predicate_words(test))
+    yield "claimed", predicate_words(test)
     if test.published is not None and judged.published is not None:
         holds = OUTCOME_WORDS["holds" if judged.published_holds else "fails"]
-        printed = number(judged.published, unit(test))
-        _line("published", f"{printed}, {holds} ({place_words(test.published)})")
-    _line("then", outcome_words(judged.then))
-    _line("here", measured_words(judged))
-    _line("since then", judged.not_reproduced)
+        yield "published", f"{number(judged.published, unit(test))}, {holds} ({place_words(test.published)})"
+    yield "then", outcome_words(judged.then)
+    yield "here", measured_words(judged)
+    yield "since then", judged.not_reproduced
     for candidate in judged.choice.passed_over:
-        _line("passed over", passed_over_words(candidate))
+        yield "passed over", passed_over_words(candidate)
     if row is None:
         return
-    _line("compared", compared_words(row["filter"]))
-    _line("session", f"{row['session']}; {row['machine']}")
+    yield "compared", compared_words(row["filter"])
+    yield "session", f"{row['session']}; {row['machine']}"
     if row["metric"] not in FACTS:
-        _line(
-            "trials",
-            f"{row['n']} {'trials' if row['kind'] == 'mean' else 'pairs of trials'}; {row['method']}",
-        )
-    if row["kind"] == "ratio" and row["metric"] not in FACTS:
-        _line("margin", "none" if row["margin"] is None else whole_percent(row["margin"]))
-    _line("age", ", ".join(filter(None, (row["age"], row["reference_age"]))) or None)
-    _line("bound by", row["bound_by"])
+        of = "trials" if row["kind"] == "mean" else "pairs of trials"
+        yield "trials", f"{row['n']} {of}; {row['method']}"
+        if row["kind"] == "ratio":
+            yield "margin", "none" if row["margin"] is None else whole_percent(row["margin"])
+    yield "age", ", ".join(filter(None, (row["age"], row["reference_age"])))
+    yield "bound by", row["bound_by"]
     if judgement.p_adjusted is not None:
-        _line("adjusted p", f"{fixed(judgement.p_adjusted, 3)} over {judgement.n_family} numbers")
+        yield "adjusted p", f"{fixed(judgement.p_adjusted, 3)} over {judgement.n_family} numbers"
 
 
-def _line(head: str, text: str | None) -> None:
-    if text is not None:
-        print(wrapped(text, indent=f"  {head:<10} ", hang=_HANG))
+def _print_pairs(*pairs: tuple[str, Any]) -> None:
+    for head, text in pairs:
+        if text:
+            say(str(text), indent=f"  {head:<10} ", hang=" " * 13)
 
 
-def as_plain(judged: JudgedClaim) -> dict[str, Any]:
+def _as_plain(judged: JudgedClaim) -> dict[str, Any]:
     """Return a claim as plain values for JSON; ``null``: cannot be said."""
     return {
         "claim": judged.name,
-        **judged.claim.model_dump(
-            mode="json",
-            include={
-                "source", "origin", "statement", "workload", "condition", "metric", "printed", "quote", "page",
-                "family", "opposes", "remark",
-            },
-        ),
+        **judged.claim.model_dump(mode="json", include=_FIELDS),
         "verdict": judged.verdict.value,
         "measured_verdict": judged.measured_verdict.value,
         "tests": [_plain_test(test) for test in judged.tests],
         "facts": [{"what": fact.what, "published": value} for fact, value in judged.facts],
-    }  # fmt: skip
+    }
 
 
 def _plain_test(judged: JudgedTest) -> dict[str, Any]:
-    judgement = judged.judgement
+    judgement, row = judged.judgement, judged.row
+    measured = (
+        None
+        if row is None
+        else _plain_row(row["filter"], row) | fields_of(judgement, "p_adjusted", "n_family")
+    )
     return {
-        "what": judged.test.what,
-        "predicate": judged.test.predicate.model_dump(mode="json"),
+        **judged.test.model_dump(mode="json", include={"what", "predicate"}),
         "unit": unit(judged.test),
-        "published": judged.published,
-        "published_holds": judged.published_holds,
-        "outcome": judged.outcome,
-        "size": judged.size,
+        **fields_of(judged, "published", "published_holds", "outcome", "size"),
         "why": judgement.why,
-        "then": {"outcome": judged.then.outcome, "why": judged.then.why},
-        "then_ours": {"outcome": judged.then_ours.outcome, "why": judged.then_ours.why},
+        "then": fields_of(judged.then, "outcome", "why"),
+        "then_ours": fields_of(judged.then_ours, "outcome", "why"),
         "not_reproduced": judged.not_reproduced,
-        "measured": None
-        if judged.row is None
-        else _plain_row(judged.row["filter"], judged.row)
-        | {"p_adjusted": judgement.p_adjusted, "n_family": judgement.n_family},
+        "measured": measured,
         "passed_over": [
             {
                 "number": candidate.filter.model_dump(mode="json"),
                 "why": candidate.why,
-                "measured": None if candidate.row is None else _plain_row(candidate.filter, candidate.row),
+                "measured": candidate.row and _plain_row(candidate.filter, candidate.row),
             }
             for candidate in judged.choice.passed_over
         ],

@@ -6,13 +6,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperCommand
 
-from harness.cli.lines import say, table
-from harness.cli.options import end_with, limits_as_plain
+from harness.cli.options import BETWEEN_ARMS, end_with, limits_as_plain, say, table
 from harness.compare import words
 from harness.compare.comparing import check_limit, compare_files, limit_named
 from harness.compare.result import Comparison, Row
@@ -27,16 +25,6 @@ from harness.report.selection import seconds_named
 #: Names of requests with a table; all of them stand in the JSON and on the page.
 LABELS_SHOWN = 5
 _HEADS = words.HEADS[:5]
-#: Stands for ``--`` among the paths: click would drop it, and take every option behind it for a path.
-_BETWEEN = "\0--"
-
-
-class ArmsCommand(TyperCommand):
-    """A command whose ``--`` divides two lists, with options before and behind it."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put a word of our own in the place of each ``--``."""
-        return super().parse_args(ctx, [_BETWEEN if word == "--" else word for word in args])
 
 
 def compare_command(
@@ -97,11 +85,15 @@ def compare_command(
         rematch compare a/gen1.csv+a/gen2.csv -- b/gen1.csv+b/gen2.csv --json
         rematch compare monday -- tuesday --accept order_confounded
     """
-    a, b = _arms(paths)
+    if (n := paths.count(BETWEEN_ARMS)) != 1:
+        raise InputError(
+            "two arms are compared", found=f"{n} x --", allowed="A... -- B..., with one -- between them"
+        )
+    place = paths.index(BETWEEN_ARMS)
     limits = [limit_named(text) for text in fail_if or ()]
     result = compare_files(
-        a,
-        b,
+        paths[:place],
+        paths[place + 1 :],
         skip_s=seconds_named(skip, "--skip"),
         accept=accept or (),
         how=how_named(latency_unit, decimal),
@@ -118,17 +110,8 @@ def compare_command(
         plain = result.as_json() | {"limits": limits_as_plain(checked)}
         print(json.dumps(plain, indent=1, allow_nan=False))
     elif not printed:
-        print_comparison(result, checked)
+        _print(result, checked)
     end_with(checked)
-
-
-def _arms(paths: list[str]) -> tuple[list[str], list[str]]:
-    if (n := paths.count(_BETWEEN)) != 1:
-        raise InputError(
-            "two arms are compared", found=f"{n} x --", allowed="A... -- B..., with one -- between them"
-        )
-    place = paths.index(_BETWEEN)
-    return paths[:place], paths[place + 1 :]
 
 
 def _page(comparison: Comparison, checked: Sequence[Checked]) -> str:
@@ -150,8 +133,7 @@ def _page(comparison: Comparison, checked: Sequence[Checked]) -> str:
     )
 
 
-def print_comparison(comparison: Comparison, checked: Sequence[Checked]) -> None:
-    """Print all of it."""
+def _print(comparison: Comparison, checked: Sequence[Checked]) -> None:
     say(words.summary(comparison))
     for limit in checked:
         say(words.limit_words(limit))

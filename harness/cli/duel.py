@@ -6,48 +6,44 @@ from __future__ import annotations
 import contextlib
 import json
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from harness.adopt import Order, Workspace, adopt, workspace_of
-from harness.cli.check_here import busy_warning
-from harness.cli.lines import complain, say
+from harness.cli.check import busy_warning
+from harness.cli.measure import measure_anew, stopping
 from harness.cli.options import (
     AsJson,
     Blocks,
     Profile,
     ReadyWithin,
     Requests,
+    complain,
     end_with,
     fields_of,
     limits_as_plain,
+    say,
 )
-from harness.cli.results import as_plain, read_results
-from harness.cli.results_text import print_results
-from harness.compare.comparing import check_row, limit_named
-from harness.compare.result import Row
+from harness.cli.results import as_plain, print_results, read_results
+from harness.compare.comparing import limit_named
 from harness.compare.words import limit_words
-from harness.duel import Agreement, Duel, Rate, agreed_contract, replay, rows_of, set_up, sides
+from harness.duel import Rate, agreed_contract, replay, set_up, sides
 from harness.duel.files import rate_tool, source_of
 from harness.errors import InputError
 from harness.evidence.metrics import METRICS
+from harness.model import Verdict
+from harness.model.age import YOUNG
+from harness.model.digits import spoken
 from harness.model.phrases import counted
 from harness.project import find_root
-from harness.report.limits import Limit
+from harness.report.limits import PLACE, Checked, Limit, Outcome, judged
 from harness.rows.session_results import Results
-from harness.session import (
-    Assembly,
-    Interrupted,
-    Silent,
-    assemble,
-    measure,
-    prepare,
-    suitable_progress,
-    with_blocks,
-)
+from harness.rows.text import is_young
+from harness.session import Assembly, assemble
 from harness.session.signals import interruptible
 
 Say = Callable[[str], None]
@@ -112,36 +108,39 @@ def duel_command(
         rematch duel main HEAD --as shop-rematch/shop.toml --fail-if "p99 > 1.05"
         rematch duel java:21 java:25 --as shop-rematch/shop.toml
     """
-    limits = [_limit(text) for text in fail_if or ()]
+    limits = [limit_named(text, [item.name for item in METRICS]) for text in fail_if or ()]
+    for text in [limit.text for limit in limits if limit.label is not None]:
+        raise InputError("has no label: all requests are one metric here", place=PLACE, found=text)
     per_s, allowed = _rate(rate), set(allow or ())
-    tell: Say = (lambda _text: None) if as_json else _tell
+    tell: Say = (lambda _text: None) if as_json else partial(say, hang="  ")
     results: Results | None = None
-    try:
-        with contextlib.ExitStack() as cleanup:
-            assembly = cleanup.enter_context(contextlib.closing(assemble(find_root())))
-            cleanup.enter_context(interruptible())
-            place = _adopted(first, adopted, requests, ready_within, assembly, tell)
-            pair = cleanup.enter_context(sides(first, second, source_of(place)))
-            for side in pair:
-                if side.remark:
-                    tell(f"{side.what}: {side.remark}")
-            folder = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="rematch-duel-")))
-            offered = None
-            if rate != "none" and profile != "smoke" and not no_measure:
-                offered = _offered(per_s, place, assembly, tell)
-            duel = set_up(place, pair, folder, rate=offered)
-            agreed = _replayed(duel, assembly, ready_within, tell)
-            refused = [] if "all" in allowed else [case for case in agreed.cases if case not in allowed]
-            if not no_measure and not refused:
-                agreed_contract(duel, {*agreed.cases, *allowed})
-                if not as_json and (warning := busy_warning()) is not None:
-                    tell(warning)
-                results = _measured(duel, assembly, profile, blocks, silent=as_json)
-    except Interrupted as stop:
-        complain(f"rematch: stopped by {stop}; nothing runs on")
-        raise typer.Exit(stop.exit_code) from None
-    rows = () if results is None else rows_of(results)
-    checked = [] if results is None else [check_row(limit, _row(limit, rows)) for limit in limits]
+    with stopping("nothing runs on"), contextlib.ExitStack() as cleanup:
+        assembly = cleanup.enter_context(contextlib.closing(assemble(find_root())))
+        cleanup.enter_context(interruptible())
+        place = _adopted(first, adopted, requests, ready_within, assembly, tell)
+        pair = cleanup.enter_context(sides(first, second, source_of(place)))
+        for side in pair:
+            if side.remark:
+                tell(f"{side.what}: {side.remark}")
+        folder = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="rematch-duel-")))
+        offered = None
+        if rate != "none" and profile != "smoke" and not no_measure:
+            offered = _offered(per_s, place, assembly, tell)
+        duel = set_up(place, pair, folder, rate=offered)
+        agreed = replay(duel, assembly, ready_s=ready_within, say=tell)
+        n_alike = agreed.n_cases - len(agreed.cases)
+        tell(f"answers: {n_alike} of {counted(agreed.n_cases, 'case')} as recorded, by both")
+        faults = [(label, *fault) for label, each in agreed.differences.items() for fault in each.items()]
+        for label, case, text in faults:
+            tell(f"  {label}: {case}: {text}")
+        refused = [] if "all" in allowed else [case for case in agreed.cases if case not in allowed]
+        if not no_measure and not refused:
+            agreed_contract(duel, {*agreed.cases, *allowed})
+            if not as_json and (warning := busy_warning()) is not None:
+                tell(warning)
+            session = measure_anew(assembly, str(duel.experiment), profile, blocks=blocks, silent=as_json)
+            results = read_results(assembly.root, session)
+    checked = [] if results is None else [_checked(limit, results) for limit in limits]
     if as_json:
         plain = {
             "versions": [fields_of(side, "label", "what", "remark") for side in pair],
@@ -160,21 +159,9 @@ def duel_command(
     if refused:
         cases = f"{counted(len(refused), 'case')}, so nothing is measured: {', '.join(refused)}"
         complain(f"rematch: answers differ in {cases}; allowed: --allow {refused[0]}, or --allow all")
-        raise typer.Exit(1)
-    if results is not None and not results.n_kept:
+    if refused or (results is not None and not results.n_kept):
         raise typer.Exit(1)
     end_with(checked)
-
-
-def _tell(text: str) -> None:
-    say(text, hang="  ")
-
-
-def _limit(text: str) -> Limit:
-    limit = limit_named(text, [item.name for item in METRICS])
-    if limit.label is not None:
-        raise InputError("has no label: all requests are one metric here", place="--fail-if", found=text)
-    return limit
 
 
 def _rate(text: str) -> float | None:
@@ -196,13 +183,11 @@ def _adopted(
     """Return the adopted service; without ``adopted``, adopt the first version."""
     if adopted is not None:
         if requests is not None:
-            raise InputError(
-                "the contract of --as is recorded already", place="--requests", found=str(requests)
-            )
+            problem = "the contract of --as is recorded already"
+            raise InputError(problem, place="--requests", found=str(requests))
         if adopted.suffix != ".toml":
-            raise InputError(
-                "no experiment", place="--as", found=str(adopted), allowed="NAME-rematch/NAME.toml"
-            )
+            allowed = "NAME-rematch/NAME.toml"
+            raise InputError("no experiment", place="--as", found=str(adopted), allowed=allowed)
         return Workspace(folder=adopted.parent, name=adopted.stem, service=adopted.stem)
     if not Path(first).is_dir():
         raise InputError(
@@ -228,29 +213,25 @@ def _offered(per_s: float | None, place: Workspace, assembly: Assembly, tell: Sa
     return None
 
 
-def _replayed(duel: Duel, assembly: Assembly, ready_s: float, tell: Say) -> Agreement:
-    agreed = replay(duel, assembly, ready_s=ready_s, say=tell)
-    n_alike = agreed.n_cases - len(agreed.cases)
-    tell(f"answers: {n_alike} of {counted(agreed.n_cases, 'case')} as recorded, by both")
-    for label, faults in agreed.differences.items():
-        for case, text in faults.items():
-            tell(f"  {label}: {case}: {text}")
-    return agreed
-
-
-def _measured(duel: Duel, assembly: Assembly, profile: str, blocks: int | None, *, silent: bool) -> Results:
-    prepared = prepare(assembly, str(duel.experiment), profile=profile, host="local", seed=1)
-    for gone in prepared.unavailable:
-        raise InputError(f"cannot run here: {gone.reason}", place=gone.variant)
-    if blocks is not None:
-        prepared = with_blocks(prepared, blocks)
-    progress = Silent() if silent else suitable_progress()
-    return read_results(assembly.root, measure(assembly, prepared, progress=progress, new=True))
-
-
-def _row(limit: Limit, rows: Sequence[Row]) -> Row:
-    """Return the row that a limit is about, of several loads the first with a verdict; one without a verdict where no
-    trial has the metric."""
-    missing = Row(metric=limit.metric, label=None, a=None, b=None, why="no trial has this metric")
-    own = [row for row in rows if row.metric == limit.metric]
-    return next((row for row in own if row.verdict is not None), own[0] if own else missing)
+def _checked(limit: Limit, results: Results) -> Checked:
+    """Hold a limit against the ratio of its metric, of several loads the first with a verdict."""
+    metrics = [metric for metric in results.metrics if metric.name == limit.metric]
+    lines = [line for metric in metrics for cell in results.cells(metric) for line in cell.lines[1:]]
+    rows = [line.ratio for line in lines if line.ratio is not None]
+    decided = [row for row in rows if row["verdict"] != Verdict.NOT_ABOUT_SERVICES and row["low"] is not None]
+    outcome: Outcome = "cannot be told"
+    if not rows:
+        why = "no trial of both versions has this metric"
+    elif not results.conclusive:
+        why = "smoke checks that everything works"
+    elif not decided:
+        why = rows[0]["why"] or "too few blocks for an interval"
+    else:
+        row = decided[0]
+        outcome = judged(limit, row["low"], row["high"])
+        outcome = "not shown" if outcome == "cannot be told" else outcome
+        why = (
+            f"{YOUNG} processes: " * is_young(row)
+            + f"V2 over V1 {spoken(row['value'], row['low'], row['high'])}"
+        )
+    return Checked(limit=limit, outcome=outcome, text=f"{limit.text}: {outcome}: {why}")

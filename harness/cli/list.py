@@ -9,8 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from harness import session
-from harness.cli.lines import say, table
-from harness.cli.options import AsJson, Launcher, experiment_names
+from harness.cli.options import AsJson, Launcher, experiment_names, fields_of, say, table
 from harness.definitions import experiment_files, load_study, usual_launcher
 from harness.errors import RematchError
 from harness.model.phrases import counted
@@ -22,8 +21,6 @@ from harness.session.progress import in_words
 
 #: The default of ``measure``, and so the subject of the overview.
 DEFAULT_PROFILE = "quick"
-#: The session that ``rematch --help`` begins with.
-FIRST = "smoke"
 
 
 def list_command(
@@ -45,7 +42,8 @@ def list_command(
         rematch list strings-rounds --json
     """
     root = find_root()
-    names = [experiment] if experiment else sorted(experiment_files(root), key=lambda name: name != FIRST)
+    # the session that rematch --help begins with is the first row
+    names = [experiment] if experiment else sorted(experiment_files(root), key=lambda name: name != "smoke")
     parts: dict[str, session.Assembly] = {}
     rows = []
     for name in names:
@@ -53,7 +51,7 @@ def list_command(
         if word not in parts:  # tools are looked for once: it takes longer than all else
             tools = next(iter(parts.values())).tools if parts else None
             parts[word] = session.assemble(root, launcher=word, tools=tools)
-        rows.append(row_of(parts[word], name, strict=experiment is not None))
+        rows.append(_row_of(parts[word], name, strict=experiment is not None))
     for assembly in parts.values():
         assembly.close()
     if as_json:
@@ -64,12 +62,8 @@ def list_command(
         _print_details(rows[0])
 
 
-def row_of(assembly: session.Assembly, name: str, *, strict: bool) -> dict[str, Any]:
-    """Return what is listed of an experiment: its variants and profiles, and why some of them cannot run here.
-
-    Args:
-        strict: raise what is wrong with its definition, in place of returning it as its ``problem``.
-    """
+def _row_of(assembly: session.Assembly, name: str, *, strict: bool) -> dict[str, Any]:
+    """What is listed of an experiment; ``strict``: raise what is wrong with its definition, else list it."""
     try:
         study = load_study(assembly.root, name)
     except RematchError as problem:
@@ -96,10 +90,7 @@ def row_of(assembly: session.Assembly, name: str, *, strict: bool) -> dict[str, 
             **({} if prepared.refused is None else {"problem": prepared.refused}),
         }
     return {
-        "name": study.experiment.name,
-        "title": study.experiment.title,
-        "question": study.experiment.question,
-        "reference": study.experiment.reference,
+        **fields_of(study.experiment, "name", "title", "question", "reference"),
         "files": [str(file) for file in study.files],
         "factors": {factor: list(levels) for factor, levels in study.experiment.factors.items()},
         "variants": reasons,
@@ -118,23 +109,16 @@ def print_overview(rows: list[dict[str, Any]]) -> None:
             shown.append((row["name"], "-", "-", "no", row["problem"]))
             continue
         name = DEFAULT_PROFILE if DEFAULT_PROFILE in row["profiles"] else next(iter(row["profiles"]))
-        profile = row["profiles"][name]
-        runs = "yes"
-        if "problem" in profile:
-            runs = "no"
+        profile, label = row["profiles"][name], f" ({name})" * (name != DEFAULT_PROFILE)
+        lacking = row["levels_unavailable"] or any(row["variants"].values())
+        runs = "no" if "problem" in profile else "in part" if lacking else "yes"
+        if runs == "no":
             cause = row["variants"][row["reference"]] or profile["problem"]
             refused.setdefault(cause, []).append(row["name"])
-        elif row["levels_unavailable"] or any(reason is not None for reason in row["variants"].values()):
-            runs = "in part"
-        shown.append(
-            (
-                row["name"] if name == DEFAULT_PROFILE else f"{row['name']} ({name})",
-                str(profile.get("trials", "-")),
-                _about(profile["expected_s"]) if "expected_s" in profile else "-",
-                runs,
-                row["title"],
-            )
-        )
+        minutes = profile.get("expected_s", 0.0) / 60  # whole minutes, or hours: an overview needs no more
+        time = f"{max(minutes, 1):.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
+        time = time if "expected_s" in profile else "-"
+        shown.append((row["name"] + label, str(profile.get("trials", "-")), time, runs, row["title"]))
     print(table(("experiment", "trials", "time", "here", "title"), shown, right=(1, 2)))
     for cause, names in refused.items():
         print()
@@ -146,23 +130,14 @@ def print_overview(rows: list[dict[str, Any]]) -> None:
     )
 
 
-def _about(seconds: float) -> str:
-    """Whole minutes, or hours with one decimal: an overview needs no more."""
-    if seconds < 60:
-        return "1 min"
-    return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
-
-
 def _print_details(row: dict[str, Any]) -> None:
     say(f"{row['name']}: {row['question']}")
     print()
     for name, profile in row["profiles"].items():
         if "trials" in profile:
             large = ", for a large host" if profile["large_host"] else ""
-            print(
-                f"  {name}: {counted(profile['trials'], 'trial')} in {counted(profile['blocks'], 'block')}, "
-                f"about {in_words(profile['expected_s'])}{large}"
-            )
+            size = f"{counted(profile['trials'], 'trial')} in {counted(profile['blocks'], 'block')}"
+            print(f"  {name}: {size}, about {in_words(profile['expected_s'])}{large}")
         if "problem" in profile:
             say(f"not here: {name}: {profile['problem']}", indent="  ", hang="    ")
     *bases, own = row["files"]
@@ -171,10 +146,11 @@ def _print_details(row: dict[str, Any]) -> None:
     for factor, levels in row["factors"].items():
         say(f"factor {factor}: {', '.join(levels)}", indent="  ", hang="    ")
     print()
-    shown = []
+    runs = {name: f"no: {reason}" for name, reason in (row["variants"] | row["levels_unavailable"]).items()}
     for name, reason in row["variants"].items():
-        mark = " (reference)" if name == row["reference"] else ""
-        remark = f", but {row['remarks'][name]}" if name in row["remarks"] else ""
-        shown.append((f"{name}{mark}", f"yes{remark}" if reason is None else f"no: {reason}"))
-    shown += [(name, f"no: {reason}") for name, reason in row["levels_unavailable"].items()]
-    print(table(("variant", "runs here"), shown))
+        if reason is None:
+            runs[name] = f"yes, but {row['remarks'][name]}" if name in row["remarks"] else "yes"
+    marks = {row["reference"]: " (reference)"}
+    print(
+        table(("variant", "runs here"), [(name + marks.get(name, ""), text) for name, text in runs.items()])
+    )

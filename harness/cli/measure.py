@@ -8,14 +8,24 @@ import dataclasses
 import json
 import shlex
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated
 
 import typer
 
 from harness import session
-from harness.cli.lines import complain, say
-from harness.cli.options import AsJson, Blocks, Experiment, Host, Launcher, Profile, Seed
+from harness.cli.options import (
+    AsJson,
+    Blocks,
+    Experiment,
+    Host,
+    Launcher,
+    Profile,
+    Seed,
+    complain,
+    fields_of,
+    say,
+)
 from harness.definitions import usual_launcher
 from harness.errors import InputError, RematchError
 from harness.model.phrases import counted
@@ -42,10 +52,6 @@ def measure_command(
     launcher: Launcher = None,
     seed: Seed = 1,
     blocks: Blocks = None,
-    minutes: Annotated[
-        float | None,
-        typer.Option(help="as many whole blocks as fit into so many minutes by the estimate, at least one"),
-    ] = None,
     wait_for_speed: Annotated[
         float,
         typer.Option(
@@ -70,10 +76,7 @@ def measure_command(
         rematch measure strings-rounds --profile full --dry-run
         rematch measure strings-rounds --profile quick --seed 2
         rematch measure strings-rounds --profile quick --blocks 10
-        rematch measure strings-rounds --minutes 30
     """
-    if blocks is not None and minutes is not None:
-        raise InputError("--blocks and --minutes both say how much is measured", allowed="one of them")
     root = find_root()
     launcher = session.launcher_name(launcher or usual_launcher(root, experiment))
     label = host if load_host in (None, host) else f"{host}-from-{load_host}"
@@ -88,7 +91,8 @@ def measure_command(
         )
         if wait_for_speed:
             assembly = dataclasses.replace(assembly, speed_gate=SpeedGate(wait_s=wait_for_speed))
-        prepared = _sized(assembly, prepared, blocks, minutes)
+        if blocks is not None:
+            prepared = session.with_blocks(prepared, blocks)
         if new:
             prepared = session.with_free_seed(prepared, Store(root))
         asked = {
@@ -109,30 +113,40 @@ def measure_command(
         if dry_run:
             _print_plan(assembly, prepared, as_json=as_json)
             return
-        try:
+        with stopping(f"finished trials are kept; resume with: {again}"):
             progress = session.Silent() if as_json else session.suitable_progress()
             folder = session.measure(assembly, prepared, progress=progress)
-        except Interrupted as stop:
-            complain(f"rematch: stopped by {stop}; finished trials are kept; resume with: {again}")
-            raise typer.Exit(stop.exit_code) from None
-        summarise(folder, as_json=as_json)
+        _summarise(folder, as_json=as_json)
 
 
-def _sized(assembly: Assembly, prepared: Prepared, blocks: int | None, minutes: float | None) -> Prepared:
-    """Return the plan with as many blocks as were asked for, or as fit into the time."""
+@contextlib.contextmanager
+def stopping(words: str) -> Iterator[None]:
+    """End the command where a signal stops its work, and say ``words``."""
+    try:
+        yield
+    except Interrupted as stop:
+        complain(f"rematch: stopped by {stop}; {words}")
+        raise typer.Exit(stop.exit_code) from None
+
+
+def measure_anew(
+    assembly: Assembly, experiment: str, profile: str, *, blocks: int | None = None, silent: bool = False
+) -> SessionFolder:
+    """Measure a new session on this machine.
+
+    Raises:
+        InputError: a variant cannot run here.
+    """
+    prepared = session.prepare(assembly, experiment, profile=profile, host="local", seed=1)
+    for gone in prepared.unavailable:
+        raise InputError(f"cannot run here: {gone.reason}", place=gone.variant)
     if blocks is not None:
-        return session.with_blocks(prepared, blocks)
-    if minutes is None:
-        return prepared
-    sized = session.within_minutes(assembly, prepared, minutes)
-    expected_s = session_s(assembly, sized)
-    least = "" if expected_s <= minutes * 60.0 else ", and one block is the least"
-    n_blocks = counted(sized.plan.n_blocks, "block")
-    complain(f"{n_blocks} in about {in_words(expected_s)}; asked for: {minutes:g} min{least}")
-    return sized
+        prepared = session.with_blocks(prepared, blocks)
+    progress = session.Silent() if silent else session.suitable_progress()
+    return session.measure(assembly, prepared, progress=progress, new=True)
 
 
-def summarise(folder: SessionFolder, *, as_json: bool) -> None:
+def _summarise(folder: SessionFolder, *, as_json: bool) -> None:
     """Say what came of the session: for programs outcomes and flags, for a person who is ahead."""
     if as_json:
         records = list(folder.records())
@@ -141,8 +155,7 @@ def summarise(folder: SessionFolder, *, as_json: bool) -> None:
         text = {"session": folder.key, "complete": folder.complete, "outcomes": outcomes, "flags": flags}
         print(json.dumps(text, indent=1))
         return
-    from harness.cli.results import read_results  # pandas, which no dry run needs
-    from harness.cli.results_text import print_conclusion
+    from harness.cli.results import print_conclusion, read_results  # pandas, which no dry run needs
 
     try:
         print_conclusion(read_results(find_root(), folder))
@@ -155,23 +168,20 @@ def _print_plan(assembly: Assembly, prepared: Prepared, *, as_json: bool) -> Non
     total_s = session_s(assembly, prepared)
     commands = commands_of(assembly, prepared)
     plan, asked = prepared.plan, memory_asked(prepared)
+    profile = prepared.experiment.profiles[plan.profile]
     if as_json:
         text = {
             "session": f"{plan.experiment}/{prepared.session_id}",
             "expected_s": total_s,
             "blocks": plan.n_blocks,
-            "blocks_of_profile": prepared.experiment.profiles[plan.profile].blocks,
-            "large_host": prepared.experiment.profiles[plan.profile].large_host,
+            "blocks_of_profile": profile.blocks,
+            "large_host": profile.large_host,
             "memory_to_be_measured": asked,
             "refused": prepared.refused,
             "unavailable": {gone.variant: gone.reason for gone in prepared.unavailable},
             "trials": [
-                {
-                    "trial_id": trial.trial_id,
-                    "block": trial.block,
-                    "configuration": trial.configuration.key,
-                    "duplicate": trial.duplicate,
-                }
+                fields_of(trial, "trial_id", "block", "duplicate")
+                | {"configuration": trial.configuration.key}
                 for trial in plan.trials
             ],
             "commands": {key: list(argv) for key, argv in commands.items()},
@@ -182,20 +192,17 @@ def _print_plan(assembly: Assembly, prepared: Prepared, *, as_json: bool) -> Non
     print("\ncommands:")
     _print_commands(commands)
     print()
-    if prepared.experiment.profiles[plan.profile].scaled_loads:
+    if profile.scaled_loads:
         say("Rates and users are set by calibration; values above assume a capacity of 100 passes/s.")
     if asked:
         say("Heaps and limits that are multiples or another variant's memory are measured first:")
         for name, what in asked.items():
             say(f"{name}: {what}", indent="  ", hang="    ")
-    of_profile = prepared.experiment.profiles[plan.profile].blocks
-    instead = "" if prepared.blocks_asked is None else f" (the profile has {of_profile})"
-    large = prepared.experiment.profiles[plan.profile].large_host
-    where = "on a large host, for which it is meant" if large else "on two cores"
+    instead = "" if prepared.blocks_asked is None else f" (the profile has {profile.blocks})"
+    where = "on a large host, for which it is meant" if profile.large_host else "on two cores"
     say(
-        f"{counted(len(plan.trials), 'trial')} in {counted(plan.n_blocks, 'block')}{instead}, "
-        "shuffled within each block "
-        f"(their order: --dry-run --json); about {in_words(total_s)} {where}."
+        f"{counted(len(plan.trials), 'trial')} in {counted(plan.n_blocks, 'block')}{instead}, shuffled within each "
+        f"block (their order: --dry-run --json); about {in_words(total_s)} {where}."
     )
 
 
@@ -205,11 +212,9 @@ def _print_commands(commands: Mapping[str, tuple[str, ...]]) -> None:
     for key, argv in commands.items():
         alike.setdefault(argv, []).append(key)
     for argv, keys in alike.items():
-        kinds = [key.split(" ", 1)[0] for key in keys]
-        names = [
-            key if kinds[0] != kind else key.split(" ", 1)[1] for key, kind in zip(keys, kinds, strict=True)
-        ]
-        say(f"{kinds[0]} {', '.join(names)}:", indent="  ", hang="    ")
+        kind = keys[0].split(" ", 1)[0]
+        names = ", ".join(key.removeprefix(f"{kind} ") for key in keys)
+        say(f"{kind} {names}:", indent="  ", hang="    ")
         if not argv:
             print("    no command: nothing is started")
         elif argv[0] == "#":  # it cannot be told, and why

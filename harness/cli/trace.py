@@ -12,8 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from harness.cli.lines import say
-from harness.cli.options import AsJson
+from harness.cli.options import AsJson, say
 from harness.errors import InputError, UnknownKey
 from harness.model.phrases import counted
 from harness.project import find_root
@@ -22,7 +21,7 @@ from harness.publish.generated import GENERATED, read_values
 from harness.store import Store
 
 
-def trace(
+def trace_command(
     key: Annotated[
         str | None,
         typer.Argument(help="key of the number, or the number as it is printed; default: list all keys"),
@@ -53,41 +52,37 @@ def trace(
     values = read_values(root)
     if not values:
         raise InputError("no number has been published", file=GENERATED, allowed="make paper first")
+    if page is not None and key is not None:
+        raise InputError("give a key or a page, not both", place="--page", found=f"{key} and page {page}")
     if check:
         _check(Store(root), values)
-        return
-    if page is not None:
-        if key is not None:
-            raise InputError("give a key or a page, not both", place="--page", found=f"{key} and page {page}")
+    elif page is not None:
         _print_page(root, values, page, as_json=as_json)
-        return
-    if key is None:
+    elif key is None:
         print(json.dumps(sorted(values), indent=1) if as_json else "\n".join(sorted(values)))
-        return
-    key, value = _value(values, key)
-    trials = [_trial(Store(root), root, name) for name in value.get("inputs", [])]
-    if as_json:
-        print(json.dumps({"key": key, **value, "trials": trials}, indent=1))
     else:
-        _print(key, value, trials)
+        key = _key(values, key)
+        trials = [_trial(Store(root), root, name) for name in values[key].get("inputs", [])]
+        if as_json:
+            print(json.dumps({"key": key, **values[key], "trials": trials}, indent=1))
+        else:
+            _print(key, values[key], trials)
 
 
-def _value(values: dict[str, Any], asked: str) -> tuple[str, dict[str, Any]]:
-    """Return the key and the entry that are asked for: by key, or by what only one number is printed as."""
+def _key(values: dict[str, Any], asked: str) -> str:
+    """Return the key that is asked for: by itself, or by what only one number is printed as."""
     keys = [asked] if asked in values else []
     for key, value in values.items() if not keys else ():
         printed = (f"{value.get(name) or ''} " for name in ("text", "interval_text"))
         keys += [key] if any(text.startswith(f"{asked} ") for text in printed) else []
-    if not keys:
-        near = difflib.get_close_matches(asked, values, n=5, cutoff=0.4)
-        raise UnknownKey(
-            f"{GENERATED}: no number has the key {asked!r}; nearest: {', '.join(near) or 'none'}"
-        )
     if len(keys) > 1:
         raise UnknownKey(
             f"{GENERATED}: {counted(len(keys), 'number')} printed as {asked!r}; give one of the keys: {', '.join(keys)}"
         )
-    return keys[0], values[keys[0]]
+    if not keys:
+        near = ", ".join(difflib.get_close_matches(asked, values, n=5, cutoff=0.4)) or "none"
+        raise UnknownKey(f"{GENERATED}: no number has the key {asked!r}; nearest: {near}")
+    return keys[0]
 
 
 def _check(store: Store, values: dict[str, Any]) -> None:
@@ -124,29 +119,30 @@ def _trial(store: Store, root: Path, name: str) -> dict[str, Any]:
 
 def _print(key: str, value: dict[str, Any], trials: list[dict[str, Any]]) -> None:
     say(f"{key} = {value.get('text', value.get('value'))}", hang="  ")
-    flags = Counter(flag for trial in trials for flag in trial["flags"])
-    failed = Counter(trial["outcome"] for trial in trials if trial["outcome"] != "ok")
-    for name, count in (*failed.items(), *flags.items()):
-        say(f"warning: {count} of {counted(len(trials), 'trial')}: {name.replace('_', ' ')}", hang="  ")
-    for warning in value.get("warnings") or ():
+    flags = Counter(flag for trial in trials for flag in (trial["outcome"], *trial["flags"]) if flag != "ok")
+    n_trials = counted(len(trials), "trial")
+    warnings = [f"{count} of {n_trials}: {name.replace('_', ' ')}" for name, count in flags.items()]
+    for warning in (*warnings, *(value.get("warnings") or ())):
         say(f"warning: {warning}", hang="  ")
-    interval = ""
-    if value.get("low") is not None and value.get("high") is not None:
-        interval = f" [{value['low']}, {value['high']}]"
-    say(f"value     {value.get('value')}{interval} {value.get('unit') or ''}", indent="  ", hang=" " * 12)
-    if value.get("words"):
-        say(f"says {value['words']} {value['reference']}", indent="  ", hang=" " * 12)
-    for name in ("estimand", "method", "n_trials"):
-        if value.get(name) is not None:
-            say(f"{name:<9} {value[name]}", indent="  ", hang=" " * 12)
+    ends = value.get("low"), value.get("high")
+    interval = "" if None in ends else f" [{ends[0]}, {ends[1]}]"
+    facts = {
+        "value": f"{value.get('value')}{interval} {value.get('unit') or ''}",
+        "says": f"{value['words']} {value['reference']}" if value.get("words") else None,
+        **{name: value.get(name) for name in ("estimand", "method", "n_trials")},
+    }
+    for name, fact in facts.items():
+        if fact is not None:
+            say(f"{name:<9} {fact}", indent="  ", hang=" " * 12)
     if trials:
-        print(f"  from {counted(len(trials), 'trial')}, each a folder with a record.json:")
-    for folder, own in groupby(trials, lambda trial: str(Path(trial["record"]).parent.parent.as_posix())):
+        print(f"  from {n_trials}, each a folder with a record.json:")
+    for folder, own in groupby(trials, lambda trial: Path(trial["record"]).parent.parent.as_posix()):
         print(f"    {folder}/")
         for trial in own:
-            text = f"{Path(trial['record']).parent.name}  block {trial['block']}  {trial['configuration']}"
-            text += "" if trial["outcome"] == "ok" else f"  {trial['outcome']}"
-            text += f"  ({', '.join(trial['flags'])})" if trial["flags"] else ""
+            marks = [trial["outcome"]] if trial["outcome"] != "ok" else []
+            marks += [f"({', '.join(trial['flags'])})"] if trial["flags"] else []
+            name = Path(trial["record"]).parent.name
+            text = "  ".join((name, f"block {trial['block']}", trial["configuration"], *marks))
             say(text, indent=" " * 6, hang=" " * 8)
 
 
@@ -156,9 +152,8 @@ def _print_page(root: Path, values: dict[str, Any], page: int, *, as_json: bool)
         value = values[key]
         results[key] = str(value.get("interval_text") or value.get("text") or value.get("value"))
     if as_json:
-        print(
-            json.dumps([{"key": key, "text": text, "page": page} for key, text in results.items()], indent=1)
-        )
+        plain = [{"key": key, "text": text, "page": page} for key, text in results.items()]
+        print(json.dumps(plain, indent=1))
         return
     print(f"{counted(len(results), 'key')} on page {page} of paper/main.pdf, in the order of the text:")
     for key, text in results.items():

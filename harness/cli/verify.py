@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.lines import complain, say
-from harness.cli.options import AsJson, Seed
+from harness.cli.options import AsJson, Seed, complain, say
 from harness.errors import RematchError
 from harness.project import find_root
 from harness.provenance import describe_place

@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -17,11 +15,9 @@ from harness.adopt.start import service_name
 from harness.errors import InputError
 from harness.model.phrases import counted
 from harness.model.runtime import OLDEST_JAVA
+from harness.project import git_output
 
 _JDK = re.compile(r"java[:-](?P<release>\d+)")
-_WITHIN_S = 120.0
-#: Set where git itself runs a command, such as in a hook; they would name another repository than the folder does.
-_OF_HOOKS = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX"})
 ALLOWED = "a folder, a git ref of the repository that the service is in, or java:RELEASE"
 
 
@@ -39,10 +35,9 @@ class Side:
 
 @contextlib.contextmanager
 def sides(first: str, second: str, source: Path) -> Iterator[tuple[Side, Side]]:
-    """Give the two versions; the trees of git refs are removed at the end.
+    """Give the two versions that a user wrote; the trees of git refs are removed at the end.
 
     Args:
-        first, second: as the user wrote them.
         source: the sources of the service as it was adopted: what a JDK runs, and where in its repository it lies.
 
     Raises:
@@ -104,14 +99,5 @@ def _of_git(ref: str, inside: Path, cleanup: contextlib.ExitStack) -> Side:
 
 
 def _git(folder: Path, *words: str, **environment: str) -> str | None:
-    """Return what git prints; ``None``: it ended with an error, or is not installed."""
-    inherited = {name: value for name, value in os.environ.items() if name not in _OF_HOOKS}
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), *words],
-            capture_output=True, text=True, check=False, timeout=_WITHIN_S, stdin=subprocess.DEVNULL,
-            env=inherited | environment,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None
+    output = git_output(folder, *words, **environment)
+    return None if output is None else output.strip()

@@ -19,16 +19,15 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from harness.agent.platforms import die_with_parent
 from harness.errors import RematchError
 from harness.evidence.parameters import RunAllParameters
 from harness.evidence.sessions import session_of
 from harness.papermill_engine import ENGINE, UNDER_PAPERMILL
-from harness.pipeline.plan import make_plan
+from harness.pipeline.plan import judge, make_plan, remember
 from harness.pipeline.stage import PlannedStage, StagePlan, StageTable, duration, places_here
-from harness.pipeline.staleness import judge, remember
 from harness.publish.build import build_paper
 from harness.publish.generated import PUBLISHING, clear, replace
 from harness.store import SessionFolder
@@ -52,70 +51,49 @@ class StageFailed(RematchError):
     """A stage did not end well: names the notebook, the cell, what it said, and the command that resumes."""
 
 
-class Progress(Protocol):
-    """Shows the table."""
+class Progress:
+    """The table in one display of a Jupyter kernel, updated in place; its news as lines on stderr elsewhere, and under
+    papermill, whose ``--log-output`` shows them."""
+
+    def __init__(self, *, in_kernel: bool | None = None) -> None:
+        ipython = sys.modules.get("IPython")
+        shell = ipython.get_ipython() if ipython is not None and in_kernel is None else None
+        self._act: Any = None
+        if in_kernel or hasattr(shell, "kernel"):
+            from IPython.display import DisplayHandle
+
+            self._handle: Any = DisplayHandle()  # type: ignore[no-untyped-call]  # IPython's own is untyped
+            self._act = self._handle.display
 
     def show(self, table: StageTable, *lines: str) -> None:
-        """Show the table as it stands now; ``lines`` are the news, for readers of a terminal."""
-        ...
-
-
-class LineProgress:
-    """The news as lines on stderr."""
-
-    def show(self, table: StageTable, *lines: str) -> None:
-        """Print the news, nothing else."""
-        for line in lines:
-            print(line, file=sys.stderr, flush=True)
-
-
-class KernelProgress:
-    """One display that is updated in place. Under papermill the news are printed too: ``--log-output`` shows them."""
-
-    def __init__(self) -> None:
-        from IPython.display import DisplayHandle
-
-        self._handle: Any = DisplayHandle()  # type: ignore[no-untyped-call]  # IPython's own is untyped
-        self._act: Any = self._handle.display
-
-    def show(self, table: StageTable, *lines: str) -> None:
-        """Update the display; the first call makes it."""
-        if os.environ.get(UNDER_PAPERMILL) == "1":
-            LineProgress().show(table, *lines)
-        self._act({"text/html": table.html(), "text/plain": "\n".join(table.lines())}, raw=True)
-        self._act = self._handle.update
-
-
-def _progress_here() -> Progress:
-    """Return what fits the place: a Jupyter kernel can show and update a display, nothing else can."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    return KernelProgress() if shell is not None and hasattr(shell, "kernel") else LineProgress()
+        """Show the table as it stands now; ``lines``: the news."""
+        if self._act is None or os.environ.get(UNDER_PAPERMILL) == "1":
+            for line in lines:
+                print(line, file=sys.stderr, flush=True)
+        if self._act is not None:
+            self._act({"text/html": table.html(), "text/plain": "\n".join(table.lines())}, raw=True)
+            self._act = self._handle.update
 
 
 def run(plan: StagePlan, *, progress: Progress | None = None, places: int | None = None) -> StageTable:
-    """Execute the stages that are to do and return the table of how they ended.
+    """Execute the stages that are to do and return the table of how they ended; ``places``: for analyses at once.
 
-    A stage is looked at again when its turn comes: when everything it depends on turned out
-    unchanged it is left alone. A notebook's contribution is replaced when the notebook has ended well, and those of
-    notebooks outside the plan leave the paper when all of the plan have.
-
-    Args:
-        places: how many analyses may be at work at once; ``None``: as this machine has cores, four at most.
+    A stage is judged again when its turn comes. A notebook's contribution is replaced when the notebook has ended well,
+    and those of notebooks outside the plan leave the paper when all of the plan have.
 
     Raises:
         StageFailed: the first stage of the plan that did not end well, with the names of the others. Other analyses
-            are executed all the same; after any other stage that failed none is begun, and those under way are let
-            finish.
+            are executed all the same; after any other stage that failed none is begun.
     """
     plan.results.mkdir(parents=True, exist_ok=True)
-    work = _Work(plan, progress or _progress_here())
+    work = _Work(plan, progress or Progress())
     places = places or places_here()
     waiting = deque(stage for stage in plan.stages if stage.state == "to do")
     try:
         while waiting or work.busy:
-            if work.failures:
-                waiting = deque(stage for stage in waiting if work.may_follow(stage))
+            if failed := {stage.kind for stage in plan.stages if stage.name in work.failures}:
+                # an analysis needs no other analysis
+                waiting = deque(stage for stage in waiting if {stage.kind, *failed} == {"analysis"})
             if waiting and may_begin(waiting[0], [process.stage for process in work.busy], places):
                 work.begin(waiting.popleft())
             elif not work.look():
@@ -123,20 +101,18 @@ def run(plan: StagePlan, *, progress: Progress | None = None, places: int | None
     except BaseException:
         work.stop()
         raise
-    if work.failures:
-        raise work.failure()
+    first, *rest = [stage.name for stage in plan.stages if stage.name in work.failures] or [""]
+    if first:
+        also = f"; also failed: {', '.join(rest)}" if rest else ""
+        raise StageFailed(f"{work.failures[first]}{also}")
     _drop_outsiders(plan)
     return work.table
 
 
 def publish_bundled(root: Path, *, command: str) -> StageTable:
-    """Run the stages of profile ``sample`` that are not up to date, all but the paper; return how they ended.
+    """Run the stages of profile ``sample`` that are not up to date, all but the paper, as :func:`run` does.
 
-    Args:
-        command: named in a failure as what goes on where it stopped.
-
-    Raises:
-        StageFailed: a notebook did not end well.
+    ``command``: named in a failure as what goes on where it stopped.
     """
     plan = make_plan(RunAllParameters(profile="sample"), root=root)
     stages = tuple(stage for stage in plan.stages if stage.kind != "paper")
@@ -171,27 +147,15 @@ class UnderWay:
 
 
 class _Work:
-    """What is under way, and what became of what was."""
+    """What is under way, and what became of what was; ``failures``: stage -> what it said."""
 
     def __init__(self, plan: StagePlan, progress: Progress) -> None:
         self.plan, self.progress = plan, progress
         self.table = StageTable(plan.stages)
-        self.failures: dict[str, RematchError] = {}
+        self.failures: dict[str, str] = {}
         self.busy: list[UnderWay] = []
         self._line_s = time.monotonic()
         progress.show(self.table, *self.table.lines(), f"expected: {duration(plan.expected_s)}")
-
-    def may_follow(self, stage: PlannedStage) -> bool:
-        """Tell whether a stage can still be executed although another one failed: analyses need no other analysis."""
-        kinds = {item.kind for item in self.plan.stages if item.name in self.failures}
-        return stage.kind == "analysis" and kinds == {"analysis"}
-
-    def failure(self) -> RematchError:
-        """Return the first failure in the order of the plan; its text names the other stages that failed."""
-        first, *rest = [stage.name for stage in self.plan.stages if stage.name in self.failures]
-        if not rest:
-            return self.failures[first]
-        return StageFailed(f"{self.failures[first]}; also failed: {', '.join(rest)}")
 
     def begin(self, stage: PlannedStage) -> None:
         """Begin a stage, unless nothing it depends on has changed. The paper is made at once."""
@@ -209,14 +173,12 @@ class _Work:
                 process.session = session_of(plan.root, plan.settings, stage.experiments[0])
             self.busy.append(process)
             return
-        started_s = time.monotonic()
+        started_s, problem = time.monotonic(), ""
         try:
             build_paper(plan.root)
         except RematchError as error:
-            text = f"paper: {error}; resume: {resume_command(plan)}"
-            self._failed(now, time.monotonic() - started_s, text)
-        else:
-            self._done(now, time.monotonic() - started_s)
+            problem = f"paper: {error}; resume: {resume_command(plan)}"
+        self._end(now, time.monotonic() - started_s, problem)
 
     def look(self) -> bool:
         """Show how far those under way are; return whether one has ended."""
@@ -232,7 +194,7 @@ class _Work:
                 self._show(process.stage, line=news, **changes)
         self._line_s = time.monotonic() if news else self._line_s
         for process in ended:
-            self._ended(process)
+            self._end(process.stage, process.took_s, self._problem(process))
         return bool(ended)
 
     def stop(self) -> None:
@@ -248,33 +210,28 @@ class _Work:
                 process.child.wait()
             self._show(process.stage, state="stopped", took_s=process.took_s, why="interrupted")
 
-    def _ended(self, process: UnderWay) -> None:
-        stage, session = process.stage, process.session
-        problem = ""
+    def _problem(self, process: UnderWay) -> str:
+        """What went wrong with a notebook that has ended; empty: nothing, and what it published is in its place."""
+        plan, stage, session = self.plan, process.stage, process.session
         if process.child.returncode:
-            problem = explain(self.plan, process)
-        elif session is not None and not (session.exists and session.complete):
-            problem = (
-                f"{stage.name}: trials are missing from {session.key}; resume: {resume_command(self.plan)}"
-            )
-        elif stage.notebook is not None and stage.kind in ("tidy", "analysis"):
+            return _explain(plan, process)
+        if session is not None and not (session.exists and session.complete):
+            return f"{stage.name}: trials are missing from {session.key}; resume: {resume_command(plan)}"
+        if stage.notebook is not None and stage.kind in ("tidy", "analysis"):
             try:
-                replace(self.plan.root, stage.notebook.name, published_by(self.plan, stage))
+                replace(plan.root, stage.notebook.name, _published_by(plan, stage))
             except RematchError as error:
-                problem = f"{stage.name}: {error}"
-        if problem:
-            self._failed(stage, process.took_s, problem)
-        else:
-            self._done(stage, process.took_s)
+                return f"{stage.name}: {error}"
+        return ""
 
-    def _done(self, stage: PlannedStage, took_s: float) -> None:
+    def _end(self, stage: PlannedStage, took_s: float, problem: str) -> None:
+        if problem:
+            self.failures[stage.name] = problem
+            self._show(stage, state="failed", took_s=took_s, why=problem)
+            return
         remember(self.plan.root, self.plan.settings, stage, took_s)
         why = self.table.rows[stage.name].why if stage.kind == "measure" else f"was: {stage.why}"
         self._show(stage, state="done", took_s=took_s, why=why)
-
-    def _failed(self, stage: PlannedStage, took_s: float, problem: str) -> None:
-        self.failures[stage.name] = StageFailed(problem)
-        self._show(stage, state="failed", took_s=took_s, why=problem)
 
     def _show(self, stage: PlannedStage, *, line: bool = True, **changes: Any) -> None:
         self.table.change(stage.name, **changes)
@@ -303,11 +260,11 @@ def begin(plan: StagePlan, stage: PlannedStage) -> UnderWay:
         **os.environ,
         "PYTHONPATH": os.pathsep.join(filter(None, (str(plan.root), os.environ.get("PYTHONPATH")))),
         "REMATCH_ROOT": str(plan.root),
-        PUBLISHING: str(published_by(plan, stage)),
+        PUBLISHING: str(_published_by(plan, stage)),
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
     }
     output.unlink(missing_ok=True)  # a copy of an earlier time must not pass for this one's
-    shutil.rmtree(published_by(plan, stage), ignore_errors=True)
+    shutil.rmtree(_published_by(plan, stage), ignore_errors=True)
     with log.open("wb") as stream:
         child = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT, env=environment,
@@ -316,13 +273,23 @@ def begin(plan: StagePlan, stage: PlannedStage) -> UnderWay:
     return UnderWay(stage=stage, child=child, output=output, log=log)
 
 
-def published_by(plan: StagePlan, stage: PlannedStage) -> Path:
-    """Return the folder into which a stage's notebook publishes until it has ended well."""
+def _published_by(plan: StagePlan, stage: PlannedStage) -> Path:
+    """The folder into which a stage's notebook publishes until it has ended well."""
     return plan.results / "published" / stage.name
 
 
-def explain(plan: StagePlan, process: UnderWay) -> str:
-    """Return the failure in one line: notebook, cell, what it said, where to look, and how to go on."""
+def resume_command(plan: StagePlan) -> str:
+    """Return the command that goes on from where it stopped: what the user gave, where make or the plan say so."""
+    if given := os.environ.get(COMMAND) or plan.command:
+        return given
+    changed = plan.settings.model_dump(exclude_defaults=True)
+    return " ".join(
+        ["papermill notebooks/run_all.ipynb", *(f"-p {name} {value}" for name, value in changed.items())]
+    )
+
+
+def _explain(plan: StagePlan, process: UnderWay) -> str:
+    """The failure in one line: notebook, cell, what it said, where to look, and how to go on."""
     assert process.stage.notebook is not None
     where = process.stage.notebook.path.name
     if (failed := _failed_cell(process.output)) is not None:
@@ -336,18 +303,8 @@ def explain(plan: StagePlan, process: UnderWay) -> str:
     return f"{where}: {what}; see {shown}; resume: {resume_command(plan)}"
 
 
-def resume_command(plan: StagePlan) -> str:
-    """Return the command that goes on from where it stopped: what the user gave, where make or the plan say so."""
-    if given := os.environ.get(COMMAND) or plan.command:
-        return given
-    changed = plan.settings.model_dump(exclude_defaults=True)
-    return " ".join(
-        ["papermill notebooks/run_all.ipynb", *(f"-p {name} {value}" for name, value in changed.items())]
-    )
-
-
 def _failed_cell(output: Path) -> tuple[int, str, str] | None:
-    """Return number (from 1, as papermill counts), failing line and message of the cell that failed."""
+    """Number (from 1, as papermill counts), failing line and message of the cell that failed."""
     try:
         cells = json.loads(output.read_text("utf-8"))["cells"]
     except (OSError, ValueError, KeyError):

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import html
 import json
 from collections.abc import Sequence
@@ -17,7 +16,6 @@ import pandas as pd
 from harness.agent.platforms import usable_cpus
 from harness.errors import InputError
 from harness.evidence.parameters import StageParameters
-from harness.import_closure import closure, imports
 from harness.publish.display import html_table
 
 FOLDER = Path("notebooks")
@@ -35,7 +33,7 @@ _MOST_AT_ONCE = 4
 
 @dataclass(frozen=True)
 class NotebookFile:
-    """One notebook of the project. ``metadata.rematch`` may declare ``experiments`` and ``optional``."""
+    """One notebook of the project."""
 
     path: Path
 
@@ -63,33 +61,19 @@ class NotebookFile:
         return tuple("".join(c["source"]) for c in self.content["cells"] if c["cell_type"] == "code")
 
     @property
+    def declared(self) -> dict[str, list[str]]:
+        """Its ``metadata.rematch``; an empty list of experiments: it has something to say without any."""
+        return dict(self.content.get("metadata", {}).get("rematch", {}))
+
+    @property
     def experiments(self) -> tuple[str, ...]:
         """The experiments without which this notebook has nothing to say."""
-        return tuple(self._declared.get("experiments", ()))
+        return tuple(self.declared.get("experiments", ()))
 
     @property
     def optional(self) -> tuple[str, ...]:
         """The experiments it speaks of where they were chosen; without ``experiments`` it needs one of them."""
-        return tuple(self._declared.get("optional", ()))
-
-    @property
-    def needs_none(self) -> bool:
-        """Whether it has something to say without any experiment: its list of ``experiments`` is there and empty."""
-        return self._declared.get("experiments") == []
-
-    @property
-    def _declared(self) -> dict[str, Any]:
-        declared: dict[str, Any] = self.content.get("metadata", {}).get("rematch", {})
-        return declared
-
-    @property
-    def code_sha256(self) -> str:
-        """A hash of the code cells alone: prose may be mended without measuring anything again."""
-        return hashlib.sha256("\0".join(self.code_cells).encode()).hexdigest()
-
-    def imported(self, root: Path) -> tuple[str, ...]:
-        """Return the modules of this project that the cells import, and all that those import in turn."""
-        return closure(root, {name for source in self.code_cells for name in imports(source)})
+        return tuple(self.declared.get("optional", ()))
 
 
 def analysis_notebooks(root: Path) -> tuple[NotebookFile, ...]:
@@ -112,6 +96,12 @@ class PlannedStage:
     experiments: tuple[str, ...] = ()
     took_s: float | None = None
 
+    @property
+    def expected(self) -> str:
+        """The time expected of a stage that is not over, in words; empty: it is over, or not known."""
+        known = self.state in ("to do", "running") and self.expected_s is not None
+        return f"~{duration(self.expected_s)}" if known else ""
+
 
 class StageTable:
     """The stages as they stand now, by name, with a note below them."""
@@ -126,11 +116,11 @@ class StageTable:
 
     def html(self) -> str:
         """Return the table for a notebook."""
-        heads = ["", "stage", "state", "why", "time expected", "time taken"]
         cells = [
-            (_MARKS[row.state], row.name, row.state, row.why, _expected(row), duration(row.took_s))
+            (_MARKS[row.state], row.name, row.state, row.why, row.expected, duration(row.took_s))
             for row in self.rows.values()
         ]
+        heads = ["", "stage", "state", "why", "time expected", "time taken"]
         note = f"<p>{html.escape(self.note)}</p>" if self.note else ""
         return html_table(pd.DataFrame(cells, columns=heads)) + note
 
@@ -142,7 +132,7 @@ class StageTable:
     def line(self, name: str, width: int = 26) -> str:
         """Return one stage for a terminal."""
         row = self.rows[name]
-        time = duration(row.took_s) or _expected(row)
+        time = duration(row.took_s) or row.expected
         return f"{_MARKS[row.state]} {name:<{width}}  {row.state:<9} {time:>9}  {row.why}".rstrip()
 
 
@@ -153,11 +143,6 @@ def duration(seconds: float | None) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-def _expected(row: PlannedStage) -> str:
-    known = row.state in ("to do", "running") and row.expected_s is not None
-    return f"~{duration(row.expected_s)}" if known else ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,10 +31,7 @@ class CommandFailed(RematchError):
 
 
 def check_machine(*, root: Path | None = None) -> int:
-    """Print what this machine can do and is fit for, and return the exit status of the check.
-
-    Status 1 says that something is missing or unfit. It is shown, not raised: measuring decides for itself
-    what it needs.
+    """Print what this machine can do and is fit for, and return the exit status of the check; 1: something is missing.
 
     Raises:
         CommandFailed: the check itself could not be made.
@@ -46,17 +43,15 @@ def check_machine(*, root: Path | None = None) -> int:
 
 
 def measure_all(settings: StageParameters, *, root: Path | None = None) -> pd.DataFrame:
-    """Measure, or resume, every chosen experiment and return one row per session: trials planned and made.
-
-    With the profile ``sample`` nothing is measured: the sessions that come with the project are listed.
+    """Measure, or resume, every chosen experiment and return one row per session: trials planned and made. With the
+    profile ``sample`` nothing is measured: the sessions that come with the project are listed.
 
     Raises:
         InputError: the profile ``newest``, which reads what there is and does not say what to measure.
         CommandFailed: a session did not come to its end; the message holds its last line.
     """
-    project = root or find_root()
+    project, allowed = root or find_root(), "smoke, quick, full, sample"
     if settings.newest:
-        allowed = "smoke, quick, full, sample"
         raise InputError(
             "does not say what to measure", place="parameter profile", found="newest", allowed=allowed
         )
@@ -78,7 +73,10 @@ def tidy_all(settings: StageParameters, *, root: Path | None = None) -> pd.DataF
     """Derive ``data/processed`` from ``data/raw``; return one row per experiment: planned, made, kept, why not."""
     project = root or find_root()
     chosen = chosen_experiments(project, settings)
-    sources = {name: _source(project, settings, name) for name in chosen}
+    sources: dict[str, Source] = {}
+    for name in chosen:
+        own = newest_session(project, name) is not None if settings.newest else not settings.bundled
+        sources[name] = "measured" if own else "bundled"
     stored = Store(project)
     present = [name for name in chosen if stored.sessions(name, bundled=sources[name] == "bundled")]
     # in the order of the definitions
@@ -92,11 +90,6 @@ def tidy_all(settings: StageParameters, *, root: Path | None = None) -> pd.DataF
                 "unreadable sessions": len(item.problems),
             }  # fmt: skip
     return pd.DataFrame(list(rows.values()))
-
-
-def _source(root: Path, settings: StageParameters, experiment: str) -> Source:
-    own = newest_session(root, experiment) is not None if settings.newest else not settings.bundled
-    return "measured" if own else "bundled"
 
 
 def _harness(arguments: list[str], root: Path) -> tuple[int, str]:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The results page: everything that was published, as one HTML file that loads nothing."""
+"""The results page: what the notebooks have published, as HTML that loads and runs nothing."""
 
-from harness.site.build import Built, build_site
+from harness.site.page import build_site
 
-__all__ = ["Built", "build_site"]
+__all__ = ["build_site"]

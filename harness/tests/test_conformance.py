@@ -13,7 +13,7 @@ import pytest
 from pydantic import JsonValue
 
 from harness.agent.http_exchange import Answer
-from harness.conformance import SHOWN, answer_fault, applicable, check, load_cases, load_requests
+from harness.conformance import SHOWN, answer_fault, applicable, check
 from harness.errors import InputError
 from harness.model import Expectation
 from harness.model.endpoint import Endpoint
@@ -23,9 +23,11 @@ from harness.tests.support.accounts_server import accounts_server
 from harness.tests.support.instances import CONTRACT, Project
 from harness.tests.support.patience import patient
 from harness.tests.support.scripted_server import CLOSE, RESET, scripted
-from harness.workloads import Case
+from harness.workloads import Case, load_cases, load_requests
 
 CASES = load_cases(CONTRACT)
+GOOD = (CONTRACT / "cases.jsonl").read_text("utf-8").splitlines()[0]
+GZIP: dict[str, Any] = {"content-encoding": "gzip"}
 
 
 @pytest.fixture
@@ -95,7 +97,6 @@ def test_a_case_is_for_the_services_languages_and_settings_that_it_names(
     [
         (answer(b"x"), expect(body="x"), None),
         (answer(b"x\n"), expect(body="x"), r"expected 'x', got 'x\n'"),
-        (answer(b'{"a": 1}'), expect(json={"a": 1}), None),
         (answer(b'{"b":2,"a":1}'), expect(json={"a": 1, "b": 2}), None),
         (answer(b'{"v":5}'), expect(json={"v": "5"}), """expected JSON {"v": "5"}, got '{"v":5}'"""),
         (answer(b'{"v":1}'), expect(json={"v": True}), """expected JSON {"v": true}, got '{"v":1}'"""),
@@ -103,30 +104,17 @@ def test_a_case_is_for_the_services_languages_and_settings_that_it_names(
         (answer(b"1"), expect(json=None), "expected JSON null, got '1'"),
         (answer(b"<p>"), expect(json={}), "expected JSON {}, got '<p>'"),
         (answer(b'{"v":2}'), expect(one_of=[{"v": 1}, {"v": 2}]), None),
-        (
-            answer(b'{"v":"2"}'),
-            expect(one_of=[1, {"v": 2}]),
-            """expected one of [1, {"v": 2}], got '{"v":"2"}'""",
-        ),
-        (answer(b"<p>"), expect(one_of=[None]), "expected one of [null], got '<p>'"),
+        (answer(b'{"v":"2"}'), expect(one_of=[1, {"v": 2}]), """expected one of [1, {"v": 2}], got '{"v":"2"}'"""),
         (answer(b"any"), expect(), None),
         (answer(b"no", 404), expect(), "expected status 200, got 404 'no'"),
         (answer(b"", allow="GET"), expect(headers={"Allow": "GET"}), None),
         (answer(b"", allow="get"), expect(headers={"Allow": "GET"}), "expected header Allow: GET, got get"),
         (answer(b""), expect(headers={"Allow": "GET"}), "expected header Allow: GET, got none"),
         (answer(b"\xff"), expect(body="x"), r"expected 'x', got '\\xff'"),
-        (
-            answer(gzip.compress(b'{"a": 1}'), 200, **{"content-encoding": "gzip"}),
-            expect(json={"a": 1}),
-            None,
-        ),
-        (
-            answer(b"no gzip", 200, **{"content-encoding": "gzip"}),
-            expect(body="x"),
-            "expected 'x', got 'no gzip'",
-        ),
+        (answer(gzip.compress(b'{"a": 1}'), **GZIP), expect(json={"a": 1}), None),
+        (answer(b"no gzip", **GZIP), expect(body="x"), "expected 'x', got 'no gzip'"),
     ],
-)
+)  # fmt: skip
 def test_bodies_are_compared_as_bytes_or_as_json_values(
     found: Answer, wanted: Expectation, fault: str | None
 ) -> None:
@@ -178,29 +166,14 @@ def test_a_lost_answer_of_a_good_request_gets_no_second_chance() -> None:
         ("{", r"cases\.jsonl: line 3: not JSON: .*column 2; found '\{'"),
         ("[]", r"cases\.jsonl: line 3: "),
         ('{"name": "a"}', r"line 3: face: missing key .*allowed: capture, expect, face"),
-        (
-            '{"name": "a", "face": "matt"}',
-            r"line 3: face: .*'published', 'repaired' or 'matched'.*; found 'matt'",
-        ),
-        (
-            '{"name":"a","face":"matched","colour":1,"request":{"method":"GET","path":"/"},"expect":{"status":1}}',
-            r"line 3: colour: .*allowed: capture, expect, face, language, name, request, services, settings",
-        ),
-        (
-            '{"name":"a","face":"matched","request":{"method":"GET","path":"/","body":"","body_base64":""},'
-            '"expect":{"status":1}}',
-            "line 3: request: .*at most one of body, body_base64, body_repeat",
-        ),
-        (
-            '{"name":"a","face":"matched","request":{"method":"GET","path":"/","body_base64":"?"},'
-            '"expect":{"status":1}}',
-            "line 3: request: .*body_base64",
-        ),
+        ('{"name": "a", "face": "matt"}', r"line 3: face: .*'published', 'repaired' or 'matched'.*; found 'matt'"),
+        (GOOD.replace('"face"', '"colour": 1, "face"'), r"line 3: colour: .*allowed: capture, expect, face, language"),
+        (GOOD.replace('"path"', '"body": "", "body_base64": "", "path"'), "line 3: request: .*at most one of body, "),
+        (GOOD.replace('"path"', '"body_base64": "?", "path"'), "line 3: request: .*body_base64"),
     ],
-)
+)  # fmt: skip
 def test_a_broken_case_names_file_line_and_place(tmp_path: Path, line: str, message: str) -> None:
-    good = (CONTRACT / "cases.jsonl").read_text().splitlines()[0]
-    (tmp_path / "cases.jsonl").write_text(f"{good}\n\n{line}\n")
+    (tmp_path / "cases.jsonl").write_text(f"{GOOD}\n\n{line}\n")
     with pytest.raises(InputError, match=message):
         load_cases(tmp_path)
 
@@ -208,8 +181,7 @@ def test_a_broken_case_names_file_line_and_place(tmp_path: Path, line: str, mess
 def test_two_cases_of_one_name_and_a_missing_contract_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"cases\.jsonl: cannot be read: No such file"):
         load_cases(tmp_path)
-    good = (CONTRACT / "cases.jsonl").read_text().splitlines()[0]
-    (tmp_path / "cases.jsonl").write_text(f"{good}\n{good}\n")
+    (tmp_path / "cases.jsonl").write_text(f"{GOOD}\n{GOOD}\n")
     with pytest.raises(InputError, match="case 2: two cases of one name; found 'health'"):
         load_cases(tmp_path)
 
@@ -222,17 +194,10 @@ def test_requests_of_a_mix_keep_their_order_and_weights_and_an_unknown_mix_names
 
 
 def test_separators_that_are_no_line_ends_stay_in_a_body(tmp_path: Path) -> None:
-    request = {
-        "mix": "m",
-        "name": "n",
-        "method": "POST",
-        "path": "/",
-        "body": "a\u2028b",
-        "expect": {"status": 200},
-    }
-    line = json.dumps(request, ensure_ascii=False)
-    (tmp_path / "requests.jsonl").write_text(line + "\n", encoding="utf-8")
-    assert load_requests(tmp_path, "m")[0].body == "a\u2028b"
+    request = {"name": "n", "face": "matched", "request": {"method": "POST", "path": "/", "body": "a\u2028b"}}
+    line = json.dumps({**request, "expect": {"status": 200}}, ensure_ascii=False)
+    (tmp_path / "cases.jsonl").write_text(line + "\n", encoding="utf-8")
+    assert load_cases(tmp_path)[0].request.body == "a\u2028b"
 
 
 def case_line(name: str, method: str, path: str, status: int = 200, **more: object) -> str:
@@ -289,13 +254,10 @@ def test_an_answer_without_what_is_to_be_captured_is_a_failure_of_its_case(tmp_p
             (SHOW, OPEN),
             r"line 1: show: used before it is captured; found '\$\{a\}'; allowed: nothing is captured",
         ),
-        (
-            (OPEN.replace('"matched"', '"published"'), SHOW),
-            r"line 2: show: used before it is captured",
-        ),
+        ((OPEN.replace('"matched"', '"published"'), SHOW), "line 2: show: used before it is captured"),
         (
             (OPEN.replace('"face"', '"language": "go", "face"'), SHOW),
-            r"line 2: show: used before it is captured",
+            "line 2: show: used before it is captured",
         ),
         ((OPEN, "", OPEN.replace('"open"', '"again"')), r"line 3: again: captured a second time; found 'a'"),
     ],

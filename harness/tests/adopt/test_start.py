@@ -127,14 +127,6 @@ def test_a_dockerfile_is_shown_with_the_reason_why_it_is_not_used(tmp_path: Path
         "--build 'make'",
     ):
         assert words in str(refused.value)
-    assert "compose.yaml" not in str(refused.value)
-
-
-def test_where_no_file_says_how_a_port_is_taken_the_reason_names_file_line_and_change(tmp_path: Path) -> None:
-    why = guess_of(written(tmp_path, package("npm start -w packages/api"))).why["start"]
-    assert BY_VARIABLE in why
-    for words in ("no file says how it takes its port", "the line start of service.toml", '"--port={port}"'):
-        assert words in why
 
 
 @pytest.mark.parametrize(
@@ -142,19 +134,17 @@ def test_where_no_file_says_how_a_port_is_taken_the_reason_names_file_line_and_c
     [
         ("A=1 node a.js {port}", (*IN, "A=1", "node", "a.js", "{port}")),
         ("env -C {artifact}/api node a.js {port}", ("env", "-C", "{artifact}/api", "node", "a.js", "{port}")),
-        ("{artifact}/run --port {port}", ("{artifact}/run", "--port", "{port}")),
         ("A=1 {artifact}/run {port}", ("env", "A=1", "{artifact}/run", "{port}")),
+        (
+            "java -jar {artifact}/a.jar {port}",
+            ("{java}", "{runtime_args}", "-jar", "{artifact}/a.jar", "{port}"),
+        ),
         ("./run --home ${HOME} {port}", (*IN, "sh", "-c", "./run --home ${HOME} {port}")),
     ],
 )
 def test_a_command_of_the_user_is_kept(command: str, start: tuple[str, ...], tmp_path: Path) -> None:
-    assert guess_of(tmp_path, command).start == start
-
-
-def test_a_java_command_of_the_user_is_a_jvm(tmp_path: Path) -> None:
-    found = guess_of(tmp_path, "java -Xmx1g -jar {artifact}/a.jar {port}")
-    assert found.runtime == "jvm"
-    assert found.start == ("{java}", "{runtime_args}", "-Xmx1g", "-jar", "{artifact}/a.jar", "{port}")
+    found = guess_of(tmp_path, command)
+    assert found.start == start and (found.runtime == "jvm") == ("java" in command)
 
 
 COMPOSE = """
@@ -194,32 +184,31 @@ def test_a_compose_file_gives_variables_with_the_trials_database_and_port(tmp_pa
         "sh", *IN, "node", "server.js",
     )  # fmt: skip
     assert BY_VARIABLE not in found.why["start"] and "LISTEN_ADDR" in found.why["start"]
+    assert BY_VARIABLE in guess_of(tmp_path / "web").why["start"]
     said = " ".join(found.remarks)
     assert "unavailable: service 'cache' (redis:7) needs a container" in said
     assert "CACHE=redis://cache:6379 is not set" in said and "its env_file is not read" in said
 
 
-def test_variables_without_a_database_need_no_shell(tmp_path: Path) -> None:
-    compose = "services: {web: {build: ., environment: [MODE=fast, 'PORT=80'], expose: [80]}}"
-    found = guess_of(written(tmp_path, {"compose.yaml": compose, **SERVER}))
-    assert found.start == (*IN, "MODE=fast", "PORT={port}", "node", "server.js")
-
-
-def test_variables_are_those_that_compose_would_set(tmp_path: Path) -> None:
-    environment = "{DEBUG: false, TOKEN: null, N: 3}, ports: [{target: 80, published: 9090}]"
+def test_variables_are_those_that_compose_would_set_and_need_no_shell(tmp_path: Path) -> None:
+    environment = "{DEBUG: false, TOKEN: null, N: 3, PORT: 80}, ports: [{target: 80, published: 9090}]"
     compose = f"services: {{web: {{build: ., environment: {environment}, volumes: null, expose: null}}}}"
     found = guess_of(written(tmp_path, {"compose.yaml": compose, **SERVER}))
     assert found.start == (*IN, "DEBUG=false", "N=3", "PORT={port}", "node", "server.js")
     assert "TOKEN=$TOKEN is not set: it is of another service, or of the shell" in found.remarks
 
 
-def test_a_compose_file_that_builds_elsewhere_is_refused(tmp_path: Path) -> None:
-    compose = "services: {web: {build: https://git.example.org/shop.git}}"
-    with pytest.raises(InputError, match=r"compose.yaml: services.web.build: is built in no folder"):
-        guess_of(written(tmp_path, {"compose.yaml": compose, **SERVER}))
-
-
-def test_a_folder_that_tells_nothing_is_refused_with_what_is_looked_for(tmp_path: Path) -> None:
-    allowed = r"found 'notes\.txt'; allowed: package\.json, compose\.yaml or a Procfile.*--start"
-    with pytest.raises(InputError, match=allowed):
-        guess_of(written(tmp_path, {"notes.txt": ""}))
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({"compose.yaml": "services: {web: {build: https://git.example.org/shop.git}}", **SERVER},
+         r"compose.yaml: services.web.build: is built in no folder"),
+        ({"notes.txt": ""}, r"found 'notes\.txt'; allowed: package\.json, compose\.yaml or a Procfile.*--start"),
+    ],
+    ids=["built elsewhere", "nothing told"],
+)  # fmt: skip
+def test_a_folder_that_does_not_tell_a_start_is_refused(
+    files: dict[str, str], words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=words):
+        guess_of(written(tmp_path, files))

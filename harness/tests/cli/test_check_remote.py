@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from harness.cli import check_remote
+from harness.cli.check_remote import no_java
 from harness.tests.support.command import run_here
 from harness.tests.support.sessions import make_session_project
 from harness.tests.support.sshd import Sshd
@@ -83,12 +83,9 @@ def test_a_host_that_is_not_known_or_not_there_ends_with_2_and_one_line(sshd: Ss
         assert why in err and err.count("\n") == 1
 
 
-def jdk(version: str) -> Jdk:
-    return Jdk(home=Path("/jdk"), version=version, vendor=None)
-
-
 def test_a_jdk_that_is_too_old_for_the_services_is_none() -> None:
-    old = check_remote.no_java([jdk("11.0.2"), jdk("17.0.9+9")]) or ""
-    assert "its newest JDK is 17.0.9+9 and Java services need 21" in old
-    assert "no JDK" in (check_remote.no_java([]) or "")
-    assert check_remote.no_java([jdk("17.0.9"), jdk("21.0.1")]) is None
+    eleven, old, new = (
+        Jdk(home=Path("/jdk"), version=name, vendor=None) for name in ("11.0.2", "17.0.9+9", "21.0.1")
+    )
+    assert "its newest JDK is 17.0.9+9 and Java services need 21" in (no_java([eleven, old]) or "")
+    assert "no JDK" in (no_java([]) or "") and no_java([old, new]) is None

@@ -8,9 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from harness.cli import app
 from harness.tests.support.command import run_here
 from harness.tests.support.compared_arms import change_rows, users_wait, write_arms
 
@@ -33,17 +31,16 @@ def test_the_answer_comes_first_and_fits_80_columns(folder: Path) -> None:
     assert [line for line in out.splitlines() if len(line) > 80] == []
 
 
-def test_options_may_stand_behind_both_arms(folder: Path) -> None:
-    code, out, _ = run_here(folder, "compare", "a", "--", "b", "--json", "--fail-if", "p99 > 1.5")
-    found = json.loads(out)
-    assert code == 0 and [len(arm["runs"]) for arm in found["arms"]] == [5, 5]
-    assert found["limits"][0]["outcome"] == "kept" and found["traps"] == []
-
-
-def test_files_and_options_before_the_arms(folder: Path) -> None:
+def test_options_may_stand_before_and_behind_both_arms(folder: Path) -> None:
     a, b = ([f"{arm}/run{n}.jtl" for n in range(5)] for arm in "ab")
-    code, out, _ = run_here(folder, "compare", "--json", *a, "--", *b)
-    assert code == 0 and [len(arm["runs"]) for arm in json.loads(out)["arms"]] == [5, 5]
+    for words in (
+        ["a", "--", "b", "--json", "--fail-if", "p99 > 1.5"],
+        ["--fail-if=p99 > 1.5", "--json", *a, "--", *b],
+    ):
+        code, out, _ = run_here(folder, "compare", *words)
+        found = json.loads(out)
+        assert code == 0 and [len(arm["runs"]) for arm in found["arms"]] == [5, 5]
+        assert found["limits"][0]["outcome"] == "kept" and found["traps"] == []
 
 
 def test_exit_status_of_limits(folder: Path) -> None:
@@ -85,17 +82,3 @@ def test_the_page_is_one_file_and_nothing_in_a_name_is_markup(folder: Path, tmp_
 def test_markdown_alone_is_printed_where_it_is_asked_for(folder: Path) -> None:
     code, out, _ = run_here(folder, "compare", "a", "--", "b", "--markdown", "-")
     assert code == 0 and out.startswith("**B against A, 5 and 5 runs;") and "| p99, ms |" in out
-
-
-@pytest.mark.parametrize(
-    "words", [("compare", "a", "--", "b", "--as-jmeter"), ("report", "a/run0.jtl", "--samples=samples.csv")]
-)
-def test_a_former_option_names_what_to_use_instead(folder: Path, words: tuple[str, ...]) -> None:
-    code, out, err = run_here(folder, *words)
-    assert (code, out) == (2, "") and err.count("\n") == 1
-    assert "was removed" in err and words[-1].partition("=")[0] in err and "allowed: " in err
-
-
-def test_the_help_tells_what_a_run_is() -> None:
-    shown = " ".join(CliRunner().invoke(app, ["compare", "--help"]).output.split())
-    assert "A... -- B..." in shown and "FILE+FILE is one run" in shown and "Exit status 1" in shown

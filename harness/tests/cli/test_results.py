@@ -7,28 +7,19 @@ import json
 import re
 import shutil
 from functools import cache
-from itertools import zip_longest
 from pathlib import Path
 
 import pytest
 
-from harness.analysis.stats.session_agreement import agreement
-from harness.cli.results_text import agreement_words, print_values
+from harness.cli.results import print_values
 from harness.model import Verdict
 from harness.rows import means
 from harness.rows.schema import records
 from harness.rows.session_results import Cell, Line
-from harness.tests.analysis.stats.test_session_agreement import session
 from harness.tests.support.command import run_here
 from harness.tests.support.kept_tables import lay_tables
 from harness.tests.support.made_up_trials import made_up_trials
-from harness.tests.support.sessions import (
-    REPOSITORY,
-    make_session_project,
-    measure_tiny,
-    read_json,
-    tiny_folder,
-)
+from harness.tests.support.sessions import REPOSITORY, make_session_project, measure_tiny, tiny_folder
 
 NARROW = 80
 METRICS = "throughput, mean, p99, cpu, memory, start"
@@ -36,20 +27,10 @@ METRICS = "throughput, mean, p99, cpu, memory, start"
 
 @cache
 def rematch(root: Path, *arguments: str) -> tuple[int, str, str]:
-    """Run the command line in the project and return exit code, stdout and stderr.
-
-    The same command in the same project, which no test changes after it was asked, is run once.
-    """
-    return run_here(root, *arguments, columns=NARROW)
-
-
-def refused(root: Path, *arguments: str) -> str:
-    """Run a command that must end with exit code 2 and one line on stderr; return the line."""
-    code, out, err = rematch(root, *arguments)
-    assert code == 2, err
-    assert out == ""
-    assert err.startswith("rematch: ") and err.count("\n") == 1, err
-    return err
+    """Run the command line in the project, which no test changes afterwards; return exit code, stdout and stderr."""
+    code, out, err = run_here(root, *arguments, columns=NARROW)
+    assert "--json" in arguments or [line for line in out.splitlines() if len(line) > NARROW] == []
+    return code, out, err
 
 
 def in_one_line(text: str) -> str:
@@ -58,41 +39,23 @@ def in_one_line(text: str) -> str:
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project with one session of the smoke profile."""
+    """A project with two sessions of the smoke profile, the one of the smaller seed newer."""
     root = make_session_project(tmp_path_factory.mktemp("measured"))
-    measure_tiny(root)
-    return root
-
-
-@pytest.fixture(scope="module")
-def failed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project with a session in which no service came up."""
-    root = make_session_project(tmp_path_factory.mktemp("failed"))
-    service = root / "services/misbehaving/service.py"
-    found = [service] if service.exists() else sorted(root.glob("services/**/service.py"))
-    for path in found:
-        path.write_text("raise SystemExit(3)\n")
-    measure_tiny(root)
+    measure_tiny(root, seed=2)
+    measure_tiny(root, seed=1)
     return root
 
 
 @pytest.fixture(scope="module")
 def bundled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project with nothing but three of the sessions that come with this one."""
+    """A project with nothing but some of the sessions that come with this one."""
     root = tmp_path_factory.mktemp("bundled")
     shutil.copy(REPOSITORY / "pyproject.toml", root)
     (root / "harness/model").mkdir(parents=True)
-    for name in ("strings-rounds", "gc-peaks", "strings-pair"):
+    for name in ("strings-rounds", "gc-peaks", "strings-pair", "strings-warm"):
         shutil.copytree(REPOSITORY / "data/raw/bundled" / name, root / "data/raw/bundled" / name)
         lay_tables(root, name)
     return root
-
-
-@pytest.fixture(scope="module")
-def text_of_bundled(bundled: Path) -> str:
-    code, out, err = rematch(bundled, "results", "strings-rounds")
-    assert (code, err) == (0, "")
-    return out
 
 
 @pytest.mark.parametrize(
@@ -110,37 +73,6 @@ def test_levels_of_the_reference_alone_stand_below_the_names_of_their_factors(
     assert re.split(r" {2,}", capsys.readouterr().out.splitlines()[0].strip()) == heads
 
 
-OPEN, REFUSED = Verdict.INCONCLUSIVE, Verdict.NOT_ABOUT_SERVICES
-
-
-@pytest.mark.parametrize(
-    ("ratio", "first", "second", "words"),
-    [
-        (1.5, (), (), "2 of 2 verdicts agree"),
-        (0.5, (), (), "0 of 2 verdicts agree, 2 contradict"),
-        (1.5, (), (OPEN,), "1 of 2 verdicts agree, none contradict, in 1 at most one session decides"),
-        (
-            1.5,
-            (REFUSED,),
-            (REFUSED,),
-            "2 of 2 verdicts agree, in 1 of those that agree neither session decides",
-        ),
-    ],
-)
-def test_what_did_not_happen_between_two_sessions_is_not_counted(
-    ratio: float, first: tuple[Verdict, ...], second: tuple[Verdict, ...], words: str
-) -> None:
-    """``first``, ``second``: verdicts in the place of the first ones of each session."""
-    sides = [
-        tuple(
-            each.model_copy(update={"verdict": verdict or each.verdict})
-            for each, verdict in zip_longest(session(value), verdicts)
-        )
-        for value, verdicts in ((1.5, first), (ratio, second))
-    ]
-    assert agreement_words(agreement(*sides)) == words
-
-
 def test_no_conclusion_is_drawn_from_a_smoke_session(measured: Path) -> None:
     code, out, err = rematch(measured, "results", "tiny")
     assert (code, err) == (0, "")
@@ -151,27 +83,31 @@ def test_no_conclusion_is_drawn_from_a_smoke_session(measured: Path) -> None:
     assert other == "none"
 
 
-def test_a_session_in_which_every_trial_failed_says_why_and_ends_with_1(failed: Path) -> None:
-    code, out, err = rematch(failed, "results", "tiny")
+def test_a_session_in_which_every_trial_failed_says_why_and_ends_with_1(tmp_path: Path) -> None:
+    root = make_session_project(tmp_path)
+    for path in root.glob("services/**/service.py"):
+        path.write_text("raise SystemExit(3)\n")
+    measure_tiny(root)
+    code, out, err = rematch(root, "results", "tiny")
     assert (code, err) == (1, "")
-    n_trials = len(tiny_folder(failed).header.plan.trials)
+    n_trials = len(tiny_folder(root).header.plan.trials)
     assert f"No result: none of {n_trials} trials can be used" in in_one_line(out)
     assert f"{n_trials} trials left out:" in out
     assert "interval" not in out
-    code, out, _ = rematch(failed, "results", "tiny", "--json")
+    code, out, _ = rematch(root, "results", "tiny", "--json")
     found = json.loads(out)
     assert code == 1
     assert found["trials"] == {"planned": n_trials, "made": n_trials, "kept": 0}
     assert found["metrics"] == []
 
 
-def test_a_bundled_session_that_the_services_did_not_bound_names_no_winner(text_of_bundled: str) -> None:
-    assert text_of_bundled.startswith("bundled/strings-rounds/")
-    throughput = text_of_bundled.split("\n\n")[1]
-    assert "no verdict" in throughput and not re.search(
-        r"\b(better|worse|equivalent)\b", throughput.split("\n", 1)[1]
-    )
-    assert "not about the services: bound by" in in_one_line(text_of_bundled)
+def test_a_bundled_session_that_the_services_did_not_bound_names_no_winner(bundled: Path) -> None:
+    code, text, err = rematch(bundled, "results", "strings-rounds")
+    assert (code, err) == (0, "") and text.startswith("bundled/strings-rounds/")
+    throughput = text.split("\n\n")[1]
+    assert "no verdict" in throughput
+    assert not re.search(r"\b(better|worse|equivalent)\b", throughput.split("\n", 1)[1])
+    assert "not about the services: bound by" in in_one_line(text)
 
 
 def test_the_table_and_the_json_of_a_session_agree(bundled: Path) -> None:
@@ -184,31 +120,21 @@ def test_the_table_and_the_json_of_a_session_agree(bundled: Path) -> None:
     }  # fmt: skip
     code, text, _ = rematch(bundled, "results", "gc-peaks")
     assert code == 0
-    for one in found["metrics"]:
-        assert one["better"] in ("higher", "lower")
-        for cell in one["cells"]:
+    for metric in found["metrics"]:
+        assert metric["better"] in ("higher", "lower")
+        for cell in metric["cells"]:
             for row in cell["variants"]:
-                assert (
-                    re.search(rf"^  {re.escape(row['variant'])} ", text, re.MULTILINE)
-                    or len(cell["variants"]) == 1
-                )
+                alone = len(cell["variants"]) == 1
+                assert alone or re.search(rf"^  {re.escape(row['variant'])} ", text, re.MULTILINE)
                 if row["comparison"] and row["comparison"]["ratio"] is not None:
                     assert row["comparison"]["low"] <= row["comparison"]["ratio"] <= row["comparison"]["high"]
 
 
-def test_two_sessions_are_set_side_by_side_and_a_session_is_not_compared_with_itself(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    root = tmp_path_factory.mktemp("two")
-    shutil.copy(REPOSITORY / "pyproject.toml", root)
-    (root / "harness/model").mkdir(parents=True)
-    shutil.copytree(REPOSITORY / "data/raw/bundled/strings-warm", root / "data/raw/bundled/strings-warm")
-    lay_tables(root, "strings-warm")
+def test_two_sessions_are_set_side_by_side_and_a_session_is_not_compared_with_itself(bundled: Path) -> None:
     words = ("results", "strings-warm", "--session", "quick-local-8", "--against", "quick-local-5")
-    code, out, err = rematch(root, *words)
+    code, out, err = rematch(bundled, *words)
     assert (code, err) == (0, "")
-    assert max(map(len, out.splitlines())) <= NARROW
-    whole = json.loads(rematch(root, *words, "--json")[1])
+    whole = json.loads(rematch(bundled, *words, "--json")[1])
     # left out for the speed of their CPUs: none failed, so no outcome is counted
     made, kept = whole["trials"]["made"], whole["trials"]["kept"]
     assert 0 < kept < made and out.splitlines()[0].endswith(f"{made} trials, {kept} kept")
@@ -218,12 +144,11 @@ def test_two_sessions_are_set_side_by_side_and_a_session_is_not_compared_with_it
     assert compared  # a value is of the trials of its ratio, one in each block
     assert all(row["n_trials"] == row["comparison"]["n_blocks"] for row in compared)
     beside = whole["against"]
-    counts = beside["counts"]
     changed = beside["counts_changed"]
     n = sum(changed.values())
     assert n > 40 and changed["agree"] > 0.75 * n and not changed["contradict"]
     # the reference was built anew in between, so that nothing else is left to compare
-    assert beside["share"] is None and not sum(counts.values())
+    assert beside["share"] is None and not sum(beside["counts"].values())
     undecided = {Verdict.INCONCLUSIVE, Verdict.NOT_ABOUT_SERVICES}
     n_neither = sum(
         pair["kind"] == "agree" and {pair[which]["verdict"] for which in ("first", "second")} <= undecided
@@ -233,30 +158,21 @@ def test_two_sessions_are_set_side_by_side_and_a_session_is_not_compared_with_it
     assert n_neither and f"in {n_neither} of those that agree neither session decides" in in_one_line(out)
     assert len(beside["changed"]) == 3
     assert f"built from other sources ({', '.join(beside['changed'])})" in in_one_line(out)
-    assert "agrees with itself" in refused(root, *words[:-1], "quick-local-8")
+    code, _, err = rematch(bundled, *words[:-1], "quick-local-8")
+    assert code == 2 and "agrees with itself" in err
 
 
-def test_no_line_is_wider_than_80_columns(measured: Path, failed: Path, text_of_bundled: str) -> None:
-    texts = [text_of_bundled, *(rematch(root, "results", "tiny")[1] for root in (measured, failed))]
-    for text in texts:
-        assert [line for line in text.splitlines() if len(line) > NARROW] == []
-
-
-def test_an_experiment_file_outside_the_project_is_found_by_its_name(measured: Path, tmp_path: Path) -> None:
-    elsewhere = shutil.copy(measured / "harness/experiments/tiny.toml", tmp_path)
-    code, out, err = rematch(measured, "results", str(elsewhere))
-    assert (code, err) == (0, "")
-    assert out.startswith("tiny/smoke-local-1: ")
-
-
-def test_the_newest_session_is_taken_where_none_is_named(tmp_path: Path) -> None:
-    root = make_session_project(tmp_path)
-    measure_tiny(root, seed=2)
-    measure_tiny(root, seed=1)
-    assert rematch(root, "results", "tiny")[1].startswith("tiny/smoke-local-1: ")
-    assert rematch(root, "results", "tiny", "--session", "smoke-local-2")[1].startswith(
-        "tiny/smoke-local-2: "
-    )
+def test_the_newest_session_is_taken_where_none_is_named_also_by_a_file_outside_the_project(
+    measured: Path, tmp_path: Path
+) -> None:
+    elsewhere = str(shutil.copy(measured / "harness/experiments/tiny.toml", tmp_path))
+    for words, first in (
+        (("tiny",), "tiny/smoke-local-1: "),
+        ((elsewhere,), "tiny/smoke-local-1: "),
+        (("tiny", "--session", "smoke-local-2"), "tiny/smoke-local-2: "),
+    ):
+        code, out, err = rematch(measured, "results", *words)
+        assert (code, err) == (0, "") and out.startswith(first)
 
 
 @pytest.mark.parametrize(
@@ -272,21 +188,19 @@ def test_the_newest_session_is_taken_where_none_is_named(tmp_path: Path) -> None
 def test_what_is_unknown_is_one_line_with_what_is_allowed(
     measured: Path, arguments: tuple[str, ...], parts: tuple[str, ...]
 ) -> None:
-    line = refused(measured, "results", *arguments)
-    for part in parts:
-        assert part in line
+    code, out, err = rematch(measured, "results", *arguments)
+    assert (code, out) == (2, "") and err.startswith("rematch: ") and err.count("\n") == 1
+    assert all(part in err for part in parts)
 
 
 def test_a_session_without_a_finished_trial_is_one_line(measured: Path, tmp_path: Path) -> None:
-    root = tmp_path / "project"
-    shutil.copytree(measured, root, symlinks=True)
+    header = tiny_folder(measured).folder / "session.json"
+    root = make_session_project(tmp_path)
     folder = tiny_folder(root).folder
-    kept = {"session.json"}
-    assert read_json(folder / "session.json")
-    for entry in folder.iterdir():
-        if entry.name not in kept:
-            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
-    assert "no trial is finished" in refused(root, "results", "tiny")
+    folder.mkdir(parents=True)
+    shutil.copy(header, folder)
+    code, _, err = rematch(root, "results", "tiny")
+    assert code == 2 and "no trial is finished" in err
 
 
 def test_fewer_than_five_blocks_have_no_verdict(bundled: Path) -> None:

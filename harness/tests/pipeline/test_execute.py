@@ -7,23 +7,20 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
 from harness.pipeline import StageFailed, StageParameters, run
-from harness.pipeline.execute import UnderWay, may_begin
+from harness.pipeline.execute import Progress, UnderWay, may_begin
 from harness.pipeline.stage import Kind, NotebookFile, PlannedStage, StagePlan, StageTable
 from harness.publish.generated import GENERATED, fact_entry, read_values, update
+from harness.tests.support.instances import eventually
 from harness.tests.support.patience import patient
 from harness.tests.support.synthetic import ROOT
 
-T = TypeVar("T")
 WITHIN_S = patient(300.0)
 #: What the cells of these notebooks begin with: `tell` leaves a file behind.
 PRELUDE = """import os, time
@@ -46,20 +43,22 @@ def plan_of(root: Path) -> StagePlan:
     return StagePlan(root=root, settings=StageParameters(profile="smoke"), stages=stages)
 
 
-def write_notebook(path: Path, source: str) -> None:
-    cell: dict[str, object] = {
-        "cell_type": "code", "id": "a", "metadata": {"tags": ["parameters"]}, "outputs": [],
-        "execution_count": None, "source": source,
-    }  # fmt: skip
+def notebook_of(*sources: str) -> str:
+    """Return a notebook's JSON; its first cell is that of the parameters."""
+    empty: dict[str, object] = {"cell_type": "code", "outputs": [], "execution_count": None}
+    cells = [
+        empty | {"id": f"c{n}", "source": source, "metadata": {"tags": ["parameters"] if n == 0 else []}}
+        for n, source in enumerate(sources)
+    ]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": [cell]}))
+    return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": cells})
 
 
-class Shown:
+class Shown(Progress):
     """Keeps the states of all stages, each time they are shown; makes a file once a failure is among them."""
 
     def __init__(self, failure_shown: Path | None = None) -> None:
+        super().__init__(in_kernel=False)
         self.states: list[dict[str, str]] = []
         self._failure_shown = failure_shown
 
@@ -104,21 +103,11 @@ def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., St
 
         monkeypatch.setattr("harness.pipeline.execute.begin", begin)
         for name in sources:
-            write_notebook(tmp_path / "notebooks" / f"{name}.ipynb", "")
+            (tmp_path / "notebooks").mkdir(exist_ok=True)
+            (tmp_path / "notebooks" / f"{name}.ipynb").write_text(notebook_of(""))
         return plan_of(tmp_path)
 
     return make
-
-
-def test_where_there_is_one_place_each_begins_when_the_one_before_has_ended(
-    scripts: Callable[..., StagePlan],
-) -> None:
-    plan = scripts(a="sleep 0.1; test ! -e b && touch a", b="test -e a && touch b", c="test -e b")
-    shown = Shown()
-    with pytest.raises(StageFailed, match=r"^paper: "):
-        run(plan, progress=shown, places=1)
-    assert shown.states[-1] == {"a": "done", "b": "done", "c": "done", "paper": "failed"}
-    assert shown.at_once() == 1
 
 
 def test_after_an_analysis_fails_the_others_are_executed_no_paper_is_made_and_all_failures_are_named(
@@ -192,24 +181,25 @@ def test_a_signal_ends_all_that_is_at_work(
     tmp_path: Path, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    (tmp_path / "notebooks").mkdir()
     for name in "ab":
-        write_notebook(tmp_path / f"notebooks/{name}.ipynb", f"{PRELUDE}tell('{name}')\ntime.sleep(600)")
+        source = f"{PRELUDE}tell('{name}')\ntime.sleep(600)"
+        (tmp_path / f"notebooks/{name}.ipynb").write_text(notebook_of(source))
     code = (
         "import signal, sys; from pathlib import Path; from harness.pipeline import run;"
         "signal.signal(signal.SIGINT, signal.default_int_handler);"  # a test in the background has it ignored
         "from harness.tests.pipeline.test_execute import plan_of; run(plan_of(Path(sys.argv[1])), places=2)"
     )
     child = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stderr=subprocess.PIPE, text=True)
-    kernels = [int(eventually(partial(told, tmp_path / name), "a kernel")) for name in "ab"]
+    files = [tmp_path / name for name in "ab"]
+    assert eventually(lambda: all(map(told, files)), WITHIN_S)
+    kernels = [int(told(file)) for file in files]
     child.send_signal(number)
     _, said = child.communicate(timeout=WITHIN_S)
     assert child.returncode != 0
-    for pid in kernels:
-        eventually(partial(ended, pid), f"the end of {pid}")
+    assert eventually(lambda: all(map(ended, kernels)), WITHIN_S)
     if number == signal.SIGINT:
-        assert "✗ a" in said
-        assert "✗ b" in said
-        assert said.count("stopped") == 2
+        assert "✗ a" in said and "✗ b" in said and said.count("stopped") == 2
 
 
 def told(path: Path) -> str:
@@ -221,11 +211,3 @@ def ended(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except OSError:
         return True
-
-
-def eventually(look: Callable[[], T], what: str) -> T:
-    until_s = time.monotonic() + WITHIN_S
-    while not (found := look()):
-        assert time.monotonic() < until_s, f"{what} never came"
-        time.sleep(0.05)
-    return found

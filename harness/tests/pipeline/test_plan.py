@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,10 +23,11 @@ from harness.pipeline import (
     make_plan,
     run,
 )
-from harness.pipeline.execute import LineProgress, resume_command
-from harness.pipeline.stage import PlannedStage, StagePlan, StageTable, analysis_notebooks
-from harness.pipeline.staleness import Remembered, depends, judge, of_files, remember, why_stale
+from harness.pipeline.execute import Progress, resume_command
+from harness.pipeline.plan import depends, judge, remember
+from harness.pipeline.stage import NotebookFile, PlannedStage, StageTable, analysis_notebooks
 from harness.pipeline.steps import missing_tools
+from harness.tests.pipeline.test_execute import notebook_of
 from harness.tests.support.synthetic import ROOT, make_project, make_session
 
 
@@ -61,27 +60,18 @@ def test_the_plan_says_what_is_done_what_is_to_do_and_why(project: Path) -> None
     assert list(table.lines()) == ["· tidy  to do        ~2 min  <b> changed"]
 
 
-def test_experiments_outside_the_paper_are_measured_only_when_named(project: Path) -> None:
-    usual = stages_of(project, StageParameters(profile="quick"))
-    assert "measure strings-warm" in usual
-    assert not {"measure gc-peaks", "measure gc-loops", "measure aa", "measure headroom"} & set(usual)
-    assert usual["41-gc-peaks"].state == usual["50-scaling"].state == "skipped"
-    assert usual["60-validity"].state == "to do"
-    named = stages_of(project, StageParameters(profile="quick", experiments="gc-peaks"))
-    assert named["measure gc-peaks"].state == named["41-gc-peaks"].state == "to do"
-    assert named["60-validity"].experiments == ("gc-peaks",)
-
-
-def test_a_notebook_of_optional_experiments_needs_one_of_them_and_is_told_of_those_chosen(
+def test_a_notebook_is_executed_where_an_experiment_of_it_was_chosen_and_told_of_those(
     project: Path,
 ) -> None:
     usual = stages_of(project, StageParameters(profile="quick"))
+    assert usual["41-gc-peaks"].state == usual["50-scaling"].state == "skipped"
     assert usual["32-bank"].parameters["experiments"] == "bank-rematch"
-    assert usual["33-clients"].parameters["experiments"] == "clients-hello"
-    without = stages_of(project, StageParameters(profile="quick", experiments="strings-rounds"))
-    assert without["32-bank"].state == without["33-clients"].state == "skipped"
-    assert without["60-validity"].state == "to do"  # it simulates, whatever was chosen
-    assert "none of bank-original, bank-rematch, bank-connections" in without["32-bank"].why
+    named = stages_of(project, StageParameters(profile="quick", experiments="gc-peaks"))
+    assert named["measure gc-peaks"].state == named["41-gc-peaks"].state == "to do"
+    assert named["60-validity"].state == "to do"  # it simulates, whatever was chosen
+    assert named["60-validity"].experiments == ("gc-peaks",)
+    assert named["32-bank"].state == named["33-clients"].state == "skipped"
+    assert "none of bank-original, bank-rematch, bank-connections" in named["32-bank"].why
 
 
 @pytest.mark.parametrize(
@@ -126,17 +116,6 @@ def test_a_stage_is_stale_by_content_never_by_time_stamp(project: Path) -> None:
     assert "parameter seed changed" in judge(project, SETTINGS, moved).why
     (project / "requirements.lock").write_text("numpy==1\n")
     assert "requirements.lock changed" in judge(project, SETTINGS, moved).why
-
-
-def test_reasons_name_what_changed_what_is_new_gone_missing_or_replaced(tmp_path: Path) -> None:
-    before = Remembered(depends={"a": "1", "b": "1", "c": "1"}, outputs={"x": "1", "y": "1"}, took_s=1.0)
-    assert why_stale({"a": "1", "b": "2", "d": "1"}, before, {"x": "2"}) == (
-        "b changed", "d is new", "c is gone", "its output x was replaced", "its output y is missing",
-    )  # fmt: skip
-    assert why_stale({"a": "1"}, None, {}) == ("no successful run yet",)
-    (tmp_path / "a").write_text("1")
-    (tmp_path / ".b").write_text("1")
-    assert set(of_files(tmp_path, [tmp_path])) == {"a"}  # hidden files are nobody's
 
 
 def test_a_notebook_depends_on_modules_that_it_reaches_and_on_its_definitions(project: Path) -> None:
@@ -185,18 +164,6 @@ def test_only_the_last_parameters_cells_count_and_no_later_variables() -> None:
     assert check_parameters(RunAllParameters, names).profile == "smoke"
 
 
-def test_an_experiment_that_a_notebook_does_not_read_is_refused_unless_it_speaks_of_any() -> None:
-    committed, injected = (f'# Parameters\nexperiments = "{names}"' for names in ("gc-peaks,gc-loops", "aa"))
-    names = {"In": ["", committed, injected], "experiments": "aa"}
-    with pytest.raises(InputError, match="reads no such experiment; found 'aa'; allowed: gc-peaks, gc-loops"):
-        check_parameters(StageParameters, names)
-    assert check_parameters(StageParameters, names, any_experiment=True).names == ("aa",)
-    one = {"In": ["", committed, '# Parameters\nexperiments = "gc-loops"'], "experiments": "gc-loops"}
-    assert check_parameters(StageParameters, one).names == ("gc-loops",)
-    every = {"In": ["", '# Parameters\nexperiments = "all"', injected], "experiments": "aa"}
-    assert check_parameters(StageParameters, every).names == ("aa",)
-
-
 def test_a_name_that_no_definition_and_no_session_has_is_an_error_and_not_unmeasured(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -210,38 +177,18 @@ def test_a_name_that_no_definition_and_no_session_has_is_an_error_and_not_unmeas
     assert "strings-rounds: not measured in this profile" in capsys.readouterr().out
 
 
-def broken(project: Path, tmp_path: Path) -> StagePlan:
-    path = project / "notebooks" / "90-broken.ipynb"
-    cells = {
-        "a": "# Parameters\nprofile = experiments = host = 'x'\nseed = 1",
-        "b": "number = 0\n1 / number",
-    }
-    path.write_text(json.dumps({
-        "nbformat": 4, "nbformat_minor": 5,
-        "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
-        "cells": [
-            {"cell_type": "code", "id": name, "metadata": {"tags": ["parameters"] if name == "a" else []},
-             "outputs": [], "execution_count": None, "source": source}
-            for name, source in cells.items()
-        ],
-    }))  # fmt: skip
-    try:
-        plan = make_plan(SETTINGS.model_copy(update={"seed": 3}), root=project)
-    finally:
-        path.rename(tmp_path / path.name)
-    stages = {stage.name: stage for stage in plan.stages}
-    stage = stages["90-broken"]
-    assert stage.notebook is not None
-    moved = replace(stage, notebook=replace(stage.notebook, path=tmp_path / path.name))
-    return replace(plan, stages=(moved, stages["paper"]))
-
-
 def test_a_failure_names_notebook_cell_and_the_command_that_resumes(
     project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = broken(project, tmp_path)
+    path = tmp_path / "90-broken.ipynb"
+    parameters = "# Parameters\nprofile = experiments = host = 'x'\nseed = 1"
+    path.write_text(notebook_of(parameters, "number = 0\n1 / number"))
+    whole = make_plan(SETTINGS.model_copy(update={"seed": 3}), root=project)
+    stage = next(stage for stage in whole.stages if stage.name == "30-strings")
+    moved = replace(stage, name=path.stem, notebook=NotebookFile(path))
+    plan = replace(whole, stages=(moved, whole.stages[-1]))
     with pytest.raises(StageFailed) as caught:
-        run(plan, progress=LineProgress())
+        run(plan, progress=Progress(in_kernel=False))
     message = str(caught.value)
     assert "90-broken.ipynb, cell 3 (1 / number): ZeroDivisionError: division by zero" in message
     assert "see results/smoke/90-broken.ipynb" in message
@@ -270,19 +217,15 @@ def test_who_asks_for_no_profile_measures_only_under_papermill_where_the_tools_a
 ) -> None:  # fmt: skip
     monkeypatch.setenv("REMATCH_PAPERMILL", papermill)
     monkeypatch.setattr("harness.pipeline.steps.missing_tools", lambda root: missing)
-    notebook = next(cell for cell in cells_of(project / "notebooks/run_all.ipynb") if "# Parameters" in cell)
+    (parameters, *_) = NotebookFile(project / "notebooks/run_all.ipynb").code_cells
     namespace: dict[str, object] = {"In": []}
-    exec(notebook, namespace)
+    exec(parameters, namespace)
     settings = check_parameters(RunAllParameters, namespace)
     assert chosen_profile(settings, root=project).profile == profile
     out = capsys.readouterr().out
     assert out.startswith(printed) and out.count("\n") == 1
     assert chosen_profile(RunAllParameters(profile="quick"), root=project).profile == "quick"
     assert capsys.readouterr().out == ""  # what is asked for is taken without a word
-
-
-def cells_of(path: Path) -> list[str]:
-    return ["".join(cell["source"]) for cell in json.loads(path.read_text("utf-8"))["cells"]]
 
 
 def test_a_machine_without_programs_lacks_them_by_name(
@@ -294,54 +237,23 @@ def test_a_machine_without_programs_lacks_them_by_name(
     assert "maven" in missing and "docker" in missing and "locust" not in missing
 
 
-def test_analysing_needs_nothing_of_the_measuring_side() -> None:
-    code = (
-        "import sys, harness.notebook, harness.questions as all\n"
-        "from importlib import import_module\n"
-        "from pkgutil import iter_modules\n"
-        "for one in iter_modules(all.__path__): import_module(f'harness.questions.{one.name}')\n"
-        "heavy = {'locust', 'docker', 'paramiko', 'gevent', 'harness.session', 'harness.runner', 'harness.hosts.base', 'harness.hosts.measuring', 'harness.hosts.local'}\n"
-        "print(sorted(heavy & set(sys.modules)))\n"
-    )
-    path = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=path)
-    assert done.stdout.strip() == "[]"
-
-
-def test_an_experiment_may_be_measured_unasked_under_some_profiles_only(project: Path) -> None:
-    by_profile = {
-        profile: set(stages_of(project, StageParameters.model_validate({"profile": profile})))
-        for profile in ("smoke", "quick", "full")
-    }
-    rare = {
-        "measure bank-original",
-        "measure bank-connections",
-        "measure clients-db",
-        "measure clients-branch",
-    }
-    usual = {"measure bank-rematch", "measure clients-hello"}
-    assert usual <= by_profile["smoke"] & by_profile["quick"] & by_profile["full"]
-    assert rare <= by_profile["full"]
-    assert not {"measure bank-original", "measure clients-branch"} & (
-        by_profile["smoke"] | by_profile["quick"]
-    )
-
-
 def test_the_headline_is_measured_first_and_what_is_left_out_is_named(project: Path) -> None:
     plan = make_plan(StageParameters(profile="quick"), root=project)
     measured = [stage.name for stage in plan.stages if stage.kind == "measure"]
     assert measured[0] == "measure strings-warm"
-    assert {"bank-original", "clients-branch"} <= set(plan.left_out)
+    assert {"bank-original", "clients-branch", "gc-peaks", "aa", "headroom"} <= set(plan.left_out)
     assert not {name.removeprefix("measure ") for name in measured} & set(plan.left_out)
     for shown in (repr(plan), plan._repr_html_()):
         assert "Not measured unless named" in shown and "bank-original" in shown
     assert make_plan(StageParameters(profile="quick", experiments="bank-rematch"), root=project).note == ""
 
 
-@pytest.mark.parametrize("profile", ["smoke", "quick", "full"])
-def test_what_is_measured_unasked_is_analysed_too(profile: str) -> None:
+@pytest.mark.parametrize(("profile", "rare"), [("smoke", False), ("quick", False), ("full", True)])
+def test_what_is_measured_unasked_under_a_profile_is_analysed_too(profile: str, rare: bool) -> None:
     """A notebook that needs an experiment which is measured only when it is named would leave the others out."""
     chosen = set(chosen_experiments(ROOT, StageParameters.model_validate({"profile": profile})))
+    assert {"bank-rematch", "clients-hello"} <= chosen
+    assert ({"bank-original", "clients-branch"} <= chosen) is rare
     run_here = [notebook for notebook in analysis_notebooks(ROOT) if set(notebook.experiments) <= chosen]
     read = {name for notebook in run_here for name in (*notebook.experiments, *notebook.optional)}
     assert HEADLINE in chosen and chosen - read == set()

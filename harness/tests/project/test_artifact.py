@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -17,10 +15,8 @@ from harness.definitions import experiment_files
 from harness.errors import InputError
 from harness.publish.artifact_page import BEGIN, END, read_claims, tables, working_s, write_page
 from harness.tests.support.available import PROJECT as ROOT
-from harness.tests.support.fake_machine import program
 from harness.tests.support.golden_values import read_golden
 
-KICK_TIRES = ROOT / "setup" / "kick_tires.sh"
 PAGE = (ROOT / "ARTIFACT.md").read_text("utf-8")
 #: What the page tells to run: in backquotes, and as lines of blocks.
 COMMANDS = {
@@ -64,24 +60,3 @@ def test_a_session_that_was_interrupted_is_not_charged_for_the_break() -> None:
     log = [("started", 0), ("interrupted", 10), ("resumed", 100), ("finished", 130)]
     assert working_s([{"event": event, "at_epoch_s": at} for event, at in log]) == 40
     assert working_s([]) is None
-
-
-def test_each_step_prints_pass_or_fail_and_a_failure_does_not_stop_the_others(tmp_path: Path) -> None:
-    words = KICK_TIRES.read_text("utf-8").split()
-    assert all((ROOT / word).exists() for word in words if word.startswith(("notebooks/", "harness/")))
-    (tmp_path / "setup").mkdir()
-    shutil.copy(KICK_TIRES, tmp_path / "setup")
-    rematch = (
-        'case "$1" in check) echo "the reason"; exit 3;; measure) echo " ok";; compare) echo one_run;; esac'
-    )
-    for name, script in {"rematch": rematch, "papermill": "echo Output Notebook"}.items():
-        program(tmp_path / ".venv/bin" / name).write_text(f"#!/bin/sh\n{script}\n")
-    done = subprocess.run(
-        ["sh", tmp_path / "setup" / KICK_TIRES.name], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 1
-    assert re.findall(r"^(PASS|FAIL)  ([a-z ]+) \(", done.stdout, re.MULTILINE) == [
-        ("FAIL", "check the tools"), ("PASS", "measure a session"), ("FAIL", "print its results"),
-        ("PASS", "execute a notebook"), ("PASS", "compare two files"),
-    ]  # fmt: skip
-    assert "the reason" in done.stdout and "FAIL: 3 of 5 steps passed" in done.stdout

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.import_closure import closure, closure_sha256, packages
+from harness.import_closure import closure, closure_sha256
 
 SOURCES = {
     "__init__": "",
@@ -50,9 +50,3 @@ def test_the_hash_changes_with_any_module_that_is_reached(root: Path) -> None:
     assert closure_sha256(root, {"harness.one"}) == before
     (root / "harness" / "deep.py").write_text("third = 3\n")
     assert closure_sha256(root, {"harness.one"}) != before
-
-
-def test_a_package_whose_import_may_fail_is_none_that_is_required() -> None:
-    assert packages(["import os, numpy\ntry:\n    import rich\nexcept ImportError:\n    rich = None\n"]) == {
-        "numpy"
-    }

@@ -7,8 +7,6 @@ import json
 import shutil
 from pathlib import Path
 
-import nbformat
-
 from harness.analysis.tables.tidy import tidy
 from harness.evidence import Evidence
 from harness.publish.generated import fact_entry
@@ -31,7 +29,7 @@ METRIC = "time_to_first_response_s"
 
 
 def make_published_project(root: Path) -> Path:
-    """Lay out the project at ``root``: numbers, a comparison, a table, two figures, and an executed notebook."""
+    """Lay out the project at ``root``: numbers, a comparison, a table and two figures."""
     for name in (
         "harness",
         "notebooks",
@@ -74,22 +72,4 @@ def make_published_project(root: Path) -> Path:
     sessions = claims.newest_sessions(root, claims.experiments(root), bundled_only=True)
     numbers = claims.as_table(claims.judge_all(sessions, root=root), sessions, root=root)
     Publisher("61-claims", root=root, publish=True).data("ledger.json", json.dumps(records(numbers)))
-    _execute_nothing(root)
     return root
-
-
-def _execute_nothing(root: Path) -> None:
-    """Write an executed notebook with an output of each kind."""
-    book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]  # nbformat has no types
-    html = f"<p>bold</p><script>alert(3)</script><table><tr><td>{'a&lt;b'}</td></tr></table>"
-    outputs = [
-        nbformat.v4.new_output("display_data", data={"text/html": html, "text/plain": "bold"}),  # type: ignore[no-untyped-call]
-        nbformat.v4.new_output("stream", name="stdout", text="printed <b>as it is</b>"),  # type: ignore[no-untyped-call]
-    ]
-    book.cells = [
-        nbformat.v4.new_markdown_cell("# Start-up\n\n**Question: how long?**"),  # type: ignore[no-untyped-call]
-        nbformat.v4.new_code_cell("1 < 2", outputs=outputs),  # type: ignore[no-untyped-call]
-    ]
-    folder = root / "results" / "sample"
-    folder.mkdir(parents=True)
-    nbformat.write(book, folder / f"{NOTEBOOK}.ipynb")  # type: ignore[no-untyped-call]
