@@ -43,9 +43,8 @@ def test_a_place_is_replaced_where_it_ends(tmp_path: Path, text: str, old: str, 
 
 HEAPS = """
 import sys, threading
+import psutil
 from harness.agent.platforms import return_large_blocks
-from harness.tests.chaos.watch import held
-import os
 
 def act():
     meeting.wait()
@@ -57,11 +56,16 @@ if sys.argv[1] == "returns":
     return_large_blocks()
 bytearray(1 << 20)
 meeting = threading.Barrier(8)
-before = held(os.getpid())["memory"]
+
+def own():
+    memory = psutil.Process().memory_info()
+    return memory.rss - memory.shared
+
+before = own()
 threads = [threading.Thread(target=act) for _ in range(8)]
 [thread.start() for thread in threads]
 [thread.join() for thread in threads]
-print(int(held(os.getpid())["memory"] - before))
+print(own() - before)
 """
 
 

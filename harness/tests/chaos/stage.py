@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import shutil
@@ -12,8 +13,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -25,7 +27,6 @@ from harness.tests.support.real_projects import NAME, POOL, load, project_of
 from harness.tests.support.sessions import REPOSITORY, default_signals, read_json
 from harness.tests.support.sshd import Sshd
 
-ALTERED = "harness.tests.chaos.faults.altered"
 #: A session usually takes some seconds, and some more when it builds: this limit is for one that hangs.
 LONGEST_S = 180.0
 #: How long what a session started may take to end after it.
@@ -53,60 +54,67 @@ class Session:
         """Wait until it has ended, at most so long; return whether it has."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(within_s)
-        return self.process.poll() is not None
-
-    def kill(self) -> None:
-        """End it for certain."""
-        self.process.kill()
-        self.process.wait()
+        return self.code is not None
 
     @property
     def code(self) -> int | None:
         """Exit status; negative for a signal."""
         return self.process.poll()
 
-    @property
-    def stdout(self) -> str:
-        return (self.folder / "stdout.txt").read_text("utf-8", errors="replace")
-
-    @property
-    def stderr(self) -> str:
-        return (self.folder / "stderr.txt").read_text("utf-8", errors="replace")
+    def text(self, stream: str) -> str:
+        """Return what it wrote to ``stdout`` or ``stderr``."""
+        return (self.folder / stream).read_text("utf-8", errors="replace")
 
 
 @dataclass
 class Stage:
-    """One project ready to be measured, by one session at a time."""
+    """One project ready to be measured, by one session at a time.
+
+    ``before`` and ``struck_epoch_s``: what was finished, and when, right before the blow.
+    """
 
     root: Path
     host: str = "local"
-    before: frozenset[int] = frozenset()
+    others: frozenset[int] = frozenset()
+    before: dict[str, str] = field(default_factory=dict)
+    struck_epoch_s: float = 0.0
 
     @property
     def folder(self) -> SessionFolder:
         return Store(self.root).session(NAME, f"smoke-{self.host}-1")
 
-    def start(
-        self,
-        *words: str,
-        changes: Mapping[str, Mapping[str, object]] | None = None,
-    ) -> Session:
+    def start(self, *words: str, **changes: Mapping[str, object]) -> Session:
         """Start the session, or go on with it; ``changes``: as ``altered`` has them."""
         argv = [
-            sys.executable, "-m", ALTERED, json.dumps(changes or {}), "measure", NAME, "--profile", "smoke",
-            "--seed", "1", "--host", self.host, "--json", *words,
+            sys.executable, "-m", "harness.tests.chaos.altered", json.dumps(changes), "measure", NAME, "--profile",
+            "smoke", "--seed", "1", "--host", self.host, "--json", *words,
         ]  # fmt: skip
         environment = {
             **os.environ, "REMATCH_ROOT": str(self.root), "PYTHONPATH": str(REPOSITORY), "COLUMNS": "80",
             "TMPDIR": str(self.root / "tmp"),
         }  # fmt: skip
-        files = (self.root.parent / "stdout.txt", self.root.parent / "stderr.txt")
-        with files[0].open("wb") as stdout, files[1].open("wb") as stderr:
+        folder = self.root.parent
+        with (folder / "stdout").open("wb") as stdout, (folder / "stderr").open("wb") as stderr:
             process = subprocess.Popen(
                 argv, cwd=self.root, env=environment, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr,
                 start_new_session=True, preexec_fn=default_signals,
             )  # fmt: skip
-        return Session(process, self.root.parent)
+        return Session(process, folder)
+
+    def finished(self) -> dict[str, str]:
+        """Return the SHA-256 of the plan and of each file of each finished trial."""
+        folder = self.folder.folder
+        trials = [path.parent for path in folder.glob("[0-9]*/record.json")]
+        files = [folder / "session.json", *(path for trial in trials for path in trial.rglob("*"))]
+        return {
+            path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in files
+            if path.is_file()
+        }
+
+    def mark(self) -> None:
+        """Note what is finished right before the blow."""
+        self.before, self.struck_epoch_s = self.finished(), time.time()
 
     def n_finished(self) -> int:
         """Return how many trials have a record."""
@@ -114,64 +122,49 @@ class Stage:
 
     def running(self, role: str) -> psutil.Process | None:
         """Return the process of a role: ``service``, ``generator``, ``database``, ``upstream`` or, far away, ``agent``."""
-        if role == "agent":
-            notes = list((self.root / "far" / "sessions").glob("agent-*/agent.json"))
-        else:
-            notes = [path for path in (self.root / ".cache/running").glob("*.json") if role_of(path) == role]
-        for note in notes:
-            with contextlib.suppress(
-                OSError, ValueError, KeyError, psutil.Error
-            ):  # written, or gone, meanwhile
-                process = psutil.Process(read_json(note)["pid"])
-                if process.status() != psutil.STATUS_ZOMBIE:
+        far = (self.root / "far" / "sessions").glob("agent-*/agent.json")
+        for note in far if role == "agent" else (self.root / ".cache/running").glob("*.json"):
+            # it is being written, or gone
+            with contextlib.suppress(OSError, ValueError, KeyError, psutil.Error):
+                about = read_json(note)
+                process = psutil.Process(about["pid"])
+                if role_of(about) == role and process.status() != psutil.STATUS_ZOMBIE:
                     return process
         return None
 
     def under_load(self, session: Session, n_finished: int = 1) -> None:
         """Wait until so many trials are finished and the load of the next one runs; on a far host, until it is made."""
-
-        def holds() -> bool:
-            if self.n_finished() < n_finished:
-                return False
-            if self.host == "local":
-                return self.running("generator") is not None
-            return any(self.folder.folder.glob(".partial-*"))
-
-        self.wait(session, holds)
-
-    def wait(self, session: Session, holds: Callable[[], bool]) -> None:
-        """Wait for a moment of a session, which must come before its end."""
         until = time.monotonic() + patient(LONGEST_S)
-        while not holds():
-            assert not session.ended(0.01) and time.monotonic() < until, f"no such moment: {session.stderr}"
+        while self.n_finished() < n_finished or not (
+            self.running("generator")
+            if self.host == "local"
+            else any(self.folder.folder.glob(".partial-*"))
+        ):
+            alive = not session.ended(0.01) and time.monotonic() < until
+            assert alive, f"it ended, or hangs, before its load: {session.text('stderr')}"
 
     def left_running(self) -> list[str]:
         """Return what still belongs to the project after some patience: process id and command line."""
         until = time.monotonic() + patient(GONE_WITHIN_S)
-        while (left := belonging_to(self.root, self.before)) and time.monotonic() < until:
+        while (left := belonging_to(self.root, self.others)) and time.monotonic() < until:
             time.sleep(0.02)
         return [f"{pid}: {words}" for pid, words in left.items()]
 
-    def end(self) -> None:
-        """End what is left, such as the agent of a session that was killed, which waits for it."""
-        for pid in belonging_to(self.root, self.before):
+    def clear(self, number: signal.Signals = signal.SIGKILL) -> None:
+        """End what is left, and remove the session, so that the next one makes its folders again."""
+        for pid in belonging_to(self.root, self.others):
             with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGTERM)
+                os.kill(pid, number)
         self.left_running()
-
-    def forget(self) -> None:
-        """Remove the session, so that the next one makes its folders again."""
         shutil.rmtree(self.folder.folder.parent, ignore_errors=True)
 
 
-def role_of(note: Path) -> str:
-    """Return the role of a noted process; empty where the note is being written, or gone."""
-    with contextlib.suppress(OSError, ValueError, KeyError):
-        role = str(read_json(note)["role"])
-        if role in ("database", "upstream"):
-            return role
-        return "generator" if role.startswith("load generator") else "service"
-    return ""
+def role_of(about: Mapping[str, Any]) -> str:
+    """Return the role of a noted process."""
+    role = str(about.get("role", "agent"))
+    if role in ("agent", "database", "upstream"):
+        return role
+    return "generator" if role.startswith("load generator") else "service"
 
 
 def belonging_to(root: Path, but: frozenset[int] = frozenset()) -> dict[int, str]:
@@ -209,8 +202,9 @@ def stage(scene: str) -> Iterator[Stage]:
         if scene == "remote":
             ready.host = "far"
             stack.callback(_far(base, root, programs[tool]).die)
-        ready.before = frozenset(belonging_to(root))
-        stack.callback(ready.end)
+        ready.others = frozenset(belonging_to(root))
+        # an agent whose session was killed waits for it, and ends in order
+        stack.callback(ready.clear, signal.SIGTERM)
         yield ready
 
 
