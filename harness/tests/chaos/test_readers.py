@@ -25,11 +25,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.tables.runtime_columns import runtime_columns
-from harness.analysis.tables.tidy import damage_of, read_requests, read_samples
+from harness.analysis.tables.tidy import tidy
 from harness.compare.reading import RunFiles, read_run
 from harness.definitions import load_implementations, load_requests, load_study
-from harness.errors import InputError, RematchError
+from harness.errors import RematchError
 from harness.formats.runtime_log import read_runtime_log
 from harness.formats.runtime_metrics import parse_nmt, parse_runtime_metrics
 from harness.hosts.ssh.settings import FILE as HOSTS
@@ -156,7 +155,7 @@ def session_files() -> dict[str, bytes]:
 
 def session(data: bytes, folder: Path, rng: random.Random) -> None:
     """The file of a session that the first line names is changed; everything that analysis reads of it is read."""
-    place = folder / "aa" / "quick-local-1"
+    place = folder / "data" / "raw" / "aa" / "quick-local-1"
     for name, content in session_files().items() if not place.is_dir() else ():
         written(content, place, name)
     head, _, content = data.partition(b"\n")
@@ -168,21 +167,12 @@ def session(data: bytes, folder: Path, rng: random.Random) -> None:
         content = content[: len(original)].ljust(len(original), b"\n")  # sizes are compared first
     written(content, place, name)
     try:
-        read_all(SessionFolder(place))
+        opened = SessionFolder(place)
+        _ = opened.header
+        opened.events(), opened.builds(), opened.echo(), opened.calibration(), opened.memory(), opened.verify()
+        tidy(folder, ["aa"])  # trials that are damaged are counted there
     finally:
         written(original, place, name)
-
-
-def read_all(folder: SessionFolder) -> None:
-    """Read a session as `rematch tidy` does; what is damaged is counted there, so refusals of trials are answers."""
-    _ = folder.header
-    folder.events(), folder.builds(), folder.echo(), folder.calibration(), folder.memory()
-    for trial in sorted(folder.finished())[:1]:
-        record = folder.record(trial)
-        if damage_of(folder, record) is None:
-            with suppress(InputError, ValueError, OSError):  # what tidy takes for a damaged trial, too
-                read_requests(folder, record), read_samples(folder, record), runtime_columns(folder, record)
-    folder.verify()
 
 
 def named_files() -> tuple[bytes, ...]:
