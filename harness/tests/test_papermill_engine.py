@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.papermill_engine import UNDER_PAPERMILL, completed
+from harness.papermill_engine import UNDER_PAPERMILL, _in_one_line, completed
 from harness.pipeline.execute import KernelProgress
 from harness.pipeline.stage import StageTable
 
@@ -61,6 +61,7 @@ PAPERMILL = [sys.executable, "-m", "papermill"]
 
 
 def test_on_a_terminal_the_one_argument_form_runs_and_says_where_the_output_goes(project: Path) -> None:
+    before = (project / RUN_ALL).read_bytes()
     leader, follower = pty.openpty()
     script = Path(sys.executable).with_name("papermill")
     child = subprocess.Popen([str(script), RUN_ALL], stdin=follower, stdout=follower, stderr=follower)
@@ -79,6 +80,7 @@ def test_on_a_terminal_the_one_argument_form_runs_and_says_where_the_output_goes
     assert ran(project)
     assert said.decode().count("the executed notebook is written to results/run_all.ipynb") == 1
     assert "measuring: 3 of 5 trials" in said.decode().splitlines()
+    assert (project / RUN_ALL).read_bytes() == before
 
 
 def test_what_is_new_is_printed_under_papermill_alone(
@@ -90,15 +92,6 @@ def test_what_is_new_is_printed_under_papermill_alone(
     monkeypatch.setenv(UNDER_PAPERMILL, "1")
     KernelProgress().show(StageTable(), "measuring: 3 of 5 trials")
     assert capsys.readouterr().err == "measuring: 3 of 5 trials\n"
-
-
-def test_with_a_pipe_for_stdin_the_notebook_is_the_input_and_is_not_overwritten(project: Path) -> None:
-    before = (project / RUN_ALL).read_bytes()
-    done = subprocess.run([*PAPERMILL, RUN_ALL], capture_output=True, input="", text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == ""
-    assert ran(project)
-    assert (project / RUN_ALL).read_bytes() == before
 
 
 def test_importing_the_entry_point_from_the_api_touches_no_arguments(project: Path) -> None:
@@ -180,31 +173,31 @@ def test_a_kernel_that_ends_before_its_first_answer_is_started_again(
     assert ran(project)
 
 
-def test_an_error_that_a_notebook_raises_on_purpose_is_one_line_and_others_keep_their_traceback(
-    project: Path,
-) -> None:
+def test_with_a_pipe_for_stdin_the_notebook_stays_and_an_error_on_purpose_is_one_line(project: Path) -> None:
     check = (
         "from harness.evidence.parameters import StageParameters, check_parameters\n"
         "settings = check_parameters(StageParameters, globals())"
     )
-    parameters = '# Parameters\nexperiments = "gc-peaks"'
-    (project / RUN_ALL).write_text(notebook(parameters, check, "1 / 0"))
-    marked = json.loads((project / RUN_ALL).read_text())
+    marked = json.loads(notebook('# Parameters\nexperiments = "gc-peaks"', check))
     marked["cells"][0]["metadata"]["tags"] = ["parameters"]
     (project / RUN_ALL).write_text(json.dumps(marked))
-    words = [*PAPERMILL, RUN_ALL, "--no-progress-bar", "--log-level", "ERROR"]
-    failed = subprocess.run(
-        [*words, "-p", "experiments", "nosuch"], cwd=project, capture_output=True, text=True, check=False
-    )
-    assert failed.returncode != 0
-    assert "Traceback" not in failed.stderr
+    before = (project / RUN_ALL).read_bytes()
+    words = [*PAPERMILL, RUN_ALL, "--no-progress-bar", "--log-level", "ERROR", "-p", "experiments", "nosuch"]
+    failed = subprocess.run(words, input="", capture_output=True, text=True, check=False)
+    assert failed.returncode != 0 and failed.stdout == "" and "Traceback" not in failed.stderr
     assert failed.stderr.splitlines()[-1] == (
         "rematch: experiments: this notebook reads no such experiment; found 'nosuch'; allowed: gc-peaks"
     )
+    assert (project / RUN_ALL).read_bytes() == before
     executed = json.loads((project / "results/run_all.ipynb").read_text())
-    (error,) = [
-        out for cell in executed["cells"] for out in cell.get("outputs", ()) if out["output_type"] == "error"
-    ]
+    outputs = [output for cell in executed["cells"] for output in cell.get("outputs", ())]
+    (error,) = [output for output in outputs if output["output_type"] == "error"]
     assert error["ename"] == "InputError" and len(error["traceback"]) == 1
-    fault = subprocess.run(words, cwd=project, capture_output=True, text=True, check=False)
-    assert "ZeroDivisionError" in fault.stderr and "Traceback" in fault.stderr
+
+
+def test_every_other_error_keeps_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        raise ZeroDivisionError("division by zero")
+    except ZeroDivisionError as error:
+        _in_one_line(type(error), error, error.__traceback__)
+    assert capsys.readouterr().err.startswith("Traceback")

@@ -35,8 +35,8 @@ LIBRARIES = {"matplotlib", "numpy", "pandas", "scipy", "seaborn"}
 ANALYSES = {one.name: one for one in analysis_notebooks(ROOT)}
 #: notebook -> the experiments it reads of the made-up project
 ANALYSIS = {name: ",".join((*one.experiments, *one.optional)) for name, one in ANALYSES.items()}
-#: Those whose cells every run executes, of each kind one; `make paper PROFILE=smoke` executes all of them in order.
-IN_EVERY_RUN = ("30-strings", "31-startup", "40-warm-up", "52-logging")
+#: Those whose cells every run executes; `make paper PROFILE=smoke` executes all of them in order.
+IN_EVERY_RUN = ("30-strings", "31-startup")
 EXECUTED = ANALYSIS if long_tests_are_asked_for() else IN_EVERY_RUN
 MEASURED = tuple(dict.fromkeys(",".join(ANALYSIS[name] for name in EXECUTED).split(",")))
 #: Those that run without any session, where others cannot be opened.
