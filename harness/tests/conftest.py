@@ -24,12 +24,12 @@ TESTS = Path(__file__).parent
 #: Files that take longest, begun first so that no worker is left with one at the end.
 LONGEST = (
     "sources/test_maven_services.py",
+    "sources/test_python.py",
+    "sources/test_services.py",
     "whole/test_notebooks.py",
     "whole/test_four_placements.py",
     "publish/test_build.py",
     "session/test_remote_session.py",
-    "verify/test_bound.py",
-    "test_platforms.py",
     "loadgen/tools/test_jmeter.py",
     "test_papermill_engine.py",
     "runner/test_trial.py",
@@ -40,8 +40,8 @@ LONGEST = (
     "figures/test_every_figure.py",
     "verify/test_simulated.py",
     "session/test_measuring.py",
-    "sources/test_python.py",
     "cli/test_results.py",
+    "cli/test_claims.py",
 )
 #: Files whose tests may build with Maven, begun after those: services' own tests use it in the meantime.
 WITH_MAVEN = (

@@ -14,15 +14,20 @@ from harness.rows.equal_speed import beside_neighbours
 from harness.rows.session_results import results_of
 from harness.rows.text import entry_of
 from harness.store import Store
+from harness.tests.support.available import some_in_every_run
 from harness.tests.support.kept_tables import lay_tables
 from harness.tests.support.sessions import REPOSITORY
 
 BUNDLED = REPOSITORY / "data/raw/bundled"
 EXPERIMENTS = sorted(folder.name for folder in BUNDLED.iterdir() if folder.is_dir())
+#: Cold, settling and warm processes, of sessions whose tables other tests need too.
+IN_EVERY_RUN = ("clients-hello", "gc-peaks", "strings-rounds", "strings-warm")
 START = "time_to_first_response_s"
 
 
-@pytest.fixture(scope="module", params=EXPERIMENTS)
+@pytest.fixture(
+    scope="module", params=some_in_every_run(EXPERIMENTS, IN_EVERY_RUN, "each bundled session's young processes")
+)
 def sessions(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[Evidence]:
     root = tmp_path_factory.mktemp("young")
     (root / "data/raw/bundled").mkdir(parents=True)
