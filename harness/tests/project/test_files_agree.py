@@ -6,7 +6,6 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import tomllib
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -16,107 +15,67 @@ from packaging.utils import canonicalize_name
 from rattler import MatchSpec
 
 from harness import toolchains
-
-PROJECT = Path(__file__).resolve().parents[3]
-
-
-def pyproject() -> dict[str, Any]:
-    return tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))
-
-
-def conda_specs() -> tuple[list[str], list[str]]:
-    """The lines for conda, and the lines for pip."""
-    made = yaml.safe_load((PROJECT / "environment.yml").read_text(encoding="utf-8"))
-    lines = made["dependencies"]
-    pip = [line["pip"] for line in lines if isinstance(line, dict)]
-    return [line for line in lines if isinstance(line, str)], pip[0]
-
-
-def used() -> list[str]:
-    """What the project itself imports."""
-    extras = pyproject()["project"]["optional-dependencies"]
-    return [*pyproject()["project"]["dependencies"], *extras["notebooks"], *extras["measure"]]
-
+from harness.tests.support.available import PROJECT
 
 #: conda-forge's name where it differs from the Python index's.
 CONDA_NAMES = {"docker": "docker-py", "matplotlib": "matplotlib-base", "seaborn": "seaborn-base"}
-
 #: What conda-forge does not have: pip brings it with the project.
 NOT_BY_CONDA = {"MLRsearch"}
-
-
-def test_every_line_for_conda_is_a_strict_spec_and_pip_installs_this_project() -> None:
-    specs, pip = conda_specs()
-    for line in specs:
-        assert MatchSpec(line, strict=True).name is not None, line
-    assert pip == ["-e .[notebooks,measure]"]
+#: What conda brings beside the packages that the project imports.
+TOOLS = {
+    "python", "pip", "git", "make", "openjdk", "maven", "go", "postgresql", "texlive-core", "tectonic", "poppler", "wrk",
+}  # fmt: skip
+ABOUT: dict[str, Any] = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["project"]
+EXTRAS = ABOUT["optional-dependencies"]
+#: What the project itself imports.
+USED = [*ABOUT["dependencies"], *EXTRAS["notebooks"], *EXTRAS["measure"]]
 
 
 def test_conda_asks_for_the_same_packages_and_bounds_as_pyproject() -> None:
-    specs, _ = conda_specs()
-    bounds = {str(MatchSpec(line).name.normalized): str(MatchSpec(line).version or "") for line in specs}
-    requirements = [item for item in map(Requirement, used()) if item.name not in NOT_BY_CONDA]
-    for requirement in requirements:
-        name = CONDA_NAMES.get(requirement.name, requirement.name)
-        assert SpecifierSet(bounds[name]) == requirement.specifier, name
-    known = {CONDA_NAMES.get(r.name, r.name) for r in requirements}
-    tools = {
-        "python", "pip", "git", "make", "openjdk", "maven", "go", "postgresql", "texlive-core", "tectonic", "poppler",
-        "wrk",
-    }  # fmt: skip
-    assert set(bounds) == known | tools
-    assert bounds["python"] == pyproject()["project"]["requires-python"]
-    assert bounds["go"] == f">={toolchains.wanted('go').minimum}"
+    *specs, pip = yaml.safe_load((PROJECT / "environment.yml").read_text("utf-8"))["dependencies"]
+    assert pip == {"pip": ["-e .[notebooks,measure]"]}
+    parsed = [MatchSpec(line, strict=True) for line in specs]
+    bounds = {str(spec.name.normalized): str(spec.version or "") for spec in parsed if spec.name is not None}
+    requirements = {r.name: r.specifier for r in map(Requirement, USED) if r.name not in NOT_BY_CONDA}
+    known = {CONDA_NAMES.get(name, name): specifier for name, specifier in requirements.items()}
+    assert {name: SpecifierSet(bounds[name]) for name in known} == known
+    assert set(bounds) == {*known, *TOOLS}
+    assert bounds["python"] == ABOUT["requires-python"]
     assert bounds["openjdk"] == f">={toolchains.JAVA_MINIMUM}"
-    assert bounds["maven"] == f">={toolchains.wanted('maven').minimum}"
+    assert all(bounds[name] == f">={toolchains.wanted(name).minimum}" for name in ("go", "maven"))
 
 
 def test_the_lock_satisfies_every_requirement_and_pins_each_by_hash() -> None:
-    project = pyproject()["project"]
-    lock = (PROJECT / "requirements.lock").read_text(encoding="utf-8")
-    blocks = [
-        block
-        for block in lock.replace("\\\n", " ").splitlines()
-        if block and not block.lstrip().startswith("#")
-    ]
+    lock = (PROJECT / "requirements.lock").read_text("utf-8").replace("\\\n", " ")
     pinned: dict[str, list[Requirement]] = {}
-    for block in blocks:
-        requirement = Requirement(block.split("--hash", maxsplit=1)[0].strip())
-        pinned.setdefault(canonicalize_name(requirement.name), []).append(requirement)
-        assert "--hash=sha256:" in block, requirement
-    extras = project["optional-dependencies"]
-    for line in (*used(), *extras["test"], *extras["database"]):
+    for block in lock.splitlines():
+        if block and not block.lstrip().startswith("#"):
+            requirement = Requirement(block.split("--hash", maxsplit=1)[0].strip())
+            pinned.setdefault(canonicalize_name(requirement.name), []).append(requirement)
+            assert "--hash=sha256:" in block, requirement
+    for line in (*USED, *EXTRAS["test"], *EXTRAS["database"]):
         asked = Requirement(line)
         versions = [next(iter(r.specifier)).version for r in pinned[canonicalize_name(asked.name)]]
         assert all(asked.specifier.contains(version) for version in versions), line
 
 
-HOSTS = (
-    "pypi" + ".org",
-    "files.python" + "hosted",
-    "maven" + ".org",
-    "proxy.golang" + ".org",
-    "deb.debian" + ".org",
-)
+HOSTS = ("pypi" + ".org", "files.python" + "hosted", "maven" + ".org", "proxy.golang" + ".org", "deb.debian" + ".org")
 
 
 def test_no_file_of_set_up_names_a_registrys_host_or_a_folder_of_one_machine() -> None:
     files = [file for file in (PROJECT / "setup").rglob("*") if file.suffix in (".py", ".sh", ".txt", ".xml")]
-    files += [
-        PROJECT / name
-        for name in ("Makefile", "environment.yml", "pyproject.toml", "requirements.lock", ".ci/run")
-    ]
-    for file in files:
-        text = file.read_text(encoding="utf-8")
+    names = ("Makefile", "environment.yml", "pyproject.toml", "requirements.lock", ".ci/run")
+    for file in (*files, *(PROJECT / name for name in names)):
+        text = file.read_text("utf-8")
         assert not [host for host in (*HOSTS, "/root/", "/home/") if host in text], file
 
 
 def test_the_citation_names_the_version_and_licences_of_the_package() -> None:
-    cited = yaml.safe_load((PROJECT / "CITATION.cff").read_text(encoding="utf-8"))
+    cited = yaml.safe_load((PROJECT / "CITATION.cff").read_text("utf-8"))
     assert cited["cff-version"] == "1.2.0"
     assert {"message", "title", "authors"} <= set(cited)
-    assert cited["version"] == pyproject()["project"]["version"]
-    assert " AND ".join(cited["license"]) == pyproject()["project"]["license"]
+    assert cited["version"] == ABOUT["version"]
+    assert " AND ".join(cited["license"]) == ABOUT["license"]
 
 
 def test_parameters_of_make_reach_papermill() -> None:
