@@ -9,59 +9,36 @@ from pathlib import Path
 
 import pytest
 
-from harness.project import find_root
+from harness.tests.support.available import PROJECT
 
-SERVICES = find_root(Path(__file__).parent) / "services"
 #: Folders that building fills.
 BUILT = {"target", "node_modules", "bin", ".gradle", "build"}
 SUFFIXES = {".go", ".java", ".js", ".ts", ".py", ".rs", ".properties", ".xml", ".sql", ".toml"}
 #: Written by a package manager from what an implementation asks for.
 GENERATED = {"go.sum"}
-
-LISTS = sorted(SERVICES.glob("*/copies.toml"))
-
-
-def named_groups(path: Path) -> list[frozenset[str]]:
-    """Return each group of files that a list says are equal, as paths below the workload's folder."""
-    blocks = tomllib.loads(path.read_text("utf-8"))["copies"]
-    return [
-        frozenset(f"{folder}/{file}" for folder in block["folders"])
-        for block in blocks
-        for file in block["files"]
-    ]
+WORKLOADS = sorted(path for path in (PROJECT / "services").iterdir() if path.is_dir())
 
 
-def sources(workload: Path) -> list[Path]:
-    """Return the source files of all implementations of a workload, without what building made."""
-    found = [path for path in workload.glob("*/**/*") if path.is_file() and path.stat().st_size]
-    return [
-        path
-        for path in found
-        if (parts := path.relative_to(workload).parts)[0] != "contract"
-        and BUILT.isdisjoint(parts)
-        and path.name not in GENERATED
-        and (path.suffix in SUFFIXES or path.name == "Dockerfile")
-    ]
+def named_groups(workload: Path) -> set[frozenset[str]]:
+    """Return each group of files that the list of a workload says are equal, as paths below its folder."""
+    path = workload / "copies.toml"
+    blocks = tomllib.loads(path.read_text("utf-8"))["copies"] if path.exists() else []
+    return {
+        frozenset(f"{folder}/{file}" for folder in block["folders"]) for block in blocks for file in block["files"]
+    }
 
 
-@pytest.mark.parametrize("path", LISTS, ids=lambda path: path.parent.name)
-def test_files_named_as_copies_are_equal(path: Path) -> None:
-    groups = named_groups(path)
-    assert groups
-    for group in groups:
-        assert len(group) > 1, f"{path}: {sorted(group)} is one file"
-        contents = {name: (path.parent / name).read_bytes() for name in sorted(group)}
-        different = [name for name, content in contents.items() if content != contents[min(group)]]
-        assert not different, f"{path}: {', '.join(different)} differ from {min(group)}"
-
-
-@pytest.mark.parametrize(
-    "workload", sorted(p for p in SERVICES.iterdir() if p.is_dir()), ids=lambda p: p.name
-)
-def test_equal_files_of_two_implementations_are_named_as_copies(workload: Path) -> None:
+def equal_groups(workload: Path) -> set[frozenset[str]]:
+    """Return each group of equal source files of the implementations of a workload, without what building made."""
     by_content: dict[bytes, set[str]] = defaultdict(set)
-    for path in sources(workload):
-        by_content[path.read_bytes()].add(path.relative_to(workload).as_posix())
-    equal = {frozenset(group) for group in by_content.values() if len(group) > 1}
-    listed = workload / "copies.toml"
-    assert equal == set(named_groups(listed) if listed.exists() else []), f"name them in {listed}"
+    for path in workload.glob("*/**/*"):
+        parts = path.relative_to(workload).parts
+        is_source = path.name not in GENERATED and (path.suffix in SUFFIXES or path.name == "Dockerfile")
+        if is_source and parts[0] != "contract" and BUILT.isdisjoint(parts) and path.is_file():
+            by_content[path.read_bytes()].add("/".join(parts))
+    return {frozenset(group) for content, group in by_content.items() if content and len(group) > 1}
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda path: path.name)
+def test_equal_files_of_two_implementations_and_no_others_are_named_as_copies(workload: Path) -> None:
+    assert equal_groups(workload) == named_groups(workload), f"{workload}/copies.toml"
