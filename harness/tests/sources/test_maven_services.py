@@ -19,8 +19,8 @@ from harness.toolchains import one_maven
 #: Faults of a second craft or client and crowds take minutes: with those of the first, and the contract of each craft, in
 #: every run, these are for `make test-all`.
 SECOND = {
-    "clients/java-quarkus": "!Tuned*FaultsTest,!CrowdTest",
-    "clients/java-vertx": "!TunedFaultsTest,!PipelinedFaultsTest",
+    "clients/java-quarkus": "*Test,!Tuned*FaultsTest,!CrowdTest",
+    "clients/java-vertx": "*Test,!TunedFaultsTest,!PipelinedFaultsTest",
 }
 
 
