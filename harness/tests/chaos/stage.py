@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,31 +44,8 @@ UPSTREAM = '[backing]\nmax_connections = 33\nseed = "movies"'
 
 
 @dataclass
-class Session:
-    """A command line under way, with what it writes in files of ``folder``."""
-
-    process: subprocess.Popen[bytes]
-    folder: Path
-
-    def ended(self, within_s: float = 0.0) -> bool:
-        """Wait until it has ended, at most so long; return whether it has."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(within_s)
-        return self.code is not None
-
-    @property
-    def code(self) -> int | None:
-        """Exit status; negative for a signal."""
-        return self.process.poll()
-
-    def text(self, stream: str) -> str:
-        """Return what it wrote to ``stdout`` or ``stderr``."""
-        return (self.folder / stream).read_text("utf-8", errors="replace")
-
-
-@dataclass
 class Stage:
-    """One project ready to be measured, by one session at a time.
+    """One project ready to be measured, by one session at a time: the command line of ``process``.
 
     ``before`` and ``struck_epoch_s``: what was finished, and when, right before the blow.
     """
@@ -78,12 +55,13 @@ class Stage:
     others: frozenset[int] = frozenset()
     before: dict[str, str] = field(default_factory=dict)
     struck_epoch_s: float = 0.0
+    process: subprocess.Popen[bytes] = field(init=False)
 
     @property
     def folder(self) -> SessionFolder:
         return Store(self.root).session(NAME, f"smoke-{self.host}-1")
 
-    def start(self, *words: str, **changes: Mapping[str, object]) -> Session:
+    def start(self, *words: str, **changes: Mapping[str, object]) -> None:
         """Start the session, or go on with it; ``changes``: as ``altered`` has them."""
         argv = [
             sys.executable, "-m", "harness.tests.chaos.altered", json.dumps(changes), "measure", NAME, "--profile",
@@ -95,11 +73,20 @@ class Stage:
         }  # fmt: skip
         folder = self.root.parent
         with (folder / "stdout").open("wb") as stdout, (folder / "stderr").open("wb") as stderr:
-            process = subprocess.Popen(
+            self.process = subprocess.Popen(
                 argv, cwd=self.root, env=environment, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr,
                 start_new_session=True, preexec_fn=default_signals,
             )  # fmt: skip
-        return Session(process, folder)
+
+    def ended(self, within_s: float = 0.0) -> bool:
+        """Wait until the session has ended, at most so long; return whether it has."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(within_s)
+        return self.process.returncode is not None
+
+    def text(self, stream: str) -> str:
+        """Return what the session wrote to ``stdout`` or ``stderr``."""
+        return (self.root.parent / stream).read_text("utf-8", errors="replace")
 
     def finished(self) -> dict[str, str]:
         """Return the SHA-256 of the plan and of each file of each finished trial."""
@@ -132,7 +119,7 @@ class Stage:
                     return process
         return None
 
-    def under_load(self, session: Session, n_finished: int = 1) -> None:
+    def under_load(self, n_finished: int = 1) -> None:
         """Wait until so many trials are finished and the load of the next one runs; on a far host, until it is made."""
         until = time.monotonic() + patient(LONGEST_S)
         while self.n_finished() < n_finished or not (
@@ -140,8 +127,8 @@ class Stage:
             if self.host == "local"
             else any(self.folder.folder.glob(".partial-*"))
         ):
-            alive = not session.ended(0.01) and time.monotonic() < until
-            assert alive, f"it ended, or hangs, before its load: {session.text('stderr')}"
+            alive = not self.ended(0.01) and time.monotonic() < until
+            assert alive, f"it ended, or hangs, before its load: {self.text('stderr')}"
 
     def left_running(self) -> list[str]:
         """Return what still belongs to the project after some patience: process id and command line."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Faults in real sessions: nothing finished is lost, nothing runs on, and the same command completes the plan.
 
-A fault starts the session, strikes, and yields the session; gone on with, it takes itself away. What must hold is
+A fault starts the session, strikes, and yields; gone on with, it takes itself away. What must hold is
 collected as one line for each broken promise.
 """
 
@@ -24,13 +24,13 @@ from harness.errors import RematchError
 from harness.model import Outcome, TrialRecord
 from harness.store import SessionFolder, SessionWriter
 from harness.tests.chaos.altered import lose_power, record_syncs
-from harness.tests.chaos.stage import LONGEST_S, Session, Stage, stage
+from harness.tests.chaos.stage import LONGEST_S, Stage, stage
 from harness.tests.support.available import some_in_every_run
 from harness.tests.support.patience import patient
 from harness.tests.support.small_disk import remount, small_disk
 from harness.tests.support.toy_sessions import header, record, write_load
 
-Steps = Generator[Session]
+Steps = Generator[None]
 #: What a disk of 72 MiB, more than the store asks for before each trial, has left when another program has filled it.
 LEFT_BYTES = 32 << 10
 #: The name of an exception tells a reader of the program something, and nobody else.
@@ -41,11 +41,11 @@ def signalled(number: signal.Signals) -> Callable[[Stage], Steps]:
     """A signal to the session while its second trial is under load."""
 
     def fault(here: Stage) -> Steps:
-        session = here.start()
-        here.under_load(session)
+        here.start()
+        here.under_load()
         here.mark()
-        session.process.send_signal(number)
-        yield session
+        here.process.send_signal(number)
+        yield
 
     return fault
 
@@ -54,14 +54,14 @@ def killed(role: str) -> Callable[[Stage], Steps]:
     """SIGKILL to the process of a role in the middle of the first load; of the agent, in the second trial."""
 
     def fault(here: Stage) -> Steps:
-        session = here.start()
-        here.under_load(session, 1 if role == "agent" else 0)
+        here.start()
+        here.under_load(1 if role == "agent" else 0)
         time.sleep(0.3)
         process = here.running(role)
         assert process is not None, f"no {role} runs"
         here.mark()
         process.kill()
-        yield session
+        yield
 
     return fault
 
@@ -69,47 +69,50 @@ def killed(role: str) -> Callable[[Stage], Steps]:
 def disk_full(here: Stage) -> Steps:
     """Another program fills the disk of the data."""
     with small_disk(here.root / "data", "72m") as disk:
-        session = here.start()
-        here.under_load(session)
+        here.start()
+        here.under_load()
         here.mark()
         with (disk / "filler").open("wb") as stream, suppress(OSError):
             while (free := shutil.disk_usage(disk).free - LEFT_BYTES) > 0:
                 stream.write(bytes(min(free, 1 << 20)))
                 stream.flush()
-        yield session
+        yield
         (disk / "filler").unlink()
-        yield session  # the same command is given while the disk is there
+        yield  # the same command is given while the disk is there
 
 
 def data_read_only(here: Stage) -> Steps:
     """A session is killed, and may not write when it is to go on."""
     with small_disk(here.root / "data", "200m") as disk:
-        first = here.start()
-        here.under_load(first)
-        first.process.kill()
+        here.start()
+        here.under_load()
+        here.process.kill()
+        here.ended(LONGEST_S)
         here.left_running()
         remount(disk, "ro")
         here.mark()
-        yield here.start()
+        here.start()
+        yield
         remount(disk, "rw")
-        yield first
+        yield
 
 
 def few_open_files(here: Stage) -> Steps:
     """The session may open 41 files."""
     here.mark()
-    yield here.start(open_files={"limit": 41})
+    here.start(open_files={"limit": 41})
+    yield
 
 
 def power_lost(here: Stage) -> Steps:
     """The session is killed, and of what it wrote only what was synced is certain to be there."""
     below, syncs = here.root / "data" / "raw", here.root.parent / "syncs"
     below.mkdir(parents=True, exist_ok=True)
-    session = here.start(record_syncs={"below": str(below), "record": str(syncs)})
-    here.under_load(session)
+    here.start(record_syncs={"below": str(below), "record": str(syncs)})
+    here.under_load()
     here.mark()
-    session.process.kill()
-    yield session
+    here.process.kill()
+    yield
     here.left_running()
     lose_power(below, syncs, names=True, torn=0.5)
 
@@ -164,17 +167,17 @@ def test_a_session_that_meets_a_fault_loses_nothing_and_goes_on(
     with ExitStack() as stack:
         steps = stack.enter_context(closing(fault.steps(here)))
         stack.callback(here.clear)
-        session = next(steps)
-        assert session.ended(patient(LONGEST_S)), "still runs"
+        next(steps)
+        assert here.ended(patient(LONGEST_S)), "still runs"
         # an agent waits for its controller, for as long as its grace lasts
         broken = [] if fault.scene == "remote" else here.left_running()
-        broken += badly_ended(session, fault)
-        words = session.text("stderr")
+        broken += badly_ended(here, fault)
+        words = here.text("stderr")
         next(steps, None)
         broken += lost(here)
-        again = here.start()
-        assert again.ended(patient(LONGEST_S)), "resumed: still runs"
-        broken += [*incomplete(again, here.folder), *lost(here)]
+        here.start()
+        assert here.ended(patient(LONGEST_S)), "resumed: still runs"
+        broken += [*incomplete(here), *lost(here)]
         broken += [] if broken else taken_for_measured(here, fault)
         broken += here.left_running()
     assert broken == [], words
@@ -186,9 +189,9 @@ def lost(here: Stage) -> list[str]:
     return [f"{name}: missing, or other bytes" for name, sha in here.before.items() if now.get(name) != sha]
 
 
-def badly_ended(session: Session, fault: Fault) -> Iterator[str]:
+def badly_ended(here: Stage, fault: Fault) -> Iterator[str]:
     """Yield what is wrong with the end, and the words, of a session that met a fault."""
-    stderr, code = session.text("stderr"), session.code or 0
+    stderr, code = here.text("stderr"), here.process.returncode
     lines = [line for line in stderr.splitlines() if line.strip()]
     if code not in fault.ends:
         yield f"exit status {code}"
@@ -200,13 +203,14 @@ def badly_ended(session: Session, fault: Fault) -> Iterator[str]:
         yield f"names an exception in place of what is wrong: {lines[0][:300]}"
 
 
-def incomplete(session: Session, folder: SessionFolder) -> Iterator[str]:
+def incomplete(here: Stage) -> Iterator[str]:
     """Yield what is wrong with a session that was gone on with, without a fault."""
-    if session.code != 0:
-        yield f"resumed: exit status {session.code}: {session.text('stderr').strip()[-300:]}"
+    folder = here.folder
+    if here.process.returncode != 0:
+        yield f"resumed: exit status {here.process.returncode}: {here.text('stderr').strip()[-300:]}"
         return
     try:
-        if json.loads(session.text("stdout")).get("complete") is not True or not folder.complete:
+        if json.loads(here.text("stdout")).get("complete") is not True or not folder.complete:
             yield "resumed: not complete"
         yield from (f"resumed: {problem}" for problem in folder.verify())
         for trial in folder.records():

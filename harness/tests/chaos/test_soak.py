@@ -67,16 +67,16 @@ def growing(series: dict[str, list[tuple[float, float]]]) -> set[str]:
 def soak(here: Stage, **changes: dict[str, object]) -> set[str]:
     """Measure ``N_TRIALS`` tiny trials in one session; return what of it grows."""
     here.clear()
-    session = here.start("--blocks", str(N_TRIALS // 2), **changes)
-    process, series = psutil.Process(session.process.pid), defaultdict[str, list[tuple[float, float]]](list)
+    here.start("--blocks", str(N_TRIALS // 2), **changes)
+    process, series = psutil.Process(here.process.pid), defaultdict[str, list[tuple[float, float]]](list)
     until = time.monotonic() + patient(900)
-    while not session.ended(EVERY_S):
+    while not here.ended(EVERY_S):
         assert time.monotonic() < until, "the session hangs"
         if done := here.n_finished():
             with suppress(psutil.Error):  # it has ended
                 for what, value in read(here, process).items():
                     series[what].append((done, value))
-    assert session.code == 0 and here.folder.complete, session.text("stderr")
+    assert here.process.returncode == 0 and here.folder.complete, here.text("stderr")
     assert here.n_finished() == N_TRIALS and series.keys() == LIMITS.keys()
     return growing(series)
 
