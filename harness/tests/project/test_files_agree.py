@@ -15,7 +15,8 @@ from packaging.utils import canonicalize_name
 from rattler import MatchSpec
 
 from harness import toolchains
-from harness.tests.support.available import PROJECT
+from harness.store import Store
+from harness.tests.support.available import PROJECT, not_run
 
 #: conda-forge's name where it differs from the Python index's.
 CONDA_NAMES = {"docker": "docker-py", "matplotlib": "matplotlib-base", "seaborn": "seaborn-base"}
@@ -94,3 +95,12 @@ def test_the_data_that_come_with_the_project_are_at_most_60_megabytes() -> None:
     files = [path for path in (PROJECT / "data/raw/bundled").rglob("*") if path.is_file()]
     assert files
     assert sum(path.stat().st_size for path in files) <= 60_000_000
+
+
+def test_every_bundled_session_was_measured_with_a_source_that_anybody_can_check_out() -> None:
+    git = ("git", "-C", str(PROJECT))
+    if subprocess.check_output([*git, "rev-parse", "--is-shallow-repository"], text=True).strip() != "false":
+        not_run("the history of the project: a clone with all of its commits")
+    history = subprocess.check_output([*git, "rev-list", "HEAD"], text=True).split()
+    commits = {session.key: session.header.provenance.commit for session in Store(PROJECT).sessions(bundled=True)}
+    assert {key: commit for key, commit in commits.items() if commit not in history} == {}
