@@ -25,7 +25,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.analysis.tables.tidy import tidy
 from harness.compare.reading import RunFiles, read_run
 from harness.definitions import load_implementations, load_requests, load_study
 from harness.errors import RematchError
@@ -35,7 +34,6 @@ from harness.hosts.ssh.settings import FILE as HOSTS
 from harness.hosts.ssh.settings import host_names
 from harness.project import EXPERIMENTS, LEDGERS
 from harness.report.output import main
-from harness.store import SessionFolder
 from harness.tests.support.available import PROJECT, long_tests_are_asked_for
 from harness.workloads import load_all_requests, load_cases
 
@@ -55,8 +53,6 @@ HOSTILE_ONE_IN = 60
 PAGES, TEXTS = 0.003, 0.02
 #: Of a long text a part is used, for faults are in kinds of lines; of a flight recording, so many events of each type.
 LONGEST, EVENTS = 3000, 4
-#: A small bundled session, and how many of its trials are used.
-SESSION, TRIALS = "data/raw/bundled/aa/quick-local-3", 2
 
 Read = Callable[[bytes, Path, random.Random], object]
 GOLDEN = "harness/tests/golden"
@@ -143,49 +139,6 @@ def hosts(data: bytes, folder: Path, rng: random.Random) -> None:
     host_names(folder)
 
 
-@cache
-def session_files() -> dict[str, bytes]:
-    """The files of the bundled session, with its first trials: the others are like them."""
-    archive = SessionFolder(PROJECT / SESSION).archive
-    assert archive is not None
-    trials = sorted({name.split("/")[0] for name in archive.sizes if "/" in name})[:TRIALS]
-    names = [name for name in archive.sizes if "/" not in name or name.split("/")[0] in trials]
-    return {name: archive.read(name) for name in names}
-
-
-def session(data: bytes, folder: Path, rng: random.Random) -> None:
-    """The file of a session that the first line names is changed; everything that analysis reads of it is read."""
-    place = folder / "data" / "raw" / "aa" / "quick-local-1"
-    for name, content in session_files().items() if not place.is_dir() else ():
-        written(content, place, name)
-    head, _, content = data.partition(b"\n")
-    name = head.decode("utf-8", "replace")
-    name = name if name in session_files() else "session.json"
-    original = session_files()[name]
-    content = gzip.compress(content, 1, mtime=0) if name.endswith(".gz") and rng.random() < 0.8 else content
-    if rng.random() < 0.8:
-        content = content[: len(original)].ljust(len(original), b"\n")  # sizes are compared first
-    written(content, place, name)
-    try:
-        opened = SessionFolder(place)
-        _ = opened.header
-        opened.events(), opened.builds(), opened.echo(), opened.calibration(), opened.memory(), opened.verify()
-        tidy(folder, ["aa"])  # trials that are damaged are counted there
-    finally:
-        written(original, place, name)
-
-
-def named_files() -> tuple[bytes, ...]:
-    """Name and content of the files of a session that are read as data, with a line end between them."""
-    files = session_files()
-    trial = min(name.split("/")[0] for name in files if "/" in name)
-    return tuple(
-        name.encode() + b"\n" + (gzip.decompress(data) if name.endswith(".gz") else data)
-        for name, data in files.items()
-        if "/" not in name or name.startswith(trial)
-    )
-
-
 def fewer_events(data: bytes) -> bytes:
     """Return a flight recording with a few events of each type."""
     tree, by_type = json.loads(data), defaultdict[str, list[object]](list)
@@ -213,11 +166,10 @@ def every() -> dict[str, Reader]:
         "requests": Reader(recordings(f"{contract}/requests.jsonl"), requests, "requests.jsonl"),
         "cases": Reader(recordings(f"{contract}/cases.jsonl"), cases, "cases.jsonl"),
         "hosts": Reader(recordings("harness/hosts.example.toml"), hosts, HOSTS),
-        "record": Reader(named_files(), session, "quick-local-1"),
     }
 
 
-NAMES = (*RESULTS, *LOGS, "nmt", "prometheus", "experiment", "service", "requests", "cases", "hosts", "record")
+NAMES = (*RESULTS, *LOGS, "nmt", "prometheus", "experiment", "service", "requests", "cases", "hosts")
 #: Recordings of lines, of which a part is enough.
 LINES = {*RESULTS, *LOGS, "nmt", "prometheus"} - {"k6 json", "oha sqlite", "jfr json"}
 
