@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Projects with real services whose sessions faults meet: two trials of a second each, here or over SSH."""
+"""Projects with real services whose sessions faults meet: two trials of a second each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import psutil
 
@@ -25,17 +24,14 @@ from harness.tests.support.patience import patient
 from harness.tests.support.postgres import reachable_folder
 from harness.tests.support.real_projects import NAME, POOL, load, project_of
 from harness.tests.support.sessions import REPOSITORY, default_signals, read_json
-from harness.tests.support.sshd import Sshd
 
 #: A session usually takes some seconds, and some more when it builds: this limit is for one that hangs.
 LONGEST_S = 180.0
 #: How long what a session started may take to end after it.
 GONE_WITHIN_S = 30.0
-STRINGS = ("strings", "go-nethttp", 'face = "matched"', "hello", "wrk", 1.0)
 #: Scene -> workload, implementation, settings, mix, load tool, seconds of load. Of wrk a second is the shortest load.
 SCENES = {
-    "strings": STRINGS,
-    "remote": STRINGS,
+    "strings": ("strings", "go-nethttp", 'face = "matched"', "hello", "wrk", 1.0),
     "clients": ("clients", "go-nethttp", 'face = "matched"', "hello", "wrk", 1.0),
     "bank": ("bank", "go-pgx", POOL, "rematch", "k6", 1.0),
     "soak": ("echo", "go-raw", "", "hello", "oha", 0.1),
@@ -51,21 +47,19 @@ class Stage:
     """
 
     root: Path
-    host: str = "local"
-    others: frozenset[int] = frozenset()
     before: dict[str, str] = field(default_factory=dict)
     struck_epoch_s: float = 0.0
     process: subprocess.Popen[bytes] = field(init=False)
 
     @property
     def folder(self) -> SessionFolder:
-        return Store(self.root).session(NAME, f"smoke-{self.host}-1")
+        return Store(self.root).session(NAME, "smoke-local-1")
 
     def start(self, *words: str, **changes: Mapping[str, object]) -> None:
         """Start the session, or go on with it; ``changes``: as ``altered`` has them."""
         argv = [
             sys.executable, "-m", "harness.tests.chaos.altered", json.dumps(changes), "measure", NAME, "--profile",
-            "smoke", "--seed", "1", "--host", self.host, "--json", *words,
+            "smoke", "--seed", "1", "--host", "local", "--json", *words,
         ]  # fmt: skip
         environment = {
             **os.environ, "REMATCH_ROOT": str(self.root), "PYTHONPATH": str(REPOSITORY), "COLUMNS": "80",
@@ -108,58 +102,52 @@ class Stage:
         return len(list(self.folder.folder.glob("[0-9]*/record.json")))
 
     def running(self, role: str) -> psutil.Process | None:
-        """Return the process of a role: ``service``, ``generator``, ``database``, ``upstream`` or, far away, ``agent``."""
-        far = (self.root / "far" / "sessions").glob("agent-*/agent.json")
-        for note in far if role == "agent" else (self.root / ".cache/running").glob("*.json"):
+        """Return the process of a role: ``service``, ``generator``, ``database`` or ``upstream``."""
+        for note in (self.root / ".cache/running").glob("*.json"):
             # it is being written, or gone
             with contextlib.suppress(OSError, ValueError, KeyError, psutil.Error):
                 about = read_json(note)
                 process = psutil.Process(about["pid"])
-                if role_of(about) == role and process.status() != psutil.STATUS_ZOMBIE:
+                if role_of(about["role"]) == role and process.status() != psutil.STATUS_ZOMBIE:
                     return process
         return None
 
     def under_load(self, n_finished: int = 1) -> None:
-        """Wait until so many trials are finished and the load of the next one runs; on a far host, until it is made."""
+        """Wait until so many trials are finished and the load of the next one runs."""
         until = time.monotonic() + patient(LONGEST_S)
-        while self.n_finished() < n_finished or not (
-            self.running("generator")
-            if self.host == "local"
-            else any(self.folder.folder.glob(".partial-*"))
-        ):
+        while self.n_finished() < n_finished or not self.running("generator"):
             alive = not self.ended(0.01) and time.monotonic() < until
             assert alive, f"it ended, or hangs, before its load: {self.text('stderr')}"
 
     def left_running(self) -> list[str]:
         """Return what still belongs to the project after some patience: process id and command line."""
         until = time.monotonic() + patient(GONE_WITHIN_S)
-        while (left := belonging_to(self.root, self.others)) and time.monotonic() < until:
+        while (left := belonging_to(self.root)) and time.monotonic() < until:
             time.sleep(0.02)
         return [f"{pid}: {words}" for pid, words in left.items()]
 
-    def clear(self, number: signal.Signals = signal.SIGKILL) -> None:
+    def clear(self) -> None:
         """End what is left, and remove the session, so that the next one makes its folders again."""
-        for pid in belonging_to(self.root, self.others):
+        for pid in belonging_to(self.root):
             with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, number)
+                os.kill(pid, signal.SIGKILL)
         self.left_running()
         shutil.rmtree(self.folder.folder.parent, ignore_errors=True)
 
 
-def role_of(about: Mapping[str, Any]) -> str:
+def role_of(noted: str) -> str:
     """Return the role of a noted process."""
-    role = str(about.get("role", "agent"))
-    if role in ("agent", "database", "upstream"):
-        return role
-    return "generator" if role.startswith("load generator") else "service"
+    if noted in ("database", "upstream"):
+        return noted
+    return "generator" if noted.startswith("load generator") else "service"
 
 
-def belonging_to(root: Path, but: frozenset[int] = frozenset()) -> dict[int, str]:
+def belonging_to(root: Path) -> dict[int, str]:
     """Return the processes that name a folder on their command line or in their environment, or work in it."""
     named: dict[int, str] = {}
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
-            if process.pid in (os.getpid(), *but) or process.status() == psutil.STATUS_ZOMBIE:
+            if process.pid == os.getpid() or process.status() == psutil.STATUS_ZOMBIE:
                 continue
             words = process.cmdline()
             texts = list(words)
@@ -175,7 +163,8 @@ def stage(scene: str) -> Iterator[Stage]:
     """Lay out a scene; in the end nothing of it runs. Where a tool is missing, the test says that it was not run."""
     workload, implementation, settings, mix, tool, duration_s = SCENES[scene]
     backed = scene in ("bank", "clients")
-    programs = {name: program_or_not_run(name) for name in ("go", tool, *(("postgres",) * backed))}
+    for name in ("go", tool, *(("postgres",) * backed)):
+        program_or_not_run(name)
     with contextlib.ExitStack() as stack:
         base = stack.enter_context(reachable_folder())
         root = project_of(
@@ -186,22 +175,5 @@ def stage(scene: str) -> Iterator[Stage]:
         (root / "tmp").mkdir()
         (root / "tmp").chmod(0o1777)
         ready = Stage(root)
-        if scene == "remote":
-            ready.host = "far"
-            stack.callback(_far(base, root, programs[tool]).die)
-        ready.others = frozenset(belonging_to(root))
-        # an agent whose session was killed waits for it, and ends in order
-        stack.callback(ready.clear, signal.SIGTERM)
+        stack.callback(ready.clear)
         yield ready
-
-
-def _far(base: Path, root: Path, generator: Path) -> Sshd:
-    """Start an sshd that finds the load tool; ``hosts.toml`` calls it ``far``."""
-    # none of the user's own start-up files: they take time, and can be left locked when a fault kills them
-    environment = {"HOME": str(base), "PATH": f"{generator.parent}:{os.environ['PATH']}"}
-    sshd = Sshd(base / "sshd", environment=environment)
-    sshd.start()
-    settings = sshd.settings(root / "far", grace_s=5.0).model_dump(exclude_none=True)
-    lines = [f"{name} = {json.dumps(value)}" for name, value in settings.items()]
-    (root / "hosts.toml").write_text("\n".join(["[hosts.far]", *lines, ""]))
-    return sshd

@@ -51,11 +51,11 @@ def signalled(number: signal.Signals) -> Callable[[Stage], Steps]:
 
 
 def killed(role: str) -> Callable[[Stage], Steps]:
-    """SIGKILL to the process of a role in the middle of the first load; of the agent, in the second trial."""
+    """SIGKILL to the process of a role in the middle of the first load."""
 
     def fault(here: Stage) -> Steps:
         here.start()
-        here.under_load(1 if role == "agent" else 0)
+        here.under_load(0)
         time.sleep(0.3)
         process = here.running(role)
         assert process is not None, f"no {role} runs"
@@ -134,7 +134,6 @@ FAULTS = {
     "generator killed": Fault(steps=killed("generator"), kills="generator"),
     "database killed": Fault(steps=killed("database"), kills="database", scene="bank"),
     "upstream killed": Fault(steps=killed("upstream"), kills="upstream", scene="clients"),
-    "agent killed": Fault(steps=killed("agent"), scene="remote"),
     "disk full": Fault(steps=disk_full),
     "data read-only": Fault(steps=data_read_only),
     "few open files": Fault(steps=few_open_files),
@@ -169,9 +168,7 @@ def test_a_session_that_meets_a_fault_loses_nothing_and_goes_on(
         stack.callback(here.clear)
         next(steps)
         assert here.ended(patient(LONGEST_S)), "still runs"
-        # an agent waits for its controller, for as long as its grace lasts
-        broken = [] if fault.scene == "remote" else here.left_running()
-        broken += badly_ended(here, fault)
+        broken = [*here.left_running(), *badly_ended(here, fault)]
         words = here.text("stderr")
         next(steps, None)
         broken += lost(here)
