@@ -94,7 +94,9 @@ def test_what_reads_reports_and_teaches_makes_no_call_that_only_linux_has() -> N
     modules = closure(ROOT, {*READING, *(f"harness.questions.{path.parent.name}" for path in questions)})
     assert len(modules) > 100
     paths = {module: module_path(ROOT, module) for module in modules}
-    calling = {module for module, path in paths.items() if path and LINUX_CALLS.search(path.read_text("utf-8"))}
+    calling = {
+        module for module, path in paths.items() if path and LINUX_CALLS.search(path.read_text("utf-8"))
+    }
     # these two ask first, or find nothing
     assert calling <= {"harness.agent.platforms", "harness.agent.machine_info"}
 

@@ -182,7 +182,9 @@ def bench_sampler(root: Path) -> list[Ratio]:
         watched = {f"process {s.pid}": Watched(pid=s.pid, start_ticks=s.start_ticks) for s in stats if s}
         for _ in range(ROUNDS):
             cpu_s = time.process_time()
-            sampler = Sampler(watched, samples=Path(name, "samples.csv"), machine=Path(name, "machine.csv"), hz=HZ)
+            sampler = Sampler(
+                watched, samples=Path(name, "samples.csv"), machine=Path(name, "machine.csv"), hz=HZ
+            )
             with sampler:
                 time.sleep(DURATION_S)
             summary = sampler.stop()
@@ -191,9 +193,7 @@ def bench_sampler(root: Path) -> list[Ratio]:
             same.append(percent_of_a_core(pids))
             waking.append(percent_of_a_core(()))
     return [
-        Ratio(
-            "CPU time", own, "% of a core", "psutil, the same readings", same, MOST_PERCENT, of_value=True
-        ),
+        Ratio("CPU time", own, "% of a core", "psutil, the same readings", same, MOST_PERCENT, of_value=True),
         Ratio("CPU time", own, "% of a core", "a Python loop that only wakes", waking),
         Ratio("missed ticks", [n_missed], "ticks", limit=0.0, of_value=True),
     ]
@@ -217,7 +217,9 @@ def percent_of_a_core(pids: Sequence[int]) -> float:
     with tempfile.TemporaryFile("w") as stream:
         for number in range(round(DURATION_S * HZ)):
             slow = number % slow_every == 0
-            rows: list[Sequence[object]] = [(*psutil.cpu_times(), *psutil.getloadavg())] if slow and pids else []
+            rows: list[Sequence[object]] = (
+                [(*psutil.cpu_times(), *psutil.getloadavg())] if slow and pids else []
+            )
             for process in processes:
                 with process.oneshot():
                     times = process.cpu_times()
@@ -233,7 +235,15 @@ def percent_of_a_core(pids: Sequence[int]) -> float:
 def others_cpu_s() -> float:
     """Return the CPU time of the machine since boot without that of this process and its ended children."""
     times, own = psutil.cpu_times(), os.times()
-    return sum(times) - times.idle - times.iowait - own.user - own.system - own.children_user - own.children_system
+    return (
+        sum(times)
+        - times.idle
+        - times.iowait
+        - own.user
+        - own.system
+        - own.children_user
+        - own.children_system
+    )
 
 
 BENCHMARKS = {"ingest": bench_ingest, "sampler": bench_sampler}

@@ -220,7 +220,9 @@ def incomplete(here: Stage) -> Iterator[str]:
 
 def unbalanced(trial: TrialRecord) -> Iterator[str]:
     """Yield what a database lost."""
-    if trial.outcome == Outcome.INCONSISTENT or not all(row.holds for row in (*trial.invariants, *trial.stored)):
+    if trial.outcome == Outcome.INCONSISTENT or not all(
+        row.holds for row in (*trial.invariants, *trial.stored)
+    ):
         yield f"{trial.planned.trial_id}: a balance does not hold: {trial.reason}"
     elif trial.planned.configuration.workload == "bank" and trial.load is not None and not trial.invariants:
         yield f"{trial.planned.trial_id}: no balance was looked at"

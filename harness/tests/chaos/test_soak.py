@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -56,7 +57,7 @@ def growing(series: dict[str, list[tuple[float, float]]]) -> set[str]:
     for what, pairs in series.items():
         n, values = np.array(pairs).T
         edges = np.linspace(n.max() * WARM_UP_SHARE, n.max(), WINDOWS + 1)
-        windows = [(n >= low) & (n < high) for low, high in zip(edges[:-1], edges[1:], strict=True)]
+        windows = [(n >= low) & (n < high) for low, high in pairwise(edges)]
         least = [values[window].min() for window in windows]
         low = stats.theilslopes(least, [n[window].mean() for window in windows], 0.95)[2]
         if 1000 * low > LIMITS[what]:

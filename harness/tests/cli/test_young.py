@@ -26,7 +26,8 @@ START = "time_to_first_response_s"
 
 
 @pytest.fixture(
-    scope="module", params=some_in_every_run(EXPERIMENTS, IN_EVERY_RUN, "each bundled session's young processes")
+    scope="module",
+    params=some_in_every_run(EXPERIMENTS, IN_EVERY_RUN, "each bundled session's young processes"),
 )
 def sessions(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[Evidence]:
     root = tmp_path_factory.mktemp("young")

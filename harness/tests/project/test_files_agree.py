@@ -63,7 +63,13 @@ def test_the_lock_satisfies_every_requirement_and_pins_each_by_hash() -> None:
         assert all(asked.specifier.contains(version) for version in versions), line
 
 
-HOSTS = ("pypi" + ".org", "files.python" + "hosted", "maven" + ".org", "proxy.golang" + ".org", "deb.debian" + ".org")
+HOSTS = (
+    "pypi" + ".org",
+    "files.python" + "hosted",
+    "maven" + ".org",
+    "proxy.golang" + ".org",
+    "deb.debian" + ".org",
+)
 
 
 def test_no_file_of_set_up_names_a_registrys_host_or_a_folder_of_one_machine() -> None:
@@ -105,7 +111,9 @@ def test_every_bundled_session_was_measured_with_a_source_that_anybody_can_check
     if subprocess.check_output([*git, "rev-parse", "--is-shallow-repository"], text=True).strip() != "false":
         not_run("the history of the project: a clone with all of its commits")
     history = subprocess.check_output([*git, "rev-list", "HEAD"], text=True).split()
-    commits = {session.key: session.header.provenance.commit for session in Store(PROJECT).sessions(bundled=True)}
+    commits = {
+        session.key: session.header.provenance.commit for session in Store(PROJECT).sessions(bundled=True)
+    }
     assert {key: commit for key, commit in commits.items() if commit not in history} == {}
 
 
@@ -122,7 +130,9 @@ def named_groups(workload: Path) -> set[frozenset[str]]:
     path = workload / "copies.toml"
     blocks = tomllib.loads(path.read_text("utf-8"))["copies"] if path.exists() else []
     return {
-        frozenset(f"{folder}/{file}" for folder in block["folders"]) for block in blocks for file in block["files"]
+        frozenset(f"{folder}/{file}" for folder in block["folders"])
+        for block in blocks
+        for file in block["files"]
     }
 
 

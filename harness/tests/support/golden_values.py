@@ -95,7 +95,9 @@ def main() -> int:
     values = read_values(ROOT)
     inputs = [trial for entry in values.values() for trial in entry["inputs"]]
     if not values or not all(trial.startswith("bundled/") for trial in inputs):
-        print(f"{GENERATED}: not of bundled sessions alone; first: make paper PROFILE=sample", file=sys.stderr)
+        print(
+            f"{GENERATED}: not of bundled sessions alone; first: make paper PROFILE=sample", file=sys.stderr
+        )
         return 2
     built = golden_of(values)
     if "--write" in sys.argv[1:]:
