@@ -11,7 +11,7 @@ import ast
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -23,7 +23,9 @@ PRONOUNS = frozenset(
 )  # fmt: skip
 #: A field of stored records, and a parameter of ``InputError``: files and callers have it.
 FIELD = "found"
-FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+IMPORTS = (ast.Import, ast.ImportFrom)
+STATEMENTS = (ast.stmt, ast.excepthandler, ast.match_case)
 BLANK = re.compile(r"\w,? \w")
 #: A text with so many blanks between words is a sentence or a clause of one.
 CLAUSE = 3
@@ -33,63 +35,51 @@ def count(root: Path = ROOT) -> dict[str, int]:
     """Return the counts of a source tree; lines and modules are those of ``harness`` and ``setup``."""
     tests = sorted((root / "harness" / "tests").rglob("*.py"))
     product = sorted({*(root / "harness").rglob("*.py"), *(root / "setup").rglob("*.py")} - {*tests})
-    trees = [ast.parse(path.read_text("utf-8")) for path in product]
+    nodes = [node for path in product for node in ast.walk(ast.parse(path.read_text("utf-8")))]
+    functions = [list(statements(node)) for node in nodes if isinstance(node, FUNCTIONS)]
     return {
         "product_lines": sum(path.read_text("utf-8").count("\n") for path in product),
         "test_lines": sum(path.read_text("utf-8").count("\n") for path in tests),
         "packages": sum(path.name == "__init__.py" for path in product),
-        "imports_in_functions": sum(map(imports_in_functions, trees)),
-        "pronoun_names": sum(name in PRONOUNS for tree in trees for name in names(tree)),
-        "functions_of_sentences": sum(map(functions_of_sentences, trees)),
+        "imports_in_functions": sum(isinstance(node, IMPORTS) for function in functions for node in function),
+        "pronoun_names": sum(name in PRONOUNS for name in names(nodes)),
+        "functions_of_sentences": sum(any(map(returns_sentence, function)) for function in functions),
     }
 
 
-def names(tree: ast.AST) -> Iterator[str]:
-    """Yield the names that are given in a tree."""
-    stored = set[int]()
-    for node in ast.walk(tree):
+def names(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """Yield the names that are given; what is outside of a node comes before it."""
+    fields = set[int]()
+    for node in nodes:
         if isinstance(node, ast.AnnAssign) and not node.value:
-            stored.add(id(node.target))
+            fields.add(id(node.target))
         elif isinstance(node, FUNCTIONS) and node.name == "__init__":
-            stored.update(id(arg) for arg in node.args.kwonlyargs)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            name = node.id
-        elif isinstance(node, ast.arg):
-            name = node.arg
-        elif isinstance(node, FUNCTIONS | ast.ClassDef):
-            name = node.name.strip("_")
-        else:
-            continue
-        if name != FIELD or id(node) not in stored:
+            fields.update(map(id, node.args.kwonlyargs))
+        name = _given(node)
+        if name and (name != FIELD or id(node) not in fields):
             yield name
 
 
-def imports_in_functions(tree: ast.AST) -> int:
-    """Return how many imports are inside functions."""
-    functions = [node for node in ast.walk(tree) if isinstance(node, FUNCTIONS)]
-    inside = {id(node): node for function in functions for node in ast.walk(function)}
-    return sum(isinstance(node, ast.Import | ast.ImportFrom) for node in inside.values())
+def _given(node: ast.AST) -> str | None:
+    if isinstance(node, ast.Name):
+        return node.id if isinstance(node.ctx, ast.Store) else None
+    if isinstance(node, ast.arg):
+        return node.arg
+    return node.name.strip("_") if isinstance(node, (*FUNCTIONS, ast.ClassDef)) else None
 
 
-def functions_of_sentences(tree: ast.AST) -> int:
-    """Return how many functions return a text in which words of a sentence are written out."""
-    functions = [node for node in ast.walk(tree) if isinstance(node, FUNCTIONS)]
-    return sum(any(map(has_sentence, returns(function))) for function in functions)
-
-
-def returns(node: ast.AST) -> Iterator[ast.Return]:
-    """Yield the returns of a function, without those of functions inside."""
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the statements of a function, without those of functions inside."""
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.Return):
+        if isinstance(child, STATEMENTS):
             yield child
-        elif not isinstance(child, FUNCTIONS):
-            yield from returns(child)
+            if not isinstance(child, FUNCTIONS):
+                yield from statements(child)
 
 
-def has_sentence(tree: ast.AST) -> bool:
-    """Return whether a text of a tree is a clause."""
-    for node in ast.walk(tree):
+def returns_sentence(statement: ast.AST) -> bool:
+    """Return whether it returns a text that is a clause."""
+    for node in ast.walk(statement) if isinstance(statement, ast.Return) else ():
         parts = node.values if isinstance(node, ast.JoinedStr) else [node]
         constants = [part.value if isinstance(part, ast.Constant) else "x" for part in parts]
         text = "".join(part for part in constants if isinstance(part, str))
