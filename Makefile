@@ -96,7 +96,7 @@ test-fast:
 
 test-all:
 	@$(SETUP) --for test --brief
-	@REMATCH_LONG_TESTS=1 REMATCH_UNCUT_TESTS=1 $(RUN_TESTS) $(PYTEST)
+	@REMATCH_LONG_TESTS=1 $(RUN_TESTS) $(PYTEST)
 
 test-kubernetes:
 	@test -r "$(KUBECONFIG)" || { echo "make test-kubernetes runs in a cluster of which this machine is the node: set KUBECONFIG to its kubeconfig (docs/kubernetes.md)" >&2; exit 2; }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What git says of a source, and that nothing is claimed where it cannot say it."""
+"""What git says of a source, where it can say it, and places of this machine that no record has."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.project import commit_of, has_changes, has_commit
+from harness.provenance import name_places, without_paths
 
 WHO = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"]
 
@@ -43,3 +44,23 @@ def test_a_commit_that_nobody_has_is_told_from_one_that_cannot_be_looked_up(
     lonely.mkdir()
     assert commit_of(lonely) is None and has_changes(lonely) is None
     assert has_commit(lonely, "f" * 40) is None
+
+
+def test_places_of_a_trial_are_named_in_its_words_and_its_files(tmp_path: Path) -> None:
+    (tmp_path / "message.txt").write_text(f"{tmp_path}/a and {tmp_path}b and {tmp_path}")
+    words = [f"{tmp_path}/gc.log", f"-Xlog:{tmp_path}:x", f"{tmp_path}b"]
+    assert without_paths(words, places={"trial": tmp_path}) == (
+        "{trial}/gc.log", "-Xlog:{trial}:x", f"{tmp_path}b",
+    )  # fmt: skip
+    name_places(tmp_path, places={"trial": tmp_path})
+    assert (tmp_path / "message.txt").read_text() == f"{{trial}}/a and {tmp_path}b and {{trial}}"
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [("/a/a/b", "{x}{x}/b"), ("/a.b /a", "/a.b {x}"), ("", ""), ("/aa:/a:", "/aa:{x}:")],
+)
+def test_a_place_is_replaced_where_it_ends(tmp_path: Path, text: str, named: str) -> None:
+    (tmp_path / "file").write_text(text)
+    name_places(tmp_path, places={"x": Path("/a")})
+    assert (tmp_path / "file").read_text() == named

@@ -6,9 +6,11 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import tomllib
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
@@ -16,75 +18,46 @@ from packaging.utils import canonicalize_name
 from rattler import MatchSpec
 
 from harness import toolchains
-
-PROJECT = Path(__file__).resolve().parents[3]
-
-
-def pyproject() -> dict[str, Any]:
-    return tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))
-
-
-def conda_specs() -> tuple[list[str], list[str]]:
-    """The lines for conda, and the lines for pip."""
-    made = yaml.safe_load((PROJECT / "environment.yml").read_text(encoding="utf-8"))
-    lines = made["dependencies"]
-    pip = [line["pip"] for line in lines if isinstance(line, dict)]
-    return [line for line in lines if isinstance(line, str)], pip[0]
-
-
-def used() -> list[str]:
-    """What the project itself imports."""
-    extras = pyproject()["project"]["optional-dependencies"]
-    return [*pyproject()["project"]["dependencies"], *extras["notebooks"], *extras["measure"]]
-
+from harness.store import Store
+from harness.tests.support.available import PROJECT, not_run
 
 #: conda-forge's name where it differs from the Python index's.
 CONDA_NAMES = {"docker": "docker-py", "matplotlib": "matplotlib-base", "seaborn": "seaborn-base"}
-
 #: What conda-forge does not have: pip brings it with the project.
 NOT_BY_CONDA = {"MLRsearch"}
-
-
-def test_every_line_for_conda_is_a_strict_spec_and_pip_installs_this_project() -> None:
-    specs, pip = conda_specs()
-    for line in specs:
-        assert MatchSpec(line, strict=True).name is not None, line
-    assert pip == ["-e .[notebooks,measure]"]
+#: What conda brings beside the packages that the project imports.
+TOOLS = {
+    "python", "pip", "git", "make", "openjdk", "maven", "go", "postgresql", "texlive-core", "tectonic", "poppler", "wrk",
+}  # fmt: skip
+ABOUT: dict[str, Any] = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["project"]
+EXTRAS = ABOUT["optional-dependencies"]
+#: What the project itself imports.
+USED = [*ABOUT["dependencies"], *EXTRAS["notebooks"], *EXTRAS["measure"]]
 
 
 def test_conda_asks_for_the_same_packages_and_bounds_as_pyproject() -> None:
-    specs, _ = conda_specs()
-    bounds = {str(MatchSpec(line).name.normalized): str(MatchSpec(line).version or "") for line in specs}
-    requirements = [item for item in map(Requirement, used()) if item.name not in NOT_BY_CONDA]
-    for requirement in requirements:
-        name = CONDA_NAMES.get(requirement.name, requirement.name)
-        assert SpecifierSet(bounds[name]) == requirement.specifier, name
-    known = {CONDA_NAMES.get(r.name, r.name) for r in requirements}
-    tools = {
-        "python", "pip", "git", "make", "openjdk", "maven", "go", "postgresql", "texlive-core", "poppler", "wrk",
-    }  # fmt: skip
-    assert set(bounds) == known | tools
-    assert bounds["python"] == pyproject()["project"]["requires-python"]
-    assert bounds["go"] == f">={toolchains.wanted('go').minimum}"
+    *specs, pip = yaml.safe_load((PROJECT / "environment.yml").read_text("utf-8"))["dependencies"]
+    assert pip == {"pip": ["-e .[notebooks,measure]"]}
+    parsed = [MatchSpec(line, strict=True) for line in specs]
+    bounds = {str(spec.name.normalized): str(spec.version or "") for spec in parsed if spec.name is not None}
+    requirements = {r.name: r.specifier for r in map(Requirement, USED) if r.name not in NOT_BY_CONDA}
+    known = {CONDA_NAMES.get(name, name): specifier for name, specifier in requirements.items()}
+    assert {name: SpecifierSet(bounds[name]) for name in known} == known
+    assert set(bounds) == {*known, *TOOLS}
+    assert bounds["python"] == ABOUT["requires-python"]
     assert bounds["openjdk"] == f">={toolchains.JAVA_MINIMUM}"
-    assert bounds["maven"] == f">={toolchains.wanted('maven').minimum}"
+    assert all(bounds[name] == f">={toolchains.wanted(name).minimum}" for name in ("go", "maven"))
 
 
 def test_the_lock_satisfies_every_requirement_and_pins_each_by_hash() -> None:
-    project = pyproject()["project"]
-    lock = (PROJECT / "requirements.lock").read_text(encoding="utf-8")
-    blocks = [
-        block
-        for block in lock.replace("\\\n", " ").splitlines()
-        if block and not block.lstrip().startswith("#")
-    ]
+    lock = (PROJECT / "requirements.lock").read_text("utf-8").replace("\\\n", " ")
     pinned: dict[str, list[Requirement]] = {}
-    for block in blocks:
-        requirement = Requirement(block.split("--hash", maxsplit=1)[0].strip())
-        pinned.setdefault(canonicalize_name(requirement.name), []).append(requirement)
-        assert "--hash=sha256:" in block, requirement
-    extras = project["optional-dependencies"]
-    for line in (*used(), *extras["test"], *extras["database"]):
+    for block in lock.splitlines():
+        if block and not block.lstrip().startswith("#"):
+            requirement = Requirement(block.split("--hash", maxsplit=1)[0].strip())
+            pinned.setdefault(canonicalize_name(requirement.name), []).append(requirement)
+            assert "--hash=sha256:" in block, requirement
+    for line in (*USED, *EXTRAS["test"], *EXTRAS["database"]):
         asked = Requirement(line)
         versions = [next(iter(r.specifier)).version for r in pinned[canonicalize_name(asked.name)]]
         assert all(asked.specifier.contains(version) for version in versions), line
@@ -101,21 +74,18 @@ HOSTS = (
 
 def test_no_file_of_set_up_names_a_registrys_host_or_a_folder_of_one_machine() -> None:
     files = [file for file in (PROJECT / "setup").rglob("*") if file.suffix in (".py", ".sh", ".txt", ".xml")]
-    files += [
-        PROJECT / name
-        for name in ("Makefile", "environment.yml", "pyproject.toml", "requirements.lock", ".ci/run")
-    ]
-    for file in files:
-        text = file.read_text(encoding="utf-8")
+    names = ("Makefile", "environment.yml", "pyproject.toml", "requirements.lock", ".ci/run")
+    for file in (*files, *(PROJECT / name for name in names)):
+        text = file.read_text("utf-8")
         assert not [host for host in (*HOSTS, "/root/", "/home/") if host in text], file
 
 
 def test_the_citation_names_the_version_and_licences_of_the_package() -> None:
-    cited = yaml.safe_load((PROJECT / "CITATION.cff").read_text(encoding="utf-8"))
+    cited = yaml.safe_load((PROJECT / "CITATION.cff").read_text("utf-8"))
     assert cited["cff-version"] == "1.2.0"
     assert {"message", "title", "authors"} <= set(cited)
-    assert cited["version"] == pyproject()["project"]["version"]
-    assert " AND ".join(cited["license"]) == pyproject()["project"]["license"]
+    assert cited["version"] == ABOUT["version"]
+    assert " AND ".join(cited["license"]) == ABOUT["license"]
 
 
 def test_parameters_of_make_reach_papermill() -> None:
@@ -134,3 +104,49 @@ def test_the_data_that_come_with_the_project_are_at_most_60_megabytes() -> None:
     files = [path for path in (PROJECT / "data/raw/bundled").rglob("*") if path.is_file()]
     assert files
     assert sum(path.stat().st_size for path in files) <= 60_000_000
+
+
+def test_every_bundled_session_was_measured_with_a_source_that_anybody_can_check_out() -> None:
+    git = ("git", "-C", str(PROJECT))
+    if subprocess.check_output([*git, "rev-parse", "--is-shallow-repository"], text=True).strip() != "false":
+        not_run("the history of the project: a clone with all of its commits")
+    history = subprocess.check_output([*git, "rev-list", "HEAD"], text=True).split()
+    commits = {
+        session.key: session.header.provenance.commit for session in Store(PROJECT).sessions(bundled=True)
+    }
+    assert {key: commit for key, commit in commits.items() if commit not in history} == {}
+
+
+#: Folders that building fills.
+BUILT = {"target", "node_modules", "bin", ".gradle", "build"}
+SUFFIXES = {".go", ".java", ".js", ".ts", ".py", ".rs", ".properties", ".xml", ".sql", ".toml"}
+#: Written by a package manager from what an implementation asks for.
+GENERATED = {"go.sum"}
+WORKLOADS = sorted(path for path in (PROJECT / "services").iterdir() if path.is_dir())
+
+
+def named_groups(workload: Path) -> set[frozenset[str]]:
+    """Return each group of files that the list of a workload says are equal, as paths below its folder."""
+    path = workload / "copies.toml"
+    blocks = tomllib.loads(path.read_text("utf-8"))["copies"] if path.exists() else []
+    return {
+        frozenset(f"{folder}/{file}" for folder in block["folders"])
+        for block in blocks
+        for file in block["files"]
+    }
+
+
+def equal_groups(workload: Path) -> set[frozenset[str]]:
+    """Return each group of equal source files of the implementations of a workload, without what building made."""
+    by_content: dict[bytes, set[str]] = defaultdict(set)
+    for path in workload.glob("*/**/*"):
+        parts = path.relative_to(workload).parts
+        is_source = path.name not in GENERATED and (path.suffix in SUFFIXES or path.name == "Dockerfile")
+        if is_source and parts[0] != "contract" and BUILT.isdisjoint(parts) and path.is_file():
+            by_content[path.read_bytes()].add("/".join(parts))
+    return {frozenset(group) for content, group in by_content.items() if content and len(group) > 1}
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda path: path.name)
+def test_equal_files_of_two_implementations_and_no_others_are_named_as_copies(workload: Path) -> None:
+    assert equal_groups(workload) == named_groups(workload), f"{workload}/copies.toml"

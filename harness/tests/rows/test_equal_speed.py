@@ -43,7 +43,7 @@ def test_the_interval_holds_the_ratio_at_that_speed_and_is_narrower_than_one_of_
     java_elasticity: float,
 ) -> None:
     # the second service is slowed less than the first, as a program is that waits for memory
-    usual, widths, n_held, n_sessions = 1.15, [], 0, 60
+    usual, widths, n_held, n_sessions = 1.15, [], 0, 20
     truth = PER_S["java-helidon"] / PER_S["go-nethttp"] * usual ** (1.0 + java_elasticity)
     for seed in range(n_sessions):
         trials = uneven_speeds(seed=seed, busy=0.5, java_elasticity=java_elasticity)

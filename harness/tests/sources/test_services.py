@@ -8,13 +8,13 @@ import pytest
 from harness.tests.support.available import program_or_not_run
 from harness.tests.support.own_tests import OwnTest, own_tests, run
 
-#: The flags that services are built with, so that Go compiles their packages once; `go vet` is a test of its own.
+#: The flags that services are built with, so that Go compiles their packages once; `go vet` is asked before.
 FLAGS = "-trimpath -tags=netgo,osusergo -vet=off"
 
 
 @pytest.mark.parametrize("service", own_tests(program="go"), ids=lambda service: service.name)
 def test_a_go_service_passes_its_own_tests(service: OwnTest) -> None:
-    run(("go", "vet", "./..."), service.folder)
+    run(("go", "vet", "./..."), service.folder, GOFLAGS=FLAGS)
     run(service.words, service.folder, GOFLAGS=FLAGS)
 
 

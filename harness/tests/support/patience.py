@@ -11,15 +11,13 @@ from dataclasses import dataclass
 
 #: Limits are chosen for an idle machine of two cores; beside other tests everything takes longer.
 FACTOR = 4.0
+#: How often ``lateness`` looks how late who sleeps is woken: the disturbance of a test that measures real time.
+SLEEP_S = 0.005
 
 
 def patient(limit_s: float) -> float:
     """Return the limit, lengthened for a machine that runs other tests meanwhile."""
     return FACTOR * limit_s
-
-
-#: How often ``lateness`` looks how late who sleeps is woken: the disturbance of a test that measures real time.
-SLEEP_S = 0.005
 
 
 @dataclass
@@ -32,18 +30,18 @@ class Lateness:
 @contextlib.contextmanager
 def lateness() -> Iterator[Lateness]:
     """Sleep again and again in a thread for as long as the context lasts."""
-    result, stop = Lateness(), threading.Event()
+    late, stop = Lateness(), threading.Event()
 
     def sleep() -> None:
         while not stop.is_set():
             due_s = time.monotonic() + SLEEP_S
             time.sleep(SLEEP_S)
-            result.most_s = max(result.most_s, time.monotonic() - due_s)
+            late.most_s = max(late.most_s, time.monotonic() - due_s)
 
     sleeper = threading.Thread(target=sleep, name="sleeper", daemon=True)
     sleeper.start()
     try:
-        yield result
+        yield late
     finally:
         stop.set()
         sleeper.join()

@@ -7,12 +7,11 @@ larger. ``--write`` makes the counts the largest numbers allowed.
 
 from __future__ import annotations
 
-import argparse
 import ast
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -23,112 +22,87 @@ PRONOUNS = frozenset(
      "those", "kept")
 )  # fmt: skip
 #: A field of stored records, and a parameter of ``InputError``: files and callers have it.
-_FIELD = "found"
-_BLANK = re.compile(r"\w,? \w")
+FIELD = "found"
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+IMPORTS = (ast.Import, ast.ImportFrom)
+STATEMENTS = (ast.stmt, ast.excepthandler, ast.match_case)
+BLANK = re.compile(r"\w,? \w")
 #: A text with so many blanks between words is a sentence or a clause of one.
-_CLAUSE = 3
+CLAUSE = 3
 
 
-@dataclass(frozen=True, kw_only=True)
-class Counts:
-    """What may only fall. Lines and modules are those of ``harness`` and ``setup``."""
-
-    product_lines: int
-    test_lines: int
-    packages: int
-    imports_in_functions: int
-    pronoun_names: int
-    functions_of_sentences: int
-
-    def above(self, allowed: Counts) -> list[str]:
-        """Return one line for each count that is larger than allowed."""
-        return [
-            f"{one.name.replace('_', ' ')}: {getattr(self, one.name)}, allowed {getattr(allowed, one.name)}"
-            for one in fields(Counts)
-            if getattr(self, one.name) > getattr(allowed, one.name)
-        ]
-
-
-def count(root: Path = ROOT) -> Counts:
-    """Return the counts of a source tree."""
+def count(root: Path = ROOT) -> dict[str, int]:
+    """Return the counts of a source tree; lines and modules are those of ``harness`` and ``setup``."""
     tests = sorted((root / "harness" / "tests").rglob("*.py"))
     product = sorted({*(root / "harness").rglob("*.py"), *(root / "setup").rglob("*.py")} - {*tests})
-    texts = [path.read_text("utf-8") for path in product]
-    seen = Seen()
-    for text in texts:
-        seen.visit(ast.parse(text))
-    return Counts(
-        product_lines=sum(text.count("\n") for text in texts),
-        test_lines=sum(path.read_text("utf-8").count("\n") for path in tests),
-        packages=sum(path.name == "__init__.py" for path in product),
-        imports_in_functions=seen.imports,
-        pronoun_names=sum(name in PRONOUNS for name in seen.names),
-        functions_of_sentences=seen.functions,
-    )
+    nodes = [node for path in product for node in ast.walk(ast.parse(path.read_text("utf-8")))]
+    functions = [list(statements(node)) for node in nodes if isinstance(node, FUNCTIONS)]
+    return {
+        "product_lines": sum(path.read_text("utf-8").count("\n") for path in product),
+        "test_lines": sum(path.read_text("utf-8").count("\n") for path in tests),
+        "packages": sum(path.name == "__init__.py" for path in product),
+        "imports_in_functions": sum(isinstance(node, IMPORTS) for function in functions for node in function),
+        "pronoun_names": sum(name in PRONOUNS for name in names(nodes)),
+        "functions_of_sentences": sum(any(map(returns_sentence, function)) for function in functions),
+    }
 
 
-class Seen:
-    """What a walk over syntax trees has seen: ``names`` that are given, ``imports`` inside functions, and
-    ``functions`` that return a text in which words of a sentence are written out."""
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-        self.imports = self.functions = 0
-        self._sentences: list[bool] = []
-
-    def visit(self, node: ast.AST, *, returned: bool = False) -> None:
-        """Count a node and what is below it; ``returned``: it is part of a value that a function returns."""
-        if isinstance(node, ast.Name):
-            if isinstance(node.ctx, ast.Store):
-                self.names.append(node.id)
-            return
-        if isinstance(node, ast.AnnAssign) and getattr(node.target, "id", "") == _FIELD and not node.value:
-            return
-        if isinstance(node, ast.arg):
-            self.names.append(node.arg)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            self.imports += bool(self._sentences)
-        elif returned and isinstance(node, ast.Constant | ast.JoinedStr):
-            self._sentences[-1] |= len(_BLANK.findall(_text(node))) >= _CLAUSE
-        is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            self.names.append(node.name.strip("_"))
-        if is_function:
-            self._sentences.append(False)
-        below = returned or isinstance(node, ast.Return)
-        for child in ast.iter_child_nodes(node):
-            self.visit(child, returned=below)
-        if is_function:
-            self.functions += self._sentences.pop()
-        if isinstance(node, ast.FunctionDef) and node.name == "__init__":
-            for _ in (arg for arg in node.args.kwonlyargs if arg.arg == _FIELD):
-                self.names.remove(_FIELD)
+def names(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """Yield the names that are given; what is outside of a node comes before it."""
+    fields = set[int]()
+    for node in nodes:
+        if isinstance(node, ast.AnnAssign) and not node.value:
+            fields.add(id(node.target))
+        elif isinstance(node, FUNCTIONS) and node.name == "__init__":
+            fields.update(map(id, node.args.kwonlyargs))
+        name = _given(node)
+        if name and (name != FIELD or id(node) not in fields):
+            yield name
 
 
-def _text(node: ast.AST) -> str:
-    if isinstance(node, ast.JoinedStr):
-        return "".join(str(part.value) if isinstance(part, ast.Constant) else "x" for part in node.values)
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+def _given(node: ast.AST) -> str | None:
+    if isinstance(node, ast.Name):
+        return node.id if isinstance(node.ctx, ast.Store) else None
+    if isinstance(node, ast.arg):
+        return node.arg
+    return node.name.strip("_") if isinstance(node, (*FUNCTIONS, ast.ClassDef)) else None
 
 
-def allowed(path: Path = ALLOWED) -> Counts:
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the statements of a function, without those of functions inside."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, STATEMENTS):
+            yield child
+            if not isinstance(child, FUNCTIONS):
+                yield from statements(child)
+
+
+def returns_sentence(statement: ast.AST) -> bool:
+    """Return whether it returns a text that is a clause."""
+    for node in ast.walk(statement) if isinstance(statement, ast.Return) else ():
+        parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+        constants = [part.value if isinstance(part, ast.Constant) else "x" for part in parts]
+        text = "".join(part for part in constants if isinstance(part, str))
+        if len(BLANK.findall(text)) >= CLAUSE:
+            return True
+    return False
+
+
+def allowed() -> dict[str, int]:
     """Return the largest numbers allowed."""
-    return Counts(**json.loads(path.read_text("utf-8")))
+    numbers: dict[str, int] = json.loads(ALLOWED.read_text("utf-8"))
+    return numbers
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main() -> int:
     """Print the counts, or write them."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="make the counts the largest numbers allowed")
     counts = count()
-    if parser.parse_args(arguments).write:
-        ALLOWED.write_text(json.dumps(asdict(counts), indent=2) + "\n", "utf-8")
-        return 0
-    largest = allowed()
-    for name, number in asdict(counts).items():
-        print(f"{name:<24}{number:>8}  allowed {getattr(largest, name)}")
-    return 1 if counts.above(largest) else 0
+    if "--write" in sys.argv[1:]:
+        ALLOWED.write_text(json.dumps(counts, indent=2) + "\n", "utf-8")
+    for name, number in counts.items():
+        print(f"{name:<24}{number:>8}  allowed {allowed()[name]}")
+    return int(any(number > allowed()[name] for name, number in counts.items()))
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    sys.exit(main())

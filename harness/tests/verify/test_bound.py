@@ -8,7 +8,7 @@ from itertools import islice
 
 import pytest
 
-from harness.tests.support.available import cannot_tell, long_tests_are_asked_for
+from harness.tests.support.available import cannot_tell, only_when_long
 from harness.verify.real.bound import TRIES, Machinery
 
 TRUTH = {
@@ -26,16 +26,14 @@ def machinery() -> Iterator[Machinery]:
         yield made
 
 
+@only_when_long("trials that no other test may disturb")
 @pytest.mark.parametrize("kind", TRUTH)
 def test_each_kind_is_named_in_a_trial_that_nothing_disturbed(machinery: Machinery, kind: str) -> None:
-    # Trials that other processes disturb are set aside. `make test-all` makes as many as `rematch verify bound` does;
-    # elsewhere tests run beside this one, and what disturbed the first trial would disturb the next.
-    tries = TRIES if long_tests_are_asked_for() else 1
     trials = machinery.trials(kind)
-    trial = next((trial for trial in islice(trials, tries) if not trial.disturbed), None)
+    trial = next((trial for trial in islice(trials, TRIES) if not trial.disturbed), None)
     trials.close()
     if trial is None:
-        cannot_tell(f"other processes disturbed {tries} of {tries} trials")
+        cannot_tell(f"other processes disturbed {TRIES} of {TRIES} trials")
     assert trial.bound.by == TRUTH[kind]
     if kind == "a slowed generator":
         assert not trial.flagged  # the flag looks at pinned CPUs and the session's headroom alone

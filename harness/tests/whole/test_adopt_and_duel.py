@@ -49,12 +49,6 @@ signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
 ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Service).serve_forever()
 """
 CALLS = "".join(f"curl http://localhost:8080{path}\n" for path in ("/hello", "/next", "/none"))
-NODE = """const server = require("http").createServer((request, response) => {
-  response.statusCode = request.url === "/hello" ? 200 : 404;
-  response.end("hello");
-});
-server.listen(process.env.PORT, "127.0.0.1");
-"""
 MODE = """const http = require("http");
 http.createServer((request, answer) => {
   answer.setHeader("content-type", "application/json");
@@ -91,7 +85,6 @@ HTTPServer(("127.0.0.1", int(os.environ["PORT"])), Rows).serve_forever()
 """
 #: A service of Python without a library, whose port is the variable PORT.
 BY_PORT = {"app.py": PYTHON, "Procfile": "web: python3 app.py\n"}
-CALL = "curl http://localhost:8080/hello\n"
 
 
 @pytest.fixture
@@ -203,40 +196,6 @@ def test_a_port_that_is_written_into_the_sources_is_named_as_the_one_it_listens_
     done = rematch(root, "adopt", "app", "--no-measure", "--ready-within", "3")
     assert done.returncode == 2 and done.stderr.count("\n") == 1
     assert "start: it listens on 127.0.0.1:" in done.stderr and "not on the {host}:{port}" in done.stderr
-
-
-def test_git_refs_are_checked_out_elsewhere_and_the_checkout_is_left_alone(root: Path) -> None:
-    program_or_not_run("node")
-    files = {"package.json": '{"main": "server.js"}', "server.js": NODE, "requests.curl": CALL}
-    folder = service(root, "repo", {f"web/{name}": text for name, text in files.items()})
-
-    def git(*words: str) -> str:
-        named = ("-c", "user.name=a", "-c", "user.email=a@example.org")
-        return subprocess.run(
-            ["git", "-C", str(folder), *named, *words], check=True, capture_output=True, text=True
-        ).stdout
-
-    git("init", "-q")
-    git("add", ".")
-    git("commit", "-qm", "one")
-    git("tag", "one")
-    (folder / "web/server.js").write_text(NODE.replace('end("hello")', 'end("hullo")'), "utf-8")
-    git("commit", "-qam", "two")
-    (folder / "web/server.js").write_text(NODE, "utf-8")  # a change that is not committed
-    state = (git("status", "--porcelain"), git("rev-parse", "HEAD"))
-    words = ("one", "HEAD", "--as", adopted(root, "repo/web", "--no-measure")["experiment"])
-    duel, _ = dueled(root, 1, *words)
-    assert duel["differences"]["one"] == {} and "hullo" in duel["differences"]["head"]["get-hello"]
-    assert duel["results"] is None
-    assert [side["remark"] for side in duel["versions"]] == ["", "without 1 uncommitted change in web/"]
-    assert (git("status", "--porcelain"), git("rev-parse", "HEAD")) == state
-    assert len(git("worktree", "list").splitlines()) == 1
-
-    git("commit", "-qam", "three")  # answers as the first again
-    duel, _ = dueled(root, 0, *words, "--profile", "smoke")
-    assert (duel["cases"], duel["differences"]) == (1, {"one": {}, "head": {}})
-    assert duel["results"]["trials"]["kept"] == 3 and duel["results"]["reference"] == "one"
-    assert len(git("worktree", "list").splitlines()) == 1
 
 
 @only_when_long("a service with a database of its own")

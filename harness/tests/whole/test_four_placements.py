@@ -27,6 +27,7 @@ from harness.session import Assembly, measure, prepare
 from harness.session.wiring import stations
 from harness.store import SessionFolder
 from harness.tests.contracts.launcher import LauncherContract
+from harness.tests.support.available import only_when_long
 from harness.tests.support.contained import Contained, client_of, container_launcher
 from harness.tests.support.dockerd import Daemon, make_python_base, tidy_daemon
 from harness.tests.support.instances import OBEYS_WITHIN_S as GRACE_S
@@ -184,6 +185,7 @@ def test_database_and_upstream_stand_beside_a_far_service_and_leave_nothing_ther
         assert eventually(lambda: not [one for one in scratch if one.exists()])
 
 
+@only_when_long("a database on a third machine")
 def test_service_load_and_database_are_three_machines(apart: Namespace, sshd: Sshd, tmp_path: Path) -> None:
     root = calm_alone(make_ledger_project(tmp_path / "project", loops=100))
     third = Sshd(tmp_path / "sshd", address=apart.near)

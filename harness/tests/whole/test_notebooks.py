@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import nbformat
 import pytest
@@ -22,11 +22,7 @@ from harness.tests.support.available import long_tests_are_asked_for, some_in_ev
 from harness.tests.support.in_process import Shell, execute_in_process
 from harness.tests.support.kept import fonts_cut_once, pictures_in_pdf_alone, simulated_once
 from harness.tests.support.kept_sessions import lay_project
-from harness.tests.support.patience import patient
 from harness.tests.support.synthetic import ROOT, make_project
-
-if TYPE_CHECKING:  # it loads all of Jupyter, in every worker that collects these tests
-    from nbclient import NotebookClient
 
 FOLDER = ROOT / "notebooks"
 ALL = sorted(FOLDER.rglob("*.ipynb"))
@@ -35,8 +31,8 @@ LIBRARIES = {"matplotlib", "numpy", "pandas", "scipy", "seaborn"}
 ANALYSES = {one.name: one for one in analysis_notebooks(ROOT)}
 #: notebook -> the experiments it reads of the made-up project
 ANALYSIS = {name: ",".join((*one.experiments, *one.optional)) for name, one in ANALYSES.items()}
-#: Those whose cells every run executes, of each kind one; `make paper PROFILE=smoke` executes all of them in order.
-IN_EVERY_RUN = ("30-strings", "31-startup", "40-warm-up", "52-logging")
+#: Those whose cells every run executes; `make paper PROFILE=smoke` executes all of them in order.
+IN_EVERY_RUN = ("30-strings", "31-startup")
 EXECUTED = ANALYSIS if long_tests_are_asked_for() else IN_EVERY_RUN
 MEASURED = tuple(dict.fromkeys(",".join(ANALYSIS[name] for name in EXECUTED).split(",")))
 #: Those that run without any session, where others cannot be opened.
@@ -130,20 +126,6 @@ def snapshot(root: Path) -> dict[str, bytes]:
     }
 
 
-def opened(root: Path, name: str, **parameters: object) -> NotebookClient:
-    """Return a client with the notebook's profile set as papermill would: a cell behind the parameters."""
-    from nbclient import NotebookClient
-
-    nb = nbformat.read(root / "notebooks" / f"{name}.ipynb", 4)  # type: ignore[no-untyped-call]  # nbformat has no types
-    place = next(i for i, cell in enumerate(nb.cells) if "parameters" in cell.metadata.get("tags", []))
-    source = "\n".join(["# Parameters", *(f"{key} = {value!r}" for key, value in parameters.items())])
-    cell = {"cell_type": "code", "id": "injected", "metadata": {}, "source": source}
-    nb.cells.insert(place + 1, nbformat.from_dict({**cell, "outputs": [], "execution_count": None}))  # type: ignore[no-untyped-call]  # nbformat has no types
-    return NotebookClient(
-        nb, timeout=int(patient(120)), kernel_name="python3", resources={"metadata": {"path": str(root)}}
-    )
-
-
 @pytest.fixture(autouse=True)
 def _in_project(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REMATCH_ROOT", str(project))
@@ -176,16 +158,3 @@ def test_of_what_was_not_measured_there_are_no_rows(
     monkeypatch.setenv("REMATCH_ROOT", str(bare))
     execute_in_process(bare, name)
     assert not any(entry["inputs"] for entry in read_values(bare).values())
-
-
-def test_a_misspelt_parameter_stops_the_notebook_at_its_set_up(project: Path) -> None:
-    from nbclient.exceptions import CellExecutionError
-
-    client = opened(project, "30-strings", profil="smoke")
-    code = [i for i, cell in enumerate(client.nb.cells) if cell.cell_type == "code"]
-    with (
-        client.setup_kernel(),
-        pytest.raises(CellExecutionError, match=r"unknown parameter \(did you mean profile\?\)"),
-    ):
-        for number in code[:3]:
-            client.execute_cell(client.nb.cells[number], number)
