@@ -27,7 +27,7 @@ CONDA_NAMES = {"docker": "docker-py", "matplotlib": "matplotlib-base", "seaborn"
 NOT_BY_CONDA = {"MLRsearch"}
 #: What conda brings beside the packages that the project imports.
 TOOLS = {
-    "python", "pip", "git", "make", "openjdk", "maven", "go", "postgresql", "texlive-core", "tectonic", "poppler", "wrk",
+    "python", "pip", "git", "make", "openjdk", "maven", "go", "postgresql", "texlive-core", "poppler", "wrk",
 }  # fmt: skip
 ABOUT: dict[str, Any] = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["project"]
 EXTRAS = ABOUT["optional-dependencies"]

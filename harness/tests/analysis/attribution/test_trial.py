@@ -38,7 +38,7 @@ from harness.hosts.base import Command
 from harness.hosts.local import LocalHost
 from harness.launchers.arguments import recording_flags
 from harness.model import ClockReading, DuetRecord, HostClock, TrialRecord
-from harness.report.analyse import report_file
+from harness.tests.support.reports import report_file
 from harness.runner.snapshots import keep_recording
 from harness.store import SessionFolder
 from harness.tests.support.patience import patient
