@@ -134,10 +134,7 @@ class TrialContext:
 
 @dataclass(frozen=True, kw_only=True)
 class TrialSpec:
-    """One planned trial with all it needs. ``folder`` exists, with an empty ``load`` folder in it.
-
-    ``memory_asked``: what the definition says of a heap or limit that was measured; the plan has what it came to.
-    """
+    """One planned trial with all it needs. ``folder`` exists, with an empty ``load`` folder in it."""
 
     planned: PlannedTrial
     experiment: str
@@ -155,6 +152,7 @@ class TrialSpec:
     seed: int
     contract: Path = Path("contract")
     echo_achieved_per_s: float | None = None
+    #: What the definition says of a heap or limit that was measured; the plan has what it came to.
     memory_asked: str | None = None
     limits: Limits = Limits()
     tidy: Callable[[Sequence[str]], tuple[str, ...]] = tuple
@@ -193,7 +191,6 @@ class Notes:
     log_reader: Watched | None = None
     log_reader_cpu_s: float | None = None
     generator: GeneratorRecord | None = None
-    generators: tuple[GeneratorRecord, ...] = ()
     clocks: list[HostClock] = field(default_factory=list)
     cpus_allowed: tuple[int, ...] | None = None
     service_folder: Path = field(default_factory=Path)
@@ -252,9 +249,7 @@ def phase(name: PhaseName, notes: Notes) -> Iterator[None]:
 def watch(instance: Instance) -> Watched:
     """Return what a sampler needs to know of an instance."""
     record = instance.record
-    return Watched(
-        pid=record.pid, start_ticks=record.process_start_ticks, cpu_at_launch_s=instance.cpu_at_launch_s
-    )
+    return Watched(record.pid, record.process_start_ticks, instance.cpu_at_launch_s)
 
 
 def open_folder(host: MeasuringHost, folder: Path, notes: Notes) -> Path:

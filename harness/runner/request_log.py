@@ -13,6 +13,7 @@ import json
 import re
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 from harness.errors import HostError, TrialFailure
@@ -39,12 +40,12 @@ class RequestLog:
     def __init__(self, notes: Notes) -> None:
         settings = notes.spec.planned.configuration.variant.settings
         self._sink = settings.get("log_sink") if settings.get("logging") == "on" else None
-        self._notes, self._context, self._there = notes, notes.context, notes.service_folder
+        self._notes, self._context, self._folder = notes, notes.context, notes.service_folder
         self._reader: Process | None = None
         self._requests: int | None = None
 
     def open(self, sampler: Sampling, cleanup: contextlib.ExitStack) -> None:
-        """Have a reader at the pipe, where there is to be one; ``cleanup`` ends it and writes down what it read.
+        """Start a reader at the pipe, where there is to be one; ``cleanup`` ends it and writes down what it read.
 
         Raises:
             TrialFailure: it does not start.
@@ -56,14 +57,12 @@ class RequestLog:
             return
         context = self._context
         try:
-            program = self._there / PROGRAM.name
+            program = self._folder / PROGRAM.name
             context.host.put(PROGRAM, program)
             words = (sys.executable if context.host.is_local else "python3", "-I", "-S", str(program))
             self._reader = running = context.host.spawn(
                 Command(
-                    argv=(*words, STDOUT, COUNTED, LAST),
-                    folder=self._there,
-                    cpus=self._notes.generator_cpus,
+                    argv=(*words, STDOUT, COUNTED, LAST), folder=self._folder, cpus=self._notes.generator_cpus
                 )
             )
         except HostError as problem:
@@ -71,9 +70,6 @@ class RequestLog:
         context.note(context.host, pid=running.pid, role="reader of the request log")
         self._notes.log_reader = watched = watch_process(running)
         sampler.add(ROLE, watched)
-        self._wait_until_ready(running)
-
-    def _wait_until_ready(self, running: Process) -> None:
         deadline = time.monotonic() + _READY_WITHIN_S
         while self._counted() is None:
             code = running.exited()
@@ -121,11 +117,11 @@ class RequestLog:
 
     def _run(self, *argv: str) -> None:
         with contextlib.suppress(HostError):
-            self._context.host.run(Command(argv=argv, folder=self._there), _STOP_WITHIN_S)
+            self._context.host.run(Command(argv=argv, folder=self._folder), _STOP_WITHIN_S)
 
     def _counted(self) -> dict[str, int] | None:
         try:
-            document = json.loads(self._context.host.read(self._there / COUNTED))
+            document = json.loads(self._context.host.read(self._folder / COUNTED))
         except (HostError, ValueError):
             return None
         return dict(document) if isinstance(document, dict) else None
@@ -136,20 +132,17 @@ def requests_counted(metrics: str) -> int | None:
 
     ``metrics`` is the answer to ``GET /metrics``: the sum of ``http_requests_total``.
     """
-    result = _REQUESTS.findall(metrics)
+    counts = _REQUESTS.findall(metrics)
     try:
-        return round(sum(float(value) for value in result)) if result else None
+        return round(sum(map(float, counts))) if counts else None
     except ValueError:
         return None
 
 
 def count_lines(file: Path) -> int:
     """Return how many lines a file has; one that does not end with a newline is none."""
-    n_lines = 0
     with file.open("rb") as stream:
-        while chunk := stream.read(_CHUNK_BYTES):
-            n_lines += chunk.count(b"\n")
-    return n_lines
+        return sum(chunk.count(b"\n") for chunk in iter(partial(stream.read, _CHUNK_BYTES), b""))
 
 
 # The invariants cannot tell: a transfer that was answered and never stored leaves balances that add up.

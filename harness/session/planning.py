@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
 from pathlib import Path
 
 from harness.definitions import Study, load_study
@@ -18,7 +20,6 @@ from harness.model import (
     Outcome,
     Plan,
     PlannedTrial,
-    ProfileDefinition,
     ProfileName,
     Request,
     SessionHeader,
@@ -46,8 +47,8 @@ def refuse_duets_here(
     """
     if experiment.design_of(profile) != "duet":
         return
-    hosts = [item for item in (assembly.host, assembly.load_host, assembly.database_host) if item is not None]
-    far = [item.name for item in hosts if not item.is_local]
+    hosts = (assembly.host, assembly.load_host, assembly.database_host)
+    far = [host.name for host in hosts if host is not None and not host.is_local]
     if launcher != "process" or far:
         raise InputError(
             "the CPUs of plain processes of this machine are exchanged, and no others",
@@ -55,7 +56,7 @@ def refuse_duets_here(
             found=f"--host {far[0]}" if far else f"--launcher {launcher}",
             allowed="--launcher process --host local, without other hosts",
         )
-    placed, _ = place_two(assembly.cpus, experiment.exchange_s, assembly.cores)
+    placed, _ = place_two(assembly.stations.cpus, experiment.exchange_s, assembly.stations.cores)
     n_cpus = len(placed.service or ())
     for name, variant in experiment.variants.items():
         if variant.runtime.cpus not in (None, n_cpus):
@@ -78,9 +79,7 @@ def lost_partner(trial: PlannedTrial, header: SessionHeader) -> TrialRecord:
 
     It cannot be made again: a duet is two loads over the same seconds.
     """
-    when = now()
-    seat = trial.duet
-    partner = seat.partner if seat is not None else ""
+    when, partner = now(), trial.duet.partner if trial.duet is not None else ""
     return TrialRecord(
         experiment=header.experiment.name,
         session_id=header.session_id,
@@ -145,17 +144,15 @@ def prepare(
     refuse_duets_here(assembly, study.experiment, profile_name, launcher)
     unavailable: tuple[Unavailable, ...] = ()
     refused = None
+    planned = partial(plan_without, study.experiment, profile_name, host=host, seed=seed, launcher=launcher)
     try:
         unavailable = unavailable_here(assembly, study, profile_name, reasons)
-        plan = plan_without(
-            study.experiment, profile_name, unavailable, host=host, seed=seed, launcher=launcher
-        )
+        plan = planned(unavailable)
     except (MissingTool, NothingRunsHere) as problem:
         if not anywhere:
             raise
-        unavailable = ()
         refused = problem.problem if isinstance(problem, NothingRunsHere) else str(problem)
-        plan = plan_without(study.experiment, profile_name, (), host=host, seed=seed, launcher=launcher)
+        unavailable, plan = (), planned(())
     return Prepared(
         study=study,
         refused=refused,
@@ -277,29 +274,19 @@ def plan_without(
         )
     left = tuple(name for name in names if name not in reasons)
     changes: dict[str, object] = {} if len(left) == len(names) else {"variants": left}
-    if any("=" in name for name in reasons):
-        changes |= _levels_left(experiment, definition, reasons)
+    if any("=" in name for name in reasons) and definition.cells is not None:
+        changes["cells"] = tuple(
+            cell for cell in definition.cells if not any(f"{f}={lev}" in reasons for f, lev in cell.items())
+        )
+    elif any("=" in name for name in reasons):
+        changes["levels"] = {
+            factor: tuple(level for level in levels if f"{factor}={level}" not in reasons)
+            for factor, levels in experiment.axes(definition).items()
+        }
     reduced = experiment.model_copy(
         update={"profiles": {**experiment.profiles, profile: definition.model_copy(update=changes)}}
     )
     return make_plan(reduced, profile, seed, host=host, launcher=launcher, pairs=pairs, blocks=blocks)
-
-
-def _levels_left(
-    experiment: Experiment, definition: ProfileDefinition, reasons: Mapping[str, str]
-) -> dict[str, object]:
-    """What is left of a profile without the levels ``factor=level`` that cannot be had here."""
-    if definition.cells is not None:
-        cells = tuple(
-            cell for cell in definition.cells if not any(f"{f}={lev}" in reasons for f, lev in cell.items())
-        )
-        return {"cells": cells}
-    return {
-        "levels": {
-            factor: tuple(level for level in levels if f"{factor}={level}" not in reasons)
-            for factor, levels in experiment.axes(definition).items()
-        }
-    }
 
 
 def refuse_other_plan(header: SessionHeader, prepared: Prepared) -> None:
@@ -308,11 +295,11 @@ def refuse_other_plan(header: SessionHeader, prepared: Prepared) -> None:
     Raises:
         InputError: definition, plan or number of blocks differ; says in what.
     """
-    plan = header.plan
+    plan, key = header.plan, f"{header.experiment.name}/{header.session_id}"
     if prepared.blocks_asked not in (None, plan.n_blocks):
         raise InputError(
             "this session began with another number of blocks",
-            file=f"{header.experiment.name}/{header.session_id}",
+            file=key,
             found=prepared.blocks_asked,
             allowed=f"{plan.n_blocks}, another --seed, or --new",
         )
@@ -321,8 +308,7 @@ def refuse_other_plan(header: SessionHeader, prepared: Prepared) -> None:
         lost = sorted(set(gone) - {item.variant for item in header.unavailable})
         if lost:
             raise InputError(
-                f"{lost[0]} could run when this session began and cannot now: {gone[lost[0]]}",
-                file=f"{header.experiment.name}/{header.session_id}",
+                f"{lost[0]} could run when this session began and cannot now: {gone[lost[0]]}", file=key
             )
     again = plan_without(
         prepared.experiment,
@@ -334,11 +320,10 @@ def refuse_other_plan(header: SessionHeader, prepared: Prepared) -> None:
         pairs=plan.pairs,
         blocks=prepared.blocks_asked or header.blocks_asked,
     )
-    differences = list(_differences(header, prepared, again))
-    if differences:
+    for difference in _differences(header, prepared, again):
         raise InputError(
-            f"this session began with another definition: {differences[0]}",
-            file=f"{header.experiment.name}/{header.session_id}",
+            f"this session began with another definition: {difference}",
+            file=key,
             allowed="the definition as it was, another --seed, or --new",
         )
 
@@ -361,10 +346,9 @@ def _differences(header: SessionHeader, prepared: Prepared, again: Plan) -> Iter
 
 def with_free_seed(prepared: Prepared, store: Store) -> Prepared:
     """Return the same plan under the next seed that no session on disk has."""
-    plan, seed = prepared.plan, prepared.plan.seed
-    while store.session(
-        plan.experiment, session_name(plan.profile, plan.host, plan.launcher, seed)
-    ).folder.exists():
-        seed += 1
-    name = session_name(plan.profile, plan.host, plan.launcher, seed)
+    plan = prepared.plan
+    for seed in count(plan.seed):
+        name = session_name(plan.profile, plan.host, plan.launcher, seed)
+        if not store.session(plan.experiment, name).folder.exists():
+            break
     return replace(_planned_again(prepared, seed=seed), session_id=name)

@@ -23,7 +23,7 @@ from harness.model.started import SLOWED_SHARE, slowed_share
 
 
 class ProgressState(Frozen):
-    """Where a session stands. ``left_s`` is an estimate: planned times, corrected by those seen so far."""
+    """Where a session stands. ``left_s`` is an estimate: planned times, corrected by those of finished trials."""
 
     session: str
     done: int

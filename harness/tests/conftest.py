@@ -37,7 +37,7 @@ LONGEST = (
     "loadgen/tools/test_jmeter.py",
     "test_papermill_engine.py",
     "runner/test_trial.py",
-    "memory_sizing/test_fit.py",
+    "session/test_memory.py",
     "runner/test_one_process.py",
     "chaos/test_faults.py",
     "whole/test_service_of_another_language.py",

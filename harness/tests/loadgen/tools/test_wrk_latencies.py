@@ -26,7 +26,6 @@ from harness.formats.wrk_histogram import (
     undo_correction,
 )
 from harness.loadgen.base import LoadCommand, LoadGenerator, LoadSpec
-from harness.loadgen.parallel import merge_summaries
 from harness.loadgen.tools.wrk import HISTOGRAM, RESULT, SCRIPT, Wrk
 from harness.model import ClosedLoad, LoadSummary
 from harness.model.endpoint import Endpoint
@@ -197,11 +196,3 @@ def test_what_does_not_fit_together_is_reported_as_before_with_one_reason(
     as_before(summary, json.loads((left / RESULT).read_text()))
     assert (summary.latency_method or "").startswith(f"{LEFT}: ")
     assert why in (summary.latency_method or "") and "\n" not in (summary.latency_method or "")
-
-
-def test_of_several_generators_the_method_is_told_once(left: Path) -> None:
-    one = Wrk(program=None).read(left)
-    both = merge_summaries((one, one))
-    assert (both.n_latencies, both.latency_method) == (20, UNDONE)
-    other = one.model_copy(update={"latency_method": f"{LEFT}: why"})
-    assert merge_summaries((one, other)).latency_method == f"{UNDONE}; {LEFT}: why"
