@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.definitions import experiment_files, load_implementations, load_requests, load_study
-from harness.definitions.checks import check_duets
+from harness.definitions.checks import check_variants
 from harness.errors import InputError
 from harness.model import Unavailable, make_plan
 from harness.project import find_root
@@ -82,6 +82,11 @@ def root(tmp_path: Path) -> Path:
         ('load = "few"', 'load = "few"\nmix = "hallo"', ["mix", "did you mean 'hello'"]),
         ('name = "tiny"', 'name = "small"', ["must be the file's name", "'tiny'"]),
         ("blocks = 1", "blocks = 2026-01-01", ["dates and times"]),
+        (
+            'generator = "locust"',
+            'generator = "locust"\nprocesses = 2',
+            ["profiles.smoke.loads.few.processes", "several generators", "wrk"],
+        ),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(root: Path, before: str, after: str, words: list[str]) -> None:
@@ -176,10 +181,10 @@ def test_a_variant_that_cannot_run_leaves_the_others_in_the_plan(root: Path) -> 
 
 def test_a_duet_of_services_with_a_database_is_refused() -> None:
     study = load_study(ROOT, "bank-rematch")
-    check_duets(study.experiment, study.implementations, Path("bank.toml"))
+    check_variants(study.experiment, study.implementations, Path("bank.toml"))
     duet = study.experiment.model_copy(update={"design": "duet"})
     with pytest.raises(InputError, match="would share a backing service") as problem:
-        check_duets(duet, study.implementations, Path("bank.toml"))
+        check_variants(duet, study.implementations, Path("bank.toml"))
     assert "\n" not in str(problem.value) and "postgresql" in str(problem.value)
 
 
