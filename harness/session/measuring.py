@@ -26,8 +26,6 @@ from harness.session.headroom import echo_achieved
 from harness.session.planning import (
     Prepared,
     by_start,
-    calibrated,
-    fitted,
     lost_partner,
     refuse_other_plan,
     with_free_seed,
@@ -118,7 +116,11 @@ class _Session(Preparation):
     def go(self) -> None:
         calibration = self.capacity()
         if calibration is not None:
-            self.prepared = calibrated(self.prepared, calibration)
+            own = calibration.capacities_per_s or {calibration.variant: calibration.capacity_per_s}
+            experiment, profile = self.prepared.experiment, self.prepared.plan.profile
+            self.prepared = self.prepared.planned_again(
+                experiment=experiment.calibrated(profile, calibration.capacity_per_s, own)
+            )
             planned = (trial.configuration for trial in self.prepared.plan.trials)
             if self.assembly.host.is_local:
                 for problem in too_large(planned, self.prepared.study.implementations, allowed()).values():
@@ -126,7 +128,9 @@ class _Session(Preparation):
         memory = self.memory()
         if memory is not None:
             self.memory_asked = memory.asked
-            self.prepared = fitted(self.prepared, memory)
+            self.prepared = self.prepared.planned_again(
+                experiment=self.prepared.experiment.with_memory(memory.resolved)
+            )
         fresh = not self.writer.session.exists
         self.header = self._begin(calibration, memory) if fresh else self._continue()
         swept = self.writer.sweep()

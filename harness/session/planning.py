@@ -13,10 +13,8 @@ from harness.definitions import Study, load_study
 from harness.errors import InputError, MissingTool, NothingRunsHere
 from harness.hosts.base import now
 from harness.model import (
-    Calibration,
     Configuration,
     Experiment,
-    MemoryFit,
     Outcome,
     Plan,
     PlannedTrial,
@@ -114,6 +112,23 @@ class Prepared:
     def experiment(self) -> Experiment:
         return self.study.experiment
 
+    def planned_again(
+        self, *, experiment: Experiment | None = None, seed: int | None = None, blocks: int | None = None
+    ) -> Prepared:
+        """Return the same plan with another definition, seed or number of blocks; its id stays."""
+        blocks = blocks or self.blocks_asked
+        plan = plan_without(
+            experiment or self.experiment,
+            self.plan.profile,
+            self.unavailable,
+            host=self.plan.host,
+            seed=self.plan.seed if seed is None else seed,
+            launcher=self.plan.launcher,
+            blocks=blocks,
+        )
+        study = self.study.model_copy(update={"experiment": experiment or self.experiment})
+        return replace(self, study=study, plan=plan, blocks_asked=blocks)
+
 
 def prepare(
     assembly: Assembly,
@@ -179,27 +194,10 @@ def _as_written(root: Path, study: Study) -> Study:
     return study.model_copy(update={"requests": mixes})
 
 
-def calibrated(prepared: Prepared, calibration: Calibration) -> Prepared:
-    """Return the same plan with every scaled load made a load for the measured capacity."""
-    profile = prepared.plan.profile
-    own = calibration.capacities_per_s or {calibration.variant: calibration.capacity_per_s}
-    return _of(prepared, prepared.experiment.calibrated(profile, calibration.capacity_per_s, own))
-
-
-def fitted(prepared: Prepared, memory: MemoryFit) -> Prepared:
-    """Return the same plan with every heap and limit that was measured in the place of what was asked for."""
-    return _of(prepared, prepared.experiment.with_memory(memory.resolved))
-
-
 def planned_variants(prepared: Prepared) -> tuple[str, ...]:
     """Return the variants of the plan, in the definition's order."""
     planned = {trial.configuration.variant_name for trial in prepared.plan.trials}
     return tuple(name for name in prepared.experiment.variants if name in planned)
-
-
-def _of(prepared: Prepared, experiment: Experiment) -> Prepared:
-    study = prepared.study.model_copy(update={"experiment": experiment})
-    return _planned_again(replace(prepared, study=study), seed=prepared.plan.seed)
 
 
 def with_blocks(prepared: Prepared, blocks: int) -> Prepared:
@@ -213,21 +211,7 @@ def with_blocks(prepared: Prepared, blocks: int) -> Prepared:
             "the number of blocks is out of range", place="--blocks", found=blocks,
             allowed=f"1 to {MOST_BLOCKS}",
         )  # fmt: skip
-    return _planned_again(replace(prepared, blocks_asked=blocks), seed=prepared.plan.seed)
-
-
-def _planned_again(prepared: Prepared, *, seed: int) -> Prepared:
-    plan = prepared.plan
-    again = plan_without(
-        prepared.experiment,
-        plan.profile,
-        prepared.unavailable,
-        host=plan.host,
-        seed=seed,
-        launcher=plan.launcher,
-        blocks=prepared.blocks_asked,
-    )
-    return replace(prepared, plan=again)
+    return prepared.planned_again(blocks=blocks)
 
 
 def first_configurations(prepared: Prepared) -> list[Configuration]:
@@ -303,12 +287,10 @@ def refuse_other_plan(header: SessionHeader, prepared: Prepared) -> None:
             found=prepared.blocks_asked,
             allowed=f"{plan.n_blocks}, another --seed, or --new",
         )
-    if header.unavailable != prepared.unavailable:
-        gone = {item.variant: item.reason for item in prepared.unavailable}
-        lost = sorted(set(gone) - {item.variant for item in header.unavailable})
-        if lost:
+    for gone in sorted(prepared.unavailable, key=lambda item: item.variant):
+        if gone.variant not in {item.variant for item in header.unavailable}:
             raise InputError(
-                f"{lost[0]} could run when this session began and cannot now: {gone[lost[0]]}", file=key
+                f"{gone.variant} could run when this session began and cannot now: {gone.reason}", file=key
             )
     again = plan_without(
         prepared.experiment,
@@ -333,8 +315,7 @@ def _differences(header: SessionHeader, prepared: Prepared, again: Plan) -> Iter
         yield f"{len(header.plan.trials)} trials then, {len(again.trials)} now"
     for old, new in zip(header.plan.trials, again.trials, strict=False):
         if old != new:
-            for name in type(old.configuration).model_fields:
-                before, after = getattr(old.configuration, name), getattr(new.configuration, name)
+            for (name, before), (_, after) in zip(old.configuration, new.configuration, strict=True):
                 if before != after:
                     yield f"{new.trial_id}: {name} was {before}, is {after}"
             yield f"trial {old.position} was {old.trial_id}, is {new.trial_id}"
@@ -351,4 +332,4 @@ def with_free_seed(prepared: Prepared, store: Store) -> Prepared:
         name = session_name(plan.profile, plan.host, plan.launcher, seed)
         if not store.session(plan.experiment, name).folder.exists():
             break
-    return replace(_planned_again(prepared, seed=seed), session_id=name)
+    return replace(prepared.planned_again(seed=seed), session_id=name)

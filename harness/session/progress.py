@@ -54,40 +54,30 @@ class Silent:
 Progress = Silent
 
 
-class _Shown(Silent):
-    """Counts finished trials whose CPUs another guest of the hypervisor slowed, to say so once at the end."""
-
-    def __init__(self) -> None:
-        self._n = 0
-        self._slowed: list[float] = []
-
-    def trial_done(self, state: ProgressState, record: TrialRecord) -> None:
-        self._n += 1
-        share = slowed_share(record.cpu_speeds) or 0.0
-        self._slowed += [share] if share > SLOWED_SHARE else []
-
-    def close(self) -> None:
-        if self._slowed:
-            n = f"{len(self._slowed)} of {counted(self._n, 'trial')}"
-            self._say(f"CPUs slower than at their best in {n}, by up to {max(self._slowed):.0%}")
-
-    def _say(self, line: str) -> None:
-        """Show a lasting line."""
-
-
-class PlainProgress(_Shown):
-    """A line per finished trial and per longer step; at the end, how many trials were slowed."""
+class PlainProgress(Silent):
+    """A line per finished trial and per longer step; at the end, how many trials another guest slowed."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
-        super().__init__()
         self._stream = stream or sys.stderr
+        self._n_trials = 0
+        self._slowed: list[float] = []
 
     def step(self, state: ProgressState) -> None:
         if not state.doing.startswith("trial "):
             self._say(state.line())
 
     def trial_done(self, state: ProgressState, record: TrialRecord) -> None:
-        super().trial_done(state, record)
+        self._n_trials += 1
+        share = slowed_share(record.cpu_speeds) or 0.0
+        self._slowed += [share] if share > SLOWED_SHARE else []
+        self._say_end(state, record)
+
+    def close(self) -> None:
+        if self._slowed:
+            n = f"{len(self._slowed)} of {counted(self._n_trials, 'trial')}"
+            self._say(f"CPUs slower than at their best in {n}, by up to {max(self._slowed):.0%}")
+
+    def _say_end(self, state: ProgressState, record: TrialRecord) -> None:
         self._say(f"{state.line()}: {outcome_words(record)}")
 
     def _say(self, line: str) -> None:
@@ -95,7 +85,7 @@ class PlainProgress(_Shown):
             print(line, file=self._stream, flush=True)
 
 
-class TerminalProgress(_Shown):
+class TerminalProgress(PlainProgress):
     """One bar that moves, below it what is done, and a lasting line for whatever was not ok.
 
     The bar has the counter and the time alone, which fit into any terminal; what is done is cut where it does not.
@@ -103,9 +93,8 @@ class TerminalProgress(_Shown):
 
     def __init__(self, console: Console | None = None) -> None:
         super().__init__()
-        self._bars = Bars(
-            BarColumn(bar_width=24), MofNCompleteColumn(), TextColumn("trials{task.description}")
-        )
+        counter = TextColumn("trials{task.description}")
+        self._bars = Bars(BarColumn(bar_width=24), MofNCompleteColumn(), counter)
         self._task = self._bars.add_task("", total=None)
         self._doing = Text(no_wrap=True, overflow="ellipsis")
         self._live = Live(Group(self._bars, self._doing), console=console, redirect_stdout=False)
@@ -117,8 +106,7 @@ class TerminalProgress(_Shown):
             self._bars.update(self._task, total=state.total, completed=state.done, description=left)
             self._doing.plain = printable(f"{state.session}: {state.doing}")
 
-    def trial_done(self, state: ProgressState, record: TrialRecord) -> None:
-        super().trial_done(state, record)
+    def _say_end(self, state: ProgressState, record: TrialRecord) -> None:
         if record.outcome != "ok":
             self._say(f"{record.planned.trial_id}: {outcome_words(record)}")
         self.step(state)
@@ -139,7 +127,7 @@ def suitable_progress() -> Progress:
 
 
 def outcome_words(record: TrialRecord) -> str:
-    """``ok``, or the outcome with its reason, in one line."""
+    """Return ``ok``, or the outcome with its reason, in one line."""
     reason = f" ({record.reason})" if record.reason else ""
     n_earlier = len(record.earlier_loads)
     again = f"; took its load {n_earlier + 1} times" if n_earlier else ""
@@ -147,7 +135,7 @@ def outcome_words(record: TrialRecord) -> str:
 
 
 def in_words(seconds: float) -> str:
-    """``75 s`` -> ``1 min 15 s``; hours without seconds."""
+    """Return ``75 s`` as ``1 min 15 s``; hours without seconds."""
     whole = max(0, round(seconds))
     if whole < 60:
         return f"{whole} s"
