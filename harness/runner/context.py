@@ -72,7 +72,6 @@ class Ledger(Protocol):
     """A memory of started processes outside this process, by which a later session finds orphans."""
 
     def note(self, *, pid: int, role: str, port: int | None = None) -> None: ...
-
     def forget(self, pid: int) -> None: ...
 
 
@@ -112,14 +111,9 @@ class TrialContext:
             self.ledger.forget(pid)
 
     @property
-    def load_apart(self) -> bool:
-        """Whether the load comes from another machine than the service's."""
-        return self.other_host is not None and self.other_host is not self.host
-
-    @property
-    def backing_apart(self) -> bool:
-        """Whether backing services stand on another machine than the service."""
-        return self.database_host is not None and self.database_host is not self.host
+    def load_host(self) -> MeasuringHost:
+        """Where the load comes from: the service's own host unless another was named."""
+        return self.other_host or self.host
 
     @property
     def backing_host(self) -> MeasuringHost:
@@ -127,9 +121,12 @@ class TrialContext:
         return self.database_host or self.host
 
     @property
-    def load_host(self) -> MeasuringHost:
-        """Where the load comes from: the service's own host unless another was named."""
-        return self.other_host or self.host
+    def load_apart(self) -> bool:
+        return self.load_host is not self.host
+
+    @property
+    def backing_apart(self) -> bool:
+        return self.backing_host is not self.host
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -283,8 +280,7 @@ def compare_clocks(notes: Notes) -> None:
     """
     context = notes.context
     service = context.host.clock()
-    load = service if context.load_host is context.host else context.load_host.clock()
-    clocks: list[tuple[HostClock | None, dict[str, str]]] = [(service, {}), (load, {"role": "load"})]
+    clocks = {"service": service, "load": context.load_host.clock() if context.load_apart else service}
     if context.backing_apart and notes.backing:
-        clocks.append((context.backing_host.clock(), {"role": "database"}))
-    notes.clocks += [clock.model_copy(update=role) for clock, role in clocks if clock is not None]
+        clocks["database"] = context.backing_host.clock()
+    notes.clocks += [clock.model_copy(update={"role": role}) for role, clock in clocks.items() if clock]

@@ -50,26 +50,22 @@ class RequestLog:
         Raises:
             TrialFailure: it does not start.
         """
-        if self._sink not in ("file", "pipe"):
+        if self._sink in ("file", "pipe"):
+            cleanup.callback(self._close)
+        if self._sink != "pipe":
             return
-        cleanup.callback(self._close)
-        if self._sink == "file":
-            return
-        context = self._context
+        context, program = self._context, self._folder / PROGRAM.name
+        python = sys.executable if context.host.is_local else "python3"
+        argv = (python, "-I", "-S", str(program), STDOUT, COUNTED, LAST)
         try:
-            program = self._folder / PROGRAM.name
             context.host.put(PROGRAM, program)
-            words = (sys.executable if context.host.is_local else "python3", "-I", "-S", str(program))
-            self._reader = running = context.host.spawn(
-                Command(
-                    argv=(*words, STDOUT, COUNTED, LAST), folder=self._folder, cpus=self._notes.generator_cpus
-                )
-            )
+            command = Command(argv=argv, folder=self._folder, cpus=self._notes.generator_cpus)
+            self._reader = running = context.host.spawn(command)
         except HostError as problem:
             raise TrialFailure(Outcome.FAILED, f"the reader of the request log: {problem}") from problem
         context.note(context.host, pid=running.pid, role="reader of the request log")
-        self._notes.log_reader = watched = watch_process(running)
-        sampler.add(ROLE, watched)
+        self._notes.log_reader = watch_process(running)
+        sampler.add(ROLE, self._notes.log_reader)
         deadline = time.monotonic() + _READY_WITHIN_S
         while self._counted() is None:
             code = running.exited()
@@ -103,11 +99,11 @@ class RequestLog:
             lines = self._counted() or {}
             self._run("rm", "-f", STDOUT, COUNTED, PROGRAM.name)
             self._run("mv", LAST, STDOUT)
-        instance, pipe = self._notes.instance, self._sink == "pipe"
-        if not pipe or (instance is not None and instance.container is not None):
+        instance = self._notes.instance
+        if instance is not None and instance.container is not None:
             lines = {}
         self._notes.request_log = RequestLogRecord(
-            sink="pipe" if pipe else "file",
+            sink="pipe" if self._sink == "pipe" else "file",
             requests=self._requests,
             lines=lines.get("lines"),
             bytes=lines.get("bytes"),
@@ -172,8 +168,11 @@ def compare_promises(notes: Notes, profile: LoadProfile | None) -> tuple[StoredR
     rows: list[StoredReading] = []
     for request, n_after in _stored(notes, over=True).items():
         # a step of a flow is a request of this kind: ``create-a`` is a ``create``
-        names = [name for name in notes.answers if name == request or name.startswith(f"{request}-")]
-        asked = [notes.answers[name] for name in names]
+        asked = [
+            count
+            for name, count in notes.answers.items()
+            if name == request or name.startswith(f"{request}-")
+        ]
         rows.append(
             StoredReading(
                 request=request,
@@ -183,13 +182,6 @@ def compare_promises(notes: Notes, profile: LoadProfile | None) -> tuple[StoredR
             )
         )
     return tuple(rows)
-
-
-def words(row: StoredReading) -> str:
-    """Say what is wrong, for people."""
-    if row.n_stored < row.n_right:
-        return f"{row.request}: {row.n_right} answered rightly, {row.n_stored} stored"
-    return f"{row.request}: {row.n_sent} sent, {row.n_stored} stored"
 
 
 def _stored(notes: Notes, *, over: bool) -> dict[str, int]:
