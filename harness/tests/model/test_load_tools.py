@@ -12,7 +12,6 @@ from harness.formats.detect import read_any
 from harness.loadgen.base import Installed
 from harness.loadgen.tools import adapter_of
 from harness.model import LOAD_TOOLS, GeneratorName, LoadTool
-from harness.model.load_tools import titles
 from harness.project import find_root
 from harness.tests.support import load_tool_table
 from harness.toolchains import wanted
@@ -58,21 +57,3 @@ def test_a_row_says_of_the_output_what_its_reader_finds(tool: LoadTool) -> None:
 def test_the_table_of_the_page_is_what_the_adapters_say() -> None:
     page = (find_root() / load_tool_table.PAGE).read_text("utf-8")
     assert load_tool_table.written(page) == page, "run: python -m harness.tests.support.load_tool_table"
-
-
-def test_the_table_tells_what_a_tool_cannot_do_in_full() -> None:
-    rows = {line.split(" | ")[0].removeprefix("| "): line for line in load_tool_table.table().splitlines()}
-    columns = [tool.name for tool in LOAD_TOOLS]
-
-    def cell(row: str, tool: GeneratorName) -> str:
-        return rows[row].strip("| ").split(" | ")[1 + columns.index(tool)]
-
-    assert cell("closed loop, by loops of each user", "oha") == "one user only"
-    assert cell("closed loop, by duration", "wrk") == "whole seconds"
-    assert cell("open loop, evenly spaced", "wrk2") == "whole rates and seconds"
-    assert cell("open loop, random arrivals", "jmeter") == "yes"
-    assert cell("open loop, random arrivals", "locust") == "-"
-
-
-def test_a_sentence_names_every_tool() -> None:
-    assert titles() == "JMeter, Locust, wrk, wrk2, k6, oha, vegeta or metronome"
