@@ -72,4 +72,8 @@ def test_a_level_is_said_in_words_and_an_unknown_one_by_its_factor(
     factor: str, level: object, words: str
 ) -> None:
     assert level_words(factor, level) == words
-    assert cell_words({factor: level, "logging": "on"}) == f"{words}, a log line" or factor == "logging"
+
+
+def test_a_cell_names_its_levels_in_their_order_and_none_is_nothing() -> None:
+    assert cell_words({"logging": "on", "warm_up": "none"}) == "a log line, no warm-up"
+    assert cell_words({}) == ""
