@@ -22,9 +22,17 @@ from harness.errors import HostError, RematchError, TrialFailure
 from harness.hosts.base import Command, Process
 from harness.hosts.measuring import Sampling
 from harness.launchers.base import Instance
-from harness.loadgen.base import LoadCommand, LoadSpec
+from harness.loadgen.base import LoadCommand, LoadGenerator, LoadSpec
 from harness.loadgen.row_counts import count_rows
-from harness.model import ClosedLoad, EarlierLoad, GeneratorRecord, MachineWindow, Outcome, Phase
+from harness.model import (
+    ClosedLoad,
+    EarlierLoad,
+    GeneratorRecord,
+    LoadProfile,
+    MachineWindow,
+    Outcome,
+    Phase,
+)
 from harness.model.trial import sent_late
 from harness.runner.backing_phase import backing_cpu_s, log_reader_cpu_s
 from harness.runner.context import (
@@ -83,14 +91,7 @@ def measure(instance: Instance, sampler: Sampling, notes: Notes) -> None:
         with contextlib.ExitStack() as cleanup:
             remote = open_folder(host, local, notes)
             cleanup.callback(_bring_back, notes.context, local)
-            asked = LoadSpec(
-                profile=load.profile,
-                requests=spec.requests,
-                endpoint=instance.endpoint,
-                folder=remote,
-                seed=spec.seed,
-            )
-            command = put_files(notes.context, generator.command(asked), local, remote)
+            command = command_of(generator, load.profile, instance, notes, local, remote)
             notes.generator = GeneratorRecord(
                 name=generator.name,
                 version=spec.generator_version,
@@ -115,10 +116,20 @@ def measure(instance: Instance, sampler: Sampling, notes: Notes) -> None:
     notes.outcome, notes.reason = judge_load(notes.load)
 
 
-def put_files(context: TrialContext, command: LoadCommand, local: Path, remote: Path) -> LoadCommand:
-    """Put a command's files into its folder, here and on the load's host; return it in that host's words."""
-    host = context.load_host
-    words = sorted(context.load_words.items(), key=lambda pair: len(pair[0]), reverse=True)
+def command_of(
+    generator: LoadGenerator, profile: LoadProfile, instance: Instance, notes: Notes, local: Path, remote: Path
+) -> LoadCommand:
+    """Return the command of a load in the words of the load's host, its files in its folder here and there.
+
+    Raises:
+        UnsupportedLoad, MissingTool: the tool cannot offer it, or is not there.
+    """
+    spec, host = notes.spec, notes.context.load_host
+    asked = LoadSpec(
+        profile=profile, requests=spec.requests, endpoint=instance.endpoint, folder=remote, seed=spec.seed
+    )
+    command = generator.command(asked)
+    words = sorted(notes.context.load_words.items(), key=lambda pair: len(pair[0]), reverse=True)
 
     def translated(text: str) -> str:
         for here, there in words:
@@ -372,10 +383,7 @@ def _counted(instance: Instance, notes: Notes) -> dict[str, JsonValue]:
     folder = spec.folder / CALLS
     folder.mkdir()
     profile = ClosedLoad(users=load.profile.users, duration_s=_LOAD_S)
-    asked = LoadSpec(
-        profile=profile, requests=spec.requests, endpoint=instance.endpoint, folder=folder, seed=spec.seed
-    )
-    command = put_files(context, generator.command(asked), folder, folder)
+    command = command_of(generator, profile, instance, notes, folder, folder)
     unshare, perf = map(str, programs)
     events = ",".join((_ALL, *(_NAMED + name for name in _NAMES)))
     counting = ("stat", "-x", ",", "-o", str(folder / _COUNTS), "-e", events, "-p", str(instance.record.pid))

@@ -18,20 +18,25 @@ from harness.model import Boundary
 from harness.model.endpoint import Endpoint
 from harness.model.trial import pod_metrics_file
 from harness.runner.context import Notes, watch
+from harness.runner.outcome import refuse_crashed
 
 BoundaryName = Literal["first-response", "before-load", "after-load", "idle"]
 METRICS_PATH = "/metrics"
 JCMD_WITHIN_S = 20.0
 
 
-def take_boundary(name: BoundaryName, instance: Instance, notes: Notes) -> Boundary:
-    """Read the instance at the edge of a phase; files are ``boundary-<name>.prom`` and ``.nmt.txt``.
+def take_boundary(name: BoundaryName, instance: Instance, notes: Notes) -> None:
+    """Note a reading of the instance at the edge of a phase; files are ``boundary-<name>.prom`` and ``.nmt.txt``.
 
     Resources come first: what else is asked changes them. A JVM wakes its management beans at the
     first ``GET /metrics``, which costs CPU and memory, so nothing is asked at the first response,
     where start-up is still to be compared. Of several pods each keeps its metrics in ``boundary-<name>.<pod>.prom``
     and says how many requests it answered. What could not be had is ``None``.
+
+    Raises:
+        TrialFailure: the service has ended.
     """
+    refuse_crashed(instance, f"before boundary {name}", notes)
     spec, host = notes.spec, notes.context.host
     reading, record = host.resources(watch(instance)), instance.record
     metrics, nmt = (spec.folder / f"boundary-{name}.{ending}" for ending in ("prom", "nmt.txt"))
@@ -42,12 +47,14 @@ def take_boundary(name: BoundaryName, instance: Instance, notes: Notes) -> Bound
         argv = (str(Path(record.argv[0]).with_name("jcmd")), str(record.pid), "VM.native_memory", "summary")
         has_nmt = _saved(host, argv, notes.service_folder, JCMD_WITHIN_S, nmt, "Total: reserved=")
     pods = instance.pod_endpoints() if asked and isinstance(instance, OfPods) else {}
-    return Boundary(
-        name=name,
-        reading=reading,
-        runtime_metrics_file=metrics.name if has_metrics else None,
-        nmt_file=nmt.name if has_nmt else None,
-        answered_by_pod=_answered(pods, spec.folder, name),
+    notes.boundaries.append(
+        Boundary(
+            name=name,
+            reading=reading,
+            runtime_metrics_file=metrics.name if has_metrics else None,
+            nmt_file=nmt.name if has_nmt else None,
+            answered_by_pod=_answered(pods, spec.folder, name),
+        )
     )
 
 

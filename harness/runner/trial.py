@@ -63,7 +63,7 @@ from harness.runner.outcome import refuse_crashed
 from harness.runner.pinning import Placement, Policy, check_pinned, cpus_allowed, place, place_on_two
 from harness.runner.record import SAMPLES, trial_record
 from harness.runner.request_log import RequestLog
-from harness.runner.snapshots import BoundaryName, keep_contention, keep_recording, take_boundary
+from harness.runner.snapshots import keep_contention, keep_recording, take_boundary
 from harness.runner.start_up import SERVICE_STDERR, wait_first_response
 from harness.runner.warm_up import warm_up, warm_up_in_windows
 from harness.workloads import face_of
@@ -146,10 +146,10 @@ def _go_through(steps: Sequence[Step], made: list[Notes], then: Then | None) -> 
             cleanup.callback(_stop_instance, instance, notes)
             cleanup.callback(request_log.ask, instance)
             request_log.launched()
-        _boundary("first-response", instance, notes)
+        take_boundary("first-response", instance, notes)
         if configuration.kind == "startup":
             _stay_idle(instance, notes)
-            _check_conformance(instance, notes)
+            _check_conformance(instance, [notes])
         else:
             _make_warm(instance, sampler, notes)
             _load(instance, sampler, notes)
@@ -166,7 +166,7 @@ def _go_through(steps: Sequence[Step], made: list[Notes], then: Then | None) -> 
             if then is not None and last is not None:
                 then(last, partial(_again, instance, notes))
         if configuration.warm_up is not None:
-            _check_late(instance, made)
+            _check_conformance(instance, made)
     if not later and then is None:
         notes.phases.append(Phase(name="cool-down", start=cool_down_began, end=now()))
 
@@ -180,19 +180,6 @@ def _sampled_folder(notes: Notes, cleanup: contextlib.ExitStack) -> tuple[Path, 
     cleanup.callback(_stop_sampler, sampler, notes)
     notes.ticks_hz["load"] = context.sampling_hz
     return remote, sampler
-
-
-def _check_late(instance: Instance, made: Sequence[Notes]) -> None:
-    """Check the answers of a process whose loads are over: what it fails, all its trials fail."""
-    try:
-        _check_conformance(instance, made[0])
-    except TrialFailure as failure:
-        for notes in made:
-            notes.outcome, notes.reason = Outcome(failure.outcome), failure.reason
-        raise
-    finally:
-        for notes in made:
-            notes.conformance = made[0].conformance
 
 
 def _go_on(instance: Instance, notes: Notes) -> None:
@@ -221,9 +208,9 @@ def _load(instance: Instance, sampler: Sampling, notes: Notes) -> None:
     while True:
         if notes.spec.planned.configuration.warm_up is not None:
             _wait_for_speed(notes)
-        _boundary("before-load", instance, notes)
+        take_boundary("before-load", instance, notes)
         measure(instance, sampler, notes)
-        _boundary("after-load", instance, notes)
+        take_boundary("after-load", instance, notes)
         if context.speed_gate is not None:
             context.speed_gate.note(notes.cpu_speeds)
         if not to_be_repeated(notes):
@@ -291,31 +278,35 @@ def _bring_up(sampler: Sampling, notes: Notes) -> Instance:
     return instance
 
 
-def _boundary(name: BoundaryName, instance: Instance, notes: Notes) -> None:
-    """Read the instance at the edge of a phase: RSS "before" and "after" of the published tables."""
-    refuse_crashed(instance, f"before boundary {name}", notes)
-    notes.boundaries.append(take_boundary(name, instance, notes))
+def _check_conformance(instance: Instance, made: Sequence[Notes]) -> None:
+    """Hold the instance against its contract: what it fails, all trials of its process fail.
 
-
-def _check_conformance(instance: Instance, notes: Notes) -> None:
-    """Hold the instance against its contract. A lean handler answers a constant: its record has no conformance."""
-    spec, context = notes.spec, notes.context
-    if spec.planned.configuration.variant.lean:
+    A lean handler answers a constant: its record has no conformance.
+    """
+    notes = made[0]
+    spec, context, variant = notes.spec, notes.context, notes.spec.planned.configuration.variant
+    if variant.lean:
         return
-    settings = spec.planned.configuration.variant.settings
-    with phase("conformance", notes):
-        notes.conformance = check(
-            context.host.reach(instance.endpoint),
-            spec.cases,
-            face_of(settings),
-            spec.implementation.language,
-            spec.implementation.name,
-            settings=settings,
-        )
-    refuse_crashed(instance, "while its answers were checked", notes)
-    if notes.conformance.failures:
-        count = f"{len(notes.conformance.failures)} of {notes.conformance.n_cases} cases"
-        raise TrialFailure("nonconforming", f"{count}: {notes.conformance.failures[0]}")
+    try:
+        with phase("conformance", notes):
+            result = check(
+                context.host.reach(instance.endpoint),
+                spec.cases,
+                face_of(variant.settings),
+                spec.implementation.language,
+                spec.implementation.name,
+                settings=variant.settings,
+            )
+        for each in made:
+            each.conformance = result
+        refuse_crashed(instance, "while its answers were checked", notes)
+        if result.failures:
+            count = f"{len(result.failures)} of {result.n_cases} cases"
+            raise TrialFailure("nonconforming", f"{count}: {result.failures[0]}")
+    except TrialFailure as failure:
+        for each in made:
+            each.outcome, each.reason = Outcome(failure.outcome), failure.reason
+        raise
 
 
 def _make_warm(instance: Instance, sampler: Sampling, notes: Notes) -> None:
@@ -335,7 +326,7 @@ def _make_warm(instance: Instance, sampler: Sampling, notes: Notes) -> None:
             warm_up_in_windows(instance, configuration.warm_up, notes)
         sampler.pace(context.sampling_hz)
     else:
-        _check_conformance(instance, notes)
+        _check_conformance(instance, [notes])
         if configuration.warm_up_requests:
             with phase("warm-up", notes):
                 warm_up(
@@ -353,7 +344,7 @@ def _stay_idle(instance: Instance, notes: Notes) -> None:
         while (left := until - time.monotonic()) > 0:
             refuse_crashed(instance, "while idle", notes)
             time.sleep(min(left, 0.1))
-    _boundary("idle", instance, notes)
+    take_boundary("idle", instance, notes)
 
 
 def _stop_instance(instance: Instance, notes: Notes) -> None:

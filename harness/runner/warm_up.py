@@ -21,7 +21,7 @@ from harness.errors import TrialFailure
 from harness.hosts.base import Command
 from harness.launchers.base import Instance
 from harness.launchers.training import raw_request
-from harness.loadgen.base import LoadCommand, LoadSpec
+from harness.loadgen.base import LoadCommand
 from harness.loadgen.correlation import Scalar, filled
 from harness.loadgen.flow import in_order, is_flow
 from harness.model import ClosedLoad, Outcome, Request, WarmUpRecord, WarmUpSpec, WarmUpWindow
@@ -29,7 +29,7 @@ from harness.model.endpoint import Endpoint
 from harness.model.warm_up import WarmClass, unsettled
 from harness.runner.context import Notes, open_folder, watch
 from harness.runner.duet_arm import DuetArm
-from harness.runner.load_phase import difference, put_files
+from harness.runner.load_phase import command_of, difference
 from harness.runner.outcome import refuse_crashed
 from harness.runner.snapshots import save_metrics
 
@@ -127,14 +127,8 @@ def warm_up_in_windows(instance: Instance, asked: WarmUpSpec, notes: Notes) -> N
     windows: list[WarmUpWindow] = []
     end: WarmClass = "ended"
     try:
-        load = LoadSpec(
-            profile=ClosedLoad(users=asked.users, duration_s=asked.window_s),
-            requests=spec.requests,
-            endpoint=instance.endpoint,
-            folder=remote,
-            seed=spec.seed,
-        )
-        command = put_files(context, generator.command(load), local, remote)
+        profile = ClosedLoad(users=asked.users, duration_s=asked.window_s)
+        command = command_of(generator, profile, instance, notes, local, remote)
         before, began_s = context.host.resources(watch(instance), pss=False), time.monotonic()
         last = settled = False
         while not last:
