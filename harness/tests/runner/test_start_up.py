@@ -124,9 +124,8 @@ def test_the_first_wrong_answer_ends_the_warm_up_of_all_users_and_says_whose_it_
     assert sum(server.seen.values()) < 100
 
 
-@pytest.mark.parametrize("settings", [{"crash_after": 6}, {"killed_after": 6}])
-def test_a_crash_in_warm_up_names_the_request(project: Project, settings: dict[str, SettingValue]) -> None:
-    instance = project.launch(**settings)
+def test_a_crash_in_warm_up_names_the_request(project: Project) -> None:
+    instance = project.launch(crash_after=6)
     wait_first_response(instance, HELLO, patient(20))
     with pytest.raises(TrialFailure, match=r"failed: no answer to warm-up request 6 \(uppercase-hello\)"):
         warm_up(instance.endpoint, (HELLO,), 100)

@@ -84,36 +84,20 @@ def far(sshd: Sshd, remote_daemon: Daemon, tmp_path_factory: pytest.TempPathFact
     host.close()
 
 
-class TestHere(LauncherContract):
-    @pytest.fixture
-    def project(self, tmp_path: Path) -> Iterator[Project]:
-        made = Project(tmp_path, grace_s=GRACE_S)
-        yield made
-        made.close()
-
-
-class TestInAContainer(LauncherContract):
-    @pytest.fixture
-    def project(self, tmp_path: Path, daemon: Daemon, base: Path) -> Iterator[Contained]:
-        made = Contained(tmp_path, daemon, base)
-        yield made
-        made.close()
-
-
-class TestOverSsh(LauncherContract):
-    @pytest.fixture
-    def project(self, tmp_path: Path, far: SshHost) -> Iterator[RemoteProject]:
-        made = RemoteProject(tmp_path, far)
-        yield made
-        made.close()
-
-
-class TestInAContainerOverSsh(LauncherContract):
-    @pytest.fixture
+class TestEverywhere(LauncherContract):
+    @pytest.fixture(params=["here", "in a container", "over SSH", "in a container over SSH"])
     def project(
-        self, tmp_path: Path, far: SshHost, remote_daemon: Daemon, remote_base: Path
-    ) -> Iterator[Contained]:
-        made = Contained(tmp_path, remote_daemon, remote_base, far)
+        self, request: pytest.FixtureRequest, tmp_path: Path
+    ) -> Iterator[Project | Contained | RemoteProject]:
+        of = request.getfixturevalue
+        made = {
+            "here": lambda: Project(tmp_path, grace_s=GRACE_S),
+            "in a container": lambda: Contained(tmp_path, of("daemon"), of("base")),
+            "over SSH": lambda: RemoteProject(tmp_path, of("far")),
+            "in a container over SSH": lambda: Contained(
+                tmp_path, of("remote_daemon"), of("remote_base"), of("far")
+            ),
+        }[request.param]()
         yield made
         made.close()
 
