@@ -7,19 +7,17 @@ A terminal that is gone must not end a session: whatever cannot be shown is drop
 from __future__ import annotations
 
 import contextlib
+import shutil
 import sys
 from typing import TextIO
-
-from rich.console import Console, Group
-from rich.live import Live
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-from rich.progress import Progress as Bars
-from rich.text import Text
 
 from harness.errors import printable
 from harness.model import Frozen, TrialRecord
 from harness.model.phrases import counted
 from harness.model.started import SLOWED_SHARE, slowed_share
+
+#: Goes to the begin of a terminal's line, which is cleared.
+_ANEW = "\r\x1b[2K"
 
 
 class ProgressState(Frozen):
@@ -55,75 +53,52 @@ Progress = Silent
 
 
 class PlainProgress(Silent):
-    """A line per finished trial and per longer step; at the end, how many trials another guest slowed."""
+    """A line per finished trial and per longer step; at the end, how many trials another guest slowed.
 
-    def __init__(self, stream: TextIO | None = None) -> None:
-        self._stream = stream or sys.stderr
+    Args:
+        moving: show one line that is written anew, cut to the terminal, and lasting ones for whatever was not ok.
+    """
+
+    def __init__(self, stream: TextIO | None = None, *, moving: bool = False) -> None:
+        self._stream, self._moving = stream or sys.stderr, moving
         self._n_trials = 0
         self._slowed: list[float] = []
 
     def step(self, state: ProgressState) -> None:
-        if not state.doing.startswith("trial "):
+        if self._moving:
+            width = shutil.get_terminal_size().columns
+            self._write(f"{_ANEW}{printable(state.line())[: width - 1]}")
+        elif not state.doing.startswith("trial "):
             self._say(state.line())
 
     def trial_done(self, state: ProgressState, record: TrialRecord) -> None:
         self._n_trials += 1
         share = slowed_share(record.cpu_speeds) or 0.0
         self._slowed += [share] if share > SLOWED_SHARE else []
-        self._say_end(state, record)
+        if not self._moving:
+            self._say(f"{state.line()}: {outcome_words(record)}")
+        elif record.outcome != "ok":
+            self._say(f"{record.planned.trial_id}: {outcome_words(record)}")
 
     def close(self) -> None:
+        if self._moving:
+            self._write(_ANEW)
         if self._slowed:
             n = f"{len(self._slowed)} of {counted(self._n_trials, 'trial')}"
             self._say(f"CPUs slower than at their best in {n}, by up to {max(self._slowed):.0%}")
 
-    def _say_end(self, state: ProgressState, record: TrialRecord) -> None:
-        self._say(f"{state.line()}: {outcome_words(record)}")
-
     def _say(self, line: str) -> None:
+        """Write a lasting line."""
+        self._write(f"{_ANEW if self._moving else ''}{line}\n")
+
+    def _write(self, text: str) -> None:
         with contextlib.suppress(OSError, ValueError):
-            print(line, file=self._stream, flush=True)
-
-
-class TerminalProgress(PlainProgress):
-    """One bar that moves, below it what is done, and a lasting line for whatever was not ok.
-
-    The bar has the counter and the time alone, which fit into any terminal; what is done is cut where it does not.
-    """
-
-    def __init__(self, console: Console | None = None) -> None:
-        super().__init__()
-        counter = TextColumn("trials{task.description}")
-        self._bars = Bars(BarColumn(bar_width=24), MofNCompleteColumn(), counter)
-        self._task = self._bars.add_task("", total=None)
-        self._doing = Text(no_wrap=True, overflow="ellipsis")
-        self._live = Live(Group(self._bars, self._doing), console=console, redirect_stdout=False)
-        self._live.start()
-
-    def step(self, state: ProgressState) -> None:
-        left = "" if state.left_s is None else f", {in_words(state.left_s)} left"
-        with contextlib.suppress(OSError, ValueError):
-            self._bars.update(self._task, total=state.total, completed=state.done, description=left)
-            self._doing.plain = printable(f"{state.session}: {state.doing}")
-
-    def _say_end(self, state: ProgressState, record: TrialRecord) -> None:
-        if record.outcome != "ok":
-            self._say(f"{record.planned.trial_id}: {outcome_words(record)}")
-        self.step(state)
-
-    def close(self) -> None:
-        super().close()
-        with contextlib.suppress(OSError, ValueError):
-            self._live.stop()
-
-    def _say(self, line: str) -> None:
-        with contextlib.suppress(OSError, ValueError):
-            self._live.console.print(line, markup=False, highlight=False)
+            print(text, end="", file=self._stream, flush=True)
 
 
 def suitable_progress() -> Progress:
     """Return a moving line on a terminal, plain lines elsewhere."""
-    return TerminalProgress() if sys.stderr.isatty() and sys.stdout.isatty() else PlainProgress()
+    return PlainProgress(moving=sys.stderr.isatty() and sys.stdout.isatty())
 
 
 def outcome_words(record: TrialRecord) -> str:
