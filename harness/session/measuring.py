@@ -30,7 +30,7 @@ from harness.session.planning import (
     refuse_other_plan,
     with_free_seed,
 )
-from harness.session.preparing import Preparation, parts_for
+from harness.session.preparing import Preparation
 from harness.session.progress import Progress, ProgressState, Silent
 from harness.session.signals import Interrupted, RunningProcesses, ended_by, interruptible
 from harness.session.wiring import Assembly
@@ -214,12 +214,7 @@ class _Session(Preparation):
         """Take one fresh process through its trials, or two side by side; records are written when all has ended."""
         folders = [self.writer.begin(trial.trial_id) for trial in trials]
         steps = [
-            (
-                self._spec(trial, folder, cases),
-                parts_for(
-                    self.assembly, self.ledger, trial.configuration.load, trial.configuration.warm_up
-                ),
-            )
+            (self._spec(trial, folder, cases), self.parts(trial.configuration.load, trial.configuration.warm_up))
             for trial, folder in zip(trials, folders, strict=True)
         ]
         made: tuple[TrialRecord, ...]
@@ -257,7 +252,7 @@ class _Session(Preparation):
             planned=trial,
             experiment=self.header.experiment.name,
             session_id=self.header.session_id,
-            implementation=self._implementation(configuration),
+            implementation=self.implementation(configuration),
             build=self.builds[configuration.variant.build_name],
             generator=self.assembly.generator(load.generator) if load else None,
             warm_up_generator=self.warm_up_generator(configuration),

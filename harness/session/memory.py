@@ -16,16 +16,14 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.errors import MemoryFitFailed
 from harness.formats.runtime_metrics import parse_runtime_metrics
 from harness.loadgen.flow import is_flow
 from harness.model import (
     BuildRecord,
-    Configuration,
     Experiment,
     HeapProbe,
     HeldMemory,
@@ -37,12 +35,13 @@ from harness.model import (
     Outcome,
     TrialRecord,
 )
-from harness.runner import Limits, TrialContext, TrialSpec
 from harness.runner.outcome import kinds_of_errors
-from harness.runner.trial import bounded, rehearse, unplanned
+from harness.runner.trial import bounded, rehearse
 from harness.session.planning import Prepared, first_configuration, planned_variants
-from harness.session.wiring import Assembly
 from harness.workloads import load_cases
+
+if TYPE_CHECKING:
+    from harness.session.preparing import Preparation
 
 MIB = 2**20
 #: Seconds that the load lasts beyond the time in which loads settle; and the most that a program without room may take
@@ -71,8 +70,8 @@ def fit_memory(trials: MemoryTrials) -> MemoryFit:
         MemoryFitFailed: no heap works, or a program whose memory is to be matched does not do its work.
         MissingTool: the load generator is not there.
     """
-    experiment, began_s = trials.prepared.experiment, time.monotonic()
-    asked = memory_asked(trials.prepared)
+    experiment, began_s = trials.experiment, time.monotonic()
+    asked = memory_asked(trials.preparation.prepared)
     partners = {name: partner for name in asked if (partner := experiment.variants[name].runtime.memory_of)}
     for name in (*asked, *partners.values()):  # no compiler works while something is tried
         trials.build(name)
@@ -103,42 +102,34 @@ def fit_memory(trials: MemoryTrials) -> MemoryFit:
     )
 
 
-@dataclass(kw_only=True)
+@dataclass
 class MemoryTrials:
     """Trials of a plan's variants of which nothing is kept, under its reference's first load, mix and warm-up.
 
     Each has another schedule. ``builds``: build name -> what was built.
     """
 
-    assembly: Assembly
-    prepared: Prepared
-    context: TrialContext
-    limits: Limits
-    say: Callable[[str], None]
-    folder: Path
+    preparation: Preparation
     builds: dict[str, BuildRecord] = field(default_factory=dict)
-    n_trials: int = field(default=0, init=False)
+    n_trials: int = 0
 
-    @cached_property
-    def configuration(self) -> Configuration:
-        """The reference's first configuration."""
-        return first_configuration(self.prepared)
-
-    @cached_property
-    def load(self) -> Load:
-        """The load, short: under which a heap has to hold."""
-        load, requests = self.configuration.load, self.prepared.study.requests[self.configuration.mix]
+    def __post_init__(self) -> None:
+        prepared = self.preparation.prepared
+        self.experiment, self.say = prepared.experiment, self.preparation.say
+        self.configuration = first_configuration(prepared)
+        self.requests = prepared.study.requests[self.configuration.mix]
+        load, settle_s = self.configuration.load, self.experiment.profiles[prepared.plan.profile].settle_s
         assert load is not None  # no definition leaves memory to be measured without one
-        settle_s = self.prepared.experiment.profiles[self.prepared.plan.profile].settle_s
-        return tried(load, settle_s, len(requests) if is_flow(requests) else 1)
+        #: Short: under which a heap has to hold.
+        self.load = tried(load, settle_s, len(self.requests) if is_flow(self.requests) else 1)
 
     def build(self, name: str) -> None:
         """Build a variant's program, unless it was built."""
-        variant = self.prepared.experiment.variants[name]
+        variant = self.experiment.variants[name]
         if variant.build_name not in self.builds:
             self.say(f"build of {variant.build_name}")
-            implementation = self.prepared.study.implementations[variant.implementation]
-            self.builds[variant.build_name] = self.assembly.launcher.build(implementation, variant)
+            configuration = self.configuration.model_copy(update={"variant": variant, "backing": None})
+            self.builds[variant.build_name] = self.preparation.built(configuration)
 
     def setting(self, name: str, mib: int) -> dict[str, str]:
         """Return the runtime setting that gives a variant so large a heap, or a Go variant so large a limit."""
@@ -157,12 +148,12 @@ class MemoryTrials:
         )  # fmt: skip
 
     def _has_limit(self, name: str) -> bool:
-        return self.prepared.experiment.variants[name].runtime.limit_multiple is not None
+        return self.experiment.variants[name].runtime.limit_multiple is not None
 
     def held(self, name: str, settings: Mapping[str, str]) -> HeldMemory:
         """Return what a variant holds that another one's limit is to be matched with."""
         self.say(f"memory that {name} holds")
-        heap_max = settings.get("heap_max", self.prepared.experiment.variants[name].runtime.heap_max)
+        heap_max = settings.get("heap_max", self.experiment.variants[name].runtime.heap_max)
         return HeldMemory(variant=name, heap_max=heap_max, rss_bytes=self.held_bytes(name, settings))
 
     def held_bytes(self, name: str, settings: Mapping[str, str]) -> int:
@@ -183,27 +174,20 @@ class MemoryTrials:
 
     def _trial(self, name: str, settings: Mapping[str, str]) -> tuple[TrialRecord, str | None]:
         """Return the record of a trial, and the runtime's own metrics after its load."""
-        study, variant = self.prepared.study, self.prepared.experiment.variants[name]
+        variant, limits = self.experiment.variants[name], self.preparation.limits
         variant = variant.model_copy(update={"runtime": variant.runtime.model_copy(update=dict(settings))})
         changes = {"variant_name": name, "variant": variant, "load": self.load, "warm_up": None}
-        contract = study.contract(self.assembly.root)
+        configuration, contract = self.configuration.model_copy(update=changes), self.preparation.contract()
         self.n_trials += 1
-        spec = TrialSpec(
-            planned=unplanned("memory", self.configuration.model_copy(update=changes)),
-            experiment=study.experiment.name,
-            session_id="memory",
-            implementation=study.implementations[variant.implementation],
-            build=self.builds[variant.build_name],
-            generator=self.assembly.generator(self.load.generator),
-            requests=study.requests[self.configuration.mix],
+        spec = replace(
+            self.preparation.rehearsal("memory", configuration, self.builds[variant.build_name], self.requests),
             cases=load_cases(contract),
-            folder=self.folder,
             contract=contract,
-            seed=self.prepared.plan.seed + self.n_trials,
+            seed=self.preparation.prepared.plan.seed + self.n_trials,
             limits=replace(
-                self.limits,
-                ready_s=min(self.limits.ready_s, READY_S),
-                load_extra_s=min(self.limits.load_extra_s, EXTRA_S),
+                limits,
+                ready_s=min(limits.ready_s, READY_S),
+                load_extra_s=min(limits.load_extra_s, EXTRA_S),
             ),
         )
         metrics: list[str] = []
@@ -211,11 +195,12 @@ class MemoryTrials:
         def look(folder: Path) -> None:
             metrics.extend(file.read_text("utf-8") for file in folder.glob("boundary-after-load.prom"))
 
-        return rehearse(spec, self.context, look=look), next(iter(metrics), None)
+        context = self.preparation.parts(self.load)
+        return rehearse(spec, context, look=look), next(iter(metrics), None)
 
 
 def _least(names: tuple[str, ...], trials: MemoryTrials) -> LeastHeap:
-    variant = trials.prepared.experiment.variants[names[0]]
+    variant = trials.experiment.variants[names[0]]
     kind = "heap" if variant.runtime.limit_multiple is None else "limit"
     program = f"{variant.build_name} with the collector {variant.runtime.gc or 'of its choice'}"
 

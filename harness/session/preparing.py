@@ -42,32 +42,11 @@ from harness.session.headroom import (
     wanted_readings,
 )
 from harness.session.memory import MemoryTrials, fit_memory, memory_asked
-from harness.session.planning import Prepared, first_configuration, first_configurations
+from harness.session.planning import Prepared, first_configurations
 from harness.session.signals import RunningProcesses
 from harness.session.wiring import Assembly
 from harness.store import SessionWriter, explained
 from harness.workloads import load_cases
-
-
-def parts_for(
-    assembly: Assembly, ledger: RunningProcesses, load: Load | None, warm_up: WarmUpSpec | None = None
-) -> TrialContext:
-    """Return what the runner works with, its load generators' own words among it."""
-    tools = [item.generator for item in (warm_up, load) if item is not None]
-    words = {local: remote for tool in tools for local, remote in assembly.load_words(tool).items()}
-    return TrialContext(
-        host=assembly.host,
-        launcher=assembly.launcher,
-        ledger=ledger,
-        cpus=assembly.stations.cpus,
-        cores=assembly.stations.cores,
-        sampling_hz=assembly.sampling_hz,
-        backing=assembly.backing,
-        other_host=assembly.load_host,
-        database_host=assembly.database_host,
-        load_words=words,
-        speed_gate=assembly.speed_gate,
-    )
 
 
 @dataclass(kw_only=True)
@@ -88,6 +67,30 @@ class Preparation:
     def contract(self) -> Path:
         """Return the folder of the workload's contract."""
         return self.prepared.study.contract(self.assembly.root)
+
+    def parts(self, load: Load | None, warm_up: WarmUpSpec | None = None) -> TrialContext:
+        """Return what the runner works with, its load generators' own words among it."""
+        assembly = self.assembly
+        tools = [item.generator for item in (warm_up, load) if item is not None]
+        words = {local: remote for tool in tools for local, remote in assembly.load_words(tool).items()}
+        return TrialContext(
+            host=assembly.host,
+            launcher=assembly.launcher,
+            ledger=self.ledger,
+            cpus=assembly.stations.cpus,
+            cores=assembly.stations.cores,
+            sampling_hz=assembly.sampling_hz,
+            backing=assembly.backing,
+            other_host=assembly.load_host,
+            database_host=assembly.database_host,
+            load_words=words,
+            speed_gate=assembly.speed_gate,
+        )
+
+    def built(self, configuration: Configuration) -> BuildRecord:
+        """Build what a configuration starts."""
+        implementation = self.implementation(configuration)
+        return self.assembly.launcher.build(implementation, configuration.variant, configuration.backing)
 
     def capacity(self) -> Calibration | None:
         """The capacity that scaled loads are shares of: written earlier, else measured now; ``None``: none are."""
@@ -123,17 +126,14 @@ class Preparation:
             refuse(assembly.generator(tool), arrivals(goals, tool).profile, requests)
         self.say(f"calibration with {configuration.key}")
         self._prepare_for(busy)
-        build = assembly.launcher.build(
-            self._implementation(configuration), configuration.variant, configuration.backing
-        )
         trial = replace(
-            self._rehearsal("calibration", busy, self._implementation(configuration), build, requests),
+            self.rehearsal("calibration", busy, self.built(configuration), requests),
             warm_up_generator=self.warm_up_generator(configuration),
             cases=load_cases(self.contract()),
             contract=self.contract(),
         )
         search = self.search_of(trial, goals, tool, n_steps=len(requests) if is_flow(requests) else 1)
-        return calibrate(order, trial, parts_for(assembly, self.ledger, busy.load, busy.warm_up), search)
+        return calibrate(order, trial, self.parts(busy.load, busy.warm_up), search)
 
     def search_of(
         self, trial: TrialSpec, goals: CapacityGoals | None, tool: GeneratorName | None, n_steps: int = 1
@@ -147,25 +147,28 @@ class Preparation:
             goals=goals,
             tool=tool,
             generator=self.assembly.generator(tool),
-            context=parts_for(self.assembly, self.ledger, arrivals(goals, tool), warm_up),
+            context=self.parts(arrivals(goals, tool), warm_up),
             n_steps=n_steps,
         )
 
-    def _rehearsal(
+    def rehearsal(
         self,
         name: str,
         configuration: Configuration,
-        implementation: Implementation,
         build: BuildRecord,
         requests: tuple[Request, ...],
+        implementation: Implementation | None = None,
     ) -> TrialSpec:
-        """A trial under load that stands in no plan, in a folder that is thrown away."""
+        """Return a trial that stands in no plan, in a folder that is thrown away.
+
+        ``implementation``: where the study has none of it.
+        """
         load = configuration.load
         return TrialSpec(
             planned=unplanned(name, configuration),
             experiment=name,
             session_id=name,
-            implementation=implementation,
+            implementation=implementation or self.implementation(configuration),
             build=build,
             generator=None if load is None else self.assembly.generator(load.generator),
             requests=requests,
@@ -203,16 +206,8 @@ class Preparation:
                     allowed=f"{words[1]}; another --seed, or --new",
                 )
             return known
-        trials = MemoryTrials(
-            assembly=self.assembly,
-            prepared=self.prepared,
-            context=parts_for(self.assembly, self.ledger, first_configuration(self.prepared).load),
-            limits=self.limits,
-            say=self.say,
-            folder=self.assembly.root / ".cache" / "memory" / self.prepared.session_id / "probe",
-        )
         with explained(self.writer.session.folder):
-            result = fit_memory(trials)
+            result = fit_memory(MemoryTrials(self))
         self.writer.write_memory(result)
         self.writer.event(
             "memory measured",
@@ -228,7 +223,7 @@ class Preparation:
         self._build(left)
         seen: set[str] = set()
         for trial in left:
-            needs = self._implementation(trial.configuration).needs
+            needs = self.implementation(trial.configuration).needs
             key = f"{needs} {trial.configuration.backing}"
             if needs and key not in seen:
                 seen.add(key)
@@ -250,9 +245,7 @@ class Preparation:
             if name in fresh:
                 continue
             self.say(f"build of {name}")
-            build = self.assembly.launcher.build(
-                self._implementation(configuration), configuration.variant, configuration.backing
-            )
+            build = self.built(configuration)
             fresh[name] = self._tidied(build)
             if name in known and known[name].source_sha256 != build.source_sha256:
                 raise InputError(
@@ -268,7 +261,7 @@ class Preparation:
             contract=self.contract(),
             settings=configuration.backing or BackingSettings(),
         )
-        for name in self._implementation(configuration).needs:
+        for name in self.implementation(configuration).needs:
             source_of(name, self.assembly.backing).prepare(need)
 
     def _try_generators(self, left: list[PlannedTrial]) -> None:
@@ -290,8 +283,8 @@ class Preparation:
             requests = self.prepared.study.requests[mix]
             try:
                 echo = echo_configuration(load, mix, requests)
-                trial = self._rehearsal("echo", echo, implementation, build, echoed(requests)[0])
-                reading = measure_echo(load, trial, parts_for(self.assembly, self.ledger, load))
+                trial = self.rehearsal("echo", echo, build, echoed(requests)[0], implementation)
+                reading = measure_echo(load, trial, self.parts(load))
             except TrialFailure as failure:
                 self.writer.event("headroom unknown", reason=str(failure), generator=load.generator, mix=mix)
                 continue
@@ -303,5 +296,6 @@ class Preparation:
         form = build.form and build.form.model_copy(update={"argv": tidied(build.form.argv)})
         return build.model_copy(update={"argv": tidied(build.argv), "form": form})
 
-    def _implementation(self, configuration: Configuration) -> Implementation:
+    def implementation(self, configuration: Configuration) -> Implementation:
+        """Return what a configuration's variant is of."""
         return self.prepared.study.implementations[configuration.variant.implementation]

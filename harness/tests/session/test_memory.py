@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -35,7 +36,7 @@ from harness.session.memory import (
     tried,
     was_slow,
 )
-from harness.session.preparing import parts_for
+from harness.session.preparing import Preparation
 from harness.session.signals import RunningProcesses
 from harness.store import SessionFolder, SessionWriter, Store
 from harness.tests.support.memory_project import make_memory_project, memory_session, rewrite
@@ -117,16 +118,12 @@ def test_a_service_whose_memory_cannot_be_matched_is_one_line_and_no_session(tmp
 
 
 def trials_of(assembly: Assembly, prepared: Prepared, folder: Path, name: str) -> MemoryTrials:
-    """Trials of one variant of a plan, in ``folder``."""
-    load = prepared.plan.trials[0].configuration.load
-    trials = MemoryTrials(
-        assembly=assembly,
-        prepared=prepared,
-        context=parts_for(assembly, RunningProcesses(folder, "probe"), load),
-        limits=Limits(),
-        say=lambda _: None,
-        folder=folder / "probe",
-    )
+    """Trials of one variant of a plan; ``folder``: of notes of their processes."""
+    preparation = Preparation(
+        assembly=assembly, prepared=prepared, writer=cast(SessionWriter, None), limits=Limits(),
+        ledger=RunningProcesses(folder, "probe"),
+    )  # fmt: skip
+    trials = MemoryTrials(preparation)
     trials.build(name)
     return trials
 
@@ -145,7 +142,7 @@ def test_a_heap_that_the_load_fills_is_not_enough_and_nothing_is_left_of_the_tri
     assert not small.worked and not small.fell_behind
     assert "java.lang.OutOfMemoryError" in (small.reason or "")
     assert large.worked and large.asked_by == "locust"
-    assert not (tmp_path / "probe").exists() and not running_below(root)
+    assert not list((root / ".cache/memory").rglob("trial")) and not running_below(root)
 
 
 @pytest.mark.usefixtures("short")
@@ -155,7 +152,7 @@ def test_a_real_go_service_keeps_to_a_roomy_limit_and_in_a_tiny_one_does_not(tmp
     trials = trials_of(assembly, prepared, tmp_path, "go-limit-3x")
     roomy, tiny = trials.heap("go-limit-3x", 256), trials.heap("go-limit-3x", 4)
     assert roomy.worked and not tiny.worked and "more than its limit of 4.0 MiB" in (tiny.reason or "")
-    assert not running_below(tmp_path)
+    assert not running_below(ROOT / ".cache/memory")
 
 
 def test_a_program_keeps_to_its_limit_within_a_twentieth() -> None:
