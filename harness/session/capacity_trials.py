@@ -17,7 +17,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
-from pathlib import Path
 
 import numpy as np
 
@@ -57,7 +56,7 @@ def arrivals(
 
 @dataclass(kw_only=True)
 class CapacityTrials:
-    """Searches for a capacity on a process that has had its load; the methods are what ``Then`` of the runner is.
+    """Searches for a capacity on a process that has had its load; ``after_load`` is what ``Then`` of the runner is.
 
     ``order``: the trial that began the process; beside its ``folder`` one is made for each load and thrown away.
     ``tool``, ``generator``, ``context``: of the search. ``n_steps``: of a pass. ``result``: what it came to; ``None``:
@@ -74,40 +73,30 @@ class CapacityTrials:
     #: No two trials have the same arrivals: they would share their bad luck.
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
-    def of_calibration(self, load: LoadSummary, again: LoadAgain) -> None:
-        """Search around what the load reached; a load that reached nothing is for the caller to refuse.
+    def after_load(self, load: LoadSummary, again: LoadAgain) -> None:
+        """Search around what the load reached.
 
         Raises:
-            CalibrationFailed: no rate keeps the goals.
-            TrialFailure: service or generator ended early.
+            TrialFailure: the load reached nothing, no rate keeps the goals, or service or generator ended early.
         """
         begin_per_s = capacity_per_s(load, self.n_steps)
-        if begin_per_s > 0:
+        if begin_per_s <= 0:
+            raise TrialFailure("failed", "the load reached nothing that a search could begin at")
+        try:
             self.result = search_capacity(
                 partial(self.offer, again),
                 self.goals,
                 lowest_per_s=self.goals.from_share * begin_per_s,
                 highest_per_s=self.goals.to_share * begin_per_s,
             )
-
-    def of_trial(self, load: LoadSummary, again: LoadAgain) -> None:
-        """Search as ``of_calibration``; whatever is wrong fails the trial.
-
-        Raises:
-            TrialFailure: the load reached nothing, no rate keeps the goals, or service or generator ended early.
-        """
-        try:
-            self.of_calibration(load, again)
         except CalibrationFailed as problem:
             raise TrialFailure("failed", str(problem)) from problem
-        if self.result is None:
-            raise TrialFailure("failed", "the load reached nothing that a search could begin at")
 
     def offer(self, again: LoadAgain, rate_per_s: float, duration_s: float) -> SearchTrial:
         """Offer a rate (passes per second) for so long, in a folder that is thrown away.
 
         Raises:
-            TrialFailure: as of ``of_trial``; or the tool left no rows.
+            TrialFailure: as of ``after_load``; or the tool left no rows.
         """
         load = arrivals(self.goals, self.tool, rate_per_s=rate_per_s, duration_s=duration_s)
         configuration = self.order.planned.configuration.model_copy(
@@ -182,7 +171,7 @@ def calibrate(
     """
     n_steps = len(trial.requests) if is_flow(trial.requests) else 1
     configuration = trial.planned.configuration
-    record = rehearse(trial, context, then=None if search is None else search.of_calibration)
+    record = rehearse(trial, context, then=None if search is None else search.after_load)
     load, result = record.load, None if search is None else search.result
     reached_per_s = 0.0 if load is None else capacity_per_s(load, n_steps)
     if load is None or reached_per_s <= 0 or (search is not None and result is None):

@@ -220,7 +220,7 @@ class _Session(Preparation):
         made: tuple[TrialRecord, ...]
         search = self._search(steps[0][0])
         if search is not None:
-            made = run_trials(steps, then=search.of_trial)
+            made = run_trials(steps, then=search.after_load)
             made = tuple(item.model_copy(update={"search": search.result}) for item in made)
         elif trials[0].duet is None:
             made = run_trials(steps)
