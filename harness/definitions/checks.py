@@ -7,6 +7,7 @@ Each function raises an ``InputError`` that names the first thing that is not.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 
 from harness.definitions.strict_files import short, to_model, unknown
@@ -124,9 +125,7 @@ def check_memory(experiment: Experiment, known: Mapping[str, Implementation], pa
     factor changes what the program does.
     """
 
-    def refuse(reason: str, place: str, found: str | None = None, allowed: str | None = None) -> None:
-        raise InputError(reason, file=path, place=place, found=found, allowed=allowed)
-
+    refuse = partial(_refuse_memory, path)
     asked = {name: variant.runtime.memory_asked for name, variant in experiment.variants.items()}
     asking = [name for name, what in asked.items() if what]
     for place, level in _levels(experiment):
@@ -152,21 +151,33 @@ def check_memory(experiment: Experiment, known: Mapping[str, Implementation], pa
         if java_variant is not None and java_variant not in java:
             allowed = ", ".join(sorted(java)) or "none: there is no Java variant"
             refuse("a limit is what a Java variant holds", f"{place}.gomemlimit", java_variant, allowed)
-    for name, profile in experiment.profiles.items() if asking else ():
-        planned = profile.variants or tuple(experiment.variants)
-        for variant_name in planned:
-            java_variant = experiment.variants[variant_name].runtime.memory_of
-            if java_variant is not None and java_variant not in planned:
-                reason = f"{variant_name} has the memory of {java_variant}, which is not among them"
-                refuse(reason, f"profiles.{name}.variants", allowed=f"{java_variant} as well, or neither")
-        if profile.calibration is None:
-            continue
-        of_all = profile.calibration.among or planned
-        for saturated in (experiment.reference,) if profile.calibration.of == "reference" else of_all:
-            if asked[saturated]:
-                refuse(
-                    f"the capacity is that of {saturated}, whose memory is measured only after it",
-                    f"profiles.{name}.calibration",
-                    f"{saturated}: {asked[saturated]}",
-                    "variants of which all is known: of, among",
-                )
+    for name in experiment.profiles if asking else ():
+        _check_memory_of_profile(name, experiment, asked, path)
+
+
+def _check_memory_of_profile(
+    name: str, experiment: Experiment, asked: Mapping[str, str | None], path: Path
+) -> None:
+    profile = experiment.profiles[name]
+    planned = profile.variants or tuple(experiment.variants)
+    for variant in planned:
+        java_variant = experiment.variants[variant].runtime.memory_of
+        if java_variant is not None and java_variant not in planned:
+            reason = f"{variant} has the memory of {java_variant}, which is not among them"
+            place = f"profiles.{name}.variants"
+            _refuse_memory(path, reason, place, allowed=f"{java_variant} as well, or neither")
+    if profile.calibration is None:
+        return
+    of_all = profile.calibration.among or planned
+    for variant in (experiment.reference,) if profile.calibration.of == "reference" else of_all:
+        if asked[variant]:
+            reason = f"the capacity is that of {variant}, whose memory is measured only after it"
+            known = "variants of which all is known: of, among"
+            place = f"profiles.{name}.calibration"
+            _refuse_memory(path, reason, place, f"{variant}: {asked[variant]}", known)
+
+
+def _refuse_memory(
+    path: Path, reason: str, place: str, found: str | None = None, allowed: str | None = None
+) -> None:
+    raise InputError(reason, file=path, place=place, found=found, allowed=allowed)

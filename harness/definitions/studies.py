@@ -129,8 +129,8 @@ _UNUSED: dict[str, dict[str, Any]] = {
     "load": {"processes": 1, "coordination": "independent", "rows": "kept", "of": "session"},
     "load profile": {"busy": "tool", "parts": 1, "pause_s": 0.0, "stages": [], "renew_s": None},
     "profile": {
-        "scaled_loads": {}, "calibration": None, "warm_up": None, "search": None, "settle_s": 0.0, "system_calls": False,
-        "design": None,
+        "scaled_loads": {}, "calibration": None, "warm_up": None, "search": None, "settle_s": 0.0, "design": None,
+        "system_calls": False,
     },
     "warm_up": {"repeats": 0},
     "calibration": {"of": "reference", "among": [], "capacity": "saturation", "goals": None},

@@ -356,10 +356,9 @@ class Experiment(Frozen):
         yield from _unknown(f"{where}.variants", "", profile.variants or (), self.variants)
         if profile.variants is not None and self.reference not in profile.variants:
             yield f"{where}.variants: must contain the reference {self.reference!r}"
-        combinations = [("levels", profile.levels)]
-        for cell in profile.cells or ():
-            combinations.append(("cells", {factor: (level,) for factor, level in cell.items()}))
-        for place, asked in combinations:
+        cells = ({factor: (level,) for factor, level in cell.items()} for cell in profile.cells or ())
+        combinations: list[tuple[str, Mapping[str, tuple[str, ...]]]] = [("levels", profile.levels)]
+        for place, asked in [*combinations, *(("cells", cell) for cell in cells)]:
             if place == "cells" and set(asked) != set(self.factors):
                 yield f"{where}.cells: {sorted(asked)} must name each of {sorted(self.factors)} once"
             yield from _unknown(f"{where}.{place}", "factor ", asked, self.factors)
