@@ -265,9 +265,7 @@ class Preparation:
             source_of(name, self.assembly.backing).prepare(need)
 
     def _try_generators(self, left: list[PlannedTrial]) -> None:
-        # against echo a generator has CPUs of its own, which in a duet it has not: its share is measured in each trial
-        configurations = [trial.configuration for trial in left if trial.duet is None]
-        wanted = wanted_readings(configurations, self.echo)
+        wanted = wanted_readings([trial.configuration for trial in left], self.echo)
         if not wanted:
             return
         implementation = load_implementations(self.assembly.root, ECHO_WORKLOAD).get(ECHO_IMPLEMENTATION)
