@@ -91,11 +91,6 @@ def run_trials(steps: Sequence[Step], *, then: Then | None = None) -> tuple[Tria
         MissingTool: the load generator is not there.
         OSError: a trial's folder cannot be written.
     """
-    return tuple(map(trial_record, attempt(steps, then)))
-
-
-def attempt(steps: Sequence[Step], then: Then | None = None) -> list[Notes]:
-    """Take a fresh instance through its trials as ``run_trials``, and return what was written down of each."""
     (spec, context), *later = steps
     first = Notes(spec, context)
     made = [first]
@@ -118,7 +113,7 @@ def attempt(steps: Sequence[Step], then: Then | None = None) -> list[Notes]:
                 shutil.copyfile(spec.folder / log, going.folder / log)
     for notes in made:
         notes.anchors.append(now())
-    return made
+    return tuple(map(trial_record, made))
 
 
 def _go_through(steps: Sequence[Step], made: list[Notes], then: Then | None) -> None:

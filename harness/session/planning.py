@@ -107,7 +107,7 @@ def prepare(
     profile_name = study.profile_name(profile)
     if study.experiment.design_of(profile_name) == "duet":
         raise InputError(
-            "duets are measured by release 0.1 alone; their sessions are read", place=f"{study.experiment.name}: design",
+            "duets were removed in 0.2.0; sessions of them are read", place=f"{study.experiment.name}: design",
             found="duet", allowed="design = 'alternating'",
         )  # fmt: skip
     unavailable: tuple[Unavailable, ...] = ()

@@ -136,13 +136,6 @@ def test_quick_has_at_least_five_blocks_everywhere() -> None:
         assert quick is None or quick.blocks >= 5 or alone, name
 
 
-def test_the_published_load_is_what_was_published() -> None:
-    load = load_study(ROOT, "strings-rounds").experiment.profiles["full"].loads["users"]
-    assert load.generator == "jmeter"
-    assert load.profile.model == "closed"
-    assert (load.profile.users, load.profile.loops, load.profile.ramp_up_s) == (100, 10_000, 10)
-
-
 def test_jvm_variants_state_collector_and_heap_and_all_variants_have_as_many_cpus() -> None:
     for name in experiment_files(ROOT):
         study = load_study(ROOT, name)

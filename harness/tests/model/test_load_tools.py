@@ -17,14 +17,6 @@ from harness.tests.support import load_tool_table
 from harness.toolchains import wanted
 
 HARNESS = find_root() / "harness"
-GOLDEN = HARNESS / "tests" / "golden"
-#: A captured output of each tool.
-CAPTURED = {
-    "jmeter": "jmeter/samples.jtl", "locust": "locust/samples.csv", "wrk": "wrk/latency.txt",
-    "wrk2": "wrk2/latency.txt", "k6": "k6/samples.csv", "oha": "oha/oha.csv", "vegeta": "vegeta/results.csv",
-    "metronome": "metronome/samples.csv",
-}  # fmt: skip
-every_tool = pytest.mark.parametrize("tool", LOAD_TOOLS, ids=lambda tool: tool.name)
 
 
 def test_types_rows_and_adapters_have_the_same_names() -> None:
@@ -38,20 +30,6 @@ def test_types_rows_and_adapters_have_the_same_names() -> None:
     assert adapters == {*get_args(GeneratorName)}
     assert len({tool.title for tool in LOAD_TOOLS}) == len(LOAD_TOOLS)
     assert all(adapter_of(tool.name, Installed()).name == tool.name for tool in LOAD_TOOLS)
-
-
-@every_tool
-def test_set_up_says_how_to_get_each_program(tool: LoadTool) -> None:
-    if tool.runs_as != "python":  # which comes with this project's Python
-        assert wanted(tool.name).name == tool.name
-
-
-@every_tool
-def test_a_row_says_of_the_output_what_its_reader_finds(tool: LoadTool) -> None:
-    table = read_any(GOLDEN / CAPTURED[tool.name])
-    assert table.source == tool.name
-    assert table.resolution_s == pytest.approx(tool.resolution_s)
-    assert hasattr(table, "start_epoch_s") and (type(table).__name__ == "RequestTable") == tool.has_rows
 
 
 def test_the_table_of_the_page_is_what_the_adapters_say() -> None:

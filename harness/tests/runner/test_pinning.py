@@ -49,26 +49,6 @@ def test_a_limit_that_leaves_the_generator_nothing_is_shared_or_refused() -> Non
         place((0, 1), 3, "limit")
 
 
-@given(
-    available=st.sets(st.integers(0, 255), min_size=1, max_size=64).map(tuple),
-    limit=st.none() | st.integers(1, 80),
-    policy=st.sampled_from(["auto", "shared"]),
-)
-def test_whatever_the_machine_nobody_gets_what_is_not_there_and_apart_is_apart(
-    available: tuple[int, ...], limit: int | None, policy: Policy
-) -> None:
-    placement = place(available, limit, policy)
-    if placement.shared:
-        assert placement.service is None
-        assert placement.generator is None
-        return
-    assert placement.service
-    assert placement.generator
-    assert policy == "auto"
-    assert sorted(placement.service + placement.generator) == sorted(available)
-    assert len(placement.service) == (limit or len(available) // 2)
-
-
 def test_pinned_by_its_limit_the_generator_stays_where_it_is_at_every_limit() -> None:
     placements = [place(tuple(range(8)), n, "limit") for n in (1, 2, 4)]
     assert [placement.service for placement in placements] == [(0,), (0, 1), (0, 1, 2, 3)]

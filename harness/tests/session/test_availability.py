@@ -26,8 +26,6 @@ from harness.tests.support.real_projects import up
 from harness.tests.support.sessions import REPOSITORY, make_session_project, measure_tiny, tiny_assembly
 from harness.tests.support.tools_here import tools_here
 
-USERS = 10_000
-
 
 @pytest.fixture
 def raised() -> Iterator[int]:
@@ -35,41 +33,6 @@ def raised() -> Iterator[int]:
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     yield raise_limit()
     resource.setrlimit(resource.RLIMIT_NOFILE, before)
-
-
-@pytest.mark.parametrize(
-    "name", some_in_every_run(["go-gorilla", "java-spring"], ["go-gorilla"], "a second server")
-)
-def test_ten_thousand_connections_are_borne_or_what_forbids_them_is_said(
-    name: str, tmp_path: Path, raised: int
-) -> None:
-    implementation = load_study(REPOSITORY, "bank-original").implementations[name]
-    if raised < USERS + SPARE:
-        # nothing to exercise: the same limit keeps the load from being offered, in one line
-        problems = too_large(
-            configurations(load_study(REPOSITORY, "bank-original").experiment, "full"),
-            defaultdict(lambda: implementation),
-            raised,
-        )
-        assert f"hard limit here (RLIMIT_NOFILE) is {raised}" in str(problems["10000"])
-        return
-    launcher = ProcessLauncher(LocalHost(), REPOSITORY, tools_here())
-    # lean: it needs no database, and it is the server's own connections that are exercised
-    variant = Variant(implementation=name, lean=True)
-    with up(launcher, implementation, variant, tmp_path) as instance:
-        quiet = descriptors(instance.record.pid)
-        with connections(instance.endpoint, USERS, asking(instance.endpoint)) as said:
-            assert said == {b"200": USERS}
-            assert descriptors(instance.record.pid) >= USERS
-        assert eventually(lambda: descriptors(instance.record.pid) <= quiet + 10), "connections were leaked"
-
-
-def asking(endpoint: Endpoint) -> bytes:
-    return f"GET /health HTTP/1.1\r\nHost: {endpoint.host}:{endpoint.port}\r\n\r\n".encode()
-
-
-def descriptors(pid: int) -> int:
-    return len(os.listdir(f"/proc/{pid}/fd"))
 
 
 def test_a_load_that_needs_more_open_files_than_are_allowed_is_named_with_what_would_help() -> None:

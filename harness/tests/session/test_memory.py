@@ -192,15 +192,6 @@ def test_a_single_error_or_arrivals_left_out_are_enough_for_a_heap_not_to_be() -
     assert fault(slow) and was_slow(slow)
 
 
-def test_the_load_of_a_probe_is_that_of_trials_as_long_as_loads_settle_and_some_seconds() -> None:
-    long = Load(generator="jmeter", profile=OpenLoad(rate_per_s=400, duration_s=60, connections=7))
-    short = tried(long, 4.0)
-    assert short.profile == OpenLoad(rate_per_s=400, duration_s=4 + TRIED_S, connections=7)
-    assert tried(short, 100.0) == short
-    users = Load(generator="locust", profile=ClosedLoad(users=5, duration_s=60))
-    assert tried(users, 1.0).profile == ClosedLoad(users=5, duration_s=1 + TRIED_S)
-
-
 def test_what_the_session_is_expected_to_take_has_the_trials_of_each_search(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

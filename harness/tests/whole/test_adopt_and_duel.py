@@ -62,33 +62,6 @@ http.createServer((request, answer) => {
 }).listen(Number(process.env.PORT ?? 3000), "::1");
 process.on("SIGTERM", () => process.exit(0));
 """
-COMPOSE = """services:
-  web: {build: ./web}
-  db: {image: "postgres:17", volumes: ["./init.sql:/docker-entrypoint-initdb.d/init.sql"]}
-  cache: {image: "redis:7"}
-"""
-ROWS = """import json, os, signal, sys
-sys.path.insert(0, os.environ["SITE"])
-import psycopg
-from http.server import BaseHTTPRequestHandler, HTTPServer
-
-database = psycopg.connect("", autocommit=True)
-
-
-class Rows(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self):
-        body = json.dumps(database.execute("select name from people").fetchall()).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-
-signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-HTTPServer(("127.0.0.1", int(os.environ["PORT"])), Rows).serve_forever()
-"""
 #: A service of Python without a library, whose port is the variable PORT.
 BY_PORT = {"app.py": PYTHON, "Procfile": "web: python3 app.py\n"}
 CALL = "curl http://localhost:8080/hello\n"
@@ -237,15 +210,3 @@ def test_git_refs_are_checked_out_elsewhere_and_the_checkout_is_left_alone(root:
     assert (duel["cases"], duel["differences"]) == (1, {"one": {}, "head": {}})
     assert duel["results"]["trials"]["kept"] == 3 and duel["results"]["reference"] == "one"
     assert len(git("worktree", "list").splitlines()) == 1
-
-
-@only_when_long("a service with a database of its own")
-def test_a_compose_file_with_postgresql_goes_as_far_as_it_can_without_containers(root: Path) -> None:
-    program_or_not_run("postgres")
-    site = next(path for path in sys.path if path.endswith("site-packages"))
-    rows = ROWS.replace('os.environ["SITE"]', repr(site))
-    sql = "create table people (name text);\ninsert into people values ('ann');\n"
-    web = {"web/app.py": rows, "web/Procfile": BY_PORT["Procfile"]}
-    service(root, "shop", {"compose.yaml": COMPOSE, "init.sql": sql, **web})
-    said, _ = measured(root, "shop")
-    assert any("unavailable: service 'cache'" in remark for remark in said["guess"]["remarks"])
