@@ -128,9 +128,7 @@ def check_memory(experiment: Experiment, known: Mapping[str, Implementation], pa
         if asking and (level.mix or level.settings or level.runtime or level.backing):
             reason = "what is measured of memory would be that of another program or mix"
             refuse(reason, place, allowed="levels of load and warm_up_requests")
-    java = {
-        name for name, item in experiment.variants.items() if known[item.implementation].runtime == "jvm"
-    }
+    java = {name for name, item in experiment.variants.items() if known[item.implementation].runtime == "jvm"}
     for name in asking:
         variant, place = experiment.variants[name], f"variants.{name}.runtime"
         java_variant = variant.runtime.memory_of

@@ -42,7 +42,9 @@ class DeclaredComparison(Frozen):
             raise ValueError("along, against and pairs exclude each other")
         return self
 
-    def problems(self, place: str, variants: Sequence[str], factors: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    def problems(
+        self, place: str, variants: Sequence[str], factors: Mapping[str, Sequence[str]]
+    ) -> Iterator[str]:
         """Yield each name that is none of the experiment's, in words; ``factors``: factor -> its levels."""
         yield from _unknown(place, "variant ", (self.against, *self.pairs, *self.pairs.values()), variants)
         yield from _unknown(place, "factor ", (self.along, *self.by, *self.where), factors)

@@ -117,7 +117,12 @@ def measure(instance: Instance, sampler: Sampling, notes: Notes) -> None:
 
 
 def command_of(
-    generator: LoadGenerator, profile: LoadProfile, instance: Instance, notes: Notes, local: Path, remote: Path
+    generator: LoadGenerator,
+    profile: LoadProfile,
+    instance: Instance,
+    notes: Notes,
+    local: Path,
+    remote: Path,
 ) -> LoadCommand:
     """Return the command of a load in the words of the load's host, its files in its folder here and there.
 

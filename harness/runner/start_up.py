@@ -74,5 +74,7 @@ def _how_it_ended(code: int | None, host: Host, stderr: Path | None) -> str:
         with contextlib.suppress(HostError):
             text = host.read(stderr).decode(errors="replace")
     # the ``listening`` line and the collector's trace lines are no complaints
-    complaints = (line for line in map(str.strip, text.splitlines()) if line and not _NO_COMPLAINT.match(line))
+    complaints = (
+        line for line in map(str.strip, text.splitlines()) if line and not _NO_COMPLAINT.match(line)
+    )
     return f"exited with {code} before its first answer: {next(complaints, 'nothing on stderr')[:300]}"

@@ -107,7 +107,9 @@ def commands_of(assembly: Assembly, prepared: Prepared) -> dict[str, tuple[str, 
         if load is not None:
             key = f"load {load.generator} {configuration.load_name} {configuration.mix}"
             if key not in text:
-                text[key] = _or_reason(partial(_load_command, assembly, load, study.requests[configuration.mix]))
+                text[key] = _or_reason(
+                    partial(_load_command, assembly, load, study.requests[configuration.mix])
+                )
     return {key: without_paths(argv, places=assembly.places) for key, argv in text.items()}
 
 

@@ -129,7 +129,9 @@ def measure_echo(load: Load, trial: TrialSpec, context: TrialContext) -> EchoRea
     tables: list[RequestTable | None] = []
 
     def look(folder: Path) -> None:
-        with contextlib.suppress(InputError):  # a tool that was stopped while it wrote: the record says that it failed
+        with contextlib.suppress(
+            InputError
+        ):  # a tool that was stopped while it wrote: the record says that it failed
             tables.append(rows_of(folder / "load"))
 
     record = rehearse(trial, context, look=look)

@@ -214,7 +214,10 @@ class _Session(Preparation):
         """Take one fresh process through its trials; records are written when all has ended."""
         folders = [self.writer.begin(trial.trial_id) for trial in trials]
         steps = [
-            (self._spec(trial, folder, cases), self.parts(trial.configuration.load, trial.configuration.warm_up))
+            (
+                self._spec(trial, folder, cases),
+                self.parts(trial.configuration.load, trial.configuration.warm_up),
+            )
             for trial, folder in zip(trials, folders, strict=True)
         ]
         made: tuple[TrialRecord, ...]

@@ -84,7 +84,8 @@ def fit_memory(trials: MemoryTrials) -> MemoryFit:
         for name in item.variants
     }
     held = {
-        partner: trials.held(partner, resolved.get(partner, {})) for partner in dict.fromkeys(partners.values())
+        partner: trials.held(partner, resolved.get(partner, {}))
+        for partner in dict.fromkeys(partners.values())
     }
     limits = tuple(_matched_limit(name, held[partner], trials) for name, partner in partners.items())
     return MemoryFit(
@@ -180,7 +181,9 @@ class MemoryTrials:
         configuration, contract = self.configuration.model_copy(update=changes), self.preparation.contract()
         self.n_trials += 1
         spec = replace(
-            self.preparation.rehearsal("memory", configuration, self.builds[variant.build_name], self.requests),
+            self.preparation.rehearsal(
+                "memory", configuration, self.builds[variant.build_name], self.requests
+            ),
             cases=load_cases(contract),
             contract=contract,
             seed=self.preparation.prepared.plan.seed + self.n_trials,

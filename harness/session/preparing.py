@@ -197,7 +197,8 @@ class Preparation:
         if known is not None:
             if known.asked != asked:
                 words = [
-                    ", ".join(f"{name}: {what}" for name, what in each.items()) for each in (asked, known.asked)
+                    ", ".join(f"{name}: {what}" for name, what in each.items())
+                    for each in (asked, known.asked)
                 ]
                 raise InputError(
                     "memory was measured for another definition when this session began",

@@ -62,7 +62,11 @@ def connected(
         if apart:
             of_load = load_settings(root, str(load_host))
             is_here = load_host == LOCAL
-            load = LocalHost(listen_address=of_load.service_address) if is_here else SshHost(str(load_host), of_load)
+            load = (
+                LocalHost(listen_address=of_load.service_address)
+                if is_here
+                else SshHost(str(load_host), of_load)
+            )
         if database_host not in (None, host):
             database = _database_station(root, str(database_host), load)
     except BaseException:
@@ -94,9 +98,7 @@ class RemoteRoles(HostRoles):
             names["far_java_home"] = self.elsewhere.jdks[0].home
         return names
 
-    def words(
-        self, generator: str, paths: Mapping[str, Path | None], java: Path | None
-    ) -> dict[str, str]:
+    def words(self, generator: str, paths: Mapping[str, Path | None], java: Path | None) -> dict[str, str]:
         return words_there(self.load or self.service, generator, paths, java)
 
     def backing(

@@ -68,9 +68,7 @@ class HostRoles:
         """Places of far machines, by the names that stand for them in the data."""
         return {}
 
-    def words(
-        self, generator: str, paths: Mapping[str, Path | None], java: Path | None
-    ) -> dict[str, str]:
+    def words(self, generator: str, paths: Mapping[str, Path | None], java: Path | None) -> dict[str, str]:
         """Return what a load generator's command names here -> what that is on the load's host.
 
         Args:

@@ -6,15 +6,11 @@ from __future__ import annotations
 import re
 from typing import get_args
 
-import pytest
-
-from harness.formats.detect import read_any
 from harness.loadgen.base import Installed
 from harness.loadgen.tools import adapter_of
-from harness.model import LOAD_TOOLS, GeneratorName, LoadTool
+from harness.model import LOAD_TOOLS, GeneratorName
 from harness.project import find_root
 from harness.tests.support import load_tool_table
-from harness.toolchains import wanted
 
 HARNESS = find_root() / "harness"
 

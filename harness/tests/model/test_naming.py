@@ -3,13 +3,10 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from harness.model import BuildRecord, FormBuild, RuntimeSettings, Variant
-from harness.model.session import DEFAULT_CODING, UNOFFICIAL, coding_of, label_of
-from harness.tests.support.available import PROJECT
+from harness.model.session import UNOFFICIAL, coding_of, label_of
 
 NATIVE = Variant(implementation="java", label="Java native", runtime=RuntimeSettings(form="native"))
 PLAIN = Variant(implementation="java", label="Java")

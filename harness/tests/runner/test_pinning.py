@@ -7,8 +7,6 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.agent.machine_info import cpu_list, physical_cores
 from harness.errors import InputError, TrialFailure

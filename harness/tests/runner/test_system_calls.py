@@ -7,8 +7,6 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from harness.model import Outcome
 from harness.runner.load_phase import CALLS, counts_of
 from harness.store import SessionFolder

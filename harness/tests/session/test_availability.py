@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import os
 import resource
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,18 +11,10 @@ import pytest
 
 from harness.definitions import load_study
 from harness.errors import UnsupportedLoad
-from harness.hosts.local import LocalHost
-from harness.launchers.process import ProcessLauncher
-from harness.model import Variant, configurations, make_plan
-from harness.model.endpoint import Endpoint
+from harness.model import configurations, make_plan
 from harness.session import prepare
-from harness.session.availability import SPARE, raise_limit, too_large
-from harness.tests.support.available import some_in_every_run
-from harness.tests.support.instances import eventually
-from harness.tests.support.many_connections import connections
-from harness.tests.support.real_projects import up
+from harness.session.availability import raise_limit, too_large
 from harness.tests.support.sessions import REPOSITORY, make_session_project, measure_tiny, tiny_assembly
-from harness.tests.support.tools_here import tools_here
 
 
 @pytest.fixture

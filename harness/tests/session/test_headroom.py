@@ -5,21 +5,17 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from harness.agent.http_exchange import Answer
 from harness.conformance import judge
 from harness.definitions import load_implementations
 from harness.errors import TrialFailure
-from harness.formats.wrk_histogram import LEFT, UNDONE
 from harness.loadgen.correlation import Scalar
 from harness.loadgen.flow import flow_fault
 from harness.model import ClosedLoad, GeneratorName
 from harness.model.load_tools import BY_NAME
 from harness.project import find_root
-from harness.questions.validity import generators
 from harness.runner.trial import bounded
 from harness.session.headroom import ECHO_IMPLEMENTATION, ECHO_WORKLOAD, echo_variant, echoed
 from harness.tests.support.accounts_server import step, transfer_flow

@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 
 from harness.definitions import load_study
 from harness.errors import InputError, MemoryFitFailed, StoreError
-from harness.model import ClosedLoad, HeapProbe, LimitProbe, Load, OpenLoad, Outcome, TrialRecord
+from harness.model import HeapProbe, LimitProbe, Outcome, TrialRecord
 from harness.runner import Limits
 from harness.session import Assembly, Prepared, assemble, measure, memory, prepare
 from harness.session.dry_run import expected_s, session_s
 from harness.session.memory import (
     MIB,
     MOST_MIB,
-    TRIED_S,
     MemoryTrials,
     SearchEnd,
     agree,

@@ -76,9 +76,7 @@ def _moments_fit(record: TrialRecord, samples: str) -> None:
     assert begin_s < min(moments) and max(moments) < end_s
 
 
-def _measured_while(
-    holds: Callable[[], bool], act: Callable[[], object], root: Path, host: SshHost
-) -> None:
+def _measured_while(holds: Callable[[], bool], act: Callable[[], object], root: Path, host: SshHost) -> None:
     """Measure, and do something once something holds."""
     beside = threading.Thread(target=when(holds, act))
     beside.start()

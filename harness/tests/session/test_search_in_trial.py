@@ -11,8 +11,6 @@ import pytest
 from pydantic import ValidationError
 
 from harness.analysis.tables.layout import load_trials
-from harness.definitions import load_study
-from harness.errors import InputError
 from harness.model import Outcome, ProfileDefinition, TrialRecord
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
