@@ -12,7 +12,7 @@ from pathlib import Path
 
 from harness.definitions.strict_files import short, to_model, unknown
 from harness.errors import InputError
-from harness.model import BackingSettings, Experiment, Implementation, Level, RuntimeSettings
+from harness.model import BackingSettings, Experiment, Implementation, Level, ProfileName, RuntimeSettings
 
 #: Settings that mean nothing to a Go program; naming one in a Go variant is a mistake worth a word.
 _JVM_ONLY = ("java", "gc", "heap_max", "heap_min", "aot_cache", "form", "nmt", "jvm_flags")
@@ -147,7 +147,7 @@ def check_memory(experiment: Experiment, known: Mapping[str, Implementation], pa
 
 
 def _check_memory_of_profile(
-    name: str, experiment: Experiment, asked: Mapping[str, str | None], path: Path
+    name: ProfileName, experiment: Experiment, asked: Mapping[str, str | None], path: Path
 ) -> None:
     profile = experiment.profiles[name]
     planned = profile.variants or tuple(experiment.variants)

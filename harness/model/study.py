@@ -315,17 +315,17 @@ class Experiment(Frozen):
         if self.warm_up_users > 1 and not warmed:
             yield "warm_up_users requires warm_up_requests"
         levels_of = {factor: list(levels) for factor, levels in self.factors.items()}
-        for place, declared in enumerate(self.compare):
-            yield from declared.problems(f"compare[{place}]", list(self.variants), levels_of)
+        for number, declared in enumerate(self.compare):
+            yield from declared.problems(f"compare[{number}]", list(self.variants), levels_of)
         if self.same_process is None and self.same_process_order != "file":
             yield "same_process_order = 'random' requires same_process"
         if self.same_process is not None:
             yield from _unknown("same_process", "factor ", (self.same_process,), self.factors)
-            for name, level in self.factors[self.same_process].items():
+            for place, level in self.factors[self.same_process].items():
                 changed = sorted(level.model_dump(exclude_defaults=True).keys() - {"load", "mix"})
                 if changed:
                     yield (
-                        f"factors.{self.same_process}.{name}: {changed} cannot change on a process that runs; "
+                        f"factors.{self.same_process}.{place}: {changed} cannot change on a process that runs; "
                         "allowed: load, mix"
                     )
         for name, profile in self.profiles.items():

@@ -258,7 +258,7 @@ def used_in_load(notes: Notes, what: Literal["cpu_s", "compile_s", "wait_s"]) ->
     """Return the service's CPU time, that of its JIT compilers, or how long its threads waited for a CPU, in seconds,
     between the two boundaries of the measurement."""
     used = {boundary.name: getattr(boundary.reading, what) for boundary in notes.boundaries}
-    return difference(*map(used.get, _BOUNDARIES))
+    return difference(used.get("before-load"), used.get("after-load"))
 
 
 def difference(before: float | None, after: float | None) -> float | None:

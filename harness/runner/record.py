@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -73,7 +74,8 @@ def trial_record(notes: Notes) -> TrialRecord:
             counted = {"lines": count_lines(log), "bytes": log.stat().st_size}
             request_log = request_log.model_copy(update=counted)
         log.unlink()
-    noted = {name: getattr(notes, name) for name in _AS_NOTED}
+    noted: dict[str, Any] = {name: getattr(notes, name) for name in _AS_NOTED}
+    noted |= {name: tuple(value) for name, value in noted.items() if isinstance(value, list)}
     return TrialRecord(
         experiment=spec.experiment,
         session_id=spec.session_id,
@@ -99,5 +101,5 @@ def trial_record(notes: Notes) -> TrialRecord:
         generator=generator,
         placement=notes.placement.words if notes.placement else "",
         extra=extra,
-        **{name: tuple(value) if isinstance(value, list) else value for name, value in noted.items()},
+        **noted,
     )

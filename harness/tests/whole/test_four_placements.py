@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -90,14 +90,15 @@ class TestEverywhere(LauncherContract):
         self, request: pytest.FixtureRequest, tmp_path: Path
     ) -> Iterator[Project | Contained | RemoteProject]:
         of = request.getfixturevalue
-        made = {
+        makers: dict[str, Callable[[], Project | Contained | RemoteProject]] = {
             "here": lambda: Project(tmp_path, grace_s=GRACE_S),
             "in a container": lambda: Contained(tmp_path, of("daemon"), of("base")),
             "over SSH": lambda: RemoteProject(tmp_path, of("far")),
             "in a container over SSH": lambda: Contained(
                 tmp_path, of("remote_daemon"), of("remote_base"), of("far")
             ),
-        }[request.param]()
+        }
+        made = makers[request.param]()
         yield made
         made.close()
 
