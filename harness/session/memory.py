@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from harness.errors import MemoryFitFailed
 from harness.formats.runtime_metrics import parse_runtime_metrics
@@ -38,10 +38,8 @@ from harness.model import (
 from harness.runner.outcome import kinds_of_errors
 from harness.runner.trial import bounded, rehearse
 from harness.session.planning import Prepared, first_configuration, planned_variants
+from harness.session.rehearsing import Rehearsals
 from harness.workloads import load_cases
-
-if TYPE_CHECKING:
-    from harness.session.preparing import Preparation
 
 MIB = 2**20
 #: Seconds that the load lasts beyond the time in which loads settle; and the most that a program without room may take
@@ -71,7 +69,7 @@ def fit_memory(trials: MemoryTrials) -> MemoryFit:
         MissingTool: the load generator is not there.
     """
     experiment, began_s = trials.experiment, time.monotonic()
-    asked = memory_asked(trials.preparation.prepared)
+    asked = memory_asked(trials.rehearsals.prepared)
     partners = {name: partner for name in asked if (partner := experiment.variants[name].runtime.memory_of)}
     for name in (*asked, *partners.values()):  # no compiler works while something is tried
         trials.build(name)
@@ -110,13 +108,13 @@ class MemoryTrials:
     Each has another schedule. ``builds``: build name -> what was built.
     """
 
-    preparation: Preparation
+    rehearsals: Rehearsals
     builds: dict[str, BuildRecord] = field(default_factory=dict)
     n_trials: int = 0
 
     def __post_init__(self) -> None:
-        prepared = self.preparation.prepared
-        self.experiment, self.say = prepared.experiment, self.preparation.say
+        prepared = self.rehearsals.prepared
+        self.experiment, self.say = prepared.experiment, self.rehearsals.say
         self.configuration = first_configuration(prepared)
         self.requests = prepared.study.requests[self.configuration.mix]
         load, settle_s = self.configuration.load, self.experiment.profiles[prepared.plan.profile].settle_s
@@ -130,7 +128,7 @@ class MemoryTrials:
         if variant.build_name not in self.builds:
             self.say(f"build of {variant.build_name}")
             configuration = self.configuration.model_copy(update={"variant": variant, "backing": None})
-            self.builds[variant.build_name] = self.preparation.built(configuration)
+            self.builds[variant.build_name] = self.rehearsals.built(configuration)
 
     def setting(self, name: str, mib: int) -> dict[str, str]:
         """Return the runtime setting that gives a variant so large a heap, or a Go variant so large a limit."""
@@ -175,18 +173,18 @@ class MemoryTrials:
 
     def _trial(self, name: str, settings: Mapping[str, str]) -> tuple[TrialRecord, str | None]:
         """Return the record of a trial, and the runtime's own metrics after its load."""
-        variant, limits = self.experiment.variants[name], self.preparation.limits
+        variant, limits = self.experiment.variants[name], self.rehearsals.limits
         variant = variant.model_copy(update={"runtime": variant.runtime.model_copy(update=dict(settings))})
         changes = {"variant_name": name, "variant": variant, "load": self.load, "warm_up": None}
-        configuration, contract = self.configuration.model_copy(update=changes), self.preparation.contract()
+        configuration, contract = self.configuration.model_copy(update=changes), self.rehearsals.contract()
         self.n_trials += 1
         spec = replace(
-            self.preparation.rehearsal(
+            self.rehearsals.rehearsal(
                 "memory", configuration, self.builds[variant.build_name], self.requests
             ),
             cases=load_cases(contract),
             contract=contract,
-            seed=self.preparation.prepared.plan.seed + self.n_trials,
+            seed=self.rehearsals.prepared.plan.seed + self.n_trials,
             limits=replace(
                 limits,
                 ready_s=min(limits.ready_s, READY_S),
@@ -198,7 +196,7 @@ class MemoryTrials:
         def look(folder: Path) -> None:
             metrics.extend(file.read_text("utf-8") for file in folder.glob("boundary-after-load.prom"))
 
-        context = self.preparation.parts(self.load)
+        context = self.rehearsals.parts(self.load)
         return rehearse(spec, context, look=look), next(iter(metrics), None)
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 
 from harness.backing import BackingNeed, source_of
 from harness.definitions import load_implementations
 from harness.errors import InputError, TrialFailure
-from harness.loadgen.base import LoadGenerator, refuse
+from harness.loadgen.base import refuse
 from harness.loadgen.flow import is_flow
 from harness.model import (
     BackingSettings,
@@ -21,16 +20,11 @@ from harness.model import (
     Configuration,
     EchoReading,
     GeneratorName,
-    Implementation,
-    Load,
     MemoryFit,
     PlannedTrial,
-    Request,
-    WarmUpSpec,
 )
 from harness.provenance import without_paths
-from harness.runner import Limits, TrialContext, TrialSpec
-from harness.runner.trial import unplanned
+from harness.runner import TrialSpec
 from harness.session.capacity_trials import CapacityTrials, arrivals, calibrate, least_of, saturated
 from harness.session.headroom import (
     ECHO_IMPLEMENTATION,
@@ -42,55 +36,19 @@ from harness.session.headroom import (
     wanted_readings,
 )
 from harness.session.memory import MemoryTrials, fit_memory, memory_asked
-from harness.session.planning import Prepared, first_configurations
-from harness.session.signals import RunningProcesses
-from harness.session.wiring import Assembly
+from harness.session.planning import first_configurations
+from harness.session.rehearsing import Rehearsals
 from harness.store import SessionWriter, explained
 from harness.workloads import load_cases
 
 
 @dataclass(kw_only=True)
-class Preparation:
+class Preparation(Rehearsals):
     """Everything a session needs before its trials."""
 
-    assembly: Assembly
-    prepared: Prepared
     writer: SessionWriter
-    ledger: RunningProcesses
-    limits: Limits
     builds: dict[str, BuildRecord] = field(default_factory=dict)
     echo: tuple[EchoReading, ...] = ()
-
-    def say(self, doing: str) -> None:
-        """Hear what is being done."""
-
-    def contract(self) -> Path:
-        """Return the folder of the workload's contract."""
-        return self.prepared.study.contract(self.assembly.root)
-
-    def parts(self, load: Load | None, warm_up: WarmUpSpec | None = None) -> TrialContext:
-        """Return what the runner works with, its load generators' own words among it."""
-        assembly = self.assembly
-        tools = [item.generator for item in (warm_up, load) if item is not None]
-        words = {local: remote for tool in tools for local, remote in assembly.load_words(tool).items()}
-        return TrialContext(
-            host=assembly.host,
-            launcher=assembly.launcher,
-            ledger=self.ledger,
-            cpus=assembly.stations.cpus,
-            cores=assembly.stations.cores,
-            sampling_hz=assembly.sampling_hz,
-            backing=assembly.backing,
-            other_host=assembly.load_host,
-            database_host=assembly.database_host,
-            load_words=words,
-            speed_gate=assembly.speed_gate,
-        )
-
-    def built(self, configuration: Configuration) -> BuildRecord:
-        """Build what a configuration starts."""
-        implementation = self.implementation(configuration)
-        return self.assembly.launcher.build(implementation, configuration.variant, configuration.backing)
 
     def capacity(self) -> Calibration | None:
         """The capacity that scaled loads are shares of: written earlier, else measured now; ``None``: none are."""
@@ -150,38 +108,6 @@ class Preparation:
             context=self.parts(arrivals(goals, tool), warm_up),
             n_steps=n_steps,
         )
-
-    def rehearsal(
-        self,
-        name: str,
-        configuration: Configuration,
-        build: BuildRecord,
-        requests: tuple[Request, ...],
-        implementation: Implementation | None = None,
-    ) -> TrialSpec:
-        """Return a trial that stands in no plan, in a folder that is thrown away.
-
-        ``implementation``: where the study has none of it.
-        """
-        load = configuration.load
-        return TrialSpec(
-            planned=unplanned(name, configuration),
-            experiment=name,
-            session_id=name,
-            implementation=implementation or self.implementation(configuration),
-            build=build,
-            generator=None if load is None else self.assembly.generator(load.generator),
-            requests=requests,
-            cases=(),
-            folder=self.assembly.root / ".cache" / name / self.prepared.session_id / "trial",
-            seed=self.prepared.plan.seed,
-            limits=self.limits,
-        )
-
-    def warm_up_generator(self, configuration: Configuration) -> LoadGenerator | None:
-        """Return the tool of a warm-up in windows; ``None``: there is none."""
-        asked = configuration.warm_up
-        return None if asked is None else self.assembly.generator(asked.generator)
 
     def memory(self) -> MemoryFit | None:
         """The heaps and limits that variants leave to be measured: written earlier, else measured now.
@@ -294,7 +220,3 @@ class Preparation:
         tidied = partial(without_paths, places=self.assembly.places)
         form = build.form and build.form.model_copy(update={"argv": tidied(build.form.argv)})
         return build.model_copy(update={"argv": tidied(build.argv), "form": form})
-
-    def implementation(self, configuration: Configuration) -> Implementation:
-        """Return what a configuration's variant is of."""
-        return self.prepared.study.implementations[configuration.variant.implementation]

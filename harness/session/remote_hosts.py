@@ -20,7 +20,7 @@ from harness.hosts.ssh.settings import FILE, LOCAL, load_settings
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.tools import Elsewhere, Tools
 from harness.model.load_tools import BY_NAME
-from harness.session.wiring import HostRoles, this_machine
+from harness.session.host_roles import HostRoles, this_machine
 from harness.toolchains import Jdk, Tool
 
 

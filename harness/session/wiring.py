@@ -13,10 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.agent.machine_info import physical_cores
-from harness.agent.platforms import usable_cpus
 from harness.backing import BackingNeed, BackingSource, running
-from harness.backing.postgres_source import Postgres
 from harness.backing.upstream import IMPLEMENTATION as UPSTREAM
 from harness.backing.upstream import Upstream
 from harness.definitions import contract_of, load_implementations
@@ -27,13 +24,14 @@ from harness.hosts.ssh.settings import LOCAL
 from harness.launchers.base import Launcher
 from harness.launchers.container import ContainerLauncher
 from harness.launchers.process import ProcessLauncher, Training
-from harness.launchers.tools import Elsewhere, Tools, tools_among
+from harness.launchers.tools import Tools, tools_among
 from harness.loadgen.base import Installed, LoadGenerator
 from harness.loadgen.tools import adapter_of
-from harness.model import LOAD_TOOLS, BackingName, BackingSettings, Implementation, Machine, Variant
+from harness.model import LOAD_TOOLS, BackingName, BackingSettings, Implementation, Variant
 from harness.model.load_tools import run_as
 from harness.runner.context import SAMPLING_HZ
 from harness.runner.speed_gate import SpeedGate
+from harness.session.host_roles import HostRoles, this_machine
 from harness.toolchains import Jdk, Surroundings, Tool, find_jdks, find_runtimes, find_tool, require_package
 
 if TYPE_CHECKING:
@@ -45,55 +43,6 @@ TOOLS = ("go", "jdk", "maven", *run_as("java", "program"), "postgres", "native-i
 LAUNCHERS = ("process", "container", "kubernetes")
 #: What else a launcher is called.
 ALSO = {"docker": "container", "k8s": "kubernetes"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class HostRoles:
-    """The machines of a session. ``None``: the load comes from, backing services stand on, the service's own.
-
-    All of it is this machine here; ``remote_hosts.RemoteRoles`` has hosts over SSH among it.
-    """
-
-    service: MeasuringHost
-    load: MeasuringHost | None = None
-    database: MeasuringHost | None = None
-    elsewhere: Elsewhere | None = None
-    cpus: tuple[int, ...]
-    #: Which of them share a physical core.
-    cores: tuple[tuple[int, ...], ...] = ()
-    machines: Mapping[str, Machine] = field(default_factory=dict)
-
-    @property
-    def named(self) -> dict[str, Path]:
-        """Places of far machines, by the names that stand for them in the data."""
-        return {}
-
-    def words(self, generator: str, paths: Mapping[str, Path | None], java: Path | None) -> dict[str, str]:
-        """Return what a load generator's command names here -> what that is on the load's host.
-
-        Args:
-            paths: where tools are here.
-            java: that of this machine.
-        """
-        del generator, paths, java
-        return {}
-
-    def backing(
-        self, root: Path, postgres: Tool, tools: Tools, process: ProcessLauncher
-    ) -> tuple[BackingSource, ProcessLauncher]:
-        """Return the database, and what starts processes beside it; ``process`` starts services."""
-        del tools
-        return Postgres(LocalHost(), root, postgres), process
-
-    def close(self) -> None:
-        """End what runs on far machines, and the connections."""
-
-
-def this_machine(listen_address: str = "127.0.0.1") -> HostRoles:
-    """Return this machine in every role."""
-    cpus = usable_cpus()
-    cores = tuple(tuple(core) for core in physical_cores(cpus))
-    return HostRoles(service=LocalHost(listen_address=listen_address), cpus=cpus, cores=cores)
 
 
 @dataclass(frozen=True, kw_only=True)

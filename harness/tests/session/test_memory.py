@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import cast
 
 import pytest
 from hypothesis import given
@@ -35,7 +34,7 @@ from harness.session.memory import (
     tried,
     was_slow,
 )
-from harness.session.preparing import Preparation
+from harness.session.rehearsing import Rehearsals
 from harness.session.signals import RunningProcesses
 from harness.store import SessionFolder, SessionWriter, Store
 from harness.tests.support.memory_project import make_memory_project, memory_session, rewrite
@@ -118,11 +117,8 @@ def test_a_service_whose_memory_cannot_be_matched_is_one_line_and_no_session(tmp
 
 def trials_of(assembly: Assembly, prepared: Prepared, folder: Path, name: str) -> MemoryTrials:
     """Trials of one variant of a plan; ``folder``: of notes of their processes."""
-    preparation = Preparation(
-        assembly=assembly, prepared=prepared, writer=cast(SessionWriter, None), limits=Limits(),
-        ledger=RunningProcesses(folder, "probe"),
-    )  # fmt: skip
-    trials = MemoryTrials(preparation)
+    ledger = RunningProcesses(folder, "probe")
+    trials = MemoryTrials(Rehearsals(assembly=assembly, prepared=prepared, limits=Limits(), ledger=ledger))
     trials.build(name)
     return trials
 
