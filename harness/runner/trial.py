@@ -92,6 +92,11 @@ def run_trials(steps: Sequence[Step], *, then: Then | None = None) -> tuple[Tria
         MissingTool: the load generator is not there.
         OSError: a trial's folder cannot be written.
     """
+    return tuple(map(trial_record, attempt(steps, then)))
+
+
+def attempt(steps: Sequence[Step], then: Then | None = None) -> list[Notes]:
+    """Take a fresh instance through its trials as ``run_trials``, and return what was written down of each."""
     (spec, context), *later = steps
     first = Notes(spec, context)
     made = [first]
@@ -114,7 +119,7 @@ def run_trials(steps: Sequence[Step], *, then: Then | None = None) -> tuple[Tria
                 shutil.copyfile(spec.folder / log, going.folder / log)
     for notes in made:
         notes.anchors.append(now())
-    return tuple(map(trial_record, made))
+    return made
 
 
 def _go_through(steps: Sequence[Step], made: list[Notes], then: Then | None) -> None:
