@@ -32,7 +32,8 @@ from harness.model.phrases import counted
 from harness.project import find_root
 from harness.runner.speed_gate import SpeedGate
 from harness.session import Assembly, Interrupted, Prepared
-from harness.session.dry_run import commands_of, memory_asked, session_s
+from harness.session.dry_run import commands_of, session_s
+from harness.session.memory import memory_asked
 from harness.session.progress import in_words
 from harness.store import SessionFolder, Store
 

@@ -1,26 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether all that an experiment refers to is there: implementations, settings, mixes, files of SQL."""
+"""Whether all that an experiment refers to is there: implementations, settings, mixes, files of SQL.
+
+Each function raises an ``InputError`` that names the first thing that is not.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 
 from harness.definitions.strict_files import short, to_model, unknown
 from harness.errors import InputError
-from harness.model import BackingSettings, Experiment, Implementation, ProfileDefinition, RuntimeSettings
+from harness.model import BackingSettings, Experiment, Implementation, Level, ProfileName, RuntimeSettings
 
 #: Settings that mean nothing to a Go program; naming one in a Go variant is a mistake worth a word.
 _JVM_ONLY = ("java", "gc", "heap_max", "heap_min", "aot_cache", "form", "nmt", "jvm_flags")
 _GO_ONLY = ("gogc", "gomemlimit", "goexperiment", "go", "goamd64", "pgo")
+_USELESS = {"go": _JVM_ONLY, "jvm": _GO_ONLY}
+
+
+def _levels(experiment: Experiment) -> list[tuple[str, Level]]:
+    """Place in the file -> level."""
+    return [
+        (f"factors.{factor}.{name}", level)
+        for factor, levels in experiment.factors.items()
+        for name, level in levels.items()
+    ]
 
 
 def check_variants(experiment: Experiment, known: Mapping[str, Implementation], path: Path) -> None:
-    """Refuse variants of nothing, and settings that mean nothing to what they are of.
-
-    Raises:
-        InputError: names the first.
-    """
+    """Refuse variants of nothing, settings that mean nothing to what they are of, and a backing service of a duet."""
+    duets = any(experiment.design_of(profile) == "duet" for profile in experiment.profiles)
     for name, variant in experiment.variants.items():
         place = f"variants.{name}"
         if variant.implementation not in known:
@@ -29,18 +40,18 @@ def check_variants(experiment: Experiment, known: Mapping[str, Implementation], 
             )
         implementation = known[variant.implementation]
         _check_settings(variant.settings, implementation, path, f"{place}.settings")
-        useless = {"go": _JVM_ONLY, "jvm": _GO_ONLY}.get(implementation.runtime, ())
-        for key in sorted(variant.runtime.model_fields_set & set(useless)):
+        for key in sorted(variant.runtime.model_fields_set & set(_USELESS.get(implementation.runtime, ()))):
+            reason = f"not supported by the {implementation.runtime} runtime"
+            raise InputError(reason, file=path, place=f"{place}.runtime.{key}")
+        if duets and implementation.needs:
             raise InputError(
-                f"not supported by the {implementation.runtime} runtime",
-                file=path,
-                place=f"{place}.runtime.{key}",
-            )
-    for factor, levels in experiment.factors.items():
-        for level_name, level in levels.items():
-            for variant in experiment.variants.values():
-                place = f"factors.{factor}.{level_name}.settings"
-                _check_settings(level.settings, known[variant.implementation], path, place)
+                "the arms of a duet would share a backing service, and either would slow the other", file=path,
+                place=place, found=", ".join(implementation.needs),
+                allowed="implementations that need none, or design = 'alternating'",
+            )  # fmt: skip
+    for place, level in _levels(experiment):
+        for variant in experiment.variants.values():
+            _check_settings(level.settings, known[variant.implementation], path, f"{place}.settings")
 
 
 def _check_settings(settings: Iterable[str], implementation: Implementation, path: Path, place: str) -> None:
@@ -51,74 +62,46 @@ def _check_settings(settings: Iterable[str], implementation: Implementation, pat
             )
 
 
-def check_duets(experiment: Experiment, known: Mapping[str, Implementation], path: Path) -> None:
-    """Refuse a duet whose arms would share a database or another backing service.
-
-    Raises:
-        InputError: names the first variant that needs one.
-    """
-    if all(experiment.design_of(profile) != "duet" for profile in experiment.profiles):
-        return
-    for name, variant in experiment.variants.items():
-        needs = known[variant.implementation].needs
-        if needs:
-            raise InputError(
-                "the arms of a duet would share a backing service, and either would slow the other", file=path,
-                place=f"variants.{name}", found=", ".join(needs),
-                allowed="implementations that need none, or design = 'alternating'",
-            )  # fmt: skip
-
-
 def check_levels(experiment: Experiment, mixes: Mapping[str, object], path: Path) -> None:
-    """Refuse levels with an unknown mix, or with changes that are no settings.
-
-    Raises:
-        InputError: names the first.
-    """
-    if experiment.mix not in mixes:
-        raise unknown("mix", experiment.mix, mixes, file=path, place="mix")
-    for factor, levels in experiment.factors.items():
-        for name, level in levels.items():
-            place = f"factors.{factor}.{name}"
-            if level.mix is not None and level.mix not in mixes:
-                raise unknown("mix", level.mix, mixes, file=path, place=f"{place}.mix")
-            if level.warm_up_mix is not None and level.warm_up_mix not in mixes:
-                raise unknown("mix", level.warm_up_mix, mixes, file=path, place=f"{place}.warm_up_mix")
-            to_model(RuntimeSettings, level.runtime, path, at=f"{place}.runtime.")
-            to_model(BackingSettings, level.backing, path, at=f"{place}.backing.")
+    """Refuse an unknown mix, levels with changes that are no settings, and loads that are divided."""
+    named = [("mix", experiment.mix)]
+    for place, level in _levels(experiment):
+        named += [(f"{place}.mix", level.mix or experiment.mix)]
+        named += [(f"{place}.warm_up_mix", level.warm_up_mix or experiment.mix)]
+        to_model(RuntimeSettings, level.runtime, path, at=f"{place}.runtime.")
+        to_model(BackingSettings, level.backing, path, at=f"{place}.backing.")
+    for place, mix in named:
+        if mix not in mixes:
+            raise unknown("mix", mix, mixes, file=path, place=place)
+    for profile, definition in experiment.profiles.items():
+        loads = [(f"loads.{name}", load.processes) for name, load in definition.loads.items()]
+        loads += [(f"scaled_loads.{name}", load.processes) for name, load in definition.scaled_loads.items()]
+        for place, n_processes in loads:
+            if n_processes > 1:  # which only stored plans may have
+                raise InputError(
+                    "several generators of one load were removed in 0.2.0", file=path,
+                    place=f"profiles.{profile}.{place}.processes", found=n_processes,
+                    allowed="1; more is offered by a tool with threads, such as wrk, oha or k6",
+                )  # fmt: skip
 
 
 def with_backing(
     contract: Path, experiment: Experiment, known: Mapping[str, Implementation], path: Path
 ) -> Experiment:
-    """Return the experiment with the backing settings it ends up with, checked against the contract's files.
-
-    Raises:
-        InputError: they mean nothing here, or name what the contract does not have.
-    """
-    implementations = [known[variant.implementation] for variant in experiment.variants.values()]
-    needed = any(implementation.needs for implementation in implementations)
-    levels = [
-        (f"factors.{factor}.{name}.backing", level.backing)
-        for factor, levels in experiment.factors.items()
-        for name, level in levels.items()
-        if level.backing
-    ]
-    if not needed:
-        text = ["backing"] * (experiment.backing is not None) + [place for place, _ in levels]
-        if text:
-            raise InputError(
-                "not supported here: no variant needs a backing service", file=path, place=text[0]
-            )
+    """Return the experiment with the backing settings it ends up with, checked against the contract's files."""
+    needs = {need for variant in experiment.variants.values() for need in known[variant.implementation].needs}
+    levels = [(f"{place}.backing", level.backing) for place, level in _levels(experiment) if level.backing]
+    if not needs:
+        places = ["backing"] * (experiment.backing is not None) + [place for place, _ in levels]
+        for place in places:
+            raise InputError("not supported here: no variant needs a backing service", file=path, place=place)
         return experiment
     backing = experiment.backing or BackingSettings()
-    if "upstream-api" in known:
-        for place, changes in [("backing", backing.model_dump()), *levels]:
+    base = backing.model_dump(mode="json")
+    for place, changes in [("backing", base), *levels]:
+        if "upstream-api" in known:
             _check_settings(changes.get("upstream", {}), known["upstream-api"], path, f"{place}.upstream")
-    if any("postgresql" in implementation.needs for implementation in implementations):
-        base = backing.model_dump(mode="json")
-        _check_sql(contract, backing, path, "backing")
-        for place, changes in levels:
+        if "postgresql" in needs:
             changed = to_model(BackingSettings, {**base, **changes}, path, at=f"{place}.")
             _check_sql(contract, changed, path, place)
     return experiment.model_copy(update={"backing": backing})
@@ -128,8 +111,7 @@ def _check_sql(contract: Path, backing: BackingSettings, path: Path, place: str)
     seeds = sorted(seed.stem.removeprefix("seed-") for seed in contract.glob("seed-*.sql"))
     if backing.seed is not None and backing.seed not in seeds:
         raise unknown("seed", backing.seed, seeds, file=path, place=f"{place}.seed")
-    wanted = ["schema.sql", *(["index.sql"] if backing.index else [])]
-    for name in wanted:
+    for name in ("schema.sql", "index.sql") if backing.index else ("schema.sql",):
         if not (contract / name).is_file():
             raise InputError(
                 "missing, and a database is needed", file=short(contract / name), allowed="a file of SQL"
@@ -141,86 +123,59 @@ def check_memory(experiment: Experiment, known: Mapping[str, Implementation], pa
 
     What is measured belongs to one program under one mix: so it stands in a variant, never in a level, and no
     factor changes what the program does.
-
-    Raises:
-        InputError: names the first.
     """
-    for factor, levels in experiment.factors.items():
-        for name, level in levels.items():
-            place = f"factors.{factor}.{name}.runtime"
-            asked = to_model(RuntimeSettings, level.runtime, path, at=f"{place}.").memory_asked
-            if asked is not None:
-                raise InputError(
-                    "measured memory belongs in a variant", file=path, place=place, found=asked,
-                    allowed="a size",
-                )  # fmt: skip
-    asking = [name for name, variant in experiment.variants.items() if variant.runtime.memory_asked]
-    if not asking:
-        return
-    if experiment.kind != "load":
-        place = f"variants.{asking[0]}.runtime"
-        raise InputError("memory is measured under a load, and there is none", file=path, place=place)
+
+    refuse = partial(_refuse_memory, path)
+    asked = {name: variant.runtime.memory_asked for name, variant in experiment.variants.items()}
+    asking = [name for name, what in asked.items() if what]
+    for place, level in _levels(experiment):
+        of_level = RuntimeSettings().with_changes(level.runtime).memory_asked
+        if of_level is not None:
+            refuse("measured memory belongs in a variant", f"{place}.runtime", of_level, "a size")
+        if asking and (level.mix or level.settings or level.runtime or level.backing):
+            reason = "what is measured of memory would be that of another program or mix"
+            refuse(reason, place, allowed="levels of load and warm_up_requests")
+    java = {name for name, item in experiment.variants.items() if known[item.implementation].runtime == "jvm"}
     for name in asking:
-        _check_variant(name, experiment, known, path)
-    _check_factors(experiment, path)
-    for profile, definition in experiment.profiles.items():
-        _check_profile(profile, definition, experiment, path)
+        variant, place = experiment.variants[name], f"variants.{name}.runtime"
+        java_variant = variant.runtime.memory_of
+        if experiment.kind != "load":
+            refuse("memory is measured under a load, and there is none", place)
+        if known[variant.implementation].needs:
+            reason = f"the memory of {variant.implementation} is not measured: it needs backing services"
+            refuse(reason, place, asked[name], "a size")
+        if java_variant is not None and java_variant not in experiment.variants:
+            raise unknown("variant", java_variant, java, file=path, place=f"{place}.gomemlimit")
+        if java_variant is not None and java_variant not in java:
+            allowed = ", ".join(sorted(java)) or "none: there is no Java variant"
+            refuse("a limit is what a Java variant holds", f"{place}.gomemlimit", java_variant, allowed)
+    for name in experiment.profiles if asking else ():
+        _check_memory_of_profile(name, experiment, asked, path)
 
 
-def _check_variant(
-    name: str, experiment: Experiment, known: Mapping[str, Implementation], path: Path
+def _check_memory_of_profile(
+    name: ProfileName, experiment: Experiment, asked: Mapping[str, str | None], path: Path
 ) -> None:
-    variant = experiment.variants[name]
-    place = f"variants.{name}.runtime"
-    if known[variant.implementation].needs:
-        raise InputError(
-            f"the memory of {variant.implementation} is not measured: it needs backing services",
-            file=path, place=place, found=variant.runtime.memory_asked, allowed="a size",
-        )  # fmt: skip
-    java_variant = variant.runtime.memory_of
-    if java_variant is None:
-        return
-    java = [
-        each
-        for each, item in experiment.variants.items()
-        if item.implementation in known and known[item.implementation].runtime == "jvm"
-    ]
-    if java_variant not in experiment.variants:
-        raise unknown("variant", java_variant, java, file=path, place=f"{place}.gomemlimit")
-    if java_variant not in java:
-        raise InputError(
-            "a limit is what a Java variant holds", file=path, place=f"{place}.gomemlimit", found=java_variant,
-            allowed=", ".join(sorted(java)) or "none: there is no Java variant",
-        )  # fmt: skip
-
-
-def _check_factors(experiment: Experiment, path: Path) -> None:
-    for factor, levels in experiment.factors.items():
-        for name, level in levels.items():
-            if level.mix or level.settings or level.runtime or level.backing:
-                raise InputError(
-                    "what is measured of memory would be that of another program or mix", file=path,
-                    place=f"factors.{factor}.{name}", allowed="levels of load and warm_up_requests",
-                )  # fmt: skip
-
-
-def _check_profile(name: str, profile: ProfileDefinition, experiment: Experiment, path: Path) -> None:
+    profile = experiment.profiles[name]
     planned = profile.variants or tuple(experiment.variants)
     for variant in planned:
         java_variant = experiment.variants[variant].runtime.memory_of
         if java_variant is not None and java_variant not in planned:
-            raise InputError(
-                f"{variant} has the memory of {java_variant}, which is not among them", file=path,
-                place=f"profiles.{name}.variants", allowed=f"{java_variant} as well, or neither",
-            )  # fmt: skip
+            reason = f"{variant} has the memory of {java_variant}, which is not among them"
+            place = f"profiles.{name}.variants"
+            _refuse_memory(path, reason, place, allowed=f"{java_variant} as well, or neither")
     if profile.calibration is None:
         return
     of_all = profile.calibration.among or planned
-    for saturated in (experiment.reference,) if profile.calibration.of == "reference" else of_all:
-        asked = experiment.variants[saturated].runtime.memory_asked
-        if asked is not None:
-            raise InputError(
-                f"the capacity is that of {saturated}, whose memory is measured only after it", file=path,
-                place=f"profiles.{name}.calibration", found=f"{saturated}: {asked}",
-                allowed="variants of which all is known: of, among",
-            )  # fmt: skip
+    for variant in (experiment.reference,) if profile.calibration.of == "reference" else of_all:
+        if asked[variant]:
+            reason = f"the capacity is that of {variant}, whose memory is measured only after it"
+            known = "variants of which all is known: of, among"
+            place = f"profiles.{name}.calibration"
+            _refuse_memory(path, reason, place, f"{variant}: {asked[variant]}", known)
+
+
+def _refuse_memory(
+    path: Path, reason: str, place: str, found: str | None = None, allowed: str | None = None
+) -> None:
+    raise InputError(reason, file=path, place=place, found=found, allowed=allowed)

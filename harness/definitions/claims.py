@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from harness.definitions.extending import read_definition
 from harness.definitions.strict_files import short, text_of, to_model, toml_of, unknown
 from harness.errors import InputError
-from harness.model.claim import Above, Below, Claim, Ledger, NotThen, PublishedNumber, RowFilter
+from harness.model.claim import Above, Below, Claim, Ledger, NotThen, RowFilter
 from harness.project import EXPERIMENTS, LEDGERS, experiment_paths
 
 PUBLISHED = Path("data") / "published"
@@ -42,7 +42,9 @@ def load_claims(root: Path, ledger: str = LEDGERS[0]) -> dict[str, Claim]:
     content = _ledger(path, text_of(path))
     check = _Check(root, path)
     for source, reason in content.not_then.items():
-        check.reason(f"not_then.{source}", source, reason)
+        check.known("source", source, check.sources, f"not_then.{source}")
+        for number, row in enumerate(reason.rows):
+            check.row(f"not_then.{source}.rows.{number}", row)
     for name, claim in content.claims.items():
         check.claim(f"claims.{name}", claim, content)
     return dict(content.claims)
@@ -100,58 +102,50 @@ class _Check:
 
     def __init__(self, root: Path, path: Path) -> None:
         self._root, self._path = root, path
-        self._sources = references(root)
+        self.sources = references(root)
         self._tables = {file.stem for file in (root / PUBLISHED).glob("*.csv")}
         self._files = experiment_paths(root)
         self._read: dict[str, Mapping[str, Any]] = {}
 
-    def reason(self, place: str, source: str, reason: NotThen) -> None:
-        self._known("source", source, self._sources, place)
-        for which, row in enumerate(reason.rows):
-            self._row(f"{place}.rows.{which}", row)
-
     def claim(self, place: str, claim: Claim, ledger: Ledger) -> None:
-        self._known("source", claim.source, self._sources, f"{place}.source")
+        self.known("source", claim.source, self.sources, f"{place}.source")
         for number, test in enumerate(claim.tests):
             at = f"{place}.tests.{number}"
             if test.published is not None:
-                self._published(f"{at}.published", test.published)
+                self.known("table", test.published.file, self._tables, f"{at}.published.file")
             for key in ("rows", "then", "then_ours"):
                 for which, row in enumerate(getattr(test, key)):
-                    self._row(f"{at}.{key}.{which}", row)
+                    self.row(f"{at}.{key}.{which}", row)
             if not test.then and claim.source not in ledger.not_then:
                 raise InputError(
                     "no row of its time, and no reason", file=self._path, place=f"{at}.then",
                     allowed=f"rows of the source's programs, or not_then.{claim.source} with a reason",
                 )  # fmt: skip
         for number, fact in enumerate(claim.facts):
-            self._published(f"{place}.facts.{number}.published", fact.published)
+            self.known("table", fact.published.file, self._tables, f"{place}.facts.{number}.published.file")
         for name in claim.opposes:
-            self._known("claim", name, ledger.claims, f"{place}.opposes")
+            self.known("claim", name, ledger.claims, f"{place}.opposes")
             if not opposite(claim, ledger.claims[name]):
                 raise InputError(
                     "does not say the opposite", file=self._path, place=f"{place}.opposes", found=name,
                     allowed="a claim with a test of the same number, one above and one below its limit",
                 )  # fmt: skip
 
-    def _published(self, place: str, number: PublishedNumber) -> None:
-        self._known("table", number.file, self._tables, f"{place}.file")
-
-    def _row(self, place: str, row: RowFilter) -> None:
-        self._known("experiment", row.experiment, self._files, f"{place}.experiment")
+    def row(self, place: str, row: RowFilter) -> None:
+        self.known("experiment", row.experiment, self._files, f"{place}.experiment")
         data = self._experiment(row.experiment)
         factors: dict[str, Any] = dict(data.get("factors", {}))
         if PART in row.where:
             factors[PART] = {str(part): {} for part in range(1, 5)}
         for factor, level in row.where.items():
-            self._known("factor", factor, factors, f"{place}.where")
-            self._known("level", level, factors[factor], f"{place}.where.{factor}")
+            self.known("factor", factor, factors, f"{place}.where")
+            self.known("level", level, factors[factor], f"{place}.where.{factor}")
         variants = data.get("variants", {})
-        self._known("variant", row.variant, variants, f"{place}.variant")
+        self.known("variant", row.variant, variants, f"{place}.variant")
         if row.along is not None:
-            self._known("level", str(row.reference), factors[row.along], f"{place}.reference")
+            self.known("level", str(row.reference), factors[row.along], f"{place}.reference")
         elif row.reference is not None:
-            self._known("variant", row.reference, variants, f"{place}.reference")
+            self.known("variant", row.reference, variants, f"{place}.reference")
         lacking = sorted(set(factors) - set(row.where))
         if lacking:
             raise InputError(
@@ -164,19 +158,20 @@ class _Check:
             self._read[name] = read_definition(self._root, self._files[name]).content()
         return self._read[name]
 
-    def _known(self, what: str, name: str, known: Any, place: str) -> None:
+    def known(self, what: str, name: str, known: Any, place: str) -> None:
         if name not in known:
             raise unknown(what, name, known, file=self._path, place=place)
 
 
 def opposite(claim: Claim, opponent: Claim) -> bool:
     """Tell whether two claims say of one number that it is above and that it is below a limit, and both cannot be."""
-    for test in claim.tests:
-        for against in opponent.tests:
-            if test.what != against.what:
-                continue
-            pair = sorted((test.predicate, against.predicate), key=lambda predicate: predicate.kind)
-            above, below = pair
-            if isinstance(above, Above) and isinstance(below, Below) and above.limit >= below.limit:
-                return True
-    return False
+    pairs = [
+        sorted((test.predicate, against.predicate), key=lambda predicate: predicate.kind)
+        for test in claim.tests
+        for against in opponent.tests
+        if test.what == against.what
+    ]
+    return any(
+        isinstance(above, Above) and isinstance(below, Below) and above.limit >= below.limit
+        for above, below in pairs
+    )

@@ -135,17 +135,16 @@ def _extended(inherited: Table, own: Table, path: Path) -> dict[str, Any]:
 
 def _variants(inherited: Table, own: Table, path: Path) -> dict[str, Any]:
     given, for_all = own.get(VARIANTS, {}), own.get(ALL_VARIANTS, {})
-    for place, table in ((VARIANTS, given), (ALL_VARIANTS, for_all)):
+    tables = {VARIANTS: given, ALL_VARIANTS: for_all}
+    if isinstance(given, dict):
+        tables |= {f"{VARIANTS}.{name}": variant for name, variant in given.items() if variant is not False}
+    for place, table in tables.items():
         if not isinstance(table, dict):
-            raise InputError("must be a table", file=path, place=place, found=table)
+            allowed = "a table; false takes an inherited variant out"
+            raise InputError("must be a table", file=path, place=place, found=table, allowed=allowed)
     for name, variant in given.items():
         if variant is False and name not in inherited:
             raise unknown("inherited variant", name, inherited, file=path, place=f"{VARIANTS}.{name}")
-        if variant is not False and not isinstance(variant, dict):
-            raise InputError(
-                "must be a table", file=path, place=f"{VARIANTS}.{name}", found=variant,
-                allowed="a table, or false to take an inherited one out",
-            )  # fmt: skip
     named = {name: variant for name, variant in given.items() if variant is not False}
     if not named:
         named = {name: {} for name in inherited if name not in given}

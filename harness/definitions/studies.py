@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from harness.definitions.checks import check_duets, check_levels, check_memory, check_variants, with_backing
+from harness.definitions.checks import check_levels, check_memory, check_variants, with_backing
 from harness.definitions.extending import Definition, read_definition
 from harness.definitions.services import SERVICES, contract_folder, load_implementations, load_requests
 from harness.definitions.strict_files import short, to_model, unknown
@@ -68,7 +68,6 @@ def load_study(root: Path, name: str) -> Study:
     implementations = load_implementations(root, experiment.workload, beside)
     requests = load_requests(root, experiment.workload, beside)
     check_variants(experiment, implementations, path)
-    check_duets(experiment, implementations, path)
     check_levels(experiment, requests, path)
     check_memory(experiment, implementations, path)
     experiment = with_backing(
@@ -114,60 +113,53 @@ def _experiment(definition: Definition) -> Experiment:
         ) from None  # fmt: skip
 
 
+#: Part of a definition -> field -> what it is where it is not used: left out, so that a hash stays what it was before
+#: there was such a field.
+_UNUSED: dict[str, dict[str, Any]] = {
+    "experiment": {
+        "backing": None, "warm_up_users": 1, "same_process": None, "launcher": None, "same_process_order": "file",
+        "design": "alternating", "exchange_s": Experiment.model_fields["exchange_s"].default,
+    },
+    "backing": {"authentication": BackingSettings().authentication},
+    "runtime": {
+        **dict.fromkeys(("form", "memory_limit", "pin", "goexperiment", "go", "java", "goamd64", "cpu_limit")),
+        **dict.fromkeys(("cpu_request", "cpu_boost", "replicas", "access", "autoscale_cpu", "scale_from")),
+        **dict.fromkeys(("flight_recording", "lock_recording", "pgo"), False),
+    },
+    "load": {"processes": 1, "coordination": "independent", "rows": "kept", "of": "session"},
+    "load profile": {"busy": "tool", "parts": 1, "pause_s": 0.0, "stages": [], "renew_s": None},
+    "profile": {
+        "scaled_loads": {}, "calibration": None, "warm_up": None, "search": None, "settle_s": 0.0, "design": None,
+        "system_calls": False,
+    },
+    "warm_up": {"repeats": 0},
+    "calibration": {"of": "reference", "among": [], "capacity": "saturation", "goals": None},
+    "level": {"backing": {}, "warm_up_mix": None, "warm_up_connections": None, "warm_up_windows": True},
+}  # fmt: skip
+
+
 def _definition_sha256(experiment: Experiment) -> str:
-    """Hash what was defined. What an experiment does not use is left out, so that its hash stays what it
-    was before there were backing services and calibrations.
-    """
+    """Hash what was defined, without what is not used of it."""
     data = experiment.model_dump(mode="json", exclude={"compare"})  # what is compared changes no trial
-    _drop_if(None, data, "backing")
-    _drop_if(1, data, "warm_up_users")
-    _drop_if(None, data, "same_process", "launcher")
-    _drop_if("file", data, "same_process_order")
-    _drop_if("alternating", data, "design")
-    _drop_if(Experiment.model_fields["exchange_s"].default, data, "exchange_s")
-    if "backing" in data:
-        _drop_if(BackingSettings().authentication, data["backing"], "authentication")
-    for variant in data["variants"].values():
-        _drop_if(
-            None, variant["runtime"], "form", "memory_limit", "pin", "goexperiment", "go", "java", "goamd64"
-        )
-        _drop_if(None, variant["runtime"], "cpu_limit", "cpu_request", "cpu_boost", "replicas", "access")
-        _drop_if(None, variant["runtime"], "autoscale_cpu", "scale_from")
-        _drop_if(False, variant["runtime"], "flight_recording", "lock_recording", "pgo")
-    for profile in data["profiles"].values():
-        for load in (*profile["loads"].values(), *profile["scaled_loads"].values()):
-            _drop_if(1, load, "processes")
-            _drop_if("tool", load["profile"], "busy")
-            _drop_if(1, load["profile"], "parts")
-            _drop_if(0.0, load["profile"], "pause_s")
-            _drop_if([], load["profile"], "stages")
-            _drop_if(None, load["profile"], "renew_s")
-            _drop_if("independent", load, "coordination")
-            _drop_if("kept", load, "rows")
-            _drop_if("session", load, "of")
-        _drop_if({}, profile, "scaled_loads")
-        _drop_if(None, profile, "calibration", "warm_up", "search")
-        _drop_if(0, profile.get("warm_up", {}), "repeats")
-        if "calibration" in profile:
-            _drop_if("reference", profile["calibration"], "of")
-            _drop_if([], profile["calibration"], "among")
-            _drop_if("saturation", profile["calibration"], "capacity")
-            _drop_if(None, profile["calibration"], "goals")
-        _drop_if(0.0, profile, "settle_s")
-        _drop_if(False, profile, "system_calls")
-        _drop_if(None, profile, "design")
-    for levels in data["factors"].values():
-        for level in levels.values():
-            _drop_if({}, level, "backing")
-            _drop_if(None, level, "warm_up_mix", "warm_up_connections")
-            _drop_if(True, level, "warm_up_windows")
+    profiles = list(data["profiles"].values())
+    loads = [load for item in profiles for load in (*item["loads"].values(), *item["scaled_loads"].values())]
+    parts: dict[str, list[Any]] = {
+        "experiment": [data],
+        "backing": [data["backing"]],
+        "runtime": [variant["runtime"] for variant in data["variants"].values()],
+        "load": loads,
+        "load profile": [load["profile"] for load in loads],
+        "warm_up": [item["warm_up"] for item in profiles],
+        "calibration": [item["calibration"] for item in profiles],
+        "profile": profiles,
+        "level": [level for levels in data["factors"].values() for level in levels.values()],
+    }
+    for part, tables in parts.items():
+        for table in filter(None, tables):
+            for name, unused in _UNUSED[part].items():
+                if name in table and table[name] == unused:
+                    del table[name]
     return hashlib.sha256(json.dumps(data, separators=(",", ":"), ensure_ascii=False).encode()).hexdigest()
-
-
-def _drop_if(unused: object, data: dict[str, Any], *names: str) -> None:
-    for name in names:
-        if name in data and data[name] == unused:
-            del data[name]
 
 
 def _experiment_path(root: Path, name: str) -> Path:

@@ -17,12 +17,11 @@ from harness.model.load import (
     SearchTrial,
 )
 from harness.model.load_tools import LOAD_TOOLS, GeneratorName, LoadTool
-from harness.model.plan import Configuration, DuetSeat, Plan, PlannedTrial, configurations, make_plan
+from harness.model.plan import Configuration, Plan, PlannedTrial, configurations, make_plan
 from harness.model.runtime import RuntimeSettings
 from harness.model.scaled_load import (
     Calibration,
     CalibrationSpec,
-    ClosedShare,
     OpenShare,
     ScaledLoad,
 )
@@ -69,7 +68,6 @@ from harness.model.study import (
 )
 from harness.model.trial import (
     BOUND_WORDS,
-    SCHEMA_VERSION,
     AnswerCount,
     Bound,
     Boundary,

@@ -40,15 +40,22 @@ class _Limit(Frozen):
     limit: float = Field(default=1.0, gt=0)
     margin: float = Field(default=0.05, gt=0)
 
+    @property
+    def band(self) -> tuple[float, float]:
+        """The numbers that count as near."""
+        return self.limit / (1 + self.margin), self.limit * (1 + self.margin)
+
+    def holds(self, value: float) -> bool:
+        """Return whether a number without an interval fulfils it."""
+        if self.kind == "near":
+            return self.band[0] <= value <= self.band[1]
+        return value > self.limit if self.kind == "above" else value < self.limit
+
 
 class Above(_Limit):
     """The number is above ``limit``."""
 
     kind: Literal["above"] = "above"
-
-    def holds(self, value: float) -> bool:
-        """Tell whether a number without an interval fulfils it."""
-        return value > self.limit
 
 
 class Below(_Limit):
@@ -56,25 +63,11 @@ class Below(_Limit):
 
     kind: Literal["below"] = "below"
 
-    def holds(self, value: float) -> bool:
-        """Tell whether a number without an interval fulfils it."""
-        return value < self.limit
-
 
 class Near(_Limit):
     """The number is within ``margin`` of ``limit``."""
 
     kind: Literal["near"] = "near"
-
-    @property
-    def band(self) -> tuple[float, float]:
-        """The numbers that count as near."""
-        return self.limit / (1 + self.margin), self.limit * (1 + self.margin)
-
-    def holds(self, value: float) -> bool:
-        """Tell whether a number without an interval fulfils it."""
-        low, high = self.band
-        return low <= value <= high
 
 
 Predicate = Annotated[Above | Below | Near, Field(discriminator="kind")]
@@ -155,18 +148,15 @@ class ClaimTest(Frozen):
     @property
     def is_ratio(self) -> bool:
         """Whether its number is a ratio; else it has the unit of its metric."""
-        return any(self._ratios)
-
-    @property
-    def _ratios(self) -> set[bool]:
         numbers = (self.published, *self.rows, *self.then, *self.then_ours)
-        return {number.is_ratio for number in numbers if number is not None}
+        return any(number.is_ratio for number in numbers if number is not None)
 
     @model_validator(mode="after")
     def _rows_or_missing(self) -> Self:
         if bool(self.rows) == (self.missing is not None):
             raise ValueError("must have either rows or missing")
-        if len(self._ratios) > 1:
+        numbers = (self.published, *self.rows, *self.then, *self.then_ours)
+        if any(number is not None and number.is_ratio != self.is_ratio for number in numbers):
             raise ValueError("published and rows must be all ratios, or all values")
         return self
 

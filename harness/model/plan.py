@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 from pydantic import Field
@@ -21,7 +21,7 @@ from pydantic import Field
 from harness.model.base import Frozen
 from harness.model.load import CapacityGoals, Load
 from harness.model.started import BackingSettings
-from harness.model.study import Connections, Experiment, Level, ProfileDefinition, ProfileName, Variant
+from harness.model.study import Connections, Experiment, ProfileDefinition, ProfileName, Variant
 from harness.model.warm_up import WarmUpSpec
 
 #: The cells that have a duplicate of the reference in each block.
@@ -145,47 +145,47 @@ def make_plan(
         seed=seed,
         host=host,
         launcher=launcher,
-        trials=trials(experiment, profile, seed, n_blocks, chosen),
+        trials=tuple(trials(experiment, profile, seed, n_blocks, chosen)),
         pairs=chosen,
     )
 
 
 def _single_trials(
     experiment: Experiment, profile: ProfileName, seed: int, n_blocks: int, pairs: Pairs
-) -> tuple[PlannedTrial, ...]:
+) -> Iterator[PlannedTrial]:
     """Each process of a block, and that of the reference once more where ``pairs`` says, in a drawn order."""
     block_of = by_process(configurations(experiment, profile), experiment.same_process)
     of_reference = [item for item in block_of if item[0].variant_name == experiment.reference]
     doubled = of_reference if pairs == "every cell" else of_reference[:1]
-    trials: list[PlannedTrial] = []
+    positions = itertools.count(1)
     for block in range(1, n_blocks + 1):
-        members = [(process, False) for process in block_of]
-        members += [(process, True) for process in doubled]
+        members = [*((process, False) for process in block_of), *((process, True) for process in doubled)]
         rng = _block_rng(experiment.name, profile, seed, block)
         rng.shuffle(members)
         for process, duplicate in members:
             drawn = experiment.same_process_order == "random"
             first: str | None = None
             for configuration in rng.sample(process, len(process)) if drawn else process:
-                position = len(trials) + 1
-                trial_id = f"{position:04d}-{configuration.variant_name}{'-aa' if duplicate else ''}"
-                trials.append(
-                    PlannedTrial(
-                        trial_id=trial_id,
-                        block=block,
-                        position=position,
-                        duplicate=duplicate,
-                        process_of=first,
-                        configuration=configuration,
-                    )
+                position = next(positions)
+                trial = PlannedTrial(
+                    trial_id=_trial_id(position, configuration, duplicate),
+                    block=block,
+                    position=position,
+                    duplicate=duplicate,
+                    process_of=first,
+                    configuration=configuration,
                 )
-                first = first or trial_id
-    return tuple(trials)
+                first = first or trial.trial_id
+                yield trial
+
+
+def _trial_id(position: int, configuration: Configuration, duplicate: bool) -> str:
+    return f"{position:04d}-{configuration.variant_name}{'-aa' if duplicate else ''}"
 
 
 def _duet_trials(
     experiment: Experiment, profile: ProfileName, seed: int, n_blocks: int, pairs: Pairs
-) -> tuple[PlannedTrial, ...]:
+) -> Iterator[PlannedTrial]:
     """Each variant beside the reference in every cell, and the reference beside itself where ``pairs`` says.
 
     Pairs are shuffled within a block. Who leads, and who begins on which set of CPUs, is drawn for each.
@@ -196,7 +196,7 @@ def _duet_trials(
     of_variants = [item for item in all_of_block if item.variant_name != experiment.reference]
     planned = [(item, of_cell[tuple(item.levels.items())], False) for item in of_variants]
     planned += [(item, item, True) for item in (references if pairs == "every cell" else references[:1])]
-    trials: list[PlannedTrial] = []
+    positions = itertools.count(1)
     for block in range(1, n_blocks + 1):
         rng, members = _block_rng(experiment.name, profile, seed, block), list(planned)
         rng.shuffle(members)
@@ -205,16 +205,13 @@ def _duet_trials(
             if rng.random() < 0.5:
                 arms.reverse()
             first_side = rng.randrange(2)
-            positions = (len(trials) + 1, len(trials) + 2)
-            ids = [
-                f"{position:04d}-{arm.variant_name}{'-aa' if again else ''}"
-                for position, (arm, again) in zip(positions, arms, strict=True)
-            ]
-            trials += [
-                PlannedTrial(
+            places = [next(positions), next(positions)]
+            ids = [_trial_id(at, *arm) for at, arm in zip(places, arms, strict=True)]
+            for place, (arm, again) in enumerate(arms):
+                yield PlannedTrial(
                     trial_id=ids[place],
                     block=block,
-                    position=positions[place],
+                    position=places[place],
                     duplicate=again,
                     duet=DuetSeat(
                         partner=ids[1 - place],
@@ -224,9 +221,6 @@ def _duet_trials(
                     ),
                     configuration=arm,
                 )
-                for place, (arm, again) in enumerate(arms)
-            ]
-    return tuple(trials)
 
 
 def by_process(
@@ -259,13 +253,12 @@ def _configuration(
     experiment: Experiment, profile: ProfileDefinition, name: str, cell: dict[str, str]
 ) -> Configuration:
     base = experiment.variants[name]
-    levels: list[Level] = [experiment.factors[factor][level] for factor, level in cell.items()]
     settings, runtime, changes = dict(base.settings), dict[str, Any](), dict[str, Any]()
     mix, load_name, warm_up = experiment.mix, experiment.load, experiment.warm_up_requests
     warm_up_mix: str | None = None
     warm_up_connections: Connections = "kept"
     windows = profile.warm_up
-    for level in levels:
+    for level in (experiment.factors[factor][level] for factor, level in cell.items()):
         settings |= level.settings
         runtime |= level.runtime
         changes |= level.backing

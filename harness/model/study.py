@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -42,28 +42,28 @@ class DeclaredComparison(Frozen):
             raise ValueError("along, against and pairs exclude each other")
         return self
 
-    def check(self, place: str, variants: Sequence[str], factors: Mapping[str, Sequence[str]]) -> None:
-        """Check that the names are those of the experiment.
-
-        Args:
-            factors: factor -> its levels.
-
-        Raises:
-            ValueError: an unknown variant, factor or level.
-        """
-        asked = filter(None, (self.against, *self.pairs, *self.pairs.values()))
-        _refuse_unknown(place, "variant ", asked, variants)
-        _refuse_unknown(place, "factor ", filter(None, (self.along, *self.by, *self.where)), factors)
-        for factor, level in (*self.where.items(), *([(self.along, self.base)] if self.along else ())):
-            _refuse_unknown(place, "level ", (level or "",), factors[factor], of=f" of {factor}")
+    def problems(
+        self, place: str, variants: Sequence[str], factors: Mapping[str, Sequence[str]]
+    ) -> Iterator[str]:
+        """Yield each name that is none of the experiment's, in words; ``factors``: factor -> its levels."""
+        yield from _unknown(place, "variant ", (self.against, *self.pairs, *self.pairs.values()), variants)
+        yield from _unknown(place, "factor ", (self.along, *self.by, *self.where), factors)
+        for factor, level in (*self.where.items(), (self.along, self.base)):
+            if factor is not None:
+                yield from _unknown(place, "level ", (level,), factors[factor], of=f" of {factor}")
 
 
-def _refuse_unknown(
-    place: str, what: str, names: Iterable[str], allowed: Collection[str], of: str = ""
-) -> None:
+def _unknown(
+    place: str, what: str, names: Iterable[str | None], allowed: Collection[str], of: str = ""
+) -> Iterator[str]:
     for name in names:
-        if name not in allowed:
-            raise ValueError(f"{place}: unknown {what}{name!r}{of}; allowed: {sorted(allowed)}")
+        if name is not None and name not in allowed:
+            yield f"{place}: unknown {what}{name!r}{of}; allowed: {sorted(allowed)}"
+
+
+def _refuse(problems: Iterator[str]) -> None:
+    for problem in problems:
+        raise ValueError(problem)
 
 
 #: Stands for a capacity nobody has measured yet: a plan's order and length do not depend on it.
@@ -158,55 +158,44 @@ class ProfileDefinition(Frozen):
     large_host: bool = False  # planned for a large host
 
     @model_validator(mode="after")
-    def _searched_from_what_users_reach(self) -> Self:
-        if self.search is None:
-            return self
-        rates = sorted(name for name, load in self.loads.items() if not isinstance(load.profile, ClosedLoad))
-        if rates or self.scaled_loads:
-            raise ValueError(
-                f"search begins at what users without a pause reach, found a rate: {rates or sorted(self.scaled_loads)}"
-            )
-        if self.search.generator is None:
+    def _can_be_measured(self) -> Self:
+        _refuse(self._problems())
+        if self.search is not None and self.search.generator is None:
             for load in self.loads.values():
                 refuse_tool(load.generator)
         return self
 
-    @model_validator(mode="after")
-    def _something_is_left_when_settled(self) -> Self:
+    def _problems(self) -> Iterator[str]:
         loads: dict[str, Load | ScaledLoad] = {**self.loads, **self.scaled_loads}
+        rates = sorted(name for name, load in loads.items() if not isinstance(load.profile, ClosedLoad))
+        if self.search is not None and rates:
+            yield f"search begins at what users without a pause reach, found a rate: {rates}"
         short = sorted(
             name
             for name, load in loads.items()
             if (lasts_s := _lasts_s(load.profile)) is not None and lasts_s <= self.settle_s
         )
         if short:
-            raise ValueError(f"settle_s = {self.settle_s:g} leaves nothing of loads {short}")
+            yield f"settle_s = {self.settle_s:g} leaves nothing of loads {short}"
         totals = sorted(
             name for name, load in loads.items() if load.generator in TOTALS_ONLY or load.rows == "counted"
         )
         if self.settle_s and totals:
-            raise ValueError(
-                f"settle_s = {self.settle_s:g} needs single requests, which loads {totals} do not keep"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _calibrated_where_scaled(self) -> Self:
-        if bool(self.scaled_loads) != (self.calibration is not None):
-            raise ValueError("scaled_loads and calibration need each other")
+            yield f"settle_s = {self.settle_s:g} needs single requests, which loads {totals} do not keep"
+        calibration = self.calibration
+        if bool(self.scaled_loads) != (calibration is not None):
+            yield "scaled_loads and calibration need each other"
         generators = {load.generator for load in self.scaled_loads.values()}
-        of_one_tool = self.calibration is not None and self.calibration.of == "reference"
-        if self.calibration is not None and of_one_tool and generators != {self.calibration.generator}:
-            raise ValueError(f"a capacity is that of its generator: calibrate with {sorted(generators)}")
+        of_one_tool = calibration is not None and calibration.of == "reference"
+        if calibration is not None and of_one_tool and generators != {calibration.generator}:
+            yield f"a capacity is that of its generator: calibrate with {sorted(generators)}"
         own = sorted(name for name, load in self.scaled_loads.items() if load.of == "variant")
-        if own and (of_one_tool or (self.calibration is not None and self.calibration.among)):
-            raise ValueError(
+        if own and (of_one_tool or (calibration is not None and calibration.among)):
+            yield (
                 f"loads {own} are of each variant's capacity: calibrate with of = 'slowest' and all variants"
             )
-        twice = sorted(set(self.loads) & set(self.scaled_loads))
-        if twice:
-            raise ValueError(f"a load is either scaled or not, found both: {twice}")
-        return self
+        if twice := sorted(set(self.loads) & set(self.scaled_loads)):
+            yield f"a load is either scaled or not, found both: {twice}"
 
     def load(self, name: str, capacity_per_s: float = NOMINAL_PER_S, *, variant: Name | None = None) -> Load:
         """Return a load by its name; a scaled one for this capacity (the nominal one: for planning only).
@@ -229,17 +218,6 @@ def _lasts_s(profile: ClosedLoad | OpenLoad | ClosedShare | OpenShare) -> float 
     if isinstance(profile, OpenLoad | OpenShare):
         return profile.duration_s
     return profile.whole_s if isinstance(profile, ClosedLoad) else None
-
-
-def _not_for_duets(load: Load) -> str | None:
-    """Return why a load cannot be offered to two services over the same seconds; ``None``: it can."""
-    if load.processes > 1:
-        return "one process of a load generator, found several,"
-    if not isinstance(load.profile, ClosedLoad):
-        return "a closed loop is needed, found a rate,"
-    if load.profile.duration_s is None:
-        return "duration_s is needed, so that both loads end together,"
-    return None
 
 
 class Experiment(Frozen):
@@ -324,92 +302,75 @@ class Experiment(Frozen):
 
     @model_validator(mode="after")
     def _names_exist(self) -> Self:
-        if self.reference not in self.variants:
-            raise ValueError(
-                f"reference {self.reference!r} is not one of the variants {sorted(self.variants)}"
-            )
-        for profile_name, profile in self.profiles.items():
-            self._check_profile(profile_name, profile)
-        levels = [level for levels in self.factors.values() for level in levels.values()]
-        if self.warm_up_users > 1 and not (
-            self.warm_up_requests or any(level.warm_up_requests for level in levels)
-        ):
-            raise ValueError("warm_up_users requires warm_up_requests")
-        for place, declared in enumerate(self.compare):
-            levels_of = {factor: list(levels) for factor, levels in self.factors.items()}
-            declared.check(f"compare[{place}]", list(self.variants), levels_of)
-        self._check_same_process()
-        self._check_duets()
-        self._check_searches()
+        _refuse(self._problems())
         return self
 
-    def _check_searches(self) -> None:
-        """A search loads the process of one trial, which nobody else needs."""
+    def _problems(self) -> Iterator[str]:
+        if self.reference not in self.variants:
+            yield f"reference {self.reference!r} is not one of the variants {sorted(self.variants)}"
         for name, profile in self.profiles.items():
-            if profile.search is None:
-                continue
-            if self.kind != "load" or self.same_process is not None or self.design_of(name) == "duet":
-                raise ValueError(
-                    f"profiles.{name}.search: only of trials under load that have a process of their own"
-                )
+            yield from self._profile_problems(f"profiles.{name}", profile)
+        levels = [level for levels in self.factors.values() for level in levels.values()]
+        warmed = self.warm_up_requests or any(level.warm_up_requests for level in levels)
+        if self.warm_up_users > 1 and not warmed:
+            yield "warm_up_users requires warm_up_requests"
+        levels_of = {factor: list(levels) for factor, levels in self.factors.items()}
+        for number, declared in enumerate(self.compare):
+            yield from declared.problems(f"compare[{number}]", list(self.variants), levels_of)
+        if self.same_process is None and self.same_process_order != "file":
+            yield "same_process_order = 'random' requires same_process"
+        if self.same_process is not None:
+            yield from _unknown("same_process", "factor ", (self.same_process,), self.factors)
+            for place, level in self.factors[self.same_process].items():
+                changed = sorted(level.model_dump(exclude_defaults=True).keys() - {"load", "mix"})
+                if changed:
+                    yield (
+                        f"factors.{self.same_process}.{place}: {changed} cannot change on a process that runs; "
+                        "allowed: load, mix"
+                    )
+        for name, profile in self.profiles.items():
+            duet = self.design_of(name) == "duet"
+            # a search loads the process of one trial, which nobody else needs
+            alone = self.kind == "load" and self.same_process is None and not duet
+            if profile.search is not None and not alone:
+                yield f"profiles.{name}.search: only of trials under load that have a process of their own"
+            if duet:
+                yield from self._duet_problems(f"profiles.{name}", profile, levels)
 
-    def _check_duets(self) -> None:
+    def _duet_problems(self, where: str, profile: ProfileDefinition, levels: list[Level]) -> Iterator[str]:
         """A duet is two loads over the same seconds, on one set of CPUs each."""
-        for name, profile in self.profiles.items():
-            if self.design_of(name) != "duet":
-                continue
-            if self.kind != "load":
-                raise ValueError("design = 'duet': start-up trials have no load to run side by side")
-            if self.same_process is not None:
-                raise ValueError("design = 'duet' and same_process exclude each other")
-            if profile.scaled_loads:
-                raise ValueError(
-                    f"profiles.{name}.scaled_loads: a capacity is that of other CPUs than a duet's; allowed: loads"
-                )
-            for load_name, load in profile.loads.items():
-                why = _not_for_duets(load)
-                if why is not None:
-                    raise ValueError(f"profiles.{name}.loads.{load_name}: {why} in a duet")
-            levels = (level for levels in self.factors.values() for level in levels.values())
-            if any(variant.runtime.pin for variant in self.variants.values()) or any(
-                level.runtime.get("pin") for level in levels
-            ):
-                raise ValueError(
-                    "design = 'duet' and runtime.pin exclude each other: each arm has a set of CPUs"
-                )
+        if self.kind != "load":
+            yield "design = 'duet': start-up trials have no load to run side by side"
+        if self.same_process is not None:
+            yield "design = 'duet' and same_process exclude each other"
+        if profile.scaled_loads:
+            yield f"{where}.scaled_loads: a capacity is that of other CPUs than a duet's; allowed: loads"
+        for name, load in profile.loads.items():
+            if not isinstance(load.profile, ClosedLoad):
+                yield f"{where}.loads.{name}: a closed loop is needed, found a rate, in a duet"
+            elif load.profile.duration_s is None:
+                yield f"{where}.loads.{name}: duration_s is needed, so that both loads end together, in a duet"
+        pinned = [variant.runtime.pin for variant in self.variants.values()]
+        if any((*pinned, *(level.runtime.get("pin") for level in levels))):
+            yield "design = 'duet' and runtime.pin exclude each other: each arm has a set of CPUs"
 
-    def _check_same_process(self) -> None:
-        """On a process that runs already nothing but the load can change."""
-        if self.same_process is None:
-            if self.same_process_order != "file":
-                raise ValueError("same_process_order = 'random' requires same_process")
-            return
-        _refuse_unknown("same_process", "factor ", (self.same_process,), self.factors)
-        for name, level in self.factors[self.same_process].items():
-            changed = sorted(level.model_dump(exclude_defaults=True).keys() - {"load", "mix"})
-            if changed:
-                raise ValueError(
-                    f"factors.{self.same_process}.{name}: {changed} cannot change on a process that runs; "
-                    "allowed: load, mix"
-                )
-
-    def _check_profile(self, profile_name: str, profile: ProfileDefinition) -> None:
-        where = f"profiles.{profile_name}"
-        _refuse_unknown(f"{where}.variants", "", profile.variants or (), self.variants)
+    def _profile_problems(self, where: str, profile: ProfileDefinition) -> Iterator[str]:
+        yield from _unknown(f"{where}.variants", "", profile.variants or (), self.variants)
         if profile.variants is not None and self.reference not in profile.variants:
-            raise ValueError(f"{where}.variants: must contain the reference {self.reference!r}")
-        for factor, levels in profile.levels.items():
-            self._check_levels(f"{where}.levels", factor, levels)
+            yield f"{where}.variants: must contain the reference {self.reference!r}"
+        cells = ({factor: (level,) for factor, level in cell.items()} for cell in profile.cells or ())
+        combinations: list[tuple[str, Mapping[str, tuple[str, ...]]]] = [("levels", profile.levels)]
+        for place, asked in [*combinations, *(("cells", cell) for cell in cells)]:
+            if place == "cells" and set(asked) != set(self.factors):
+                yield f"{where}.cells: {sorted(asked)} must name each of {sorted(self.factors)} once"
+            yield from _unknown(f"{where}.{place}", "factor ", asked, self.factors)
+            for factor, names in asked.items():
+                yield from _unknown(
+                    f"{where}.{place}", "level ", names, self.factors[factor], of=f" of {factor}"
+                )
         for variant in () if profile.calibration is None else profile.calibration.among:
             if variant not in (profile.variants or self.variants):
-                raise ValueError(
-                    f"{where}.calibration.among: {variant!r} is not among the profile's variants"
-                )
-        for cell in profile.cells or ():
-            if set(cell) != set(self.factors):
-                raise ValueError(f"{where}.cells: {cell} must name each of {sorted(self.factors)} once")
-            for factor, level in cell.items():
-                self._check_levels(f"{where}.cells", factor, (level,))
+                yield f"{where}.calibration.among: {variant!r} is not among the profile's variants"
         if self.kind == "load":
             used = self.levels_used(profile)
             wanted = {
@@ -422,7 +383,7 @@ class Experiment(Frozen):
             defined = {**profile.loads, **profile.scaled_loads}
             missing = sorted(wanted - set(defined))
             if missing or not wanted:
-                raise ValueError(f"{where}.loads: missing {missing or 'a load'}; found {sorted(defined)}")
+                yield f"{where}.loads: missing {missing or 'a load'}; found {sorted(defined)}"
 
     def levels_used(self, profile: ProfileDefinition) -> dict[str, set[str]]:
         """Return factor -> the levels that a profile of this experiment measures."""
@@ -435,7 +396,3 @@ class Experiment(Frozen):
         return {
             factor: profile.levels.get(factor) or tuple(levels) for factor, levels in self.factors.items()
         }
-
-    def _check_levels(self, where: str, factor: str, levels: tuple[str, ...]) -> None:
-        _refuse_unknown(where, "factor ", (factor,), self.factors)
-        _refuse_unknown(where, "level ", levels, self.factors[factor], of=f" of {factor}")

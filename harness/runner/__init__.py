@@ -3,7 +3,7 @@
 
 from harness.runner.context import Limits, TrialContext, TrialSpec
 from harness.runner.duet import run_duet
-from harness.runner.trial import LoadAgain, Then, placement_of, run_trials
+from harness.runner.trial import LoadAgain, Then, run_trials
 
 __all__ = [
     "Limits",
@@ -11,7 +11,6 @@ __all__ = [
     "Then",
     "TrialContext",
     "TrialSpec",
-    "placement_of",
     "run_duet",
     "run_trials",
 ]

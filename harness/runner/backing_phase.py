@@ -14,9 +14,9 @@ from harness.agent.sampler import Watched
 from harness.backing import BackingNeed, BackingService, source_of
 from harness.errors import TrialFailure
 from harness.hosts.measuring import Sampling
-from harness.model import BackingSettings, InvariantReading, Outcome
+from harness.model import BackingSettings, Outcome
 from harness.runner.context import Notes, open_folder, phase
-from harness.runner.request_log import compare_promises, words
+from harness.runner.request_log import compare_promises
 from harness.sampling import merge
 
 #: Of a machine that only backing services stand on: its sampler's files, in a folder of their own meanwhile.
@@ -118,23 +118,24 @@ def judge_backing(notes: Notes) -> None:
 
     Lost money outweighs whatever else went wrong, and a database that died explains it.
     """
-    broken = [_words(row) for row in notes.invariants if not row.holds]
-    broken += [words(row) for row in notes.stored if not row.holds]
-    failure, before = notes.backing_failure, notes.reason
+    broken: list[str] = []
+    for row in (row for row in notes.invariants if not row.holds):
+        before = f", off by {row.already_off} before this trial" if row.already_off else ""
+        broken.append(f"{row.name}: found {row.found}, expected {row.expected}{before}")
+    for stored in (stored for stored in notes.stored if not stored.holds):
+        lost = stored.n_stored < stored.n_right
+        promised = f"{stored.n_right} answered rightly" if lost else f"{stored.n_sent} sent"
+        broken.append(f"{stored.request}: {promised}, {stored.n_stored} stored")
+    failure, reason = notes.backing_failure, notes.reason
     if failure is not None and notes.outcome in _NO_REASON_OF_ITS_OWN:
         notes.outcome = Outcome.FAILED
-        if before is None or failure not in before:
-            notes.reason = failure if before is None else f"{failure}; seen by the trial: {before}"
+        if reason is None or failure not in reason:
+            notes.reason = failure if reason is None else f"{failure}; seen by the trial: {reason}"
     if broken:
         is_ok = notes.outcome == Outcome.OK
         earlier = "" if is_ok else f"; before that: {notes.outcome.value}: {notes.reason}"
         more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
         notes.outcome, notes.reason = Outcome.INCONSISTENT, f"{broken[0]}{more}{earlier}"
-
-
-def _words(row: InvariantReading) -> str:
-    before = f", off by {row.already_off} before this trial" if row.already_off else ""
-    return f"{row.name}: found {row.found}, expected {row.expected}{before}"
 
 
 def _ask(notes: Notes) -> None:

@@ -72,7 +72,6 @@ class Ledger(Protocol):
     """A memory of started processes outside this process, by which a later session finds orphans."""
 
     def note(self, *, pid: int, role: str, port: int | None = None) -> None: ...
-
     def forget(self, pid: int) -> None: ...
 
 
@@ -112,14 +111,9 @@ class TrialContext:
             self.ledger.forget(pid)
 
     @property
-    def load_apart(self) -> bool:
-        """Whether the load comes from another machine than the service's."""
-        return self.other_host is not None and self.other_host is not self.host
-
-    @property
-    def backing_apart(self) -> bool:
-        """Whether backing services stand on another machine than the service."""
-        return self.database_host is not None and self.database_host is not self.host
+    def load_host(self) -> MeasuringHost:
+        """Where the load comes from: the service's own host unless another was named."""
+        return self.other_host or self.host
 
     @property
     def backing_host(self) -> MeasuringHost:
@@ -127,17 +121,17 @@ class TrialContext:
         return self.database_host or self.host
 
     @property
-    def load_host(self) -> MeasuringHost:
-        """Where the load comes from: the service's own host unless another was named."""
-        return self.other_host or self.host
+    def load_apart(self) -> bool:
+        return self.load_host is not self.host
+
+    @property
+    def backing_apart(self) -> bool:
+        return self.backing_host is not self.host
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrialSpec:
-    """One planned trial with all it needs. ``folder`` exists, with an empty ``load`` folder in it.
-
-    ``memory_asked``: what the definition says of a heap or limit that was measured; the plan has what it came to.
-    """
+    """One planned trial with all it needs. ``folder`` exists, with an empty ``load`` folder in it."""
 
     planned: PlannedTrial
     experiment: str
@@ -155,6 +149,7 @@ class TrialSpec:
     seed: int
     contract: Path = Path("contract")
     echo_achieved_per_s: float | None = None
+    #: What the definition says of a heap or limit that was measured; the plan has what it came to.
     memory_asked: str | None = None
     limits: Limits = Limits()
     tidy: Callable[[Sequence[str]], tuple[str, ...]] = tuple
@@ -193,7 +188,6 @@ class Notes:
     log_reader: Watched | None = None
     log_reader_cpu_s: float | None = None
     generator: GeneratorRecord | None = None
-    generators: tuple[GeneratorRecord, ...] = ()
     clocks: list[HostClock] = field(default_factory=list)
     cpus_allowed: tuple[int, ...] | None = None
     service_folder: Path = field(default_factory=Path)
@@ -252,9 +246,7 @@ def phase(name: PhaseName, notes: Notes) -> Iterator[None]:
 def watch(instance: Instance) -> Watched:
     """Return what a sampler needs to know of an instance."""
     record = instance.record
-    return Watched(
-        pid=record.pid, start_ticks=record.process_start_ticks, cpu_at_launch_s=instance.cpu_at_launch_s
-    )
+    return Watched(record.pid, record.process_start_ticks, instance.cpu_at_launch_s)
 
 
 def open_folder(host: MeasuringHost, folder: Path, notes: Notes) -> Path:
@@ -288,8 +280,7 @@ def compare_clocks(notes: Notes) -> None:
     """
     context = notes.context
     service = context.host.clock()
-    load = service if context.load_host is context.host else context.load_host.clock()
-    clocks: list[tuple[HostClock | None, dict[str, str]]] = [(service, {}), (load, {"role": "load"})]
+    clocks = {"service": service, "load": context.load_host.clock() if context.load_apart else service}
     if context.backing_apart and notes.backing:
-        clocks.append((context.backing_host.clock(), {"role": "database"}))
-    notes.clocks += [clock.model_copy(update=role) for clock, role in clocks if clock is not None]
+        clocks["database"] = context.backing_host.clock()
+    notes.clocks += [clock.model_copy(update={"role": role}) for role, clock in clocks.items() if clock]

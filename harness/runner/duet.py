@@ -8,7 +8,7 @@ ordinary record beside its partner's; the pair is the observation. If one of the
 from __future__ import annotations
 
 import dataclasses
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 from harness.agent.affinity import Exchanger
 from harness.model import DuetRecord, Outcome, TrialRecord
@@ -33,62 +33,48 @@ def run_duet(first: Step, second: Step) -> tuple[TrialRecord, TrialRecord]:
     """
     steps, arms = (first, second), _arms(first, second)
     exchanger, rendezvous = arms[0].exchanger, arms[0].rendezvous
-    results: dict[int, Notes] = {}
-    raised: list[BaseException] = []
 
-    def go(number: int) -> None:
-        spec, context = steps[number]
+    def go(number: int) -> Notes:
+        (spec, context), arm = steps[number], arms[number]
         try:
-            arm = arms[number]
             own = dataclasses.replace(context, host=arm.host, other_host=None, duet=arm)
             (notes,) = attempt([(spec, own)])
         except BaseException as problem:
             rendezvous.leave(number, type(problem).__name__)
             raise
-        results[number] = notes
         if notes.outcome != Outcome.OK:
             rendezvous.leave(number, _words(notes))
+        return notes
 
-    def beside() -> None:
-        try:
-            go(1)
-        except BaseException as problem:  # raised where somebody listens
-            raised.append(problem)
-
-    thread = threading.Thread(target=beside, name="duet")
-    thread.start()
     try:
-        go(0)
-        thread.join()
-    except BaseException as end:  # a signal may come while we wait, too
-        rendezvous.leave(0, type(end).__name__)
-        raise
+        with ThreadPoolExecutor(1, thread_name_prefix="duet") as pool:
+            beside = pool.submit(go, 1)
+            try:
+                notes = (go(0), beside.result())
+            except BaseException as end:  # a signal may come while we wait, too
+                rendezvous.leave(0, type(end).__name__)
+                raise
     finally:
-        thread.join()
         exchanger.stop()
-    if raised:
-        raise raised[0]
-    a, b = (_recorded(n, results[n], results[1 - n], arms[n]) for n in (0, 1))
+    a, b = (_recorded(number, notes, arms) for number in (0, 1))
     return a, b
 
 
 def _arms(first: Step, second: Step) -> tuple[DuetArm, DuetArm]:
-    (item, context), (two, _) = first, second
-    seat, other_seat = item.planned.duet, two.planned.duet
+    planned = (first[0].planned, second[0].planned)
+    seat, other_seat = planned[0].duet, planned[1].duet
     if seat is None or other_seat is None or {seat.side, other_seat.side} != {0, 1}:
         raise ValueError("two trials that were not planned as a duet")
-    places = place_two(context.cpus, seat.interval_s, context.cores)
+    places = place_two(first[1].cpus, seat.interval_s, first[1].cores)
     placed = (places[seat.side], places[other_seat.side])
-    sets = tuple(place.service or () for place in placed)
-    exchanger = Exchanger((sets[0], sets[1]), interval_s=seat.interval_s, seed=item.seed)
+    sets = (placed[0].service or (), placed[1].service or ())
+    exchanger = Exchanger(sets, interval_s=seat.interval_s, seed=first[0].seed)
     rendezvous = Rendezvous()
     a, b = (
         DuetArm(
             arm=number,
-            partner=(two, item)[number].planned.trial_id,
+            partner=planned[1 - number].trial_id,
             placement=placed[number],
-            partner_placement=placed[1 - number],
-            interval_s=seat.interval_s,
             exchanger=exchanger,
             rendezvous=rendezvous,
         )
@@ -97,15 +83,18 @@ def _arms(first: Step, second: Step) -> tuple[DuetArm, DuetArm]:
     return a, b
 
 
-def _recorded(number: int, notes: Notes, partner: Notes, arm: DuetArm) -> TrialRecord:
+def _recorded(number: int, both: tuple[Notes, Notes], arms: tuple[DuetArm, DuetArm]) -> TrialRecord:
+    notes, partner, arm = both[number], both[1 - number], arms[number]
+    seat = notes.spec.planned.duet
+    assert seat is not None
     if notes.outcome == Outcome.OK and partner.outcome != Outcome.OK:
         notes.outcome, notes.reason = Outcome.FAILED, failed_with(arm.partner, _words(partner))
     arm.exchanger.write(notes.spec.folder / EXCHANGES, number)
     duet = DuetRecord(
         partner=arm.partner,
         cpus=arm.placement.service or (),
-        partner_cpus=arm.partner_placement.service or (),
-        interval_s=arm.interval_s,
+        partner_cpus=arms[1 - number].placement.service or (),
+        interval_s=seat.interval_s,
         n_exchanges=max(0, len(arm.exchanger.exchanges) - 1),
         partner_cpu_s=arm.partner_cpu_s,
         file=EXCHANGES,

@@ -53,8 +53,6 @@ class DuetArm:
     arm: int
     partner: str
     placement: Placement
-    partner_placement: Placement
-    interval_s: float
     exchanger: Exchanger
     rendezvous: Rendezvous
     partner_cpu_s: float | None = None
@@ -121,14 +119,14 @@ class ArmHost(LocalHost):
 
     def spawn(self, command: Command) -> LocalProcess:
         process = super().spawn(self._on_its_cpus(command))
-        self._arm.add(process.pid, process.start_ticks)
+        self._add(process)
         return process
 
     def run(self, command: Command, timeout_s: float) -> Completed:
-        def begun(process: Spawned) -> None:
-            self._arm.add(process.pid, process.start_ticks)
+        return self._spawner.run(order_of(self._on_its_cpus(command)), timeout_s, begun=self._add)
 
-        return self._spawner.run(order_of(self._on_its_cpus(command)), timeout_s, begun=begun)
+    def _add(self, process: Spawned) -> None:
+        self._arm.add(process.pid, process.start_ticks)
 
     def _on_its_cpus(self, command: Command) -> Command:
         return command.model_copy(update={"cpus": self._arm.exchanger.cpus(self._arm.arm)})

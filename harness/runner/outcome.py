@@ -12,13 +12,13 @@ Flags are those of the table in ``trial_flags``, with the limits below.
 
 from __future__ import annotations
 
+import contextlib
 import signal
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 
 from harness.errors import HostError, TrialFailure
-from harness.hosts.base import Host
+from harness.launchers.base import Instance
 from harness.model import (
     Flag,
     GeneratorRecord,
@@ -31,6 +31,7 @@ from harness.model import (
 )
 from harness.model.load_tools import BY_NAME
 from harness.model.trial import sent_late
+from harness.runner.context import Notes
 from harness.runner.pinning import Placement
 
 OVERLOADED_SHARE = 0.5
@@ -50,33 +51,40 @@ SIGNALLED = 128
 _TAIL_BYTES = 65_536
 
 
-def crash(exit_code: int | None, when: str, folder: Path, host: Host) -> TrialFailure:
-    """Describe a service that ended on its own, with the last line it wrote to stderr on its host."""
-    last = _tail(host, folder / "service.stderr.txt").strip().rpartition("\n")[2][:200]
-    signalled = exit_code is not None and exit_code > SIGNALLED  # as a shell tells it
-    how = f"signal {(exit_code or 0) - SIGNALLED}" if signalled else f"exit code {exit_code}"
+def refuse_crashed(instance: Instance, when: str, notes: Notes) -> None:
+    """Go on with a service that runs.
+
+    Raises:
+        TrialFailure: it has ended on its own; with the last line that it wrote to stderr on its host.
+    """
+    exit_code = instance.exited()
+    if exit_code is None:
+        return
+    tail = ""
+    with contextlib.suppress(HostError):
+        file = notes.service_folder / "service.stderr.txt"
+        tail = notes.context.host.read(file, _TAIL_BYTES).decode("utf-8", "replace")
+    last = tail.strip().rpartition("\n")[2][:200]
+    how = f"signal {exit_code - SIGNALLED}" if exit_code > SIGNALLED else f"exit code {exit_code}"
     if exit_code == SIGNALLED + signal.SIGKILL:
         how += (
             ", which another program sent, or the kernel because memory was out: its log says which (dmesg)"
         )
     text = f"; last line of stderr: {last}" if last else ""
-    return TrialFailure("failed", f"the service ended {when} ({how}){text}")
+    raise TrialFailure("failed", f"the service ended {when} ({how}){text}")
 
 
 def judge_load(load: LoadSummary) -> tuple[Outcome, str | None]:
-    """Tell whether the service bore the load."""
+    """Return whether the service bore the load, and why it did not."""
     if load.n_requests == 0:
         return Outcome.FAILED, "the load generator reported no request"
     begun, what = (load.n_requests, "requests") if load.n_flows is None else (load.n_flows, "passes")
     if load.n_errors > OVERLOADED_SHARE * begun:
         return Outcome.OVERLOADED, f"{load.n_errors} of {begun} {what} went wrong{kinds_of_errors(load)}"
-    if load.offered_per_s is None:
+    offered_per_s = load.offered_per_s
+    if offered_per_s is None:
         return Outcome.OK, None
-    return _judge_open(load, begun, load.offered_per_s)
-
-
-def _judge_open(load: LoadSummary, begun: int, offered_per_s: float) -> tuple[Outcome, str | None]:
-    """Tell whether enough of an open loop's arrivals were answered rightly."""
+    # of an open loop: whether enough of its arrivals were answered rightly
     arrivals, right = begun + (load.n_dropped or 0), load.n_requests - load.n_errors
     text: str | None = None
     if load.n_flows_right is not None and load.n_flows_right < OVERLOADED_SHARE * arrivals:
@@ -91,7 +99,7 @@ def _judge_open(load: LoadSummary, begun: int, offered_per_s: float) -> tuple[Ou
 
 
 def kinds_of_errors(load: LoadSummary) -> str:
-    """What went wrong most often, in the generator's words."""
+    """Return what went wrong most often, in the generator's words."""
     most = sorted(load.errors_by_kind.items(), key=lambda kind: -kind[1])[:3]
     return f" ({', '.join(f'{n} {words}' for words, n in most)})" if most else ""
 
@@ -114,7 +122,11 @@ def trial_flags(
     ``shared_by_design``: service and generator share their CPUs as the plan says; no echo reading is made of such.
     ``service_wait_s``: for how long its threads, all together, waited for a CPU during the load.
     """
-    window_s = _measured_s(phases)
+    window_s = sum(
+        phase.end.monotonic_s - phase.start.monotonic_s
+        for phase in phases
+        if phase.name in ("measurement", "idle")
+    )
     flags: list[tuple[Flag, bool]] = []
     if load is not None and generator is not None:
         flags += [
@@ -179,18 +191,3 @@ def _has_dropped(load: LoadSummary) -> bool:
     dropped = load.n_dropped or 0
     begun = load.n_requests if load.n_flows is None else load.n_flows
     return dropped > DROPPED_SHARE * (begun + dropped)
-
-
-def _measured_s(phases: Sequence[Phase]) -> float:
-    return sum(
-        phase.end.monotonic_s - phase.start.monotonic_s
-        for phase in phases
-        if phase.name in ("measurement", "idle")
-    )
-
-
-def _tail(host: Host, path: Path) -> str:
-    try:
-        return host.read(path, _TAIL_BYTES).decode("utf-8", "replace")
-    except HostError:
-        return ""

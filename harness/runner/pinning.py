@@ -97,17 +97,16 @@ def place_two(
         )  # fmt: skip
     groups = _divisible(cpus, cores)
     half = len(groups) // 2
-    sides = [
-        tuple(sorted(cpu for core in part for cpu in core))
-        for part in (groups[:half], groups[half : 2 * half])
-    ]
-    n = min(map(len, sides))  # a core whose other thread is not ours is as good as half of one
-    first, second = sides[0][:n], sides[1][:n]
+    first, second = (
+        sorted(cpu for core in part for cpu in core) for part in (groups[:half], groups[half : 2 * half])
+    )
+    n = min(len(first), len(second))  # a core whose other thread is not ours is as good as half of one
 
-    def placed(own_cpus: tuple[int, ...], partner_cpus: tuple[int, ...]) -> Placement:
-        words = f"duet: service and generator on CPU {runs_of(own_cpus)}, exchanged with CPU {runs_of(partner_cpus)} "
+    def placed(own: list[int], partner: list[int]) -> Placement:
+        words = f"duet: service and generator on CPU {runs_of(own[:n])}, exchanged with CPU {runs_of(partner[:n])} "
         words += f"about every {interval_s:g} s"
-        return Placement(service=own_cpus, generator=own_cpus, shared=True, words=words)
+        cpus = tuple(own[:n])
+        return Placement(service=cpus, generator=cpus, shared=True, words=words)
 
     return placed(first, second), placed(second, first)
 
@@ -152,7 +151,7 @@ def _limited(cpus: tuple[int, ...], wanted: int | None, cores: Cores) -> Placeme
     generator = tuple(sorted(cpu for core in rest or own for cpu in core))
     service = (*_one_thread_of_each_first(own), *_one_thread_of_each_first(rest))[:wanted]
     common = set(service) & set(generator)
-    n_cores = sum(1 for core in _groups(cpus, cores) if set(core) & set(service))
+    n_cores = sum(bool(set(core) & set(service)) for core in _groups(cpus, cores))
     words = f"pinned by the limit: service on CPU {runs_of(sorted(service))} of {n_cores} "
     words += f"{'core' if n_cores == 1 else 'cores'}, generator on CPU {runs_of(generator)}"
     words += f"; they share CPU {runs_of(sorted(common))}" if common else ""

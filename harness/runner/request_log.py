@@ -13,6 +13,7 @@ import json
 import re
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 from harness.errors import HostError, TrialFailure
@@ -39,41 +40,32 @@ class RequestLog:
     def __init__(self, notes: Notes) -> None:
         settings = notes.spec.planned.configuration.variant.settings
         self._sink = settings.get("log_sink") if settings.get("logging") == "on" else None
-        self._notes, self._context, self._there = notes, notes.context, notes.service_folder
+        self._notes, self._context, self._folder = notes, notes.context, notes.service_folder
         self._reader: Process | None = None
         self._requests: int | None = None
 
     def open(self, sampler: Sampling, cleanup: contextlib.ExitStack) -> None:
-        """Have a reader at the pipe, where there is to be one; ``cleanup`` ends it and writes down what it read.
+        """Start a reader at the pipe, where there is to be one; ``cleanup`` ends it and writes down what it read.
 
         Raises:
             TrialFailure: it does not start.
         """
-        if self._sink not in ("file", "pipe"):
+        if self._sink in ("file", "pipe"):
+            cleanup.callback(self._close)
+        if self._sink != "pipe":
             return
-        cleanup.callback(self._close)
-        if self._sink == "file":
-            return
-        context = self._context
+        context, program = self._context, self._folder / PROGRAM.name
+        python = sys.executable if context.host.is_local else "python3"
+        argv = (python, "-I", "-S", str(program), STDOUT, COUNTED, LAST)
         try:
-            program = self._there / PROGRAM.name
             context.host.put(PROGRAM, program)
-            words = (sys.executable if context.host.is_local else "python3", "-I", "-S", str(program))
-            self._reader = running = context.host.spawn(
-                Command(
-                    argv=(*words, STDOUT, COUNTED, LAST),
-                    folder=self._there,
-                    cpus=self._notes.generator_cpus,
-                )
-            )
+            command = Command(argv=argv, folder=self._folder, cpus=self._notes.generator_cpus)
+            self._reader = running = context.host.spawn(command)
         except HostError as problem:
             raise TrialFailure(Outcome.FAILED, f"the reader of the request log: {problem}") from problem
         context.note(context.host, pid=running.pid, role="reader of the request log")
-        self._notes.log_reader = watched = watch_process(running)
-        sampler.add(ROLE, watched)
-        self._wait_until_ready(running)
-
-    def _wait_until_ready(self, running: Process) -> None:
+        self._notes.log_reader = watch_process(running)
+        sampler.add(ROLE, self._notes.log_reader)
         deadline = time.monotonic() + _READY_WITHIN_S
         while self._counted() is None:
             code = running.exited()
@@ -107,11 +99,11 @@ class RequestLog:
             lines = self._counted() or {}
             self._run("rm", "-f", STDOUT, COUNTED, PROGRAM.name)
             self._run("mv", LAST, STDOUT)
-        instance, pipe = self._notes.instance, self._sink == "pipe"
-        if not pipe or (instance is not None and instance.container is not None):
+        instance = self._notes.instance
+        if instance is not None and instance.container is not None:
             lines = {}
         self._notes.request_log = RequestLogRecord(
-            sink="pipe" if pipe else "file",
+            sink="pipe" if self._sink == "pipe" else "file",
             requests=self._requests,
             lines=lines.get("lines"),
             bytes=lines.get("bytes"),
@@ -121,11 +113,11 @@ class RequestLog:
 
     def _run(self, *argv: str) -> None:
         with contextlib.suppress(HostError):
-            self._context.host.run(Command(argv=argv, folder=self._there), _STOP_WITHIN_S)
+            self._context.host.run(Command(argv=argv, folder=self._folder), _STOP_WITHIN_S)
 
     def _counted(self) -> dict[str, int] | None:
         try:
-            document = json.loads(self._context.host.read(self._there / COUNTED))
+            document = json.loads(self._context.host.read(self._folder / COUNTED))
         except (HostError, ValueError):
             return None
         return dict(document) if isinstance(document, dict) else None
@@ -136,20 +128,17 @@ def requests_counted(metrics: str) -> int | None:
 
     ``metrics`` is the answer to ``GET /metrics``: the sum of ``http_requests_total``.
     """
-    result = _REQUESTS.findall(metrics)
+    counts = _REQUESTS.findall(metrics)
     try:
-        return round(sum(float(value) for value in result)) if result else None
+        return round(sum(map(float, counts))) if counts else None
     except ValueError:
         return None
 
 
 def count_lines(file: Path) -> int:
     """Return how many lines a file has; one that does not end with a newline is none."""
-    n_lines = 0
     with file.open("rb") as stream:
-        while chunk := stream.read(_CHUNK_BYTES):
-            n_lines += chunk.count(b"\n")
-    return n_lines
+        return sum(chunk.count(b"\n") for chunk in iter(partial(stream.read, _CHUNK_BYTES), b""))
 
 
 # The invariants cannot tell: a transfer that was answered and never stored leaves balances that add up.
@@ -179,8 +168,11 @@ def compare_promises(notes: Notes, profile: LoadProfile | None) -> tuple[StoredR
     rows: list[StoredReading] = []
     for request, n_after in _stored(notes, over=True).items():
         # a step of a flow is a request of this kind: ``create-a`` is a ``create``
-        names = [name for name in notes.answers if name == request or name.startswith(f"{request}-")]
-        asked = [notes.answers[name] for name in names]
+        asked = [
+            count
+            for name, count in notes.answers.items()
+            if name == request or name.startswith(f"{request}-")
+        ]
         rows.append(
             StoredReading(
                 request=request,
@@ -190,13 +182,6 @@ def compare_promises(notes: Notes, profile: LoadProfile | None) -> tuple[StoredR
             )
         )
     return tuple(rows)
-
-
-def words(row: StoredReading) -> str:
-    """Say what is wrong, for people."""
-    if row.n_stored < row.n_right:
-        return f"{row.request}: {row.n_right} answered rightly, {row.n_stored} stored"
-    return f"{row.request}: {row.n_sent} sent, {row.n_stored} stored"
 
 
 def _stored(notes: Notes, *, over: bool) -> dict[str, int]:

@@ -25,6 +25,7 @@ from harness.conformance import check
 from harness.errors import TrialFailure
 from harness.hosts.base import now
 from harness.hosts.measuring import Sampling
+from harness.launchers.arguments import GC_LOG
 from harness.launchers.base import Instance, LaunchSpec
 from harness.loadgen.flow import readiness_request
 from harness.model import (
@@ -51,30 +52,26 @@ from harness.runner.context import (
 )
 from harness.runner.load_phase import (
     arm_cpu_s,
+    count_system_calls,
     cpus_at_work,
     machine_during_load,
     measure,
     set_aside,
     to_be_repeated,
 )
-from harness.runner.outcome import crash
+from harness.runner.outcome import refuse_crashed
 from harness.runner.pinning import Placement, Policy, check_pinned, cpus_allowed, place, place_on_two
-from harness.runner.record import SAMPLES, keep_logs, trial_record
+from harness.runner.record import SAMPLES, trial_record
 from harness.runner.request_log import RequestLog
-from harness.runner.snapshots import (
-    BoundaryName,
-    count_system_calls,
-    keep_contention,
-    keep_recording,
-    take_boundary,
-)
-from harness.runner.start_up import ServiceSpec, bring_up_service, stop_service
+from harness.runner.snapshots import keep_contention, keep_recording, take_boundary
+from harness.runner.start_up import SERVICE_STDERR, wait_first_response
 from harness.runner.warm_up import warm_up, warm_up_in_windows
 from harness.workloads import face_of
 
 _POLICIES: Mapping[str | None, Policy] = MappingProxyType(
     {None: "auto", "limit": "limit", "same": "same", "none": "shared"}
 )
+ATTEMPTS_WHEN_PORT_TAKEN = 3
 Step = tuple[TrialSpec, TrialContext]
 #: Offers one more load to a process whose loads are over, and returns what its generator reported.
 LoadAgain = Callable[[TrialSpec, TrialContext], LoadSummary]
@@ -117,7 +114,9 @@ def attempt(steps: Sequence[Step], then: Then | None = None) -> list[Notes]:
             made[-1].outcome = Outcome.FAILED
             made[-1].reason = f"the process of {spec.planned.trial_id} ended before it: {made[-2].reason}"
         made[number].instance = first.instance
-        keep_logs(spec.folder, going.folder)
+        for log in (GC_LOG, SERVICE_STDERR):  # of the whole life of the process
+            if (spec.folder / log).is_file():
+                shutil.copyfile(spec.folder / log, going.folder / log)
     for notes in made:
         notes.anchors.append(now())
     return made
@@ -147,10 +146,10 @@ def _go_through(steps: Sequence[Step], made: list[Notes], then: Then | None) -> 
             cleanup.callback(_stop_instance, instance, notes)
             cleanup.callback(request_log.ask, instance)
             request_log.launched()
-        _boundary("first-response", instance, notes)
+        take_boundary("first-response", instance, notes)
         if configuration.kind == "startup":
             _stay_idle(instance, notes)
-            _check_conformance(instance, notes)
+            _check_conformance(instance, [notes])
         else:
             _make_warm(instance, sampler, notes)
             _load(instance, sampler, notes)
@@ -167,7 +166,7 @@ def _go_through(steps: Sequence[Step], made: list[Notes], then: Then | None) -> 
             if then is not None and last is not None:
                 then(last, partial(_again, instance, notes))
         if configuration.warm_up is not None:
-            _check_late(instance, made)
+            _check_conformance(instance, made)
     if not later and then is None:
         notes.phases.append(Phase(name="cool-down", start=cool_down_began, end=now()))
 
@@ -181,19 +180,6 @@ def _sampled_folder(notes: Notes, cleanup: contextlib.ExitStack) -> tuple[Path, 
     cleanup.callback(_stop_sampler, sampler, notes)
     notes.ticks_hz["load"] = context.sampling_hz
     return remote, sampler
-
-
-def _check_late(instance: Instance, made: Sequence[Notes]) -> None:
-    """Check the answers of a process whose loads are over: what it fails, all its trials fail."""
-    try:
-        _check_conformance(instance, made[0])
-    except TrialFailure as failure:
-        for notes in made:
-            notes.outcome, notes.reason = Outcome(failure.outcome), failure.reason
-        raise
-    finally:
-        for notes in made:
-            notes.conformance = made[0].conformance
 
 
 def _go_on(instance: Instance, notes: Notes) -> None:
@@ -222,9 +208,9 @@ def _load(instance: Instance, sampler: Sampling, notes: Notes) -> None:
     while True:
         if notes.spec.planned.configuration.warm_up is not None:
             _wait_for_speed(notes)
-        _boundary("before-load", instance, notes)
+        take_boundary("before-load", instance, notes)
         measure(instance, sampler, notes)
-        _boundary("after-load", instance, notes)
+        take_boundary("after-load", instance, notes)
         if context.speed_gate is not None:
             context.speed_gate.note(notes.cpu_speeds)
         if not to_be_repeated(notes):
@@ -258,78 +244,69 @@ def placement_of(runtime: RuntimeSettings, context: TrialContext) -> Placement:
 
 
 def _bring_up(sampler: Sampling, notes: Notes) -> Instance:
-    """Have a fresh instance up, sampled from its launch on, on the CPUs that were meant for it."""
+    """Launch an instance, sampled from then on, on the CPUs that were meant for it, until its first right answer.
+
+    Once more on another port when somebody took ours.
+    """
     spec, context, configuration = notes.spec, notes.context, notes.spec.planned.configuration
-
-    def begun(instance: Instance) -> None:
-        notes.instance = instance.record
-        sampler.add("service", watch(instance))
-
-    instance, notes.start_up = bring_up_service(
-        ServiceSpec(
-            launch=LaunchSpec(
-                implementation=spec.implementation,
-                variant=configuration.variant,
-                build=spec.build,
-                folder=notes.service_folder,
-                cpus=notes.placement.service if notes.placement else None,
-                environment=environment_of(notes),
-            ),
-            role=configuration.variant_name,
-            first=readiness_request(spec.requests),
-            ready_s=spec.limits.ready_s,
-        ),
-        context,
-        begun=begun,
-        stop=lambda instance: _stop_instance(instance, notes),
+    launch = LaunchSpec(
+        implementation=spec.implementation,
+        variant=configuration.variant,
+        build=spec.build,
+        folder=notes.service_folder,
+        cpus=notes.placement.service if notes.placement else None,
+        environment=environment_of(notes),
     )
+    first, stderr = readiness_request(spec.requests), notes.service_folder / SERVICE_STDERR
+    for attempts_left in reversed(range(ATTEMPTS_WHEN_PORT_TAKEN)):
+        instance = context.launcher.launch(launch)
+        try:
+            record = notes.instance = instance.record
+            context.note(context.host, pid=record.pid, role=configuration.variant_name, port=record.port)
+            sampler.add("service", watch(instance))
+            notes.start_up = wait_first_response(
+                instance, first, spec.limits.ready_s, host=context.host, stderr=stderr
+            )
+            break
+        except BaseException as problem:
+            _stop_instance(instance, notes)
+            if not (attempts_left and isinstance(problem, TrialFailure) and instance.port_taken()):
+                raise
     notes.instance = instance.record
     notes.cpus_allowed = cpus_allowed(context.host, instance.record.pid)
     check_pinned(notes.placement, notes.cpus_allowed)
     return instance
 
 
-def _boundary(name: BoundaryName, instance: Instance, notes: Notes) -> None:
-    """Read the instance at the edge of a phase: RSS "before" and "after" of the published tables."""
-    spec, context = notes.spec, notes.context
-    if instance.exited() is not None:
-        raise crash(instance.exited(), f"before boundary {name}", notes.service_folder, context.host)
-    jvm = spec.implementation.runtime == "jvm"
-    nmt = jvm and spec.planned.configuration.variant.runtime.nmt
-    notes.boundaries.append(
-        take_boundary(
-            name,
-            watch(instance),
-            context.host.reach(instance.endpoint),
-            spec.folder,
-            host=context.host,
-            remote=notes.service_folder,
-            jcmd=Path(instance.record.argv[0]).with_name("jcmd") if nmt else None,
-            pods=instance.pod_endpoints(),
-        )
-    )
+def _check_conformance(instance: Instance, made: Sequence[Notes]) -> None:
+    """Hold the instance against its contract: what it fails, all trials of its process fail.
 
-
-def _check_conformance(instance: Instance, notes: Notes) -> None:
-    """Hold the instance against its contract. A lean handler answers a constant: its record has no conformance."""
-    spec, context = notes.spec, notes.context
-    if spec.planned.configuration.variant.lean:
+    A lean handler answers a constant: its record has no conformance.
+    """
+    notes = made[0]
+    spec, context, variant = notes.spec, notes.context, notes.spec.planned.configuration.variant
+    if variant.lean:
         return
-    settings = spec.planned.configuration.variant.settings
-    with phase("conformance", notes):
-        notes.conformance = check(
-            context.host.reach(instance.endpoint),
-            spec.cases,
-            face_of(settings),
-            spec.implementation.language,
-            spec.implementation.name,
-            settings=settings,
-        )
-    if instance.exited() is not None:
-        raise crash(instance.exited(), "while its answers were checked", notes.service_folder, context.host)
-    if notes.conformance.failures:
-        count = f"{len(notes.conformance.failures)} of {notes.conformance.n_cases} cases"
-        raise TrialFailure("nonconforming", f"{count}: {notes.conformance.failures[0]}")
+    try:
+        with phase("conformance", notes):
+            result = check(
+                context.host.reach(instance.endpoint),
+                spec.cases,
+                face_of(variant.settings),
+                spec.implementation.language,
+                spec.implementation.name,
+                settings=variant.settings,
+            )
+        for each in made:
+            each.conformance = result
+        refuse_crashed(instance, "while its answers were checked", notes)
+        if result.failures:
+            count = f"{len(result.failures)} of {result.n_cases} cases"
+            raise TrialFailure("nonconforming", f"{count}: {result.failures[0]}")
+    except TrialFailure as failure:
+        for each in made:
+            each.outcome, each.reason = Outcome(failure.outcome), failure.reason
+        raise
 
 
 def _make_warm(instance: Instance, sampler: Sampling, notes: Notes) -> None:
@@ -349,7 +326,7 @@ def _make_warm(instance: Instance, sampler: Sampling, notes: Notes) -> None:
             warm_up_in_windows(instance, configuration.warm_up, notes)
         sampler.pace(context.sampling_hz)
     else:
-        _check_conformance(instance, notes)
+        _check_conformance(instance, [notes])
         if configuration.warm_up_requests:
             with phase("warm-up", notes):
                 warm_up(
@@ -365,14 +342,14 @@ def _stay_idle(instance: Instance, notes: Notes) -> None:
     with phase("idle", notes):
         until = time.monotonic() + notes.spec.planned.configuration.idle_s
         while (left := until - time.monotonic()) > 0:
-            if instance.exited() is not None:
-                raise crash(instance.exited(), "while idle", notes.service_folder, notes.context.host)
+            refuse_crashed(instance, "while idle", notes)
             time.sleep(min(left, 0.1))
-    _boundary("idle", instance, notes)
+    take_boundary("idle", instance, notes)
 
 
 def _stop_instance(instance: Instance, notes: Notes) -> None:
-    notes.instance = stop_service(instance, notes.context)
+    notes.instance = instance.stop()
+    notes.context.forget(notes.context.host, notes.instance.pid)
     notes.out_of_memory = instance.out_of_memory()
 
 
@@ -382,8 +359,8 @@ def _stop_sampler(sampler: Sampling, notes: Notes) -> None:
     notes.ticks_by = summary.ticks_by
 
 
-MAX_REQUESTS = 50_000
-MAX_S = 3.0
+#: Of a load that is tried before the first trial.
+MAX_REQUESTS, MAX_S = 50_000, 3.0
 
 
 def rehearse(
@@ -414,17 +391,12 @@ def unplanned(name: str, configuration: Configuration) -> PlannedTrial:
 
 def bounded(profile: LoadProfile, n_steps: int = 1, most_s: float = MAX_S) -> LoadProfile:
     """Return the same load, short enough to be tried before the first trial; ``n_steps``: of a flow."""
+    changes: dict[str, object]
     if not isinstance(profile, ClosedLoad):
         once = {"parts": 1, "pause_s": 0.0}
         return profile.model_copy(update={"duration_s": min(profile.duration_s, most_s), **once})
-    if profile.whole_s is not None:
-        return profile.model_copy(
-            update={
-                "stages": (),  # all users from the start
-                "duration_s": min(profile.whole_s, most_s),
-                "ramp_up_s": min(profile.ramp_up_s, 1.0),
-                "think_time_s": profile.think_time_s,
-            }
-        )
-    loops = max(1, min(profile.loops or 1, MAX_REQUESTS // (profile.users * n_steps)))
-    return profile.model_copy(update={"loops": loops, "ramp_up_s": min(profile.ramp_up_s, 1.0)})
+    if profile.whole_s is not None:  # all users from the start
+        changes = {"stages": (), "duration_s": min(profile.whole_s, most_s)}
+    else:
+        changes = {"loops": max(1, min(profile.loops or 1, MAX_REQUESTS // (profile.users * n_steps)))}
+    return profile.model_copy(update={**changes, "ramp_up_s": min(profile.ramp_up_s, 1.0)})

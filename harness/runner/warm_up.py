@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.agent.http_exchange import Answer, Connection, ExchangeError
@@ -23,27 +21,17 @@ from harness.errors import TrialFailure
 from harness.hosts.base import Command
 from harness.launchers.base import Instance
 from harness.launchers.training import raw_request
-from harness.loadgen.base import LoadCommand, LoadGenerator, LoadSpec
-from harness.loadgen.correlation import Scalar, Values, filled
+from harness.loadgen.base import LoadCommand
+from harness.loadgen.correlation import Scalar, filled
 from harness.loadgen.flow import in_order, is_flow
-from harness.model import (
-    ClosedLoad,
-    Outcome,
-    Request,
-    ResourceReading,
-    WarmUpRecord,
-    WarmUpSpec,
-    WarmUpWindow,
-)
+from harness.model import ClosedLoad, Outcome, Request, WarmUpRecord, WarmUpSpec, WarmUpWindow
 from harness.model.endpoint import Endpoint
 from harness.model.warm_up import WarmClass, unsettled
 from harness.runner.context import Notes, open_folder, watch
-from harness.runner.load_process import put_files
-from harness.runner.outcome import crash
+from harness.runner.duet_arm import DuetArm
+from harness.runner.load_phase import command_of, difference
+from harness.runner.outcome import refuse_crashed
 from harness.runner.snapshots import save_metrics
-
-#: Asked before every request: whether to go on.
-GoOn = Callable[[], bool]
 
 
 def warm_up(
@@ -68,14 +56,34 @@ def warm_up(
             first of them ends all users.
     """
     stop = threading.Event()
+    flow = is_flow(requests)
+    turns = in_order(requests) if flow else [request for request in requests for _ in range(request.weight)]
 
     def ask(user: int) -> None:
-        share = n // users + (user < n % users)
         whose = f" of user {user + 1}" if users > 1 else ""
+        values, right = dict[str, Scalar](), dict[str, bytes]()
+        raw_of = {} if flow else {request.name: raw_request(request, endpoint) for request in requests}
         try:
             with Connection(endpoint, timeout_s) as connection:
-                user_here = User(connection, endpoint, whose, lambda: not stop.is_set(), fresh=fresh)
-                user_here.send(requests, share)
+                for number in range(n // users + (user < n % users)):
+                    if stop.is_set():
+                        return
+                    request = turns[number % len(turns)]
+                    name = f"warm-up request {number + 1}{whose} ({request.name})"
+                    if request is turns[0]:
+                        values = {}
+                    raw = raw_request(filled(request, values), endpoint) if flow else raw_of[request.name]
+                    answer = _exchanged(connection, raw, name)
+                    if fresh:
+                        connection.close()
+                    as_before = right.get(request.name) == answer.body and not flow
+                    if as_before and answer.status == request.expect.status:
+                        continue  # the very bytes that were right before: no need to parse them again
+                    fault, taken = judge(answer, request.expect, request.capture, values)
+                    if fault is not None:
+                        raise TrialFailure(Outcome.NONCONFORMING, f"{name}: {fault}")
+                    values |= taken
+                    right[request.name] = answer.body
         except BaseException:
             stop.set()
             raise
@@ -89,66 +97,15 @@ def warm_up(
         item.result()
 
 
-class User:
-    """Who sends requests one after another over a connection of their own."""
-
-    def __init__(
-        self,
-        connection: Connection,
-        endpoint: Endpoint,
-        whose: str,
-        go_on: GoOn,
-        what: str = "warm-up request",
-        *,
-        fresh: bool = False,
-    ) -> None:
-        self._connection, self._endpoint, self._whose, self._go_on = connection, endpoint, whose, go_on
-        self._what, self._fresh = what, fresh
-
-    def send(self, requests: tuple[Request, ...], n: int) -> None:
-        flow, values, right = is_flow(requests), dict[str, Scalar](), dict[str, bytes]()
-        turns = (
-            in_order(requests) if flow else [request for request in requests for _ in range(request.weight)]
-        )
-        raw_of = {} if flow else {request.name: raw_request(request, self._endpoint) for request in requests}
-        for number in range(n):
-            if not self._go_on():
-                return
-            request = turns[number % len(turns)]
-            if request is turns[0]:
-                values = {}
-            raw = raw_request(filled(request, values), self._endpoint) if flow else raw_of[request.name]
-            answer = self._exchanged(raw, number, request)
-            if answer.status == request.expect.status and right.get(request.name) == answer.body and not flow:
-                continue  # the very bytes that were found right before: no need to parse them again
-            values |= self._judged(answer, number, request, values)
-            right[request.name] = answer.body
-
-    def _exchanged(self, raw: bytes, number: int, request: Request) -> Answer:
-        try:
-            return self._connection.exchange(raw)
-        except (ExchangeError, OSError) as problem:
-            raise TrialFailure(
-                Outcome.FAILED, f"no answer to {self._name(number, request)}: {problem}"
-            ) from problem
-        finally:
-            if self._fresh:
-                self._connection.close()
-
-    def _judged(self, answer: Answer, number: int, request: Request, values: Values) -> dict[str, Scalar]:
-        fault, taken = judge(answer, request.expect, request.capture, values)
-        if fault is not None:
-            raise TrialFailure(Outcome.NONCONFORMING, f"{self._name(number, request)}: {fault}")
-        return taken
-
-    def _name(self, number: int, request: Request) -> str:
-        return f"{self._what} {number + 1}{self._whose} ({request.name})"
+def _exchanged(connection: Connection, raw: bytes, name: str) -> Answer:
+    try:
+        return connection.exchange(raw)
+    except (ExchangeError, OSError) as problem:
+        raise TrialFailure(Outcome.FAILED, f"no answer to {name}: {problem}") from problem
 
 
-#: Of the trial's folder; its files are those of the last window.
-FOLDER = "warm-up"
-#: The service's own metrics after the last window.
-METRICS = "metrics.prom"
+#: Of the trial's folder; its files are those of the last window, and the service's own metrics after it.
+FOLDER, METRICS = "warm-up", "metrics.prom"
 #: Beyond its own time, for a tool to start and stop on a busy machine.
 EXTRA_S = 30.0
 
@@ -160,107 +117,80 @@ def warm_up_in_windows(instance: Instance, asked: WarmUpSpec, notes: Notes) -> N
         TrialFailure: the service ended, or answered wrongly; the tool failed.
         MissingTool: the tool is not there.
     """
-    generator, host = notes.spec.warm_up_generator, notes.context.load_host
+    context, spec = notes.context, notes.spec
+    generator, host = spec.warm_up_generator, context.load_host
     if generator is None:
         raise TrialFailure(Outcome.FAILED, "a warm-up in windows was planned without a load generator")
-    local = notes.spec.folder / FOLDER
+    local = spec.folder / FOLDER
     local.mkdir()
     remote = open_folder(host, local, notes)
-    windows = _Windows(
-        instance=instance, asked=asked, notes=notes, generator=generator, local=local, remote=remote
-    )  # fmt: skip
+    windows: list[WarmUpWindow] = []
     end: WarmClass = "ended"
     try:
-        end = windows.go()
+        profile = ClosedLoad(users=asked.users, duration_s=asked.window_s)
+        command = command_of(generator, profile, instance, notes, local, remote)
+        before, began_s = context.host.resources(watch(instance), pss=False), time.monotonic()
+        last = settled = False
+        while not last:
+            start_s = time.monotonic() - began_s
+            _run_window(command, asked.window_s, local, remote, instance, notes)
+            # As the edges of the load do: a path first taken there would make a warm JVM compile again for seconds.
+            save_metrics(context.host.reach(instance.endpoint), local / METRICS)
+            after, summary = context.host.resources(watch(instance), pss=False), generator.read(local)
+            windows.append(
+                WarmUpWindow(
+                    start_s=start_s, duration_s=summary.duration_s, n_requests=summary.n_requests,
+                    n_errors=summary.n_errors, cpu_s=_used(before.cpu_s, after.cpu_s),
+                    compile_s=_used(before.compile_s, after.compile_s),
+                )
+            )  # fmt: skip
+            before = after
+            if not summary.n_requests or summary.n_errors == summary.n_requests:
+                why = f"no right answer in window {len(windows)} of the warm-up"
+                raise TrialFailure(Outcome.FAILED, why)
+            settled = not unsettled(windows, asked)
+            over = time.monotonic() - began_s + asked.window_s > asked.at_most_s
+            last = _is_last(settled, over, context.duet)
+        end = "settled" if settled else "not settled"
     finally:
         host.close_folder(local)
         notes.warm_up = WarmUpRecord(
             spec=asked,
-            windows=tuple(windows.seen),
+            windows=tuple(windows),
             end=end,
-            unsettled=unsettled(windows.seen, asked),
+            unsettled=unsettled(windows, asked),
             n_requests_before=notes.start_up.polls if notes.start_up else None,
         )
 
 
-@dataclass(kw_only=True)
-class _Windows:
-    """The windows of one warm-up, one after another."""
-
-    instance: Instance
-    asked: WarmUpSpec
-    notes: Notes
-    generator: LoadGenerator
-    local: Path
-    remote: Path
-    seen: list[WarmUpWindow] = field(default_factory=list)
-
-    def go(self) -> WarmClass:
-        command = self._command()
-        before = self._reading()
-        began_s = time.monotonic()
-        while True:
-            start_s = time.monotonic() - began_s
-            self._run(command)
-            # As the edges of the load do: a path first taken there would make a warm JVM compile again for seconds.
-            save_metrics(self.notes.context.host.reach(self.instance.endpoint), self.local / METRICS)
-            after = self._reading()
-            load = self.generator.read(self.local)
-            self.seen.append(
-                WarmUpWindow(
-                    start_s=start_s, duration_s=load.duration_s, n_requests=load.n_requests, n_errors=load.n_errors,
-                    cpu_s=_difference(before.cpu_s, after.cpu_s),
-                    compile_s=_difference(before.compile_s, after.compile_s),
-                )
-            )  # fmt: skip
-            before = after
-            if not load.n_requests or load.n_errors == load.n_requests:
-                why = f"no right answer in window {len(self.seen)} of the warm-up"
-                raise TrialFailure(Outcome.FAILED, why)
-            settled = not unsettled(self.seen, self.asked)
-            over = time.monotonic() - began_s + self.asked.window_s > self.asked.at_most_s
-            if self._ends(settled, over):
-                return "settled" if settled else "not settled"
-
-    def _ends(self, settled: bool, over: bool) -> bool:
-        """Whether this was the last window. Two arms of a duet go on together until both are settled."""
-        duet = self.notes.context.duet
-        if duet is None:
-            return settled or over
-        both_settled = duet.both_ready(settled)
-        return not duet.both_ready(not over) or both_settled
-
-    def _command(self) -> LoadCommand:
-        """Its files lie in the folder afterwards, on the load's host."""
-        asked = LoadSpec(
-            profile=ClosedLoad(users=self.asked.users, duration_s=self.asked.window_s),
-            requests=self.notes.spec.requests,
-            endpoint=self.instance.endpoint,
-            folder=self.remote,
-            seed=self.notes.spec.seed,
-        )
-        return put_files(self.notes.context, self.generator.command(asked), self.local, self.remote)
-
-    def _run(self, command: LoadCommand) -> None:
-        host = self.notes.context.load_host
-        outputs = [name for name in command.outputs if name not in command.files]
-        for name in outputs:
-            (self.local / name).unlink(missing_ok=True)
-        cpus = self.notes.generator_cpus
-        order = Command(argv=command.argv, folder=self.remote, environment=command.environment, cpus=cpus)
-        done = host.run(order, timeout_s=self.asked.window_s + EXTRA_S)
-        if (service_exit := self.instance.exited()) is not None:
-            raise crash(service_exit, "in its warm-up", self.notes.service_folder, self.notes.context.host)
-        if done.exit_code:
-            output = (done.stderr or done.stdout).strip()[-300:]
-            why = f"{self.generator.name} ended with {done.exit_code} in the warm-up: {output}"
-            raise TrialFailure(Outcome.FAILED, why)
-        for name in outputs if not host.is_local else ():
-            host.get(self.remote / name, self.local / name)
-
-    def _reading(self) -> ResourceReading:
-        return self.notes.context.host.resources(watch(self.instance), pss=False)
+def _is_last(settled: bool, over: bool, duet: DuetArm | None) -> bool:
+    """Whether a window was the last one. Two arms of a duet go on together until both are settled."""
+    if duet is None:
+        return settled or over
+    both_settled = duet.both_ready(settled)
+    return not duet.both_ready(not over) or both_settled
 
 
-def _difference(before: float | None, after: float | None) -> float | None:
-    return None if before is None or after is None else max(0.0, after - before)
+def _run_window(
+    command: LoadCommand, window_s: float, local: Path, remote: Path, instance: Instance, notes: Notes
+) -> None:
+    host = notes.context.load_host
+    outputs = [name for name in command.outputs if name not in command.files]
+    for name in outputs:
+        (local / name).unlink(missing_ok=True)
+    order = Command(
+        argv=command.argv, folder=remote, environment=command.environment, cpus=notes.generator_cpus
+    )
+    done = host.run(order, timeout_s=window_s + EXTRA_S)
+    refuse_crashed(instance, "in its warm-up", notes)
+    if done.exit_code:
+        output = (done.stderr or done.stdout).strip()[-300:]
+        name = notes.spec.warm_up_generator.name if notes.spec.warm_up_generator else command.argv[0]
+        raise TrialFailure(Outcome.FAILED, f"{name} ended with {done.exit_code} in the warm-up: {output}")
+    for name in outputs if not host.is_local else ():
+        host.get(remote / name, local / name)
+
+
+def _used(before: float | None, after: float | None) -> float | None:
+    used = difference(before, after)
+    return None if used is None else max(0.0, used)

@@ -17,14 +17,16 @@ from harness.definitions import Study, contract_of
 from harness.errors import MissingTool, NothingRunsHere, RematchError, UnsupportedLoad
 from harness.launchers.arguments import ONLY_PODS, of_pods_alone
 from harness.launchers.cgroup import remark_on_limits
-from harness.loadgen.base import LoadSpec, refuse
+from harness.loadgen.base import refuse
 from harness.model import (
     BackingSettings,
     ClosedLoad,
     Configuration,
+    GeneratorName,
     Implementation,
     Level,
     Load,
+    LoadProfile,
     ProfileDefinition,
     ProfileName,
     Request,
@@ -32,33 +34,17 @@ from harness.model import (
     Variant,
     configurations,
 )
-from harness.model.endpoint import Endpoint
 from harness.session.capacity_trials import arrivals
 from harness.session.wiring import Assembly
 
 NO_PROC = "this system has no /proc; measuring requires Linux"
 
 
-def load_orders(assembly: Assembly, load: Load, requests: tuple[Request, ...]) -> list[LoadSpec]:
-    """Return what each generator of a load is asked for, with place holders for endpoint and folder."""
-    divided = assembly.shares_of(load)
-    return [
-        LoadSpec(
-            profile=share,
-            requests=requests,
-            endpoint=Endpoint(host="127.0.0.1", port=8080),
-            folder=Path("/TRIAL/load") if len(divided) == 1 else Path(f"/TRIAL/load/{number}"),
-        )
-        for number, share in enumerate(divided, start=1)
-    ]
-
-
 def load_s(assembly: Assembly, load: Load, requests: tuple[Request, ...]) -> float:
     """Return about how long the generator takes for a load, start and stop included."""
     try:
-        generator = assembly.generator(load.generator)
-        return max(generator.expected_s(share, requests) for share in assembly.shares_of(load))
-    except RematchError:  # there is no such adapter, or no such division: whoever starts the session is told
+        return assembly.generator(load.generator).expected_s(load.profile, requests)
+    except RematchError:  # there is no such adapter: whoever starts the session is told
         return load.profile.whole_s or 10.0
 
 
@@ -70,23 +56,22 @@ def load_problems(
     Raises:
         MissingTool, UnsupportedLoad: nothing can be warmed up, or searched for, as the profile says.
     """
-    if definition.warm_up is not None:
-        asked = definition.warm_up
-        profile = ClosedLoad(users=asked.users, duration_s=asked.window_s)
-        refuse(assembly.generator(asked.generator), profile, study.requests[study.experiment.mix])
+    requests = study.requests[study.experiment.mix]
+
+    def offered(tool: GeneratorName, profile: LoadProfile) -> None:
+        refuse(assembly.generator(tool), profile, requests)
+        assembly.load_words(tool)
+
+    if (asked := definition.warm_up) is not None:
+        offered(asked.generator, ClosedLoad(users=asked.users, duration_s=asked.window_s))
     if (goals := definition.search) is not None:
         for tool in {goals.generator or load.generator for load in definition.loads.values()}:
-            rates = arrivals(goals, tool).profile
-            refuse(assembly.generator(tool), rates, study.requests[study.experiment.mix])
-            assembly.load_words(tool)
+            offered(tool, arrivals(goals, tool).profile)
     problems: dict[str | None, RematchError] = {}
     for name in (*definition.loads, *definition.scaled_loads):
         load = definition.load(name)
         try:
-            requests = study.requests[study.experiment.mix]
-            for order in load_orders(assembly, load, requests):
-                refuse(assembly.generator(load.generator), order.profile, order.requests)
-            assembly.load_words(load.generator)
+            offered(load.generator, load.profile)
         except (MissingTool, UnsupportedLoad) as problem:
             problems[name] = problem
     return problems
@@ -115,13 +100,9 @@ def unavailable_here(
         problems |= too_large(configurations(experiment, profile), study.implementations, allowed())
     for factor, levels in experiment.factors.items():
         used = [name for name in levels if name in experiment.levels_used(definition)[factor]]
-        without = [name for name in used if levels[name].load in problems]
+        without = {name: problems[load] for name in used if (load := levels[name].load) in problems}
         if without and len(without) == len(used):
-            raise problems[levels[without[0]].load or ""]
-        results += [
-            Unavailable(variant=f"{factor}={name}", reason=str(problems[levels[name].load or ""]))
-            for name in without
-        ]
+            raise next(iter(without.values()))
         cannot = {
             name: problem
             for name in used
@@ -130,7 +111,9 @@ def unavailable_here(
         if cannot and len(cannot) == len(used):
             raise NothingRunsHere(next(iter(cannot.values())), place=f"{experiment.name}: factors.{factor}")
         results += [
-            Unavailable(variant=f"{factor}={name}", reason=problem) for name, problem in cannot.items()
+            Unavailable(variant=f"{factor}={name}", reason=str(problem))
+            for problems_of_levels in (without, cannot)
+            for name, problem in problems_of_levels.items()
         ]
     named = any(level.load for levels in experiment.factors.values() for level in levels.values())
     if not named and experiment.load in problems:
@@ -179,7 +162,10 @@ def _backing_problem(
 
 def _level_problem(assembly: Assembly, study: Study, level: Level) -> str | None:
     """Return why a level's CPUs, or its changes to the backing services, cannot be had here, or ``None``."""
-    problem = _size_problem(assembly, level.runtime) or _pods_problem(assembly, study, level.runtime)
+    wanted, n_cpus = level.runtime.get("cpus"), len(assembly.stations.cpus)
+    if isinstance(wanted, int) and wanted > n_cpus:
+        return f"{wanted} CPUs are required for the service, and this host has {n_cpus}"
+    problem = _pods_problem(assembly, study, level.runtime)
     if problem is not None or not level.backing:
         return problem
     settings = (study.experiment.backing or BackingSettings()).with_changes(level.backing)
@@ -188,14 +174,6 @@ def _level_problem(assembly: Assembly, study: Study, level: Level) -> str | None
         for implementation in study.implementations.values()
     )
     return next((problem for problem in problems if problem is not None), None)
-
-
-def _size_problem(assembly: Assembly, changes: Mapping[str, object]) -> str | None:
-    """Return why a level's CPUs cannot be had here, or ``None``."""
-    wanted = changes.get("cpus")
-    if not isinstance(wanted, int) or wanted <= len(assembly.cpus):
-        return None
-    return f"{wanted} CPUs are required for the service, and this host has {len(assembly.cpus)}"
 
 
 def _pods_problem(assembly: Assembly, study: Study, changes: Mapping[str, object]) -> str | None:
@@ -260,40 +238,28 @@ def raise_limit() -> int:
     return soft
 
 
-def needed(configuration: Configuration, implementation: Implementation) -> int:
-    """Return how many files the service may come to have open at once under the configuration's load.
-
-    A service without a limit to its own connections (``pool_size``) may open one for every request under way.
-    """
-    load = configuration.load
-    if load is None:
-        return SPARE
-    profile = load.profile
-    callers = profile.users if isinstance(profile, ClosedLoad) else profile.connections
-    pool = configuration.variant.settings.get("pool_size")
-    own = 0 if not implementation.needs else pool if isinstance(pool, int) else callers
-    return callers + own + SPARE
-
-
 def too_large(
     planned: Iterable[Configuration], implementations: Mapping[str, Implementation], limit: int
 ) -> dict[str | None, UnsupportedLoad]:
-    """Return load name -> why it cannot be offered where a process may have ``limit`` files open."""
+    """Return load name -> why it cannot be offered where a process may have ``limit`` files open.
+
+    A service without a limit to its own connections (``pool_size``) may open one for every request under way.
+    """
     problems: dict[str | None, UnsupportedLoad] = {}
     for configuration in planned:
-        wanted = needed(configuration, implementations[configuration.variant.implementation])
-        if wanted > limit and configuration.load_name not in problems:
-            problems[configuration.load_name] = UnsupportedLoad(_words(configuration, wanted, limit))
+        load, name = configuration.load, configuration.load_name
+        if load is None or name in problems:
+            continue
+        is_closed = isinstance(load.profile, ClosedLoad)
+        callers = load.profile.users if isinstance(load.profile, ClosedLoad) else load.profile.connections
+        pool = configuration.variant.settings.get("pool_size")
+        needs = implementations[configuration.variant.implementation].needs
+        own = 0 if not needs else pool if isinstance(pool, int) else callers
+        wanted = callers + own + SPARE
+        if wanted > limit:
+            problems[name] = UnsupportedLoad(
+                f"{f'{callers} users' if is_closed else f'load {name}'} may need {wanted} open files in "
+                f"{configuration.variant_name}, and the hard limit here (RLIMIT_NOFILE) is {limit}: "
+                f"raise it as root (ulimit -Hn {wanted}), or offer fewer users"
+            )
     return problems
-
-
-def _words(configuration: Configuration, wanted: int, limit: int) -> str:
-    load = configuration.load
-    profile = None if load is None else load.profile
-    callers = (
-        f"{profile.users} users" if isinstance(profile, ClosedLoad) else f"load {configuration.load_name}"
-    )
-    return (
-        f"{callers} may need {wanted} open files in {configuration.variant_name}, and the hard limit here "
-        f"(RLIMIT_NOFILE) is {limit}: raise it as root (ulimit -Hn {wanted}), or offer fewer users"
-    )

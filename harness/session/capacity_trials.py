@@ -17,7 +17,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
-from pathlib import Path
 
 import numpy as np
 
@@ -57,7 +56,7 @@ def arrivals(
 
 @dataclass(kw_only=True)
 class CapacityTrials:
-    """Searches for a capacity on a process that has had its load; the methods are what ``Then`` of the runner is.
+    """Searches for a capacity on a process that has had its load; ``after_load`` is what ``Then`` of the runner is.
 
     ``order``: the trial that began the process; beside its ``folder`` one is made for each load and thrown away.
     ``tool``, ``generator``, ``context``: of the search. ``n_steps``: of a pass. ``result``: what it came to; ``None``:
@@ -74,37 +73,31 @@ class CapacityTrials:
     #: No two trials have the same arrivals: they would share their bad luck.
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
-    def of_calibration(self, load: LoadSummary, again: LoadAgain) -> None:
-        """Search around what the load reached; a load that reached nothing is for the caller to refuse.
+    def after_load(self, load: LoadSummary, again: LoadAgain) -> None:
+        """Search around what the load reached.
 
         Raises:
-            CalibrationFailed: no rate keeps the goals.
-            TrialFailure: service or generator ended early.
+            TrialFailure: the load reached nothing, no rate keeps the goals, or service or generator ended early.
         """
         begin_per_s = capacity_per_s(load, self.n_steps)
-        if begin_per_s > 0:
+        if begin_per_s <= 0:
+            raise TrialFailure("failed", "the load reached nothing that a search could begin at")
+        try:
             self.result = search_capacity(
                 partial(self.offer, again),
                 self.goals,
                 lowest_per_s=self.goals.from_share * begin_per_s,
                 highest_per_s=self.goals.to_share * begin_per_s,
             )
-
-    def of_trial(self, load: LoadSummary, again: LoadAgain) -> None:
-        """Search around what the load reached; whatever is wrong fails the trial.
-
-        Raises:
-            TrialFailure: the load reached nothing, no rate keeps the goals, or service or generator ended early.
-        """
-        try:
-            self.of_calibration(load, again)
         except CalibrationFailed as problem:
             raise TrialFailure("failed", str(problem)) from problem
-        if self.result is None:
-            raise TrialFailure("failed", "the load reached nothing that a search could begin at")
 
     def offer(self, again: LoadAgain, rate_per_s: float, duration_s: float) -> SearchTrial:
-        """Offer a rate (passes per second) for so long, in a folder that is thrown away."""
+        """Offer a rate (passes per second) for so long, in a folder that is thrown away.
+
+        Raises:
+            TrialFailure: as of ``after_load``; or the tool left no rows.
+        """
         load = arrivals(self.goals, self.tool, rate_per_s=rate_per_s, duration_s=duration_s)
         configuration = self.order.planned.configuration.model_copy(
             update={"load_name": "search", "load": load}
@@ -121,45 +114,28 @@ class CapacityTrials:
                 seed=self.order.seed + next(self.numbers),
             )
             summary = again(spec, self.context)
-            latency_s = latencies(folder / "load")
+            table = rows_of(folder / "load")
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-        return of_load(self.goals, summary, latency_s, rate_per_s=rate_per_s, duration_s=duration_s)
-
-
-def latencies(folder: Path) -> np.ndarray:
-    """Return the latencies of the right answers of one load, in seconds.
-
-    Raises:
-        TrialFailure: its tool left no rows.
-    """
-    table = rows_of(folder)
-    if table is None:
-        raise TrialFailure(
-            "failed", "the load left no row per request, so nothing tells which answers were late"
+        if table is None:
+            raise TrialFailure(
+                "failed", "the load left no row per request, so nothing tells which answers were late"
+            )
+        # shares of its arrivals (of a flow, passes) and of its requests
+        sent, right = summary.n_requests, summary.n_requests - summary.n_errors
+        if summary.n_flows is not None and summary.n_flows_right is not None:
+            sent, right = summary.n_flows, summary.n_flows_right
+        n_arrivals = sent + (summary.n_dropped or 0)
+        n_late = int(np.count_nonzero(table.latency_s[table.ok] > self.goals.late_after_s))
+        return judged(
+            self.goals,
+            rate_per_s=rate_per_s,
+            duration_s=duration_s,
+            n_arrivals=n_arrivals,
+            right_per_s=right / max(summary.duration_s, duration_s),
+            lost_share=1 - right / n_arrivals if n_arrivals else 0.0,
+            late_share=n_late / summary.n_requests if summary.n_requests else 0.0,
         )
-    return np.asarray(table.latency_s[table.ok], dtype=np.float64)
-
-
-def of_load(
-    goals: CapacityGoals, summary: LoadSummary, latency_s: np.ndarray, *, rate_per_s: float, duration_s: float
-) -> SearchTrial:
-    """Return what a load came to: shares of its arrivals (of a flow, passes) and of its requests."""
-    sent, right = summary.n_requests, summary.n_requests - summary.n_errors
-    if summary.n_flows is not None and summary.n_flows_right is not None:
-        sent, right = summary.n_flows, summary.n_flows_right
-    n_arrivals = sent + (summary.n_dropped or 0)
-    took_s = max(summary.duration_s, duration_s)
-    n_late = int(np.count_nonzero(latency_s > goals.late_after_s))
-    return judged(
-        goals,
-        rate_per_s=rate_per_s,
-        duration_s=duration_s,
-        n_arrivals=n_arrivals,
-        right_per_s=right / took_s,
-        lost_share=1 - right / n_arrivals if n_arrivals else 0.0,
-        late_share=n_late / summary.n_requests if summary.n_requests else 0.0,
-    )
 
 
 def saturated(configuration: Configuration, spec: CalibrationSpec) -> Configuration:
@@ -195,26 +171,26 @@ def calibrate(
     """
     n_steps = len(trial.requests) if is_flow(trial.requests) else 1
     configuration = trial.planned.configuration
-    record = rehearse(trial, context, then=None if search is None else search.of_calibration)
-    result = capacity_per_s(record.load, n_steps) if record.load is not None else 0.0
-    if record.load is None or result <= 0 or (search is not None and search.result is None):
+    record = rehearse(trial, context, then=None if search is None else search.after_load)
+    load, result = record.load, None if search is None else search.result
+    reached_per_s = 0.0 if load is None else capacity_per_s(load, n_steps)
+    if load is None or reached_per_s <= 0 or (search is not None and result is None):
         raise CalibrationFailed(
             f"the calibration of {configuration.key} found no capacity: {record.outcome.value}"
             f"{f': {record.reason}' if record.reason else ''}; see that this variant runs here, then start again"
         )
-    searches = {} if search is None or search.result is None else {configuration.variant_name: search.result}
     return Calibration(
         order=order,
         variant=configuration.variant_name,
         configuration=configuration.key,
         mix=configuration.mix,
         n_steps=n_steps,
-        capacity_per_s=round(min((each.lower_per_s for each in searches.values()), default=result), 3),
-        n_requests=record.load.n_requests,
-        n_errors=record.load.n_errors,
-        duration_s=record.load.duration_s,
+        capacity_per_s=round(reached_per_s if result is None else result.lower_per_s, 3),
+        n_requests=load.n_requests,
+        n_errors=load.n_errors,
+        duration_s=load.duration_s,
         measured_epoch_s=time.time(),
-        searches=searches,
+        searches={} if result is None else {configuration.variant_name: result},
     )
 
 

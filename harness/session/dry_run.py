@@ -4,36 +4,38 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
 from harness.definitions import Study
 from harness.errors import InputError, RematchError
-from harness.memory_sizing.probe import asked_of, fit_s, tried
-from harness.model import Configuration, Load, PlannedTrial, Variant
+from harness.loadgen.base import LoadSpec
+from harness.model import Configuration, Load, PlannedTrial, Request
+from harness.model.endpoint import Endpoint
 from harness.provenance import without_paths
-from harness.session.availability import load_orders, load_s
+from harness.session.availability import load_s
 from harness.session.headroom import echo_load, wanted_readings
-from harness.session.planning import MOST_BLOCKS, Prepared, first_configuration, planned_variants, with_blocks
+from harness.session.memory import fit_s, memory_asked, tried
+from harness.session.planning import MOST_BLOCKS, Prepared, first_configuration, with_blocks
 from harness.session.wiring import Assembly
 
-#: Of a warm-up in windows, as a share of the longest. Seen on two cores; for planning only.
+# Seen on two cores; for planning only.
+#: Of a warm-up in windows, as a share of the longest.
 WARM_UP_SHARE = {"go": 0.15, "jvm": 0.5}
-#: Beside the load: launch, conformance, boundaries, stop and packing. Seen on two cores; for planning only.
-OVERHEAD_S = {"go": 1.5, "jvm": 3.5}
-ECHO_OVERHEAD_S = 1.5
-#: Of each pod beyond the first. Seen on two cores; for planning only.
-POD_S = {"go": 0.4, "jvm": 3.0}
-#: A search takes so many times what decides on one rate. Seen on two cores; for planning only.
+#: Beside the load: launch, conformance, boundaries, stop and packing; and of each pod beyond the first.
+OVERHEAD_S, POD_S = {"go": 1.5, "jvm": 3.5}, {"go": 0.4, "jvm": 3.0}
+#: A search takes so many times what decides on one rate.
 SEARCHED_RATES = 8
-BACKING_S = 1.0
-#: A load in which system calls are counted, with what it takes to begin.
-COUNTING_S = 3.0
+#: Of the echo service; of each backing service; of a load in which system calls are counted.
+ECHO_OVERHEAD_S, BACKING_S, COUNTING_S = 1.5, 1.0, 3.0
 
 
 def trial_s(assembly: Assembly, study: Study, trial: PlannedTrial) -> float:
     """Return about how long a trial of a plan takes, in seconds; one that goes on with a process is loaded only, and
     the later one of a duet takes none: it runs beside its partner."""
     configuration = trial.configuration
-    if trial.duet is not None and not trial.duet.leads:
+    if trial.pair != trial.trial_id:
         return 0.0
     if trial.process_of is not None and configuration.load is not None:
         return load_s(assembly, configuration.load, study.requests[configuration.mix])
@@ -63,15 +65,14 @@ def expected_s(assembly: Assembly, study: Study, configuration: Configuration) -
 def session_s(assembly: Assembly, prepared: Prepared) -> float:
     """Return about how long the whole session takes, headroom and memory included, builds not."""
     # blocks share their configurations: of a plan of thousands of trials there are some dozens
-    shared = {id(trial.configuration): trial.configuration for trial in prepared.plan.trials}
-    keys = {number: configuration.key for number, configuration in shared.items()}
     alike: dict[tuple[str, bool, bool], list[PlannedTrial]] = {}
+    once: dict[str, Configuration] = {}
     for trial in prepared.plan.trials:
-        key = keys[id(trial.configuration)], trial.process_of is None, trial.pair == trial.trial_id
-        alike.setdefault(key, []).append(trial)
+        key = trial.configuration.key
+        alike.setdefault((key, trial.process_of is None, trial.pair == trial.trial_id), []).append(trial)
+        if trial.duet is None:
+            once.setdefault(key, trial.configuration)
     total = sum(len(own) * trial_s(assembly, prepared.study, own[-1]) for own in alike.values())
-    alone = {id(trial.configuration) for trial in prepared.plan.trials if trial.duet is None}
-    once = {keys[number]: shared[number] for number in shared if number in alone}
     for load, mix in wanted_readings(once.values(), ()):
         total += ECHO_OVERHEAD_S + load_s(assembly, echo_load(load), prepared.study.requests[mix])
     return total + _memory_s(assembly, prepared)
@@ -88,13 +89,7 @@ def _memory_s(assembly: Assembly, prepared: Prepared) -> float:
     load = tried(first.load, experiment.profiles[prepared.plan.profile].settle_s)
     variant = experiment.variants[next(iter(asked))]
     trial = first.model_copy(update={"variant": variant, "load": load, "warm_up": None})
-    one_s = expected_s(assembly, prepared.study, trial)
-    return fit_s(experiment, planned_variants(prepared), one_s)
-
-
-def memory_asked(prepared: Prepared) -> dict[str, str]:
-    """Return variant -> what of its memory will be measured before the first trial, as the definition says it."""
-    return asked_of(prepared.experiment, planned_variants(prepared))
+    return fit_s(prepared, expected_s(assembly, prepared.study, trial))
 
 
 def commands_of(assembly: Assembly, prepared: Prepared) -> dict[str, tuple[str, ...]]:
@@ -102,51 +97,40 @@ def commands_of(assembly: Assembly, prepared: Prepared) -> dict[str, tuple[str, 
 
     A command that cannot be told (its tool is missing) stands there as a comment with the reason.
     """
-    study = prepared.study
-    text: dict[str, tuple[str, ...]] = {}
-    started: list[tuple[Variant, tuple[str, ...]]] = []
-    for configuration in {
-        trial.configuration.key: trial.configuration for trial in prepared.plan.trials
-    }.values():
-        implementation = study.implementations[configuration.variant.implementation]
+    study, text = prepared.study, dict[str, tuple[str, ...]]()
+    started: dict[str, tuple[str, ...]] = {}
+    planned = {trial.configuration.key: trial.configuration for trial in prepared.plan.trials}
+    for configuration in planned.values():
+        variant, load = configuration.variant, configuration.load
+        implementation = study.implementations[variant.implementation]
         text.setdefault(f"build {implementation.name}", implementation.build)
-        variant = configuration.variant
-        command = next((known for item, known in started if item == variant), None)
-        if command is None:
-            command = _start_command(assembly, study, configuration)
-            started.append((variant, command))
-        text[f"start {configuration.key}"] = command
-        if configuration.load is not None:
-            key = _load_key(assembly, configuration.load, configuration)
+        alike = variant.model_dump_json()
+        if alike not in started:
+            started[alike] = _or_reason(partial(assembly.launch_command, implementation, variant))
+        text[f"start {configuration.key}"] = started[alike]
+        if load is not None:
+            key = f"load {load.generator} {configuration.load_name} {configuration.mix}"
             if key not in text:
-                text[key] = _load_command(assembly, study, configuration.load, configuration.mix)
+                text[key] = _or_reason(
+                    partial(_load_command, assembly, load, study.requests[configuration.mix])
+                )
     return {key: without_paths(argv, places=assembly.places) for key, argv in text.items()}
 
 
-def _load_key(assembly: Assembly, load: Load, configuration: Configuration) -> str:
-    key = f"load {load.generator} {configuration.load_name} {configuration.mix}"
+def _load_command(assembly: Assembly, load: Load, requests: tuple[Request, ...]) -> tuple[str, ...]:
+    """The load generator's command line, with place holders for the endpoint and the trial's folder."""
+    asked = LoadSpec(
+        profile=load.profile,
+        requests=requests,
+        endpoint=Endpoint(host="127.0.0.1", port=8080),
+        folder=Path("/TRIAL/load"),
+    )
+    return assembly.generator(load.generator).command(asked).argv
+
+
+def _or_reason(command: Callable[[], tuple[str, ...]]) -> tuple[str, ...]:
     try:
-        n = len(assembly.shares_of(load))
-    except RematchError:
-        return key
-    if n == 1:
-        return key
-    return f"{key} (1 of {n} alike)"
-
-
-def _load_command(assembly: Assembly, study: Study, load: Load, mix: str) -> tuple[str, ...]:
-    """The load generator's command line, with a place holder for the trial's folder; of several the first one's."""
-    try:
-        order = load_orders(assembly, load, study.requests[mix])[0]
-        return assembly.generator(load.generator).command(order).argv
-    except RematchError as problem:
-        return ("#", str(problem))
-
-
-def _start_command(assembly: Assembly, study: Study, configuration: Configuration) -> tuple[str, ...]:
-    implementation = study.implementations[configuration.variant.implementation]
-    try:
-        return assembly.launch_command(implementation, configuration.variant)
+        return command()
     except RematchError as problem:
         return ("#", str(problem))
 

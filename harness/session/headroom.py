@@ -14,6 +14,7 @@ Echo has one answer for all: that of the mix's first request; a flow's holds som
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -54,20 +55,17 @@ def wanted_readings(
     """Return the (load, mix) of the plan that have no reading yet, each once, in the plan's order."""
     have = [(reading.load, reading.mix) for reading in known]
     wanted: list[tuple[Load, str]] = []
-    for configuration in configurations:
-        if configuration.load is not None:
-            pair = (configuration.load, configuration.mix)
-            if pair not in have and pair not in wanted:
-                wanted.append(pair)
+    for load, mix in ((configuration.load, configuration.mix) for configuration in configurations):
+        if load is not None and (load, mix) not in (*have, *wanted):
+            wanted.append((load, mix))
     return wanted
 
 
 def echo_achieved(configuration: Configuration, readings: Iterable[EchoReading]) -> float | None:
     """Return the rate the configuration's generator reached against echo, if it was tried."""
-    for reading in readings:
-        if reading.load == configuration.load and reading.mix == configuration.mix:
-            return reading.achieved_per_s
-    return None
+    asked = (configuration.load, configuration.mix)
+    reached = (reading.achieved_per_s for reading in readings if (reading.load, reading.mix) == asked)
+    return next(reached, None)
 
 
 def echoed(requests: tuple[Request, ...]) -> tuple[tuple[Request, ...], str | None]:
@@ -81,19 +79,13 @@ def echoed(requests: tuple[Request, ...]) -> tuple[tuple[Request, ...], str | No
         expect = requests[0].expect.model_copy(update={"status": _ECHO_STATUS, "headers": {}})
         body = None if right is None else right[0]
     else:
-        document = _holding(pointer for request in requests for pointer in request.capture.values())
+        document: JsonValue = None  # the smallest one with the number 1 at every pointer
+        for pointer in (pointer for request in requests for pointer in request.capture.values()):
+            document = _with(document, steps_of(pointer), pointer)
         wanted = {} if document is None else {"json": document}
         expect = Expectation.model_validate({"status": _ECHO_STATUS, **wanted})
         body = None if document is None else json.dumps(document, separators=(",", ":"))
     return tuple(request.model_copy(update={"expect": expect}) for request in requests), body
-
-
-def _holding(pointers: Iterable[str]) -> JsonValue:
-    """The smallest JSON value with the number 1 at every pointer; None for no pointers."""
-    document: JsonValue = None
-    for pointer in pointers:
-        document = _with(document, steps_of(pointer), pointer)
-    return document
 
 
 def _with(value: JsonValue, way: tuple[str | int, ...], pointer: str) -> JsonValue:
@@ -135,10 +127,17 @@ def measure_echo(load: Load, trial: TrialSpec, context: TrialContext) -> EchoRea
     )  # pandas and scipy, for who only looks at plans
 
     tables: list[RequestTable | None] = []
-    record = rehearse(trial, context, look=lambda folder: tables.append(_rows(folder)))
+
+    def look(folder: Path) -> None:
+        with contextlib.suppress(
+            InputError
+        ):  # a tool that was stopped while it wrote: the record says that it failed
+            tables.append(rows_of(folder / "load"))
+
+    record = rehearse(trial, context, look=look)
     if record.outcome != Outcome.OK or record.load is None:
         raise TrialFailure(record.outcome.value, record.reason or "no load was read")
-    values = latencies_told(record.load, tables[0] if record.load.has_requests else None)
+    values = latencies_told(record.load, next(iter(tables), None) if record.load.has_requests else None)
     return EchoReading(
         load=load,
         mix=trial.planned.configuration.mix,
@@ -148,13 +147,6 @@ def measure_echo(load: Load, trial: TrialSpec, context: TrialContext) -> EchoRea
         latency_mean_s=values.mean_s,
         latency_quantiles_s=dict(values.quantiles_s),
     )
-
-
-def _rows(folder: Path) -> RequestTable | None:
-    try:
-        return rows_of(folder / "load")
-    except InputError:  # of a tool that was stopped while it wrote: the record says that it failed
-        return None
 
 
 def echo_configuration(load: Load, mix: str, requests: tuple[Request, ...]) -> Configuration:

@@ -7,7 +7,7 @@ import contextlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from functools import partial
 
 from pydantic import JsonValue
 
@@ -16,31 +16,21 @@ from harness.analysis.stats.verdicts import register
 from harness.errors import HostError, RematchError, StoreError
 from harness.launchers.base import SweepsLeft
 from harness.launchers.cgroup import sweep_groups
-from harness.model import (
-    Calibration,
-    Configuration,
-    MemoryFit,
-    Outcome,
-    PlannedTrial,
-    SessionHeader,
-    TrialRecord,
-)
+from harness.model import Calibration, MemoryFit, Outcome, PlannedTrial, SessionHeader, TrialRecord
 from harness.provenance import collect_provenance, name_places, without_paths
-from harness.runner import Limits, TrialContext, TrialSpec, run_duet, run_trials
+from harness.runner import Limits, TrialSpec, run_duet, run_trials
 from harness.session.availability import NO_PROC, allowed, raise_limit, too_large
-from harness.session.capacity_trials import CapacityTrials, arrivals
+from harness.session.capacity_trials import CapacityTrials
 from harness.session.dry_run import trial_s
 from harness.session.headroom import echo_achieved
 from harness.session.planning import (
     Prepared,
     by_start,
-    calibrated,
-    fitted,
     lost_partner,
     refuse_other_plan,
     with_free_seed,
 )
-from harness.session.preparing import Preparation, parts_for
+from harness.session.preparing import Preparation
 from harness.session.progress import Progress, ProgressState, Silent
 from harness.session.signals import Interrupted, RunningProcesses, ended_by, interruptible
 from harness.session.wiring import Assembly
@@ -126,16 +116,21 @@ class _Session(Preparation):
     def go(self) -> None:
         calibration = self.capacity()
         if calibration is not None:
-            self.prepared = calibrated(self.prepared, calibration)
+            own = calibration.capacities_per_s or {calibration.variant: calibration.capacity_per_s}
+            experiment, profile = self.prepared.experiment, self.prepared.plan.profile
+            self.prepared = self.prepared.planned_again(
+                experiment=experiment.calibrated(profile, calibration.capacity_per_s, own)
+            )
+            planned = (trial.configuration for trial in self.prepared.plan.trials)
             if self.assembly.host.is_local:
-                planned = (trial.configuration for trial in self.prepared.plan.trials)
-                problems = too_large(planned, self.prepared.study.implementations, allowed())
-                if problems:
-                    raise next(iter(problems.values()))
+                for problem in too_large(planned, self.prepared.study.implementations, allowed()).values():
+                    raise problem
         memory = self.memory()
         if memory is not None:
             self.memory_asked = memory.asked
-            self.prepared = fitted(self.prepared, memory)
+            self.prepared = self.prepared.planned_again(
+                experiment=self.prepared.experiment.with_memory(memory.resolved)
+            )
         fresh = not self.writer.session.exists
         self.header = self._begin(calibration, memory) if fresh else self._continue()
         swept = self.writer.sweep()
@@ -157,14 +152,16 @@ class _Session(Preparation):
             end = ended_by(problem, self.check)
             kind = "interrupted" if isinstance(end, KeyboardInterrupt) else "stopped"
             with contextlib.suppress(StoreError):  # a full disk must not hide why we stop
-                self.writer.event(kind, reason=_why(end))
+                known = isinstance(end, Interrupted | RematchError)
+                self.writer.event(kind, reason=str(end) if known else type(end).__name__)
             raise
 
     def _begin(self, calibration: Calibration | None, memory: MemoryFit | None) -> SessionHeader:
         prepared = self.prepared
-        results = {"calibration": calibration, "memory": memory}
         notes: dict[str, JsonValue] = {
-            name: item.model_dump(mode="json") for name, item in results.items() if item is not None
+            name: item.model_dump(mode="json")
+            for name, item in (("calibration", calibration), ("memory", memory))
+            if item is not None
         }
         if prepared.blocks_asked is not None:
             of_profile = prepared.experiment.profiles[prepared.plan.profile].blocks
@@ -178,7 +175,7 @@ class _Session(Preparation):
                 self.assembly.root,
                 definition_sha256=prepared.study.definition_sha256,
                 tools=self.assembly.versions(),
-                machines=self.assembly.stations.machines if self.assembly.stations is not None else {},
+                machines=self.assembly.stations.machines,
             ),
             unavailable=prepared.unavailable,
             registration=register(prepared.plan, prepared.study.definition_sha256),
@@ -190,10 +187,9 @@ class _Session(Preparation):
     def _continue(self) -> SessionHeader:
         header = self.writer.session.header
         refuse_other_plan(header, self.prepared)
-        for (
-            record
-        ) in self.writer.session.records():  # a damaged one is said before anything is measured beside it
-            if self.assembly.speed_gate is not None:
+        records = list(self.writer.session.records())  # a damaged one is refused before anything is measured
+        if self.assembly.speed_gate is not None:
+            for record in records:
                 self.assembly.speed_gate.note(record.cpu_speeds)
         return header
 
@@ -218,13 +214,16 @@ class _Session(Preparation):
         """Take one fresh process through its trials, or two side by side; records are written when all has ended."""
         folders = [self.writer.begin(trial.trial_id) for trial in trials]
         steps = [
-            (self._spec(trial, folder, cases), self._parts(trial.configuration))
+            (
+                self._spec(trial, folder, cases),
+                self.parts(trial.configuration.load, trial.configuration.warm_up),
+            )
             for trial, folder in zip(trials, folders, strict=True)
         ]
         made: tuple[TrialRecord, ...]
         search = self._search(steps[0][0])
         if search is not None:
-            made = run_trials(steps, then=search.of_trial)
+            made = run_trials(steps, then=search.after_load)
             made = tuple(item.model_copy(update={"search": search.result}) for item in made)
         elif trials[0].duet is None:
             made = run_trials(steps)
@@ -234,7 +233,7 @@ class _Session(Preparation):
             made = run_duet(steps[0], steps[1])
         records: list[TrialRecord] = []
         for folder, record in zip(folders, made, strict=True):
-            name_places(folder.folder, places=self._places(folder.folder))
+            name_places(folder.folder, places={**self.assembly.places, "trial": folder.folder})
             records.append(self.writer.finish(folder, record))
             self.done += 1
             self.not_ok += record.outcome != Outcome.OK
@@ -246,43 +245,23 @@ class _Session(Preparation):
         goals, load = configuration.search, configuration.load
         if goals is None or load is None:
             return None
-        tool = goals.generator or load.generator
         folder = self.assembly.root / ".cache" / "search" / self.header.session_id / "trial"
-        return CapacityTrials(
-            order=replace(spec, folder=folder),
-            goals=goals,
-            tool=tool,
-            generator=self.assembly.generator(tool),
-            context=parts_for(
-                self.assembly,
-                self.ledger,
-                arrivals(goals, tool),
-                configuration.warm_up,
-                configuration.variant,
-            ),
-        )
-
-    def _parts(self, configuration: Configuration) -> TrialContext:
-        return parts_for(
-            self.assembly, self.ledger, configuration.load, configuration.warm_up, configuration.variant
-        )
+        return self.search_of(replace(spec, folder=folder), goals, goals.generator or load.generator)
 
     def _spec(self, trial: PlannedTrial, folder: TrialFolder, cases: tuple[Case, ...]) -> TrialSpec:
-        configuration = trial.configuration
-        load = configuration.load
+        configuration, requests = trial.configuration, self.prepared.study.requests
+        load, warm_up_mix = configuration.load, configuration.warm_up_mix
         return TrialSpec(
             planned=trial,
             experiment=self.header.experiment.name,
             session_id=self.header.session_id,
-            implementation=self._implementation(configuration),
+            implementation=self.implementation(configuration),
             build=self.builds[configuration.variant.build_name],
             generator=self.assembly.generator(load.generator) if load else None,
             warm_up_generator=self.warm_up_generator(configuration),
             generator_version=self.assembly.versions().get(load.generator) if load else None,
-            requests=self.prepared.study.requests[configuration.mix],
-            warm_up_requests=(
-                self.prepared.study.requests[configuration.warm_up_mix] if configuration.warm_up_mix else None
-            ),
+            requests=requests[configuration.mix],
+            warm_up_requests=requests[warm_up_mix] if warm_up_mix else None,
             cases=cases,
             folder=folder.folder,
             contract=self.contract(),
@@ -290,11 +269,8 @@ class _Session(Preparation):
             echo_achieved_per_s=echo_achieved(configuration, self.echo),
             memory_asked=self.memory_asked.get(configuration.variant_name),
             limits=self.limits,
-            tidy=lambda argv: without_paths(argv, places=self._places(folder.folder)),
+            tidy=partial(without_paths, places={**self.assembly.places, "trial": folder.folder}),
         )
-
-    def _places(self, folder: Path) -> dict[str, Path]:
-        return {**self.assembly.places, "trial": folder}
 
     def say(self, doing: str) -> None:
         self.progress.step(self._state(doing))
@@ -308,12 +284,6 @@ class _Session(Preparation):
             doing=doing,
             not_ok=self.not_ok,
         )
-
-
-def _why(end: BaseException) -> str:
-    if isinstance(end, Interrupted):
-        return str(end)
-    return str(end) if isinstance(end, RematchError) else type(end).__name__
 
 
 def _doing(trials: Sequence[PlannedTrial]) -> str:

@@ -5,20 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
 from pathlib import Path
 
 from harness.definitions import Study, load_study
 from harness.errors import InputError, MissingTool, NothingRunsHere
 from harness.hosts.base import now
 from harness.model import (
-    Calibration,
     Configuration,
     Experiment,
-    MemoryFit,
     Outcome,
     Plan,
     PlannedTrial,
-    ProfileDefinition,
     ProfileName,
     Request,
     SessionHeader,
@@ -46,8 +45,8 @@ def refuse_duets_here(
     """
     if experiment.design_of(profile) != "duet":
         return
-    hosts = [item for item in (assembly.host, assembly.load_host, assembly.database_host) if item is not None]
-    far = [item.name for item in hosts if not item.is_local]
+    hosts = (assembly.host, assembly.load_host, assembly.database_host)
+    far = [host.name for host in hosts if host is not None and not host.is_local]
     if launcher != "process" or far:
         raise InputError(
             "the CPUs of plain processes of this machine are exchanged, and no others",
@@ -55,7 +54,7 @@ def refuse_duets_here(
             found=f"--host {far[0]}" if far else f"--launcher {launcher}",
             allowed="--launcher process --host local, without other hosts",
         )
-    placed, _ = place_two(assembly.cpus, experiment.exchange_s, assembly.cores)
+    placed, _ = place_two(assembly.stations.cpus, experiment.exchange_s, assembly.stations.cores)
     n_cpus = len(placed.service or ())
     for name, variant in experiment.variants.items():
         if variant.runtime.cpus not in (None, n_cpus):
@@ -78,9 +77,7 @@ def lost_partner(trial: PlannedTrial, header: SessionHeader) -> TrialRecord:
 
     It cannot be made again: a duet is two loads over the same seconds.
     """
-    when = now()
-    seat = trial.duet
-    partner = seat.partner if seat is not None else ""
+    when, partner = now(), trial.duet.partner if trial.duet is not None else ""
     return TrialRecord(
         experiment=header.experiment.name,
         session_id=header.session_id,
@@ -115,6 +112,23 @@ class Prepared:
     def experiment(self) -> Experiment:
         return self.study.experiment
 
+    def planned_again(
+        self, *, experiment: Experiment | None = None, seed: int | None = None, blocks: int | None = None
+    ) -> Prepared:
+        """Return the same plan with another definition, seed or number of blocks; its id stays."""
+        blocks = blocks or self.blocks_asked
+        plan = plan_without(
+            experiment or self.experiment,
+            self.plan.profile,
+            self.unavailable,
+            host=self.plan.host,
+            seed=self.plan.seed if seed is None else seed,
+            launcher=self.plan.launcher,
+            blocks=blocks,
+        )
+        study = self.study.model_copy(update={"experiment": experiment or self.experiment})
+        return replace(self, study=study, plan=plan, blocks_asked=blocks)
+
 
 def prepare(
     assembly: Assembly,
@@ -145,17 +159,15 @@ def prepare(
     refuse_duets_here(assembly, study.experiment, profile_name, launcher)
     unavailable: tuple[Unavailable, ...] = ()
     refused = None
+    planned = partial(plan_without, study.experiment, profile_name, host=host, seed=seed, launcher=launcher)
     try:
         unavailable = unavailable_here(assembly, study, profile_name, reasons)
-        plan = plan_without(
-            study.experiment, profile_name, unavailable, host=host, seed=seed, launcher=launcher
-        )
+        plan = planned(unavailable)
     except (MissingTool, NothingRunsHere) as problem:
         if not anywhere:
             raise
-        unavailable = ()
         refused = problem.problem if isinstance(problem, NothingRunsHere) else str(problem)
-        plan = plan_without(study.experiment, profile_name, (), host=host, seed=seed, launcher=launcher)
+        unavailable, plan = (), planned(())
     return Prepared(
         study=study,
         refused=refused,
@@ -182,27 +194,10 @@ def _as_written(root: Path, study: Study) -> Study:
     return study.model_copy(update={"requests": mixes})
 
 
-def calibrated(prepared: Prepared, calibration: Calibration) -> Prepared:
-    """Return the same plan with every scaled load made a load for the measured capacity."""
-    profile = prepared.plan.profile
-    own = calibration.capacities_per_s or {calibration.variant: calibration.capacity_per_s}
-    return _of(prepared, prepared.experiment.calibrated(profile, calibration.capacity_per_s, own))
-
-
-def fitted(prepared: Prepared, memory: MemoryFit) -> Prepared:
-    """Return the same plan with every heap and limit that was measured in the place of what was asked for."""
-    return _of(prepared, prepared.experiment.with_memory(memory.resolved))
-
-
 def planned_variants(prepared: Prepared) -> tuple[str, ...]:
     """Return the variants of the plan, in the definition's order."""
     planned = {trial.configuration.variant_name for trial in prepared.plan.trials}
     return tuple(name for name in prepared.experiment.variants if name in planned)
-
-
-def _of(prepared: Prepared, experiment: Experiment) -> Prepared:
-    study = prepared.study.model_copy(update={"experiment": experiment})
-    return _planned_again(replace(prepared, study=study), seed=prepared.plan.seed)
 
 
 def with_blocks(prepared: Prepared, blocks: int) -> Prepared:
@@ -216,21 +211,7 @@ def with_blocks(prepared: Prepared, blocks: int) -> Prepared:
             "the number of blocks is out of range", place="--blocks", found=blocks,
             allowed=f"1 to {MOST_BLOCKS}",
         )  # fmt: skip
-    return _planned_again(replace(prepared, blocks_asked=blocks), seed=prepared.plan.seed)
-
-
-def _planned_again(prepared: Prepared, *, seed: int) -> Prepared:
-    plan = prepared.plan
-    again = plan_without(
-        prepared.experiment,
-        plan.profile,
-        prepared.unavailable,
-        host=plan.host,
-        seed=seed,
-        launcher=plan.launcher,
-        blocks=prepared.blocks_asked,
-    )
-    return replace(prepared, plan=again)
+    return prepared.planned_again(blocks=blocks)
 
 
 def first_configurations(prepared: Prepared) -> list[Configuration]:
@@ -277,29 +258,19 @@ def plan_without(
         )
     left = tuple(name for name in names if name not in reasons)
     changes: dict[str, object] = {} if len(left) == len(names) else {"variants": left}
-    if any("=" in name for name in reasons):
-        changes |= _levels_left(experiment, definition, reasons)
+    if any("=" in name for name in reasons) and definition.cells is not None:
+        changes["cells"] = tuple(
+            cell for cell in definition.cells if not any(f"{f}={lev}" in reasons for f, lev in cell.items())
+        )
+    elif any("=" in name for name in reasons):
+        changes["levels"] = {
+            factor: tuple(level for level in levels if f"{factor}={level}" not in reasons)
+            for factor, levels in experiment.axes(definition).items()
+        }
     reduced = experiment.model_copy(
         update={"profiles": {**experiment.profiles, profile: definition.model_copy(update=changes)}}
     )
     return make_plan(reduced, profile, seed, host=host, launcher=launcher, pairs=pairs, blocks=blocks)
-
-
-def _levels_left(
-    experiment: Experiment, definition: ProfileDefinition, reasons: Mapping[str, str]
-) -> dict[str, object]:
-    """What is left of a profile without the levels ``factor=level`` that cannot be had here."""
-    if definition.cells is not None:
-        cells = tuple(
-            cell for cell in definition.cells if not any(f"{f}={lev}" in reasons for f, lev in cell.items())
-        )
-        return {"cells": cells}
-    return {
-        "levels": {
-            factor: tuple(level for level in levels if f"{factor}={level}" not in reasons)
-            for factor, levels in experiment.axes(definition).items()
-        }
-    }
 
 
 def refuse_other_plan(header: SessionHeader, prepared: Prepared) -> None:
@@ -308,21 +279,18 @@ def refuse_other_plan(header: SessionHeader, prepared: Prepared) -> None:
     Raises:
         InputError: definition, plan or number of blocks differ; says in what.
     """
-    plan = header.plan
+    plan, key = header.plan, f"{header.experiment.name}/{header.session_id}"
     if prepared.blocks_asked not in (None, plan.n_blocks):
         raise InputError(
             "this session began with another number of blocks",
-            file=f"{header.experiment.name}/{header.session_id}",
+            file=key,
             found=prepared.blocks_asked,
             allowed=f"{plan.n_blocks}, another --seed, or --new",
         )
-    if header.unavailable != prepared.unavailable:
-        gone = {item.variant: item.reason for item in prepared.unavailable}
-        lost = sorted(set(gone) - {item.variant for item in header.unavailable})
-        if lost:
+    for gone in sorted(prepared.unavailable, key=lambda item: item.variant):
+        if gone.variant not in {item.variant for item in header.unavailable}:
             raise InputError(
-                f"{lost[0]} could run when this session began and cannot now: {gone[lost[0]]}",
-                file=f"{header.experiment.name}/{header.session_id}",
+                f"{gone.variant} could run when this session began and cannot now: {gone.reason}", file=key
             )
     again = plan_without(
         prepared.experiment,
@@ -334,11 +302,10 @@ def refuse_other_plan(header: SessionHeader, prepared: Prepared) -> None:
         pairs=plan.pairs,
         blocks=prepared.blocks_asked or header.blocks_asked,
     )
-    differences = list(_differences(header, prepared, again))
-    if differences:
+    for difference in _differences(header, prepared, again):
         raise InputError(
-            f"this session began with another definition: {differences[0]}",
-            file=f"{header.experiment.name}/{header.session_id}",
+            f"this session began with another definition: {difference}",
+            file=key,
             allowed="the definition as it was, another --seed, or --new",
         )
 
@@ -348,8 +315,7 @@ def _differences(header: SessionHeader, prepared: Prepared, again: Plan) -> Iter
         yield f"{len(header.plan.trials)} trials then, {len(again.trials)} now"
     for old, new in zip(header.plan.trials, again.trials, strict=False):
         if old != new:
-            for name in type(old.configuration).model_fields:
-                before, after = getattr(old.configuration, name), getattr(new.configuration, name)
+            for (name, before), (_, after) in zip(old.configuration, new.configuration, strict=True):
                 if before != after:
                     yield f"{new.trial_id}: {name} was {before}, is {after}"
             yield f"trial {old.position} was {old.trial_id}, is {new.trial_id}"
@@ -361,10 +327,9 @@ def _differences(header: SessionHeader, prepared: Prepared, again: Plan) -> Iter
 
 def with_free_seed(prepared: Prepared, store: Store) -> Prepared:
     """Return the same plan under the next seed that no session on disk has."""
-    plan, seed = prepared.plan, prepared.plan.seed
-    while store.session(
-        plan.experiment, session_name(plan.profile, plan.host, plan.launcher, seed)
-    ).folder.exists():
-        seed += 1
-    name = session_name(plan.profile, plan.host, plan.launcher, seed)
-    return replace(_planned_again(prepared, seed=seed), session_id=name)
+    plan = prepared.plan
+    for seed in count(plan.seed):
+        name = session_name(plan.profile, plan.host, plan.launcher, seed)
+        if not store.session(plan.experiment, name).folder.exists():
+            break
+    return replace(prepared.planned_again(seed=seed), session_id=name)

@@ -3,35 +3,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from functools import partial
 
 from harness.backing import BackingNeed, source_of
 from harness.definitions import load_implementations
 from harness.errors import InputError, TrialFailure
-from harness.loadgen.base import LoadGenerator, refuse
+from harness.loadgen.base import refuse
 from harness.loadgen.flow import is_flow
-from harness.memory_sizing.fit import fit_memory
-from harness.memory_sizing.probe import FitSpec, asked_of
 from harness.model import (
     BackingSettings,
     BuildRecord,
     Calibration,
     CalibrationSpec,
+    CapacityGoals,
     Configuration,
     EchoReading,
-    Implementation,
-    Load,
+    GeneratorName,
     MemoryFit,
     PlannedTrial,
-    Request,
-    Variant,
-    WarmUpSpec,
 )
 from harness.provenance import without_paths
-from harness.runner import Limits, TrialContext, TrialSpec
-from harness.runner.trial import unplanned
+from harness.runner import TrialSpec
 from harness.session.capacity_trials import CapacityTrials, arrivals, calibrate, least_of, saturated
 from harness.session.headroom import (
     ECHO_IMPLEMENTATION,
@@ -42,89 +35,20 @@ from harness.session.headroom import (
     measure_echo,
     wanted_readings,
 )
-from harness.session.planning import Prepared, first_configuration, first_configurations, planned_variants
-from harness.session.signals import RunningProcesses
-from harness.session.wiring import Assembly
+from harness.session.memory import MemoryTrials, fit_memory, memory_asked
+from harness.session.planning import first_configurations
+from harness.session.rehearsing import Rehearsals
 from harness.store import SessionWriter, explained
 from harness.workloads import load_cases
 
 
-def fit_order(
-    assembly: Assembly, prepared: Prepared, *, limits: Limits, say: Callable[[str], None]
-) -> FitSpec:
-    """Return what is asked of programs: the load, mix and warm-up of the reference's first configuration.
-
-    Raises:
-        MissingTool: the load generator is not there.
-    """
-    experiment, configuration = prepared.experiment, first_configuration(prepared)
-    contract = prepared.study.contract(assembly.root)
-    assert configuration.load is not None  # no definition leaves memory to be measured without one
-    return FitSpec(
-        experiment=experiment,
-        names=planned_variants(prepared),
-        implementations=prepared.study.implementations,
-        build=assembly.launcher.build,
-        configuration=configuration,
-        load=configuration.load,
-        generator=assembly.generator(configuration.load.generator),
-        settle_s=experiment.profiles[prepared.plan.profile].settle_s,
-        requests=prepared.study.requests[configuration.mix],
-        cases=load_cases(contract),
-        contract=contract,
-        folder=assembly.root / ".cache" / "memory" / prepared.session_id / "probe",
-        seed=prepared.plan.seed,
-        limits=limits,
-        say=say,
-    )
-
-
-def parts_for(
-    assembly: Assembly,
-    ledger: RunningProcesses,
-    load: Load | None,
-    warm_up: WarmUpSpec | None = None,
-    variant: Variant | None = None,
-) -> TrialContext:
-    """Return what the runner works with, its load generators' own words among it.
-
-    ``variant``: whose load it is; ``None``: nobody but the load's host runs its generators.
-    """
-    tools = [item.generator for item in (warm_up, load) if item is not None]
-    words = {local: remote for tool in tools for local, remote in assembly.load_words(tool).items()}
-    return TrialContext(
-        host=assembly.host,
-        launcher=assembly.launcher,
-        ledger=ledger,
-        cpus=assembly.cpus,
-        cores=assembly.cores,
-        sampling_hz=assembly.sampling_hz,
-        backing=assembly.backing,
-        other_host=assembly.load_host,
-        database_host=assembly.database_host,
-        load_words=words,
-        speed_gate=assembly.speed_gate,
-    )
-
-
 @dataclass(kw_only=True)
-class Preparation:
+class Preparation(Rehearsals):
     """Everything a session needs before its trials."""
 
-    assembly: Assembly
-    prepared: Prepared
     writer: SessionWriter
-    ledger: RunningProcesses
-    limits: Limits
     builds: dict[str, BuildRecord] = field(default_factory=dict)
     echo: tuple[EchoReading, ...] = ()
-
-    def say(self, doing: str) -> None:
-        """Hear what is being done."""
-
-    def contract(self) -> Path:
-        """Return the folder of the workload's contract."""
-        return self.prepared.study.contract(self.assembly.root)
 
     def capacity(self) -> Calibration | None:
         """The capacity that scaled loads are shares of: written earlier, else measured now; ``None``: none are."""
@@ -152,62 +76,38 @@ class Preparation:
         return result
 
     def _calibrated(self, configuration: Configuration, order: CalibrationSpec) -> Calibration:
-        prepared, assembly = self.prepared, self.assembly
-        busy, goals = saturated(configuration, order), order.goals
-        requests = prepared.study.requests[configuration.mix]
-        implementation = self._implementation(configuration)
+        assembly, goals = self.assembly, order.goals
+        busy = saturated(configuration, order)
+        requests = self.prepared.study.requests[configuration.mix]
         tool = None if goals is None else goals.generator or order.generator
         if goals is not None and tool is not None:
             refuse(assembly.generator(tool), arrivals(goals, tool).profile, requests)
         self.say(f"calibration with {configuration.key}")
         self._prepare_for(busy)
-        build = assembly.launcher.build(implementation, configuration.variant, configuration.backing)
         trial = replace(
-            self._rehearsal("calibration", busy, implementation, build, requests),
+            self.rehearsal("calibration", busy, self.built(configuration), requests),
             warm_up_generator=self.warm_up_generator(configuration),
             cases=load_cases(self.contract()),
             contract=self.contract(),
         )
-        search = None
-        if goals is not None and tool is not None:
-            search = CapacityTrials(
-                order=trial,
-                goals=goals,
-                tool=tool,
-                generator=assembly.generator(tool),
-                context=parts_for(assembly, self.ledger, arrivals(goals, tool), busy.warm_up),
-                n_steps=len(requests) if is_flow(requests) else 1,
-            )
-        return calibrate(order, trial, parts_for(assembly, self.ledger, busy.load, busy.warm_up), search)
+        search = self.search_of(trial, goals, tool, n_steps=len(requests) if is_flow(requests) else 1)
+        return calibrate(order, trial, self.parts(busy.load, busy.warm_up), search)
 
-    def _rehearsal(
-        self,
-        name: str,
-        configuration: Configuration,
-        implementation: Implementation,
-        build: BuildRecord,
-        requests: tuple[Request, ...],
-    ) -> TrialSpec:
-        """A trial under load that stands in no plan, in a folder that is thrown away."""
-        load = configuration.load
-        return TrialSpec(
-            planned=unplanned(name, configuration),
-            experiment=name,
-            session_id=name,
-            implementation=implementation,
-            build=build,
-            generator=None if load is None else self.assembly.generator(load.generator),
-            requests=requests,
-            cases=(),
-            folder=self.assembly.root / ".cache" / name / self.prepared.session_id / "trial",
-            seed=self.prepared.plan.seed,
-            limits=self.limits,
+    def search_of(
+        self, trial: TrialSpec, goals: CapacityGoals | None, tool: GeneratorName | None, n_steps: int = 1
+    ) -> CapacityTrials | None:
+        """Return what searches for a capacity after the load of ``trial``; ``None``: nobody asks for it."""
+        if goals is None or tool is None:
+            return None
+        warm_up = trial.planned.configuration.warm_up
+        return CapacityTrials(
+            order=trial,
+            goals=goals,
+            tool=tool,
+            generator=self.assembly.generator(tool),
+            context=self.parts(arrivals(goals, tool), warm_up),
+            n_steps=n_steps,
         )
-
-    def warm_up_generator(self, configuration: Configuration) -> LoadGenerator | None:
-        """Return the tool of a warm-up in windows; ``None``: there is none."""
-        asked = configuration.warm_up
-        return None if asked is None else self.assembly.generator(asked.generator)
 
     def memory(self) -> MemoryFit | None:
         """The heaps and limits that variants leave to be measured: written earlier, else measured now.
@@ -216,23 +116,25 @@ class Preparation:
             InputError: what was written is of another definition.
             MemoryFitFailed: they cannot be had.
         """
-        prepared = self.prepared
-        asked = asked_of(prepared.experiment, planned_variants(prepared))
+        asked = memory_asked(self.prepared)
         if not asked:
             return None
         known = self.writer.session.memory()
         if known is not None:
             if known.asked != asked:
+                words = [
+                    ", ".join(f"{name}: {what}" for name, what in each.items())
+                    for each in (asked, known.asked)
+                ]
                 raise InputError(
                     "memory was measured for another definition when this session began",
                     file=self.writer.session.key,
-                    found=_words(asked),
-                    allowed=f"{_words(known.asked)}; another --seed, or --new",
+                    found=words[0],
+                    allowed=f"{words[1]}; another --seed, or --new",
                 )
             return known
-        order = fit_order(self.assembly, prepared, limits=self.limits, say=self.say)
         with explained(self.writer.session.folder):
-            result = fit_memory(order, parts_for(self.assembly, self.ledger, order.load))
+            result = fit_memory(MemoryTrials(self))
         self.writer.write_memory(result)
         self.writer.event(
             "memory measured",
@@ -246,7 +148,14 @@ class Preparation:
         """Make everything that the trials in ``left`` need; ``builds`` and ``echo`` hold it afterwards."""
         self.echo = self.writer.session.echo()
         self._build(left)
-        self._prepare_backing(left)
+        seen: set[str] = set()
+        for trial in left:
+            needs = self.implementation(trial.configuration).needs
+            key = f"{needs} {trial.configuration.backing}"
+            if needs and key not in seen:
+                seen.add(key)
+                self.say(f"preparation of {', '.join(needs)}")
+                self._prepare_for(trial.configuration)
         self._try_generators(left)
 
     def close(self) -> None:
@@ -256,36 +165,22 @@ class Preparation:
                 self.ledger.forget(pid)
 
     def _build(self, left: list[PlannedTrial]) -> None:
-        self.builds = self.writer.session.builds()
+        known = self.writer.session.builds()
         fresh: dict[str, BuildRecord] = {}
-        for trial in left:
-            configuration = trial.configuration
+        for configuration in (trial.configuration for trial in left):
             name = configuration.variant.build_name
             if name in fresh:
                 continue
             self.say(f"build of {name}")
-            implementation = self._implementation(configuration)
-            build = self.assembly.launcher.build(implementation, configuration.variant, configuration.backing)
+            build = self.built(configuration)
             fresh[name] = self._tidied(build)
-            before = self.builds.get(name)
-            if before is not None and before.source_sha256 != build.source_sha256:
+            if name in known and known[name].source_sha256 != build.source_sha256:
                 raise InputError(
                     f"the source of {name} changed since this session began; its trials would not be comparable",
                     file=self.writer.session.key, allowed="the source as it was, another --seed, or --new",
                 )  # fmt: skip
-        self.builds = {**fresh, **self.builds}
+        self.builds = {**fresh, **known}
         self.writer.write_builds(self.builds)
-
-    def _prepare_backing(self, left: list[PlannedTrial]) -> None:
-        seen: set[str] = set()
-        for trial in left:
-            settings = trial.configuration.backing or BackingSettings()
-            implementation = self._implementation(trial.configuration)
-            key = f"{implementation.needs} {settings.model_dump_json()}"
-            if implementation.needs and key not in seen:
-                seen.add(key)
-                self.say(f"preparation of {', '.join(implementation.needs)}")
-                self._prepare_for(trial.configuration)
 
     def _prepare_for(self, configuration: Configuration) -> None:
         need = BackingNeed(
@@ -293,7 +188,7 @@ class Preparation:
             contract=self.contract(),
             settings=configuration.backing or BackingSettings(),
         )
-        for name in self._implementation(configuration).needs:
+        for name in self.implementation(configuration).needs:
             source_of(name, self.assembly.backing).prepare(need)
 
     def _try_generators(self, left: list[PlannedTrial]) -> None:
@@ -303,11 +198,9 @@ class Preparation:
         if not wanted:
             return
         implementation = load_implementations(self.assembly.root, ECHO_WORKLOAD).get(ECHO_IMPLEMENTATION)
-        reason = (
-            f"services/{ECHO_WORKLOAD}/{ECHO_IMPLEMENTATION} is not there"
-            if implementation is None
-            else self.assembly.launcher.unavailable(implementation, echo_variant())
-        )
+        reason: str | None = f"services/{ECHO_WORKLOAD}/{ECHO_IMPLEMENTATION} is not there"
+        if implementation is not None:
+            reason = self.assembly.launcher.unavailable(implementation, echo_variant())
         if implementation is None or reason is not None:
             self.writer.event("headroom unknown", reason=reason)
             return
@@ -316,14 +209,9 @@ class Preparation:
             self.say(f"headroom of {load.generator} with {mix}")
             requests = self.prepared.study.requests[mix]
             try:
-                trial = self._rehearsal(
-                    "echo",
-                    echo_configuration(load, mix, requests),
-                    implementation,
-                    build,
-                    echoed(requests)[0],
-                )
-                reading = measure_echo(load, trial, parts_for(self.assembly, self.ledger, load))
+                echo = echo_configuration(load, mix, requests)
+                trial = self.rehearsal("echo", echo, build, echoed(requests)[0], implementation)
+                reading = measure_echo(load, trial, self.parts(load))
             except TrialFailure as failure:
                 self.writer.event("headroom unknown", reason=str(failure), generator=load.generator, mix=mix)
                 continue
@@ -331,16 +219,6 @@ class Preparation:
             self.writer.write_echo(self.echo)
 
     def _tidied(self, build: BuildRecord) -> BuildRecord:
-        argv = without_paths(build.argv, places=self.assembly.places)
-        form = build.form
-        if form is not None:
-            tidied = without_paths(form.argv, places=self.assembly.places)
-            form = form.model_copy(update={"argv": tidied})
-        return build.model_copy(update={"argv": argv, "form": form})
-
-    def _implementation(self, configuration: Configuration) -> Implementation:
-        return self.prepared.study.implementations[configuration.variant.implementation]
-
-
-def _words(asked: Mapping[str, str]) -> str:
-    return ", ".join(f"{name}: {what}" for name, what in asked.items())
+        tidied = partial(without_paths, places=self.assembly.places)
+        form = build.form and build.form.model_copy(update={"argv": tidied(build.form.argv)})
+        return build.model_copy(update={"argv": tidied(build.argv), "form": form})

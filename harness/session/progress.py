@@ -7,23 +7,21 @@ A terminal that is gone must not end a session: whatever cannot be shown is drop
 from __future__ import annotations
 
 import contextlib
+import shutil
 import sys
 from typing import TextIO
-
-from rich.console import Console, Group
-from rich.live import Live
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-from rich.progress import Progress as Bars
-from rich.text import Text
 
 from harness.errors import printable
 from harness.model import Frozen, TrialRecord
 from harness.model.phrases import counted
 from harness.model.started import SLOWED_SHARE, slowed_share
 
+#: Goes to the begin of a terminal's line, which is cleared.
+_ANEW = "\r\x1b[2K"
+
 
 class ProgressState(Frozen):
-    """Where a session stands. ``left_s`` is an estimate: planned times, corrected by those seen so far."""
+    """Where a session stands. ``left_s`` is an estimate: planned times, corrected by those of finished trials."""
 
     session: str
     done: int
@@ -54,92 +52,57 @@ class Silent:
 Progress = Silent
 
 
-class _Shown(Silent):
-    """Counts finished trials whose CPUs another guest of the hypervisor slowed, to say so once at the end."""
+class PlainProgress(Silent):
+    """A line per finished trial and per longer step; at the end, how many trials another guest slowed.
 
-    def __init__(self) -> None:
-        self._n = 0
+    Args:
+        moving: show one line that is written anew, cut to the terminal, and lasting ones for whatever was not ok.
+    """
+
+    def __init__(self, stream: TextIO | None = None, *, moving: bool = False) -> None:
+        self._stream, self._moving = stream or sys.stderr, moving
+        self._n_trials = 0
         self._slowed: list[float] = []
 
-    def trial_done(self, state: ProgressState, record: TrialRecord) -> None:
-        self._n += 1
-        share = slowed_share(record.cpu_speeds) or 0.0
-        self._slowed += [share] if share > SLOWED_SHARE else []
-
-    def close(self) -> None:
-        if self._slowed:
-            n = f"{len(self._slowed)} of {counted(self._n, 'trial')}"
-            self._say(f"CPUs slower than at their best in {n}, by up to {max(self._slowed):.0%}")
-
-    def _say(self, line: str) -> None:
-        """Show a lasting line."""
-
-
-class PlainProgress(_Shown):
-    """A line per finished trial and per longer step; at the end, how many trials were slowed."""
-
-    def __init__(self, stream: TextIO | None = None) -> None:
-        super().__init__()
-        self._stream = stream or sys.stderr
-
     def step(self, state: ProgressState) -> None:
-        if not state.doing.startswith("trial "):
+        if self._moving:
+            width = shutil.get_terminal_size().columns
+            self._write(f"{_ANEW}{printable(state.line())[: width - 1]}")
+        elif not state.doing.startswith("trial "):
             self._say(state.line())
 
     def trial_done(self, state: ProgressState, record: TrialRecord) -> None:
-        super().trial_done(state, record)
-        self._say(f"{state.line()}: {outcome_words(record)}")
-
-    def _say(self, line: str) -> None:
-        with contextlib.suppress(OSError, ValueError):
-            print(line, file=self._stream, flush=True)
-
-
-class TerminalProgress(_Shown):
-    """One bar that moves, below it what is done, and a lasting line for whatever was not ok.
-
-    The bar has the counter and the time alone, which fit into any terminal; what is done is cut where it does not.
-    """
-
-    def __init__(self, console: Console | None = None) -> None:
-        super().__init__()
-        self._bars = Bars(
-            BarColumn(bar_width=24), MofNCompleteColumn(), TextColumn("trials{task.description}")
-        )
-        self._task = self._bars.add_task("", total=None)
-        self._doing = Text(no_wrap=True, overflow="ellipsis")
-        self._live = Live(Group(self._bars, self._doing), console=console, redirect_stdout=False)
-        self._live.start()
-
-    def step(self, state: ProgressState) -> None:
-        left = "" if state.left_s is None else f", {in_words(state.left_s)} left"
-        with contextlib.suppress(OSError, ValueError):
-            self._bars.update(self._task, total=state.total, completed=state.done, description=left)
-            self._doing.plain = printable(f"{state.session}: {state.doing}")
-
-    def trial_done(self, state: ProgressState, record: TrialRecord) -> None:
-        super().trial_done(state, record)
-        if record.outcome != "ok":
+        self._n_trials += 1
+        share = slowed_share(record.cpu_speeds) or 0.0
+        self._slowed += [share] if share > SLOWED_SHARE else []
+        if not self._moving:
+            self._say(f"{state.line()}: {outcome_words(record)}")
+        elif record.outcome != "ok":
             self._say(f"{record.planned.trial_id}: {outcome_words(record)}")
-        self.step(state)
 
     def close(self) -> None:
-        super().close()
-        with contextlib.suppress(OSError, ValueError):
-            self._live.stop()
+        if self._moving:
+            self._write(_ANEW)
+        if self._slowed:
+            n = f"{len(self._slowed)} of {counted(self._n_trials, 'trial')}"
+            self._say(f"CPUs slower than at their best in {n}, by up to {max(self._slowed):.0%}")
 
     def _say(self, line: str) -> None:
+        """Write a lasting line."""
+        self._write(f"{_ANEW if self._moving else ''}{line}\n")
+
+    def _write(self, text: str) -> None:
         with contextlib.suppress(OSError, ValueError):
-            self._live.console.print(line, markup=False, highlight=False)
+            print(text, end="", file=self._stream, flush=True)
 
 
 def suitable_progress() -> Progress:
     """Return a moving line on a terminal, plain lines elsewhere."""
-    return TerminalProgress() if sys.stderr.isatty() and sys.stdout.isatty() else PlainProgress()
+    return PlainProgress(moving=sys.stderr.isatty() and sys.stdout.isatty())
 
 
 def outcome_words(record: TrialRecord) -> str:
-    """``ok``, or the outcome with its reason, in one line."""
+    """Return ``ok``, or the outcome with its reason, in one line."""
     reason = f" ({record.reason})" if record.reason else ""
     n_earlier = len(record.earlier_loads)
     again = f"; took its load {n_earlier + 1} times" if n_earlier else ""
@@ -147,7 +110,7 @@ def outcome_words(record: TrialRecord) -> str:
 
 
 def in_words(seconds: float) -> str:
-    """``75 s`` -> ``1 min 15 s``; hours without seconds."""
+    """Return ``75 s`` as ``1 min 15 s``; hours without seconds."""
     whole = max(0, round(seconds))
     if whole < 60:
         return f"{whole} s"

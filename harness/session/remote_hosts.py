@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from harness.agent.machine_info import physical_cores
-from harness.agent.platforms import usable_cpus
+from harness.backing import BackingSource
 from harness.backing.postgres import Postgres
 from harness.errors import HostError, InputError, MissingTool
 from harness.hosts.base import Command
@@ -20,8 +20,8 @@ from harness.hosts.ssh.settings import FILE, LOCAL, load_settings
 from harness.launchers.process import ProcessLauncher
 from harness.launchers.tools import Elsewhere, Tools
 from harness.model.load_tools import BY_NAME
-from harness.session.host_roles import HostRoles
-from harness.toolchains import Jdk
+from harness.session.host_roles import HostRoles, this_machine
+from harness.toolchains import Jdk, Tool
 
 
 def connected(
@@ -42,38 +42,39 @@ def connected(
     if load_host is not None and "," in load_host:
         raise InputError(
             "the load comes from one host", place="--load-host", found=load_host,
-            allowed="one name; more generators on that host: processes of the load",
+            allowed="one name",
         )  # fmt: skip
     apart = load_host not in (None, host)
     settings = load_settings(root, host)
     address = settings.service_address if apart else "127.0.0.1"
-    if host == LOCAL:
-        service: MeasuringHost = LocalHost(listen_address=address)
-        cpus = usable_cpus()
-        cores = tuple(tuple(core) for core in physical_cores(cpus))
-        elsewhere = None
-    else:
-        far = SshHost(host, settings, listen_address=address)
-        service, cpus, cores = far, far.cpus, far.cores
-        elsewhere = Elsewhere(
-            builds_on=LocalHost(),
-            jdks=find_remote_jdks(far, jdks[0].version if jdks else None),
-            python=far.agent.python,
-            architecture=far.architecture,
+    here = this_machine(address)
+    service, cpus, cores = here.service, here.cpus, here.cores
+    elsewhere: Elsewhere | None = None
+    if host != LOCAL:
+        service = SshHost(host, settings, listen_address=address)
+        cpus, cores = service.cpus, service.cores
+        elsewhere = dataclasses.replace(
+            _beside(service), jdks=find_remote_jdks(service, jdks[0].version if jdks else None)
         )
     load: MeasuringHost | None = None
     database: SshHost | None = None
     try:
         if apart:
-            load = _load_station(root, str(load_host))
+            of_load = load_settings(root, str(load_host))
+            is_here = load_host == LOCAL
+            load = (
+                LocalHost(listen_address=of_load.service_address)
+                if is_here
+                else SshHost(str(load_host), of_load)
+            )
         if database_host not in (None, host):
             database = _database_station(root, str(database_host), load)
     except BaseException:
-        HostRoles(service=service, load=load, cpus=cpus).close()
+        RemoteRoles(service=service, load=load, cpus=cpus).close()
         raise
     machines = {"service": service, "database": database, "load": load}
     facts = {role: item.machine_facts for role, item in machines.items() if isinstance(item, SshHost)}
-    return HostRoles(
+    return RemoteRoles(
         service=service,
         load=load,
         database=database,
@@ -81,14 +82,44 @@ def connected(
         cpus=cpus,
         cores=cores,
         machines=facts,
-        words=words_there,
-        backing=None if service.is_local and database is None else remote_backing,
     )
 
 
-def _load_station(root: Path, name: str) -> MeasuringHost:
-    settings = load_settings(root, name)
-    return LocalHost(listen_address=settings.service_address) if name == LOCAL else SshHost(name, settings)
+class RemoteRoles(HostRoles):
+    """The machines of a session, hosts over SSH among them."""
+
+    @property
+    def named(self) -> dict[str, Path]:
+        roles = {"far": self.service, "far_load": self.load, "far_database": self.database}
+        names = {
+            role: Path(station.agent.base) for role, station in roles.items() if isinstance(station, SshHost)
+        }
+        if self.elsewhere is not None and self.elsewhere.jdks:
+            names["far_java_home"] = self.elsewhere.jdks[0].home
+        return names
+
+    def words(self, generator: str, paths: Mapping[str, Path | None], java: Path | None) -> dict[str, str]:
+        return words_there(self.load or self.service, generator, paths, java)
+
+    def backing(
+        self, root: Path, postgres: Tool, tools: Tools, process: ProcessLauncher
+    ) -> tuple[BackingSource, ProcessLauncher]:
+        far = self.database or self.service
+        if not isinstance(far, SshHost):
+            return super().backing(root, postgres, tools, process)
+        source = Postgres(far, open_to_others=self.database is not None)
+        if process.host is far:
+            return source, process
+        return source, ProcessLauncher(far, root, tools, elsewhere=_beside(far))
+
+    def close(self) -> None:
+        for station in (self.service, self.load, self.database):
+            if isinstance(station, SshHost):
+                station.close()
+
+
+def _beside(far: SshHost) -> Elsewhere:
+    return Elsewhere(builds_on=LocalHost(), python=far.agent.python, architecture=far.architecture)
 
 
 def _database_station(root: Path, name: str, load: MeasuringHost | None) -> SshHost:
@@ -103,20 +134,6 @@ def _database_station(root: Path, name: str, load: MeasuringHost | None) -> SshH
             allowed="an address of that host in the network that it shares with the others",
         )  # fmt: skip
     return SshHost(name, settings)
-
-
-def remote_backing(
-    roles: HostRoles, root: Path, tools: Tools, process: ProcessLauncher
-) -> tuple[Postgres, ProcessLauncher]:
-    """Return the database of a far host, and what starts processes beside it: on the host of the backing
-    services, or on the service's; ``process`` starts services."""
-    far = roles.database or roles.service
-    assert isinstance(far, SshHost)  # the caller asks for no other
-    postgres = Postgres(far, open_to_others=roles.database is not None)
-    if process.host is far:
-        return postgres, process
-    elsewhere = Elsewhere(builds_on=LocalHost(), python=far.agent.python, architecture=far.architecture)
-    return postgres, ProcessLauncher(far, root, tools, elsewhere=elsewhere)
 
 
 def words_there(

@@ -141,28 +141,24 @@ class RunningProcesses:
         Raises:
             OrphanError: one still runs; names it, and how to stop it.
         """
-        alive: list[RunningProcess] = []
+        alive: list[str] = []
         for path in sorted(self._folder.glob("*.json")):
-            process = _read(path)
+            try:
+                process = RunningProcess.model_validate_json(path.read_bytes())
+            except (OSError, ValidationError):
+                process = None
             if process is not None and start_ticks(process.pid) == process.start_ticks:
-                alive.append(process)
+                alive.append(_words(process))
             else:
                 path.unlink(missing_ok=True)
         if alive:
-            raise OrphanError("; ".join(_words(process) for process in alive))
+            raise OrphanError("; ".join(alive))
 
 
 def start_ticks(pid: int) -> int | None:
     """Return its start time; ``None`` for no such process, or only its remains (a zombie)."""
     stat = read_stat(pid)
     return None if stat is None or stat.ended else stat.start_ticks
-
-
-def _read(path: Path) -> RunningProcess | None:
-    try:
-        return RunningProcess.model_validate_json(path.read_bytes())
-    except (OSError, ValidationError):
-        return None
 
 
 def _words(process: RunningProcess) -> str:

@@ -9,14 +9,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.agent.machine_info import physical_cores
-from harness.agent.platforms import usable_cpus
 from harness.backing import BackingNeed, BackingSource, running
-from harness.backing.postgres import Postgres
 from harness.backing.upstream import IMPLEMENTATION as UPSTREAM
 from harness.backing.upstream import Upstream
 from harness.definitions import contract_of, load_implementations
@@ -24,23 +21,13 @@ from harness.errors import InputError, MissingTool
 from harness.hosts.local import LocalHost
 from harness.hosts.measuring import MeasuringHost
 from harness.hosts.ssh.settings import LOCAL
-from harness.launchers.base import Instance, Launcher, LaunchSpec
+from harness.launchers.base import Launcher
 from harness.launchers.container import ContainerLauncher
 from harness.launchers.process import ProcessLauncher, Training
 from harness.launchers.tools import Tools, tools_among
 from harness.loadgen.base import Installed, LoadGenerator
-from harness.loadgen.parallel import shares
 from harness.loadgen.tools import adapter_of
-from harness.model import (
-    LOAD_TOOLS,
-    BackingName,
-    BackingSettings,
-    BuildRecord,
-    Implementation,
-    Load,
-    LoadProfile,
-    Variant,
-)
+from harness.model import LOAD_TOOLS, BackingName, BackingSettings, Implementation, Variant
 from harness.model.load_tools import run_as
 from harness.runner.context import SAMPLING_HZ
 from harness.runner.speed_gate import SpeedGate
@@ -74,7 +61,7 @@ class Assembly:
     sampling_hz: float = SAMPLING_HZ
     load_host: MeasuringHost | None = None
     database_host: MeasuringHost | None = None
-    stations: HostRoles | None = None
+    stations: HostRoles = field(default_factory=this_machine)
     load_words: Callable[[str], dict[str, str]] = lambda _generator: {}
     backing: Mapping[BackingName, BackingSource] = field(default_factory=dict)
     launch_command: Callable[[Implementation, Variant], tuple[str, ...]] = lambda _implementation, _variant: ()
@@ -82,30 +69,10 @@ class Assembly:
     #: Holds loads back until the CPUs have their usual speed; ``None``: nobody asked.
     speed_gate: SpeedGate | None = None
 
-    @cached_property
-    def cpus(self) -> tuple[int, ...]:
-        return self.stations.cpus if self.stations is not None else usable_cpus()
-
-    @cached_property
-    def cores(self) -> tuple[tuple[int, ...], ...]:
-        """Which of them share a physical core."""
-        if self.stations is not None:
-            return self.stations.cores
-        return tuple(tuple(core) for core in physical_cores(self.cpus))
-
     def close(self) -> None:
         """End what runs on far hosts or in a cluster, and the connections to them."""
         self.closing()
-        if self.stations is not None:
-            self.stations.close()
-
-    def shares_of(self, load: Load) -> tuple[LoadProfile, ...]:
-        """Return the load of each generator: as many on each load host as the load says.
-
-        Raises:
-            UnsupportedLoad: it cannot be divided so.
-        """
-        return shares(load.profile, load.processes)
+        self.stations.close()
 
     def generator(self, name: str) -> LoadGenerator:
         """Return the adapter of a load generator.
@@ -152,11 +119,12 @@ def assemble(
             allowed=f"--host {LOCAL}",
         )  # fmt: skip
     around = Surroundings(project=root)
-    tools = _look_for(around) if tools is None else tools
+    if tools is None:
+        with ThreadPoolExecutor() as pool:  # most of them are asked for their version, which takes a process
+            tools = tuple(pool.map(lambda name: find_tool(name, around), TOOLS))
     paths = {tool.name: tool.path for tool in tools if tool.usable}
     jdks = find_jdks(around)
     launcher_tools = tools_among(tools, jdks, find_runtimes(around))
-    this_host = LocalHost()
     places = stations(root, host, load_host, jdks, database_host)
     jmeter_jar = paths.get("jmeter")
     java = jdks[0].java if jdks else None
@@ -165,19 +133,21 @@ def assemble(
     inside = launcher != "process"
     # what goes into a container is built, trimmed and trained with what is here, wherever it will run
     process = ProcessLauncher(
-        this_host if inside else places.service,
+        LocalHost() if inside else places.service,
         root,
         launcher_tools,
         training=training_of(root, backing),
         elsewhere=None if inside else places.elsewhere,
     )
-    launchers: dict[str, Launcher] = {
-        "process": process,
-        "container": ContainerLauncher(process, root, host=places.service),
-    }
+    chosen: Launcher = ContainerLauncher(process, root, host=places.service) if inside else process
     clustered = _pod_launcher(process, root) if launcher == "kubernetes" else None
-    backing |= _backing(root, places, tools, launcher_tools, process)
-    postgres = paths.get("postgres")
+    postgres, beside = places.backing(
+        root, next(tool for tool in tools if tool.name == "postgres"), launcher_tools, process
+    )
+    backing["postgresql"] = postgres
+    backing["upstream"] = Upstream(
+        beside, lambda workload: load_implementations(root, workload).get(UPSTREAM), beside.host
+    )
 
     def launch_command(implementation: Implementation, variant: Variant) -> tuple[str, ...]:
         command = process.command(implementation, variant, folder=root, port=8080)
@@ -190,8 +160,8 @@ def assemble(
         load_host=places.load,
         database_host=places.database,
         stations=places,
-        load_words=lambda generator: places.words(places.load_host, generator, paths, java),
-        launcher=launchers[launcher] if clustered is None else clustered,
+        load_words=lambda generator: places.words(generator, paths, java),
+        launcher=chosen if clustered is None else clustered,
         closing=(lambda: None) if clustered is None else clustered.close,
         backing=backing,
         launch_command=launch_command,
@@ -203,44 +173,37 @@ def assemble(
             **({"java_home": jdks[0].home} if jdks else {}),
             **({"native_image": native.parent} if (native := paths.get("native-image")) else {}),
             **places.named,
-            **({"postgresql": postgres.resolve().parent} if postgres else {}),
+            **({"postgresql": server.resolve().parent} if (server := paths.get("postgres")) else {}),
             **({"jmeter_home": jmeter_jar.parent.parent} if jmeter_jar else {}),
         },
     )
+
+
+class _WithoutClient(ProcessLauncher):
+    """A launcher of pods where the client of clusters is not installed: every variant is unavailable, and says so."""
+
+    name = "kubernetes"
+    reason = ""
+
+    def unavailable(self, implementation: Implementation, variant: Variant) -> str | None:
+        del implementation, variant
+        return self.reason
+
+    def close(self) -> None:
+        """Nothing was opened."""
 
 
 def _pod_launcher(process: ProcessLauncher, root: Path) -> KubernetesLauncher | _WithoutClient:
     try:
         require_package("lightkube")
     except MissingTool as missing:
-        return _WithoutClient(missing)
+        without = _WithoutClient(LocalHost(), root, Tools())
+        without.reason = str(missing)
+        return without
     # the client of clusters takes a while to load
     from harness.launchers.kubernetes import KubernetesLauncher
 
     return KubernetesLauncher(process, root)
-
-
-class _WithoutClient:
-    """A launcher of pods where the client of clusters is not installed: every variant is unavailable, and says so."""
-
-    name = "kubernetes"
-
-    def __init__(self, missing: MissingTool) -> None:
-        self._missing, self.host = missing, LocalHost()
-
-    def unavailable(self, _implementation: Implementation, _variant: Variant) -> str:
-        return str(self._missing)
-
-    def build(
-        self, _implementation: Implementation, _variant: Variant, _backing: BackingSettings | None = None
-    ) -> BuildRecord:
-        raise self._missing
-
-    def launch(self, _spec: LaunchSpec) -> Instance:
-        raise self._missing
-
-    def close(self) -> None:
-        pass
 
 
 def stations(
@@ -259,28 +222,6 @@ def stations(
     return connected(root, host, load_host, jdks, database_host)
 
 
-def _backing(
-    root: Path,
-    places: HostRoles,
-    tools: Sequence[Tool],
-    launcher_tools: Tools,
-    process: ProcessLauncher,
-) -> dict[BackingName, BackingSource]:
-    """Backing services stand on the services' own machine, or on one for them, as processes."""
-    postgres: BackingSource
-    if places.backing is None:
-        postgres = Postgres(LocalHost(), root, next(tool for tool in tools if tool.name == "postgres"))
-        beside = process
-    else:
-        postgres, beside = places.backing(places, root, launcher_tools, process)
-    return {
-        "postgresql": postgres,
-        "upstream": Upstream(
-            beside, lambda workload: load_implementations(root, workload).get(UPSTREAM), beside.host
-        ),
-    }
-
-
 def launcher_name(word: str) -> str:
     """Return the launcher's own name.
 
@@ -291,11 +232,6 @@ def launcher_name(word: str) -> str:
     if name not in LAUNCHERS:
         raise InputError("unknown launcher", place="--launcher", found=word, allowed=", ".join(LAUNCHERS))
     return name
-
-
-def _look_for(around: Surroundings) -> tuple[Tool, ...]:
-    with ThreadPoolExecutor() as asked:  # most of them are asked for their version, which takes a process
-        return tuple(asked.map(lambda name: find_tool(name, around), TOOLS))
 
 
 def training_of(root: Path, backing: Mapping[BackingName, BackingSource]) -> Training:

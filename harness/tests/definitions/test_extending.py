@@ -131,11 +131,9 @@ def test_of_several_bases_the_later_one_wins_and_a_base_may_have_bases(tmp_path:
     ("own", "words"),
     [
         ("extends = 1", ["own.toml: extends: must be a name or a list of names", "found 1"]),
-        ("extends = [1]", ["own.toml: extends: must be a name", "found [1]"]),
         ('extends = "bass"', ["own.toml: extends: unknown base (did you mean 'base'?)", "'bass'", "ring"]),
         ('extends = "ring"', ["loop.toml: extends: leads back to itself", "own -> ring -> loop -> ring"]),
         ('extends = "base"\nall_variants = 1', ["own.toml: all_variants: must be a table", "found 1"]),
-        ('extends = "base"\nvariants = 1', ["own.toml: variants: must be a table"]),
         ('extends = "base"\nvariants.go = true', ["variants.go: must be a table", "true|True", "false"]),
         ('extends = "base"\nvariants.rust = false', ["variants.rust: unknown inherited variant", "go, java"]),
         (

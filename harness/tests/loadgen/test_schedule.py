@@ -9,7 +9,6 @@ import pytest
 
 from harness.errors import MissingTool, UnsupportedLoad
 from harness.loadgen.base import LoadGenerator
-from harness.loadgen.parallel import shares
 from harness.loadgen.tools.jmeter import JMeter
 from harness.loadgen.tools.k6 import K6
 from harness.loadgen.tools.locust import Locust
@@ -84,13 +83,6 @@ def test_the_schedule_of_parts_is_theirs_and_the_pauses_between_them() -> None:
     assert PARTS.begins_s == (0, 3, 6, 9)
     assert (PARTS.whole_s, PARTS.paused_s) == (11, 3)
     assert (WAITING.begins_s, WAITING.whole_s, WAITING.paused_s) == ((0,), 2, 0)
-
-
-@pytest.mark.parametrize("profile", [PARTS, STAGES], ids=["parts", "stages"])
-def test_parts_and_stages_are_not_divided_among_generators(profile: LoadProfile) -> None:
-    assert shares(profile, 1) == (profile,)
-    with pytest.raises(UnsupportedLoad):
-        shares(profile, 2)
 
 
 def test_a_load_is_as_long_as_its_stages_and_is_tried_before_with_all_its_users() -> None:

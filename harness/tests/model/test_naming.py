@@ -3,21 +3,13 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from harness.model import BuildRecord, FormBuild, RuntimeSettings, Variant
-from harness.model.session import DEFAULT_CODING, UNOFFICIAL, coding_of, label_of
-from harness.tests.support.available import PROJECT
+from harness.model.session import UNOFFICIAL, coding_of, label_of
 
 NATIVE = Variant(implementation="java", label="Java native", runtime=RuntimeSettings(form="native"))
 PLAIN = Variant(implementation="java", label="Java")
-#: How a service of each language says what it is written as unless it is told.
-_DEFAULT = (
-    re.compile(r'"craft", "(\w+)"'),
-    re.compile(r"private Craft craft = Craft\.(\w+);|^ *Craft craft = Craft\.(\w+);", re.MULTILINE),
-)
 
 
 def built(tool: str) -> BuildRecord:
@@ -54,16 +46,3 @@ def test_a_coding_is_what_was_asked_for_or_the_workloads_own(
     assert coding_of(workload, Variant(implementation="x", settings=dict(settings))) == coding
     # a handler that answers a constant has none
     assert coding_of(workload, Variant(implementation="x", lean=True)) is None
-
-
-@pytest.mark.parametrize("workload", DEFAULT_CODING)
-def test_the_services_of_a_workload_are_written_so_unless_they_are_told(workload: str) -> None:
-    codings = {
-        path: next(filter(None, match.groups())).lower()
-        for path in (PROJECT / "services" / workload).rglob("*")
-        if path.suffix in (".go", ".java") and path.is_file()
-        for pattern in _DEFAULT
-        for match in pattern.finditer(path.read_text("utf-8"))
-    }
-    assert len(codings) >= 3
-    assert set(codings.values()) == {DEFAULT_CODING[workload]}, codings

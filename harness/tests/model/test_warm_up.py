@@ -50,20 +50,7 @@ def test_one_window_that_something_else_disturbed_does_not_count() -> None:
 def test_compilers_at_work_are_not_settled_whatever_the_rate() -> None:
     assert unsettled(windows([1000.0] * 10, compile_s=0.2), SPEC) == ("JIT compilation",)
     assert unsettled(windows([1000.0] * 10, compile_s=0.01), SPEC) == ()
-
-
-def test_what_cannot_be_read_is_left_out() -> None:
-    assert unsettled(windows([1000.0] * 10, cpu_s=None), SPEC) == ()
-
-
-def test_a_noisy_rate_that_does_not_move_settles_soon() -> None:
-    rng = np.random.default_rng(7)
-    lasted = []
-    for _ in range(200):
-        rates = list(rng.normal(1000.0, 20.0, 60))
-        lasted.append(next(n for n in range(10, 61) if not unsettled(windows(rates[:n]), SPEC)))
-    assert np.median(lasted) <= 12
-    assert max(lasted) <= 30
+    assert unsettled(windows([1000.0] * 10, cpu_s=None), SPEC) == ()  # it cannot be read: left out
 
 
 @pytest.mark.parametrize("scatter", [0.05, 0.10, 0.15])

@@ -7,8 +7,6 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.agent.machine_info import cpu_list, physical_cores
 from harness.errors import InputError, TrialFailure
@@ -47,26 +45,6 @@ def test_a_limit_that_leaves_the_generator_nothing_is_shared_or_refused() -> Non
     assert place((0, 1, 2, 3), service_cpus=4).shared
     with pytest.raises(InputError, match=r"found 'cpus = 3, and 2 CPUs'; allowed: cpus from 1 to 2"):
         place((0, 1), 3, "limit")
-
-
-@given(
-    available=st.sets(st.integers(0, 255), min_size=1, max_size=64).map(tuple),
-    limit=st.none() | st.integers(1, 80),
-    policy=st.sampled_from(["auto", "shared"]),
-)
-def test_whatever_the_machine_nobody_gets_what_is_not_there_and_apart_is_apart(
-    available: tuple[int, ...], limit: int | None, policy: Policy
-) -> None:
-    placement = place(available, limit, policy)
-    if placement.shared:
-        assert placement.service is None
-        assert placement.generator is None
-        return
-    assert placement.service
-    assert placement.generator
-    assert policy == "auto"
-    assert sorted(placement.service + placement.generator) == sorted(available)
-    assert len(placement.service) == (limit or len(available) // 2)
 
 
 def test_pinned_by_its_limit_the_generator_stays_where_it_is_at_every_limit() -> None:

@@ -11,11 +11,9 @@ from pathlib import Path
 import pytest
 
 from harness.agent.http_exchange import Connection
-from harness.agent.sampler import Watched
 from harness.errors import TrialFailure
 from harness.model import Outcome
 from harness.model.started import SettingValue
-from harness.runner.snapshots import take_boundary
 from harness.runner.start_up import wait_first_response
 from harness.runner.warm_up import warm_up
 from harness.tests.contracts.launcher import HELLO
@@ -34,7 +32,7 @@ def project(tmp_path: Path) -> Iterator[Project]:
 
 def test_the_time_to_first_response_is_from_launch_to_the_first_correct_answer(project: Project) -> None:
     instance = project.launch(not_yet=5)
-    start_up = wait_first_response(instance, HELLO, patient(20), cpu_at_launch_s=instance.cpu_at_launch_s)
+    start_up = wait_first_response(instance, HELLO, patient(20))
     waited_s = time.monotonic() - instance.record.launched.monotonic_s
     assert 0 < start_up.time_to_first_response_s <= waited_s
     assert start_up.polls > 5
@@ -126,27 +124,8 @@ def test_the_first_wrong_answer_ends_the_warm_up_of_all_users_and_says_whose_it_
     assert sum(server.seen.values()) < 100
 
 
-@pytest.mark.parametrize("settings", [{"crash_after": 6}, {"killed_after": 6}])
-def test_a_crash_in_warm_up_names_the_request(project: Project, settings: dict[str, SettingValue]) -> None:
-    instance = project.launch(**settings)
+def test_a_crash_in_warm_up_names_the_request(project: Project) -> None:
+    instance = project.launch(crash_after=6)
     wait_first_response(instance, HELLO, patient(20))
     with pytest.raises(TrialFailure, match=r"failed: no answer to warm-up request 6 \(uppercase-hello\)"):
         warm_up(instance.endpoint, (HELLO,), 100)
-
-
-def test_a_boundary_keeps_resources_and_the_metrics_as_they_came(project: Project, tmp_path: Path) -> None:
-    instance = project.launch()
-    wait_first_response(instance, HELLO, patient(20))
-    watched = Watched(pid=instance.record.pid, start_ticks=instance.record.process_start_ticks)
-    boundary = take_boundary("before-load", watched, instance.endpoint, tmp_path)
-    assert boundary.reading.pss_bytes is not None
-    assert boundary.reading.rss_bytes is not None
-    assert boundary.runtime_metrics_file == "boundary-before-load.prom"
-    file = tmp_path / "boundary-before-load.prom"
-    assert file.read_text().startswith("# TYPE http_requests_total counter\n")
-    assert boundary.nmt_file is None
-    file.unlink()
-    instance.stop()
-    gone = take_boundary("after-load", watched, instance.endpoint, tmp_path)
-    assert (gone.reading.rss_bytes, gone.runtime_metrics_file) == (None, None)
-    assert list(tmp_path.glob("boundary-*")) == []

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import os
 import resource
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,21 +11,10 @@ import pytest
 
 from harness.definitions import load_study
 from harness.errors import UnsupportedLoad
-from harness.hosts.local import LocalHost
-from harness.launchers.process import ProcessLauncher
-from harness.model import Variant, configurations, make_plan
-from harness.model.endpoint import Endpoint
+from harness.model import configurations, make_plan
 from harness.session import prepare
-from harness.session.availability import SPARE, raise_limit, too_large
-from harness.store import SessionFolder
-from harness.tests.support.available import some_in_every_run
-from harness.tests.support.instances import eventually
-from harness.tests.support.many_connections import connections
-from harness.tests.support.real_projects import up
+from harness.session.availability import raise_limit, too_large
 from harness.tests.support.sessions import REPOSITORY, make_session_project, measure_tiny, tiny_assembly
-from harness.tests.support.tools_here import tools_here
-
-USERS = 10_000
 
 
 @pytest.fixture
@@ -38,41 +25,6 @@ def raised() -> Iterator[int]:
     resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
-@pytest.mark.parametrize(
-    "name", some_in_every_run(["go-gorilla", "java-spring"], ["go-gorilla"], "a second server")
-)
-def test_ten_thousand_connections_are_borne_or_what_forbids_them_is_said(
-    name: str, tmp_path: Path, raised: int
-) -> None:
-    implementation = load_study(REPOSITORY, "bank-original").implementations[name]
-    if raised < USERS + SPARE:
-        # nothing to exercise: the same limit keeps the load from being offered, in one line
-        problems = too_large(
-            configurations(load_study(REPOSITORY, "bank-original").experiment, "full"),
-            defaultdict(lambda: implementation),
-            raised,
-        )
-        assert f"hard limit here (RLIMIT_NOFILE) is {raised}" in str(problems["10000"])
-        return
-    launcher = ProcessLauncher(LocalHost(), REPOSITORY, tools_here())
-    # lean: it needs no database, and it is the server's own connections that are exercised
-    variant = Variant(implementation=name, lean=True)
-    with up(launcher, implementation, variant, tmp_path) as instance:
-        quiet = descriptors(instance.record.pid)
-        with connections(instance.endpoint, USERS, asking(instance.endpoint)) as said:
-            assert said == {b"200": USERS}
-            assert descriptors(instance.record.pid) >= USERS
-        assert eventually(lambda: descriptors(instance.record.pid) <= quiet + 10), "connections were leaked"
-
-
-def asking(endpoint: Endpoint) -> bytes:
-    return f"GET /health HTTP/1.1\r\nHost: {endpoint.host}:{endpoint.port}\r\n\r\n".encode()
-
-
-def descriptors(pid: int) -> int:
-    return len(os.listdir(f"/proc/{pid}/fd"))
-
-
 def test_a_load_that_needs_more_open_files_than_are_allowed_is_named_with_what_would_help() -> None:
     study = load_study(REPOSITORY, "bank-original")
     problems = too_large(configurations(study.experiment, "full"), study.implementations, 4096)
@@ -81,6 +33,11 @@ def test_a_load_that_needs_more_open_files_than_are_allowed_is_named_with_what_w
         "10000 users may need 20500 open files in go-gorilla, and the hard limit here (RLIMIT_NOFILE) is 4096: "
         "raise it as root (ulimit -Hn 20500), or offer fewer users"
     )
+    study = load_study(REPOSITORY, "bank-rematch")  # whose loads are known once they are calibrated
+    plan = make_plan(study.experiment.calibrated("quick", 300.0), "quick", 1)
+    planned = [trial.configuration for trial in plan.trials]
+    assert too_large(planned, study.implementations, 20_000) == {}
+    assert too_large(planned, study.implementations, 1024)
 
 
 def test_when_no_load_is_left_the_experiment_is_refused_in_one_line(
@@ -93,17 +50,6 @@ def test_when_no_load_is_left_the_experiment_is_refused_in_one_line(
     ) as said:
         prepare(tiny_assembly(root), "tiny", profile="smoke", host="local", seed=1)
     assert "\n" not in str(said.value)
-
-
-def test_a_calibrated_load_is_refused_when_it_turns_out_too_large() -> None:
-    study = load_study(REPOSITORY, "bank-rematch")
-    plan = make_plan(study.experiment.calibrated("quick", 300.0), "quick", 1)
-    planned = [trial.configuration for trial in plan.trials]
-    assert too_large(planned, study.implementations, 20_000) == {}
-    assert all(
-        "hard limit here" in str(why) for why in too_large(planned, study.implementations, 1024).values()
-    )
-    assert too_large(planned, study.implementations, 1024)
 
 
 def test_the_limit_is_raised_to_what_is_allowed_and_never_lowered(raised: int) -> None:
@@ -138,22 +84,16 @@ profile = { model = "closed", users = 2, loops = 5 }
 """
 
 
-@pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> SessionFolder:
-    """A session of which one level wants more cores than any machine has."""
-    root = make_session_project(tmp_path_factory.mktemp("cores"))
+def test_a_level_that_this_machine_cannot_give_is_left_out_and_a_pinned_service_runs_where_its_record_says(
+    tmp_path: Path,
+) -> None:
+    root = make_session_project(tmp_path)
     (root / "harness/experiments/tiny.toml").write_text(LEVELS)
-    return measure_tiny(root)
-
-
-def test_a_level_that_this_machine_cannot_give_is_left_out_with_the_reason(measured: SessionFolder) -> None:
+    measured = measure_tiny(root)
     (gone,) = measured.header.unavailable
     assert gone.variant == "cores=4096"
     assert gone.reason.startswith("4096 CPUs are required for the service, and this host has ")
     assert {trial.configuration.levels["cores"] for trial in measured.header.plan.trials} == {"1"}
-
-
-def test_a_pinned_service_runs_where_its_record_says_and_nowhere_else(measured: SessionFolder) -> None:
     for record in measured.records():
         assert record.outcome == "ok", record.reason
         assert record.instance is not None and record.generator is not None

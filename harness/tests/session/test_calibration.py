@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +16,6 @@ from harness.errors import CalibrationFailed
 from harness.model import LoadSummary, OpenLoad, ScaledLoad, configurations, make_plan
 from harness.session import measure, prepare
 from harness.session.capacity_trials import capacity_per_s, saturated
-from harness.store import SessionFolder
 from harness.tests.support.fakes import FakeLoadGenerator
 from harness.tests.support.sessions import (
     LIMITS,
@@ -29,6 +27,7 @@ from harness.tests.support.sessions import (
 )
 from harness.tests.support.synthetic import ROOT
 
+CALM = 'implementation = "misbehaving"'
 OPEN = {"generator": "locust", "profile": {"model": "open", "rate_share": 0.5, "duration_s": 1.0}}
 
 
@@ -81,33 +80,17 @@ def test_every_plan_has_the_same_order_before_and_after_its_calibration(name: st
 
 def test_a_database_that_lives_on_is_not_touched_by_the_calibration() -> None:
     experiment = load_study(ROOT, "bank-original").experiment
-    first = configurations(experiment, "quick")[0]
-    order = experiment.profiles["quick"].calibration
-    assert order is not None
-    assert first.backing is not None
-    assert not first.backing.wiped
-    backing = saturated(first, order).backing
-    assert backing is not None
-    assert backing.wiped
-    assert saturated(first, order).load == order.load
+    first, order = configurations(experiment, "quick")[0], experiment.profiles["quick"].calibration
+    assert order is not None and first.backing is not None and not first.backing.wiped
+    busy = saturated(first, order)
+    assert busy.backing is not None and busy.backing.wiped and busy.load == order.load
 
 
-@pytest.fixture(scope="module")
-def scaled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The scaled project with one session."""
-    root = calm_alone(scaled_project(tmp_path_factory.mktemp("scaled")))
-    measure_tiny(root)
-    return root
-
-
-def test_a_session_measures_its_capacity_once_and_goes_on_with_it(scaled: Path, tmp_path: Path) -> None:
-    root = tmp_path / "project"
-    shutil.copytree(scaled, root, symlinks=True)
-    folder = tiny_folder(root)
+def test_a_session_measures_its_capacity_once_and_goes_on_with_it(tmp_path: Path) -> None:
+    root = calm_alone(scaled_project(tmp_path))
+    folder = measure_tiny(root)
     found = folder.calibration()
-    assert folder.complete
-    assert found is not None
-    assert found.variant == "calm"
+    assert folder.complete and found is not None and found.variant == "calm"
     assert folder.header.notes["calibration"] == found.model_dump(mode="json")
     rates = {
         trial.configuration.load.profile.rate_per_s
@@ -118,31 +101,28 @@ def test_a_session_measures_its_capacity_once_and_goes_on_with_it(scaled: Path, 
     last = folder.header.plan.trials[-1].trial_id
     (folder.folder / last).rename(folder.folder / ".partial-again")
     again = measure_tiny(root)
-    assert again.complete
-    assert again.calibration() == found
+    assert again.complete and again.calibration() == found
     assert sum(event["event"] == "calibrated" for event in again.events()) == 1
 
 
 def test_a_reference_that_answers_nothing_rightly_has_no_capacity_and_no_session(tmp_path: Path) -> None:
     root = scaled_project(tmp_path)
     path = root / "harness/experiments/tiny.toml"
-    calm = 'implementation = "misbehaving"'
-    path.write_text(path.read_text().replace(calm, f"{calm}\nsettings = {{ wrong_answers = 2 }}", 1))
+    path.write_text(path.read_text().replace(CALM, f"{CALM}\nsettings = {{ wrong_answers = 2 }}", 1))
     with pytest.raises(CalibrationFailed, match="found no capacity: overloaded"):
         measure_tiny(root)
     assert not tiny_folder(root).exists
 
 
-def searching_project(root: Path, *, late_after_s: float) -> Path:
+def searching_project(root: Path) -> Path:
     """The scaled project, whose capacity is searched for by short trials of another tool than it began with."""
     made = scaled_project(root)
     path = made / "harness/experiments/tiny.toml"
     goals = (
-        f"generator = 'k6', connections = 4, loss_ratio = 0.9, late_after_s = {late_after_s}, first_trial_s = 0.2, trial_s = 0.3, "
-        "trials_s = 0.6, width = 0.2"
+        "generator = 'k6', connections = 4, loss_ratio = 0.9, late_after_s = 30.0, first_trial_s = 0.2, "
+        "trial_s = 0.3, trials_s = 0.6, width = 0.2"
     )
-    calm = 'implementation = "misbehaving"'
-    text = path.read_text().replace(calm, f"{calm}\nsettings = {{ slow_s = 0.04 }}", 1)
+    text = path.read_text().replace(CALM, f"{CALM}\nsettings = {{ slow_s = 0.04 }}", 1)
     text = text.replace(
         "warm_up_requests = 0 }", f"warm_up_requests = 0, capacity = 'search', goals = {{ {goals} }} }}"
     )
@@ -150,17 +130,11 @@ def searching_project(root: Path, *, late_after_s: float) -> Path:
     return made
 
 
-def measure_searching(root: Path) -> SessionFolder:
-    assembly = tiny_assembly(root)
-    generators = {name: partial(FakeLoadGenerator, name=name) for name in ("locust", "k6")}
-    prepared = prepare(
-        replace(assembly, generators=generators), "tiny", profile="smoke", host="local", seed=1
-    )
-    return measure(replace(assembly, generators=generators), prepared, limits=LIMITS)
-
-
 def test_a_capacity_that_is_searched_for_is_kept_with_all_its_trials(tmp_path: Path) -> None:
-    folder = measure_searching(calm_alone(searching_project(tmp_path, late_after_s=30.0)))
+    generators = {name: partial(FakeLoadGenerator, name=name) for name in ("locust", "k6")}
+    assembly = replace(tiny_assembly(calm_alone(searching_project(tmp_path))), generators=generators)
+    prepared = prepare(assembly, "tiny", profile="smoke", host="local", seed=1)
+    folder = measure(assembly, prepared, limits=LIMITS)
     found = folder.calibration()
     assert folder.complete and found is not None
     search = found.searches["calm"]

@@ -5,21 +5,17 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from harness.agent.http_exchange import Answer
 from harness.conformance import judge
 from harness.definitions import load_implementations
 from harness.errors import TrialFailure
-from harness.formats.wrk_histogram import LEFT, UNDONE
 from harness.loadgen.correlation import Scalar
 from harness.loadgen.flow import flow_fault
 from harness.model import ClosedLoad, GeneratorName
 from harness.model.load_tools import BY_NAME
 from harness.project import find_root
-from harness.questions.validity import generators
 from harness.runner.trial import bounded
 from harness.session.headroom import ECHO_IMPLEMENTATION, ECHO_WORKLOAD, echo_variant, echoed
 from harness.tests.support.accounts_server import step, transfer_flow
@@ -74,45 +70,3 @@ def test_a_plain_mix_expects_what_echo_answers_in_the_words_of_its_first_request
 def test_passes_through_a_flow_are_bounded_by_their_requests() -> None:
     assert bounded(ClosedLoad(users=10, loops=10**6)).loops == 5000  # type: ignore[union-attr]  # stays closed
     assert bounded(ClosedLoad(users=10, loops=10**6), 5).loops == 1000  # type: ignore[union-attr]  # stays closed
-
-
-def trials_of(*loads: tuple[str, str, float], blocks: int = 6) -> pd.DataFrame:
-    """One trial of each (generator, kind of load, latency) in every block, within two parts in a hundred of it."""
-    rng = np.random.default_rng(1)
-    rows = [
-        {
-            "experiment": "headroom", "session_id": "s", "trial_id": f"{block}-{name}", "block": block,
-            "position": block * 20 + k, "duplicate": False, "variant": "go", "configuration": name,
-            "excluded": False, "flags": "", "load_name": name, "factor_generator": name, "load_model": kind,
-            "generator": name.removesuffix("-open"), "latency_method": UNDONE if name == "wrk" else None,
-            "latency_mean_s": latency_s * (1 + 0.02 * rng.standard_normal()), "n_requests": 1000.0,
-        }
-        for block in range(1, blocks + 1)
-        for k, (name, kind, latency_s) in enumerate(loads)
-    ]  # fmt: skip
-    return pd.DataFrame(rows)
-
-
-def compared(trials: pd.DataFrame, metric: str = "latency_mean_s") -> pd.DataFrame:
-    return generators(trials, metric, "x").set_index("variant")
-
-
-def test_generators_are_held_against_the_one_that_offers_the_same_kind_of_load() -> None:
-    rows = compared(
-        trials_of(
-            ("wrk", "closed", 1e-3),
-            ("k6", "closed", 2e-3),
-            ("k6-open", "open", 1e-4),
-            ("jmeter-open", "open", 4e-4),
-        )
-    )
-    assert rows["reference"].to_dict() == {"k6": "wrk", "jmeter-open": "k6-open"}
-    assert rows["value"].to_dict() == pytest.approx({"k6": 2, "jmeter-open": 4}, rel=0.05)
-
-
-def test_wrks_latencies_are_compared_only_where_its_correction_was_undone() -> None:
-    trials = trials_of(("wrk", "closed", 1e-3), ("k6", "closed", 2e-3))
-    for left in (None, LEFT):
-        trials.loc[trials["generator"] == "wrk", "latency_method"] = left
-        assert compared(trials).empty
-        assert list(compared(trials, "n_requests").index) == ["k6"]

@@ -15,7 +15,6 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -67,24 +66,20 @@ class Telling(Silent):
         self.step(state)
 
 
-class Finished(NamedTuple):
-    """A project with one session that is complete, and what its progress said."""
-
-    root: Path
-    states: list[ProgressState]
-
-
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with one session that is complete; its progress counted to the end and had an estimate."""
     root, states = make_session_project(tmp_path_factory.mktemp("finished")), list[ProgressState]()
     measure_tiny(root, progress=Telling(states.append))
-    return Finished(root, states)
+    assert [state.done for state in states] == sorted(state.done for state in states)
+    assert states[-1].done == states[-1].total == 3 and states[-1].left_s == 0.0
+    return root
 
 
 @pytest.fixture
-def root(finished: Finished, tmp_path: Path) -> Path:
+def root(finished: Path, tmp_path: Path) -> Path:
     """A copy of the project with its session."""
-    return Path(shutil.copytree(finished.root, tmp_path / "project", symlinks=True))
+    return Path(shutil.copytree(finished, tmp_path / "project", symlinks=True))
 
 
 @pytest.fixture(scope="module")
@@ -158,13 +153,8 @@ def test_a_signal_stops_the_trial_keeps_the_rest_and_says_how_to_go_on(
 def test_the_same_command_measures_nothing_twice(root: Path) -> None:
     before = fingerprints(tiny_folder(root))
     assert fingerprints(measure_tiny(root)) == before
-    assert [event["event"] for event in tiny_folder(root).events()] == [
-        "started",
-        "headroom unknown",
-        "finished",
-        "resumed",
-        "finished",
-    ]
+    events = [event["event"] for event in tiny_folder(root).events()]
+    assert events == ["started", "headroom unknown", "finished", "resumed", "finished"]
 
 
 @pytest.mark.parametrize(
@@ -189,23 +179,19 @@ def measure_blocks(root: Path, blocks: int | None, *, new: bool = False) -> Sess
     return measure(assembly, prepared, limits=LIMITS, new=new)
 
 
-def test_so_many_blocks_as_are_asked_for_are_measured_and_the_header_says_so(two_blocks: Path) -> None:
-    _, prepared = tiny_session(two_blocks)
-    folder = tiny_folder(two_blocks)
+def test_a_session_of_so_many_blocks_as_are_asked_for_goes_on_with_them_and_with_no_other_number(
+    two_blocks: Path, tmp_path: Path
+) -> None:
+    root = Path(shutil.copytree(two_blocks, tmp_path / "project", symlinks=True))
+    _, prepared = tiny_session(root)
+    folder = tiny_folder(root)
     header = folder.header
-    assert len(list(folder.records())) == len(header.plan.trials)
     assert header.plan.n_blocks == header.blocks_asked == 2
     assert header.notes["blocks"] == {"asked": 2, "profile": 1}
     assert header.experiment.profiles["smoke"].blocks == 1, "the definition is as it was written"
     assert header.plan.trials[: len(prepared.plan.trials)] == prepared.plan.trials
-
-
-def test_a_session_of_so_many_blocks_goes_on_with_them_and_with_no_other_number(
-    two_blocks: Path, tmp_path: Path
-) -> None:
-    root = Path(shutil.copytree(two_blocks, tmp_path / "project", symlinks=True))
-    folder = tiny_folder(root)
     before = [record.planned.trial_id for record in folder.records()]
+    assert len(before) == len(header.plan.trials)
     for again in (2, None):
         records = measure_blocks(root, again).records()
         assert [record.planned.trial_id for record in records] == before
@@ -223,19 +209,12 @@ def test_changed_source_is_refused_while_trials_are_left(root: Path) -> None:
         measure_tiny(root)
 
 
-def test_new_takes_the_next_free_seed_and_leaves_the_old_session_alone(root: Path) -> None:
-    before = fingerprints(tiny_folder(root))
-    folder = measure_tiny(root, new=True)
-    assert folder.folder.name == "smoke-local-2" and folder.complete
-    assert fingerprints(tiny_folder(root)) == before
-
-
 def test_a_session_refuses_to_measure_beside_an_orphan_and_names_it(tmp_path: Path) -> None:
     root = calm_alone(make_session_project(tmp_path))
     orphan = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     try:
         RunningProcesses(root, "tiny/smoke-local-9").note(pid=orphan.pid, role="calm", port=4711)
-        _forget_owner(root, orphan.pid)
+        rewrite_note(root, orphan.pid, owner_start_ticks=1)
         with pytest.raises(OrphanError, match=f"process {orphan.pid} on port 4711.*kill {orphan.pid}"):
             measure_tiny(root)
         assert not tiny_folder(root).folder.exists()
@@ -255,17 +234,16 @@ def test_beside_a_session_that_still_measures_it_says_wait(tmp_path: Path) -> No
 def test_a_recycled_pid_is_no_orphan(tmp_path: Path) -> None:
     ledger = RunningProcesses(tmp_path, "a/b")
     ledger.note(pid=os.getpid(), role="calm")
-    path = tmp_path / RUNNING / f"{os.getpid()}.json"
-    note = json.loads(path.read_text())
-    path.write_text(json.dumps({**note, "start_ticks": note["start_ticks"] - 1}))
+    path = rewrite_note(tmp_path, os.getpid(), start_ticks=1)
     ledger.refuse_orphans()
     assert not path.exists()
 
 
-def _forget_owner(root: Path, pid: int) -> None:
+def rewrite_note(root: Path, pid: int, **changes: int) -> Path:
+    """Change what is noted of a process, as if another had been meant."""
     path = root / RUNNING / f"{pid}.json"
-    note = json.loads(path.read_text())
-    path.write_text(json.dumps({**note, "owner_start_ticks": 1}))
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    return path
 
 
 def test_a_variant_that_cannot_run_is_said_and_recorded_and_the_rest_is_measured(tmp_path: Path) -> None:
@@ -276,13 +254,6 @@ def test_a_variant_that_cannot_run_is_said_and_recorded_and_the_rest_is_measured
     assert folder.complete
     assert [gone.variant for gone in folder.header.unavailable] == ["other"]
     assert {record.planned.configuration.variant_name for record in folder.records()} == {"calm"}
-
-
-def test_progress_counts_to_the_end_and_has_an_estimate(finished: Finished) -> None:
-    states = finished.states
-    assert [state.done for state in states] == sorted(state.done for state in states)
-    assert states[-1].done == states[-1].total == 3
-    assert states[-1].left_s == 0.0
 
 
 def test_a_terminal_that_is_gone_does_not_end_a_session(root: Path) -> None:

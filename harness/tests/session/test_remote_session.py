@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One experiment on this machine and on a far one: the same records, and a cut link costs one trial at most."""
+"""Sessions on a far machine: its clocks may be wrong, and a cut link or a full disk costs one trial at most."""
 
 from __future__ import annotations
 
@@ -12,22 +12,15 @@ from typing import Any
 import pytest
 
 from harness.errors import HostError
-from harness.hosts.measuring import MeasuringHost
 from harness.hosts.ssh.host import SshHost
 from harness.hosts.ssh.settings import HostSettings
 from harness.model import Outcome, TrialRecord
-from harness.store import SessionFolder, Store
+from harness.store import Store
 from harness.tests.support.instances import eventually
 from harness.tests.support.namespace import Namespace, tidy_namespace
 from harness.tests.support.patience import patient
-from harness.tests.support.remote_sessions import measure_remote, shape, when
-from harness.tests.support.sessions import (
-    calm_alone,
-    make_session_project,
-    measure_tiny,
-    running_with,
-    tiny_folder,
-)
+from harness.tests.support.remote_sessions import measure_remote, when
+from harness.tests.support.sessions import calm_alone, make_session_project, running_with, tiny_folder
 from harness.tests.support.small_disk import small_disk
 from harness.tests.support.sshd import Sshd
 
@@ -58,21 +51,16 @@ def bighost(settings: HostSettings, **options: Any) -> contextlib.closing[SshHos
     return contextlib.closing(SshHost("bighost", settings, **options))
 
 
-def test_the_same_experiment_gives_the_same_records_here_and_over_there(sshd: Sshd, tmp_path: Path) -> None:
+def test_far_clocks_that_are_wrong_are_flagged_and_moments_are_on_ours(sshd: Sshd, tmp_path: Path) -> None:
     root = calm_alone(make_session_project(tmp_path / "project"))
-    here = measure_tiny(root)
     with bighost(sshd.settings(tmp_path / "base", skew_s=5.0)) as host:
         there = measure_remote(root, host)
     assert there.complete and there.verify() == ()
-    for one, other in zip(here.records(), there.records(), strict=True):
-        assert one.outcome == other.outcome == Outcome.OK
-        assert shape(one.model_dump(mode="json")) == shape(other.model_dump(mode="json"))
-        assert set(one.files) == set(other.files)
-        assert [phase.name for phase in one.phases] == [phase.name for phase in other.phases]
-        _moments_fit(other, there.open(other.planned.trial_id, "samples.csv").read().decode())
-        assert "clock_skew" in other.flags and "clock_skew" not in one.flags
-        assert other.instance is not None
-        assert all(str(tmp_path) not in word for word in other.instance.argv)
+    for record in there.records():
+        assert record.outcome == Outcome.OK and "clock_skew" in record.flags
+        _moments_fit(record, there.open(record.planned.trial_id, "samples.csv").read().decode())
+        assert record.instance is not None
+        assert all(str(tmp_path) not in word for word in record.instance.argv)
     assert there.header.provenance.machines.keys() == {"service", "harness"}
     assert eventually(lambda: not list((tmp_path / "base" / "sessions").iterdir()))
 
@@ -88,31 +76,12 @@ def _moments_fit(record: TrialRecord, samples: str) -> None:
     assert begin_s < min(moments) and max(moments) < end_s
 
 
-def test_a_connection_that_dies_in_the_middle_of_a_trial_costs_that_one_and_the_next_session_resumes(
-    sshd: Sshd, tmp_path: Path
-) -> None:
-    root = make_session_project(tmp_path / "project", other="slow_s = 0.2", loops=10)
-    settings = sshd.settings(tmp_path / "base", grace_s=patient(4))
-    with bighost(settings) as host, pytest.raises(HostError, match="bighost is gone"):
-        _measured_while(lambda: _load_runs(tmp_path), sshd.end_connections, root, host)
-    with bighost(settings) as again:
-        session = measure_remote(root, again)
-    assert [record.outcome for record in session.records()] == [Outcome.OK] * len(session.finished())
-    assert session.complete and session.verify() == ()
-
-
-def _measured_while(
-    holds: Callable[[], bool],
-    act: Callable[[], object],
-    root: Path,
-    host: SshHost,
-    load: MeasuringHost | None = None,
-) -> SessionFolder:
+def _measured_while(holds: Callable[[], bool], act: Callable[[], object], root: Path, host: SshHost) -> None:
     """Measure, and do something once something holds."""
     beside = threading.Thread(target=when(holds, act))
     beside.start()
     try:
-        return measure_remote(root, host, load)
+        measure_remote(root, host)
     finally:
         beside.join()
 
@@ -133,17 +102,14 @@ def test_a_link_cut_for_good_costs_one_trial_and_leaves_nothing_running(
     with bighost(settings) as host:
         with pytest.raises(HostError, match="bighost is gone"):
             _measured_while(lambda: _load_runs(tmp_path), namespace.cut, root, host)
-        _nothing_runs_below(tmp_path / "base")
+        base = tmp_path / "base"
+        assert eventually(lambda: not running_with(f"{base}/artifacts"), within_s=60)
+        assert eventually(lambda: not list((base / "sessions").iterdir()), within_s=60)
     namespace.join()
     with bighost(settings) as again:
         folder = measure_remote(root, again)
     assert folder.complete and folder.verify() == ()
     assert tiny_folder(root).key != folder.key
-
-
-def _nothing_runs_below(base: Path) -> None:
-    assert eventually(lambda: not running_with(f"{base}/artifacts"), within_s=60)
-    assert eventually(lambda: not list((base / "sessions").iterdir()), within_s=60)
 
 
 def test_a_disk_there_that_is_full_in_the_middle_of_a_trial_stops_the_session_and_space_lets_it_go_on(

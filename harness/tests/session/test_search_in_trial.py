@@ -11,8 +11,6 @@ import pytest
 from pydantic import ValidationError
 
 from harness.analysis.tables.layout import load_trials
-from harness.definitions import load_study
-from harness.errors import InputError
 from harness.model import Outcome, ProfileDefinition, TrialRecord
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
@@ -105,13 +103,3 @@ def test_a_search_begins_at_what_users_reach_and_offers_rates(changes: dict[str,
     known = {"blocks": 1, "search": {"generator": "oha"}, "loads": {"few": USERS}}
     with pytest.raises(ValidationError, match=why):
         ProfileDefinition.model_validate(known | changes)
-
-
-def test_a_search_needs_a_load_on_a_process_of_its_own(tmp_path: Path) -> None:
-    path = searching_project(tmp_path) / "harness/experiments/tiny.toml"
-    text = path.read_text().replace('load = "few"', 'load = "few"\nkind = "startup"', 1)
-    path.write_text(text)
-    with pytest.raises(
-        InputError, match="search: only of trials under load that have a process of their own"
-    ):
-        load_study(tmp_path, "tiny")

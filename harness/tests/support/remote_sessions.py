@@ -20,7 +20,7 @@ from harness.launchers.process import ProcessInstance, ProcessLauncher
 from harness.launchers.tools import Elsewhere, Tools
 from harness.model import BackingName, TrialRecord
 from harness.session import Assembly, measure, prepare
-from harness.session.host_roles import HostRoles
+from harness.session.remote_hosts import RemoteRoles
 from harness.store import SessionFolder
 from harness.tests.support.instances import OBEYS_WITHIN_S, Started, eventually, make_project
 from harness.tests.support.sessions import LIMITS, tiny_assembly, without_duplicates
@@ -31,7 +31,7 @@ OF_CONTAINERS = ("container", "runtime_bytes", "runtime_version")
 
 def remote_assembly(root: Path, far: SshHost, load: MeasuringHost | None = None) -> Assembly:
     """The small project's parts, with its services on ``far``."""
-    places = HostRoles(
+    places = RemoteRoles(
         service=far, load=load, elsewhere=elsewhere(), cpus=far.cpus, machines={"service": far.machine_facts}
     )
     launcher = ProcessLauncher(far, root, Tools(), grace_s=OBEYS_WITHIN_S, elsewhere=elsewhere())

@@ -18,7 +18,6 @@ import numpy as np
 from pydantic import JsonValue
 
 from harness.definitions import Study, load_study
-from harness.memory_sizing.probe import asked_of, heap_mib
 from harness.model import (
     BuildRecord,
     Calibration,
@@ -32,6 +31,7 @@ from harness.model import (
     Unavailable,
     Variant,
 )
+from harness.session.memory import asked_of, heap_mib
 from harness.session.planning import plan_without, session_name
 from harness.store import SessionFolder, SessionWriter, Store
 from harness.tests.support import records

@@ -54,12 +54,6 @@ def cells_of(path: Path, kind: str = "code") -> list[dict[str, Any]]:
     return [cell for cell in content["cells"] if cell["cell_type"] == kind]
 
 
-@pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
-def test_a_notebook_is_committed_without_outputs(path: Path) -> None:
-    assert not any(cell["outputs"] or cell["execution_count"] for cell in cells_of(path))
-    nbformat.validate(nbformat.read(path, 4))  # type: ignore[no-untyped-call]  # nbformat has no types
-
-
 def offered_by(module: str) -> set[str]:
     """The names that a notebook may import: of a face its public ones, of the questions their packages."""
     assert module in ("harness.notebook", "harness.pipeline", "harness.questions", "harness.rows")
@@ -69,26 +63,22 @@ def offered_by(module: str) -> set[str]:
 
 
 @pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
-def test_a_notebook_imports_only_the_notebook_api_and_defines_nothing_long(path: Path) -> None:
-    for cell in cells_of(path):
-        for node in ast.walk(ast.parse("".join(cell["source"]))):
-            if isinstance(node, ast.Import):
-                assert {alias.name for alias in node.names} <= LIBRARIES
-            if isinstance(node, ast.ImportFrom) and node.module not in LIBRARIES:
-                assert {alias.name for alias in node.names} <= offered_by(str(node.module))
-            if isinstance(node, ast.FunctionDef | ast.Lambda):
-                assert (node.end_lineno or 0) - node.lineno < longest(path)[0]
-
-
-@pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
-def test_parameters_come_first_and_are_checked_in_the_next_cell(path: Path) -> None:
-    first, second = cells_of(path)[:2]
-    assert first["metadata"]["tags"] == ["parameters"]
-    assert "".join(first["source"]).startswith("# Parameters\n")
-    names = {node.id for node in ast.walk(ast.parse("".join(first["source"]))) if isinstance(node, ast.Name)}
+def test_a_notebook_has_no_outputs_checks_its_parameters_first_and_defines_nothing_long(path: Path) -> None:
+    nbformat.validate(nbformat.read(path, 4))  # type: ignore[no-untyped-call]  # nbformat has no types
+    cells = cells_of(path)
+    assert not any(cell["outputs"] or cell["execution_count"] for cell in cells)
+    first, second = ("".join(cell["source"]) for cell in cells[:2])
+    assert [cell["metadata"]["tags"] for cell in cells[:2]] == [["parameters"], ["setup"]]
+    assert first.startswith("# Parameters\n") and "check_parameters(" in second
+    names = {node.id for node in ast.walk(ast.parse(first)) if isinstance(node, ast.Name)}
     assert names == set(StageParameters.model_fields)
-    assert "check_parameters(" in "".join(second["source"])
-    assert second["metadata"]["tags"] == ["setup"]
+    for node in (node for cell in cells for node in ast.walk(ast.parse("".join(cell["source"])))):
+        if isinstance(node, ast.Import):
+            assert {alias.name for alias in node.names} <= LIBRARIES
+        if isinstance(node, ast.ImportFrom) and node.module not in LIBRARIES:
+            assert {alias.name for alias in node.names} <= offered_by(str(node.module))
+        if isinstance(node, ast.FunctionDef | ast.Lambda):
+            assert (node.end_lineno or 0) - node.lineno < longest(path)[0]
 
 
 @pytest.mark.parametrize("name", ANALYSES)
