@@ -167,9 +167,13 @@ ALLOWED: Mapping[str, tuple[str, ...]] = {
 }
 
 
+#: Columns of a result (``harness.rows.schema``) that a factor may be called like.
+_OF_RESULTS = frozenset(("key", "kind", "level", "name", "question", "reference", "text", "unit", "value"))
+
+
 def factor_column(factor: str) -> str:
-    """Return the column of a factor: its name, or ``factor_<name>`` where a standard column has that name."""
-    return f"factor_{factor}" if factor in COLUMNS else factor
+    """Return the column of a factor: its name, or ``factor_<name>`` where a table has a column of that name."""
+    return f"factor_{factor}" if factor in COLUMNS or factor in _OF_RESULTS else factor
 
 
 def as_trials(rows: Sequence[dict[str, object]], factors: Sequence[str]) -> pd.DataFrame:

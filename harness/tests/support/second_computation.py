@@ -33,9 +33,10 @@ RATIOS = {
     "clients_warm.cpu.ratio.": "cpu",
     "bank_warm.cpu.ratio.": "cpu",
     "strings_ladder.cpu.ratio.": "cpu at equal speed",
+    "strings_surface.throughput.ratio.": "throughput at equal speed",
 }
 #: wrk prints two decimals and its own duration; the service's counter is read some milliseconds beside the load.
-TOLERANCE = {"throughput": 0.001, "cpu": 0.01, "cpu at equal speed": 0.01}
+TOLERANCE = {"throughput": 0.001, "cpu": 0.01, "cpu at equal speed": 0.01, "throughput at equal speed": 0.01}
 _REQUESTS = re.compile(rb"(\d+) requests in")
 _RATE = re.compile(rb"Requests/sec:\s+([\d.]+)")
 _CPU = re.compile(rb"^process_cpu_seconds_total(?:\{[^}]*\})? (\S+)", re.MULTILINE)
@@ -62,19 +63,21 @@ def value_of(trial: str, metric: str) -> float:
     _, experiment, session, name = trial.split("/")
     files = archive(experiment, session)[1]
     printed = files[f"{name}/load/generator.stdout.txt"]
-    if metric == "throughput":
-        return float(_RATE.findall(printed)[-1])
+    if metric.startswith("throughput"):
+        rate = float(_RATE.findall(printed)[-1])
+        return rate if metric == "throughput" else rate * moves(experiment, session, "throughput")[name]
     before, after = (
         float(_CPU.findall(files[f"{name}/boundary-{moment}-load.prom.gz"])[0])
         for moment in ("before", "after")
     )
     cpu_s = (after - before) / int(_REQUESTS.findall(printed)[-1])
-    return cpu_s if metric == "cpu" else cpu_s * moves(experiment, session)[name]
+    return cpu_s if metric == "cpu" else cpu_s * moves(experiment, session, "cpu")[name]
 
 
 @cache
-def moves(experiment: str, session: str) -> dict[str, float]:
-    """Return trial -> factor that moves its CPU time to the session's usual speed, by least squares within variants."""
+def moves(experiment: str, session: str, metric: str) -> dict[str, float]:
+    """Return trial -> factor that moves its throughput or CPU time to the session's usual speed, by least squares within
+    variants and levels."""
     plan, files = archive(experiment, session)
     steps, arms = {}, defaultdict(list)
     for planned in plan["trials"]:
@@ -84,13 +87,15 @@ def moves(experiment: str, session: str) -> dict[str, float]:
         steps[name] = math.log(statistics.fmean(speeds[cpu] for cpu in record["instance"]["cpu_affinity"]))
         used = {boundary["name"]: boundary["reading"]["cpu_s"] for boundary in record["boundaries"]}
         if not name.endswith("-aa"):
-            cpu_s = (used["after-load"] - used["before-load"]) / record["load"]["n_requests"]
-            arms[planned["configuration"]["variant_name"]].append((steps[name], math.log(cpu_s)))
+            load, cell = record["load"], planned["configuration"]
+            cpu_s = (used["after-load"] - used["before-load"]) / load["n_requests"]
+            value = cpu_s if metric == "cpu" else load["achieved_per_s"]
+            arms[cell["variant_name"], *sorted(cell["levels"].items())].append((steps[name], math.log(value)))
     within = [
-        (step - statistics.fmean(s for s, _ in arm), cpu - statistics.fmean(c for _, c in arm))
-        for arm in arms.values() for step, cpu in arm
+        (step - statistics.fmean(s for s, _ in arm), value - statistics.fmean(v for _, v in arm))
+        for arm in arms.values() for step, value in arm
     ]  # fmt: skip
-    slope = sum(step * cpu for step, cpu in within) / sum(step**2 for step, _ in within)
+    slope = sum(step * value for step, value in within) / sum(step**2 for step, _ in within)
     usual = statistics.median(step for arm in arms.values() for step, _ in arm)
     return {name: math.exp(-slope * (step - usual)) for name, step in steps.items()}
 
@@ -126,7 +131,7 @@ def differences() -> Iterator[tuple[str, float, float, float]]:
             variant = next((arm for arm in arms if arm.replace("-", "_") == key.rsplit(".", 1)[1]), None)
             if variant is None or len(arms) != 2 or any(arm.endswith("-aa") for arm in arms):
                 continue
-            if metric != "throughput" and not all(map(counts_cpu, entry["inputs"])):
+            if metric.startswith("cpu") and not all(map(counts_cpu, entry["inputs"])):
                 continue  # a native image publishes no such counter
             computed = ratio_of(entry["inputs"], variant, (arms - {variant}).pop(), metric)
             for end, second in zip(("value", "low", "high"), computed, strict=True):
