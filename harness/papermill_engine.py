@@ -57,7 +57,7 @@ def _is_papermill() -> bool:
 def _in_one_line(kind: type[BaseException], error: BaseException, frames: TracebackType | None) -> None:
     """Print an error that a notebook raised on purpose as its line, all others as Python does.
 
-    Its kernel shows such an error without a traceback (``harness.evidence.parameters``).
+    Its kernel shows such an error without a traceback (``harness.analysis.evidence.parameters``).
     """
     if kind.__name__ == "PapermillExecutionError" and len(getattr(error, "traceback", ())) == 1:
         print(f"rematch: {getattr(error, 'evalue', error)}", file=sys.stderr, flush=True)

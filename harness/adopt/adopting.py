@@ -18,9 +18,9 @@ from harness.adopt.start import Guess, guess_of, service_name
 from harness.adopt.workspace import Workspace
 from harness.agent.http_exchange import Answer
 from harness.errors import InputError
+from harness.measure.session import Assembly
 from harness.model import LOAD_TOOLS, RuntimeSettings, Variant
 from harness.model.load_tools import ALWAYS_HERE, LoadTool
-from harness.session import Assembly
 
 JVM = "java"
 Say = Callable[[str], None]

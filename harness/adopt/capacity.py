@@ -7,10 +7,10 @@ from collections import Counter
 from dataclasses import dataclass
 from statistics import median
 
+from harness.analysis.evidence import Evidence
 from harness.analysis.stats.aa_noise import noise_by_configuration
 from harness.analysis.stats.ages import AGE, age_of_arm
 from harness.analysis.stats.summaries import summarise
-from harness.evidence import Evidence
 from harness.model import BOUND_WORDS, Estimate
 from harness.model.age import YOUNG, ArmAge
 from harness.model.digits import percent, plain

@@ -15,14 +15,14 @@ import psutil
 from harness.adopt.curl import Asked
 from harness.agent.http_exchange import Answer, Connection, ExchangeError, request_bytes
 from harness.agent.sampler import Watched
-from harness.backing import BackingNeed, running
 from harness.definitions import contract_of
 from harness.errors import InputError, RematchError, TrialFailure
-from harness.launchers.base import STDERR, STDOUT, Instance, LaunchSpec
+from harness.measure.session import Assembly
+from harness.measure.session.signals import RunningProcesses
 from harness.model import BackingSettings, Implementation, Variant
 from harness.model.endpoint import Endpoint
-from harness.session import Assembly
-from harness.session.signals import RunningProcesses
+from harness.places.backing import BackingNeed, running
+from harness.places.launchers.base import STDERR, STDOUT, Instance, LaunchSpec
 
 Part = Literal["source", "build", "artifact", "start", "needs", "address"]
 #: By then one is looked at that has not answered.

@@ -18,10 +18,10 @@ from harness.cli.measure import measure_anew, stopping
 from harness.cli.options import AsJson, Profile, ReadyWithin, Requests, fields_of, say
 from harness.cli.results import opened, print_conclusion
 from harness.errors import InputError
+from harness.measure.session import assemble
+from harness.measure.session.signals import interruptible
 from harness.project import experiment_paths, find_root
 from harness.rows.session_results import results_of
-from harness.session import assemble
-from harness.session.signals import interruptible
 
 #: Blocks of the first measurement; the profile itself has as many as a comparison takes.
 BLOCKS = 3

@@ -8,14 +8,14 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
+from harness.analysis.evidence.opening import tidied
+from harness.analysis.evidence.passport import EXPERIMENT, Change, Passport, changes, passport_of
 from harness.cli.measure import measure_anew, stopping
 from harness.cli.options import say
 from harness.errors import InputError
-from harness.evidence.opening import tidied
-from harness.evidence.passport import EXPERIMENT, Change, Passport, changes, passport_of
+from harness.measure.session import assemble
 from harness.model.digits import percent, plain
 from harness.project import find_root
-from harness.session import assemble
 from harness.store import Store
 
 PROFILE = "quick"

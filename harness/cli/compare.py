@@ -11,13 +11,13 @@ from typing import Annotated
 import typer
 
 from harness.cli.options import BETWEEN_ARMS, end_with, limits_as_plain, say, table
-from harness.compare import words
-from harness.compare.comparing import check_limit, compare_files, limit_named
-from harness.compare.result import Comparison, Row
 from harness.errors import InputError
 from harness.formats.jtl_units import how_named
 from harness.model import Verdict
 from harness.model.phrases import counted
+from harness.report.compare import words
+from harness.report.compare.comparing import check_limit, compare_files, limit_named
+from harness.report.compare.result import Comparison, Row
 from harness.report.limits import Checked
 from harness.report.output import write_page
 from harness.report.selection import seconds_named

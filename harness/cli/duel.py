@@ -14,6 +14,9 @@ from typing import Annotated
 import typer
 
 from harness.adopt import Order, Workspace, adopt, workspace_of
+from harness.adopt.duel import Rate, agreed_contract, replay, set_up, sides
+from harness.adopt.duel.files import rate_tool, source_of
+from harness.analysis.evidence.metrics import METRICS
 from harness.cli.check import busy_warning
 from harness.cli.measure import measure_anew, stopping
 from harness.cli.options import (
@@ -29,22 +32,19 @@ from harness.cli.options import (
     say,
 )
 from harness.cli.results import as_plain, print_results, read_results
-from harness.compare.comparing import limit_named
-from harness.compare.words import limit_words
-from harness.duel import Rate, agreed_contract, replay, set_up, sides
-from harness.duel.files import rate_tool, source_of
 from harness.errors import InputError
-from harness.evidence.metrics import METRICS
+from harness.measure.session import Assembly, assemble
+from harness.measure.session.signals import interruptible
 from harness.model import Verdict
 from harness.model.age import YOUNG
 from harness.model.digits import spoken
 from harness.model.phrases import counted
 from harness.project import find_root
+from harness.report.compare.comparing import limit_named
+from harness.report.compare.words import limit_words
 from harness.report.limits import PLACE, Checked, Limit, Outcome, judged
 from harness.rows.session_results import Results
 from harness.rows.text import is_young
-from harness.session import Assembly, assemble
-from harness.session.signals import interruptible
 
 Say = Callable[[str], None]
 

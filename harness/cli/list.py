@@ -8,16 +8,16 @@ from typing import Annotated, Any
 
 import typer
 
-from harness import session
 from harness.cli.options import AsJson, Launcher, experiment_names, fields_of, say, table
 from harness.definitions import experiment_files, load_study, usual_launcher
 from harness.errors import RematchError
+from harness.measure import session
+from harness.measure.session.availability import variant_reasons
+from harness.measure.session.dry_run import session_s
+from harness.measure.session.planning import prepare
+from harness.measure.session.progress import in_words
 from harness.model.phrases import counted
 from harness.project import find_root
-from harness.session.availability import variant_reasons
-from harness.session.dry_run import session_s
-from harness.session.planning import prepare
-from harness.session.progress import in_words
 
 #: The default of ``measure``, and so the subject of the overview.
 DEFAULT_PROFILE = "quick"

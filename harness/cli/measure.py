@@ -13,7 +13,6 @@ from typing import Annotated
 
 import typer
 
-from harness import session
 from harness.cli.options import (
     AsJson,
     Blocks,
@@ -28,13 +27,14 @@ from harness.cli.options import (
 )
 from harness.definitions import usual_launcher
 from harness.errors import InputError, RematchError
+from harness.measure import session
+from harness.measure.runner.speed_gate import SpeedGate
+from harness.measure.session import Assembly, Interrupted, Prepared
+from harness.measure.session.dry_run import commands_of, session_s
+from harness.measure.session.memory import memory_asked
+from harness.measure.session.progress import in_words
 from harness.model.phrases import counted
 from harness.project import find_root
-from harness.runner.speed_gate import SpeedGate
-from harness.session import Assembly, Interrupted, Prepared
-from harness.session.dry_run import commands_of, session_s
-from harness.session.memory import memory_asked
-from harness.session.progress import in_words
 from harness.store import SessionFolder, Store
 
 

@@ -11,12 +11,12 @@ import typer
 
 from harness.model.digits import fixed
 from harness.pipeline.execute import StageFailed, publish_bundled
+from harness.pipeline.site import build_site
 from harness.project import find_root
 from harness.publish.artifact_page import write_page
 from harness.publish.build import build_paper
 from harness.publish.generated import read_values
 from harness.publish.sentences import write_readme
-from harness.site import build_site
 
 
 def site_command() -> None:

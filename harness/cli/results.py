@@ -12,14 +12,14 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
+from harness.analysis.evidence import Evidence
+from harness.analysis.evidence.metrics import FLAG_WORDS, METRICS, PROPORTIONAL, Metric, metrics_named
+from harness.analysis.evidence.opening import tidied
+from harness.analysis.evidence.sessions import named_session
 from harness.analysis.stats.session_agreement import SessionAgreement
 from harness.analysis.stats.verdicts import FEWEST_FOR_P
 from harness.cli.options import AsJson, experiment_names, fields_of, say, table, tally
 from harness.errors import InputError
-from harness.evidence import Evidence
-from harness.evidence.metrics import FLAG_WORDS, METRICS, PROPORTIONAL, Metric, metrics_named
-from harness.evidence.opening import tidied
-from harness.evidence.sessions import named_session
 from harness.model import Outcome, Verdict
 from harness.model.age import with_age
 from harness.model.digits import whole_percent

@@ -13,8 +13,8 @@ import typer
 from harness.cli.check import busy_warning
 from harness.cli.options import AsJson, say, table, wrapped
 from harness.model.digits import percent, plain
-from harness.probe.target import header_named, target_of
-from harness.probe.trying import Tried, cannot_tell, try_target
+from harness.places.probe.target import header_named, target_of
+from harness.places.probe.trying import Tried, cannot_tell, try_target
 from harness.project import find_root
 
 

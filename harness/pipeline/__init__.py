@@ -6,7 +6,7 @@ shows one table while it works, and stops at the first failure with the command 
 before and after the analyses do is imported from here.
 """
 
-from harness.evidence.parameters import RunAllParameters, StageParameters, check_parameters
+from harness.analysis.evidence.parameters import RunAllParameters, StageParameters, check_parameters
 from harness.pipeline.execute import StageFailed, run
 from harness.pipeline.plan import make_plan
 from harness.pipeline.stage import analysis_notebooks

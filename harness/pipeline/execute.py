@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from harness.agent.platforms import die_with_parent
+from harness.analysis.evidence.parameters import RunAllParameters
+from harness.analysis.evidence.sessions import session_of
 from harness.errors import RematchError
-from harness.evidence.parameters import RunAllParameters
-from harness.evidence.sessions import session_of
 from harness.papermill_engine import ENGINE, UNDER_PAPERMILL
 from harness.pipeline.plan import judge, make_plan, remember
 from harness.pipeline.stage import PlannedStage, StagePlan, StageTable, duration, places_here

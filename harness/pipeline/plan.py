@@ -17,10 +17,10 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from harness.agent.files import file_sha256
+from harness.analysis.evidence.parameters import ALL, StageParameters
+from harness.analysis.evidence.sessions import chosen_experiments, session_of
 from harness.analysis.tables.layout import Source, tables_folder
 from harness.definitions import experiment_files, load_study, read_definition
-from harness.evidence.parameters import ALL, StageParameters
-from harness.evidence.sessions import chosen_experiments, session_of
 from harness.import_closure import closure, imports, module_path
 from harness.model import PlannedTrial
 from harness.model import make_plan as plan_trials

@@ -14,8 +14,8 @@ from typing import Any, Literal
 import pandas as pd
 
 from harness.agent.platforms import usable_cpus
+from harness.analysis.evidence.parameters import StageParameters
 from harness.errors import InputError
-from harness.evidence.parameters import StageParameters
 from harness.publish.display import html_table
 
 FOLDER = Path("notebooks")

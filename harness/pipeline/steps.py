@@ -15,11 +15,11 @@ from pathlib import Path
 import pandas as pd
 
 from harness.agent.platforms import die_with_parent
+from harness.analysis.evidence.parameters import RunAllParameters, StageParameters
+from harness.analysis.evidence.sessions import chosen_experiments, newest_session, sessions_read
 from harness.analysis.tables.layout import Source
 from harness.analysis.tables.tidy import tidy
 from harness.errors import InputError, RematchError
-from harness.evidence.parameters import RunAllParameters, StageParameters
-from harness.evidence.sessions import chosen_experiments, newest_session, sessions_read
 from harness.papermill_engine import UNDER_PAPERMILL
 from harness.project import find_root
 from harness.store import Store

@@ -13,8 +13,6 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from harness.errors import InputError
-from harness.figures.marks import marks_of
-from harness.figures.style import COLUMN_INCHES, png_of, save, stamp, texts_of
 from harness.model import Estimate
 from harness.model.formatting import NOT_MEASURED
 from harness.model.session import UNOFFICIAL, UNOFFICIAL_NOTE
@@ -29,6 +27,8 @@ from harness.publish.display import (
     inputs_of,
     shown_table,
 )
+from harness.publish.figures.marks import marks_of
+from harness.publish.figures.style import COLUMN_INCHES, png_of, save, stamp, texts_of
 from harness.publish.latex import render_table
 
 _KEY = re.compile(r"[a-z0-9]+([._-][a-z0-9]+)*")

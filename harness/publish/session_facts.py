@@ -16,14 +16,14 @@ from pathlib import Path
 import pandas as pd
 from pydantic import BaseModel
 
+from harness.analysis.evidence import Evidence
+from harness.analysis.evidence.metrics import FLAG_WORDS
+from harness.analysis.evidence.opening import open_evidence
+from harness.analysis.evidence.parameters import StageParameters
+from harness.analysis.evidence.sessions import measured_experiments, sessions_read
 from harness.analysis.stats.verdicts import ALPHA, ALTERED, DEFAULT_MARGIN, changed_since
 from harness.definitions import load_study
 from harness.errors import InputError
-from harness.evidence import Evidence
-from harness.evidence.metrics import FLAG_WORDS
-from harness.evidence.opening import open_evidence
-from harness.evidence.parameters import StageParameters
-from harness.evidence.sessions import measured_experiments, sessions_read
 from harness.model import LOAD_TOOLS, Configuration, TrialRecord
 from harness.model.digits import fixed, whole_percent
 from harness.model.session import coding_of

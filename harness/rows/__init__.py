@@ -2,7 +2,7 @@
 """Every result is a row: open a session as frames, compare, pivot, draw, publish (``docs/analyse.md``)."""
 
 from harness.analysis.audit.session_checks import slope_within, speed_response
-from harness.figures.style import log_scale
+from harness.publish.figures.style import log_scale
 from harness.rows.drawing import forest, intervals, page
 from harness.rows.effects import block_mean, elasticities, interactions, scaling_law
 from harness.rows.equal_speed import at_equal_speed, beside_neighbours

@@ -12,10 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from harness.figures.marks import name_last
-from harness.figures.style import BAND, COLUMN_INCHES, FAINT, INK, VariantStyle, canvas, settings
 from harness.model import Verdict
 from harness.model.formatting import show
+from harness.publish.figures.marks import name_last
+from harness.publish.figures.style import BAND, COLUMN_INCHES, FAINT, INK, VariantStyle, canvas, settings
 from harness.rows.schema import records
 from harness.rows.text import estimate_of, text_of
 

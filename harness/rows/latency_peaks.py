@@ -19,7 +19,7 @@ from harness.analysis.attribution.event_matching import peak_causes
 from harness.analysis.attribution.spans import joined
 from harness.analysis.attribution.table import attribution_table
 from harness.analysis.attribution.trial import TrialAttribution, attribute_trial
-from harness.figures.style import FAINT, PAGE_INCHES, log_scale
+from harness.publish.figures.style import FAINT, PAGE_INCHES, log_scale
 from harness.rows.drawing import page
 from harness.rows.results import fact, of_estimate
 from harness.rows.schema import below, empty, records, stack, tidy

@@ -13,22 +13,22 @@ from typing import Any
 import pandas as pd
 
 from harness.analysis.attribution.log_clock import service_log
+from harness.analysis.evidence import Evidence
+from harness.analysis.evidence.load_response import every, load_response
+from harness.analysis.evidence.metrics import metrics_named, metrics_of
+from harness.analysis.evidence.opening import find_evidence, make_tables, open_evidence
+from harness.analysis.evidence.parameters import StageParameters
+from harness.analysis.evidence.sessions import named_session
 from harness.analysis.stats.pairing import counting
 from harness.analysis.tables.schema import as_trials, factor_column
 from harness.analysis.tables.tidy import read_seconds
 from harness.definitions import experiment_files, load_study
 from harness.errors import InputError
-from harness.evidence import Evidence
-from harness.evidence.load_response import every, load_response
-from harness.evidence.metrics import metrics_named, metrics_of
-from harness.evidence.opening import find_evidence, make_tables, open_evidence
-from harness.evidence.parameters import StageParameters
-from harness.evidence.sessions import named_session
-from harness.figures.style import VariantStyle, describe, variant_styles
 from harness.formats.jfr_json import CONTENTION, parse_contention
 from harness.model import Experiment, TrialRecord
 from harness.model.study import DeclaredComparison
 from harness.project import find_root
+from harness.publish.figures.style import VariantStyle, describe, variant_styles
 from harness.rows import results
 from harness.rows.schema import below, empty, records, stack
 from harness.rows.session_results import overview
@@ -43,7 +43,7 @@ SECONDS = ("since_start_s", "n_requests", "n_errors")
 REQUESTS = ("start_epoch_s", "latency_s", "ok", "request")
 PAUSES = ("start_s", "duration_s", "start_epoch_s")
 LOCKS = ("lock", "n", "mean_s")
-#: Columns that :meth:`Session.loads` adds to the trials (:func:`harness.evidence.load_response.load_response`).
+#: Columns that :meth:`Session.loads` adds to the trials (:func:`harness.analysis.evidence.load_response.load_response`).
 OF_LOAD = (
     "offered_per_s", "sustained_per_s", "serve_s", "error_share", "right_share", "drain_s", "most_connections",
 )  # fmt: skip

@@ -11,11 +11,11 @@ from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
+from harness.analysis.evidence import Evidence
+from harness.analysis.evidence.metrics import METRICS, Better, Metric, metrics_of, with_metric
 from harness.analysis.stats.comparisons import Comparison
 from harness.analysis.stats.comparisons import compare as compare_trials
 from harness.analysis.stats.session_agreement import SessionAgreement, agreement
-from harness.evidence import Evidence
-from harness.evidence.metrics import METRICS, Better, Metric, metrics_of, with_metric
 from harness.model import Verdict
 from harness.model.digits import cell_words, plain
 from harness.rows.equal_speed import beside_neighbours, slowed_note

@@ -10,16 +10,16 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 
+from harness.analysis.evidence import Evidence
+from harness.analysis.evidence.load_response import database_columns
 from harness.analysis.load.load_response import COLUMN as PART
 from harness.analysis.load.load_response import parts_of
 from harness.analysis.stats import ages
 from harness.analysis.stats.pairing import counting
 from harness.analysis.tables.runtime_columns import gauge_growth
 from harness.errors import InputError
-from harness.evidence import Evidence
-from harness.evidence.load_response import database_columns
-from harness.figures.style import log_scale
 from harness.model import OpenLoad, TrialRecord
+from harness.publish.figures.style import log_scale
 from harness.rows.drawing import intervals
 from harness.rows.results import fact
 from harness.rows.schema import tidy

@@ -15,9 +15,9 @@ from pydantic import JsonValue
 from harness.agent.http_exchange import Answer
 from harness.conformance import SHOWN, answer_fault, applicable, check
 from harness.errors import InputError
+from harness.measure.runner.start_up import wait_first_response
 from harness.model import Expectation
 from harness.model.endpoint import Endpoint
-from harness.runner.start_up import wait_first_response
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.support.accounts_server import accounts_server
 from harness.tests.support.instances import CONTRACT, Project

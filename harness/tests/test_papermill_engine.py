@@ -166,7 +166,7 @@ def test_a_kernel_that_ends_before_its_first_answer_is_started_again(
 
 def test_with_a_pipe_for_stdin_the_notebook_stays_and_an_error_on_purpose_is_one_line(project: Path) -> None:
     check = (
-        "from harness.evidence.parameters import StageParameters, check_parameters\n"
+        "from harness.analysis.evidence.parameters import StageParameters, check_parameters\n"
         "settings = check_parameters(StageParameters, globals())"
     )
     (project / RUN_ALL).write_text(notebook_of('# Parameters\nexperiments = "gc-peaks"', check))

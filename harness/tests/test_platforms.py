@@ -102,7 +102,7 @@ def test_what_reads_reports_and_teaches_makes_no_call_that_only_linux_has() -> N
 
 
 def test_measuring_is_refused_where_the_kernel_shows_no_processes() -> None:
-    code = "from harness.session.measuring import refuse_other_systems\nrefuse_other_systems()"
+    code = "from harness.measure.session.measuring import refuse_other_systems\nrefuse_other_systems()"
     done = run_code(WITHOUT_LINUX + code, ROOT)
     assert done.stderr.splitlines()[-1].endswith("this system has no /proc; measuring requires Linux")
 

@@ -241,7 +241,7 @@ def runtime_start(log: GcLog, reported: Sequence[LastCollection]) -> RuntimeStar
 
 #: file -> whose machine; the second is there when the load came from a machine of its own.
 MACHINES = {"machine.csv": "the service's machine", "machine-load.csv": "the load's machine"}
-#: As ``harness.runner.snapshots`` names it.
+#: As ``harness.measure.runner.snapshots`` names it.
 RECORDING = "recording.json"
 #: Causes that are the service's own; the generator's pauses delay the sending, not the service.
 SERVICE_CAUSES: tuple[CauseName, ...] = ("gc_pause", "allocation_stall", "other_safepoint")

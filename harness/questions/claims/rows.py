@@ -18,11 +18,11 @@ from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
+from harness.analysis.evidence import Evidence
+from harness.analysis.evidence.opening import tidied
+from harness.analysis.evidence.sessions import newest_session
 from harness.definitions.claims import PUBLISHED
 from harness.errors import InputError
-from harness.evidence import Evidence
-from harness.evidence.opening import tidied
-from harness.evidence.sessions import newest_session
 from harness.model import ClosedLoad
 from harness.model.age import YOUNG
 from harness.model.claim import Cell, ClaimTest, PublishedNumber, RowFilter

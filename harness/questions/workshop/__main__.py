@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 from harness.agent.files import file_sha256
+from harness.analysis.evidence.opening import open_evidence
+from harness.analysis.evidence.parameters import StageParameters
 from harness.errors import RematchError
-from harness.evidence.opening import open_evidence
-from harness.evidence.parameters import StageParameters
 from harness.project import find_root
 from harness.store import archive_of
 

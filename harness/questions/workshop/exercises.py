@@ -24,12 +24,12 @@ from harness.analysis.stats.aa_noise import aa_noise
 from harness.analysis.stats.inputs import Floats
 from harness.analysis.stats.quantiles import EXTREME, FEWEST_BEYOND_EXTREME
 from harness.analysis.stats.sample_size import plan_repetitions
-from harness.compare.comparing import compare_files
-from harness.compare.result import Comparison
-from harness.figures.style import png_of
 from harness.model.digits import percent, plain
 from harness.publish.display import Published, figure_page
+from harness.publish.figures.style import png_of
 from harness.questions.workshop import made_up
+from harness.report.compare.comparing import compare_files
+from harness.report.compare.result import Comparison
 from harness.rows import Session, compare
 
 State = Literal["open", "right", "wrong"]

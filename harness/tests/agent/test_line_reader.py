@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from harness.runner.request_log import PROGRAM, requests_counted
+from harness.measure.runner.request_log import PROGRAM, requests_counted
 from harness.tests.support.instances import eventually
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from harness.agent.machine_counters import MachineReader, MachineReading, read_machine
 from harness.agent.machine_info import SETTINGS, kernel_settings
-from harness.sampling import machine_window
+from harness.places.sampling import machine_window
 
 V1_MOUNTS = """\
 31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.audit.auditing import CLOCK, PARTS, audit_file, audit_paths
-from harness.audit.laws import COUNTS, LITTLE, MEAN, PLAN, RATE, UNITS, Plan
 from harness.errors import InputError
+from harness.report.audit.auditing import CLOCK, PARTS, audit_file, audit_paths
+from harness.report.audit.laws import COUNTS, LITTLE, MEAN, PLAN, RATE, UNITS, Plan
 from harness.tests.support.command import run_here
 from harness.tests.support.compared_arms import change_rows, users_wait
 from harness.tests.support.generated_jtl import write_load

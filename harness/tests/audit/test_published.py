@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.audit.auditing import audit_published
-from harness.audit.laws import (
+from harness.errors import InputError
+from harness.project import find_root
+from harness.report.audit.auditing import audit_published
+from harness.report.audit.laws import (
     COUNTS,
     ENDS,
     LITTLE,
@@ -24,9 +26,7 @@ from harness.audit.laws import (
     Check,
     Plan,
 )
-from harness.audit.tables import audit_table
-from harness.errors import InputError
-from harness.project import find_root
+from harness.report.audit.tables import audit_table
 from harness.tests.support.command import run_here
 
 FOLDER = find_root() / "data" / "published"

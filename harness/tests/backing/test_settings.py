@@ -9,8 +9,8 @@ import pytest
 
 from harness.definitions import load_study
 from harness.errors import InputError
+from harness.measure.session import prepare
 from harness.model import BackingSettings
-from harness.session import prepare
 from harness.tests.support.ledger_sessions import ledger_assembly, make_ledger_project, real_database
 from harness.tests.support.sessions import REPOSITORY, make_session_project
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.cli import main as command_line
-from harness.session import measuring
+from harness.measure.session import measuring
 
 #: Of each kind, what a trial leaves behind in a session that leaks.
 LEAK_BYTES = 64 << 10

@@ -25,14 +25,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.compare.reading import RunFiles, read_run
 from harness.definitions import load_implementations, load_requests, load_study
 from harness.errors import RematchError
 from harness.formats.runtime_log import read_runtime_log
 from harness.formats.runtime_metrics import parse_nmt, parse_runtime_metrics
-from harness.hosts.ssh.settings import FILE as HOSTS
-from harness.hosts.ssh.settings import host_names
+from harness.places.hosts.ssh.settings import FILE as HOSTS
+from harness.places.hosts.ssh.settings import host_names
 from harness.project import EXPERIMENTS, LEDGERS
+from harness.report.compare.reading import RunFiles, read_run
 from harness.report.output import main
 from harness.tests.support.available import PROJECT, long_tests_are_asked_for
 from harness.workloads import load_all_requests, load_cases

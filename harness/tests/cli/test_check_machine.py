@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from harness.analysis.evidence import Evidence
+from harness.analysis.evidence.passport import EXPERIMENT, Passport, changes, passport_of
 from harness.analysis.tables.tidy import tidy
-from harness.evidence import Evidence
-from harness.evidence.passport import EXPERIMENT, Passport, changes, passport_of
 from harness.store import Store
 from harness.tests.support.command import run_here
 from harness.tests.support.synthetic import make_project, make_session

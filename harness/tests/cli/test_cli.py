@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-import harness.session
+import harness.measure.session
 from harness.cli import app
 from harness.cli.app import REMOVED
 from harness.cli.options import experiment_names
@@ -33,7 +33,7 @@ class Cli:
     """The command line on a project of one's own, within this process: starting one takes seconds."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(harness.session, "assemble", lambda root, **_: tiny_assembly(root))
+        monkeypatch.setattr(harness.measure.session, "assemble", lambda root, **_: tiny_assembly(root))
 
     def __call__(self, root: Path, *arguments: str) -> tuple[int, str, str]:
         return run_here(root, *arguments)

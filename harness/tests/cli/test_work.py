@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import harness.session
+import harness.measure.session
 from harness.tests.support.command import run_here
 from harness.tests.support.sessions import REPOSITORY, make_session_project, tiny_assembly, tiny_folder
 from harness.toolchains.catalogue import PACKAGES
@@ -21,7 +21,7 @@ LATER = ("pandas", "paramiko", "cryptography", "psycopg", "matplotlib")
 HEAVY = (*LATER, "numpy", "scipy", "pyarrow", "pydantic", "rich", "docker", "jinja2")
 OTHER_COMMANDS = tuple(f"harness.cli.{name}" for name in ("adopt", "check", "duel", "measure", "verify"))
 SAMPLES = str(REPOSITORY / "harness" / "tests" / "golden" / "jmeter" / "samples.jtl")
-LOOKING = (*LATER, "pyarrow", "scipy", "docker", "harness.hosts.ssh.host")
+LOOKING = (*LATER, "pyarrow", "scipy", "docker", "harness.places.hosts.ssh.host")
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_plan_is_told_where_its_only_generator_is_missing(
     root = make_session_project(tmp_path)
     path = root / "harness/experiments/tiny.toml"
     path.write_text(path.read_text().replace('"locust"', '"k6"'))
-    monkeypatch.setattr(harness.session, "assemble", lambda root, **_: tiny_assembly(root))
+    monkeypatch.setattr(harness.measure.session, "assemble", lambda root, **_: tiny_assembly(root))
     code, out, err = run_here(root, "measure", "tiny", "--profile", "smoke", "--dry-run")
     assert code == 0, err
     assert "cannot be measured here: k6 is missing" in err

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from harness.analysis.stats.effects import effect_size_ci
-from harness.compare.comparing import check_limit, compare_runs, limit_named
-from harness.compare.result import METRICS, Comparison, Run
 from harness.errors import InputError
 from harness.model import Verdict
+from harness.report.compare.comparing import check_limit, compare_runs, limit_named
+from harness.report.compare.result import METRICS, Comparison, Run
 
 #: Standardised deviations of runs: small, and not the same twice.
 SPREAD = (-1.1, 0.4, 1.3, -0.7, 0.1, 0.9, -0.4, -1.3)

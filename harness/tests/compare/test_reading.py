@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.compare.reading import RunFiles, read_run, runs_named
-from harness.compare.result import METRICS, QUANTILES
 from harness.errors import InputError
+from harness.report.compare.reading import RunFiles, read_run, runs_named
+from harness.report.compare.result import METRICS, QUANTILES
 from harness.tests.support.compared_arms import users_wait, write_arms
 from harness.tests.support.generated_jtl import write_load
 from harness.tests.support.reports import report_file

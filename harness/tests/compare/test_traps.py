@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from harness.compare.comparing import compare_files
-from harness.compare.reading import read_run, runs_named
-from harness.compare.result import LATENCIES, Comparison
-from harness.compare.traps import NEVER_ACCEPTED, TRAPS, find_traps
 from harness.errors import InputError
 from harness.formats.run_parts import clock_jump
 from harness.model import Verdict
+from harness.report.compare.comparing import compare_files
+from harness.report.compare.reading import read_run, runs_named
+from harness.report.compare.result import LATENCIES, Comparison
+from harness.report.compare.traps import NEVER_ACCEPTED, TRAPS, find_traps
 from harness.tests.support.compared_arms import change_rows, users_wait, write_arms
 from harness.tests.support.generated_jtl import Load, open_load, write_load
 

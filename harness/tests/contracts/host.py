@@ -12,7 +12,7 @@ import pytest
 
 from harness.agent.processes import alive, group_members, read_stat
 from harness.errors import HostError
-from harness.hosts.base import Command, Host, Process
+from harness.places.hosts.base import Command, Host, Process
 from harness.tests.support.instances import eventually
 from harness.tests.support.patience import patient
 

@@ -11,9 +11,9 @@ import pytest
 from harness.agent.http_exchange import Connection, request_bytes
 from harness.agent.processes import alive
 from harness.errors import InputError, TrialFailure
-from harness.launchers.base import Instance
+from harness.measure.runner.start_up import wait_first_response
 from harness.model import Outcome, StartUp
-from harness.runner.start_up import wait_first_response
+from harness.places.launchers.base import Instance
 from harness.tests.support.instances import CONTRACT, Started, eventually
 from harness.tests.support.patience import patient
 from harness.workloads import load_requests

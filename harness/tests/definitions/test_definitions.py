@@ -10,9 +10,9 @@ import pytest
 from harness.definitions import experiment_files, load_implementations, load_requests, load_study
 from harness.definitions.checks import check_variants
 from harness.errors import InputError
+from harness.measure.session.planning import plan_without
 from harness.model import Unavailable, make_plan
 from harness.project import find_root
-from harness.session.planning import plan_without
 from harness.tests.support.sessions import make_session_project
 
 ROOT = find_root(Path(__file__).parent)

@@ -10,9 +10,9 @@ import pytest
 from harness.definitions import load_study
 from harness.definitions.studies import _definition_sha256
 from harness.errors import InputError
-from harness.launchers.base import LaunchSpec
+from harness.measure.session.memory import asked_of
 from harness.model import BuildRecord, RuntimeSettings, Variant
-from harness.session.memory import asked_of
+from harness.places.launchers.base import LaunchSpec
 from harness.store import Store
 from harness.tests.support.synthetic import ROOT
 

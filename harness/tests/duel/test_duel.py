@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from harness.adopt import Workspace
+from harness.adopt.duel import Rate, Side, set_up
+from harness.adopt.duel.sides import sides
 from harness.definitions import load_study
-from harness.duel import Rate, Side, set_up
-from harness.duel.sides import sides
 from harness.errors import InputError
 from harness.model import ClosedLoad, OpenLoad
 from harness.tests.support.available import PROJECT

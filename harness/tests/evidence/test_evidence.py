@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.evidence import Evidence
-from harness.evidence.load_response import every, load_response, offered_per_s
-from harness.evidence.opening import open_evidence
-from harness.evidence.sessions import newest_session
+from harness.analysis.evidence import Evidence
+from harness.analysis.evidence.load_response import every, load_response, offered_per_s
+from harness.analysis.evidence.opening import open_evidence
+from harness.analysis.evidence.sessions import newest_session
 from harness.model import ClosedLoad, Load, OpenLoad
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all

@@ -16,7 +16,7 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from harness.figures.style import (
+from harness.publish.figures.style import (
     COLUMN_INCHES,
     PAGE_INCHES,
     canvas,

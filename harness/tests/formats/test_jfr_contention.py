@@ -9,10 +9,10 @@ import pytest
 
 from harness.errors import InputError
 from harness.formats.jfr_json import CONTENTION, parse_contention
-from harness.hosts.base import Command
-from harness.hosts.local import LocalHost
-from harness.launchers.arguments import recording_flags
-from harness.runner.snapshots import keep_contention
+from harness.measure.runner.snapshots import keep_contention
+from harness.places.hosts.base import Command
+from harness.places.hosts.local import LocalHost
+from harness.places.launchers.arguments import recording_flags
 from harness.tests.support.patience import patient
 from harness.tests.support.tiny_java import reference_jdk
 

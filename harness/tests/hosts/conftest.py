@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness.hosts.ssh.host import SshHost
-from harness.hosts.ssh.settings import HostSettings
+from harness.places.hosts.ssh.host import SshHost
+from harness.places.hosts.ssh.settings import HostSettings
 from harness.tests.support.patience import patient
 from harness.tests.support.sshd import Sshd
 

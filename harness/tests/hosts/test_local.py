@@ -13,8 +13,8 @@ import pytest
 
 from harness.agent.processes import alive, group_members, kill_group, parse_stat, read_stat, signal_group
 from harness.errors import HostError
-from harness.hosts.base import Command, Host
-from harness.hosts.local import LocalHost, LocalProcess
+from harness.places.hosts.base import Command, Host
+from harness.places.hosts.local import LocalHost, LocalProcess
 from harness.tests.contracts.host import HostContract
 from harness.tests.support.instances import eventually
 from harness.tests.support.patience import patient
@@ -29,7 +29,7 @@ class TestLocalHost(HostContract):
 #: Starts a process in a folder, says which, and waits to be killed.
 CONTROLLER = """
 import sys, time; from pathlib import Path
-from harness.hosts.base import Command; from harness.hosts.local import LocalHost
+from harness.places.hosts.base import Command; from harness.places.hosts.local import LocalHost
 p = LocalHost().spawn(Command(argv=('sleep', '63'), folder=Path(sys.argv[1]), run_as={run_as}))
 print(p.pid, p.start_ticks, flush=True); time.sleep(63)
 """

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from harness.errors import HostError
-from harness.hosts.base import Command
-from harness.hosts.ssh import workspace
-from harness.hosts.ssh.agent import AgentChannel
-from harness.hosts.ssh.host import SshHost
-from harness.hosts.ssh.settings import HostSettings
+from harness.places.hosts.base import Command
+from harness.places.hosts.ssh import workspace
+from harness.places.hosts.ssh.agent import AgentChannel
+from harness.places.hosts.ssh.host import SshHost
+from harness.places.hosts.ssh.settings import HostSettings
 from harness.tests.support.patience import patient
 
 MADE_LATER = ("aot-",)

@@ -13,10 +13,10 @@ import psutil
 import pytest
 
 from harness.errors import HostError
-from harness.hosts.base import Command
-from harness.hosts.ssh.host import SshHost
-from harness.hosts.ssh.settings import HostSettings
 from harness.model.endpoint import Endpoint
+from harness.places.hosts.base import Command
+from harness.places.hosts.ssh.host import SshHost
+from harness.places.hosts.ssh.settings import HostSettings
 from harness.tests.support.answering_server import answering_server
 from harness.tests.support.instances import eventually
 from harness.tests.support.patience import patient

@@ -16,11 +16,11 @@ import pytest
 from harness.agent.processes import alive, read_stat
 from harness.agent.sampler import Watched
 from harness.errors import HostError, InputError, OrphanError
-from harness.hosts.base import Command, Host, now
-from harness.hosts.ssh.agent import agent_file
-from harness.hosts.ssh.host import Question, SshHost, estimate_offset
-from harness.hosts.ssh.settings import load_settings
 from harness.model import ClockReading
+from harness.places.hosts.base import Command, Host, now
+from harness.places.hosts.ssh.agent import agent_file
+from harness.places.hosts.ssh.host import Question, SshHost, estimate_offset
+from harness.places.hosts.ssh.settings import load_settings
 from harness.tests.contracts.host import HostContract
 from harness.tests.support.available import not_run
 from harness.tests.support.instances import eventually
@@ -94,7 +94,9 @@ def test_a_second_session_is_refused_while_the_first_is_at_work_whose_close_ends
     sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = SshHost("bighost", sshd.settings(tmp_path, grace_s=patient(20)))
-    monkeypatch.setattr("harness.hosts.ssh.agent.LEEWAY_S", -patient(20))  # it does not wait for the first
+    monkeypatch.setattr(
+        "harness.places.hosts.ssh.agent.LEEWAY_S", -patient(20)
+    )  # it does not wait for the first
     process = first.spawn(Command(argv=("sleep", "300"), folder=tmp_path))
     try:
         with pytest.raises(OrphanError, match="another session is running there"):
@@ -108,9 +110,9 @@ def test_a_second_session_is_refused_while_the_first_is_at_work_whose_close_ends
 def test_a_killed_controller_is_noticed_and_what_it_started_is_ended(sshd: Sshd, tmp_path: Path) -> None:
     settings = sshd.settings(tmp_path, grace_s=patient(3))
     code = (
-        "import sys, time; from pathlib import Path; from harness.hosts.base import Command\n"
-        "from harness.hosts.ssh.host import SshHost\n"
-        "from harness.hosts.ssh.settings import HostSettings\n"
+        "import sys, time; from pathlib import Path; from harness.places.hosts.base import Command\n"
+        "from harness.places.hosts.ssh.host import SshHost\n"
+        "from harness.places.hosts.ssh.settings import HostSettings\n"
         "host = SshHost('bighost', HostSettings.model_validate_json(sys.argv[1]))\n"
         "p = host.spawn(Command(argv=('sleep', '300'), folder=Path(sys.argv[2])))\n"
         "print(p.pid, p.start_ticks, flush=True); time.sleep(300)"

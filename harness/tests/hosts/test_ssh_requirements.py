@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from harness.errors import HostError
-from harness.hosts.base import Command
-from harness.hosts.ssh.agent import agent_file
-from harness.hosts.ssh.host import SshHost
+from harness.places.hosts.base import Command
+from harness.places.hosts.ssh.agent import agent_file
+from harness.places.hosts.ssh.host import SshHost
 from harness.tests.support.available import not_run
 from harness.tests.support.patience import patient
 from harness.tests.support.sshd import Sshd

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from harness.hosts.base import run_words
-from harness.hosts.local import LocalHost
-from harness.hosts.ssh.host import SshHost
-from harness.launchers.base import LaunchSpec
-from harness.launchers.process import ProcessLauncher
-from harness.launchers.tools import Elsewhere, Tools
+from harness.measure.runner import Limits
+from harness.measure.runner.start_up import wait_first_response
+from harness.measure.session import measure, prepare
+from harness.measure.session.remote_hosts import words_there
 from harness.model import Outcome, RuntimeSettings, Variant
-from harness.runner import Limits
-from harness.runner.start_up import wait_first_response
-from harness.session import measure, prepare
-from harness.session.remote_hosts import words_there
+from harness.places.hosts.base import run_words
+from harness.places.hosts.local import LocalHost
+from harness.places.hosts.ssh.host import SshHost
+from harness.places.launchers.base import LaunchSpec
+from harness.places.launchers.process import ProcessLauncher
+from harness.places.launchers.tools import Elsewhere, Tools
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.support.patience import patient
 from harness.tests.support.remote_sessions import remote_assembly

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from harness.errors import InputError
-from harness.launchers.arguments import (
+from harness.model import Implementation, RuntimeSettings, Variant
+from harness.places.launchers.arguments import (
     RECORDING,
     expand,
     jvm_flags,
@@ -18,7 +19,6 @@ from harness.launchers.arguments import (
     runtime_arguments,
     setting_flags,
 )
-from harness.model import Implementation, RuntimeSettings, Variant
 
 FILE = Path("services/strings/x/service.toml")
 JVM = Implementation(

@@ -14,17 +14,17 @@ import pytest
 
 from harness.definitions.services import load_implementations
 from harness.errors import InputError, MissingTool, RematchError
-from harness.hosts.base import Command, Host
-from harness.hosts.local import LocalHost
-from harness.launchers import training
-from harness.launchers.base import LaunchSpec
-from harness.launchers.builds import Builder, copy_artifact, source_sha256
-from harness.launchers.process import ProcessLauncher
-from harness.launchers.tools import Tools, build_words, with_toolchain
+from harness.measure.runner.start_up import wait_first_response
+from harness.measure.session import assemble
 from harness.model import BackingSettings, Implementation, RuntimeSettings, Variant
+from harness.places.hosts.base import Command, Host
+from harness.places.hosts.local import LocalHost
+from harness.places.launchers import training
+from harness.places.launchers.base import LaunchSpec
+from harness.places.launchers.builds import Builder, copy_artifact, source_sha256
+from harness.places.launchers.process import ProcessLauncher
+from harness.places.launchers.tools import Tools, build_words, with_toolchain
 from harness.project import find_root
-from harness.runner.start_up import wait_first_response
-from harness.session import assemble
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.support.patience import patient
 from harness.tests.support.tiny_java import TINY, make_java_project, reference_jdk

@@ -15,15 +15,15 @@ import docker
 import pytest
 
 from harness.errors import HostError, InputError, RematchError, TrialFailure
-from harness.hosts.local import LocalHost
-from harness.launchers.container import ContainerLauncher
-from harness.launchers.images import LABEL, OWNER, project_label
-from harness.launchers.process import ProcessLauncher
-from harness.launchers.tools import Tools
+from harness.measure.runner.start_up import wait_first_response
+from harness.measure.runner.warm_up import warm_up
+from harness.measure.session import assemble, measure, prepare
 from harness.model import Outcome, RuntimeSettings, Variant
-from harness.runner.start_up import wait_first_response
-from harness.runner.warm_up import warm_up
-from harness.session import assemble, measure, prepare
+from harness.places.hosts.local import LocalHost
+from harness.places.launchers.container import ContainerLauncher
+from harness.places.launchers.images import LABEL, OWNER, project_label
+from harness.places.launchers.process import ProcessLauncher
+from harness.places.launchers.tools import Tools
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.support.contained import Contained, client_of, container_launcher
 from harness.tests.support.dockerd import Daemon, make_python_base, processes_in_containers, tidy_daemon

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from harness.agent.files import file_sha256
-from harness.hosts.base import Command
-from harness.hosts.local import LocalHost
-from harness.launchers.builds import Builder, Built, copy_artifact
-from harness.launchers.forms import Forms, label, peak_rss_bytes, write_registrations
-from harness.launchers.tools import Tools
 from harness.model import BuildRecord, Implementation, JavaForms, PreparedImage
+from harness.places.hosts.base import Command
+from harness.places.hosts.local import LocalHost
+from harness.places.launchers.builds import Builder, Built, copy_artifact
+from harness.places.launchers.forms import Forms, label, peak_rss_bytes, write_registrations
+from harness.places.launchers.tools import Tools
 from harness.tests.support.available import not_asked_for, not_run
 from harness.tests.support.patience import patient
 from harness.tests.support.synthetic import ROOT

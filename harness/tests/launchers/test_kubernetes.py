@@ -17,9 +17,9 @@ import pytest
 
 from harness.analysis.tables.resource_columns import answered_by_pod
 from harness.errors import TrialFailure
-from harness.launchers.kubernetes_pods import PROBES_PER_S
+from harness.measure.runner.start_up import wait_first_response
 from harness.model import RuntimeSettings, TrialRecord, Variant
-from harness.runner.start_up import wait_first_response
+from harness.places.launchers.kubernetes_pods import PROBES_PER_S
 from harness.store import SessionFolder
 from harness.tests.contracts.launcher import HELLO, LauncherContract
 from harness.tests.support.available import PROJECT, cannot_tell, only_with_a_cluster

@@ -18,30 +18,6 @@ import pytest
 
 from harness.definitions import load_study
 from harness.errors import HostError, InputError, TrialFailure
-from harness.hosts.local import LocalHost
-from harness.launchers import kubernetes, kubernetes_instance, kubernetes_pods
-from harness.launchers.images import write_archive
-from harness.launchers.kubernetes import (
-    STARTED_WITHIN_S,
-    UNSCHEDULED_FOR_S,
-    KubernetesLauncher,
-    store_for,
-    wait_started,
-)
-from harness.launchers.kubernetes_cluster import Cluster, PodsSpec, deployment, service
-from harness.launchers.kubernetes_instance import added, with_runtime_cpus, with_sum
-from harness.launchers.kubernetes_pods import (
-    PodProcess,
-    Probed,
-    Prober,
-    StartBoost,
-    connected_through,
-    cpu_quota,
-    established,
-    is_program,
-)
-from harness.launchers.process import ProcessLauncher
-from harness.launchers.tools import Tools
 from harness.model import (
     ClockReading,
     KubernetesRecord,
@@ -51,6 +27,30 @@ from harness.model import (
     RuntimeSettings,
 )
 from harness.model.endpoint import Endpoint
+from harness.places.hosts.local import LocalHost
+from harness.places.launchers import kubernetes, kubernetes_instance, kubernetes_pods
+from harness.places.launchers.images import write_archive
+from harness.places.launchers.kubernetes import (
+    STARTED_WITHIN_S,
+    UNSCHEDULED_FOR_S,
+    KubernetesLauncher,
+    store_for,
+    wait_started,
+)
+from harness.places.launchers.kubernetes_cluster import Cluster, PodsSpec, deployment, service
+from harness.places.launchers.kubernetes_instance import added, with_runtime_cpus, with_sum
+from harness.places.launchers.kubernetes_pods import (
+    PodProcess,
+    Probed,
+    Prober,
+    StartBoost,
+    connected_through,
+    cpu_quota,
+    established,
+    is_program,
+)
+from harness.places.launchers.process import ProcessLauncher
+from harness.places.launchers.tools import Tools
 from harness.tests.support.answering_server import Handler, Server, serving
 from harness.tests.support.available import PROJECT
 from harness.tests.support.instances import eventually

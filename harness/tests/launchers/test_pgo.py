@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from harness.errors import RematchError
-from harness.hosts.local import LocalHost
-from harness.launchers import training
-from harness.launchers.process import ProcessLauncher
-from harness.launchers.tools import Tools, build_environment, with_toolchain
 from harness.model import Implementation, RuntimeSettings, Variant
+from harness.places.hosts.local import LocalHost
+from harness.places.launchers import training
+from harness.places.launchers.process import ProcessLauncher
+from harness.places.launchers.tools import Tools, build_environment, with_toolchain
 from harness.project import find_root
 from harness.toolchains import Surroundings, find_tool
 

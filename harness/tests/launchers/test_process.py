@@ -16,7 +16,11 @@ import pytest
 
 from harness.agent.cgroup import group_folders
 from harness.errors import HostError, TrialFailure
-from harness.launchers.cgroup import (
+from harness.measure.runner.outcome import trial_flags
+from harness.measure.runner.start_up import wait_first_response
+from harness.measure.runner.warm_up import warm_up
+from harness.model import InstanceRecord, Outcome, RuntimeSettings, Variant
+from harness.places.launchers.cgroup import (
     bytes_of,
     enclose,
     find_parents,
@@ -24,10 +28,6 @@ from harness.launchers.cgroup import (
     remark_on_limits,
     sweep_groups,
 )
-from harness.model import InstanceRecord, Outcome, RuntimeSettings, Variant
-from harness.runner.outcome import trial_flags
-from harness.runner.start_up import wait_first_response
-from harness.runner.warm_up import warm_up
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.support.available import needs
 from harness.tests.support.instances import OBEYS_WITHIN_S, Project
@@ -157,7 +157,7 @@ def test_what_a_killed_harness_left_is_swept_and_what_a_living_one_has_is_not() 
     alive = make_group(PARENTS, cpus=None, memory_bytes=2**26)
     try:
         code = (
-            "import os, harness.launchers.cgroup as g\n"
+            "import os, harness.places.launchers.cgroup as g\n"
             "group = g.make_group(g.find_parents(), cpus=1, memory_bytes=2**26)\n"
             "print(*group.folders.values(), flush=True)\n"
             "os.kill(os.getpid(), 9)\n"
@@ -248,7 +248,7 @@ def test_a_trial_whose_limits_nobody_enforced_is_flagged(
     def refused(_root: Path) -> dict[str, Path]:
         raise HostError("not allowed")
 
-    monkeypatch.setattr("harness.launchers.cgroup.find_parents", refused)
+    monkeypatch.setattr("harness.places.launchers.cgroup.find_parents", refused)
     instance = project.launch_variant(Variant(implementation="misbehaving", runtime=SMALL))
     wait_first_response(instance, HELLO, patient(20))
     assert len(os.sched_getaffinity(instance.record.pid)) == 1

@@ -14,8 +14,8 @@ from harness.analysis.tables.layout import load_trials
 from harness.analysis.tables.tidy import read_requests, read_seconds, tidy
 from harness.errors import TrialFailure
 from harness.loadgen.row_counts import LATENCIES, SECONDS, count_rows
+from harness.measure.session import measure, prepare
 from harness.model import ClosedLoad, Load, LoadSummary, OpenLoad, Outcome
-from harness.session import measure, prepare
 from harness.tests.support.sessions import LIMITS, calm_alone, make_session_project, tiny_assembly
 from harness.tests.support.synthetic_files import write_jtl
 

@@ -17,9 +17,9 @@ from harness.loadgen.tools.oha import Oha
 from harness.loadgen.tools.vegeta import Vegeta
 from harness.loadgen.tools.wrk import Wrk
 from harness.loadgen.tools.wrk2 import Wrk2
+from harness.measure.runner.trial import bounded
 from harness.model import ClosedLoad, LoadProfile, OpenLoad
 from harness.model.load import Stage
-from harness.runner.trial import bounded
 from harness.tests.support.answering_server import order_of, request_to
 
 PARTS = OpenLoad(rate_per_s=20, duration_s=2, arrivals="constant", parts=4, pause_s=1)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.analysis.evidence.opening import find_evidence
+from harness.analysis.evidence.sessions import HEADLINE, chosen_experiments
 from harness.errors import InputError
-from harness.evidence.opening import find_evidence
-from harness.evidence.sessions import HEADLINE, chosen_experiments
 from harness.import_closure import closure
 from harness.pipeline import (
     RunAllParameters,
@@ -121,11 +121,11 @@ def test_a_stage_is_stale_by_content_never_by_time_stamp(project: Path) -> None:
 def test_a_notebook_depends_on_modules_that_it_reaches_and_on_its_definitions(project: Path) -> None:
     modules = set(closure(ROOT, {"harness.rows"}))
     assert {
-        "harness.figures.style",
+        "harness.publish.figures.style",
         "harness.analysis.stats.comparisons",
         "harness.model.estimate",
     } <= modules
-    assert not any(module.startswith("harness.session") for module in modules)
+    assert not any(module.startswith("harness.measure.session") for module in modules)
     stages = stages_of(project)
     named = {name: set(depends(project, stages[name])) for name in ("31-startup", "30-strings")}
     own, base = "harness/experiments/strings-startup.toml", "harness/experiments/bases/startup.toml"

@@ -14,8 +14,8 @@ import harness.project
 from harness.cli import app
 from harness.errors import InputError, RematchError
 from harness.model import OpenLoad
-from harness.probe.target import PERMISSION, ask, header_named, target_of
-from harness.probe.trying import OWN, SAME_MACHINE, Generators, Point, _answers, _kept_rate, try_target
+from harness.places.probe.target import PERMISSION, ask, header_named, target_of
+from harness.places.probe.trying import OWN, SAME_MACHINE, Generators, Point, _answers, _kept_rate, try_target
 from harness.project import find_root
 from harness.tests.support.answering_server import Handler, Server, serving
 from harness.tests.support.command import run_here
@@ -69,8 +69,8 @@ def test_a_service_can_be_tried_where_there_is_no_project(
 
 
 def test_the_whole_minute_in_short(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.probe.trying.USERS", (1, 2))
-    monkeypatch.setattr("harness.probe.trying.SHARES", (0.5,))
+    monkeypatch.setattr("harness.places.probe.trying.USERS", (1, 2))
+    monkeypatch.setattr("harness.places.probe.trying.SHARES", (0.5,))
     asked: list[str] = []
     tried = try_target(target_of(f"{url}/hello"), find_root(), seconds=6, tools=(), progress=asked.append)
     assert SAME_MACHINE in tried.cannot_tell and tried.fitness.faults == () and tried.answers_after
@@ -119,11 +119,11 @@ def test_a_service_that_died_between_two_loads_is_no_failure_of_the_tool(
     def fails(*_words: object) -> None:
         raise RematchError("wrk ended before it wrote its totals")
 
-    monkeypatch.setattr("harness.probe.trying._load", fails)
-    monkeypatch.setattr("harness.probe.trying.ask", lambda _target: fitness)
+    monkeypatch.setattr("harness.places.probe.trying._load", fails)
+    monkeypatch.setattr("harness.places.probe.trying.ask", lambda _target: fitness)
     with pytest.raises(RematchError, match="wrk ended"):  # the service answers: the tool failed
         try_target(target, find_root(), seconds=20, tools=())
-    monkeypatch.setattr("harness.probe.trying._answers", lambda _target: False)
+    monkeypatch.setattr("harness.places.probe.trying._answers", lambda _target: False)
     found = try_target(target, find_root(), seconds=20, tools=())
     assert not found.answers_after and found.most_per_s == 0 and found.warnings == fitness.warnings
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from harness.hosts.local import LocalHost
+from harness.places.hosts.local import LocalHost
 from harness.tests.support.available import PROJECT
 from harness.tests.support.patience import patient
 

@@ -7,9 +7,9 @@ from collections import Counter
 from pathlib import Path
 from typing import get_args
 
-from harness.evidence import Evidence
-from harness.evidence.metrics import FLAG_WORDS
-from harness.evidence.opening import open_evidence
+from harness.analysis.evidence import Evidence
+from harness.analysis.evidence.metrics import FLAG_WORDS
+from harness.analysis.evidence.opening import open_evidence
 from harness.model import Flag, RuntimeSettings
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all

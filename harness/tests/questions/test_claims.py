@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from harness.analysis.evidence import Evidence
 from harness.definitions.claims import load_ledgers
 from harness.errors import InputError
-from harness.evidence import Evidence
 from harness.model import ClosedLoad
 from harness.model.claim import (
     Above,

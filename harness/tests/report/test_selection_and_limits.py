@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.compare.comparing import limit_named
 from harness.errors import InputError
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable
+from harness.report.compare.comparing import limit_named
 from harness.report.limits import check_file, file_limit
 from harness.report.selection import Selection, seconds_named, select
 from harness.tests.support.command import run_here

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from harness.analysis.evidence.metrics import METRICS
 from harness.analysis.stats.comparisons import compare
 from harness.errors import InputError
-from harness.evidence.metrics import METRICS
 from harness.rows import at_equal_speed, beside_neighbours, overview
 from harness.tests.support.made_up_trials import PER_S, uneven_speeds
 

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from harness.analysis.evidence.metrics import METRICS
 from harness.analysis.stats.summaries import summarise
 from harness.errors import InputError
-from harness.evidence.metrics import METRICS
-from harness.figures.style import variant_styles
+from harness.publish.figures.style import variant_styles
 from harness.rows import (
     along,
     behind,

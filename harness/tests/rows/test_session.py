@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from harness.analysis.evidence.parameters import StageParameters
 from harness.analysis.tables.tidy import tidy as make_all_tables
 from harness.errors import InputError
-from harness.evidence.parameters import StageParameters
 from harness.publish.generated import GENERATED, PUBLISHING, clear, read_values
 from harness.rows import Question, Session, find_session, means, open_session
 from harness.rows.question import read_rows

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from harness.evidence.parameters import StageParameters
+from harness.analysis.evidence.parameters import StageParameters
 from harness.model import Unavailable
 from harness.pipeline.steps import tidy_all
 from harness.rows import (

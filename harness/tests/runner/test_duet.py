@@ -15,9 +15,9 @@ import pytest
 from harness.agent.affinity import HEADER
 from harness.agent.platforms import usable_cpus
 from harness.errors import InputError
+from harness.measure.runner.duet_arm import PARTNER_FAILED
+from harness.measure.session import prepare
 from harness.model import Outcome, Phase, TrialRecord
-from harness.runner.duet_arm import PARTNER_FAILED
-from harness.session import prepare
 from harness.store import SessionFolder
 from harness.tests.support.available import needs
 from harness.tests.support.instances import eventually

@@ -12,9 +12,9 @@ import pytest
 
 from harness.agent.sampler import Watched
 from harness.analysis.tables.runtime_columns import warm_up_columns
-from harness.hosts.local import LocalHost
+from harness.measure.session import measure, prepare
 from harness.model import LoadSummary, Outcome, ResourceReading, TrialRecord
-from harness.session import measure, prepare
+from harness.places.hosts.local import LocalHost
 from harness.store import SessionFolder
 from harness.tests.runner.test_one_process import two_loads, with_windows
 from harness.tests.support.fakes import FakeLoadGenerator

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from harness.loadgen.base import LoadCommand, LoadSpec
+from harness.measure.runner.context import SAMPLING_HZ, WARM_UP_HZ
+from harness.measure.session import Assembly, measure, prepare
 from harness.model import ClosedLoad, LoadSummary, Outcome, TrialRecord
-from harness.runner.context import SAMPLING_HZ, WARM_UP_HZ
-from harness.session import Assembly, measure, prepare
 from harness.store import SessionFolder
 from harness.tests.support.fakes import FakeLoadGenerator
 from harness.tests.support.instances import eventually

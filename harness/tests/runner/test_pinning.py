@@ -10,8 +10,8 @@ import pytest
 
 from harness.agent.machine_info import cpu_list, physical_cores
 from harness.errors import InputError, TrialFailure
-from harness.hosts.local import LocalHost
-from harness.runner.pinning import Policy, check_pinned, cpus_allowed, place, place_on_two
+from harness.measure.runner.pinning import Policy, check_pinned, cpus_allowed, place, place_on_two
+from harness.places.hosts.local import LocalHost
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ from itertools import chain, repeat
 import pytest
 
 from harness.agent.cpu_speed import READINGS_PER_S
-from harness.hosts.local import LocalHost
+from harness.measure.runner import speed_gate
+from harness.measure.runner.speed_gate import LOOK_PER_S, REPEATS, SpeedGate
+from harness.measure.session import measure, prepare
 from harness.model import CpuSpeed, Outcome
-from harness.runner import speed_gate
-from harness.runner.speed_gate import LOOK_PER_S, REPEATS, SpeedGate
-from harness.session import measure, prepare
+from harness.places.hosts.local import LocalHost
 from harness.tests.runner.test_one_process import two_loads, with_windows
 from harness.tests.support.sessions import LIMITS
 

@@ -12,10 +12,10 @@ import pytest
 
 from harness.agent.http_exchange import Connection
 from harness.errors import TrialFailure
+from harness.measure.runner.start_up import wait_first_response
+from harness.measure.runner.warm_up import warm_up
 from harness.model import Outcome
 from harness.model.started import SettingValue
-from harness.runner.start_up import wait_first_response
-from harness.runner.warm_up import warm_up
 from harness.tests.contracts.launcher import HELLO
 from harness.tests.support.accounts_server import accounts_server, open_and_show, transfer_flow
 from harness.tests.support.instances import CONTRACT, OBEYS_WITHIN_S, Project
@@ -89,7 +89,7 @@ def test_requests_of_a_warm_up_share_a_connection_or_have_one_each(
             made.append(self)
             return super().__enter__()
 
-    monkeypatch.setattr("harness.runner.warm_up.Connection", Noted)
+    monkeypatch.setattr("harness.measure.runner.warm_up.Connection", Noted)
     warm_up(instance.endpoint, load_requests(CONTRACT, "both"), 10, fresh=fresh)
     assert [one.n_opened for one in made] == [n_opened]
 

@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from harness.measure.runner.load_phase import CALLS, counts_of
 from harness.model import Outcome
-from harness.runner.load_phase import CALLS, counts_of
 from harness.store import SessionFolder
 from harness.tests.support.sessions import calm_alone, make_session_project, measure_tiny
 

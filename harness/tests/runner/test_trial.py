@@ -18,8 +18,10 @@ import pytest
 
 from harness.agent.platforms import usable_cpus
 from harness.agent.sampler import Watched
-from harness.launchers.base import Instance
 from harness.loadgen.base import LoadSpec
+from harness.measure.runner import Limits
+from harness.measure.runner.outcome import judge_load, trial_flags
+from harness.measure.session import measure
 from harness.model import (
     ClockReading,
     GeneratorRecord,
@@ -29,9 +31,7 @@ from harness.model import (
     Phase,
     TrialRecord,
 )
-from harness.runner import Limits
-from harness.runner.outcome import judge_load, trial_flags
-from harness.session import measure
+from harness.places.launchers.base import Instance
 from harness.store import SessionFolder
 from harness.tests.support.fakes import CLIENT, FakeLoadGenerator
 from harness.tests.support.instances import eventually
@@ -154,7 +154,7 @@ def test_a_signal_right_after_the_launch_leaves_no_service(
         raise KeyboardInterrupt
 
     root = make_session_project(tmp_path)
-    monkeypatch.setattr("harness.runner.trial.watch", interrupted)
+    monkeypatch.setattr("harness.measure.runner.trial.watch", interrupted)
     with pytest.raises(KeyboardInterrupt):
         measure_tiny(root)
     assert not running_below(root)

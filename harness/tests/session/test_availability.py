@@ -11,9 +11,9 @@ import pytest
 
 from harness.definitions import load_study
 from harness.errors import UnsupportedLoad
+from harness.measure.session import prepare
+from harness.measure.session.availability import raise_limit, too_large
 from harness.model import configurations, make_plan
-from harness.session import prepare
-from harness.session.availability import raise_limit, too_large
 from harness.tests.support.sessions import REPOSITORY, make_session_project, measure_tiny, tiny_assembly
 
 
@@ -43,7 +43,7 @@ def test_a_load_that_needs_more_open_files_than_are_allowed_is_named_with_what_w
 def test_when_no_load_is_left_the_experiment_is_refused_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.session.availability.allowed", lambda: 100)
+    monkeypatch.setattr("harness.measure.session.availability.allowed", lambda: 100)
     root = make_session_project(tmp_path)
     with pytest.raises(
         UnsupportedLoad, match=r"users may need \d+ open files in calm.*is 100: raise it"

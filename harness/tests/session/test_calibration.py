@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from harness.definitions import experiment_files, load_study
 from harness.errors import CalibrationFailed
+from harness.measure.session import measure, prepare
+from harness.measure.session.capacity_trials import capacity_per_s, saturated
 from harness.model import LoadSummary, OpenLoad, ScaledLoad, configurations, make_plan
-from harness.session import measure, prepare
-from harness.session.capacity_trials import capacity_per_s, saturated
 from harness.tests.support.fakes import FakeLoadGenerator
 from harness.tests.support.sessions import (
     LIMITS,

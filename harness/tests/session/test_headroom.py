@@ -13,11 +13,11 @@ from harness.definitions import load_implementations
 from harness.errors import TrialFailure
 from harness.loadgen.correlation import Scalar
 from harness.loadgen.flow import flow_fault
+from harness.measure.runner.trial import bounded
+from harness.measure.session.headroom import ECHO_IMPLEMENTATION, ECHO_WORKLOAD, echo_variant, echoed
 from harness.model import ClosedLoad, GeneratorName
 from harness.model.load_tools import BY_NAME
 from harness.project import find_root
-from harness.runner.trial import bounded
-from harness.session.headroom import ECHO_IMPLEMENTATION, ECHO_WORKLOAD, echo_variant, echoed
 from harness.tests.support.accounts_server import step, transfer_flow
 from harness.tests.support.answering_server import request_to
 

@@ -19,9 +19,9 @@ from pathlib import Path
 import pytest
 
 from harness.errors import InputError, OrphanError, StoreError
+from harness.measure.session import PlainProgress, ProgressState, Silent, measure, with_blocks
+from harness.measure.session.signals import RUNNING, RunningProcesses
 from harness.model import TrialRecord
-from harness.session import PlainProgress, ProgressState, Silent, measure, with_blocks
-from harness.session.signals import RUNNING, RunningProcesses
 from harness.store import SessionFolder
 from harness.tests.support.instances import eventually
 from harness.tests.support.sessions import (

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from harness.definitions import load_study
 from harness.errors import InputError, MemoryFitFailed, StoreError
-from harness.model import HeapProbe, LimitProbe, Outcome, TrialRecord
-from harness.runner import Limits
-from harness.session import Assembly, Prepared, assemble, measure, memory, prepare
-from harness.session.dry_run import expected_s, session_s
-from harness.session.memory import (
+from harness.measure.runner import Limits
+from harness.measure.session import Assembly, Prepared, assemble, measure, memory, prepare
+from harness.measure.session.dry_run import expected_s, session_s
+from harness.measure.session.memory import (
     MIB,
     MOST_MIB,
     MemoryTrials,
@@ -34,8 +33,9 @@ from harness.session.memory import (
     tried,
     was_slow,
 )
-from harness.session.rehearsing import Rehearsals
-from harness.session.signals import RunningProcesses
+from harness.measure.session.rehearsing import Rehearsals
+from harness.measure.session.signals import RunningProcesses
+from harness.model import HeapProbe, LimitProbe, Outcome, TrialRecord
 from harness.store import SessionFolder, SessionWriter, Store
 from harness.tests.support.memory_project import make_memory_project, memory_session, rewrite
 from harness.tests.support.sessions import LIMITS, running_below

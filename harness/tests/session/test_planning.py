@@ -8,11 +8,11 @@ from typing import cast
 import pytest
 
 from harness.definitions import load_study
+from harness.measure.session.dry_run import expected_s
+from harness.measure.session.planning import Prepared, plan_without, refuse_other_plan
+from harness.measure.session.wiring import Assembly
 from harness.model import Plan, SessionHeader
 from harness.model.plan import Pairs, configurations
-from harness.session.dry_run import expected_s
-from harness.session.planning import Prepared, plan_without, refuse_other_plan
-from harness.session.wiring import Assembly
 from harness.store import Store
 from harness.tests.support.synthetic import ROOT
 

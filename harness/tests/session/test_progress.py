@@ -7,8 +7,8 @@ import io
 
 import pytest
 
+from harness.measure.session.progress import PlainProgress, ProgressState, outcome_words
 from harness.model import EarlierLoad, Outcome, TrialRecord
-from harness.session.progress import PlainProgress, ProgressState, outcome_words
 from harness.tests.support.toy_sessions import header, record, speeds
 
 

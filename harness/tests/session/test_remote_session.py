@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from harness.errors import HostError
-from harness.hosts.ssh.host import SshHost
-from harness.hosts.ssh.settings import HostSettings
 from harness.model import Outcome, TrialRecord
+from harness.places.hosts.ssh.host import SshHost
+from harness.places.hosts.ssh.settings import HostSettings
 from harness.store import Store
 from harness.tests.support.instances import eventually
 from harness.tests.support.namespace import Namespace, tidy_namespace

@@ -11,10 +11,10 @@ import pytest
 from pydantic import ValidationError
 
 from harness.analysis.tables.layout import load_trials
+from harness.measure.session import Assembly, measure, prepare
 from harness.model import Outcome, ProfileDefinition, TrialRecord
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all
-from harness.session import Assembly, measure, prepare
 from harness.store import SessionFolder
 from harness.tests.support.fakes import FakeLoadGenerator
 from harness.tests.support.sessions import LIMITS, make_session_project, tiny_assembly, tiny_folder

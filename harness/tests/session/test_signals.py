@@ -13,8 +13,8 @@ from pydantic import field_serializer
 from pydantic_core import PydanticSerializationError
 
 from harness.errors import StoreError
+from harness.measure.session.signals import SIGNALS, Interrupted, ended_by, interruptible
 from harness.model.base import Frozen
-from harness.session.signals import SIGNALS, Interrupted, ended_by, interruptible
 
 
 @pytest.fixture(autouse=True)

@@ -14,9 +14,9 @@ from bs4 import BeautifulSoup
 
 from harness.errors import InputError
 from harness.pipeline.execute import StageFailed
+from harness.pipeline.site import build_site
 from harness.publish.generated import GENERATED, clear, fact_entry, update
 from harness.questions import claims
-from harness.site import build_site
 from harness.tests.support.command import run_here
 from harness.tests.support.published_project import FINDING, HOSTILE, make_published_project
 

@@ -8,8 +8,8 @@ import os
 import pytest
 
 from harness.definitions import load_implementations
-from harness.hosts.local import LocalHost
-from harness.launchers.builds import Builder
+from harness.places.hosts.local import LocalHost
+from harness.places.launchers.builds import Builder
 from harness.tests.support.available import long_tests_are_asked_for
 from harness.tests.support.own_tests import OwnTest, own_tests, run
 from harness.tests.support.sessions import REPOSITORY

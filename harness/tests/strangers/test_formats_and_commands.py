@@ -17,11 +17,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.audit.auditing import audit_file
-from harness.audit.laws import Check, Plan
-from harness.compare.comparing import compare_files
 from harness.errors import InputError
 from harness.project import find_root
+from harness.report.audit.auditing import audit_file
+from harness.report.audit.laws import Check, Plan
+from harness.report.compare.comparing import compare_files
 from harness.report.result import Report
 from harness.tests.support.command import run_here
 from harness.tests.support.reports import report_file

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.audit.auditing import audit_paths
-from harness.audit.laws import Plan
 from harness.errors import InputError
+from harness.report.audit.auditing import audit_paths
+from harness.report.audit.laws import Plan
 from harness.tests.support.log_forms import PAUSES, jvm_lines, text_of, uptime
 from harness.tests.support.reports import report_file
 from harness.tests.support.result_files import JTL_HEADER, Made, jtl_rows, requests, wrk

@@ -11,16 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from harness.audit.auditing import audit_paths
-from harness.audit.laws import LITTLE, ORDER, Plan
-from harness.compare.comparing import compare_files
-from harness.compare.words import verdict
 from harness.errors import InputError
 from harness.formats.detect import read_any
 from harness.formats.source import SourceNotes, read_text_pieces
 from harness.formats.wrk_histogram import LatencyHistogram
 from harness.report import words
 from harness.report.analyse import report_requests
+from harness.report.audit.auditing import audit_paths
+from harness.report.audit.laws import LITTLE, ORDER, Plan
+from harness.report.compare.comparing import compare_files
+from harness.report.compare.words import verdict
 from harness.report.result import Report
 from harness.report.selection import select, selection_named
 from harness.tests.support.compared_arms import users_wait, write_arms

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from lightkube.resources.core_v1 import Namespace
 
-from harness.hosts.local import LocalHost
-from harness.launchers.kubernetes import KubernetesLauncher
-from harness.launchers.kubernetes_cluster import PROJECT, Cluster, kubeconfig, labels_here
-from harness.launchers.kubernetes_instance import KubernetesInstance
-from harness.launchers.process import ProcessLauncher
-from harness.launchers.tools import Tools, tools_among
 from harness.model import Variant
 from harness.model.started import SettingValue
+from harness.places.hosts.local import LocalHost
+from harness.places.launchers.kubernetes import KubernetesLauncher
+from harness.places.launchers.kubernetes_cluster import PROJECT, Cluster, kubeconfig, labels_here
+from harness.places.launchers.kubernetes_instance import KubernetesInstance
+from harness.places.launchers.process import ProcessLauncher
+from harness.places.launchers.tools import Tools, tools_among
 from harness.tests.support.available import PROJECT as SOURCE
 from harness.tests.support.instances import (
     OBEYS_WITHIN_S,

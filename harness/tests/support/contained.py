@@ -6,11 +6,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from harness.hosts.local import LocalHost
-from harness.launchers.container import ContainerInstance, ContainerLauncher
-from harness.launchers.images import LABEL, project_label
-from harness.launchers.process import ProcessLauncher
-from harness.launchers.tools import Tools
+from harness.places.hosts.local import LocalHost
+from harness.places.launchers.container import ContainerInstance, ContainerLauncher
+from harness.places.launchers.images import LABEL, project_label
+from harness.places.launchers.process import ProcessLauncher
+from harness.places.launchers.tools import Tools
 from harness.tests.support.dockerd import Daemon
 from harness.tests.support.instances import OBEYS_WITHIN_S, Started, make_project
 

@@ -17,8 +17,8 @@ from typing import Any
 
 import psutil
 
-from harness.hosts.local import LocalHost
-from harness.launchers.images import is_elf, lay_out, libraries, write_archive
+from harness.places.hosts.local import LocalHost
+from harness.places.launchers.images import is_elf, lay_out, libraries, write_archive
 from harness.tests.support.available import not_run
 from harness.tests.support.instances import eventually
 from harness.tests.support.patience import patient

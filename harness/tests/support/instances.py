@@ -11,13 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from harness.hosts.local import LocalHost
-from harness.hosts.measuring import MeasuringHost
-from harness.launchers.base import Instance, Launcher, LaunchSpec
-from harness.launchers.process import ProcessInstance, ProcessLauncher
-from harness.launchers.tools import Tools
 from harness.model import Implementation, Variant
 from harness.model.started import SettingValue
+from harness.places.hosts.local import LocalHost
+from harness.places.hosts.measuring import MeasuringHost
+from harness.places.launchers.base import Instance, Launcher, LaunchSpec
+from harness.places.launchers.process import ProcessInstance, ProcessLauncher
+from harness.places.launchers.tools import Tools
 from harness.tests.support.patience import patient
 
 SERVICE = Path(__file__).with_name("misbehaving_service")

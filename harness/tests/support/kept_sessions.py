@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Literal, TypedDict, Unpack
 
 from harness.analysis.tables.tidy import tidy
+from harness.measure.session.planning import session_name
 from harness.model import ProfileName, Unavailable
-from harness.session.planning import session_name
 from harness.store import SessionFolder, Store
 from harness.tests.support.shared import made_once
 from harness.tests.support.synthetic import BOTH, make_project, make_session

@@ -10,16 +10,16 @@ import shutil
 import sys
 from pathlib import Path
 
-from harness.backing import BackingSource
-from harness.backing.postgres import Postgres
-from harness.backing.upstream import Upstream
 from harness.definitions import load_implementations
-from harness.hosts.local import LocalHost
-from harness.launchers.process import ProcessLauncher
-from harness.launchers.tools import Tools
+from harness.measure.session import Assembly, measure, prepare
+from harness.measure.session.wiring import training_of
 from harness.model import BackingName
-from harness.session import Assembly, measure, prepare
-from harness.session.wiring import training_of
+from harness.places.backing import BackingSource
+from harness.places.backing.postgres import Postgres
+from harness.places.backing.upstream import Upstream
+from harness.places.hosts.local import LocalHost
+from harness.places.launchers.process import ProcessLauncher
+from harness.places.launchers.tools import Tools
 from harness.store import SessionFolder
 from harness.tests.support.instances import OBEYS_WITHIN_S
 from harness.tests.support.postgres import postgres_tool

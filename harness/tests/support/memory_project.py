@@ -9,10 +9,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from harness.hosts.local import LocalHost
-from harness.launchers.process import ProcessLauncher
-from harness.launchers.tools import Tools
-from harness.session import Assembly, Prepared, prepare
+from harness.measure.session import Assembly, Prepared, prepare
+from harness.places.hosts.local import LocalHost
+from harness.places.launchers.process import ProcessLauncher
+from harness.places.launchers.tools import Tools
 from harness.tests.support.instances import SERVICE
 from harness.tests.support.sessions import make_session_project, tiny_assembly, write_experiment
 from harness.tests.support.tiny_java import TINY, make_java_project, reference_jdk

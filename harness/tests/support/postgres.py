@@ -11,10 +11,10 @@ from typing import Any
 
 import psycopg
 
-from harness.backing import BackingNeed
-from harness.backing.postgres import Postgres
-from harness.backing.postgres_database import Lent
-from harness.hosts.local import LocalHost
+from harness.places.backing import BackingNeed
+from harness.places.backing.postgres import Postgres
+from harness.places.backing.postgres_database import Lent
+from harness.places.hosts.local import LocalHost
 from harness.project import find_root
 from harness.tests.support.patience import patient
 from harness.toolchains import Surroundings, Tool, find_tool

@@ -7,8 +7,8 @@ import json
 import shutil
 from pathlib import Path
 
+from harness.analysis.evidence import Evidence
 from harness.analysis.tables.tidy import tidy
-from harness.evidence import Evidence
 from harness.publish.generated import fact_entry
 from harness.publish.publisher import Publisher
 from harness.questions import claims

@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from harness.launchers.base import LaunchSpec
-from harness.launchers.process import ProcessInstance, ProcessLauncher
+from harness.measure.runner.start_up import wait_first_response
+from harness.measure.session import assemble, measure, prepare
 from harness.model import Expectation, Implementation, Request, Variant
-from harness.runner.start_up import wait_first_response
-from harness.session import assemble, measure, prepare
+from harness.places.launchers.base import LaunchSpec
+from harness.places.launchers.process import ProcessInstance, ProcessLauncher
 from harness.store import SessionFolder
 from harness.tests.support.patience import patient
 from harness.tests.support.sessions import LIMITS, REPOSITORY, without_duplicates, write_experiment

@@ -13,7 +13,8 @@ import httpx
 from lightkube.resources.core_v1 import Event
 
 from harness.errors import HostError
-from harness.launchers.kubernetes_cluster import (
+from harness.model import RuntimeSettings
+from harness.places.launchers.kubernetes_cluster import (
     INSTANCE,
     Cluster,
     PodsSpec,
@@ -23,8 +24,13 @@ from harness.launchers.kubernetes_cluster import (
     port_of,
     service,
 )
-from harness.launchers.kubernetes_pods import condition_moments, event_moments, name_of, trouble, uid_of
-from harness.model import RuntimeSettings
+from harness.places.launchers.kubernetes_pods import (
+    condition_moments,
+    event_moments,
+    name_of,
+    trouble,
+    uid_of,
+)
 
 RECORDED = Path(__file__).parents[1] / "golden" / "kubernetes" / "answers.json"
 NAMESPACE = "rematch-recorded"

@@ -9,18 +9,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from harness.backing import BackingSource
-from harness.backing.postgres import Postgres
-from harness.backing.upstream import Upstream
 from harness.definitions import load_implementations
-from harness.hosts.local import LocalHost
-from harness.hosts.measuring import MeasuringHost
-from harness.hosts.ssh.host import SshHost
-from harness.launchers.process import ProcessInstance, ProcessLauncher
-from harness.launchers.tools import Elsewhere, Tools
+from harness.measure.session import Assembly, measure, prepare
+from harness.measure.session.remote_hosts import RemoteRoles
 from harness.model import BackingName, TrialRecord
-from harness.session import Assembly, measure, prepare
-from harness.session.remote_hosts import RemoteRoles
+from harness.places.backing import BackingSource
+from harness.places.backing.postgres import Postgres
+from harness.places.backing.upstream import Upstream
+from harness.places.hosts.local import LocalHost
+from harness.places.hosts.measuring import MeasuringHost
+from harness.places.hosts.ssh.host import SshHost
+from harness.places.launchers.process import ProcessInstance, ProcessLauncher
+from harness.places.launchers.tools import Elsewhere, Tools
 from harness.store import SessionFolder
 from harness.tests.support.instances import OBEYS_WITHIN_S, Started, eventually, make_project
 from harness.tests.support.sessions import LIMITS, tiny_assembly, without_duplicates

@@ -19,13 +19,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import harness.session
+import harness.measure.session
 from harness.cli import main
-from harness.hosts.local import LocalHost
-from harness.launchers.process import ProcessLauncher
-from harness.launchers.tools import Tools
-from harness.runner import Limits
-from harness.session import Assembly, Prepared, measure, prepare
+from harness.measure.runner import Limits
+from harness.measure.session import Assembly, Prepared, measure, prepare
+from harness.places.hosts.local import LocalHost
+from harness.places.launchers.process import ProcessLauncher
+from harness.places.launchers.tools import Tools
 from harness.store import SessionFolder, Store
 from harness.tests.support.fakes import FakeLoadGenerator
 from harness.tests.support.instances import CONTRACT, OBEYS_WITHIN_S, SERVICE, make_project
@@ -202,7 +202,7 @@ def default_signals() -> None:
 
 
 def _main() -> None:
-    vars(harness.session)["assemble"] = lambda root, **_: tiny_assembly(root)
+    vars(harness.measure.session)["assemble"] = lambda root, **_: tiny_assembly(root)
     main()
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import psutil
 
 from harness.agent.ports import free_port
-from harness.hosts.ssh.settings import HostSettings
+from harness.places.hosts.ssh.settings import HostSettings
 from harness.tests.support.available import not_run
 from harness.tests.support.patience import patient
 

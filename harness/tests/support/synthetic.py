@@ -18,6 +18,8 @@ import numpy as np
 from pydantic import JsonValue
 
 from harness.definitions import Study, load_study
+from harness.measure.session.memory import asked_of, heap_mib
+from harness.measure.session.planning import plan_without, session_name
 from harness.model import (
     BuildRecord,
     Calibration,
@@ -31,8 +33,6 @@ from harness.model import (
     Unavailable,
     Variant,
 )
-from harness.session.memory import asked_of, heap_mib
-from harness.session.planning import plan_without, session_name
 from harness.store import SessionFolder, SessionWriter, Store
 from harness.tests.support import records
 from harness.tests.support.synthetic_pods import in_pods

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.launchers.tools import Tools, tools_among
 from harness.loadgen.base import LoadCommand, LoadSpec
 from harness.loadgen.tools.jmeter import JMeter
+from harness.places.launchers.tools import Tools, tools_among
 from harness.tests.support.sessions import REPOSITORY
 from harness.toolchains import Surroundings, find_jdks, find_tool
 

@@ -15,16 +15,16 @@ from pathlib import Path
 import pytest
 
 from harness.agent.processes import alive
-from harness.backing.postgres import find_home
 from harness.errors import InputError
-from harness.hosts.local import LocalHost
-from harness.hosts.ssh.host import SshHost
-from harness.launchers.container import ContainerLauncher
-from harness.launchers.process import ProcessLauncher
-from harness.launchers.tools import Tools
+from harness.measure.session import Assembly, measure, prepare
+from harness.measure.session.wiring import stations
 from harness.model import Outcome, TrialRecord, Variant
-from harness.session import Assembly, measure, prepare
-from harness.session.wiring import stations
+from harness.places.backing.postgres import find_home
+from harness.places.hosts.local import LocalHost
+from harness.places.hosts.ssh.host import SshHost
+from harness.places.launchers.container import ContainerLauncher
+from harness.places.launchers.process import ProcessLauncher
+from harness.places.launchers.tools import Tools
 from harness.store import SessionFolder
 from harness.tests.contracts.launcher import LauncherContract
 from harness.tests.support.available import only_when_long

@@ -30,11 +30,11 @@ from harness.analysis.tables.bound import (
     Seen,
     what_bounds,
 )
-from harness.backing.base import BackingNeed
 from harness.errors import RematchError
-from harness.hosts.base import Command
-from harness.hosts.local import LocalHost
 from harness.model import BackingSettings, Bound, BoundBy
+from harness.places.backing.base import BackingNeed
+from harness.places.hosts.base import Command
+from harness.places.hosts.local import LocalHost
 from harness.project import find_root
 from harness.toolchains import Surroundings, find_tool
 from harness.verify.real.go_service import build_go_service, cpu_s, running_service, tree_cpu_s
@@ -209,7 +209,7 @@ class Machinery:
     @contextmanager
     def _database(self, cpus: tuple[int, ...]) -> Iterator[tuple[Mapping[str, str], Used]]:
         """Start PostgreSQL with a grown table; yield the environment of its service, and its CPU seconds so far."""
-        from harness.backing.postgres import Postgres  # with its driver, which readers do not have
+        from harness.places.backing.postgres import Postgres  # with its driver, which readers do not have
 
         source = Postgres(LocalHost(), find_root(), find_tool("postgres", self._around))
         need = BackingNeed(

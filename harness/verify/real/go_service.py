@@ -11,9 +11,9 @@ from harness.agent.http_exchange import gone_check, poll_first_answer, request_b
 from harness.agent.ports import free_port
 from harness.agent.process_tree import read_tree
 from harness.errors import RematchError
-from harness.hosts.base import Command, Process
-from harness.hosts.local import LocalHost
 from harness.model.endpoint import Endpoint
+from harness.places.hosts.base import Command, Process
+from harness.places.hosts.local import LocalHost
 from harness.project import find_root
 from harness.toolchains import Surroundings, build_environment, find_go
 

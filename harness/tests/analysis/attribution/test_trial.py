@@ -34,14 +34,14 @@ from harness.formats.gc_events import GcLog
 from harness.formats.jfr_json import read_jfr_json
 from harness.formats.runtime_log import read_runtime_log
 from harness.formats.runtime_metrics import LastCollection
-from harness.hosts.base import Command
-from harness.hosts.local import LocalHost
-from harness.launchers.arguments import recording_flags
+from harness.measure.runner.snapshots import keep_recording
 from harness.model import ClockReading, DuetRecord, HostClock, TrialRecord
-from harness.tests.support.reports import report_file
-from harness.runner.snapshots import keep_recording
+from harness.places.hosts.base import Command
+from harness.places.hosts.local import LocalHost
+from harness.places.launchers.arguments import recording_flags
 from harness.store import SessionFolder
 from harness.tests.support.patience import patient
+from harness.tests.support.reports import report_file
 from harness.tests.support.synthetic import make_session
 from harness.tests.support.synthetic_pauses import pauses_of, requests_behind
 from harness.tests.support.tiny_java import reference_jdk

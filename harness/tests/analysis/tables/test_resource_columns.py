@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from harness.analysis.evidence import Evidence
+from harness.analysis.evidence.opening import open_evidence
 from harness.analysis.tables.bound_columns import read_database
 from harness.analysis.tables.layout import load_exclusions, load_trials
 from harness.analysis.tables.resource_columns import (
@@ -21,8 +23,6 @@ from harness.analysis.tables.resource_columns import (
 from harness.analysis.tables.tidy import read_samples, tidy
 from harness.analysis.tables.trial_row import trial_row
 from harness.errors import InputError
-from harness.evidence import Evidence
-from harness.evidence.opening import open_evidence
 from harness.model import Outcome, TrialRecord
 from harness.pipeline import StageParameters
 from harness.pipeline.steps import tidy_all

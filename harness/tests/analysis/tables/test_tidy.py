@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from harness.analysis.evidence import Evidence
+from harness.analysis.evidence.opening import find_evidence
 from harness.analysis.tables.layout import load_exclusions, load_table, load_trials
 from harness.analysis.tables.schema import as_trials
 from harness.analysis.tables.tidy import tidy
 from harness.analysis.tables.trial_row import is_settled, trial_row
 from harness.errors import InputError
-from harness.evidence import Evidence
-from harness.evidence.opening import find_evidence
 from harness.model import EchoReading
 from harness.pipeline import StageParameters
 from harness.store import SessionFolder
