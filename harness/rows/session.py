@@ -43,7 +43,7 @@ SECONDS = ("since_start_s", "n_requests", "n_errors")
 REQUESTS = ("start_epoch_s", "latency_s", "ok", "request")
 PAUSES = ("start_s", "duration_s", "start_epoch_s")
 LOCKS = ("lock", "n", "mean_s")
-#: Columns that :meth:`Session.loads` adds to the trials (:func:`harness.analysis.evidence.load_response.load_response`).
+#: Columns that :meth:`Session.loads` adds to the trials (``load_response`` of ``harness.analysis.evidence``).
 OF_LOAD = (
     "offered_per_s", "sustained_per_s", "serve_s", "error_share", "right_share", "drain_s", "most_connections",
 )  # fmt: skip

@@ -40,7 +40,8 @@ def count(root: Path = ROOT) -> dict[str, int]:
     return {
         "product_lines": sum(path.read_text("utf-8").count("\n") for path in product),
         "test_lines": sum(path.read_text("utf-8").count("\n") for path in tests),
-        "packages": sum(path.name == "__init__.py" for path in product),
+        # a package's own folders are parts of it
+        "packages": len({path.relative_to(root).parts[:-1][:2] for path in product}),
         "imports_in_functions": sum(isinstance(node, IMPORTS) for function in functions for node in function),
         "pronoun_names": sum(name in PRONOUNS for name in names(nodes)),
         "functions_of_sentences": sum(any(map(returns_sentence, function)) for function in functions),
