@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import reduce
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -172,7 +172,7 @@ def trial_row(
         _identity(header, record, source)
         | {"excluded": reason is not None, "exclusion_reason": reason, "settle_s": settle_s, "flags": flags}
         | {
-            column: reduce(lambda of, name: getattr(of, name, None), path.split("."), record)
+            column: reduce(lambda of, name: getattr(of, name, None), path.split("."), cast(Any, record))
             for column, path in _OF_RECORD.items()
         }
         | {column: getattr(reading_at(record, at), name, None) for column, (at, name) in _OF_READING.items()}

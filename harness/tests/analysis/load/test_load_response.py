@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from harness.analysis.load.capacity_search import Measure, judged, loss_to_report, search_capacity
 from harness.analysis.load.load_response import failed_share, parts_of, right_share, serve_s, sustained_per_s
-from harness.errors import CalibrationFailed, InputError
+from harness.errors import CalibrationFailed
 from harness.model import CalibrationSpec, CapacityGoals, ClosedLoad, LoadSummary, OpenLoad, SearchTrial
 
 
@@ -58,16 +58,6 @@ def test_a_schedule_with_pauses_is_cut_where_its_parts_were_due_however_late_the
     assert parts["n_requests"].tolist() == [20, 20, 20]
     assert parts["latency_mean_s"].round(6).tolist() == [4.0, 0.002, 0.002]
     assert parts["throughput_per_s"].round(6).tolist() == [10.0, 10.0, 10.0]
-
-
-def test_parts_of_a_schedule_can_be_cut_further_and_only_alike() -> None:
-    start = np.concatenate([begin + np.arange(0, 2, 0.01) for begin in (0.0, 3.0)])
-    all_of_it = requests(1e9 + start, np.full(start.size, 0.002))
-    finer = parts_of(all_of_it, duration_s=2, begins_s=(0.0, 3.0), n_parts=8)
-    assert finer["n_requests"].tolist() == [50] * 8
-    for table, wrong in ((all_of_it, {"n_parts": 3}), (all_of_it, {"duration_s": 0.0}), (all_of_it[:0], {})):
-        with pytest.raises(InputError):
-            parts_of(table, **({"duration_s": 2.0, "begins_s": (0.0, 3.0), "n_parts": 2} | wrong))  # type: ignore[arg-type]  # one of each kind
 
 
 def row(**counts: float | None) -> pd.DataFrame:

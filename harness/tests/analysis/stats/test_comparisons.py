@@ -9,7 +9,6 @@ import pytest
 
 from harness.analysis.stats.aa_noise import aa_noise
 from harness.analysis.stats.comparisons import Comparison, compare
-from harness.analysis.stats.pairing import pair_by_block
 from harness.analysis.stats.summaries import summarise
 from harness.analysis.stats.verdicts import adjust_pvalues, decide, p_can_tell, smallest_p
 from harness.model import Estimate, Verdict
@@ -228,15 +227,9 @@ def test_a_ratio_is_that_of_the_two_that_ran_side_by_side(variant: str) -> None:
     }  # fmt: skip
 
 
-def test_only_trials_of_the_pair_are_counted_as_excluded_or_alone() -> None:
+def test_only_trials_of_the_pair_are_counted_as_excluded() -> None:
     trials = duets()
     ids = trials.loc[trials["block"] == 3, "trial_id"]
     trials.loc[trials["trial_id"].isin(ids), "excluded"] = True
     for one in compare(trials, RATE, reference="go"):
         assert (one.n_blocks, one.n_excluded) == (9, 2)
-    java, go = (trials[trials["variant"] == name] for name in ("java", "go"))
-    a, b, n_alone = pair_by_block(java[java["block"] > 4], go)
-    assert len(a) == len(b) == 6 and n_alone == 0
-    assert list(a["duet_partner"]) == list(b["trial_id"])
-    _, _, n_alone = pair_by_block(java, go[go["block"] > 4])
-    assert n_alone == 4

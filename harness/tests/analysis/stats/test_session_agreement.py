@@ -11,7 +11,6 @@ import pytest
 
 from harness.analysis.stats.comparisons import Comparison, compare
 from harness.analysis.stats.session_agreement import FEWEST_TO_PREDICT, agreement, between_sessions, kind_of
-from harness.errors import InputError
 from harness.model import Estimate, Verdict
 from harness.tests.analysis.stats.test_comparisons import METRIC, table
 
@@ -121,9 +120,3 @@ def test_the_ranges_hold_what_they_should_and_a_pooled_interval_does_not(spread:
         pooled += abs(np.average(logs, weights=1 / errors**2) - 0.2) <= half
     assert mean / n >= 0.93 and next_one / n >= 0.92
     assert spread == 0 or pooled / n < 0.8
-
-
-@pytest.mark.parametrize(("ratios", "errors"), [([1.2], [0.1]), ([1.2, 1.3], [0.1]), ([1.2, 0], [0.1, 0.1])])
-def test_what_is_no_set_of_sessions_is_refused(ratios: list[float], errors: list[float]) -> None:
-    with pytest.raises(InputError):
-        between_sessions(ratios, errors, estimand="ratio")

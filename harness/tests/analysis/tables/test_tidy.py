@@ -138,14 +138,6 @@ def test_a_damaged_header_costs_its_session_only_and_measured_ones_come_before_t
     assert "session.json" in load_exclusions(tmp_path, "toy").problems[0]
 
 
-def test_what_is_missing_is_named_with_the_command_that_makes_it(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="harness tidy"):
-        load_trials(tmp_path, "toy")
-    with pytest.raises(InputError, match="toy: no session of this experiment"):
-        tidy(tmp_path, ["toy"])
-    assert tidy(tmp_path).experiments == ()
-
-
 def test_a_second_call_reads_only_what_was_deleted_and_gives_the_same_bytes(
     tidied: tuple[Path, SessionFolder],
 ) -> None:
