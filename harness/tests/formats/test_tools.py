@@ -4,19 +4,15 @@
 from __future__ import annotations
 
 import gzip
-import json
 import re
-import sqlite3
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from harness.errors import InputError
 from harness.formats.detect import open_any, read_any
-from harness.formats.row_files import LOCUST_SAMPLES, read_oha_db
 from harness.formats.table import AggregateTable, RequestTable
-from harness.formats.wrk_text import SCALES, number_of, read_wrk, read_wrk2
+from harness.formats.wrk_text import SCALES, number_of, read_wrk2
 from harness.tests.support.oha_output import oha_db
 from harness.tests.support.reports import report_file
 

@@ -117,9 +117,9 @@ def test_a_long_file_is_looked_through_in_stretches(tmp_path: Path, monkeypatch:
     for name, n in {"STRETCH": 6000, "BESIDE": 1500}.items():
         monkeypatch.setattr(peaks, name, n)
     parts = report_file(path).stalls or ()
-    assert len(whole) >= 5 and {(each.kind, each.start_s, each.end_s) for each in whole if each.kind == "stall"} == {
-        (each.kind, each.start_s, each.end_s) for each in parts if each.kind == "stall"
-    }
+    assert len(whole) >= 5 and {
+        (each.kind, each.start_s, each.end_s) for each in whole if each.kind == "stall"
+    } == {(each.kind, each.start_s, each.end_s) for each in parts if each.kind == "stall"}
 
 
 @settings(max_examples=30, deadline=None)

@@ -11,10 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.errors import InputError
-from harness.formats.jtl import open_jtl
 from harness.formats.jtl_units import UNITS_PER_S
-from harness.formats.side_columns import read_sides
-from harness.formats.source import text_file
 from harness.tests.support.generated_jtl import (
     BARE,
     COLUMNS,
