@@ -33,6 +33,8 @@ from harness.report.words import length
 
 #: What is taken apart by cause.
 TAILS: Mapping[str, float] = {"p99": 0.99, "p99.9": 0.999}
+#: Requests of a stretch of a long file, and those of its neighbours that are looked at with it on either side.
+STRETCH, BESIDE = 1_000_000, 50_000
 #: A process may end that much after the next one began.
 _ONE_AFTER_THE_OTHER_S = 1.0
 
@@ -58,7 +60,7 @@ def find_peaks(answers: RequestTable, gc_log: GcLog | None) -> Peaks:
     window = (float(start.min()), float((start + latency).max()))
     every = _spans(gc_log) if gc_log is not None else {}
     events = {cause: spans for cause, spans in inside(every, window).items() if spans}
-    stalls = detect_stalls(start, latency, resolution_s=answers.resolution_s)
+    stalls = _stalls_of(start, latency, answers.resolution_s)
     on_clock = gc_log is not None and gc_log.clock == "epoch"
     limit_s = shortest_visible_s(start, latency, stalls, events if on_clock else {})
     visible_s = limit_s or 0.0
@@ -113,6 +115,18 @@ def find_peaks(answers: RequestTable, gc_log: GcLog | None) -> Peaks:
         notes=tuple(notes),
         background=tuple(background),
     )
+
+
+def _stalls_of(start: FloatArray, latency: FloatArray, resolution_s: float) -> list[Stall]:
+    """The stalls of requests by start, of a long file stretch by stretch: to look for them takes much memory."""
+    results: list[Stall] = []
+    for low in range(0, len(start), STRETCH):
+        some = slice(max(low - BESIDE, 0), low + STRETCH + BESIDE)
+        first_s = max(start[low], results[-1].end_s) if results else -np.inf
+        after_s = start[low + STRETCH] if low + STRETCH < len(start) else np.inf
+        stalls = detect_stalls(start[some], latency[some], resolution_s=resolution_s)
+        results += [stall for stall in stalls if first_s <= stall.start_s < after_s]
+    return results
 
 
 def _shorter(lengths_s: Sequence[float], window: Span) -> ShortStalls | None:

@@ -19,6 +19,7 @@ from harness.analysis.attribution.stalls import (
     shortest_visible_s,
 )
 from harness.project import find_root
+from harness.report import peaks
 from harness.report.output import main
 from harness.report.result import Report
 from harness.tests.support.generated_jtl import Load, open_load, write_load
@@ -108,6 +109,17 @@ def test_pauses_do_not_raise_the_limit_above_themselves(tmp_path: Path) -> None:
     assert report.latency_ms["p99"] is not None and 2 * report.latency_ms["p99"] > 250
     assert report.shortest_visible_ms is not None and report.shortest_visible_ms < 50
     assert report.stalls is not None and len([s for s in report.stalls if s.kind == "stall"]) == 5
+
+
+def test_a_long_file_is_looked_through_in_stretches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_load(tmp_path / "paused.jtl", jittery(0.25, 0.0))
+    whole = report_file(path).stalls or ()
+    for name, n in {"STRETCH": 6000, "BESIDE": 1500}.items():
+        monkeypatch.setattr(peaks, name, n)
+    parts = report_file(path).stalls or ()
+    assert len(whole) >= 5 and {
+        (each.kind, each.start_s, each.end_s) for each in whole if each.kind == "stall"
+    } == {(each.kind, each.start_s, each.end_s) for each in parts if each.kind == "stall"}
 
 
 @settings(max_examples=30, deadline=None)
