@@ -104,3 +104,6 @@ def run_words(
 def now() -> ClockReading:
     """Read both clocks together."""
     return ClockReading(wall_epoch_s=time.time(), monotonic_s=time.monotonic())
+
+
+__all__ = ["Command", "Completed", "Host", "Process", "StopSignal", "Stopped", "now", "run_words"]
