@@ -78,6 +78,11 @@ class PlannedTrial(Frozen):
     configuration: Configuration
 
     @property
+    def pair(self) -> str:
+        """The trial id that stands for all that run at the same time: its own, or that of the one that leads."""
+        return self.trial_id if self.duet is None or self.duet.leads else self.duet.partner
+
+    @property
     def shares_cpus(self) -> bool:
         """Whether service and generator are on the same CPUs by design: in a duet, or with ``pin = "same"``."""
         return self.duet is not None or self.configuration.variant.runtime.pin == "same"
@@ -133,18 +138,19 @@ def make_plan(
     """
     chosen: Pairs = pairs or ("first cell" if profile == "smoke" else "every cell")
     n_blocks = blocks or experiment.profiles[profile].blocks
+    trials = _duet_trials if experiment.design_of(profile) == "duet" else _single_trials
     return Plan(
         experiment=experiment.name,
         profile=profile,
         seed=seed,
         host=host,
         launcher=launcher,
-        trials=tuple(_trials(experiment, profile, seed, n_blocks, chosen)),
+        trials=tuple(trials(experiment, profile, seed, n_blocks, chosen)),
         pairs=chosen,
     )
 
 
-def _trials(
+def _single_trials(
     experiment: Experiment, profile: ProfileName, seed: int, n_blocks: int, pairs: Pairs
 ) -> Iterator[PlannedTrial]:
     """Each process of a block, and that of the reference once more where ``pairs`` says, in a drawn order."""
@@ -162,7 +168,7 @@ def _trials(
             for configuration in rng.sample(process, len(process)) if drawn else process:
                 position = next(positions)
                 trial = PlannedTrial(
-                    trial_id=f"{position:04d}-{configuration.variant_name}{'-aa' if duplicate else ''}",
+                    trial_id=_trial_id(position, configuration, duplicate),
                     block=block,
                     position=position,
                     duplicate=duplicate,
@@ -171,6 +177,50 @@ def _trials(
                 )
                 first = first or trial.trial_id
                 yield trial
+
+
+def _trial_id(position: int, configuration: Configuration, duplicate: bool) -> str:
+    return f"{position:04d}-{configuration.variant_name}{'-aa' if duplicate else ''}"
+
+
+def _duet_trials(
+    experiment: Experiment, profile: ProfileName, seed: int, n_blocks: int, pairs: Pairs
+) -> Iterator[PlannedTrial]:
+    """Each variant beside the reference in every cell, and the reference beside itself where ``pairs`` says.
+
+    Pairs are shuffled within a block. Who leads, and who begins on which set of CPUs, is drawn for each.
+    """
+    all_of_block = configurations(experiment, profile)
+    references = [item for item in all_of_block if item.variant_name == experiment.reference]
+    of_cell = {tuple(item.levels.items()): item for item in references}
+    of_variants = [item for item in all_of_block if item.variant_name != experiment.reference]
+    planned = [(item, of_cell[tuple(item.levels.items())], False) for item in of_variants]
+    planned += [(item, item, True) for item in (references if pairs == "every cell" else references[:1])]
+    positions = itertools.count(1)
+    for block in range(1, n_blocks + 1):
+        rng, members = _block_rng(experiment.name, profile, seed, block), list(planned)
+        rng.shuffle(members)
+        for item, reference, duplicate in members:
+            arms = [(item, duplicate), (reference, False)]
+            if rng.random() < 0.5:
+                arms.reverse()
+            first_side = rng.randrange(2)
+            places = [next(positions), next(positions)]
+            ids = [_trial_id(at, *arm) for at, arm in zip(places, arms, strict=True)]
+            for place, (arm, again) in enumerate(arms):
+                yield PlannedTrial(
+                    trial_id=ids[place],
+                    block=block,
+                    position=places[place],
+                    duplicate=again,
+                    duet=DuetSeat(
+                        partner=ids[1 - place],
+                        leads=place == 0,
+                        side=1 if (first_side + place) % 2 else 0,
+                        interval_s=experiment.exchange_s,
+                    ),
+                    configuration=arm,
+                )
 
 
 def by_process(

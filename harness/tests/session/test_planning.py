@@ -16,12 +16,7 @@ from harness.session.wiring import Assembly
 from harness.store import Store
 from harness.tests.support.synthetic import ROOT
 
-#: Without duets, which are read and cannot go on.
-BUNDLED = {
-    session.key: session
-    for session in Store(ROOT).sessions(bundled=True)
-    if session.header.plan.trials[0].duet is None
-}
+BUNDLED = {session.key: session for session in Store(ROOT).sessions(bundled=True)}
 
 
 def header_of(name: str) -> SessionHeader:
