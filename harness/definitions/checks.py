@@ -30,7 +30,8 @@ def _levels(experiment: Experiment) -> list[tuple[str, Level]]:
 
 
 def check_variants(experiment: Experiment, known: Mapping[str, Implementation], path: Path) -> None:
-    """Refuse variants of nothing, and settings that mean nothing to what they are of."""
+    """Refuse variants of nothing, settings that mean nothing to what they are of, and a backing service of a duet."""
+    duets = any(experiment.design_of(profile) == "duet" for profile in experiment.profiles)
     for name, variant in experiment.variants.items():
         place = f"variants.{name}"
         if variant.implementation not in known:
@@ -42,6 +43,12 @@ def check_variants(experiment: Experiment, known: Mapping[str, Implementation], 
         for key in sorted(variant.runtime.model_fields_set & set(_USELESS.get(implementation.runtime, ()))):
             reason = f"not supported by the {implementation.runtime} runtime"
             raise InputError(reason, file=path, place=f"{place}.runtime.{key}")
+        if duets and implementation.needs:
+            raise InputError(
+                "the arms of a duet would share a backing service, and either would slow the other", file=path,
+                place=place, found=", ".join(implementation.needs),
+                allowed="implementations that need none, or design = 'alternating'",
+            )  # fmt: skip
     for place, level in _levels(experiment):
         for variant in experiment.variants.values():
             _check_settings(level.settings, known[variant.implementation], path, f"{place}.settings")

@@ -329,10 +329,30 @@ class Experiment(Frozen):
                         "allowed: load, mix"
                     )
         for name, profile in self.profiles.items():
+            duet = self.design_of(name) == "duet"
             # a search loads the process of one trial, which nobody else needs
-            alone = self.kind == "load" and self.same_process is None
+            alone = self.kind == "load" and self.same_process is None and not duet
             if profile.search is not None and not alone:
                 yield f"profiles.{name}.search: only of trials under load that have a process of their own"
+            if duet:
+                yield from self._duet_problems(f"profiles.{name}", profile, levels)
+
+    def _duet_problems(self, where: str, profile: ProfileDefinition, levels: list[Level]) -> Iterator[str]:
+        """A duet is two loads over the same seconds, on one set of CPUs each."""
+        if self.kind != "load":
+            yield "design = 'duet': start-up trials have no load to run side by side"
+        if self.same_process is not None:
+            yield "design = 'duet' and same_process exclude each other"
+        if profile.scaled_loads:
+            yield f"{where}.scaled_loads: a capacity is that of other CPUs than a duet's; allowed: loads"
+        for name, load in profile.loads.items():
+            if not isinstance(load.profile, ClosedLoad):
+                yield f"{where}.loads.{name}: a closed loop is needed, found a rate, in a duet"
+            elif load.profile.duration_s is None:
+                yield f"{where}.loads.{name}: duration_s is needed, so that both loads end together, in a duet"
+        pinned = [variant.runtime.pin for variant in self.variants.values()]
+        if any((*pinned, *(level.runtime.get("pin") for level in levels))):
+            yield "design = 'duet' and runtime.pin exclude each other: each arm has a set of CPUs"
 
     def _profile_problems(self, where: str, profile: ProfileDefinition) -> Iterator[str]:
         yield from _unknown(f"{where}.variants", "", profile.variants or (), self.variants)

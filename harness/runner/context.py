@@ -44,6 +44,7 @@ from harness.model import (
     StoredReading,
     WarmUpRecord,
 )
+from harness.runner.duet_arm import DuetArm
 from harness.runner.pinning import Placement
 from harness.runner.speed_gate import SpeedGate
 from harness.workloads import Case
@@ -91,6 +92,8 @@ class TrialContext:
     other_host: MeasuringHost | None = None
     database_host: MeasuringHost | None = None
 
+    #: Of a trial that runs beside another one; ``None``: nothing runs beside it.
+    duet: DuetArm | None = None
     #: Holds a load back until the CPUs have their usual speed; ``None``: nobody asked.
     speed_gate: SpeedGate | None = None
 

@@ -205,11 +205,14 @@ def _offer(command: LoadCommand, remote: Path, instance: Instance, sampler: Samp
     context = notes.context
     backing_before_s, reader_before_s = backing_cpu_s(notes), log_reader_cpu_s(notes)
     compare_clocks(notes)
+    if context.duet is not None:
+        context.duet.meet()  # both loads run over the same seconds
     notes.machine_before = context.host.machine()
     with phase("measurement", notes), contextlib.ExitStack() as cleanup:
         process = _begin(command, remote, sampler, notes, cleanup)
-        meter = context.host.speed_meter(cpus_at_work(notes))
-        cleanup.callback(lambda: setattr(notes, "cpu_speeds", meter.stop()))
+        if context.duet is None:  # whose arms meet the same CPUs for the same share of the time
+            meter = context.host.speed_meter(cpus_at_work(notes))
+            cleanup.callback(lambda: setattr(notes, "cpu_speeds", meter.stop()))
         _wait_for_load(process, command.expected_s, instance, notes)
     notes.machine_after = context.host.machine()
     compare_clocks(notes)
@@ -232,10 +235,12 @@ def _offer(command: LoadCommand, remote: Path, instance: Instance, sampler: Samp
 
 
 def _wait_for_load(process: _Generator, expected_s: float, instance: Instance, notes: Notes) -> None:
-    limit_s = notes.spec.limits.load_s(expected_s)
+    duet, limit_s = notes.context.duet, notes.spec.limits.load_s(expected_s)
     deadline = time.monotonic() + limit_s
     while not process.ended():
         refuse_ended(notes.backing, "while under load")
+        if duet is not None:
+            duet.refuse_alone()
         refuse_crashed(instance, "while under load", notes)
         # asked anew: the last answer may be as old as a connection was lost for
         if time.monotonic() > deadline and not process.ended():
@@ -266,8 +271,19 @@ def difference(before: float | None, after: float | None) -> float | None:
     return None if before is None or after is None else after - before
 
 
-def machine_during_load(notes: Notes) -> MachineWindow | None:
-    """Return the machine during the measurement; the service's CPU time is that between its two boundaries."""
+def arm_cpu_s(notes: Notes) -> float | None:
+    """CPU time of service, generator and the reader of its log while the load ran; ``None``: not known."""
+    service, generator = used_in_load(notes, "cpu_s"), notes.generator.cpu_s if notes.generator else None
+    if service is None or generator is None:
+        return None
+    return service + generator + (notes.log_reader_cpu_s or 0.0)
+
+
+def machine_during_load(notes: Notes, partner_cpu_s: float | None = 0.0) -> MachineWindow | None:
+    """Return the machine during the measurement; the service's CPU time is that between its two boundaries.
+
+    ``partner_cpu_s``: of the other arm of a duet, which is no neighbour's noise.
+    """
     if notes.machine_before is None or notes.machine_after is None:
         return None
     # on a machine of its own it is none of what this one did
@@ -275,7 +291,7 @@ def machine_during_load(notes: Notes) -> MachineWindow | None:
     generator_cpu_s = 0.0 if apart else notes.generator.cpu_s if notes.generator else None
     return machine_window(
         notes.machine_before, notes.machine_after, used_in_load(notes, "cpu_s"), generator_cpu_s,
-        notes.backing_cpu_s, notes.log_reader_cpu_s or 0.0,
+        *(notes.backing_cpu_s, notes.log_reader_cpu_s or 0.0, partner_cpu_s),
     )  # fmt: skip
 
 
@@ -283,10 +299,11 @@ def to_be_repeated(notes: Notes) -> bool:
     """Return whether a load that is over shall be offered again, which it was not yet as often as it may be.
 
     It shall where the JVM's compilers worked for more of it than the warm-up allows a settled service, the generator
-    sent it late, or another guest slowed the CPUs of a session that waits for their speed. One that failed is not.
+    sent it late, or another guest slowed the CPUs of a session that waits for their speed. Arms of a duet go on
+    together, so theirs is not; nor is one that failed.
     """
     asked, load, context = notes.spec.planned.configuration.warm_up, notes.load, notes.context
-    if asked is None or load is None or notes.outcome != Outcome.OK:
+    if asked is None or load is None or context.duet is not None or notes.outcome != Outcome.OK:
         return False
     n_loads, gate = len(notes.earlier_loads), context.speed_gate
     may_wait = gate is not None and n_loads < SPEED_REPEATS and not gate.is_over(notes.speed_wait_s or 0.0)

@@ -80,6 +80,37 @@ def place_on_two(
     return Placement(service=service, generator=None, shared=False, words=words, generator_apart=True)
 
 
+def place_two(
+    available: tuple[int, ...], interval_s: float, cores: Cores = ()
+) -> tuple[Placement, Placement]:
+    """Return two placements of as many CPUs each, for two arms that exchange them: an arm's service and its generator
+    share its CPUs. Whole physical cores, where there are two; one that is left over is nobody's.
+
+    Raises:
+        InputError: there is one CPU only.
+    """
+    cpus = tuple(sorted(available))
+    if len(cpus) < 2:
+        raise InputError(
+            "a duet needs a set of CPUs for each of its arms", place="design", found=f"{len(cpus)} CPU",
+            allowed="2 CPUs or more, or design = 'alternating'",
+        )  # fmt: skip
+    groups = _divisible(cpus, cores)
+    half = len(groups) // 2
+    first, second = (
+        sorted(cpu for core in part for cpu in core) for part in (groups[:half], groups[half : 2 * half])
+    )
+    n = min(len(first), len(second))  # a core whose other thread is not ours is as good as half of one
+
+    def placed(own: list[int], partner: list[int]) -> Placement:
+        words = f"duet: service and generator on CPU {runs_of(own[:n])}, exchanged with CPU {runs_of(partner[:n])} "
+        words += f"about every {interval_s:g} s"
+        cpus = tuple(own[:n])
+        return Placement(service=cpus, generator=cpus, shared=True, words=words)
+
+    return placed(first, second), placed(second, first)
+
+
 def cpus_allowed(host: Host, pid: int) -> tuple[int, ...] | None:
     """Return the CPUs on which the kernel of that host lets a process run, cpuset and affinity together;
     ``None``: it does not tell."""

@@ -51,6 +51,7 @@ from harness.runner.context import (
     watch,
 )
 from harness.runner.load_phase import (
+    arm_cpu_s,
     count_system_calls,
     cpus_at_work,
     machine_during_load,
@@ -91,6 +92,11 @@ def run_trials(steps: Sequence[Step], *, then: Then | None = None) -> tuple[Tria
         MissingTool: the load generator is not there.
         OSError: a trial's folder cannot be written.
     """
+    return tuple(map(trial_record, attempt(steps, then)))
+
+
+def attempt(steps: Sequence[Step], then: Then | None = None) -> list[Notes]:
+    """Take a fresh instance through its trials as ``run_trials``, and return what was written down of each."""
     (spec, context), *later = steps
     first = Notes(spec, context)
     made = [first]
@@ -113,14 +119,14 @@ def run_trials(steps: Sequence[Step], *, then: Then | None = None) -> tuple[Tria
                 shutil.copyfile(spec.folder / log, going.folder / log)
     for notes in made:
         notes.anchors.append(now())
-    return tuple(map(trial_record, made))
+    return made
 
 
 def _go_through(steps: Sequence[Step], made: list[Notes], then: Then | None) -> None:
     later, notes = steps[1:], made[0]
     spec, context = steps[0]
-    configuration = spec.planned.configuration
-    notes.placement = placement_of(configuration.variant.runtime, context)
+    configuration, duet = spec.planned.configuration, context.duet
+    notes.placement = duet.placement if duet else placement_of(configuration.variant.runtime, context)
     with contextlib.ExitStack() as cleanup:
         remote, sampler = _sampled_folder(notes, cleanup)
         notes.service_folder = remote
@@ -130,7 +136,8 @@ def _go_through(steps: Sequence[Step], made: list[Notes], then: Then | None) -> 
         if configuration.warm_up is None:  # the start counts, and what follows it cannot wait
             _wait_for_speed(notes)
         with phase("start-up", notes):
-            instance = _bring_up(sampler, notes)
+            with duet.rendezvous.starting if duet else contextlib.nullcontext():
+                instance = _bring_up(sampler, notes)
             jfr = Path(instance.record.argv[0]).with_name("jfr")  # recordings are written as the JVM ends
             if configuration.variant.runtime.flight_recording:
                 cleanup.callback(keep_recording, context.host, jfr, remote, spec.folder)
@@ -209,13 +216,17 @@ def _load(instance: Instance, sampler: Sampling, notes: Notes) -> None:
         if not to_be_repeated(notes):
             break
         set_aside(notes)
-    notes.machine = machine_during_load(notes)
+    if context.duet is None:
+        notes.machine = machine_during_load(notes)
+        return
+    context.duet.tell(arm_cpu_s(notes))
+    notes.machine = machine_during_load(notes, context.duet.partner_cpu_s)
 
 
 def _wait_for_speed(notes: Notes) -> None:
-    """Hold the trial back while another guest slows the CPUs."""
+    """Hold the trial back while another guest slows the CPUs. Arms of a duet meet the same speed without it."""
     gate, host = notes.context.speed_gate, notes.context.host
-    if gate is not None:
+    if gate is not None and notes.context.duet is None:
         notes.speed_wait_s = gate.wait(host, cpus_at_work(notes), notes.speed_wait_s or 0.0)
 
 
@@ -305,6 +316,9 @@ def _make_warm(instance: Instance, sampler: Sampling, notes: Notes) -> None:
     paths that a JIT compiler left out, and make a warm JVM compile again for many seconds.
     """
     spec, context, configuration = notes.spec, notes.context, notes.spec.planned.configuration
+    if context.duet is not None:
+        context.duet.add(instance.record.pid, instance.record.process_start_ticks)
+        context.duet.begin()
     if configuration.warm_up is not None:
         notes.ticks_hz["warm-up"] = min(WARM_UP_HZ, context.sampling_hz)
         sampler.pace(notes.ticks_hz["warm-up"])

@@ -28,6 +28,7 @@ from harness.model import ClosedLoad, Outcome, Request, WarmUpRecord, WarmUpSpec
 from harness.model.endpoint import Endpoint
 from harness.model.warm_up import WarmClass, unsettled
 from harness.runner.context import Notes, open_folder, watch
+from harness.runner.duet_arm import DuetArm
 from harness.runner.load_phase import command_of, difference
 from harness.runner.outcome import refuse_crashed
 from harness.runner.snapshots import save_metrics
@@ -129,8 +130,8 @@ def warm_up_in_windows(instance: Instance, asked: WarmUpSpec, notes: Notes) -> N
         profile = ClosedLoad(users=asked.users, duration_s=asked.window_s)
         command = command_of(generator, profile, instance, notes, local, remote)
         before, began_s = context.host.resources(watch(instance), pss=False), time.monotonic()
-        over = settled = False
-        while not (settled or over):
+        last = settled = False
+        while not last:
             start_s = time.monotonic() - began_s
             _run_window(command, asked.window_s, local, remote, instance, notes)
             # As the edges of the load do: a path first taken there would make a warm JVM compile again for seconds.
@@ -149,6 +150,7 @@ def warm_up_in_windows(instance: Instance, asked: WarmUpSpec, notes: Notes) -> N
                 raise TrialFailure(Outcome.FAILED, why)
             settled = not unsettled(windows, asked)
             over = time.monotonic() - began_s + asked.window_s > asked.at_most_s
+            last = _is_last(settled, over, context.duet)
         end = "settled" if settled else "not settled"
     finally:
         host.close_folder(local)
@@ -159,6 +161,14 @@ def warm_up_in_windows(instance: Instance, asked: WarmUpSpec, notes: Notes) -> N
             unsettled=unsettled(windows, asked),
             n_requests_before=notes.start_up.polls if notes.start_up else None,
         )
+
+
+def _is_last(settled: bool, over: bool, duet: DuetArm | None) -> bool:
+    """Whether a window was the last one. Two arms of a duet go on together until both are settled."""
+    if duet is None:
+        return settled or over
+    both_settled = duet.both_ready(settled)
+    return not duet.both_ready(not over) or both_settled
 
 
 def _run_window(

@@ -32,8 +32,11 @@ ECHO_OVERHEAD_S, BACKING_S, COUNTING_S = 1.5, 1.0, 3.0
 
 
 def trial_s(assembly: Assembly, study: Study, trial: PlannedTrial) -> float:
-    """Return about how long a trial of a plan takes, in seconds; one that goes on with a process is loaded only."""
+    """Return about how long a trial of a plan takes, in seconds; one that goes on with a process is loaded only, and
+    the later one of a duet takes none: it runs beside its partner."""
     configuration = trial.configuration
+    if trial.pair != trial.trial_id:
+        return 0.0
     if trial.process_of is not None and configuration.load is not None:
         return load_s(assembly, configuration.load, study.requests[configuration.mix])
     return expected_s(assembly, study, configuration)
@@ -62,12 +65,13 @@ def expected_s(assembly: Assembly, study: Study, configuration: Configuration) -
 def session_s(assembly: Assembly, prepared: Prepared) -> float:
     """Return about how long the whole session takes, headroom and memory included, builds not."""
     # blocks share their configurations: of a plan of thousands of trials there are some dozens
-    alike: dict[tuple[str, bool], list[PlannedTrial]] = {}
+    alike: dict[tuple[str, bool, bool], list[PlannedTrial]] = {}
     once: dict[str, Configuration] = {}
     for trial in prepared.plan.trials:
         key = trial.configuration.key
-        alike.setdefault((key, trial.process_of is None), []).append(trial)
-        once.setdefault(key, trial.configuration)
+        alike.setdefault((key, trial.process_of is None, trial.pair == trial.trial_id), []).append(trial)
+        if trial.duet is None:
+            once.setdefault(key, trial.configuration)
     total = sum(len(own) * trial_s(assembly, prepared.study, own[-1]) for own in alike.values())
     for load, mix in wanted_readings(once.values(), ()):
         total += ECHO_OVERHEAD_S + load_s(assembly, echo_load(load), prepared.study.requests[mix])

@@ -18,7 +18,7 @@ from harness.launchers.base import SweepsLeft
 from harness.launchers.cgroup import sweep_groups
 from harness.model import Calibration, MemoryFit, Outcome, PlannedTrial, SessionHeader, TrialRecord
 from harness.provenance import collect_provenance, name_places, without_paths
-from harness.runner import Limits, TrialSpec, run_trials
+from harness.runner import Limits, TrialSpec, run_duet, run_trials
 from harness.session.availability import NO_PROC, allowed, raise_limit, too_large
 from harness.session.capacity_trials import CapacityTrials
 from harness.session.dry_run import trial_s
@@ -26,6 +26,7 @@ from harness.session.headroom import echo_achieved
 from harness.session.planning import (
     Prepared,
     by_start,
+    lost_partner,
     refuse_other_plan,
     with_free_seed,
 )
@@ -199,8 +200,7 @@ class _Session(Preparation):
         spent_s, self.left_s, n_done = 0.0, sum(planned_s), 0
         for process in by_start(left):
             self.check()
-            first = process[0]
-            self.say(f"trial {first.position}, block {first.block}: {first.configuration.key}")
+            self.say(_doing(process))
             began = time.monotonic()
             records = self._together(process, cases)
             spent_s += time.monotonic() - began
@@ -211,7 +211,7 @@ class _Session(Preparation):
                 self.progress.trial_done(self._state(record.planned.trial_id), record)
 
     def _together(self, trials: Sequence[PlannedTrial], cases: tuple[Case, ...]) -> tuple[TrialRecord, ...]:
-        """Take one fresh process through its trials; records are written when all has ended."""
+        """Take one fresh process through its trials, or two side by side; records are written when all has ended."""
         folders = [self.writer.begin(trial.trial_id) for trial in trials]
         steps = [
             (
@@ -225,8 +225,12 @@ class _Session(Preparation):
         if search is not None:
             made = run_trials(steps, then=search.after_load)
             made = tuple(item.model_copy(update={"search": search.result}) for item in made)
-        else:
+        elif trials[0].duet is None:
             made = run_trials(steps)
+        elif len(steps) == 1:
+            made = (lost_partner(trials[0], self.header),)
+        else:
+            made = run_duet(steps[0], steps[1])
         records: list[TrialRecord] = []
         for folder, record in zip(folders, made, strict=True):
             name_places(folder.folder, places={**self.assembly.places, "trial": folder.folder})
@@ -280,3 +284,10 @@ class _Session(Preparation):
             doing=doing,
             not_ok=self.not_ok,
         )
+
+
+def _doing(trials: Sequence[PlannedTrial]) -> str:
+    """What is being done, in words: of a duet both arms."""
+    first = trials[0]
+    keys = [trial.configuration.key for trial in (trials if first.duet is not None else [first])]
+    return f"trial {first.position}, block {first.block}: {' beside '.join(keys)}"

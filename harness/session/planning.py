@@ -11,31 +11,82 @@ from pathlib import Path
 
 from harness.definitions import Study, load_study
 from harness.errors import InputError, MissingTool, NothingRunsHere
+from harness.hosts.base import now
 from harness.model import (
     Configuration,
     Experiment,
+    Outcome,
     Plan,
     PlannedTrial,
     ProfileName,
     Request,
     SessionHeader,
+    TrialRecord,
     Unavailable,
     configurations,
     make_plan,
 )
 from harness.model.plan import Pairs
+from harness.runner.duet_arm import failed_with
+from harness.runner.pinning import place_two
 from harness.session.availability import unavailable_here
 from harness.session.wiring import Assembly
 from harness.store import Store
 from harness.workloads import load_all_requests
 
 
+def refuse_duets_here(
+    assembly: Assembly, experiment: Experiment, profile: ProfileName, launcher: str
+) -> None:
+    """Refuse a duet on far hosts, in containers and clusters, and on a machine that is too small.
+
+    Raises:
+        InputError: says why, and what is allowed.
+    """
+    if experiment.design_of(profile) != "duet":
+        return
+    hosts = (assembly.host, assembly.load_host, assembly.database_host)
+    far = [host.name for host in hosts if host is not None and not host.is_local]
+    if launcher != "process" or far:
+        raise InputError(
+            "the CPUs of plain processes of this machine are exchanged, and no others",
+            place=f"{experiment.name}: design = 'duet'",
+            found=f"--host {far[0]}" if far else f"--launcher {launcher}",
+            allowed="--launcher process --host local, without other hosts",
+        )
+    placed, _ = place_two(assembly.stations.cpus, experiment.exchange_s, assembly.stations.cores)
+    n_cpus = len(placed.service or ())
+    for name, variant in experiment.variants.items():
+        if variant.runtime.cpus not in (None, n_cpus):
+            raise InputError(
+                "each arm of a duet has half of the CPUs", place=f"{experiment.name}: variants.{name}.runtime.cpus",
+                found=variant.runtime.cpus, allowed=f"{n_cpus} on this machine, or leave it out",
+            )  # fmt: skip
+
+
 def by_start(trials: Iterable[PlannedTrial]) -> list[list[PlannedTrial]]:
-    """Return the trials by the process that they share."""
+    """Return the trials by what is started together: those that share a process, and the two of a duet."""
     groups: dict[str, list[PlannedTrial]] = {}
     for trial in trials:
-        groups.setdefault(trial.process_of or trial.trial_id, []).append(trial)
+        groups.setdefault(trial.process_of or trial.pair, []).append(trial)
     return list(groups.values())
+
+
+def lost_partner(trial: PlannedTrial, header: SessionHeader) -> TrialRecord:
+    """Return the record of a trial that was lost by an interruption after its partner was recorded.
+
+    It cannot be made again: a duet is two loads over the same seconds.
+    """
+    when, partner = now(), trial.duet.partner if trial.duet is not None else ""
+    return TrialRecord(
+        experiment=header.experiment.name,
+        session_id=header.session_id,
+        planned=trial,
+        outcome=Outcome.FAILED,
+        reason=failed_with(partner, "recorded before the session was interrupted"),
+        started=when,
+        ended=when,
+    )
 
 
 #: More is taken for a slip: even short blocks would take days.
@@ -105,11 +156,7 @@ def prepare(
     study = load_study(assembly.root, of) if isinstance(of, str) else of
     study = _as_written(assembly.root, study)
     profile_name = study.profile_name(profile)
-    if study.experiment.design_of(profile_name) == "duet":
-        raise InputError(
-            "duets were removed in 0.2.0; sessions of them are read", place=f"{study.experiment.name}: design",
-            found="duet", allowed="design = 'alternating'",
-        )  # fmt: skip
+    refuse_duets_here(assembly, study.experiment, profile_name, launcher)
     unavailable: tuple[Unavailable, ...] = ()
     refused = None
     planned = partial(plan_without, study.experiment, profile_name, host=host, seed=seed, launcher=launcher)

@@ -192,7 +192,9 @@ class Preparation(Rehearsals):
             source_of(name, self.assembly.backing).prepare(need)
 
     def _try_generators(self, left: list[PlannedTrial]) -> None:
-        wanted = wanted_readings([trial.configuration for trial in left], self.echo)
+        # against echo a generator has CPUs of its own, which in a duet it has not: its share is measured in each trial
+        configurations = [trial.configuration for trial in left if trial.duet is None]
+        wanted = wanted_readings(configurations, self.echo)
         if not wanted:
             return
         implementation = load_implementations(self.assembly.root, ECHO_WORKLOAD).get(ECHO_IMPLEMENTATION)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.definitions import experiment_files, load_implementations, load_requests, load_study
+from harness.definitions.checks import check_variants
 from harness.errors import InputError
 from harness.model import Unavailable, make_plan
 from harness.project import find_root
@@ -150,6 +151,15 @@ def test_without_its_reference_nothing_is_planned(root: Path) -> None:
     gone = (Unavailable(variant="calm", reason="no compiler"),)
     with pytest.raises(InputError, match="reference calm cannot run here.*no compiler"):
         plan_without(experiment, "smoke", gone, host="local", seed=1, launcher="process")
+
+
+def test_a_duet_of_services_with_a_database_is_refused() -> None:
+    study = load_study(ROOT, "bank-rematch")
+    check_variants(study.experiment, study.implementations, Path("bank.toml"))
+    duet = study.experiment.model_copy(update={"design": "duet"})
+    with pytest.raises(InputError, match="would share a backing service") as problem:
+        check_variants(duet, study.implementations, Path("bank.toml"))
+    assert "\n" not in str(problem.value) and "postgresql" in str(problem.value)
 
 
 def declaring(root: Path, declared: str) -> str:

@@ -21,7 +21,7 @@ from harness.analysis.stats.inputs import Floats
 from harness.verify.simulated.comparisons import LEVEL, covered
 from harness.verify.simulated.result import Cells, VerifyResult
 
-#: Of the lengths of intervals, as in release 0.1, which measured duets.
+#: As in ``harness/agent/affinity.py``, which makes calls that only Linux has.
 JITTER = 0.2
 
 N_BLOCKS = 10
