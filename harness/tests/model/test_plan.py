@@ -63,13 +63,15 @@ def test_every_block_has_every_configuration_once_and_a_duplicate_of_the_referen
         assert sorted(duplicates) == sorted(f"v0,level=l{number}" for number in range(n_levels))
 
 
+@pytest.mark.parametrize("design", ["alternating", "duet"])
 @given(sizes, sizes, sizes, seeds)
 @settings(max_examples=50, deadline=None)
 def test_more_blocks_leave_the_order_of_the_earlier_ones_as_it_was(
-    n_variants: int, n_levels: int, blocks: int, seed: int
+    design: str, n_variants: int, n_levels: int, blocks: int, seed: int
 ) -> None:
     short, long = (
-        make_plan(experiment(n_variants, n_levels, n), "quick", seed) for n in (blocks, blocks + 3)
+        make_plan(experiment(n_variants, n_levels, n).model_copy(update={"design": design}), "quick", seed)
+        for n in (blocks, blocks + 3)
     )
     assert long.trials[: len(short.trials)] == short.trials
 
@@ -95,6 +97,47 @@ def test_a_smoke_run_draws_no_conclusion_and_has_one_duplicate_a_block() -> None
     plan = make_plan(experiment(2, 3, 2, profile="smoke"), "smoke", 1)
     duplicates = [(trial.block, trial.configuration.key) for trial in plan.trials if trial.duplicate]
     assert sorted(duplicates) == [(1, "v0,level=l0"), (2, "v0,level=l0")]
+
+
+def duets(n_variants: int, n_levels: int, blocks: int) -> Experiment:
+    """An experiment of which one profile is of duets, as all may be."""
+    made = experiment(n_variants, n_levels, blocks)
+    quick = made.profiles["quick"].model_copy(update={"design": "duet"})
+    return made.model_copy(update={"profiles": {"quick": quick}})
+
+
+@given(sizes, sizes, sizes, seeds)
+@settings(max_examples=50, deadline=None)
+def test_in_a_duet_every_variant_and_the_reference_itself_run_beside_the_reference_once_a_block_in_every_cell(
+    n_variants: int, n_levels: int, blocks: int, seed: int
+) -> None:
+    plan = make_plan(duets(n_variants, n_levels, blocks), "quick", seed)
+    trials = {trial.trial_id: trial for trial in plan.trials}
+    assert len(trials) == len(plan.trials) == 2 * n_variants * n_levels * blocks
+    assert [trial.position for trial in plan.trials] == list(range(1, len(plan.trials) + 1))
+    found: Counter[tuple[int, str, bool]] = Counter()
+    for lead, other in zip(plan.trials[::2], plan.trials[1::2], strict=True):
+        assert lead.duet is not None and other.duet is not None
+        assert (lead.duet.partner, other.duet.partner) == (other.trial_id, lead.trial_id)
+        assert (lead.duet.leads, other.duet.leads) == (True, False)
+        assert {lead.duet.side, other.duet.side} == {0, 1}
+        assert lead.pair == other.pair == lead.trial_id
+        assert lead.block == other.block and lead.configuration.levels == other.configuration.levels
+        names = [lead.configuration.variant_name, other.configuration.variant_name]
+        assert "v0" in names and lead.duplicate + other.duplicate == (names == ["v0", "v0"])
+        key = max(lead.configuration.key, other.configuration.key)
+        found[lead.block, key, lead.duplicate or other.duplicate] += 1
+    assert set(found.values()) == {1}
+
+
+def test_sides_and_leads_of_duets_are_drawn() -> None:
+    plan = make_plan(duets(2, 1, 40), "quick", 1)
+    drawn = Counter(
+        (trial.duet.leads, trial.duet.side)
+        for trial in plan.trials
+        if trial.duet is not None and trial.configuration.variant_name == "v1"
+    )
+    assert len(drawn) == 4 and min(drawn.values()) > 2
 
 
 @given(sizes, sizes, seeds)
