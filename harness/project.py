@@ -41,11 +41,12 @@ def find_root(start: Path | None = None, *, otherwise: Path | None = None) -> Pa
         return root
     begin = (start or Path.cwd()).resolve()
     package_root = Path(__file__).resolve().parent.parent
-    root = next((folder for folder in (begin, *begin.parents, package_root) if _is_root(folder)), otherwise)
-    if root is None:
+    folders = (begin, *begin.parents, package_root)
+    nearest = next((folder for folder in folders if _is_root(folder)), otherwise)
+    if nearest is None:
         allowed += f", or {ROOT_VARIABLE} set to one"
         raise InputError("no Rematch project here or above", file=begin, allowed=allowed)
-    return root
+    return nearest
 
 
 def experiment_paths(root: Path) -> dict[str, Path]:

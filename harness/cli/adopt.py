@@ -88,8 +88,8 @@ def adopt_command(
                 say(warning, hang="  ")
             blocks = None if profile == "smoke" else BLOCKS
             experiment = str(adopted.workspace.experiment)
-            folder = measure_anew(assembly, experiment, profile, blocks=blocks, silent=as_json)
-            evidence, session = opened(root, folder), folder.key
+            measured = measure_anew(assembly, experiment, profile, blocks=blocks, silent=as_json)
+            evidence, session = opened(root, measured), measured.key
             results, capacity = results_of(evidence), capacity_of(evidence)
             if not as_json and results.n_kept < results.n_made:
                 print_conclusion(results)
