@@ -56,7 +56,7 @@ def golden_of(values: Mapping[str, Mapping[str, Any]]) -> dict[str, Golden]:
             entry["high"],
             entry["unit"],
             entry["text"] if entry["method"] == "verdict" else entry.get("words", ""),
-        )  # fmt: skip
+        )
         for key, entry in values.items()
         if entry["method"] != "text"
     }
