@@ -92,7 +92,7 @@ test:
 
 test-fast:
 	@$(SETUP) --for test --brief
-	@$(RUN_TESTS) harness/tests/sources/test_python.py $(addprefix harness/tests/,analysis definitions evidence formats model report store) $(PYTEST)
+	@$(RUN_TESTS) -n 2 $(addprefix harness/tests/,sources/test_python.py $(addprefix analysis/,attribution audit load warmup) audit compare definitions evidence model) $(PYTEST)
 
 test-all:
 	@$(SETUP) --for test --brief

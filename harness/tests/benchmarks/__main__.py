@@ -178,8 +178,8 @@ def bench_sampler(root: Path) -> list[Ratio]:
     """Sample two processes for a while, with the sampler as a session has it and with others in turn."""
     own, same, waking, n_missed = [], [], [], 0
     with tempfile.TemporaryDirectory(prefix="rematch-bench-") as name, two_processes() as pids:
-        stats = [read_stat(pid) for pid in pids]
-        watched = {f"process {s.pid}": Watched(pid=s.pid, start_ticks=s.start_ticks) for s in stats if s}
+        stats = [(pid, read_stat(pid)) for pid in pids]
+        watched = {f"process {pid}": Watched(pid=pid, start_ticks=s.start_ticks) for pid, s in stats if s}
         for _ in range(ROUNDS):
             cpu_s = time.process_time()
             sampler = Sampler(

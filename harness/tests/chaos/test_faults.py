@@ -220,9 +220,8 @@ def incomplete(here: Stage) -> Iterator[str]:
 
 def unbalanced(trial: TrialRecord) -> Iterator[str]:
     """Yield what a database lost."""
-    if trial.outcome == Outcome.INCONSISTENT or not all(
-        row.holds for row in (*trial.invariants, *trial.stored)
-    ):
+    balanced = all(row.holds for row in trial.invariants) and all(row.holds for row in trial.stored)
+    if trial.outcome == Outcome.INCONSISTENT or not balanced:
         yield f"{trial.planned.trial_id}: a balance does not hold: {trial.reason}"
     elif trial.planned.configuration.workload == "bank" and trial.load is not None and not trial.invariants:
         yield f"{trial.planned.trial_id}: no balance was looked at"

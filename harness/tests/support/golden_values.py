@@ -51,7 +51,10 @@ def golden_of(values: Mapping[str, Mapping[str, Any]]) -> dict[str, Golden]:
     """Return what is compared of published values: numbers and verdicts, no facts in words."""
     return {
         key: Golden(
-            *(entry[name] for name in ("value", "low", "high", "unit")),
+            entry["value"],
+            entry["low"],
+            entry["high"],
+            entry["unit"],
             entry["text"] if entry["method"] == "verdict" else entry.get("words", ""),
         )
         for key, entry in values.items()
@@ -64,7 +67,7 @@ def read_golden(path: Path = GOLDEN) -> dict[str, Golden]:
     with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
         _, *rows = csv.reader(file)
     return {
-        key: Golden(*(float(cell) if cell else None for cell in numbers), unit, verdict)
+        key: Golden._make((*(float(cell) if cell else None for cell in numbers), unit, verdict))
         for key, *numbers, unit, verdict in rows
     }
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -55,33 +54,6 @@ http.createServer((request, answer) => {
   answer.end(JSON.stringify({ mode: process.env.NODE_ENV ?? "none", args: process.execArgv }));
 }).listen(Number(process.env.PORT ?? 3000), "::1");
 process.on("SIGTERM", () => process.exit(0));
-"""
-COMPOSE = """services:
-  web: {build: ./web}
-  db: {image: "postgres:17", volumes: ["./init.sql:/docker-entrypoint-initdb.d/init.sql"]}
-  cache: {image: "redis:7"}
-"""
-ROWS = """import json, os, signal, sys
-sys.path.insert(0, os.environ["SITE"])
-import psycopg
-from http.server import BaseHTTPRequestHandler, HTTPServer
-
-database = psycopg.connect("", autocommit=True)
-
-
-class Rows(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self):
-        body = json.dumps(database.execute("select name from people").fetchall()).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-
-signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-HTTPServer(("127.0.0.1", int(os.environ["PORT"])), Rows).serve_forever()
 """
 #: A service of Python without a library, whose port is the variable PORT.
 BY_PORT = {"app.py": PYTHON, "Procfile": "web: python3 app.py\n"}
@@ -196,15 +168,3 @@ def test_a_port_that_is_written_into_the_sources_is_named_as_the_one_it_listens_
     done = rematch(root, "adopt", "app", "--no-measure", "--ready-within", "3")
     assert done.returncode == 2 and done.stderr.count("\n") == 1
     assert "start: it listens on 127.0.0.1:" in done.stderr and "not on the {host}:{port}" in done.stderr
-
-
-@only_when_long("a service with a database of its own")
-def test_a_compose_file_with_postgresql_goes_as_far_as_it_can_without_containers(root: Path) -> None:
-    program_or_not_run("postgres")
-    site = next(path for path in sys.path if path.endswith("site-packages"))
-    rows = ROWS.replace('os.environ["SITE"]', repr(site))
-    sql = "create table people (name text);\ninsert into people values ('ann');\n"
-    web = {"web/app.py": rows, "web/Procfile": BY_PORT["Procfile"]}
-    service(root, "shop", {"compose.yaml": COMPOSE, "init.sql": sql, **web})
-    said, _ = measured(root, "shop")
-    assert any("unavailable: service 'cache'" in remark for remark in said["guess"]["remarks"])
