@@ -67,7 +67,7 @@ def test_the_table_tells_what_a_tool_cannot_do_in_full() -> None:
     def cell(row: str, tool: GeneratorName) -> str:
         return rows[row].strip("| ").split(" | ")[1 + columns.index(tool)]
 
-    assert cell("closed loop, by loops of each user", "oha") == "one user only"
+    assert cell("closed loop, by loops of each user", "oha") == "-"
     assert cell("closed loop, by duration", "wrk") == "whole seconds"
     assert cell("open loop, evenly spaced", "wrk2") == "whole rates and seconds"
     assert cell("open loop, random arrivals", "jmeter") == "yes"
