@@ -121,9 +121,9 @@ class Exchanger:
         """Write every exchange as one arm saw it; CPUs of a set are joined by spaces. Raises OSError."""
         lines = [HEADER]
         for exchange in self.exchanges:
-            own, other = (" ".join(map(str, exchange.cpus[side])) for side in (arm, 1 - arm))
+            own, partner = (" ".join(map(str, exchange.cpus[side])) for side in (arm, 1 - arm))
             times = f"{exchange.began_s:.6f},{exchange.done_s:.6f}"
-            lines.append(f"{times},{own},{other},{exchange.n_threads[arm]},{exchange.n_threads[1 - arm]}")
+            lines.append(f"{times},{own},{partner},{exchange.n_threads[arm]},{exchange.n_threads[1 - arm]}")
         file.write_text("\n".join([*lines, ""]), encoding="utf-8")
 
     def _go(self) -> None:

@@ -30,8 +30,8 @@ def usual_address() -> str:
     """Return where the daemon listens: DOCKER_HOST, the usual socket, or that of a daemon of our own user."""
     folder = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
     own = os.path.join(folder, "docker.sock")
-    here = own if not os.path.exists(USUAL_SOCKET) and os.path.exists(own) else USUAL_SOCKET
-    return os.environ.get("DOCKER_HOST") or f"unix://{here}"
+    path = own if not os.path.exists(USUAL_SOCKET) and os.path.exists(own) else USUAL_SOCKET
+    return os.environ.get("DOCKER_HOST") or f"unix://{path}"
 
 
 def local_address(address: str) -> str:

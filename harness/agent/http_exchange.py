@@ -8,6 +8,7 @@ Request bytes are prepared once and sent as they are.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import socket
 import ssl
@@ -15,12 +16,11 @@ import time
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import IO, Protocol
+from typing import Protocol
 
 from harness.agent.ports import outside_port
 from harness.agent.processes import alive
 
-CHUNK = 65536
 MAX_HEAD = 65536
 #: No service here answers with a hundredth of that; one that answers without end is not kept in memory.
 MAX_ANSWER = 64 << 20
@@ -90,7 +90,7 @@ class Connection:
     def __init__(self, endpoint: Endpoint, timeout_s: float = 10.0, *, from_outside: bool = False) -> None:
         self._endpoint, self.timeout_s, self._from_outside = endpoint, timeout_s, from_outside
         self._socket: socket.socket | None = None
-        self._stream: IO[bytes] | None = None
+        self._stream: io.BufferedReader | None = None
         self._got = 0
         self.n_opened = 0
 
@@ -117,7 +117,7 @@ class Connection:
         except BaseException:
             opened.close()
             raise
-        self._socket, self._stream = opened, opened.makefile("rb", CHUNK)
+        self._socket, self._stream = opened, opened.makefile("rb")
         self.n_opened += 1
 
     def close(self) -> None:

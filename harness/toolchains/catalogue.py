@@ -146,10 +146,14 @@ class Wanted:
 _TABLE: Mapping[str, Mapping[str, Any]] = tomllib.loads(
     Path(__file__).with_name("catalogue.toml").read_text("utf-8")
 )
-WANTED = tuple(
-    Wanted(name=name, **{key: tuple(item) if isinstance(item, list) else item for key, item in row.items()})
-    for name, row in _TABLE.items()
-)
+
+
+def _read_row(name: str, row: Mapping[str, Any]) -> Wanted:
+    fields: dict[str, Any] = {key: tuple(x) if isinstance(x, list) else x for key, x in row.items()}
+    return Wanted(name=name, **fields)
+
+
+WANTED = tuple(_read_row(name, row) for name, row in _TABLE.items())
 
 
 def wanted(name: str) -> Wanted:

@@ -40,13 +40,13 @@ def plan_document(spec: LoadSpec) -> dict[str, object]:
     """Return what the script reads: k6's options, the requests or steps, and how to go through them."""
     profile, flow = spec.profile, is_flow(spec.requests)
     names = () if profile.renew_s is None else RENEWED_NAMES
+    arrivals, due = None, None
     if isinstance(profile, OpenLoad):
         begins_ms = [begin_s * 1e3 for begin_s in profile.begins_s]  # after the first arrival
         queue = {"every_ms": 1e3 / profile.rate_per_s, "begins_ms": begins_ms}
         arrivals, due = profile.n_arrivals, queue if profile.busy == "wait" else None
         n_connections, think_time_s, stagger_s = profile.connections, 0.0, 0.0
     else:
-        arrivals = due = None
         n_connections, think_time_s = profile.users, profile.think_time_s
         stagger_s = profile.ramp_up_s / profile.users if profile.loops is not None else 0.0
     return {

@@ -54,10 +54,10 @@ def running_service(
     )
     process = LocalHost().spawn(command)
     try:
-        here = Endpoint(host="127.0.0.1", port=port)
+        endpoint = Endpoint(host="127.0.0.1", port=port)
         first = poll_first_answer(
-            here,
-            request_bytes("GET", path, {}, None, here),
+            endpoint,
+            request_bytes("GET", path, {}, None, endpoint),
             launched_monotonic_s=process.launched_monotonic_s,
             deadline_s=_READY_WITHIN_S,
             gone=gone_check(process.pid, process.start_ticks),
