@@ -176,6 +176,6 @@ def _check_memory_of_profile(
 
 
 def _refuse_memory(
-    path: Path, reason: str, place: str, found: str | None = None, allowed: str | None = None
+    path: Path, reason: str, place: str, value: str | None = None, allowed: str | None = None
 ) -> None:
-    raise InputError(reason, file=path, place=place, found=found, allowed=allowed)
+    raise InputError(reason, file=path, place=place, found=value, allowed=allowed)

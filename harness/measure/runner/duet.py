@@ -83,8 +83,8 @@ def _arms(first: Step, second: Step) -> tuple[DuetArm, DuetArm]:
     return a, b
 
 
-def _recorded(number: int, both: tuple[Notes, Notes], arms: tuple[DuetArm, DuetArm]) -> TrialRecord:
-    notes, partner, arm = both[number], both[1 - number], arms[number]
+def _recorded(number: int, pair: tuple[Notes, Notes], arms: tuple[DuetArm, DuetArm]) -> TrialRecord:
+    notes, partner, arm = pair[number], pair[1 - number], arms[number]
     seat = notes.spec.planned.duet
     assert seat is not None
     if notes.outcome == Outcome.OK and partner.outcome != Outcome.OK:

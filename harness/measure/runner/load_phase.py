@@ -137,8 +137,8 @@ def command_of(
     words = sorted(notes.context.load_words.items(), key=lambda pair: len(pair[0]), reverse=True)
 
     def translated(text: str) -> str:
-        for here, there in words:
-            text = text.replace(here, there)
+        for local, remote in words:
+            text = text.replace(local, remote)
         return text
 
     if words:

@@ -47,8 +47,8 @@ def connected(
     apart = load_host not in (None, host)
     settings = load_settings(root, host)
     address = settings.service_address if apart else "127.0.0.1"
-    here = this_machine(address)
-    service, cpus, cores = here.service, here.cpus, here.cores
+    local = this_machine(address)
+    service, cpus, cores = local.service, local.cpus, local.cores
     elsewhere: Elsewhere | None = None
     if host != LOCAL:
         service = SshHost(host, settings, listen_address=address)
