@@ -278,8 +278,12 @@ def flags_table(publisher: Publisher, opened: Sequence[Evidence]) -> Published:
         flag: words for flag, words in FLAG_WORDS.items() if any(numbers[flag] for numbers in counts)
     }
     rows: Lines = [
-        {"experiment": evidence.experiment, "made": len(evidence.trials)}
-        | {"kept": int((~evidence.trials["excluded"]).sum()), **{flag: numbers[flag] for flag in seen}}
+        {
+            "experiment": evidence.experiment,
+            "made": len(evidence.trials),
+            "kept": int((~evidence.trials["excluded"]).sum()),
+            **{flag: numbers[flag] for flag in seen},
+        }
         for evidence, numbers in zip(opened, counts, strict=True)
     ]
     return publisher.table(

@@ -137,8 +137,8 @@ def command_of(
     words = sorted(notes.context.load_words.items(), key=lambda pair: len(pair[0]), reverse=True)
 
     def translated(text: str) -> str:
-        for local, remote in words:
-            text = text.replace(local, remote)
+        for word, its_name in words:
+            text = text.replace(word, its_name)
         return text
 
     if words:

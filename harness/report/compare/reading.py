@@ -111,12 +111,13 @@ def read_run(files: RunFiles, *, skip_s: float = 0.0, how: How = NOTHING_SAID) -
 def _run_of_totals(files: RunFiles, table: AggregateTable) -> Run:
     report, total = report_totals(table), table.of_requests
     assert total is not None  # a report of totals has them
-    named: dict[str | None, AggregateRow] = (
+    named: dict[str, AggregateRow] = (
         dict(zip([row.label for row in report.labels], table.rows, strict=True))
         if len(table.rows) > 1
         else {}
     )
-    rows: dict[str | None, AggregateRow] = {None: total, **named}
+    rows: dict[str | None, AggregateRow] = {None: total}
+    rows.update(named.items())
     values: dict[Key, float] = {}
     reasons: dict[Key, str] = {}
     for label, row in rows.items():
