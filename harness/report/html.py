@@ -209,8 +209,7 @@ def course_of(start_s: FloatArray, latency_s: FloatArray, ok: BoolArray, *, step
     n = max(1, int(np.ceil((last_s - first_s) / width_s - 1e-9)))
 
     def place(at_s: FloatArray) -> npt.NDArray[np.int64]:
-        slices: npt.NDArray[np.int64] = ((at_s - first_s) / width_s).astype(np.int64)
-        return slices.clip(max=n - 1)
+        return np.asarray(np.minimum((at_s - first_s) / width_s, n - 1), dtype=np.int64)
 
     def percentile_ms(q: float) -> FloatArray:
         slices = np.split(latency_s[ok], edges)

@@ -116,8 +116,7 @@ def _run_of_totals(files: RunFiles, table: AggregateTable) -> Run:
         if len(table.rows) > 1
         else {}
     )
-    rows: dict[str | None, AggregateRow] = {None: total}
-    rows.update(named.items())
+    rows = dict[str | None, AggregateRow]([(None, total), *named.items()])
     values: dict[Key, float] = {}
     reasons: dict[Key, str] = {}
     for label, row in rows.items():
