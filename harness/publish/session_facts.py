@@ -274,10 +274,14 @@ def flags_table(publisher: Publisher, opened: Sequence[Evidence]) -> Published:
     Units: trials. A flagged trial stays in the results unless it is excluded for another reason.
     """
     counts = [flag_counts(evidence) for evidence in opened]
-    seen = {flag: words for flag, words in FLAG_WORDS.items() if any(numbers[flag] for numbers in counts)}
+    seen = {str(flag): text for flag, text in FLAG_WORDS.items() if any(numbers[flag] for numbers in counts)}
     rows: Lines = [
-        {"experiment": evidence.experiment, "made": len(evidence.trials)}
-        | {"kept": int((~evidence.trials["excluded"]).sum()), **{flag: numbers[flag] for flag in seen}}
+        {
+            "experiment": evidence.experiment,
+            "made": len(evidence.trials),
+            "kept": int((~evidence.trials["excluded"]).sum()),
+            **{flag: numbers[flag] for flag in seen},
+        }
         for evidence, numbers in zip(opened, counts, strict=True)
     ]
     return publisher.table(
