@@ -274,9 +274,7 @@ def flags_table(publisher: Publisher, opened: Sequence[Evidence]) -> Published:
     Units: trials. A flagged trial stays in the results unless it is excluded for another reason.
     """
     counts = [flag_counts(evidence) for evidence in opened]
-    seen: dict[str, str] = {
-        flag: words for flag, words in FLAG_WORDS.items() if any(numbers[flag] for numbers in counts)
-    }
+    seen = {str(flag): text for flag, text in FLAG_WORDS.items() if any(numbers[flag] for numbers in counts)}
     rows: Lines = [
         {
             "experiment": evidence.experiment,

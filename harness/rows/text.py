@@ -40,13 +40,10 @@ class Ratio(NamedTuple):
 def estimate_of(row: Row) -> Estimate:
     """Return the number of a row; without a value its reason is the warning."""
     warnings = tuple(row["warnings"] or ())
+    same: dict[str, Any] = {name: row[name] for name in ("value", "low", "high")}
+    same |= {name: row[name] or "" for name in ("unit", "method", "estimand")}
     return Estimate(
-        value=row["value"],
-        low=row["low"],
-        high=row["high"],
-        unit=row["unit"] or "",
-        method=row["method"] or "",
-        estimand=row["estimand"] or "",
+        **same,
         level=row["level"] or 0.95,
         support=Support.REAL,  # what a quantity can be was checked when its row was made
         n_trials=row["n_trials"] or 0,
