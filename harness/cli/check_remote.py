@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import typer
 
 from harness.backing.postgres import find_remote_home
-from harness.cli.check import DESCRIPTORS_WANTED, jdks_as_plain, print_checked, remarks_on, watch
+from harness.cli.check_here import DESCRIPTORS_WANTED, jdks_as_plain, print_checked, remarks_on, watch
 from harness.errors import HostError, InputError, MissingTool
 from harness.hosts.ssh.host import LOOPBACK, SshHost, find_remote_jdks
 from harness.hosts.ssh.settings import HostSettings, load_settings

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from harness.adopt import Order, Workspace, adopt, workspace_of
-from harness.cli.check import busy_warning
+from harness.cli.check_here import busy_warning
 from harness.cli.measure import measure_anew, stopping
 from harness.cli.options import (
     AsJson,
