@@ -45,9 +45,7 @@ def check_command(
 
         check_remote(host, as_json=as_json)
     elif machine or last:
-        from harness.cli.check_machine import (
-            check_machine,  # pandas and scipy, which a look at tools needs not
-        )
+        from harness.cli.check_machine import check_machine  # pandas and scipy, which a look needs not
 
         check_machine(last=last, as_json=as_json)
     elif not check_here(as_json=as_json):
