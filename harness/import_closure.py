@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which modules of the project a module imports, directly and through others, read from the sources.
-
-What is computed by code is stale when that code changes: the planner hashes the modules a notebook
-imports, and those that make tables. Nothing is imported to find them.
-"""
+"""Modules of the project that a module imports, directly and through others, read from the sources: what is computed
+by code is stale when that code changes. Nothing is imported to find them."""
 
 from __future__ import annotations
 

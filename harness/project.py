@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where things stand: the project's root, found by a marker file, the folders below it, and what git says of it.
-
-papermill, Jupyter and the command line start in different folders; all of them
-find the same root. Paths inside ``data/raw`` are the business of ``store`` alone.
-"""
+"""The project's root, which papermill, Jupyter and the command line find from any folder by a marker file, the folders
+below it, and what git says of it. Paths inside ``data/raw`` are the business of ``store`` alone."""
 
 from __future__ import annotations
 

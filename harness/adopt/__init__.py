@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes what a measurement needs of a service that stands anywhere: its ``service.toml``, contract and experiment.
-
-``start`` guesses how it is started, ``requests`` reads what it may be asked, ``recording`` compares its answers and
-``workspace`` writes the files.
-"""
+"""What a measurement needs of a service that stands anywhere: ``start`` guesses its start, ``requests`` reads what it
+may be asked, ``recording`` compares its answers, and ``workspace`` writes the files."""
 
 from harness.adopt.adopting import Adopted, Order, adopt, workspace_of
 from harness.adopt.workspace import Workspace

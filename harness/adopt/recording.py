@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Right answers, taken from the service itself: asked twice in one process and once in another.
-
-What differs between the three is volatile: in JSON those places are masked, of any other body only the status is
-held against the contract. A request whose status changes when it is asked again is a case, and no part of the load.
-"""
+"""Right answers, taken from the service itself: asked twice in one process and once in another. What differs is
+volatile: in JSON those places are masked, of any other body only the status is held against the contract."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import typer
 
 from harness.adopt import Adopted, Order, adopt, workspace_of
 from harness.adopt.capacity import Capacity, capacity_of
-from harness.cli.check import busy_warning
+from harness.cli.check_here import busy_warning
 from harness.cli.measure import measure_anew, stopping
 from harness.cli.options import AsJson, Profile, ReadyWithin, Requests, fields_of, say
 from harness.cli.results import opened, print_conclusion

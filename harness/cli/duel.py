@@ -17,7 +17,7 @@ from harness.adopt import Order, Workspace, adopt, workspace_of
 from harness.adopt.duel import Rate, agreed_contract, replay, set_up, sides
 from harness.adopt.duel.files import rate_tool, source_of
 from harness.analysis.evidence.metrics import METRICS
-from harness.cli.check import busy_warning
+from harness.cli.check_here import busy_warning
 from harness.cli.measure import measure_anew, stopping
 from harness.cli.options import (
     AsJson,

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.check import busy_warning
+from harness.cli.check_here import busy_warning
 from harness.cli.options import AsJson, say, table, wrapped
 from harness.model.digits import percent, plain
 from harness.places.probe.target import header_named, target_of

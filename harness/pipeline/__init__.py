@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From nothing to the paper in stages: what is stale and why, and the notebooks executed, analyses beside each other.
-
-``make_plan`` compares content hashes and says why a stage must run; ``run`` executes what must,
-shows one table while it works, and stops at the first failure with the command that resumes. What the notebooks
-before and after the analyses do is imported from here.
-"""
+"""From nothing to the paper in stages: ``make_plan`` says what is stale and why, ``run`` executes it in one table. What
+the notebooks before and after the analyses do is imported from here."""
 
 from harness.analysis.evidence.parameters import RunAllParameters, StageParameters, check_parameters
 from harness.pipeline.execute import StageFailed, run

@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plan of ``run_all``: every stage with its state, why it must run, and the time expected.
-
-A stage is stale when the content of what it depends on, or what it left behind, is not as remembered: never by time
-stamps. Measuring is judged by the store alone.
-"""
+"""The plan of ``run_all``: every stage with its state, why it must run, and the time expected. A stage is stale when
+the content of what it depends on, or left behind, is not as remembered; measuring is judged by the store alone."""
 
 from __future__ import annotations
 

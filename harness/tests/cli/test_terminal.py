@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from harness.cli import check, verify
+from harness.cli import verify
 from harness.cli.app import at_a_limit
-from harness.cli.check import quiet_in_words, remarks_on
+from harness.cli.check_here import print_missing, quiet_in_words, remarks_on
 from harness.cli.list import print_overview
 from harness.definitions import experiment_files, load_study
 from harness.errors import printable
@@ -68,7 +68,7 @@ def test_a_verification_prints_every_cell_whole(columns: int, capsys: pytest.Cap
 def test_check_prints_each_missing_tool_with_purpose_and_install_step(
     columns: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    check.print_missing(TOOLS)
+    print_missing(TOOLS)
     text = words_that_fit(capsys.readouterr().out, columns)
     assert text.index("required, not usable:") < text.index("optional, not usable:")
     for tool in TOOLS:
