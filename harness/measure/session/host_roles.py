@@ -11,7 +11,7 @@ from harness.agent.machine_info import physical_cores
 from harness.agent.platforms import usable_cpus
 from harness.model import Machine
 from harness.places.backing import BackingSource
-from harness.places.backing.postgres import Postgres
+from harness.places.backing.postgres_source import Postgres
 from harness.places.hosts.local import LocalHost
 from harness.places.hosts.measuring import MeasuringHost
 from harness.places.launchers.process import ProcessLauncher

@@ -13,7 +13,7 @@ from harness.errors import HostError, InputError, MissingTool
 from harness.measure.session.host_roles import HostRoles, this_machine
 from harness.model.load_tools import BY_NAME
 from harness.places.backing import BackingSource
-from harness.places.backing.postgres import Postgres
+from harness.places.backing.postgres_source import Postgres
 from harness.places.hosts.base import Command
 from harness.places.hosts.local import LocalHost
 from harness.places.hosts.measuring import MeasuringHost

@@ -15,7 +15,7 @@ from harness.measure.session import Assembly, measure, prepare
 from harness.measure.session.wiring import training_of
 from harness.model import BackingName
 from harness.places.backing import BackingSource
-from harness.places.backing.postgres import Postgres
+from harness.places.backing.postgres_source import Postgres
 from harness.places.backing.upstream import Upstream
 from harness.places.hosts.local import LocalHost
 from harness.places.launchers.process import ProcessLauncher

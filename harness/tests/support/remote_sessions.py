@@ -14,7 +14,7 @@ from harness.measure.session import Assembly, measure, prepare
 from harness.measure.session.remote_hosts import RemoteRoles
 from harness.model import BackingName, TrialRecord
 from harness.places.backing import BackingSource
-from harness.places.backing.postgres import Postgres
+from harness.places.backing.postgres_source import Postgres
 from harness.places.backing.upstream import Upstream
 from harness.places.hosts.local import LocalHost
 from harness.places.hosts.measuring import MeasuringHost
