@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.agent.machine_info import physical_cores
 from harness.agent.platforms import usable_cpus
-from harness.backing.postgres import Postgres
+from harness.backing.postgres_source import Postgres
 from harness.errors import HostError, InputError, MissingTool
 from harness.hosts.base import Command
 from harness.hosts.local import LocalHost

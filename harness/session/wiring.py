@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from harness.agent.machine_info import physical_cores
 from harness.agent.platforms import usable_cpus
 from harness.backing import BackingNeed, BackingSource, running
-from harness.backing.postgres import Postgres
+from harness.backing.postgres_source import Postgres
 from harness.backing.upstream import IMPLEMENTATION as UPSTREAM
 from harness.backing.upstream import Upstream
 from harness.definitions import contract_of, load_implementations

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import pytest
 
-from harness.backing.postgres import Postgres
 from harness.backing.postgres_server import workers_in
+from harness.backing.postgres_source import Postgres
 from harness.errors import InputError
 from harness.hosts.local import LocalHost
 from harness.launchers.base import MASK

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from harness.backing import BackingSource
-from harness.backing.postgres import Postgres
+from harness.backing.postgres_source import Postgres
 from harness.backing.upstream import Upstream
 from harness.definitions import load_implementations
 from harness.hosts.local import LocalHost

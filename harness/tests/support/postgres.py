@@ -12,8 +12,8 @@ from typing import Any
 import psycopg
 
 from harness.backing import BackingNeed
-from harness.backing.postgres import Postgres
 from harness.backing.postgres_database import Lent
+from harness.backing.postgres_source import Postgres
 from harness.hosts.local import LocalHost
 from harness.project import find_root
 from harness.tests.support.patience import patient

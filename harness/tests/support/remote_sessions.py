@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.backing import BackingSource
-from harness.backing.postgres import Postgres
+from harness.backing.postgres_source import Postgres
 from harness.backing.upstream import Upstream
 from harness.definitions import load_implementations
 from harness.hosts.local import LocalHost

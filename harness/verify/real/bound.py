@@ -234,7 +234,7 @@ class Machinery:
     @contextmanager
     def _database(self, cpus: tuple[int, ...]) -> Iterator[tuple[Mapping[str, str], Used]]:
         """Start PostgreSQL with a grown table; yield what the service is told of it, and its CPU seconds so far."""
-        from harness.backing.postgres import Postgres  # with its driver, which readers do not have
+        from harness.backing.postgres_source import Postgres  # with its driver, which readers do not have
 
         source = Postgres(LocalHost(), find_root(), find_tool("postgres", self._around))
         need = BackingNeed(
