@@ -11,9 +11,9 @@ from typing import Any
 
 from harness.agent.platforms import usable_cpus
 from harness.cli.options import fields_of, say
+from harness.model.started import SLOWED_SHARE, slowed_share
 from harness.places.hosts.local import LocalHost
 from harness.places.launchers.container import engine_on
-from harness.model.started import SLOWED_SHARE, slowed_share
 from harness.project import find_root
 from harness.provenance import read_machine
 from harness.toolchains import Jdk, Surroundings, find_all, find_jdks, lacking_packages

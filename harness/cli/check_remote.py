@@ -13,15 +13,15 @@ from typing import Any, TypeVar
 
 import typer
 
-from harness.places.backing.postgres import find_remote_home
 from harness.cli.check_here import DESCRIPTORS_WANTED, jdks_as_plain, print_checked, remarks_on, watch
 from harness.errors import HostError, InputError, MissingTool
+from harness.measure.session.remote_hosts import words_there
+from harness.model.load_tools import BY_NAME, run_as
+from harness.places.backing.postgres import find_remote_home
 from harness.places.hosts.ssh.host import LOOPBACK, SshHost, find_remote_jdks
 from harness.places.hosts.ssh.settings import HostSettings, load_settings
 from harness.places.launchers.container import engine_on
-from harness.model.load_tools import BY_NAME, run_as
 from harness.project import find_root
-from harness.measure.session.remote_hosts import words_there
 from harness.toolchains import JAVA_MINIMUM, JAVA_REFERENCE, Jdk
 
 #: Load generators that a far machine can run; those that want a JDK come last.

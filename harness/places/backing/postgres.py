@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from harness.errors import HostError, InputError, MissingTool
+from harness.model import BackingSettings
 from harness.places.hosts.base import Command, run_words
 from harness.places.hosts.measuring import MeasuringHost
-from harness.model import BackingSettings
 from harness.toolchains import Tool
 
 if TYPE_CHECKING:

@@ -7,16 +7,22 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from harness.backing.base import BackingNeed
-from harness.backing.postgres import DatabaseMachine, base_folder, find_account, find_home, find_remote_home
 from harness.errors import InputError, MissingTool
-from harness.hosts.measuring import MeasuringHost
 from harness.model import BackingName
+from harness.places.backing.base import BackingNeed
+from harness.places.backing.postgres import (
+    DatabaseMachine,
+    base_folder,
+    find_account,
+    find_home,
+    find_remote_home,
+)
+from harness.places.hosts.measuring import MeasuringHost
 from harness.toolchains import Tool, require_package
 
 if TYPE_CHECKING:
-    from harness.backing.postgres_database import Databases, Lent
-    from harness.hosts.ssh.host import SshHost
+    from harness.places.backing.postgres_database import Databases, Lent
+    from harness.places.hosts.ssh.host import SshHost
 
 
 class Postgres:
@@ -50,7 +56,7 @@ class Postgres:
 
     @cached_property
     def _databases(self) -> Databases:
-        from harness.backing.postgres_database import Databases
+        from harness.places.backing.postgres_database import Databases
 
         return Databases(self._machine)
 

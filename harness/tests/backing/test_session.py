@@ -18,8 +18,8 @@ import pytest
 from harness.errors import InputError
 from harness.measure.session import measure, prepare
 from harness.model import BackingSettings, Outcome, TrialRecord
-from harness.places.backing.postgres_source import Postgres
 from harness.places.backing.postgres_server import workers_in
+from harness.places.backing.postgres_source import Postgres
 from harness.places.hosts.local import LocalHost
 from harness.places.launchers.base import MASK
 from harness.store import SessionFolder

@@ -12,8 +12,8 @@ from typing import Any
 import psycopg
 
 from harness.places.backing import BackingNeed
-from harness.places.backing.postgres_source import Postgres
 from harness.places.backing.postgres_database import Lent
+from harness.places.backing.postgres_source import Postgres
 from harness.places.hosts.local import LocalHost
 from harness.project import find_root
 from harness.tests.support.patience import patient

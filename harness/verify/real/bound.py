@@ -209,7 +209,9 @@ class Machinery:
     @contextmanager
     def _database(self, cpus: tuple[int, ...]) -> Iterator[tuple[Mapping[str, str], Used]]:
         """Start PostgreSQL with a grown table; yield the environment of its service, and its CPU seconds so far."""
-        from harness.places.backing.postgres_source import Postgres  # with its driver, which readers do not have
+        from harness.places.backing.postgres_source import (
+            Postgres,  # with its driver, which readers do not have
+        )
 
         source = Postgres(LocalHost(), find_root(), find_tool("postgres", self._around))
         need = BackingNeed(
