@@ -28,8 +28,8 @@ class Scope(NamedTuple):
 
 #: k6 is built in a minute or two, metronome in a second.
 _MEASURING = ("wrk", "cc", "k6", "metronome")
-#: sshd serves the tests of hosts over SSH, node runs the example service, chromium opens pages.
-_ALL = Scope((*toolchains.MEASURING, "latex", "poppler"), (*_MEASURING, "sshd", "node", "chromium"))
+#: sshd serves the tests of hosts over SSH, node runs the example service.
+_ALL = Scope((*toolchains.MEASURING, "latex", "poppler"), (*_MEASURING, "sshd", "node"))
 SCOPES = {
     "all": _ALL,
     "test": _ALL,

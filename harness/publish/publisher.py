@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +26,6 @@ from harness.publish.display import (
     inputs_of,
     shown_table,
 )
-from harness.publish.figures.marks import marks_of
 from harness.publish.figures.style import COLUMN_INCHES, png_of, save, stamp, texts_of
 from harness.publish.latex import render_table
 
@@ -122,9 +120,6 @@ class Publisher:
         caption = " ".join([caption, *_notes_on_builds(texts_of(figure))])
         if saved:
             files = [f"figures/{path.name}" for path in saved]
-            if (marks := marks_of(figure)) is not None:
-                files.append(f"figures/{_file(key)}.json")
-                self._write(files[-1], json.dumps(marks, ensure_ascii=False, separators=(",", ":")) + "\n")
             entry = {
                 "alt": alt, "caption": caption, "file": files[0], "files": files,
                 "wide": bool(figure.get_figwidth() > COLUMN_INCHES), "notebook": self.notebook,

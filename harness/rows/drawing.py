@@ -14,10 +14,9 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from harness.model import Verdict
 from harness.model.formatting import show
-from harness.publish.figures.marks import name_last
 from harness.publish.figures.style import BAND, COLUMN_INCHES, FAINT, INK, VariantStyle, canvas, settings
 from harness.rows.schema import records
-from harness.rows.text import estimate_of, text_of
+from harness.rows.text import estimate_of
 
 
 def page(
@@ -80,7 +79,6 @@ def forest(
         face = "white" if refused or row["variant"] == row["reference"] else look.face
         dots = look.dots | {"markerfacecolor": face, "markeredgecolor": colour, "alpha": 1.0}
         axes.plot([row["value"]], [y], **dots)
-        name_last(axes, str(row[factor]), [text_of(row)])
     axes.set_yticks(range(len(lines)), [str(row[factor]) for row in reversed(lines)])
     axes.set_ylim(-0.6, len(lines) - 0.4)
     axes.grid(axis="y", visible=False)

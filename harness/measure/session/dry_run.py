@@ -3,18 +3,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from harness.definitions import Study
-from harness.errors import InputError, RematchError
+from harness.errors import RematchError
 from harness.loadgen.base import LoadSpec
 from harness.measure.session.availability import load_s
 from harness.measure.session.headroom import echo_load, wanted_readings
 from harness.measure.session.memory import fit_s, memory_asked, tried
-from harness.measure.session.planning import MOST_BLOCKS, Prepared, first_configuration, with_blocks
+from harness.measure.session.planning import Prepared, first_configuration
 from harness.measure.session.wiring import Assembly
 from harness.model import Configuration, Load, PlannedTrial, Request
 from harness.model.endpoint import Endpoint
@@ -133,22 +132,3 @@ def _or_reason(command: Callable[[], tuple[str, ...]]) -> tuple[str, ...]:
         return command()
     except RematchError as problem:
         return ("#", str(problem))
-
-
-def within_minutes(assembly: Assembly, prepared: Prepared, minutes: float) -> Prepared:
-    """Return the same plan with as many whole blocks as fit into ``minutes``, and one at least.
-
-    What comes once (headroom, memory) is counted; builds are not, as in every estimate.
-
-    Raises:
-        InputError: ``minutes`` is not a time.
-    """
-    if not (math.isfinite(minutes) and minutes > 0):
-        raise InputError(
-            "not a time to measure for", place="--minutes", found=minutes, allowed="more than 0 minutes"
-        )
-    item, two = with_blocks(prepared, 1), with_blocks(prepared, 2)
-    one_s = session_s(assembly, item)
-    block_s = session_s(assembly, two) - one_s
-    more = math.floor((minutes * 60.0 - one_s) / block_s)
-    return with_blocks(prepared, min(MOST_BLOCKS, 1 + max(0, more)))
