@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``agent start``: bring the agent up as a daemon; ``attach``, ``dial``: reach it, or a daemon of Docker.
+"""``agent start``: bring the agent up as a daemon; ``attach``: reach it.
 
-``start BASE`` prints one line of JSON and returns when the daemon (``serve``) listens. ``attach FOLDER`` and
-``dial ADDRESS`` pass bytes between stdin and stdout and a socket of this machine until one of them ends.
+``start BASE`` prints one line of JSON and returns when the daemon (``serve``) listens. ``attach FOLDER`` passes bytes
+between stdin and stdout and the daemon's socket until one of them ends.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness.agent.containers import CONTAINERS, connected, remove_containers
 from harness.agent.files import SCRATCH, remove_scratch
 from harness.agent.platforms import return_large_blocks
 from harness.agent.processes import alive, kill_group, read_stat
@@ -39,7 +38,6 @@ def main() -> None:
         command.add_argument(folder, type=Path)
         command.add_argument("--grace-s", type=float, default=30.0, help="time without a message")
     commands.add_parser("attach").add_argument("folder")
-    commands.add_parser("dial").add_argument("address")
     options = parser.parse_args()
     if options.command == "start":
         print(json.dumps(start_daemon(options.base, options.grace_s)), flush=True)
@@ -48,11 +46,11 @@ def main() -> None:
         return_large_blocks()
         Server(options.folder, options.grace_s).serve()
         os._exit(0)
-    elif options.command == "attach":
-        os.chdir(options.folder)  # a path in a socket's address may have no more than 107 bytes
-        pass_bytes(connected(f"unix://{SOCKET}"))
     else:
-        pass_bytes(connected(options.address))
+        os.chdir(options.folder)  # a path in a socket's address may have no more than 107 bytes
+        link = socket.socket(socket.AF_UNIX)
+        link.connect(SOCKET)
+        pass_bytes(link)
 
 
 def pass_bytes(daemon: socket.socket) -> None:
@@ -113,7 +111,6 @@ def sweep(sessions: Path) -> list[dict[str, object]]:
         for note in folder.glob("running/*"):
             group, _, ticks = note.name.partition("-")
             kill_group(int(group), int(ticks))
-        remove_containers(folder / CONTAINERS)
         remove_scratch(folder / SCRATCH)
         shutil.rmtree(str(folder), ignore_errors=True)
     return daemons

@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness.agent.cgroup import read_group
-from harness.agent.containers import ENDING, ContainerHandlers, remove_containers, usual_address
 from harness.agent.cpu_speed import CpuSpeedMeter
 from harness.agent.files import SCRATCH, FileHandlers, folder_bytes, remove_scratch
 from harness.agent.http_exchange import gone_check, poll_first_answer
@@ -43,6 +42,7 @@ SLOW = frozenset(
     ("spawn", "run", "wait", "stop", "resources", "sampler_stop", "speed_stop", "first_answer", "inventory",
      "folder_bytes", "remove", "bye")
 )  # fmt: skip
+ENDING = "the agent is ending; nothing is started any more"
 GAUGE_GONE = "the agent is ending, and has ended its samplers and meters"
 #: Questions about the machine, which change nothing.
 QUESTIONS: Mapping[str, Callable[..., dict[str, Any]]] = {
@@ -51,7 +51,6 @@ QUESTIONS: Mapping[str, Callable[..., dict[str, Any]]] = {
     "exists": lambda path: {"exists": os.path.exists(path)},
     "folder_bytes": lambda folder: {"bytes": folder_bytes(Path(folder))},
     "free_port": lambda address: {"port": free_port(address)},
-    "docker_address": lambda: {"address": usual_address()},
     "resources": lambda watched, pss: asdict(read_tree(pss=pss, **watched)),
     "machine": lambda: asdict(read_machine()),
 }
@@ -62,12 +61,12 @@ class _Endpoint(NamedTuple):
     port: int
 
 
-class Handlers(FileHandlers, ContainerHandlers):
+class Handlers(FileHandlers):
     """Everything that was started for one controller: its orders, each a method ``do_...``."""
 
     def __init__(self, folder: Path) -> None:
         FileHandlers.__init__(self, folder)
-        ContainerHandlers.__init__(self, folder)
+        self._ended = threading.Event()
         self._running = folder / "running"
         self._running.mkdir()
         self._spawner = Spawner(folder / "spawn_stub.py", host=socket.gethostname())
@@ -84,7 +83,7 @@ class Handlers(FileHandlers, ContainerHandlers):
         self.end_all()
 
     def end_all(self) -> None:
-        """End every process group, container and sampler that was started. Nothing is started after this."""
+        """End every process group and sampler that was started. Nothing is started after this."""
         with self._lock:
             self._ended.set()
             processes, gauges = list(self._processes.values()), list(self._gauges.values())
@@ -92,7 +91,6 @@ class Handlers(FileHandlers, ContainerHandlers):
             self._gauges.clear()
         for process in processes:
             self._end(process, 0.0, "SIGKILL")
-        remove_containers(self._containers)
         remove_scratch(self._folder / SCRATCH)
         for gauge in gauges:
             with contextlib.suppress(OSError):  # its files go with the folder

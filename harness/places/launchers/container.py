@@ -19,7 +19,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.agent.containers import usual_address
 from harness.agent.machine_info import hostname_hash
 from harness.agent.processes import alive, this_process
 from harness.errors import HostError, RematchError, TrialFailure
@@ -287,6 +286,13 @@ def docker_sdk() -> Any:
     import docker.errors
 
     return docker
+
+
+def usual_address() -> str:
+    """Return where the daemon listens: DOCKER_HOST, the usual socket, or that of a daemon of our own user."""
+    usual = Path("/var/run/docker.sock")
+    own = Path(os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}") / "docker.sock"
+    return os.environ.get("DOCKER_HOST") or f"unix://{own if own.exists() and not usual.exists() else usual}"
 
 
 def connect(address: str, root: Path) -> DockerClient:
