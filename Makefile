@@ -129,6 +129,7 @@ workshop-notebooks:
 slides:
 	@$(SETUP) --for workshop --brief
 	@$(VENV)/jupyter nbconvert --execute --to html --embed-images --no-prompt --output-dir results/workshop/slides \
+		$(foreach script,mathjax require_js jquery,--HTMLExporter.$(script)_url=data:text/javascript,) \
 		--TagRemovePreprocessor.enabled=True \
 		$(foreach tag,solution teacher checkpoint,--TagRemovePreprocessor.remove_cell_tags=$(tag)) \
 		$(foreach tag,parameters setup,--TagRemovePreprocessor.remove_input_tags=$(tag)) \
