@@ -23,8 +23,8 @@ from harness.analysis.stats.about_services import (
     not_about_services,
 )
 from harness.analysis.stats.ages import ages_of, of_their_age
+from harness.analysis.stats.assumptions import check_assumptions
 from harness.analysis.stats.effects import effect_size_ci, equivalence_interval
-from harness.analysis.stats.inputs import check_assumptions
 from harness.analysis.stats.pairing import (
     DUET_ESTIMAND,
     in_duet,

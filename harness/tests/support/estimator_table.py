@@ -20,10 +20,10 @@ from harness.analysis.attribution.spans import attribute_latency
 from harness.analysis.attribution.stalls import detect_stalls
 from harness.analysis.load.coordinated_omission import coordinated_omission_check
 from harness.analysis.stats.aa_noise import aa_noise, aa_test
+from harness.analysis.stats.assumptions import check_assumptions
 from harness.analysis.stats.comparisons import compare
 from harness.analysis.stats.effects import Estimator, effect_size_ci, equivalence_interval
 from harness.analysis.stats.factor_effects import interactions
-from harness.analysis.stats.inputs import check_assumptions
 from harness.analysis.stats.quantiles import batch_means_ci
 from harness.analysis.stats.sample_size import detectable_ratio, plan_repetitions, power_curve
 from harness.analysis.stats.scaling import fit_usl

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from harness.analysis.stats import verdicts
-from harness.analysis.stats.inputs import check_assumptions, judge_resolution
+from harness.analysis.stats.assumptions import check_assumptions
+from harness.analysis.stats.inputs import judge_resolution
 from harness.analysis.stats.quantiles import rank
 from harness.analysis.stats.sample_size import (
     FEWEST_PAIRS,
