@@ -6,22 +6,22 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, Self, TypeVar, get_args
+from typing import Literal, Self, get_args
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
+from harness.definitions.strict_files import lines_of, text_of
 from harness.errors import InputError
 from harness.loadgen.correlation import Written, expects, names_in
-from harness.loadgen.flow import FlowFault, flow_fault, in_order, name_fault
+from harness.loadgen.flow import FlowFault, flow_fault, name_fault
 from harness.model import Captures, Expectation, Frozen, Request
 from harness.model.started import SettingValue
-from harness.schema_errors import describe
 
 CASES, REQUESTS = "cases.jsonl", "requests.jsonl"
-T = TypeVar("T", bound=Frozen)
+ALLOWED = "JSON lines in UTF-8"
 Face = Literal["published", "repaired", "matched"]
 
 
@@ -100,8 +100,7 @@ def load_cases(contract_folder: Path) -> tuple[Case, ...]:
         InputError: the file cannot be read, a line of it is no case, or a case uses what none before captured.
     """
     file = contract_folder / CASES
-    text = read_text(file, "JSON lines in UTF-8")
-    numbered = [(number, _parse(Case, file, number, line)) for number, line in _lines(text)]
+    numbered = lines_of(Case, text_of(file, ALLOWED), file)
     cases = tuple(case for _, case in numbered)
     seen: set[tuple[str, str, str | None, tuple[str, ...] | None]] = set()
     for number, case in enumerate(cases, start=1):
@@ -118,23 +117,6 @@ def load_cases(contract_folder: Path) -> tuple[Case, ...]:
     return cases
 
 
-def load_requests(contract_folder: Path, mix: str) -> tuple[Request, ...]:
-    """Return the requests of ``mix`` in the file's order, the steps of a flow in theirs.
-
-    Raises:
-        InputError: the file cannot be read, a line is no request, a mix is no sound flow, or nobody
-            knows the mix.
-    """
-    every = load_all_requests(contract_folder)
-    chosen = tuple(request for request in every if request.mix == mix)
-    if not chosen:
-        mixes = ", ".join(dict.fromkeys(request.mix for request in every))
-        raise InputError(
-            "unknown mix", file=contract_folder / REQUESTS, place="mix", found=mix, allowed=mixes or "none"
-        )
-    return in_order(chosen)
-
-
 def load_all_requests(contract_folder: Path) -> tuple[Request, ...]:
     """Return the requests of every mix, in the file's order.
 
@@ -142,20 +124,19 @@ def load_all_requests(contract_folder: Path) -> tuple[Request, ...]:
         InputError: the file cannot be read, a line is no request, or a mix is no sound flow.
     """
     file = contract_folder / REQUESTS
-    return _requests(file, read_text(file, "JSON lines in UTF-8"))
+    return _requests(file, text_of(file, ALLOWED))
 
 
 @lru_cache(maxsize=32)
 def _requests(file: Path, text: str) -> tuple[Request, ...]:
     """Return all requests of a file; the same text, which may be a hundred kilobytes, is read once in a process."""
-    numbered = [
-        (number, _as_written(_parse(Request, file, number, line), line)) for number, line in _lines(text)
-    ]
+    lines = text.split("\n")
+    numbered = [(n, _as_written(request, lines[n - 1])) for n, request in lines_of(Request, text, file)]
     for mix in dict.fromkeys(request.mix for _, request in numbered):
-        lines, requests = zip(*((n, request) for n, request in numbered if request.mix == mix), strict=True)
+        numbers, requests = zip(*((n, request) for n, request in numbered if request.mix == mix), strict=True)
         fault = flow_fault(requests)
         if fault is not None:
-            raise _wrong(fault, file, lines[fault.index], requests[fault.index].name)
+            raise _wrong(fault, file, numbers[fault.index], requests[fault.index].name)
     return tuple(request for _, request in numbered)
 
 
@@ -190,38 +171,3 @@ def _case_fault(cases: Sequence[Case]) -> FlowFault | None:
 def _wrong(fault: FlowFault, file: Path, line: int, name: str) -> InputError:
     place = f"line {line}: {name}"
     return InputError(fault.problem, file=file, place=place, found=fault.value, allowed=fault.allowed)
-
-
-def read_text(file: Path, allowed: str) -> str:
-    """Return the text of a file in UTF-8.
-
-    Raises:
-        InputError: it cannot be read.
-    """
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        why = problem.strerror if isinstance(problem, OSError) else str(problem)
-        raise InputError(f"cannot be read: {why}", file=file, allowed=allowed) from problem
-
-
-def _lines(text: str) -> Iterator[tuple[int, str]]:
-    # not splitlines(): U+2028 and its like may stand inside a JSON string
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            yield number, line
-
-
-def _parse(kind: type[T], file: Path, number: int, line: str) -> T:
-    place = f"line {number}"
-    try:
-        document = json.loads(line)
-        return kind.model_validate_json(line)
-    except json.JSONDecodeError as problem:
-        text = f"not JSON: {problem.msg} at column {problem.colno}"
-        raise InputError(text, file=file, place=place, found=line[:60]) from problem
-    except ValidationError as problem:
-        raise describe(problem, kind, document, file=file, at=f"{place}: ") from problem
-    except (RecursionError, ValueError) as problem:  # nested too deeply; a number of thousands of digits
-        text = f"not JSON that can be read: {str(problem)[:80]}"
-        raise InputError(text, file=file, place=place) from problem

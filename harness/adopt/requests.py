@@ -16,8 +16,8 @@ from urllib.parse import quote, urlencode, urlsplit
 import yaml
 
 from harness.adopt.curl import Asked, Listed, from_curl, named
+from harness.definitions.strict_files import text_of
 from harness.errors import InputError
-from harness.workloads import read_text
 
 ALLOWED = "an OpenAPI 3 document (JSON, YAML), or lines that begin with curl"
 #: Files of these names in a service's folder are read without being named.
@@ -48,7 +48,7 @@ def read_requests(file: Path) -> Listed:
     Raises:
         InputError: it cannot be read, is of no known kind, or lists nothing that can be asked.
     """
-    listed = requests_of(read_text(file, ALLOWED), file)
+    listed = requests_of(text_of(file, ALLOWED), file)
     if not listed.asked:
         left = listed.left_out
         text = f"{len(left)} left out, such as: {left[0]}" if left else "none"

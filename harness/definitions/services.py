@@ -6,11 +6,10 @@ A workload stands in ``services/WORKLOAD`` beside the experiment's file, else in
 
 from __future__ import annotations
 
-import json
 from functools import lru_cache
 from pathlib import Path
 
-from harness.definitions.strict_files import short, text_of, to_model, toml_of, unknown
+from harness.definitions.strict_files import lines_of, short, text_of, to_model, toml_of, unknown
 from harness.errors import InputError
 from harness.model import Implementation, Request
 
@@ -107,13 +106,4 @@ def load_requests(root: Path, workload: str, beside: Path | None = None) -> dict
 @lru_cache(maxsize=32)
 def _requests(path: Path, text: str) -> tuple[Request, ...]:
     """Return the requests of a contract; the same text, which may be a hundred kilobytes, is read once in a process."""
-    lines = enumerate(text.splitlines(), start=1)
-    return tuple(_request(line, path, number) for number, line in lines if line.strip())
-
-
-def _request(line: str, path: Path, number: int) -> Request:
-    try:
-        data = json.loads(line)
-    except (RecursionError, ValueError) as error:
-        raise InputError(f"not JSON ({str(error)[:80]})", file=path, place=f"line {number}") from None
-    return to_model(Request, data, path, at=f"line {number}: ")
+    return tuple(request for _, request in lines_of(Request, text, path))

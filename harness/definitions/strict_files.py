@@ -35,8 +35,8 @@ def parse_toml(text: str) -> dict[str, Any]:
     return tomllib.loads(text)
 
 
-def text_of(path: Path) -> str:
-    """Return what stands in a file.
+def text_of(path: Path, allowed: str | None = None) -> str:
+    """Return what stands in a file; ``allowed``: what may, for the message.
 
     Raises:
         InputError: it cannot be read.
@@ -44,9 +44,9 @@ def text_of(path: Path) -> str:
     try:
         return path.read_text("utf-8")
     except UnicodeDecodeError as error:
-        raise InputError("not UTF-8", file=path, place=f"byte {error.start}") from None
+        raise InputError("not UTF-8", file=path, place=f"byte {error.start}", allowed=allowed) from None
     except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", file=path) from None
+        raise InputError(f"cannot be read ({error.strerror})", file=path, allowed=allowed) from None
 
 
 def toml_of(text: str, path: Path) -> dict[str, Any]:
@@ -64,6 +64,30 @@ def toml_of(text: str, path: Path) -> dict[str, Any]:
         ) from None
     except (RecursionError, ValueError) as error:  # too deep, or a number of thousands of digits
         raise InputError(f"TOML that cannot be read: {str(error)[:80]}", file=path) from None
+
+
+def lines_of(model: type[M], text: str, path: Path) -> list[tuple[int, M]]:
+    """Return each line of a text of JSON lines as a model, with its number; blank lines are left out.
+
+    Raises:
+        InputError: a line is no JSON, or as of :func:`to_model`.
+    """
+    # not splitlines(): U+2028 and its like may stand inside a JSON string
+    numbered = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
+    return [
+        (number, to_model(model, _json_of(line, path, number), path, at=f"line {number}: "))
+        for number, line in numbered
+    ]
+
+
+def _json_of(line: str, path: Path, number: int) -> Any:
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError as error:
+        text, found = f"not JSON: {error.msg} at column {error.colno}", line[:60]
+    except (RecursionError, ValueError) as error:  # nested too deeply; a number of thousands of digits
+        text, found = f"not JSON that can be read: {str(error)[:80]}", None
+    raise InputError(text, file=path, place=f"line {number}", found=found)
 
 
 def to_model(model: type[M], data: Any, path: Path, *, at: str = "") -> M:

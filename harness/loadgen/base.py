@@ -27,11 +27,9 @@ class LoadSpec(Frozen):
     """One load to be offered: what, how, where, and the folder for everything the tool writes."""
 
     profile: LoadProfile
-    requests: tuple[Request, ...] = Field(
-        min_length=1, description="the requests of one mix; of a flow the steps in order"
-    )
+    requests: tuple[Request, ...] = Field(min_length=1)  # of one mix; of a flow the steps in order
     endpoint: Endpoint
-    folder: Path = Field(description="absolute; exists and is empty before the command starts")
+    folder: Path  # absolute; exists and is empty before the command starts
     seed: int = 0
 
 
@@ -40,18 +38,12 @@ class LoadCommand(Frozen):
 
     argv: tuple[str, ...]
     environment: dict[str, str] = Field(default_factory=dict)
-    after: tuple[tuple[str, ...], ...] = Field(
-        default=(), description="command lines to run in the folder, one after another, when the load is over"
-    )
-    files: dict[str, str] = Field(default_factory=dict, description="file name -> content")
-    outputs: tuple[str, ...] = Field(
-        default=(), description="file names in the folder that belong in the store when they exist"
-    )
+    after: tuple[tuple[str, ...], ...] = ()  # to run in the folder, one after another, when the load is over
+    files: dict[str, str] = Field(default_factory=dict)  # file name -> content
+    outputs: tuple[str, ...] = ()  # names of files in the folder that belong in the store when they exist
     stdout: str = "generator.stdout.txt"
     stderr: str = "generator.stderr.txt"
-    expected_s: float = Field(
-        gt=0, description="how long it should take, start to end; for progress and the time limit"
-    )
+    expected_s: float = Field(gt=0)  # start to end; for progress and the time limit
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,12 +19,7 @@ from harness.model.load import (
 from harness.model.load_tools import LOAD_TOOLS, GeneratorName, LoadTool
 from harness.model.plan import Configuration, Plan, PlannedTrial, configurations, make_plan
 from harness.model.runtime import RuntimeSettings
-from harness.model.scaled_load import (
-    Calibration,
-    CalibrationSpec,
-    OpenShare,
-    ScaledLoad,
-)
+from harness.model.scaled_load import Calibration, CalibrationSpec, ScaledLoad
 from harness.model.session import (
     BuildRecord,
     CpuProfile,

@@ -40,13 +40,6 @@ def interval(low: float | None, high: float | None, places: int) -> str:
     return f"{fixed(low, places)} to {fixed(high, places)}"
 
 
-def span(low: float, high: float, unit: str = "") -> str:
-    """Return ``low to high`` of a range whose middle is not told, by the same rule; once where both print alike."""
-    places = decimals((low + high) / 2, low, high)
-    ends = fixed(low, places), fixed(high, places)
-    return f"{ends[0]}{unit}" if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}{unit}"
-
-
 def plain(value: float, digits: int = WITHOUT_INTERVAL) -> str:
     """Return a number that has no interval: three significant digits, a whole number below a thousand in full."""
     if isinstance(value, int):

@@ -7,7 +7,6 @@ Values stay unrounded; the digits are those of :mod:`harness.model.digits`.
 from __future__ import annotations
 
 from math import isfinite
-from typing import Protocol
 
 from harness.model import Estimate, Verdict
 from harness.model.age import YOUNG
@@ -36,21 +35,6 @@ _SCALES: dict[str, tuple[tuple[float, float, str], ...]] = {
     "share": ((0.0, 100.0, "%"),),
     "relative": ((0.0, 100.0, "%"),),  # of something else, so it may be above 100 %: a spread, a half-width
 }
-
-
-class Judged(Protocol):
-    """A ratio with what is said of it, such as a ``Comparison``."""
-
-    @property
-    def ratio(self) -> Estimate: ...
-    @property
-    def margin(self) -> float | None: ...
-    @property
-    def verdict(self) -> Verdict: ...
-    @property
-    def not_about(self) -> str | None: ...
-    @property
-    def young(self) -> bool: ...
 
 
 class Shown(Frozen):
@@ -109,21 +93,22 @@ def joined(unit: str) -> str:
     return unit if unit.startswith("/") else f"\N{NARROW NO-BREAK SPACE}{unit}"
 
 
-def verdict_words(comparison: Judged) -> str:
+def verdict_words(
+    ratio: Estimate, verdict: Verdict, *, margin: float | None, not_about: str | None, young: bool
+) -> str:
     """Return words that fit in "X's throughput is ... Y's"; no margin: nothing is said to be equivalent.
 
     Of young processes they say so: ``in young processes higher than``.
     """
-    ratio = comparison.ratio
     side = "higher than" if ratio.value is not None and ratio.value > 1 else "lower than"
-    why = f": {comparison.not_about}" if comparison.not_about else ""
+    why = f": {not_about}" if not_about else ""
     # the interval leaves out 1, and is of too few blocks among so many comparisons
     few = ratio.low is not None and ratio.high is not None and not ratio.low <= 1 <= ratio.high
     words = {
         Verdict.DIFFERENT: side,
         Verdict.DIFFERENT_BUT_NEGLIGIBLE: f"negligibly {side}",
-        Verdict.EQUIVALENT: f"equivalent (within {whole_percent(comparison.margin or 0)}) to",
+        Verdict.EQUIVALENT: f"equivalent (within {whole_percent(margin or 0)}) to",
         Verdict.INCONCLUSIVE: f"{'by so few blocks ' if few else ''}not shown to differ from",
         Verdict.NOT_ABOUT_SERVICES: f"{NOT_ABOUT}{why}, and not compared with",
-    }[comparison.verdict]
-    return f"in {YOUNG} processes {words}" if comparison.young else words
+    }[verdict]
+    return f"in {YOUNG} processes {words}" if young else words

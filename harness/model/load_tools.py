@@ -124,12 +124,6 @@ def run_as(*kinds: RunsAs) -> tuple[GeneratorName, ...]:
     return tuple(tool.name for kind in kinds for tool in LOAD_TOOLS if tool.runs_as == kind)
 
 
-def titles(last: str = "or") -> str:
-    """Return the tools' names as a list in a sentence: ``JMeter, Locust ... oha or vegeta``."""
-    *first, end = (tool.title for tool in LOAD_TOOLS)
-    return f"{', '.join(first)} {last} {end}"
-
-
 def written_by() -> str:
     """Return the titles of all tools whose files are read, as a list in a sentence."""
     *first, end = (tool.title for tool in WRITERS)

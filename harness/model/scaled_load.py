@@ -119,10 +119,9 @@ class CalibrationSpec(Frozen):
     warm_up_requests: int = Field(default=500, ge=0)
     # what those users reach; or the highest rate of arrivals that keeps the goals, in the same process
     capacity: Literal["saturation", "search"] = "saturation"
-    #: A search has goals, and those that are left out stand in the definition's hash with their values.
+    # what a rate has to keep in a search; goals that are left out stand in the definition's hash with their values
     goals: CapacityGoals | None = Field(
-        default_factory=lambda given: CapacityGoals() if given.get("capacity") == "search" else None,
-        description="capacity = search: what a rate has to keep",
+        default_factory=lambda given: CapacityGoals() if given.get("capacity") == "search" else None
     )
 
     @model_validator(mode="after")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -31,8 +31,6 @@ _SHOWN = ("tables", "figures")
 
 #: What one notebook published: kind -> key -> entry, and its name.
 Contribution = dict[str, Any]
-#: Every published value by key.
-Values = Mapping[str, Mapping[str, Any]]
 
 
 def paper_sources(paper: Path) -> list[Path]:

@@ -24,8 +24,9 @@ from harness.analysis.evidence.sessions import measured_experiments, sessions_re
 from harness.analysis.stats.verdicts import ALPHA, ALTERED, DEFAULT_MARGIN, changed_since
 from harness.definitions import load_study
 from harness.errors import InputError
-from harness.model import LOAD_TOOLS, Configuration, TrialRecord
+from harness.model import Configuration, TrialRecord
 from harness.model.digits import fixed, whole_percent
+from harness.model.load_tools import title_of
 from harness.model.session import coding_of
 from harness.project import find_root
 from harness.publish.display import Cell, Published
@@ -37,8 +38,6 @@ from harness.store import SessionFolder
 _RULE = {"rule.inner_level": whole_percent(1 - 2 * ALPHA), "rule.margin": whole_percent(DEFAULT_MARGIN)}
 #: What the paper calls a tool -> its name in the records; each is published, recorded or not.
 _TOOLS = {"Go": "go", "JDK": "jdk", "JMeter": "jmeter", "Locust": "locust", "wrk": "wrk", "Maven": "maven"}
-#: How the generators write their own names.
-_TITLES = {tool.name: tool.title for tool in LOAD_TOOLS}
 
 Lines = list[Mapping[str, Cell]]
 
@@ -177,7 +176,7 @@ def load_lines(evidence: Evidence) -> Lines:
         if cell.load is not None:
             words = f"{cell.load.profile.model}: {setting_words(cell.load.profile)}"
             words += f", {cell.load.processes} processes" if cell.load.processes > 1 else ""
-            title = _TITLES[cell.load.generator]
+            title = title_of(cell.load.generator)
         titles, warm_ups = lines.setdefault(words, ({}, set()))
         titles[title] = None
         warm_ups.add(_warm_up(cell))

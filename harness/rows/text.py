@@ -5,7 +5,7 @@ with a unit in each head and the notes that their cells need."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
@@ -25,16 +25,6 @@ _SAME = (
     "value", "low", "high", "kind", "variant", "label", "reference", "verdict", "margin", "n_blocks", "n_excluded",
     "age", "reference_age",
 )  # fmt: skip
-
-
-class Ratio(NamedTuple):
-    """A ratio row as the words of a verdict need it."""
-
-    ratio: Estimate
-    margin: float | None
-    verdict: Verdict
-    not_about: str | None
-    young: bool
 
 
 def estimate_of(row: Row) -> Estimate:
@@ -63,7 +53,8 @@ def words_of(row: Row) -> str:
         return ""
     verdict = Verdict(row["verdict"])
     not_about = row["why"] if verdict is Verdict.NOT_ABOUT_SERVICES else None
-    return verdict_words(Ratio(estimate_of(row), row["margin"], verdict, not_about, is_young(row)))
+    ratio, margin, young = estimate_of(row), row["margin"], is_young(row)
+    return verdict_words(ratio, verdict, margin=margin, not_about=not_about, young=young)
 
 
 def text_of(row: Row) -> str:

@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
 from pydantic import JsonValue
 
@@ -43,13 +43,13 @@ from harness.model import (
     StoredReading,
     WarmUpRecord,
 )
+from harness.model.trial import PhaseName
 from harness.places.backing import BackingService, BackingSource
 from harness.places.hosts.base import Process, now
 from harness.places.hosts.measuring import MeasuringHost
 from harness.places.launchers.base import Instance, Launcher
 from harness.workloads import Case
 
-PhaseName = Literal["backing", "start-up", "conformance", "warm-up", "measurement", "cool-down", "idle"]
 SAMPLING_HZ = 50.0
 #: While windows of load make a service warm: they are described by the second, and are most of a trial.
 WARM_UP_HZ = 20.0

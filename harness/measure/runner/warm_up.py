@@ -35,13 +35,7 @@ from harness.places.launchers.training import raw_request
 
 
 def warm_up(
-    endpoint: Endpoint,
-    requests: tuple[Request, ...],
-    n: int,
-    *,
-    users: int = 1,
-    fresh: bool = False,
-    timeout_s: float = 10.0,
+    endpoint: Endpoint, requests: tuple[Request, ...], n: int, *, users: int = 1, fresh: bool = False
 ) -> None:
     """Send ``n`` requests over a keep-alive connection for each user; check every answer.
 
@@ -64,7 +58,7 @@ def warm_up(
         values, right = dict[str, Scalar](), dict[str, bytes]()
         raw_of = {} if flow else {request.name: raw_request(request, endpoint) for request in requests}
         try:
-            with Connection(endpoint, timeout_s) as connection:
+            with Connection(endpoint, TIMEOUT_S) as connection:
                 for number in range(n // users + (user < n % users)):
                     if stop.is_set():
                         return
@@ -108,6 +102,8 @@ def _exchanged(connection: Connection, raw: bytes, name: str) -> Answer:
 FOLDER, METRICS = "warm-up", "metrics.prom"
 #: Beyond its own time, for a tool to start and stop on a busy machine.
 EXTRA_S = 30.0
+#: Of an answer to one of the requests that are sent from here.
+TIMEOUT_S = 10.0
 
 
 def warm_up_in_windows(instance: Instance, asked: WarmUpSpec, notes: Notes) -> None:

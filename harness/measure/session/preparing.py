@@ -167,13 +167,15 @@ class Preparation(Rehearsals):
     def _build(self, left: list[PlannedTrial]) -> None:
         known = self.writer.session.builds()
         fresh: dict[str, BuildRecord] = {}
+        tidied = partial(without_paths, places=self.assembly.places)
         for configuration in (trial.configuration for trial in left):
             name = configuration.variant.build_name
             if name in fresh:
                 continue
             self.say(f"build of {name}")
             build = self.built(configuration)
-            fresh[name] = self._tidied(build)
+            form = build.form and build.form.model_copy(update={"argv": tidied(build.form.argv)})
+            fresh[name] = build.model_copy(update={"argv": tidied(build.argv), "form": form})
             if name in known and known[name].source_sha256 != build.source_sha256:
                 raise InputError(
                     f"the source of {name} changed since this session began; its trials would not be comparable",
@@ -217,8 +219,3 @@ class Preparation(Rehearsals):
                 continue
             self.echo = (*self.echo, reading)
             self.writer.write_echo(self.echo)
-
-    def _tidied(self, build: BuildRecord) -> BuildRecord:
-        tidied = partial(without_paths, places=self.assembly.places)
-        form = build.form and build.form.model_copy(update={"argv": tidied(build.form.argv)})
-        return build.model_copy(update={"argv": tidied(build.argv), "form": form})

@@ -16,9 +16,9 @@ from harness.model import Outcome, StartUp
 from harness.places.launchers.base import Instance
 from harness.tests.support.instances import CONTRACT, Started, eventually
 from harness.tests.support.patience import patient
-from harness.workloads import load_requests
+from harness.workloads import load_all_requests
 
-HELLO = load_requests(CONTRACT, "hello")[0]
+HELLO = load_all_requests(CONTRACT)[0]
 
 
 #: A project in one kind of place, whatever its launcher and instances are.

@@ -40,7 +40,7 @@ from harness.loadgen.tools.jmeter import render_plan
 from harness.model import ClosedLoad, Expectation
 from harness.tests.support.accounts_server import step
 from harness.tests.support.answering_server import order_of, request_to
-from harness.workloads import load_requests
+from harness.workloads import load_all_requests
 
 NAMES = st.from_regex(r"[a-z][a-z0-9_]{0,5}", fullmatch=True)
 VALUES = st.one_of(st.from_regex(CARRIED.replace("4096", "40"), fullmatch=True), st.integers(), st.booleans())
@@ -160,7 +160,7 @@ def test_a_broken_flow_names_file_line_request_and_name(
 ) -> None:
     (tmp_path / "requests.jsonl").write_text("\n".join([*lines, line(mix="other")]) + "\n")
     with pytest.raises(InputError, match=r"requests\.jsonl: " + message):
-        load_requests(tmp_path, "m")
+        load_all_requests(tmp_path)
 
 
 def test_readiness_asks_the_marked_request_else_a_get_else_the_first() -> None:
@@ -181,7 +181,7 @@ def test_readiness_of_a_flow_is_its_first_step_because_later_ones_may_count_on_i
 def test_decimals_are_right_as_the_contract_writes_them(tmp_path: Path, more: dict[str, object]) -> None:
     text = line(expect={"status": 200, "one_of": [{"pay": [3000.25, 1]}, {"pay": 5}]}, **more)
     (tmp_path / "requests.jsonl").write_text(text.replace("3000.25", "3000.00"))
-    (request,) = load_requests(tmp_path, "m")
+    (request,) = load_all_requests(tmp_path)
     assert (right_bodies(request.expect) or ())[0] == '{"pay":[3000.00,1]}'
     assert (right_answers(request.expect) or ())[0] == ('{"pay":[3000.00,1]}',)
     assert "3000.00" in render_plan(order_of(tmp_path, ClosedLoad(users=1, loops=1), request))

@@ -20,7 +20,9 @@ from harness.tests.contracts.launcher import HELLO
 from harness.tests.support.accounts_server import accounts_server, open_and_show, transfer_flow
 from harness.tests.support.instances import CONTRACT, OBEYS_WITHIN_S, Project
 from harness.tests.support.patience import patient
-from harness.workloads import load_requests
+from harness.workloads import load_all_requests
+
+BOTH = tuple(request for request in load_all_requests(CONTRACT) if request.mix == "both")
 
 
 @pytest.fixture
@@ -68,12 +70,11 @@ def test_a_service_that_does_not_get_ready_has_its_outcome_and_reason(
 def test_warm_up_sends_every_request_of_the_mix_and_checks_the_answers(project: Project) -> None:
     instance = project.launch(wrong_answers=11)
     wait_first_response(instance, HELLO, patient(20))
-    mix = load_requests(CONTRACT, "both")
-    warm_up(instance.endpoint, mix, 10)
+    warm_up(instance.endpoint, BOTH, 10)
     with pytest.raises(
         TrialFailure, match=r"nonconforming: warm-up request 1 \(uppercase-hello\): expected JSON"
     ):
-        warm_up(instance.endpoint, mix, 1)
+        warm_up(instance.endpoint, BOTH, 1)
 
 
 @pytest.mark.parametrize(("fresh", "n_opened"), [(False, 1), (True, 10)])
@@ -90,7 +91,7 @@ def test_requests_of_a_warm_up_share_a_connection_or_have_one_each(
             return super().__enter__()
 
     monkeypatch.setattr("harness.measure.runner.warm_up.Connection", Noted)
-    warm_up(instance.endpoint, load_requests(CONTRACT, "both"), 10, fresh=fresh)
+    warm_up(instance.endpoint, BOTH, 10, fresh=fresh)
     assert [one.n_opened for one in made] == [n_opened]
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import islice
 
 import pytest
@@ -20,10 +19,9 @@ TRUTH = {
 
 
 @pytest.fixture(scope="module")
-def machinery() -> Iterator[Machinery]:
+def machinery(tmp_path_factory: pytest.TempPathFactory) -> Machinery:
     """One for all kinds, which share services: each is built once."""
-    with Machinery() as made:
-        yield made
+    return Machinery(tmp_path_factory.mktemp("bound"))
 
 
 @only_when_long("trials that no other test may disturb")

@@ -108,7 +108,8 @@ def bound(sims: int, seed: int) -> VerifyResult:
         bar="each named in >= .95",
         control="the headroom flag misses the slowed generator",
     )  # fmt: skip
-    with Machinery() as machinery:
+    with tempfile.TemporaryDirectory(prefix="rematch-bound-") as folder:
+        machinery = Machinery(Path(folder))
         for name, kind in machinery.kinds.items():
             made, trials, n_aside = machinery.trials(name), list[Trial](), 0
             while len(trials) < sims and len(trials) + n_aside < TRIES * sims:
@@ -125,9 +126,9 @@ def bound(sims: int, seed: int) -> VerifyResult:
 
 
 class Machinery:
-    """Builds the services once, and makes trials of them; a context manager."""
+    """Builds the services once, in ``folder``, and makes trials of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
         cpus = usable_cpus()
         if len(cpus) < 2:
             raise RematchError(
@@ -142,15 +143,8 @@ class Machinery:
         }
         self._around = Surroundings(project=find_root())
         self._wrk = find_tool("wrk", self._around)
-
-    def __enter__(self) -> Machinery:
-        self._temporary = tempfile.TemporaryDirectory(prefix="rematch-bound-")
-        self._folder = Path(self._temporary.name)
-        (self._folder / "slow.lua").write_text(_SLOW, "utf-8")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._temporary.cleanup()
+        self._folder = folder
+        (folder / "slow.lua").write_text(_SLOW, "utf-8")
 
     def trials(self, name: str) -> Generator[Trial, None, None]:
         """Yield trials of one kind for as long as they are asked for; each meets the same running services."""

@@ -19,7 +19,7 @@ from harness.analysis.stats import intervals
 from harness.analysis.stats.inputs import Floats
 from harness.analysis.stats.summaries import Scale, mean_ci
 from harness.analysis.stats.verdicts import sign_flip_exact
-from harness.verify.simulated.result import Cell, Cells, VerifyResult, contains, share
+from harness.verify.simulated.result import Cells, VerifyResult, contains
 
 LEVEL = 0.95
 TRUE_RATIO = 1.1
@@ -42,16 +42,14 @@ _SCALES: Mapping[Scale, tuple[str, Callable[[np.random.Generator, tuple[int, int
 }
 
 
-def scale_cells(sims: int, seed: int) -> list[Cell]:
-    """Return the coverage of each scale for five and ten trials."""
-    cells = []
+def add_scales(cells: Cells, sims: int, seed: int) -> None:
+    """Add the coverage of each scale for five and ten trials."""
     for number, (scale, (name, draw, truth)) in enumerate(_SCALES.items()):
         for k in _N_TRIALS:
             trials = draw(np.random.default_rng([seed, 11, number, k]), (sims, k))
             results = [mean_ci(row, scale=scale, level=LEVEL, unit="relative") for row in trials]
             hits = sum(contains(item, truth) for item in results)
-            cells.append(share(sims, name=f"{name}, k = {k}", value=hits / sims, at_least=0.93, at_most=0.97))
-    return cells
+            cells.share(f"{name}, k = {k}", hits / sims, at_least=0.93, at_most=0.97)
 
 
 Law = Literal["normal", "skew", "bimodal", "mixed"]
@@ -116,7 +114,7 @@ def coverage(sims: int, seed: int) -> VerifyResult:
                 bounds = intervals.student(values[0][:, :k] - values[1][:, :k], LEVEL)
                 name = f"{law}, {what}, k = {k}"
                 cells.share(name, covered(bounds, log(TRUE_RATIO)), at_least=0.93, at_most=0.97)
-    cells.extend(scale_cells(sims, seed))
+    add_scales(cells, sims, seed)
     cells.share("per-request interval, worst law", max(per_request), at_most=0.7, control=True)
     return cells.result()
 
