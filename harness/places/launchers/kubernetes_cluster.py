@@ -90,24 +90,9 @@ class PodsSpec:
         return {INSTANCE: self.labels[INSTANCE]}
 
 
-def namespace(name: str, labels: Mapping[str, str]) -> Namespace:
-    """Return a namespace with these labels."""
-    return Namespace(metadata=ObjectMeta(name=name, labels=dict(labels)))
-
-
-def deployment(spec: PodsSpec) -> Deployment:
-    """Return a deployment of these pods."""
-    made: Deployment = _objects(spec)[1]
-    return made
-
-
-def service(spec: PodsSpec, *, node_port: bool) -> Service:
-    """Return what makes these pods one address: inside the cluster, and at a port of each node if asked for."""
-    made: Service = _objects(spec, node_port=node_port)[0]
-    return made
-
-
-def _objects(spec: PodsSpec, *, node_port: bool = False) -> list[Any]:
+def objects_of(spec: PodsSpec, *, node_port: bool = False) -> list[Any]:
+    """Return the service that makes these pods one address (inside the cluster, and at a port of each node if asked
+    for), and their deployment."""
     environment: list[dict[str, Any]] = [
         {"name": name, "value": value} for name, value in spec.environment.items()
     ]
@@ -196,6 +181,10 @@ class Cluster:
         with self.asking():
             answer: Resource = self._client.apply(wanted, force=True)  # type: ignore[call-overload]  # any resource
             return answer
+
+    def make_namespace(self, name: str, labels: Mapping[str, str]) -> None:
+        """Make a namespace with these labels."""
+        self.apply(Namespace(metadata=ObjectMeta(name=name, labels=dict(labels))))
 
     def objects(
         self, kind: type[Resource], namespace: str | None = None, labels: Mapping[str, str] | None = None
