@@ -104,28 +104,24 @@ class ContainerLauncher(ImageLauncher["DockerClient"]):
                     nano_cpus=runtime.cpus * 10**9 if runtime.cpus else None,
                     cpuset_cpus=cpuset,
                 )
-                launched = now()
-                try:
-                    made = api.create_container(
-                        image_name,
-                        list(argv[1:]),
-                        entrypoint=[argv[0]],
-                        environment=dict(environment),
-                        labels={LABEL: project_label(self._root), OWNER: owner()},
-                        user=host.user,
-                        working_dir=TRIAL,
-                        host_config=config,
-                        name=name,
-                        use_config_proxy=False,  # a service has no variables but those of its record
-                    )["Id"]
-                    made_s = time.monotonic()
-                    api.start(made)
-                    started_s = time.monotonic()
-                except docker_sdk().errors.APIError as problem:
-                    text = " ".join(str(problem.explanation or problem).split())
-                    raise TrialFailure(
-                        Outcome.FAILED, f"the Docker daemon did not start it: {text}"
-                    ) from problem
+            launched = now()
+            with asking(self._address, "the Docker daemon did not start it"):
+                made = api.create_container(
+                    image_name,
+                    list(argv[1:]),
+                    entrypoint=[argv[0]],
+                    environment=dict(environment),
+                    labels={LABEL: project_label(self._root), OWNER: owner()},
+                    user=host.user,
+                    working_dir=TRIAL,
+                    host_config=config,
+                    name=name,
+                    use_config_proxy=False,  # a service has no variables but those of its record
+                )["Id"]
+                made_s = time.monotonic()
+                api.start(made)
+                started_s = time.monotonic()
+            with asking(self._address):
                 state = api.inspect_container(made)
             pid = int(state["State"]["Pid"])
             record = self._record(
@@ -317,15 +313,15 @@ class DaemonImages:
 
 
 @contextlib.contextmanager
-def asking(address: str) -> Iterator[None]:
+def asking(address: str, refusal: str = "the Docker daemon") -> Iterator[None]:
     """Turn what goes wrong with the daemon while a trial is under way into one line. Raises TrialFailure: the daemon
-    refuses; HostError: none answers any more, which says nothing about the service."""
+    refuses, which begins with ``refusal``; HostError: none answers any more, which says nothing about the service."""
     errors = docker_sdk().errors
     try:
         yield
     except errors.APIError as problem:
         text = " ".join(str(problem.explanation or problem).split())
-        raise TrialFailure(Outcome.FAILED, f"the Docker daemon: {text}") from problem
+        raise TrialFailure(Outcome.FAILED, f"{refusal}: {text}") from problem
     except (errors.DockerException, OSError) as problem:
         raise HostError(
             f"{_SILENT} at {address}: {_innermost(problem)}; start the daemon again: finished trials are kept, and the "

@@ -34,7 +34,6 @@ from harness.places.launchers.kubernetes_cluster import (
     labels_here,
     new_name,
     objects_of,
-    port_of,
 )
 from harness.places.launchers.kubernetes_instance import KubernetesHost, KubernetesInstance
 from harness.places.launchers.kubernetes_pods import Prober, Processes, ended_state, field_of, trouble, uid_of
@@ -116,9 +115,9 @@ class KubernetesLauncher(ImageLauncher[Cluster]):
             service, deployment = objects_of(pods, node_port=access == "node-port")
             made = cluster.apply(service)
             endpoint = (
-                Endpoint(host="127.0.0.1", port=int(port_of(made).nodePort or 0))
+                Endpoint(host="127.0.0.1", port=int(made.spec.ports[0].nodePort or 0))
                 if access == "node-port"
-                else Endpoint(host=str(field_of(made, "spec.clusterIP") or ""), port=PORT)
+                else Endpoint(host=str(made.spec.clusterIP or ""), port=PORT)
             )
             launched = now()
             cluster.apply(deployment)

@@ -20,7 +20,6 @@ import httpx
 from lightkube import Client, KubeConfig
 from lightkube.codecs import load_all_yaml
 from lightkube.core.exceptions import ConfigError
-from lightkube.models.core_v1 import ServicePort
 from lightkube.models.meta_v1 import ObjectMeta
 from lightkube.resources.apps_v1 import Deployment
 from lightkube.resources.core_v1 import Namespace, Pod, Service
@@ -309,11 +308,3 @@ def labels_here(root: Path) -> dict[str, str]:
 def new_name(kind: str) -> str:
     """Return a name that no other object has: ``service-1f0c9a2b``."""
     return f"{kind}-{secrets.token_hex(4)}"
-
-
-def port_of(service: Service) -> ServicePort:
-    """Return the one port of a service."""
-    ports = service.spec.ports if service.spec is not None else None
-    if not ports:
-        raise HostError("the cluster made a service without a port")
-    return ports[0]

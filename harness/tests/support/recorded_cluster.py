@@ -20,7 +20,6 @@ from harness.places.launchers.kubernetes_cluster import (
     PodsSpec,
     container_resources,
     objects_of,
-    port_of,
 )
 from harness.places.launchers.kubernetes_pods import (
     condition_moments,
@@ -66,7 +65,7 @@ def scenario(cluster: Cluster, nobody: Cluster) -> SimpleNamespace:
     cluster.make_namespace(NAMESPACE, {"rematch.io/project": "recorded"})
     several = pods("absent", replicas=2, cpu_limit=0.5, cpu_request=0.01, memory_limit="64m")
     service, deployment = objects_of(several, node_port=True)
-    found.node_port = int(port_of(cluster.apply(service)).nodePort or 0)
+    found.node_port = int(cluster.apply(service).spec.ports[0].nodePort or 0)
     cluster.apply(deployment)
     cluster.apply(objects_of(pods("greedy", cpu_limit=1000.0))[1])
     boosted = pods("boosted", cpu_limit=0.5, cpu_boost=1.0, cpu_request=0.01)

@@ -167,7 +167,7 @@ class SshHost(RemoteWorkspace, MeasuringHost):
         with self._lock:
             for far in list(self._ways):
                 self._ways.pop(far).close()
-        self.fetch_folder(local, monotonic_offset_s=self.offset.monotonic_offset_s)
+        super().close_folder(local)
 
     def folder_bytes(self, folder: Path) -> int | None:
         return int(self._ask("folder_bytes", folder=str(folder))["bytes"])

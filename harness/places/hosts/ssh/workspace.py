@@ -20,6 +20,7 @@ from pathlib import Path, PurePosixPath
 
 from harness.agent.files import file_sha256
 from harness.errors import HostError
+from harness.model import HostClock
 from harness.places.hosts.ssh.agent import Agent, AgentChannel
 from harness.places.sampling import on_our_clock
 
@@ -33,6 +34,8 @@ class RemoteWorkspace:
     """The files of one host over SSH; see ``MeasuringHost``."""
 
     name: str
+    #: The host's clocks minus ours.
+    offset: HostClock
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
@@ -60,9 +63,7 @@ class RemoteWorkspace:
             send_files(self.agent.channel, {name: local / name for name in names}, folder)
         return Path(folder)
 
-    def fetch_folder(self, local: Path, *, monotonic_offset_s: float) -> None:
-        """Bring the folder back, its samples on our clock; ``monotonic_offset_s``: the host's clock minus ours.
-        Raises HostError: it cannot be had whole."""
+    def close_folder(self, local: Path) -> None:
         with self._lock:
             folder = self._folders.pop(local, None)
         if folder is None:
@@ -74,7 +75,7 @@ class RemoteWorkspace:
             )
         fetch_tree(self.agent.channel, folder, local)
         for path in [path for path in self._sampled if str(path.parent) == folder]:
-            on_our_clock(local / path.name, monotonic_offset_s)
+            on_our_clock(local / path.name, self.offset.monotonic_offset_s)
             self._sampled.remove(path)
         with suppress(HostError):  # it goes with the agent's folder
             self._ask("remove", folder=folder)
