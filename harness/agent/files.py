@@ -27,12 +27,6 @@ class FileHandlers:
         (folder / SCRATCH).mkdir()
         (folder / "work").mkdir()
 
-    def do_folders(self, parents: list[str]) -> dict[str, Any]:
-        """Return the folders right below each of some folders."""
-        inner = {parent: Path(parent).glob("*") for parent in parents}
-        folders = {parent: filter(Path.is_dir, paths) for parent, paths in inner.items()}
-        return {parent: sorted(path.name for path in paths) for parent, paths in folders.items()}
-
     def do_read(self, path: str, last_bytes: int | None) -> dict[str, Any]:
         with open(path, "rb") as stream:
             if last_bytes is not None:

@@ -23,7 +23,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.agent.cgroup import read_group
 from harness.agent.cpu_speed import CpuSpeedMeter
 from harness.agent.files import SCRATCH, FileHandlers, folder_bytes, remove_scratch
 from harness.agent.http_exchange import gone_check, poll_first_answer
@@ -32,7 +31,6 @@ from harness.agent.machine_info import machine_facts, physical_cores
 from harness.agent.platforms import usable_cpus
 from harness.agent.ports import free_port
 from harness.agent.process_tree import read_tree
-from harness.agent.processes import read_stat
 from harness.agent.sampler import Sampler, Watched
 from harness.agent.spawn import Spawned, Spawner
 from harness.errors import HostError
@@ -176,14 +174,6 @@ class Handlers(FileHandlers):
         if gauge is None:
             raise HostError(GAUGE_GONE)
         return gauge
-
-    def do_start_ticks(self, pid: int) -> dict[str, Any]:
-        stat = read_stat(pid)
-        return {"start_ticks": None if stat is None or stat.ended else stat.start_ticks}
-
-    def do_group(self, pid: int, start_ticks: int) -> dict[str, Any]:
-        result = read_group(pid, start_ticks)
-        return {"group": None if result is None else asdict(result)}
 
     def do_first_answer(
         self,

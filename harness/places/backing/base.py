@@ -29,37 +29,30 @@ class BackingService(Protocol):
     @property
     def record(self) -> BackingRecord:
         """What is known of it now; after ``stop`` with exit code and signal. It never holds a password."""
-        ...
 
     @property
     def environment(self) -> Mapping[str, str]:
         """What an instance is told, by environment variables. It may hold a password."""
-        ...
 
     @property
     def cpu_at_launch_s(self) -> float:
         """CPU time on the process's account before the program itself ran; to be taken off readings."""
-        ...
 
     def ended(self) -> str | None:
         """Return how it ended by itself, in words, or ``None`` while it runs. Never blocks."""
-        ...
 
     def invariants(self) -> tuple[InvariantReading, ...]:
         """Return what the contract says must hold, as it is now. Ask when nobody works with it any more. Raises
         TrialFailure: it does not answer; InputError: the contract's question is wrong."""
-        ...
 
     def stored(self, *, over: bool) -> dict[str, int]:
         """Return how many traces of each kind of request the database holds now; empty: the contract counts none, or
         it is no database. ``over``: nobody works with it any more; who still leaves is waited for. Raises as
         ``invariants``."""
-        ...
 
     def stop(self) -> BackingRecord:
         """End the loan: what it wrote lies in the trial's folder, and it has ended unless it lives on for the next
         trial. Idempotent. Raises OSError: its log could not be kept; it has ended all the same."""
-        ...
 
 
 class BackingSource(Protocol):
@@ -70,21 +63,17 @@ class BackingSource(Protocol):
 
     def unavailable(self, need: BackingNeed) -> str | None:
         """Return why it cannot be had here, or ``None``. Starts nothing."""
-        ...
 
     def prepare(self, need: BackingNeed) -> None:
         """Do once what takes long (build, initialise), so that ``start`` is quick. Raises RematchError: it cannot be
         done."""
-        ...
 
     def start(self, need: BackingNeed, folder: Path) -> BackingService:
         """Return a service that answers; its files go into ``folder``. Raises TrialFailure: it did not come up;
         InputError: there is no room for it, or the contract's files are wrong."""
-        ...
 
     def close(self) -> tuple[int, ...]:
         """End whatever lives longer than a trial; return the ids of the processes that ended."""
-        ...
 
 
 def source_of(name: BackingName, sources: Mapping[BackingName, BackingSource]) -> BackingSource:

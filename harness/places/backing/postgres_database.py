@@ -79,8 +79,8 @@ SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND 
 class Watch:
     """Writes ``database.csv`` until it is stopped, or until the database is gone. Owns its connection."""
 
-    def __init__(self, connection: Connection, file: Path, *, hz: float = HZ) -> None:
-        self._connection, self._file, self._period_s = connection, file, 1.0 / hz
+    def __init__(self, connection: Connection, file: Path) -> None:
+        self._connection, self._file, self._period_s = connection, file, 1.0 / HZ
         self._stopping = threading.Event()
         self._problem: OSError | None = None
         self._thread = threading.Thread(target=self._work, name="database watch", daemon=True)

@@ -25,7 +25,6 @@ from harness.errors import HostError, RematchError, TrialFailure
 from harness.model import (
     BackingSettings,
     BuildRecord,
-    ClockReading,
     ContainerRecord,
     Implementation,
     InstanceRecord,
@@ -38,7 +37,7 @@ from harness.places.hosts.measuring import MeasuringHost
 from harness.places.launchers.arguments import cpu_limit
 from harness.places.launchers.base import STDERR, STDOUT, Instance, LaunchSpec
 from harness.places.launchers.cgroup import bytes_of
-from harness.places.launchers.images import LABEL, OWNER, Image, ImageLauncher, project_label
+from harness.places.launchers.images import LABEL, OWNER, ImageLauncher, project_label
 from harness.places.launchers.process import GRACE_S, ProcessLauncher
 from harness.toolchains import Surroundings, how_to_get, require_package, wanted
 
@@ -85,63 +84,29 @@ class ContainerLauncher(ImageLauncher["DockerClient"]):
         return super().build(implementation, variant, backing)
 
     def launch(self, spec: LaunchSpec) -> ContainerInstance:
-        client, host = self._needed(), self._host
+        client, host, runtime = self._needed(), self._host, spec.variant.runtime
+        api = client.api
         image_name, image = self._image(spec.implementation, spec.build)
         port = host.free_port(host.listen_address)
         limit = cpu_limit(spec.variant, spec.cpus)
         argv, environment = self._started_by(spec, limit, host.listen_address, port)
-        name = f"rematch-{secrets.token_hex(8)}"  # by which it can be removed before anybody knows its id
-        try:
-            state, launched, around = self._start(spec, image, image_name, name, argv, environment)
-            pid = int(state["State"]["Pid"])
-            record = self._record(
-                spec,
-                image,
-                environment,
-                argv=argv,
-                pid=pid,
-                process_start_ticks=(start_ticks_of(pid) if pid else None) or 0,
-                port=port,
-                launched=launched,
-                cpu_affinity=spec.cpus or (),
-                cpu_limit=limit,
-                container=around,
-            )
-            container = client.containers.prepare_model(state)
-            return ContainerInstance(container, record, spec.folder, self._grace_s, host, self._address)
-        except BaseException:  # also a signal: the daemon may have made one whose id did not arrive
-            remove_named(client, name)
-            raise
-
-    def _start(
-        self,
-        spec: LaunchSpec,
-        image: Image,
-        image_name: str,
-        name: str,
-        argv: tuple[str, ...],
-        environment: Mapping[str, str],
-    ) -> tuple[dict[str, Any], ClockReading, ContainerRecord]:
-        """Make, start and look at a container; return its state as the daemon has it, when it was asked for, and what
-        surrounds it. However it ends but well, something of that name may be left. Raises TrialFailure: the daemon did
-        not start it; HostError: none answers any more."""
-        client, host, runtime = self._needed(), self._host, spec.variant.runtime
-        api = client.api
         memory = None if runtime.memory_limit is None else bytes_of(runtime.memory_limit)
         cpuset = ",".join(map(str, spec.cpus)) if spec.cpus else None
-        with asking(self._address):
-            engine = engine_of(client)
-            config = api.create_host_config(
-                network_mode="host",
-                binds=[f"{spec.folder}:{TRIAL}:rw"],
-                mem_limit=memory,
-                memswap_limit=memory,
-                nano_cpus=runtime.cpus * 10**9 if runtime.cpus else None,
-                cpuset_cpus=cpuset,
-            )
+        name = f"rematch-{secrets.token_hex(8)}"  # by which it can be removed before anybody knows its id
+        try:
+            with asking(self._address):
+                engine = engine_of(client)
+                config = api.create_host_config(
+                    network_mode="host",
+                    binds=[f"{spec.folder}:{TRIAL}:rw"],
+                    mem_limit=memory,
+                    memswap_limit=memory,
+                    nano_cpus=runtime.cpus * 10**9 if runtime.cpus else None,
+                    cpuset_cpus=cpuset,
+                )
             launched = now()
-            try:
-                container = api.create_container(
+            with asking(self._address, "the Docker daemon did not start it"):
+                made = api.create_container(
                     image_name,
                     list(argv[1:]),
                     entrypoint=[argv[0]],
@@ -154,26 +119,41 @@ class ContainerLauncher(ImageLauncher["DockerClient"]):
                     use_config_proxy=False,  # a service has no variables but those of its record
                 )["Id"]
                 made_s = time.monotonic()
-                api.start(container)
+                api.start(made)
                 started_s = time.monotonic()
-            except docker_sdk().errors.APIError as problem:
-                text = " ".join(str(problem.explanation or problem).split())
-                raise TrialFailure(Outcome.FAILED, f"the Docker daemon did not start it: {text}") from problem
-            state = api.inspect_container(container)
-        around = ContainerRecord(
-            engine=engine,
-            image_id=image.id,
-            image_bytes=image.image_bytes,
-            layer_bytes=image.layer_bytes,
-            network="host",
-            user=host.user,
-            cpuset=cpuset,
-            cpu_quota=float(runtime.cpus) if runtime.cpus else None,
-            memory_limit_bytes=memory,
-            create_s=made_s - launched.monotonic_s,
-            start_s=started_s - made_s,
-        )
-        return state, launched, around
+            with asking(self._address):
+                state = api.inspect_container(made)
+            pid = int(state["State"]["Pid"])
+            record = self._record(
+                spec,
+                image,
+                environment,
+                argv=argv,
+                pid=pid,
+                process_start_ticks=(start_ticks_of(pid) if pid else None) or 0,
+                port=port,
+                launched=launched,
+                cpu_affinity=spec.cpus or (),
+                cpu_limit=limit,
+                container=ContainerRecord(
+                    engine=engine,
+                    image_id=image.id,
+                    image_bytes=image.image_bytes,
+                    layer_bytes=image.layer_bytes,
+                    network="host",
+                    user=host.user,
+                    cpuset=cpuset,
+                    cpu_quota=float(runtime.cpus) if runtime.cpus else None,
+                    memory_limit_bytes=memory,
+                    create_s=made_s - launched.monotonic_s,
+                    start_s=started_s - made_s,
+                ),
+            )
+            container = client.containers.prepare_model(state)
+            return ContainerInstance(container, record, spec.folder, self._grace_s, host, self._address)
+        except BaseException:  # also a signal: the daemon may have made one whose id did not arrive
+            remove_named(client, name)
+            raise
 
 
 class ContainerInstance(Instance):
@@ -333,15 +313,15 @@ class DaemonImages:
 
 
 @contextlib.contextmanager
-def asking(address: str) -> Iterator[None]:
+def asking(address: str, refusal: str = "the Docker daemon") -> Iterator[None]:
     """Turn what goes wrong with the daemon while a trial is under way into one line. Raises TrialFailure: the daemon
-    refuses; HostError: none answers any more, which says nothing about the service."""
+    refuses, which begins with ``refusal``; HostError: none answers any more, which says nothing about the service."""
     errors = docker_sdk().errors
     try:
         yield
     except errors.APIError as problem:
         text = " ".join(str(problem.explanation or problem).split())
-        raise TrialFailure(Outcome.FAILED, f"the Docker daemon: {text}") from problem
+        raise TrialFailure(Outcome.FAILED, f"{refusal}: {text}") from problem
     except (errors.DockerException, OSError) as problem:
         raise HostError(
             f"{_SILENT} at {address}: {_innermost(problem)}; start the daemon again: finished trials are kept, and the "

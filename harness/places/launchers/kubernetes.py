@@ -10,8 +10,9 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from lightkube.resources.core_v1 import Node
@@ -29,17 +30,13 @@ from harness.places.launchers.kubernetes_cluster import (
     PORT,
     Cluster,
     PodsSpec,
-    deployment,
     kubeconfig,
     labels_here,
-    namespace,
     new_name,
-    port_of,
-    service,
+    objects_of,
 )
-from harness.places.launchers.kubernetes_instance import Groups, KubernetesHost, KubernetesInstance
+from harness.places.launchers.kubernetes_instance import KubernetesHost, KubernetesInstance
 from harness.places.launchers.kubernetes_pods import Prober, Processes, ended_state, field_of, trouble, uid_of
-from harness.places.launchers.process import GRACE_S, ProcessLauncher
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 #: From the request for pods until each has a process; with many pods the node is busy.
@@ -54,19 +51,13 @@ class KubernetesLauncher(ImageLauncher[Cluster]):
     name, noun = "kubernetes", "pod"
     outside = (*ONLY_PODS, "memory_limit")
 
-    def __init__(
-        self,
-        process: ProcessLauncher,
-        root: Path,
-        *,
-        bases: Mapping[str, Path] | None = None,
-        grace_s: float = GRACE_S,
-    ) -> None:
-        super().__init__(process, root, bases=bases, grace_s=grace_s)
-        self._groups: Groups = {}
-        self._namespace: str | None = None
-        self._server, self._node = "", ""
-        self.host = KubernetesHost(self._groups)
+    _namespace: str | None = None
+    _server = _node = ""
+
+    @cached_property
+    def host(self) -> KubernetesHost:
+        """This machine, which knows which processes are of the same pods."""
+        return KubernetesHost()
 
     def _lacking(
         self, place: Cluster, implementation: Implementation, runtime: RuntimeSettings
@@ -121,14 +112,15 @@ class KubernetesLauncher(ImageLauncher[Cluster]):
             path=spec.implementation.readiness,
         )
         try:
-            made = cluster.apply(service(pods, node_port=access == "node-port"))
+            service, deployment = objects_of(pods, node_port=access == "node-port")
+            made = cluster.apply(service)
             endpoint = (
-                Endpoint(host="127.0.0.1", port=int(port_of(made).nodePort or 0))
+                Endpoint(host="127.0.0.1", port=int(made.spec.ports[0].nodePort or 0))
                 if access == "node-port"
-                else Endpoint(host=str(field_of(made, "spec.clusterIP") or ""), port=PORT)
+                else Endpoint(host=str(made.spec.clusterIP or ""), port=PORT)
             )
             launched = now()
-            cluster.apply(deployment(pods))
+            cluster.apply(deployment)
             prober.start()
             scaled_s = wait_started(cluster, pods, prober)
             later_s = None if scaled_s is None else scaled_s - launched.monotonic_s
@@ -168,7 +160,7 @@ class KubernetesLauncher(ImageLauncher[Cluster]):
             kind = "native" if runtime.form == "native" else spec.implementation.runtime
             instance = KubernetesInstance(cluster, pods, record, endpoint, prober, kind=kind, members=members)
             if members:
-                self._groups[(members[0].pid, members[0].start_ticks)] = instance
+                self.host.groups[(members[0].pid, members[0].start_ticks)] = instance
             return instance
         except BaseException:
             prober.stop()
@@ -187,7 +179,7 @@ class KubernetesLauncher(ImageLauncher[Cluster]):
     def _own_namespace(self) -> str:
         if self._namespace is None:
             cluster, name = self._needed(), new_name("rematch")
-            cluster.apply(namespace(name, labels_here(self._root)))
+            cluster.make_namespace(name, labels_here(self._root))
             self._namespace = name
         return self._namespace
 
@@ -221,7 +213,7 @@ def wait_started(cluster: Cluster, pods: PodsSpec, prober: Prober) -> float | No
     for by us, on the monotonic clock. Raises TrialFailure: one of them cannot start; says why."""
     scaled_s: float | None = None
     if pods.runtime.scale_from is not None:
-        if not _wait(cluster, pods, prober, lambda: prober.n_served >= pods.at_first):
+        if not _wait(cluster, pods, prober, lambda: len(prober.served) >= pods.at_first):
             return None
         scaled_s = time.monotonic()
         cluster.scale(pods, pods.replicas)
@@ -248,8 +240,8 @@ def _wait(cluster: Cluster, pods: PodsSpec, prober: Prober, enough: Callable[[],
             raise TrialFailure(
                 Outcome.FAILED,
                 f"{len(prober.processes)} of {pods.replicas} processes of {pods.name} were seen on this machine, and "
-                f"{prober.n_served} have served, within {waited_s:.0f} s; kubectl describe all -n {pods.namespace} may "
-                "say why",
+                f"{len(prober.served)} have served, within {waited_s:.0f} s; kubectl describe all -n {pods.namespace} "
+                "may say why",
             )
         time.sleep(0.05)
     return True
@@ -287,10 +279,9 @@ class NodeImages:
             raise RematchError(f"images cannot be brought to the cluster: {problem}") from problem
 
 
-def store_for(host: Host, kubeconfig: Path, environment: Mapping[str, str] | None = None) -> NodeImages:
+def store_for(host: Host, kubeconfig: Path) -> NodeImages:
     """Return how images get to the cluster's node: through containerd's socket. Raises InputError: none is there."""
-    environment = os.environ if environment is None else environment
-    named = environment.get(SOCKET)
+    named = os.environ.get(SOCKET)
     likely = (Path(named),) if named else (kubeconfig.with_name("containerd.sock"), *USUAL)
     socket = next((path for path in likely if path.is_socket()), None)
     if socket is None:

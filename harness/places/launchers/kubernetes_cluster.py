@@ -20,7 +20,6 @@ import httpx
 from lightkube import Client, KubeConfig
 from lightkube.codecs import load_all_yaml
 from lightkube.core.exceptions import ConfigError
-from lightkube.models.core_v1 import ServicePort
 from lightkube.models.meta_v1 import ObjectMeta
 from lightkube.resources.apps_v1 import Deployment
 from lightkube.resources.core_v1 import Namespace, Pod, Service
@@ -90,24 +89,9 @@ class PodsSpec:
         return {INSTANCE: self.labels[INSTANCE]}
 
 
-def namespace(name: str, labels: Mapping[str, str]) -> Namespace:
-    """Return a namespace with these labels."""
-    return Namespace(metadata=ObjectMeta(name=name, labels=dict(labels)))
-
-
-def deployment(spec: PodsSpec) -> Deployment:
-    """Return a deployment of these pods."""
-    made: Deployment = _objects(spec)[1]
-    return made
-
-
-def service(spec: PodsSpec, *, node_port: bool) -> Service:
-    """Return what makes these pods one address: inside the cluster, and at a port of each node if asked for."""
-    made: Service = _objects(spec, node_port=node_port)[0]
-    return made
-
-
-def _objects(spec: PodsSpec, *, node_port: bool = False) -> list[Any]:
+def objects_of(spec: PodsSpec, *, node_port: bool = False) -> list[Any]:
+    """Return the service that makes these pods one address (inside the cluster, and at a port of each node if asked
+    for), and their deployment."""
     environment: list[dict[str, Any]] = [
         {"name": name, "value": value} for name, value in spec.environment.items()
     ]
@@ -196,6 +180,10 @@ class Cluster:
         with self.asking():
             answer: Resource = self._client.apply(wanted, force=True)  # type: ignore[call-overload]  # any resource
             return answer
+
+    def make_namespace(self, name: str, labels: Mapping[str, str]) -> None:
+        """Make a namespace with these labels."""
+        self.apply(Namespace(metadata=ObjectMeta(name=name, labels=dict(labels))))
 
     def objects(
         self, kind: type[Resource], namespace: str | None = None, labels: Mapping[str, str] | None = None
@@ -320,11 +308,3 @@ def labels_here(root: Path) -> dict[str, str]:
 def new_name(kind: str) -> str:
     """Return a name that no other object has: ``service-1f0c9a2b``."""
     return f"{kind}-{secrets.token_hex(4)}"
-
-
-def port_of(service: Service) -> ServicePort:
-    """Return the one port of a service."""
-    ports = service.spec.ports if service.spec is not None else None
-    if not ports:
-        raise HostError("the cluster made a service without a port")
-    return ports[0]

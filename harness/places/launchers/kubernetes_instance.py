@@ -79,8 +79,8 @@ class KubernetesInstance(Instance):
         record: InstanceRecord,
         endpoint: Endpoint,
         prober: Prober,
-        kind: str = "other",
-        members: tuple[Watched, ...] = (),
+        kind: str,
+        members: tuple[Watched, ...],
     ) -> None:
         super().__init__(record, spec.folder, spec.grace_s, LocalHost())
         self._cluster, self._spec, self._prober, self._kind = cluster, spec, prober, kind
@@ -118,7 +118,7 @@ class KubernetesInstance(Instance):
             if over:
                 reasons = [problem.reason for pod in self._pods() if (problem := trouble(pod)) is not None]
                 why = reasons[0] if reasons else "the others do not answer"
-                return f"{self._prober.n_served} of {self._spec.replicas} pods have served; {why}"
+                return f"{len(self._prober.served)} of {self._spec.replicas} pods have served; {why}"
             time.sleep(LOOK_EVERY_S if self._prober.all_served else 0.005)
         return None
 
@@ -352,18 +352,18 @@ class KubernetesHost(LocalHost):
 
     translates = True
 
-    def __init__(self, groups: Groups) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._groups = groups
+        self.groups: Groups = {}
 
     def resources(self, watched: Watched, *, pss: bool = True) -> ResourceReading:
-        group = self._groups.get((watched.pid, watched.start_ticks))
+        group = self.groups.get((watched.pid, watched.start_ticks))
         if group is None or len(group.members) < 2:
             return super().resources(watched, pss=pss)
         return added([super(KubernetesHost, self).resources(member, pss=pss) for member in group.members])
 
     def sampler(self, samples: Path, machine: Path, hz: float) -> Sampling:
-        return _PodSampling(super().sampler(samples, machine, hz), samples, self._groups)
+        return _PodSampling(super().sampler(samples, machine, hz), samples, self.groups)
 
     def first_answer(
         self,
@@ -377,7 +377,7 @@ class KubernetesHost(LocalHost):
         """Poll through the service's address, and wait until every pod serves and is reached through it. An address
         inside the cluster is asked after that alone: before kube-proxy knows it, another program may answer. Raises
         TrialFailure: not all did before the deadline."""
-        group = self._groups.get((watched.pid, watched.start_ticks))
+        group = self.groups.get((watched.pid, watched.start_ticks))
         deadline_s += 0.0 if group is None else group.around.scaled_after_s or 0.0
 
         def ask() -> Started:

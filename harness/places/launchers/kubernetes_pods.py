@@ -303,14 +303,9 @@ class Prober:
         }
 
     @property
-    def n_served(self) -> int:
-        """How many pods have answered."""
-        return sum(pod.served_s is not None for pod in tuple(self.pods.values()))
-
-    @property
     def all_served(self) -> bool:
         """Whether each pod has answered."""
-        return self.n_served >= self.expected
+        return len(self.served) >= self.expected
 
     def _work(self) -> None:
         threads: dict[str, threading.Thread] = {}

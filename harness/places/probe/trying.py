@@ -61,18 +61,16 @@ class Point(Frozen):
 
 
 class Generators:
-    """The tools of this machine. ``tools``: names to choose from; None: all that are here."""
+    """The tools of this machine."""
 
-    def __init__(self, target: Target, root: Path, status: int, tools: Iterable[str] | None = None) -> None:
+    def __init__(self, target: Target, root: Path, status: int) -> None:
         self._target = target
-        wanted = None if tools is None else set(tools)
         around = Surroundings(project=root)
         programs: dict[str, Path | None] = {}
         # a tool that never sleeps needs a CPU of its own; one that leaves out the beginning of a load has nothing to
         # say of some seconds
         for tool in LOAD_TOOLS:
-            is_fit = tool.runs_as == "program" and not tool.never_sleeps and not tool.latencies_after_s
-            if is_fit and (wanted is None or tool.name in wanted):
+            if tool.runs_as == "program" and not tool.never_sleeps and not tool.latencies_after_s:
                 result = find_tool(tool.name, around)
                 if result.usable:
                     programs[tool.name] = result.path
@@ -287,18 +285,17 @@ def try_target(
     root: Path,
     *,
     seconds: int = SECONDS,
-    tools: Iterable[str] | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Tried:
     """Ask, then load: closed with more and more users, then open with rates up to what that gave. ``seconds``: how long
-    all of it should take; ``tools``: load tools to choose from, ``None``: all that are here; ``progress`` is called
-    with what happens next. Raises InputError: nobody answers; RematchError: a load tool failed."""
+    all of it should take; ``progress`` is called with what happens next. Raises InputError: nobody answers;
+    RematchError: a load tool failed."""
     progress("asking one request after another")
     fitness = ask(target)
     limits = cannot_tell(target)
     if fitness.faults:
         return Tried(url=target.url, cannot_tell=limits, fitness=fitness, warnings=fitness.warnings)
-    generators = Generators(target, root, fitness.status, tools)
+    generators = Generators(target, root, fitness.status)
     each_s = max(1, int((seconds - _FIT_S) / (len(USERS) + 1.5 * len(SHARES))))
     closed: list[Point] = []
     opened: list[Point] = []

@@ -61,6 +61,12 @@ def need(tmp_path: Path) -> BackingNeed:
     return BackingNeed(workload="ledger", contract=write_contract(tmp_path / "contract"))
 
 
+@pytest.fixture
+def service(real: RealDatabase, need: BackingNeed, tmp_path: Path) -> Lent:
+    """A running database; ``real`` stops it."""
+    return real.source.start(need, tmp_path)
+
+
 def with_settings(need: BackingNeed, **settings: object) -> BackingNeed:
     return need.model_copy(update={"settings": BackingSettings.model_validate(settings)})
 
@@ -79,10 +85,7 @@ def test_each_one_is_fresh_whatever_was_done_to_the_one_before(
         service.stop()
 
 
-def test_nothing_of_it_runs_when_it_was_stopped(
-    real: RealDatabase, need: BackingNeed, tmp_path: Path
-) -> None:
-    service = real.source.start(need, tmp_path)
+def test_nothing_of_it_runs_when_it_was_stopped(real: RealDatabase, service: Lent) -> None:
     assert service.ended() is None
     assert service.record.exit_code is None
     record = service.stop()
@@ -93,32 +96,12 @@ def test_nothing_of_it_runs_when_it_was_stopped(
         real.sum(service.environment)
 
 
-def test_one_that_is_not_wiped_keeps_what_earlier_trials_left_until_it_is_closed(
-    real: RealDatabase, need: BackingNeed, tmp_path: Path
-) -> None:
-    lasting = need.model_copy(update={"settings": BackingSettings(wiped=False)})
-    records = []
-    for trial in range(3):
-        service = real.source.start(lasting, tmp_path)
-        assert real.sum(service.environment) == 5 * trial
-        real.add(service.environment, 5)
-        records.append(service.stop())
-        assert alive(records[-1].pid, records[-1].process_start_ticks)
-    assert [record.n_trials_before for record in records] == [0, 1, 2]
-    assert {record.exit_code for record in records} == {None}
-    assert real.source.close() == (records[0].pid,)
-    assert not alive(records[0].pid, records[0].process_start_ticks)
-    assert real.source.close() == ()
-
-
-def test_invariants_are_found_as_they_are(real: RealDatabase, need: BackingNeed, tmp_path: Path) -> None:
-    service = real.source.start(need, tmp_path)
+def test_invariants_are_found_as_they_are(real: RealDatabase, service: Lent) -> None:
     (row,) = service.invariants()
     assert (row.name, row.found, row.expected, row.holds) == ("sum of all amounts", 0, 0, True)
     real.add(service.environment, 5)
     (row,) = service.invariants()
     assert (row.found, row.expected, row.holds) == (5, 0, False)
-    service.stop()
 
 
 def test_the_seed_is_there_from_the_start_and_a_contract_without_invariants_has_none(
@@ -132,22 +115,9 @@ def test_the_seed_is_there_from_the_start_and_a_contract_without_invariants_has_
     service.stop()
 
 
-def test_one_that_died_says_how_and_can_still_be_stopped(
-    real: RealDatabase, need: BackingNeed, tmp_path: Path
-) -> None:
-    service = real.source.start(need, tmp_path)
-    real.add(service.environment, 3)
-    os.kill(service.record.pid, signal.SIGKILL)
-    assert eventually(lambda: service.ended() is not None)
-    assert [row.found for row in service.invariants()] == [3], "it comes up again on what it had kept"
-    assert "ended by itself" in (service.ended() or "")
-    assert service.stop().exit_code == 137
-
-
 def test_a_password_stands_nowhere_but_in_the_environment(
-    real: RealDatabase, need: BackingNeed, tmp_path: Path
+    real: RealDatabase, service: Lent, tmp_path: Path
 ) -> None:
-    service = real.source.start(need, tmp_path)
     password = service.environment["PGPASSWORD"]
     assert len(password) >= 16
     assert not [words for words in command_lines().values() if password.encode() in words]
@@ -160,9 +130,8 @@ def test_a_password_stands_nowhere_but_in_the_environment(
 
 
 def test_it_listens_on_the_loopback_address_alone_and_its_data_is_for_the_servers_user_alone(
-    real: RealDatabase, need: BackingNeed, tmp_path: Path
+    service: Lent,
 ) -> None:
-    service = real.source.start(need, tmp_path)
     assert one(service.environment, "SHOW listen_addresses") == "127.0.0.1"
     assert one(superuser(service), "SHOW unix_socket_directories") == ""
     assert one(service.environment, "SHOW fsync") == "on"
@@ -173,7 +142,6 @@ def test_it_listens_on_the_loopback_address_alone_and_its_data_is_for_the_server
     modes = [path.stat().st_mode & 0o777 for path in (template / "superuser", template, cluster)]
     assert modes == [0o600, 0o700, 0o700]
     assert (template / "superuser").read_text() not in service.environment.values()
-    service.stop()
 
 
 def test_passwords_are_checked_as_told_and_the_next_database_knows_nothing_of_it(
@@ -274,22 +242,26 @@ def test_another_database_puts_one_that_is_not_wiped_to_rest_and_its_rows_are_st
     real: RealDatabase, need: BackingNeed, tmp_path: Path
 ) -> None:
     lasting = with_settings(need, wiped=False)
-    first = real.source.start(lasting, tmp_path)
-    real.add(first.environment, 5)
-    first.stop()
+    for n_before in range(2):
+        first = real.source.start(lasting, tmp_path)
+        assert real.sum(first.environment) == 5 * n_before == 5 * first.record.n_trials_before
+        real.add(first.environment, 5)
+        assert first.stop().exit_code is None
+        assert alive(first.record.pid, first.record.process_start_ticks)
     fresh = real.source.start(need, tmp_path)
     assert not alive(first.record.pid, first.record.process_start_ticks), "never two at once"
     fresh.stop()
     again = real.source.start(lasting, tmp_path)
-    assert real.sum(again.environment) == 5
-    assert again.record.n_trials_before == 1
+    assert real.sum(again.environment) == 10
+    assert again.record.n_trials_before == 2
     os.kill(again.record.pid, signal.SIGKILL)
     assert eventually(lambda: again.ended() is not None)
     again.stop()
     recovered = real.source.start(lasting, tmp_path)
-    assert real.sum(recovered.environment) == 5, "what was committed is there after a kill"
-    recovered.stop()
-    real.source.close()
+    assert real.sum(recovered.environment) == 10, "what was committed is there after a kill"
+    last = recovered.stop()
+    assert last.pid in real.source.close() and not alive(last.pid, last.process_start_ticks)
+    assert real.source.close() == ()
     assert "recovery" in (tmp_path / "database.log").read_text(), "each trial has its own part of the log"
 
 
@@ -323,10 +295,7 @@ def test_sql_that_postgresql_refuses_names_the_file_and_leaves_no_template(
     assert sorted((root / ".cache/backing/clusters").glob("*")) == before
 
 
-def test_invariants_of_another_form_are_refused_with_what_is_wrong(
-    real: RealDatabase, need: BackingNeed, tmp_path: Path
-) -> None:
-    service = real.source.start(need, tmp_path)
+def test_invariants_of_another_form_are_refused_with_what_is_wrong(need: BackingNeed, service: Lent) -> None:
     for sql, words in (
         ("SELECT 'sum', null::bigint, 0", "found 'sum, null, 0'"),
         ("SELECT 1, 2", "found '1, 2'"),
@@ -341,18 +310,14 @@ def test_invariants_of_another_form_are_refused_with_what_is_wrong(
     several = "SELECT 'sum', 1::bigint, 1::bigint;\nSELECT 'rows; all', count(*), 0::bigint FROM entry;\n"
     (need.contract / "invariants.sql").write_text(several)
     assert [row.name for row in service.invariants()] == ["sum", "rows; all"]
-    service.stop()
 
 
-def test_backends_of_a_killed_server_do_not_survive_the_stop(
-    real: RealDatabase, need: BackingNeed, tmp_path: Path
-) -> None:
-    service = real.source.start(need, tmp_path)
+def test_backends_of_a_killed_server_do_not_survive_the_stop(service: Lent) -> None:
     busy = client(service.environment)
     data = service.server.data
     assert len(workers_in(data)) > 1
     os.kill(service.record.pid, signal.SIGKILL)
-    service.stop()
+    assert service.stop().exit_code == 137
     assert not workers_in(data)
     busy.close()
 

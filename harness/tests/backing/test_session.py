@@ -222,14 +222,6 @@ def careless_session(root: Path, database: Postgres, backing: str = "") -> Sessi
     return measure(assembly, prepare(assembly, "tiny", profile="smoke", host="local", seed=1), limits=LIMITS)
 
 
-def test_a_broken_invariant_decides_whatever_else_happened(tmp_path: Path, databases: Path) -> None:
-    folder = careless_session(tmp_path, real_database(databases), '[backing]\nseed = "seven"\n')
-    for record in folder.records():
-        assert record.outcome == Outcome.INCONSISTENT
-        assert record.reason == "sum of all amounts: found 7, expected 0"
-        assert record.load is not None and record.load.n_errors == 0
-
-
 def test_what_an_earlier_trial_broke_in_a_database_that_is_kept_is_not_held_against_later_ones(
     tmp_path: Path, databases: Path
 ) -> None:

@@ -22,7 +22,7 @@ from harness.errors import TrialFailure
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable
 from harness.loadgen.base import LoadGenerator, LoadSpec
-from harness.model import ClosedLoad, Expectation, LoadProfile, LoadSummary, OpenLoad, Request
+from harness.model import ClosedLoad, Expectation, LoadProfile, LoadSummary, OpenLoad
 from harness.model.endpoint import Endpoint
 from harness.tests.support.answering_server import (
     AWKWARD,
@@ -115,10 +115,6 @@ class LoadGeneratorContract:
         with answering_server() as running:
             yield running
 
-    def order(self, folder: Path, endpoint: Endpoint, profile: LoadProfile, *requests: Request) -> LoadSpec:
-        folder.mkdir(exist_ok=True)
-        return order_of(folder, profile, *requests, endpoint=endpoint)
-
     @pytest.fixture
     def server6(self) -> Iterator[AnsweringServer]:
         """One on an address of IPv6; the other tests ask on one of IPv4."""
@@ -136,7 +132,7 @@ class LoadGeneratorContract:
             request_to("/wrong", weight=2, body=AWKWARD).model_copy(update={"expect": either}),
             request_to("/500", weight=2, body=AWKWARD),
         )
-        offered = offer(generator, self.order(tmp_path / "o", server.endpoint, small, right, wrong, failing))
+        offered = offer(generator, order_of(tmp_path, small, right, wrong, failing, endpoint=server.endpoint))
         assert offered.exit_code == 0
         summary = generator.read(offered.folder)
         self.check_counts(summary, small, server)
@@ -200,7 +196,7 @@ class LoadGeneratorContract:
     def test_killed_in_the_middle_it_leaves_a_readable_half_or_a_reason(
         self, generator: LoadGenerator, server: AnsweringServer, tmp_path: Path
     ) -> None:
-        process = start(generator, self.order(tmp_path / "o", server.endpoint, self.endless))
+        process = start(generator, order_of(tmp_path, self.endless, endpoint=server.endpoint))
         try:
             deadline = time.monotonic() + PATIENCE_S
             while server.seen.total() < 2000 and time.monotonic() < deadline:
@@ -211,9 +207,9 @@ class LoadGeneratorContract:
         assert n_seen >= 2000
         if self.rows_at_the_end or not self.one_row_per_request:
             with pytest.raises(TrialFailure, match=r"failed: .*(ended before|left no samples)"):
-                generator.read(tmp_path / "o")
+                generator.read(tmp_path)
             return
-        summary = generator.read(tmp_path / "o")
+        summary = generator.read(tmp_path)
         assert 0 < summary.n_requests <= n_seen
         assert summary.n_errors == 0
         assert summary.unreadable_lines <= 1
@@ -224,7 +220,7 @@ class LoadGeneratorContract:
         with socket.socket() as taken:  # bound and never listening: nobody else can take the port
             taken.bind(("127.0.0.1", 0))
             endpoint = Endpoint(host="127.0.0.1", port=taken.getsockname()[1])
-            offered = offer(generator, self.order(tmp_path / "o", endpoint, small))
+            offered = offer(generator, order_of(tmp_path, small, endpoint=endpoint))
         if not self.one_row_per_request:
             with pytest.raises(TrialFailure, match=r"(?i)refused|connect"):
                 generator.read(offered.folder)

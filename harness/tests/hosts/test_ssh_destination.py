@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import subprocess
 import urllib.request
@@ -54,15 +55,12 @@ def test_a_host_behind_another_is_reached_over_it_and_both_must_be_known(
 ) -> None:
     config.write_text(described("gate", gate) + described("bighost", sshd, " ProxyJump gate"))
     settings = HostSettings(folder=str(tmp_path / "base"), grace_s=patient(15))
-    host = SshHost("bighost", settings)
-    try:
+    with contextlib.closing(SshHost("bighost", settings)) as host:
         with answering_server() as server:
             near = host.reach(server.endpoint)
             urllib.request.urlopen(f"http://{near.host}:{near.port}/right", b"{}").close()
         elsewhere = Endpoint(host="192.0.2.7", port=1)
         assert host.reach(elsewhere) == elsewhere, "directly"
-    finally:
-        host.close()
     unknown = described("gate", gate, " StrictHostKeyChecking no").replace("/known_hosts", "/known_to_nobody")
     config.write_text(unknown + described("bighost", sshd, " ProxyJump gate"))
     with pytest.raises(HostError, match="^bighost .*host key is unknown"):
@@ -78,9 +76,8 @@ def test_a_key_that_only_the_ssh_agent_holds_opens_the_door(
     try:
         assert eventually(sock.exists)
         subprocess.run(["ssh-add", "-q", str(sshd.folder / "client_key")], check=True)
-        host = SshHost("bighost", sshd.settings(tmp_path / "base", key=None))
-        assert host.read(Path("/proc/self/comm"))
-        host.close()
+        with contextlib.closing(SshHost("bighost", sshd.settings(tmp_path / "base", key=None))) as host:
+            assert host.read(Path("/proc/self/comm"))
     finally:
         agent.terminate()
         agent.wait(patient(10))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -142,26 +143,22 @@ def test_an_agent_that_is_killed_leaves_what_the_next_one_ends(sshd: Sshd, tmp_p
         host.read(Path("/proc/self/comm"))
     assert folder.exists() and alive(child, stat.start_ticks)  # nobody is there yet who would tidy up
     host.close()
-    following = SshHost("bighost", sshd.settings(tmp_path))
-    try:
+    with contextlib.closing(SshHost("bighost", sshd.settings(tmp_path))):
         assert not alive(child, stat.start_ticks) and not folder.exists()
-    finally:
-        following.close()
 
 
 def test_a_full_disk_is_said_before_a_trial_begins(sshd: Sshd, tmp_path: Path) -> None:
-    with small_disk(tmp_path / "disk", "1m") as disk:
-        host = SshHost("bighost", sshd.settings(disk))
-        try:
-            with pytest.raises(HostError, match=r"bighost: \d+ MiB are left in .*hosts.toml"):
-                host.open_folder(tmp_path)
-            (tmp_path / "large").mkdir()
-            (tmp_path / "large" / "a").write_bytes(b"x" * (2 << 20))
-            with pytest.raises(HostError, match=r"bighost: .* was not taken whole .*disk may be full"):
-                host.install(tmp_path / "large")
-            assert not list((disk / "artifacts").iterdir())
-        finally:
-            host.close()
+    with (
+        small_disk(tmp_path / "disk", "1m") as disk,
+        contextlib.closing(SshHost("bighost", sshd.settings(disk))) as host,
+    ):
+        with pytest.raises(HostError, match=r"bighost: \d+ MiB are left in .*hosts.toml"):
+            host.open_folder(tmp_path)
+        (tmp_path / "large").mkdir()
+        (tmp_path / "large" / "a").write_bytes(b"x" * (2 << 20))
+        with pytest.raises(HostError, match=r"bighost: .* was not taken whole .*disk may be full"):
+            host.install(tmp_path / "large")
+        assert not list((disk / "artifacts").iterdir())
 
 
 def test_the_quickest_question_tells_the_offset_within_half_its_round_trip() -> None:
@@ -179,8 +176,7 @@ def test_the_quickest_question_tells_the_offset_within_half_its_round_trip() -> 
 
 
 def test_wrong_clocks_over_there_are_known_and_moments_come_on_ours(sshd: Sshd, tmp_path: Path) -> None:
-    host = SshHost("bighost", sshd.settings(tmp_path / "base", skew_s=5.0))
-    try:
+    with contextlib.closing(SshHost("bighost", sshd.settings(tmp_path / "base", skew_s=5.0))) as host:
         clock = host.clock()
         assert abs(clock.wall_offset_s - 5.0) <= clock.uncertainty_s + 1e-3
         assert abs(clock.monotonic_offset_s - 5.0) <= clock.uncertainty_s + 1e-3
@@ -205,8 +201,6 @@ def test_wrong_clocks_over_there_are_known_and_moments_come_on_ours(sshd: Sshd, 
         moments = [process.launched.monotonic_s, reading.at.monotonic_s, *(float(row[0]) for row in rows)]
         assert before.monotonic_s - slack_s <= min(moments)
         assert max(moments) <= after.monotonic_s + slack_s
-    finally:
-        host.close()
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from harness.tests.support.patience import patient
 from harness.tests.support.remote_sessions import remote_assembly
 from harness.tests.support.sessions import make_session_project
 from harness.tests.support.synthetic import ROOT
-from harness.tests.support.tiny_java import make_java_project, reference_jdk
+from harness.tests.support.tiny_java import make_java_project, reference_jdk, scripted_compiler
 from harness.tests.support.tools_here import QUICK_JVM, QuickJMeter
 from harness.toolchains import Jdk, Surroundings, find_tool
 
@@ -78,22 +78,12 @@ HTTPServer((sys.argv[-2], int(sys.argv[-1])), Hello).serve_forever()
 """
 
 
-def stand_in_for_native_image(folder: Path) -> Path:
-    """A compiler whose images are scripts: a real one takes minutes, and what is tried is their way there."""
-    (folder / "answers").write_text(f"#!{sys.executable}\n{ANSWERS}")
-    tool = folder / "native-image"
-    tool.write_text(
-        "#!/bin/sh\nif [ \"$1\" = --version ]; then echo 'native-image 0.0 (for tests)'; exit; fi\n"
-        f'while [ "$1" != -o ]; do shift; done; cp {folder}/answers "$2"; chmod 755 "$2"\n'
-    )
-    tool.chmod(0o755)
-    return tool
-
-
 def test_forms_are_sent_over_and_aot_caches_made_there(far: SshHost, jdk: Jdk, tmp_path: Path) -> None:
     implementation = make_java_project(tmp_path, jdk)
     elsewhere = Elsewhere(builds_on=LocalHost(), jdks=(jdk,), python=sys.executable)
-    compiler = stand_in_for_native_image(tmp_path)
+    (tmp_path / "answers").write_text(f"#!{sys.executable}\n{ANSWERS}")
+    copied = f'while [ "$1" != -o ]; do shift; done; cp {tmp_path}/answers "$2"; chmod 755 "$2"\n'
+    compiler = scripted_compiler(tmp_path, copied)
     launcher = ProcessLauncher(far, tmp_path, Tools(jdks=(jdk,), native_image=compiler), elsewhere=elsewhere)
     cached = RuntimeSettings(aot_cache=True, gc="serial", heap_max="64m", jvm_flags=("-Xlog:aot", QUICK_JVM))
     said: dict[str, str] = {}

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 from collections.abc import Iterator
@@ -179,14 +178,15 @@ def test_the_version_of_the_program_that_starts_a_service_is_recorded(builder: B
 
 
 def test_a_jar_brings_the_libraries_of_its_class_path(tmp_path: Path, jdk: Jdk) -> None:
-    host, made = LocalHost(), tmp_path / "made"
+    made = tmp_path / "made"
     (made / "target" / "libs").mkdir(parents=True)
     (made / "target" / "libs" / "one.jar").write_bytes(b"12345")
     names = " ".join(["libs/one.jar", *(f"libs/{'x' * 60}{n}.jar" for n in range(2))])
     for n in range(2):
         (made / "target" / "libs" / f"{'x' * 60}{n}.jar").write_bytes(b"1")
     (made / "manifest").write_text(f"Class-Path: {names[:60]}\n {names[60:120]}\n {names[120:]}\n")
-    _run(host, made, str(jdk.home / "bin/jar"), "cfm", "target/a.jar", "manifest", "manifest")
+    argv = (str(jdk.home / "bin/jar"), "cfm", "target/a.jar", "manifest", "manifest")
+    assert LocalHost().run(Command(argv=argv, folder=made), patient(60)).exit_code == 0
     size = copy_artifact(made, "target/a.jar", tmp_path / "kept")
     assert (tmp_path / "kept/target/libs/one.jar").read_bytes() == b"12345"
     assert size == 7 + (made / "target/a.jar").stat().st_size
@@ -324,8 +324,3 @@ def test_a_go_experiment_is_another_build_and_one_that_go_does_not_know_is_unava
         launcher.builder.folder(with_toolchain(program, one.runtime)) for one in (variant(), former)
     )
     assert plain != other
-
-
-def _run(host: LocalHost, folder: Path, *argv: str) -> None:
-    completed = host.run(Command(argv=argv, folder=folder), patient(60))
-    assert completed.exit_code == 0, json.dumps(completed.stderr)

@@ -20,6 +20,7 @@ from harness.places.launchers.tools import Tools
 from harness.tests.support.available import not_asked_for, not_run
 from harness.tests.support.patience import patient
 from harness.tests.support.synthetic import ROOT
+from harness.tests.support.tiny_java import scripted_compiler
 from harness.tests.support.tools_here import QUICK_JVM
 from harness.toolchains import Surroundings, find_jdks, find_tool
 
@@ -124,19 +125,10 @@ def test_a_real_trimmed_runtime_has_few_modules_and_runs_the_program(
     assert again == made
 
 
-def _compiler(folder: Path, script: str) -> Path:
-    tool = folder / "native-image"
-    tool.write_text(
-        f"#!/bin/sh\nif [ \"$1\" = --version ]; then echo 'native-image 0.0 (for tests)'; exit; fi\n{script}"
-    )
-    tool.chmod(0o755)
-    return tool
-
-
 def test_a_compiler_that_fails_is_a_reason_that_stays_until_its_note_is_removed(
     built: Built, tmp_path: Path
 ) -> None:
-    tool = _compiler(tmp_path, "echo 'Error: Classes that should be initialized'; exit 20\n")
+    tool = scripted_compiler(tmp_path, "echo 'Error: Classes that should be initialized'; exit 20\n")
     forms = Forms(Builder(LocalHost(), tmp_path, Tools(native_image=tool)))
     (tmp_path / "services/strings/hello").mkdir(parents=True)
     made = forms.make(JAVA, "native", built)
@@ -158,7 +150,7 @@ def test_the_compiler_is_told_registrations_and_further_words_before_the_jar(
     built: Built, tmp_path: Path
 ) -> None:
     own = JavaForms(native_registers=("META-INF/services/",), native_args=("-O3",))
-    tool = _compiler(tmp_path, 'while [ "$1" != -o ]; do shift; done; echo made > "$2"\n')
+    tool = scripted_compiler(tmp_path, 'while [ "$1" != -o ]; do shift; done; echo made > "$2"\n')
     (tmp_path / "services/strings/hello").mkdir(parents=True)
     (tmp_path / "services/strings/hello/service.toml").write_text("")
     made = Forms(Builder(LocalHost(), tmp_path, Tools(native_image=tool))).make(
@@ -176,7 +168,7 @@ def test_an_image_that_a_framework_prepares_is_compiled_with_its_words_in_their_
     java = _prepared(
         tmp_path, "grep -q same service.toml && mkdir made && echo '-Dx=1  -jar its.jar' > made/words.args"
     )
-    tool = _compiler(tmp_path, 'echo "$(basename $PWD) $*" > hello-runner; echo "Peak RSS: 2.00GB"\n')
+    tool = scripted_compiler(tmp_path, 'echo "$(basename $PWD) $*" > hello-runner; echo "Peak RSS: 2.00GB"\n')
     forms = Forms(Builder(LocalHost(), tmp_path, Tools(native_image=tool)))
     broken = PreparedImage(build=("sh", "-c", "echo 'ERROR: too old'; exit 1"), words="w", image="i")
     worse = JAVA.model_copy(update={"forms": JavaForms(native_prepared=broken)})

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -47,10 +48,8 @@ def project(tmp_path: Path, base: Path) -> Iterator[Clustered]:
 
 class TestPods(LauncherContract):
     @pytest.fixture
-    def project(self, tmp_path: Path, base: Path) -> Iterator[Clustered]:
-        made = Clustered(tmp_path, base)
-        yield made
-        made.close()
+    def project(self, project: Clustered) -> Clustered:
+        return project
 
 
 def late(**runtime: object) -> Variant:
@@ -62,7 +61,9 @@ def test_an_injected_delay_is_measured_from_the_program_to_the_first_request_ser
 ) -> None:
     for _ in range(TRIES):
         with lateness() as disturbed:
-            instance = project.launch_late(delay="1.3s")
+            instance = project.launch_variant(
+                Variant(implementation="late", settings={"delay": "1.3s"}), project.late
+            )
             assert instance.lacking(instance.record.launched.monotonic_s + patient(30)) is None
         waited_s = waited_for_a_cpu_s(instance.record.pid)
         around = instance.stop().kubernetes
@@ -90,8 +91,8 @@ def waited_for_a_cpu_s(pid: int) -> float:
 def test_limits_stand_in_the_record_and_a_boost_of_the_start_is_taken_back_before_the_load(
     project: Clustered,
 ) -> None:
-    instance = project.launch_late(
-        late(replicas=2, cpu_limit=0.5, cpu_boost=1.0, cpu_request=0.02, memory_limit="64m")
+    instance = project.launch_variant(
+        late(replicas=2, cpu_limit=0.5, cpu_boost=1.0, cpu_request=0.02, memory_limit="64m"), project.late
     )
     assert instance.lacking(instance.record.launched.monotonic_s + patient(30)) is None
     around = instance.stop().kubernetes
@@ -106,7 +107,7 @@ def test_limits_stand_in_the_record_and_a_boost_of_the_start_is_taken_back_befor
 
 
 def test_pods_that_are_added_to_one_that_serves_count_from_the_request_for_them(project: Clustered) -> None:
-    instance = project.launch_late(late(replicas=3, scale_from=1, cpu_request=0.02))
+    instance = project.launch_variant(late(replicas=3, scale_from=1, cpu_request=0.02), project.late)
     assert instance.lacking(time.monotonic() + patient(30)) is None
     around = instance.stop().kubernetes
     assert around is not None and around.scaled_after_s is not None and len(around.pods) == 3
@@ -125,20 +126,12 @@ def test_a_pod_over_its_memory_limit_ran_out_of_memory(project: Clustered) -> No
     for _ in range(20):
         if instance.exited() is not None:
             break
-        with_answer(instance)
+        with contextlib.suppress(TrialFailure):  # a service that is killed meanwhile does not answer
+            wait_first_response(instance, HELLO, patient(5))
     assert eventually(lambda: instance.exited() is not None)
     instance.stop()
     said = instance.out_of_memory()
     assert said is not None and "OOMKilled" in said and "64" in said and "\n" not in said
-
-
-def with_answer(instance: object) -> None:
-    """Ask once more; a service that is killed meanwhile does not answer."""
-    with pytest.MonkeyPatch.context():
-        try:
-            wait_first_response(instance, HELLO, patient(5))  # type: ignore[arg-type]  # an instance
-        except TrialFailure:
-            return
 
 
 def test_a_crash_loop_says_the_last_lines(project: Clustered) -> None:

@@ -37,7 +37,7 @@ from harness.places.launchers.kubernetes import (
     store_for,
     wait_started,
 )
-from harness.places.launchers.kubernetes_cluster import Cluster, PodsSpec, deployment, service
+from harness.places.launchers.kubernetes_cluster import Cluster, PodsSpec, objects_of
 from harness.places.launchers.kubernetes_instance import added, with_runtime_cpus, with_sum
 from harness.places.launchers.kubernetes_pods import (
     PodProcess,
@@ -113,26 +113,8 @@ def test_what_the_api_refuses_is_one_line(config: Path, transport: httpx.BaseTra
     assert "\n" not in str(caught.value)
 
 
-def plain(made: Any) -> dict[str, Any]:
-    """Return an object as it is sent."""
-    sent: dict[str, Any] = made.to_dict()
-    return sent
-
-
-def test_limits_and_requests_are_said_in_the_clusters_units_and_words_are_not_expanded() -> None:
-    said = plain(deployment(pods("one", replicas=3, cpu_limit=0.5, cpu_request=0.02, memory_limit="64m")))
-    assert said["spec"]["replicas"] == 3
-    (container,) = said["spec"]["template"]["spec"]["containers"]
-    assert container["resources"] == {
-        "limits": {"cpu": "500m", "memory": "67108864"}, "requests": {"cpu": "20m", "memory": "67108864"},
-    }  # fmt: skip
-    assert container["args"] == ["--word", "$$(NOT_EXPANDED)"]
-    assert container["volumeMounts"][0]["subPathExpr"] == "$(POD_NAME)"
-    assert container["imagePullPolicy"] == "Never"
-    alone = plain(deployment(pods("one")))["spec"]["template"]["spec"]["containers"][0]
-    assert alone["resources"] == {} and "subPathExpr" not in alone["volumeMounts"][0]
-    kinds = [plain(service(pods("one"), node_port=outside))["spec"]["type"] for outside in (True, False)]
-    assert kinds == ["NodePort", "ClusterIP"]
+def test_a_service_without_a_port_of_the_node_is_reached_inside_the_cluster_alone() -> None:
+    assert objects_of(pods("one"))[0].to_dict()["spec"]["type"] == "ClusterIP"
 
 
 def test_an_image_of_the_same_folder_is_the_same_image(tmp_path: Path) -> None:
@@ -146,9 +128,12 @@ def test_an_image_of_the_same_folder_is_the_same_image(tmp_path: Path) -> None:
     assert write_archive(tmp_path / "other", "docker.io/rematch/x:1", tmp_path / "y.tar", {}).id != one.id
 
 
-def test_who_cannot_import_images_is_told_what_to_set(tmp_path: Path) -> None:
+def test_who_cannot_import_images_is_told_what_to_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REMATCH_CONTAINERD", str(tmp_path / "none"))
     with pytest.raises(InputError, match="REMATCH_CONTAINERD: no way to import images"):
-        store_for(LocalHost(), tmp_path / "kubeconfig", {"REMATCH_CONTAINERD": str(tmp_path / "none")})
+        store_for(LocalHost(), tmp_path / "kubeconfig")
 
 
 def test_an_open_connection_is_seen_in_its_network_and_no_other() -> None:
@@ -272,8 +257,7 @@ def test_a_pod_that_does_not_start_fails_the_trial_in_its_time_with_the_reason(
 
 def test_more_pods_are_asked_for_once_the_first_have_served(tmp_path: Path, clock: Clock) -> None:
     spec = pods("one", replicas=3, scale_from=1)
-    made: Any = deployment(spec)
-    assert made.to_dict()["spec"]["replicas"] == 1
+    assert objects_of(spec)[1].to_dict()["spec"]["replicas"] == 1
     probed, asked = prober(spec, a=PodProcess(1, 0, None)), list[str]()
 
     def scaled() -> dict[str, Any]:
@@ -320,9 +304,6 @@ def test_what_a_cluster_or_every_pod_lacks_is_said_in_one_line(
 
 def test_a_boost_is_taken_back_once_from_each_pod_that_has_served(tmp_path: Path) -> None:
     spec = pods("one", replicas=2, cpu_limit=1.0, cpu_boost=2.0, cpu_request=0.05)
-    made: Any = deployment(spec)
-    begins = made.to_dict()["spec"]["template"]["spec"]["containers"][0]["resources"]
-    assert (begins["limits"]["cpu"], begins["requests"]["cpu"]) == ("2000m", "50m")
     answers = {f"GET {PODS}": listed(pod("a"), pod("b"))}
     answers |= {f"PATCH {PODS}/pod-{uid}/resize": pod(uid) for uid in "ab"}
     asked, quotas = list[str](), {1: 2.0, 2: 2.0}
@@ -332,11 +313,9 @@ def test_a_boost_is_taken_back_once_from_each_pod_that_has_served(tmp_path: Path
     assert asked == [] and not boost.complete and StartBoost(boost.cluster, pods("plain")).complete
     boost.take_back({"a": a})
     boost.take_back({"a": a})
-    (sent,) = [json.loads(line.split(" ", 2)[2]) for line in asked if line.startswith("PATCH")]
-    assert sent["spec"]["containers"][0]["resources"] == {
-        "limits": {"cpu": "1000m"},
-        "requests": {"cpu": "50m"},
-    }
+    assert [line.split(" ", 2)[:2] for line in asked if line.startswith("PATCH")] == [
+        ["PATCH", f"{PODS}/pod-a/resize"]
+    ]
     assert boost.done == {}, "the kernel still allows two"
     quotas.update({1: 1.0, 2: 0.9999})
     boost.take_back({"a": a, "b": b})

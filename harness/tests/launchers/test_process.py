@@ -66,34 +66,6 @@ def test_the_record_holds_command_and_environment_as_started(project: Project) -
     assert record.cpu_limit == 1
 
 
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"killed_after": 1}, None),
-        ({"memory_error_after": 1}, "MemoryError: told to run out of memory"),
-        ({}, None),
-    ],
-)
-def test_only_a_service_that_says_so_ran_out_of_memory(
-    project: Project, settings: dict[str, bool | int], words: str | None
-) -> None:
-    instance = project.launch(**settings)
-    wait_first_response(instance, HELLO, patient(20))
-    if any(name.endswith("_after") for name in settings):
-        with pytest.raises(TrialFailure):
-            warm_up(instance.endpoint, (HELLO,), 1)
-    instance.stop()
-    assert instance.out_of_memory() == words
-    assert "killed_after" not in settings or instance.exited() == 137
-
-
-def test_an_instance_whose_port_was_taken_says_so(project: Project) -> None:
-    taken = project.launch(port_taken="always")
-    with pytest.raises(TrialFailure, match="is taken"):
-        wait_first_response(taken, HELLO, patient(20), stderr=taken.stderr_file)
-    assert taken.port_taken()
-
-
 def test_an_instance_of_a_build_that_is_gone_cannot_be_launched(project: Project) -> None:
     build = project.launcher.build(project.implementation, Variant(implementation="misbehaving"))
     other = build.model_copy(update={"source_sha256": "0" * 64})

@@ -71,14 +71,15 @@ def test_a_service_can_be_tried_where_there_is_no_project(
 def test_the_whole_minute_in_short(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.places.probe.trying.USERS", (1, 2))
     monkeypatch.setattr("harness.places.probe.trying.SHARES", (0.5,))
+    monkeypatch.setattr("harness.places.probe.trying.LOAD_TOOLS", ())
     asked: list[str] = []
-    tried = try_target(target_of(f"{url}/hello"), find_root(), seconds=6, tools=(), progress=asked.append)
+    tried = try_target(target_of(f"{url}/hello"), find_root(), seconds=6, progress=asked.append)
     assert SAME_MACHINE in tried.cannot_tell and tried.fitness.faults == () and tried.answers_after
     assert [point.users for point in tried.closed] == [1, 2] and len(tried.open_loop) == 1
     for load in (*tried.closed, *tried.open_loop):
         assert load.tool == OWN and load.error_share == 0 and load.answered_per_s > 1
         assert load.p50_s is not None and load.p99_s is not None and 0 < load.p50_s <= load.p99_s
-    calm = Generators(target_of(f"{url}/hello"), find_root(), 200, tools=()).offer(
+    calm = Generators(target_of(f"{url}/hello"), find_root(), 200).offer(
         OpenLoad(rate_per_s=20.0, duration_s=1.0, arrivals="constant")
     )
     assert (calm.offered_per_s, calm.error_share) == (20, 0) and 10 < calm.answered_per_s < 25
@@ -122,9 +123,9 @@ def test_a_service_that_died_between_two_loads_is_no_failure_of_the_tool(
     monkeypatch.setattr("harness.places.probe.trying._load", fails)
     monkeypatch.setattr("harness.places.probe.trying.ask", lambda _target: fitness)
     with pytest.raises(RematchError, match="wrk ended"):  # the service answers: the tool failed
-        try_target(target, find_root(), seconds=20, tools=())
+        try_target(target, find_root(), seconds=20)
     monkeypatch.setattr("harness.places.probe.trying._answers", lambda _target: False)
-    found = try_target(target, find_root(), seconds=20, tools=())
+    found = try_target(target, find_root(), seconds=20)
     assert not found.answers_after and found.most_per_s == 0 and found.warnings == fitness.warnings
 
 

@@ -113,13 +113,14 @@ def test_a_link_cut_for_good_costs_one_trial_and_leaves_nothing_running(
 
 
 def test_a_disk_there_that_is_full_in_the_middle_of_a_trial_stops_the_session_and_space_lets_it_go_on(
-    sshd: Sshd, tmp_path: Path
+    sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("harness.places.hosts.ssh.workspace.MIN_FREE_BYTES", 2 << 20)
     root = make_session_project(tmp_path / "project", other="slow_s = 0.2", loops=8)
     with small_disk(tmp_path / "base", "8m") as disk:
         settings = sshd.settings(disk)
         with (
-            bighost(settings, min_free_bytes=2 << 20) as host,
+            bighost(settings) as host,
             pytest.raises(HostError, match="bighost: .*o space left.*hosts.toml") as stop,
         ):
             _measured_while(lambda: _load_runs(tmp_path), lambda: _fill(disk), root, host)
@@ -129,7 +130,7 @@ def test_a_disk_there_that_is_full_in_the_middle_of_a_trial_stops_the_session_an
         kept = list(Store(root).session("tiny", "smoke-bighost-1").records())
         assert [record.outcome for record in kept] == [Outcome.OK] * len(kept) and len(kept) < 3
         (disk / "filler").unlink()
-        with bighost(settings, min_free_bytes=2 << 20) as host:
+        with bighost(settings) as host:
             folder = measure_remote(root, host)
         assert folder.complete and folder.verify() == ()
         assert [record.outcome for record in folder.records()] == [Outcome.OK] * 3

@@ -3,16 +3,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from pathlib import Path
 
 from lightkube.resources.core_v1 import Namespace
 
-from harness.model import Variant
-from harness.model.started import SettingValue
 from harness.places.hosts.local import LocalHost
+from harness.places.launchers.images import project_label
 from harness.places.launchers.kubernetes import KubernetesLauncher
-from harness.places.launchers.kubernetes_cluster import PROJECT, Cluster, kubeconfig, labels_here
+from harness.places.launchers.kubernetes_cluster import PROJECT, Cluster, kubeconfig
 from harness.places.launchers.kubernetes_instance import KubernetesInstance
 from harness.places.launchers.process import ProcessLauncher
 from harness.places.launchers.tools import Tools, tools_among
@@ -29,13 +29,6 @@ from harness.toolchains import Surroundings, find_jdks, find_tool
 LATE = SERVICE.with_name("late_service")
 
 
-def cluster_here() -> Cluster:
-    """Return the cluster that KUBECONFIG names."""
-    file = kubeconfig()
-    assert file is not None, "only asked for with a kubeconfig"
-    return Cluster(file)
-
-
 class Clustered(Started[KubernetesLauncher, KubernetesInstance]):
     """A project with a launcher of pods; ``close`` is sure that its namespace is gone."""
 
@@ -50,25 +43,10 @@ class Clustered(Started[KubernetesLauncher, KubernetesInstance]):
         super().__init__(root, launcher.host, launcher, launcher.launch)
         self.late = read_implementation(root / "services/strings/late")
 
-    def launch_late(self, variant: Variant | None = None, **settings: SettingValue) -> KubernetesInstance:
-        """Launch the service that listens only after a while."""
-        variant = (variant or Variant(implementation="late")).model_copy(update={"settings": settings})
-        return self.launch_variant(variant, self.late)
-
-    def namespaces(self) -> list[str]:
-        """Return the namespaces of this project that the cluster has."""
-        cluster = cluster_here()
-        try:
-            wanted = {PROJECT: labels_here(self.root)[PROJECT]}
-            return [
-                str(one.metadata.name)
-                for one in cluster.objects(Namespace, labels=wanted)
-                if one.metadata is not None
-            ]
-        finally:
-            cluster.close()
-
     def close(self) -> None:
         super().close()
         self.launcher.close()
-        assert self.namespaces() == []
+        file = kubeconfig()
+        assert file is not None, "only asked for with a kubeconfig"
+        with contextlib.closing(Cluster(file)) as cluster:
+            assert cluster.objects(Namespace, labels={PROJECT: project_label(self.root)}) == []

@@ -19,10 +19,7 @@ from harness.places.launchers.kubernetes_cluster import (
     Cluster,
     PodsSpec,
     container_resources,
-    deployment,
-    namespace,
-    port_of,
-    service,
+    objects_of,
 )
 from harness.places.launchers.kubernetes_pods import (
     condition_moments,
@@ -65,13 +62,14 @@ def scenario(cluster: Cluster, nobody: Cluster) -> SimpleNamespace:
     """Walk through all that a launch asks of an API server, and what can go wrong; return what was read."""
     found = SimpleNamespace()
     found.version = cluster.version()
-    cluster.apply(namespace(NAMESPACE, {"rematch.io/project": "recorded"}))
+    cluster.make_namespace(NAMESPACE, {"rematch.io/project": "recorded"})
     several = pods("absent", replicas=2, cpu_limit=0.5, cpu_request=0.01, memory_limit="64m")
-    found.node_port = int(port_of(cluster.apply(service(several, node_port=True))).nodePort or 0)
-    cluster.apply(deployment(several))
-    cluster.apply(deployment(pods("greedy", cpu_limit=1000.0)))
+    service, deployment = objects_of(several, node_port=True)
+    found.node_port = int(cluster.apply(service).spec.ports[0].nodePort or 0)
+    cluster.apply(deployment)
+    cluster.apply(objects_of(pods("greedy", cpu_limit=1000.0))[1])
     boosted = pods("boosted", cpu_limit=0.5, cpu_boost=1.0, cpu_request=0.01)
-    cluster.apply(deployment(boosted))
+    cluster.apply(objects_of(boosted)[1])
     found.resizable = cluster.has_core_resource("pods/resize")
     found.limits = [_cpu_limit(cluster)]
     (pod,) = cluster.pods(pods("boosted"))
@@ -85,7 +83,7 @@ def scenario(cluster: Cluster, nobody: Cluster) -> SimpleNamespace:
     for asked, note in ((nobody, "forbidden"), (cluster, "refused")):
         wrong = pods("Not-A-Name" if note == "refused" else "absent")
         try:
-            asked.apply(deployment(wrong))
+            asked.apply(objects_of(wrong)[1])
         except HostError as problem:
             setattr(found, note, str(problem))
     cluster.remove_namespaces([NAMESPACE])

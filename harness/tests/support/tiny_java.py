@@ -63,3 +63,13 @@ def make_java_project(root: Path, jdk: Jdk) -> Implementation:
     (folder / "service.toml").write_text("# its words are given to the tests directly\n")
     shutil.copytree(CONTRACT, folder.parent / "contract")
     return TINY
+
+
+def scripted_compiler(folder: Path, script: str) -> Path:
+    """Return a ``native-image`` that is a script: a real one takes minutes."""
+    tool = folder / "native-image"
+    tool.write_text(
+        f"#!/bin/sh\nif [ \"$1\" = --version ]; then echo 'native-image 0.0 (for tests)'; exit; fi\n{script}"
+    )
+    tool.chmod(0o755)
+    return tool

@@ -27,7 +27,7 @@ from harness.places.hosts.ssh.connection import ENDS_WITHIN_S, SshConnection
 from harness.places.hosts.ssh.settings import HostSettings
 
 BEAT_S = 1.0
-_PULSE = b'{"id": 0, "oldest": 0, "do": "ping"}\n'
+_PULSE = b'{"id": 0, "do": "ping"}\n'
 
 PYTHONS = "python3 python3.13 python3.12 python3.11 python3.10 python3.9 python3.8 /usr/bin/python3"
 _OLDEST = "import sys; sys.exit(0 if sys.version_info >= (3, 8) else 1)"
@@ -64,7 +64,7 @@ class AgentChannel:
                 raise HostError(self._lost)
             self._number += 1
             self._pending[self._number] = answer
-            question = {"id": self._number, "oldest": self._number, "do": what, "with": arguments}
+            question = {"id": self._number, "do": what, "with": arguments}
         self._send(json.dumps(question).encode() + b"\n")
         reply = answer.result()
         if "error" in reply:

@@ -20,10 +20,10 @@ from harness.model.endpoint import Endpoint
 from harness.places.hosts.base import Command, Completed, Stopped, StopSignal, now, run_words
 from harness.places.hosts.local import order_of
 from harness.places.hosts.measuring import MeasuringHost, Started
-from harness.places.hosts.ssh.agent import Agent, start_agent
+from harness.places.hosts.ssh.agent import start_agent
 from harness.places.hosts.ssh.connection import SshConnection, Tunnel
 from harness.places.hosts.ssh.settings import HostSettings
-from harness.places.hosts.ssh.workspace import MIN_FREE_BYTES, RemoteWorkspace
+from harness.places.hosts.ssh.workspace import RemoteWorkspace
 from harness.places.sampling import as_reading
 from harness.toolchains import JAVA_REFERENCE, Jdk, parse_version
 from harness.toolchains.find import jdk_of_release
@@ -42,7 +42,6 @@ class SshHost(RemoteWorkspace, MeasuringHost):
         settings: HostSettings,
         *,
         alone: bool = True,
-        min_free_bytes: int = MIN_FREE_BYTES,
         listen_address: str | None = None,
     ) -> None:
         """Connect and start the agent. Raises HostError: it cannot be reached or used; OrphanError: another session
@@ -53,11 +52,10 @@ class SshHost(RemoteWorkspace, MeasuringHost):
         self._ways: dict[Endpoint, Tunnel] = {}
         self.postgres, self._forwards = settings.postgres, False
         try:
-            self.agent: Agent = start_agent(self._link, settings, alone=alone)
+            super().__init__(start_agent(self._link, settings, alone=alone))
         except BaseException:
             self._link.close()
             raise
-        super().__init__(self.agent, host=name, min_free_bytes=min_free_bytes)
         try:
             self.clock()
             facts = self._ask("facts")
@@ -102,7 +100,7 @@ class SshHost(RemoteWorkspace, MeasuringHost):
 
     def sampler(self, samples: Path, machine: Path, hz: float) -> SshSampling:
         answer = self._ask("sampler_start", samples=str(samples), machine=str(machine), hz=hz)
-        self.note_samples(samples, machine)
+        self._sampled += (samples, machine)
         return SshSampling(self._ask, answer["sampler"])
 
     def speed_meter(self, cpus: Sequence[int], *, per_s: float = READINGS_PER_S) -> SshSpeedMeter:
@@ -169,7 +167,7 @@ class SshHost(RemoteWorkspace, MeasuringHost):
         with self._lock:
             for far in list(self._ways):
                 self._ways.pop(far).close()
-        self.fetch_folder(local, monotonic_offset_s=self.offset.monotonic_offset_s)
+        super().close_folder(local)
 
     def folder_bytes(self, folder: Path) -> int | None:
         return int(self._ask("folder_bytes", folder=str(folder))["bytes"])

@@ -20,6 +20,7 @@ from pathlib import Path, PurePosixPath
 
 from harness.agent.files import file_sha256
 from harness.errors import HostError
+from harness.model import HostClock
 from harness.places.hosts.ssh.agent import Agent, AgentChannel
 from harness.places.sampling import on_our_clock
 
@@ -32,50 +33,49 @@ FULL_BELOW_BYTES = 1 << 20
 class RemoteWorkspace:
     """The files of one host over SSH; see ``MeasuringHost``."""
 
-    def __init__(self, agent: Agent, *, host: str, min_free_bytes: int) -> None:
-        self._agent, self._host, self._min_free_bytes = agent, host, min_free_bytes
+    name: str
+    #: The host's clocks minus ours.
+    offset: HostClock
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent = agent
         self._ask = agent.channel.ask
         self._lock = threading.Lock()
         self._folders: dict[Path, str] = {}
         self._installed: dict[tuple[Path, tuple[str, ...]], Path] = {}
+        #: Files over there whose moments are on the host's clock until their folder is closed.
         self._sampled: list[Path] = []
         self._numbers = itertools.count(1)
 
-    def note_samples(self, *files: Path) -> None:
-        """Note files over there whose moments are on the host's clock until their folder is closed."""
-        self._sampled += files
-
     def put(self, source: Path, target: Path) -> None:
-        send_files(self._agent.channel, {target.name: source}, str(target.parent))
+        send_files(self.agent.channel, {target.name: source}, str(target.parent))
 
     def get(self, source: Path, target: Path) -> None:
-        fetch_files(self._agent.channel, str(source.parent), {source.name: target})
+        fetch_files(self.agent.channel, str(source.parent), {source.name: target})
 
     def open_folder(self, local: Path) -> Path:
         name = f"{next(self._numbers):05d}"
-        folder = str(self._ask("make_folder", name=name, wanted_bytes=self._min_free_bytes)["folder"])
+        folder = str(self._ask("make_folder", name=name, wanted_bytes=MIN_FREE_BYTES)["folder"])
         with self._lock:
             self._folders[local] = folder
         names = tuple(tree_of(local))
         if names:
-            send_files(self._agent.channel, {name: local / name for name in names}, folder)
+            send_files(self.agent.channel, {name: local / name for name in names}, folder)
         return Path(folder)
 
-    def fetch_folder(self, local: Path, *, monotonic_offset_s: float) -> None:
-        """Bring the folder back, its samples on our clock; ``monotonic_offset_s``: the host's clock minus ours.
-        Raises HostError: it cannot be had whole."""
+    def close_folder(self, local: Path) -> None:
         with self._lock:
             folder = self._folders.pop(local, None)
         if folder is None:
             return
         if self._ask("free_bytes")["bytes"] < FULL_BELOW_BYTES:
             raise HostError(
-                f"{self._host}: no space left for {folder}: what this trial wrote may not be whole, so it is not "
+                f"{self.name}: no space left for {folder}: what this trial wrote may not be whole, so it is not "
                 "kept; make room, or set another folder in hosts.toml; the same command resumes the session"
             )
-        fetch_tree(self._agent.channel, folder, local)
+        fetch_tree(self.agent.channel, folder, local)
         for path in [path for path in self._sampled if str(path.parent) == folder]:
-            on_our_clock(local / path.name, monotonic_offset_s)
+            on_our_clock(local / path.name, self.offset.monotonic_offset_s)
             self._sampled.remove(path)
         with suppress(HostError):  # it goes with the agent's folder
             self._ask("remove", folder=folder)
@@ -92,7 +92,7 @@ class RemoteWorkspace:
         linked = next((path for path in folder.rglob("*") if path.is_symlink() and path.is_dir()), None)
         if linked is not None:
             raise HostError(
-                f"{linked} is a link to a folder, which cannot be sent to {self._host}: measure on this machine"
+                f"{linked} is a link to a folder, which cannot be sent to {self.name}: measure on this machine"
             )
         tree = {
             name: (sha256, os.access(folder / name, os.X_OK))
@@ -102,7 +102,7 @@ class RemoteWorkspace:
         digest = hashlib.sha256()  # the same files with the same rights, the same name
         for name, (sha256, runs) in sorted(tree.items()):
             digest.update(f"{name}\0{sha256}\0{runs}\0".encode())
-        target = self._agent.base / "artifacts" / digest.hexdigest()[:24]
+        target = self.agent.base / "artifacts" / digest.hexdigest()[:24]
         if self._ask("exists", path=str(target))["exists"]:
             present = self._tree_there(str(target))
             if {name: known for name, known in present.items() if not name.startswith(without)} == tree:
@@ -111,12 +111,12 @@ class RemoteWorkspace:
         part = f"{target}.part-{os.getpid()}-{id(folder):x}"
         try:
             self._ask("make_room", folder=part, files={name: (folder / name).stat().st_size for name in tree})
-            send_files(self._agent.channel, {name: folder / name for name in tree}, part)
+            send_files(self.agent.channel, {name: folder / name for name in tree}, part)
             arrived = self._tree_there(part)
             wrong = sorted(name for name, known in tree.items() if arrived.get(name) != known)
             if wrong:
                 raise HostError(
-                    f"{self._host}: {wrong[0]} arrived in {part} with another content than it has here"
+                    f"{self.name}: {wrong[0]} arrived in {part} with another content than it has here"
                 )
             self._ask("adopt", part=part, folder=str(target))
         except HostError:

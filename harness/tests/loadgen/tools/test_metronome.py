@@ -26,7 +26,7 @@ from harness.tests.contracts.load_generator import (
     offer,
     start,
 )
-from harness.tests.support.answering_server import AnsweringServer, answering_server
+from harness.tests.support.answering_server import AnsweringServer, answering_server, order_of
 from harness.tests.support.available import program_or_not_run
 from setup.source_builds import build_metronome
 
@@ -72,7 +72,7 @@ class TestMetronome(LoadGeneratorContract, OpenLoopContract):
         self, generator: LoadGenerator, server: AnsweringServer, tmp_path: Path
     ) -> None:
         offered = offer(
-            generator, self.order(tmp_path / "o", server.endpoint, ClosedLoad(users=3, duration_s=0.5))
+            generator, order_of(tmp_path, ClosedLoad(users=3, duration_s=0.5), endpoint=server.endpoint)
         )
         summary = generator.read(offered.folder)
         assert summary.n_requests == server.seen["/right"] > 3 and summary.n_errors == 0
@@ -83,21 +83,21 @@ class TestMetronome(LoadGeneratorContract, OpenLoopContract):
     ) -> None:
         """One connection, answers of 0.1 s, forty arrivals a second: the queue grows, and so must latencies."""
         with answering_server(delay_s=0.1) as server:
-            offer(generator, self.order(tmp_path / "o", server.endpoint, open_load(40, 0.5, connections=1)))
-        latency_s, sending_s = column(tmp_path / "o", "latency_s"), column(tmp_path / "o", "service_time_s")
+            offer(generator, order_of(tmp_path, open_load(40, 0.5, connections=1), endpoint=server.endpoint))
+        latency_s, sending_s = column(tmp_path, "latency_s"), column(tmp_path, "service_time_s")
         assert len(latency_s) == 20
         assert min(sending_s) >= 0.1 and min(latency_s) >= 0.1
         waited_s = np.array(latency_s) - sending_s
         # the k-th is due after k/40 s, and sent when those before it had their answers
         assert (waited_s >= np.arange(20) * (0.1 - 1 / 40) - 1e-3).all()
-        assert sorted(column(tmp_path / "o", "due_epoch_s")) == column(tmp_path / "o", "due_epoch_s")
-        assert np.diff(column(tmp_path / "o", "due_epoch_s")) == pytest.approx(1 / 40, abs=1e-5)
+        assert sorted(column(tmp_path, "due_epoch_s")) == column(tmp_path, "due_epoch_s")
+        assert np.diff(column(tmp_path, "due_epoch_s")) == pytest.approx(1 / 40, abs=1e-5)
 
     def test_it_knows_that_it_was_late(
         self, generator: LoadGenerator, server: AnsweringServer, tmp_path: Path
     ) -> None:
         """Stopped for 0.3 s of a load of 1 s: what was due meanwhile was sent late, and its latency says so."""
-        process = start(generator, self.order(tmp_path / "o", server.endpoint, open_load(200, 1)))
+        process = start(generator, order_of(tmp_path, open_load(200, 1), endpoint=server.endpoint))
         try:
             while not server.seen.total():
                 time.sleep(0.01)
@@ -107,12 +107,12 @@ class TestMetronome(LoadGeneratorContract, OpenLoopContract):
             process.wait(timeout=20)
         finally:
             end(process)
-        summary, send_delay_s = generator.read(tmp_path / "o"), column(tmp_path / "o", "send_delay_s")
+        summary, send_delay_s = generator.read(tmp_path), column(tmp_path, "send_delay_s")
         assert summary.late_share is not None
         assert (
             summary.late_share * summary.n_requests == sum(one > LATE_US * 1e-6 for one in send_delay_s) >= 50
         )
-        assert max(send_delay_s) > 0.2 and max(column(tmp_path / "o", "latency_s")) > 0.2
+        assert max(send_delay_s) > 0.2 and max(column(tmp_path, "latency_s")) > 0.2
 
 
 @contextmanager
@@ -150,6 +150,6 @@ def test_answers_are_taken_for_what_they_are(
 ) -> None:
     generator, contract = Metronome(program=program), LoadGeneratorContract()
     with saying(answer) as endpoint:
-        offer(generator, contract.order(tmp_path / "o", endpoint, open_load(40, 0.25, connections=2)))
-    summary = generator.read(tmp_path / "o")
+        offer(generator, contract.order(tmp_path, endpoint, open_load(40, 0.25, connections=2)))
+    summary = generator.read(tmp_path)
     assert summary.errors_by_kind == ({} if error is None else {error: 10})

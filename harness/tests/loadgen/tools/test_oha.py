@@ -46,7 +46,7 @@ class TestOha(LoadGeneratorContract, OpenLoopContract):
     ) -> None:
         """A wrong body goes unnoticed, and the summary says that nobody looked."""
         offered = offer(
-            generator, self.order(tmp_path / "o", server6.endpoint, small, request_to(path, body=AWKWARD))
+            generator, order_of(tmp_path, small, request_to(path, body=AWKWARD), endpoint=server6.endpoint)
         )
         assert offered.exit_code == 0
         summary = generator.read(offered.folder)
@@ -74,7 +74,7 @@ class TestOha(LoadGeneratorContract, OpenLoopContract):
         with socket.socket() as taken:  # bound and never listening: nobody else can take the port
             taken.bind(("127.0.0.1", 0))
             endpoint = Endpoint(host="127.0.0.1", port=taken.getsockname()[1])
-            offered = offer(generator, self.order(tmp_path / "o", endpoint, small))
+            offered = offer(generator, order_of(tmp_path, small, endpoint=endpoint))
         summary = generator.read(offered.folder)
         assert summary.n_requests == summary.n_errors == sum(summary.errors_by_kind.values()) > 0
         assert not summary.has_requests and summary.latency_mean_s is None
