@@ -101,10 +101,7 @@ class Sshd:
         _kill(psutil.Process(self.process.pid).children(recursive=True))
 
     def die(self) -> None:
-        """Kill it, where it runs, with all its connections; nobody listens there any more until ``start``.
-
-        A connection whose link was cut would be served for hours.
-        """
+        """Kill it, where it runs, with all its connections; nobody listens there any more until ``start``."""
         if self.process is None:
             return
         serving = psutil.Process(self.process.pid).children(recursive=True)

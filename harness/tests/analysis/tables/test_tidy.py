@@ -15,7 +15,7 @@ from harness.analysis.evidence.opening import find_evidence
 from harness.analysis.tables.layout import load_exclusions, load_table, load_trials
 from harness.analysis.tables.schema import as_trials
 from harness.analysis.tables.tidy import tidy
-from harness.analysis.tables.trial_row import is_settled, trial_row
+from harness.analysis.tables.trial_row import trial_row
 from harness.errors import InputError
 from harness.model import EchoReading
 from harness.pipeline import StageParameters
@@ -211,14 +211,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
 @pytest.fixture(scope="module")
 def settled(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
     return evidence_of(tmp_path_factory.mktemp("settled"), SETTLE_S)
-
-
-def test_a_request_counts_from_the_end_of_the_head_on() -> None:
-    assert is_settled([10.0, 13.9, 14.0, 20.0], 4.0).tolist() == [False, False, True, True]
-    assert is_settled([10.0, np.nan], 0.0).tolist() == [True, True]
-    assert is_settled([np.nan, 10.0, 15.0], 4.0).tolist() == [False, False, True]
-    assert is_settled([np.nan], 4.0).tolist() == [False]
-    assert is_settled([], 4.0).tolist() == []
 
 
 def test_columns_of_the_load_are_those_of_its_settled_part(whole: Evidence, settled: Evidence) -> None:
