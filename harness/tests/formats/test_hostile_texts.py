@@ -8,10 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.agent.cgroup import (
-    parse_cpu_stat,
-    whole_number,
-)
+from harness.agent.cgroup import parse_cpu_stat, whole_number
 from harness.errors import InputError
 from harness.formats.row_files import read_oha_db
 

@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 
 from harness.analysis.attribution.slow_periods import Stall
-from harness.analysis.attribution.stalls import (
-    harm_of,
-)
+from harness.analysis.attribution.stalls import harm_of
 from harness.report import peaks
 from harness.report.output import main
 from harness.report.result import Report
