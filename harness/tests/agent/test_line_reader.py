@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from harness.measure.runner.request_log import PROGRAM, requests_counted
+from harness.measure.runner.request_log import PROGRAM
 from harness.tests.support.instances import eventually
 
 
@@ -26,15 +26,3 @@ def test_what_is_in_the_pipe_when_it_is_stopped_is_read(tmp_path: Path) -> None:
         finally:
             reader.kill()
     assert json.loads((tmp_path / "counted").read_text()) == {"lines": 5_000, "bytes": 25_000}
-
-
-def test_requests_are_those_of_all_paths_and_statuses() -> None:
-    metrics = (
-        "# TYPE http_requests_total counter\n"
-        'http_requests_total{path="/uppercase",status="200"} 41\n'
-        'http_requests_total{path="other",status="404"} 1.0\n'
-        'http_request_duration_seconds_count{path="/uppercase"} 7\n'
-    )
-    assert requests_counted(metrics) == 42
-    assert requests_counted("http_requests_total 5\n") == 5
-    assert requests_counted("go_goroutines 5\n") is None

@@ -56,10 +56,7 @@ print(json.dumps([len(frame), len(frame) / span_s, elapsed.mean(), *shares]))
 
 
 class Ratio(NamedTuple):
-    """Repetitions of the harness and of a peer, in the same unit; their ratio is that of the medians.
-
-    ``limit``: the most that the ratio may be, or, with ``of_value``, the value; ``None``: nothing to keep.
-    """
+    """Repetitions of the harness and of a peer, in the same unit; their ratio is that of the medians."""
 
     name: str
     values: Sequence[float]

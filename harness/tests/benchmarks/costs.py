@@ -30,11 +30,7 @@ HANDED_ON = re.compile(
 
 
 def measure(command: str) -> dict[str, object]:
-    """Run a command in a clean clone; return its reading.
-
-    Raises:
-        CalledProcessError: it failed; its output is on the terminal.
-    """
+    """Run a command in a clean clone; return its reading."""
     with tempfile.TemporaryDirectory(prefix="rematch-costs-") as name:
         clone, home = Path(name, "rematch"), Path(name, "home")
         subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)

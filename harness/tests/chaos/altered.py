@@ -66,12 +66,7 @@ def record_syncs(below: str, record: str) -> None:
 
 
 def lose_power(below: Path, record: Path, *, names: bool, torn: float) -> None:
-    """Make a folder what a disk may hold of it. Whoever wrote into it has ended.
-
-    Args:
-        names: folders have the entries that they had in the end, not those of their last sync.
-        torn: the share of a file that is kept beyond its last sync.
-    """
+    """Make a folder what a disk may hold of it. Whoever wrote into it has ended."""
     written = {_key(path): _content(path) for path in (below, *below.rglob("*"))}
     synced = {path.name: path.read_bytes() for path in record.iterdir()}
 

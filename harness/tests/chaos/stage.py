@@ -41,10 +41,7 @@ UPSTREAM = '[backing]\nmax_connections = 33\nseed = "movies"'
 
 @dataclass
 class Stage:
-    """One project ready to be measured, by one session at a time: the command line of ``process``.
-
-    ``before`` and ``struck_epoch_s``: what was finished, and when, right before the blow.
-    """
+    """One project ready to be measured, by one session at a time: the command line of ``process``."""
 
     root: Path
     before: dict[str, str] = field(default_factory=dict)

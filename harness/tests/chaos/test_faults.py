@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults in real sessions: nothing finished is lost, nothing runs on, and the same command completes the plan.
-
-A fault starts the session, strikes, and yields; gone on with, it takes itself away. What must hold is
-collected as one line for each broken promise.
-"""
+"""Faults in real sessions: nothing finished is lost, nothing runs on, and the same command completes the plan."""
 
 from __future__ import annotations
 

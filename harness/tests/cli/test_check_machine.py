@@ -42,13 +42,6 @@ def test_the_newest_passport_is_printed_within_eighty_columns_and_compared(root:
     assert values["changes"] and all(isinstance(change["changed"], bool) for change in values["changes"])
 
 
-def test_more_blocks_tell_smaller_ratios(passport: Passport) -> None:
-    for line in passport.lines:
-        assert [point.n_blocks for point in line.blocked] == [5, 10, 20]
-        values = [point.ratio.value for point in line.blocked if point.ratio.value is not None]
-        assert values == sorted(values, reverse=True) and all(value > 1 for value in values)
-
-
 def with_spread(passport: Passport, sd: float, *, at_s: float, machine: str | None = None) -> Passport:
     lines = tuple(line.model_copy(update={"sd_log_ratio": sd}) for line in passport.lines)
     session, machine_id = f"passport/at-{at_s:g}", machine or passport.machine_id

@@ -165,16 +165,6 @@ def test_a_dry_run_prints_plan_commands_and_time_and_starts_nothing(tmp_path: Pa
     assert any("fake_client.py" in word for word in plan["commands"]["load locust few hello"])
 
 
-def test_more_blocks_begin_with_the_trials_of_fewer(tmp_path: Path, cli: Cli) -> None:
-    root = make_session_project(tmp_path, blocks=2)
-    two, five = (cli.json(root, *SMOKE, "--dry-run", *words) for words in ((), ("--blocks", "5")))
-    assert (two["blocks"], five["blocks"], five["blocks_of_profile"]) == (2, 5, 2)
-    assert len(five["trials"]) == len(two["trials"]) / 2 * 5
-    assert five["trials"][: len(two["trials"])] == two["trials"]
-    _, out, _ = cli(root, *SMOKE, "--dry-run", "--blocks", "5")
-    assert "in 5 blocks (the profile has 2)," in " ".join(out.split())
-
-
 def test_measure_says_outcomes_to_programs(tmp_path: Path, cli: Cli) -> None:
     summary = cli.json(make_session_project(tmp_path, other="crash_after = 6"), *SMOKE)
     assert summary["session"] == "tiny/smoke-local-1" and summary["complete"]

@@ -8,13 +8,11 @@ from typing import Any
 
 import pytest
 
-from harness.definitions import experiment_files, load_study, read_definition
+from harness.definitions import load_study, read_definition
 from harness.definitions.extending import BASES
 from harness.errors import InputError
-from harness.project import EXPERIMENTS, experiment_paths, find_root
+from harness.project import EXPERIMENTS
 from harness.tests.support.sessions import make_session_project
-
-ROOT = find_root(Path(__file__).parent)
 
 BASE = """
 mix = "hello"
@@ -165,10 +163,3 @@ def test_a_mistake_of_a_base_names_the_file_of_the_base(tmp_path: Path) -> None:
         load_study(root, "tiny")
     base.write_text("[profiles.smoke]\nidle_s = 2\n")
     assert load_study(root, "tiny").experiment.profiles["smoke"].idle_s == 2
-
-
-def test_every_base_of_the_project_is_extended_and_none_has_an_experiments_name() -> None:
-    bases = set((ROOT / EXPERIMENTS / BASES).glob("*.toml"))
-    used = {file for path in experiment_paths(ROOT).values() for file in read_definition(ROOT, path).files}
-    assert bases <= used
-    assert not {base.stem for base in bases} & set(experiment_files(ROOT))

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every captured file of a tool or runtime, and the numbers that stand in it.
-
-``formats.json`` beside the captured files has for each the facts below; they were compared with what the tools print of
-the same loads, which ``contracts/load_generator.py`` does with tools that run.
-"""
+"""Every captured file of a tool or runtime, and the numbers that stand in it."""
 
 from __future__ import annotations
 

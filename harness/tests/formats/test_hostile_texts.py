@@ -8,15 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.agent.cgroup import (
-    group_folders,
-    longest_throttling,
-    parse_cpu_stat,
-    read_folders,
-    text_of,
-    throttling_folders,
-    whole_number,
-)
+from harness.agent.cgroup import parse_cpu_stat, whole_number
 from harness.errors import InputError
 from harness.formats.row_files import read_oha_db
 
@@ -46,34 +38,6 @@ def test_a_schema_of_oha_that_is_not_utf_8_is_refused_in_one_line(
     connection.close()
     with pytest.raises(InputError, match=r"a\.db"):
         read_oha_db(file)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "1 2 3",
-        "1 2 0:3 / /sys/fs/cgroup rw -",
-        " - cgroup2",
-        "1 2 0:3 / /a\0b rw - cgroup2 x rw",
-        "\xff - \n",
-    ],
-)
-@pytest.mark.parametrize(
-    "groups", ["", "0", "0::", "::", "0::/../../..", "0::/" + "a" * 5000, "0::/a\0b", "\N{SUPERSCRIPT TWO}"]
-)
-def test_broken_files_of_control_groups_give_nothing_and_end_nothing(
-    text: str, groups: str, tmp_path: Path
-) -> None:
-    for name, content in (
-        ("proc/self/mountinfo", text),
-        ("proc/self/cgroup", groups),
-        ("proc/1/cgroup", groups),
-    ):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(content, errors="replace")
-    longest_throttling(text_of(group / "cpu.stat") for group in throttling_folders(tmp_path))
-    read_folders(group_folders(1, tmp_path), rss_bytes=None, process_cpu_s=None)
 
 
 @pytest.mark.parametrize(

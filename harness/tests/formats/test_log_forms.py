@@ -27,7 +27,6 @@ from harness.tests.support.runtime_logs import read_log
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 every_carrier = pytest.mark.parametrize("carrier", CARRIERS)
-TOGETHER_S = sum(length_s for _, length_s in PAUSES)
 
 
 def spans(log: GcLog) -> list[tuple[float, float, str]]:

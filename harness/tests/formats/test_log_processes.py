@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from harness.errors import InputError
 from harness.formats.gc_events import GcLog
@@ -182,32 +180,3 @@ def test_a_jvm_and_a_go_process_of_one_compose_file_are_two_processes() -> None:
     wall = read_log(text_of(mixed(renamed(of_jvm(LATER, started_s=START_S), "docker compose"), go)))
     assert (wall.runtime, ms(wall)) == ("jvm", [4.0] * 10)
     assert "10 collections of another process" in left_out(wall)
-
-
-lives = st.lists(
-    st.lists(st.tuples(st.floats(0.5, 9), st.floats(0.002, 0.2)), min_size=1, max_size=12),
-    min_size=2,
-    max_size=4,
-)
-
-
-@settings(max_examples=60, deadline=None)
-@given(lives=lives, data=st.data())
-def test_no_pause_of_another_process_ever_gets_into_a_log_without_wall_clock(
-    lives: list[list[tuple[float, float]]], data: st.DataObject
-) -> None:
-    parts: list[str] = []
-    for waits in lives:
-        ends = itertools.accumulate(wait_s + length_s for wait_s, length_s in waits)
-        pauses = [(end_s, length_s) for end_s, (_, length_s) in zip(ends, waits, strict=True)]
-        cuts = sorted(data.draw(st.sets(st.integers(1, len(pauses)), max_size=2)))
-        edges = [0, *(cut for cut in cuts if cut < len(pauses)), len(pauses)]
-        of_newest = waits is lives[-1]
-        texts = [text_of(of_jvm(pauses[low:high], first_id=low)) for low, high in itertools.pairwise(edges)]
-        # the first parts may have been overwritten
-        parts += texts[0 if of_newest else data.draw(st.integers(0, len(edges) - 2)) :]
-    newest = parts.pop()
-    log = read_log(newest, *data.draw(st.permutations(parts)))
-    own = {round(end_s, 3) for end_s, _ in pauses}
-    assert {round(event.end_s, 3) for event in log.events} <= own
-    assert len(log.events) >= newest.count("60M->12M")

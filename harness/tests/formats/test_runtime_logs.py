@@ -22,16 +22,8 @@ LOGS = {
 }
 COLLECTORS = ("Serial", "Parallel", "G1", "Z", "Shenandoah")
 GO = {path.stem: path.read_text() for path in sorted((GOLDEN / "gctrace").glob("go*.log"))}
-#: None of them has decorators, as the JVM's own warnings and a program's output have none.
-FOREIGN = st.sampled_from(
-    ["OpenJDK 64-Bit Server VM warning: x", "at Main.main(Main.java:3)", "{}", "1,2,3", "\ufffd"]
-)
 newest_jvm = pytest.mark.parametrize("name", [f"jdk25-{name}" for name in COLLECTORS])
 every_go = pytest.mark.parametrize("name", GO)
-
-
-def pauses(log: GcLog) -> list[tuple[float, str, int | None, str]]:
-    return [(round(e.duration_s, 6), e.cause, e.gc_id, e.name) for e in log.events]
 
 
 @newest_jvm
@@ -50,23 +42,6 @@ def test_a_jvm_log_cut_anywhere_says_so_and_keeps_what_stood_before(name: str, d
     assert stops(part)[: len(stops(before))] == stops(before)
     assert len(part.events) in (len(before.events), len(before.events) + 1)
     assert any("half-written" in warning for warning in part.warnings) == (text[cut - 1] != "\n")
-
-
-@newest_jvm
-@settings(max_examples=6, deadline=None)
-@given(data=st.data())
-def test_foreign_lines_in_a_jvm_log_are_counted_and_shown_and_change_no_pause(
-    name: str, data: st.DataObject
-) -> None:
-    lines = LOGS[name].splitlines()
-    foreign = data.draw(st.lists(st.tuples(st.integers(1, len(lines)), FOREIGN), min_size=1, max_size=5))
-    for place, words in foreign:
-        lines.insert(place, words)
-    log = read_log("\n".join(lines) + "\n")
-    assert log.n_unknown == len(foreign)
-    assert set(log.unknown_examples) <= {words for _, words in foreign}
-    assert len(log.unknown_examples) == min(3, len(foreign))
-    assert pauses(log) == pauses(read_log(LOGS[name]))
 
 
 def test_parts_of_a_rotated_log_are_those_of_its_name_whatever_that_is(tmp_path: Path) -> None:

@@ -93,13 +93,9 @@ ONE = """Type,Name,Request Count,Failure Count,Median Response Time,Average Resp
 POST,/uppercase,200,3,12,13.25,2.1,410.7,13,19.97,0.3,12,13,14,15,20,30,99,140,410,410,410,410
 ,Aggregated,200,3,12,13.25,2.1,410.7,13,19.97,0.3,12,13,14,15,20,30,99,140,410,410,410,410
 """  # as Locust 1.0 wrote it
-DISTRIBUTION = """"Name","# requests","50%","66%","75%","80%","90%","95%","98%","99%","100%"
-"POST /uppercase",200,12,13,14,15,20,30,99,140,410
-"Total",200,12,13,14,15,20,30,99,140,410
-"""
 
 
-@pytest.mark.parametrize("text", [OLD, ONE, DISTRIBUTION], ids=["0.9", "1.0", "distribution"])
+@pytest.mark.parametrize("text", [OLD, ONE], ids=["0.9", "1.0"])
 def test_columns_of_older_releases_of_locust_are_read_by_their_meaning(tmp_path: Path, text: str) -> None:
     table = totals_of(written(tmp_path, "run_stats.csv", text))
     assert table.total is not None and table.total.n_requests == 200

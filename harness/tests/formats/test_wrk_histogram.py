@@ -56,23 +56,6 @@ def test_undoing_gives_back_every_histogram_whatever_the_interval(
     assert counts(undo_correction(histogram(made), 0, n_recorded=sum(made.values()))) == made
 
 
-@pytest.mark.parametrize(
-    ("made", "corrected"),
-    [
-        ({}, {}),
-        ({100: 3}, {100: 3}),
-        ({50: 1, 200: 2}, {50: 1, 200: 2}),  # 2e itself: nothing goes to e
-        ({50: 1, 201: 2}, {50: 1, 101: 2, 201: 2}),
-        ({50: 1, 300: 2}, {50: 1, 200: 2, 300: 2}),
-        ({50: 1, 301: 2}, {50: 1, 101: 2, 201: 2, 301: 2}),
-        ({250: 1, 340: 2}, {250: 1, 340: 2}),  # 240 and 140 lie below the least: wrk hides them
-    ],
-)
-def test_the_edges_are_those_of_wrks_loops(made: dict[int, int], corrected: dict[int, int]) -> None:
-    assert stats_correct(made, 100) == corrected
-    assert counts(undo_correction(histogram(corrected), 100, n_recorded=sum(made.values()))) == made
-
-
 #: Quick answers, and one pause that four connections met.
 PAUSED = dict.fromkeys(range(80, 130), 5) | {20_000: 1, 20_003: 2, 20_150: 1}
 

@@ -14,18 +14,13 @@ from hypothesis import strategies as st
 
 from harness.errors import InputError
 from harness.loadgen.correlation import (
-    CARRIED,
-    PLACE,
     CaptureFault,
     Scalar,
-    bare_text,
     captured,
     expects,
-    fill_text,
     filled,
     filled_expectation,
     needs,
-    steps_of,
 )
 from harness.loadgen.flow import (
     one_round,
@@ -42,36 +37,9 @@ from harness.tests.support.accounts_server import step
 from harness.tests.support.answering_server import order_of, request_to
 from harness.workloads import load_all_requests
 
-NAMES = st.from_regex(r"[a-z][a-z0-9_]{0,5}", fullmatch=True)
-VALUES = st.one_of(st.from_regex(CARRIED.replace("4096", "40"), fullmatch=True), st.integers(), st.booleans())
-TEXTS = st.lists(
-    st.one_of(st.text(max_size=8), NAMES.map(lambda name: f"${{{name}}}"), st.sampled_from("${}\\\"'"))
-)
-
 
 def expectation(**parts: object) -> Expectation:
     return Expectation.model_validate_json(json.dumps({"status": 200, **parts}))
-
-
-@given(TEXTS, st.dictionaries(NAMES, VALUES, max_size=3))
-def test_only_the_places_of_known_names_are_filled(parts: list[str], values: dict[str, Scalar]) -> None:
-    text = "".join(parts)
-    wanted = [
-        part if even % 2 == 0 else bare_text(values[part]) if part in values else f"${{{part}}}"
-        for even, part in enumerate(PLACE.split(text))
-    ]
-    assert fill_text(text, values) == "".join(wanted)
-
-
-@given(st.lists(st.one_of(st.text(max_size=6), st.integers(0, 3)), max_size=4), VALUES)
-def test_a_pointer_finds_what_stands_there(way: list[str | int], value: Scalar) -> None:
-    keys = [f"k{part}" if isinstance(part, str) else part for part in way]
-    document: object = value
-    for part in reversed(keys):
-        document = [None] * part + [document] if isinstance(part, int) else {part: document}
-    pointer = "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in keys)
-    assert list(steps_of(pointer)) == keys
-    assert captured({"a": pointer}, json.dumps(document).encode()) == {"a": value}
 
 
 @pytest.mark.parametrize(

@@ -122,11 +122,6 @@ def test_the_ends_of_several_rows_leave_refused_ones_out(tmp_path: Path) -> None
     assert ends == [("least", "1.5"), ("most", "2.5"), ("leastname", "X"), ("mostname", "Y")]
 
 
-def test_a_claim_that_does_not_exist_is_refused_with_its_place(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"a\.tex:1: no such claim; found 'faster'"):
-        write(tmp_path, r"\holds{q.a.ratio.java_x}{faster}{x}", {"q.a.ratio.java_x": row(1.3)})
-
-
 def test_every_pattern_of_the_paper_matches_a_value_of_the_bundled_sessions() -> None:
     keys = dict.fromkeys(read_golden(), row(1.0))
     text = "".join(path.read_text("utf-8") for path in sorted((ROOT / "paper" / "text").glob("*.tex")))

@@ -55,13 +55,6 @@ def test_arrivals_are_never_called_a_closed_loop(
         assert loop.kind == "open"
 
 
-@SOME
-@given(users=st.integers(1, 8), median_s=st.floats(0.03, 0.3), seed=seeds)
-def test_users_without_names_show_in_the_rhythm(users: int, median_s: float, seed: int) -> None:
-    loop = reported(closed_load(users, 200, median_s, seed=seed), BARE).loop
-    assert loop is not None and (loop.kind, loop.users) == ("closed", users)
-
-
 def with_stalls(users: int | None) -> Load:
     """Five stalls of half a second: users wait through them, arrivals go on coming."""
     rng = np.random.default_rng(5)

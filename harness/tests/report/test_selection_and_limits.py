@@ -11,7 +11,6 @@ import pytest
 from harness.errors import InputError
 from harness.formats.detect import read_any
 from harness.formats.table import RequestTable
-from harness.report.compare.comparing import limit_named
 from harness.report.limits import check_file, file_limit
 from harness.report.selection import Selection, seconds_named, select
 from harness.tests.support.command import run_here
@@ -92,11 +91,6 @@ def test_limits_decide_the_exit_status(jtl: Path) -> None:
     assert status("p98 > 10s")[0] == 0 and status("p98 > 1ms")[0] == 1
     for wrong in ("p99 > 250", "errors > 200%", "p95 of slow > 1ms", "p99 of other > 1ms"):
         assert status(wrong)[0] == 2, wrong
-
-
-def test_compare_and_report_read_the_same_form() -> None:
-    for limit in (limit_named("p99 of GET /a > 1.05"), file_limit("p99 of GET /a > 250 ms")):
-        assert (limit.metric, limit.label, limit.sign) == ("p99", "GET /a", ">")
 
 
 def test_rows_that_are_sums_of_others_are_meant_where_they_are_named() -> None:

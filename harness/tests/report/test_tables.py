@@ -17,7 +17,7 @@ from harness.formats.row_layout import error_kind
 from harness.formats.table import MOST_KINDS, OTHER_KINDS
 from harness.report import analyse, words
 from harness.report.output import main
-from harness.report.words import interval, milliseconds, percent
+from harness.report.words import percent
 from harness.tests.support.reports import report_file
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
@@ -121,26 +121,6 @@ def test_a_percentile_below_the_clock_is_written_as_such_and_an_empty_interval_h
     assert {name for name in report.intervals if report.intervals[name] is None} == set(
         report.interval_reasons
     )
-
-
-@pytest.mark.parametrize(
-    ("value", "bounds", "step", "text", "between"),
-    [
-        (44.0, (43.0, 47.0), 1.0, "44", "43 to 47"),
-        (0.0, (0.0, 1.0), 1.0, "< 1", "< 1 to 1"),
-        (5.34567, (5.2, 5.5), 0.0, "5.35", "5.20 to 5.50"),
-        (12345.6, (12000.0, 12800.0), 1e-6, "12,350", "12,000 to 12,800"),
-        (0.1234, None, 1e-6, "0.123", ""),
-        (3014.7, None, 1e-6, "3,010", ""),
-        (0.873, (0.021, 36.4), 1e-6, "0.87", "0.02 to 36.40"),
-        (None, None, 1.0, "-", ""),
-    ],
-)
-def test_a_number_has_two_digits_of_its_half_width_and_none_below_the_clock(
-    value: float | None, bounds: tuple[float, float] | None, step: float, text: str, between: str
-) -> None:
-    assert milliseconds(value, bounds, resolution_ms=step) == text
-    assert interval(value, bounds, resolution_ms=step) == between
 
 
 def test_a_decimal_comma_is_named_and_read_when_it_is_said(tmp_path: Path) -> None:

@@ -84,15 +84,6 @@ def test_microseconds_are_noticed_by_the_threads_that_cannot_be_so_busy(
     assert wrong.loop is not None and wrong.loop.kind == "cannot say" and wrong.loop.corrected_ms is None
 
 
-@SOME
-@given(n=st.integers(100, 900), median_s=st.floats(0.05, 2.0), seed=seeds)
-def test_seconds_are_noticed_by_a_first_byte_that_comes_after_the_last(
-    n: int, median_s: float, seed: int
-) -> None:
-    load = open_load(n, 20.0, median_s, seed=seed)
-    assert suspected(reported(load, elapsed_per_s=1.0)) == {"s"}
-
-
 def test_the_line_names_file_column_what_was_found_and_what_to_say() -> None:
     (text,) = accused(reported(closed_load(5, 30, 0.02), (*BARE, "threadName"), elapsed_per_s=1e6))
     assert text.startswith("some.jtl: column elapsed, read as milliseconds: ")

@@ -11,8 +11,8 @@ import pytest
 
 from harness.analysis.stats.scaling import usl
 from harness.model import Verdict
-from harness.rows import between, interactions, scaling_law
-from harness.rows.schema import keyed, records
+from harness.rows import between, scaling_law
+from harness.rows.schema import records
 from harness.tests.support.made_up_trials import trial
 
 RATE = "throughput_per_s"
@@ -36,15 +36,6 @@ def sweep_trials(sizes: tuple[int, ...], *, blocks: int = 6, shared: tuple[int, 
     return pd.DataFrame(rows)
 
 
-def test_with_enough_sizes_each_variant_has_its_law() -> None:
-    rows = scaling_law(sweep_trials((1, 2, 4, 8)), RATE, by=["logging"], n_resamples=60)
-    assert rows.groupby(["name", "logging"]).size().eq(2).all() and len(rows) == 16
-    go = rows.query("variant == 'go-nethttp' and logging == 'off'").set_index("name")["value"]
-    assert go["per_core"] == pytest.approx(9000, rel=0.05) and go["contention"] == pytest.approx(
-        0.05, abs=0.03
-    )
-
-
 def test_two_sizes_give_no_law_and_the_rows_say_why() -> None:
     rows = scaling_law(sweep_trials((1, 2)), RATE, by=["logging"])
     assert rows["value"].isna().all() and set(rows["unit"]) == {"1/s", "share", "cores"}
@@ -58,27 +49,6 @@ def test_sizes_that_the_generator_shares_bend_no_law() -> None:
     assert go["value"] == pytest.approx(9000, rel=0.05)
     few = scaling_law(sweep_trials((1, 2, 4), shared=(4,)), RATE, by=["logging"])
     assert few["why"].str.contains("1 of them shared with the generator").all()
-
-
-def test_an_effect_that_depends_on_cores_is_a_ratio_of_ratios_away_from_one() -> None:
-    rows = interactions(sweep_trials((1, 8)), RATE, "log_by_cores", ["logging", "cores"], by=["variant"])
-    assert list(keyed("q", rows)["key"]) == [
-        "q.log_by_cores.ratio.8.on.go_nethttp", "q.log_by_cores.ratio.8.on.java_helidon",
-    ]  # fmt: skip
-    go, java = rows.to_dict("records")
-    assert java["value"] == pytest.approx((1 - 0.5 / 8) / 0.5, rel=0.05)
-    assert (java["verdict"], java["n_blocks"], java["label"]) == (Verdict.DIFFERENT, 6, "java-helidon")
-    assert go["low"] < 1 < go["high"] and go["verdict"] == Verdict.INCONCLUSIVE
-    assert len(set(java["inputs"])) == 24  # all four trials of every block
-
-
-def test_without_all_four_trials_of_five_blocks_the_row_has_a_reason() -> None:
-    trials = sweep_trials((1, 2), blocks=4)
-    rows = interactions(trials, RATE, "log_by_cores", ["logging", "cores"], by=["variant"])
-    assert rows["value"].isna().all() and rows["why"].str.contains("few blocks").all()
-    assert interactions(
-        trials[trials["logging"] == "off"], RATE, "x", ["logging", "cores"], by=["variant"]
-    ).empty
 
 
 BASE, AGAIN = "process, unpinned", "again, unpinned"

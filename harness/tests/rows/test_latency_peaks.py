@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from harness.analysis.attribution.trial import TrialAttribution, memory_fit, memory_words
@@ -14,8 +12,7 @@ from harness.analysis.tables.tidy import tidy
 from harness.definitions import load_study
 from harness.model import SessionHeader, Verdict
 from harness.pipeline import StageParameters
-from harness.rows import Session, attribute, attribution, latency_over_time, open_session, slow_requests
-from harness.rows.latency_peaks import CAUSES
+from harness.rows import Session, attribute, attribution, open_session, slow_requests
 from harness.rows.schema import keyed
 from harness.tests.support.kept_sessions import lay_session
 from harness.tests.support.synthetic import LEAST_MIB, ROOT, make_project
@@ -78,33 +75,6 @@ def test_slow_requests_and_pauses_are_on_one_clock(
     assert slow["latency_s"].min() >= requests["latency_s"].quantile(0.99) > requests["latency_s"].median()
     assert (pauses["cause"] == "gc_pause").sum() == first.n_pauses
     assert (pauses["end_s"] > pauses["start_s"]).all()
-
-
-def drawn(*causes: str, slowest_s: float = 0.3, panels: int = 1) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """A request a second, and in each second a pause of another cause."""
-    latency_s = np.geomspace(0.001, slowest_s, 10)
-    requests = pd.DataFrame({"start_s": np.arange(10.0), "latency_s": latency_s, "cause": ""})
-    starts = [at + 0.5 for at in range(len(causes))]
-    pauses = pd.DataFrame({"cause": causes, "start_s": starts, "end_s": [at + 0.1 for at in starts]})
-    return tuple(
-        pd.concat([each.assign(label=f"x{n}") for n in range(panels)]) for each in (requests, pauses)
-    )  # type: ignore[return-value]  # two
-
-
-def test_bands_of_pauses_stay_apart_without_colour_and_the_legend_names_no_other_cause() -> None:
-    kinds = ("gc_pause", "allocation_stall", "other_safepoint", "generator_stall")
-    figure = latency_over_time(*drawn(*kinds))
-    assert len({band.get_hatch() for band in figure.axes[0].patches}) == len(kinds)
-    names = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert names == [CAUSES[kind][3] for kind in kinds]
-
-
-@pytest.mark.parametrize("slowest_s", [0.008, 0.1, 3.0])
-def test_latency_over_time_has_numbers_on_its_axis(slowest_s: float) -> None:
-    figure = latency_over_time(*drawn("gc_pause", slowest_s=slowest_s, panels=5))
-    figure.draw_without_rendering()
-    low, high = figure.axes[0].get_ylim()
-    assert sum(low <= at <= high for at in figure.axes[0].get_yticks()) >= 2
 
 
 def test_a_session_from_before_memory_was_measured_is_read_as_it_is(header: SessionHeader) -> None:

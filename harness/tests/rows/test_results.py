@@ -127,12 +127,6 @@ def test_a_level_over_another_within_each_variant() -> None:
     assert keyed("q", rows)["key"].iloc[0] == "q.log.ratio.on.go_kit"
 
 
-def test_more_blocks_find_smaller_ratios(trials: pd.DataFrame) -> None:
-    rows = detectable(trials, reference="go-nethttp", rate=RATE)
-    wide = rows.query("variant == 'java-helidon'").set_index("blocks")["value"]
-    assert wide["5"] > wide["10"] > wide["20"] > 1
-
-
 def test_excluded_trials_are_counted_and_under_no_value(trials: pd.DataFrame) -> None:
     trials.loc[0, "excluded"] = True
     rows = counts(trials.assign(outcome="ok"), "outcome", "trials").set_index("what")["value"]

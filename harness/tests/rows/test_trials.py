@@ -19,7 +19,6 @@ from harness.rows import (
     at_levels,
     block_mean,
     builds,
-    elasticities,
     find_session,
     means,
     of_one_age,
@@ -111,16 +110,6 @@ def test_a_mean_of_differences_has_students_interval_and_of_one_block_none() -> 
     assert [row["value"], row["low"], row["high"]] == pytest.approx([0.1, low, high])
     assert (row["n_blocks"], row["name"], row["inputs"]) == (4, "step", ["e/s/1"])
     assert np.isnan(block_mean(values[:1])["low"])
-
-
-def test_an_elasticity_is_the_slope_of_the_logarithms_of_each_variant() -> None:
-    trials = made_up_trials().query("logging == 'on'")
-    step_s = 1e-3 * (1 + trials["block"] / 50)
-    slowed = trials.assign(service_step_s=step_s, cpu_s_per_request=step_s**0.7)
-    rows = elasticities(slowed, "cpu_s_per_request")
-    assert set(rows["variant"]) == set(trials["variant"])
-    assert rows["value"].tolist() == pytest.approx([0.7] * len(rows))
-    assert elasticities(trials, "throughput_per_s").empty
 
 
 REASON = "native-image is missing: it was not looked for, as this is made up"

@@ -35,10 +35,7 @@ pytestmark = needs(None if len(usable_cpus()) > 1 else "two CPUs are needed, and
 
 
 def side_by_side(root: Path, *, duration_s: float = 1.5) -> Path:
-    """Lay out the tiny project as a duet, with two users for a time in the place of loops.
-
-    The variant ``other`` ends under load; ``same`` is the reference but for its name.
-    """
+    """Lay out the tiny project as a duet, with two users for a time in the place of loops."""
     make_session_project(root, other="crash_after = 40")
     file = root / "harness" / "experiments" / "tiny.toml"
     text = file.read_text().replace(

@@ -29,12 +29,7 @@ COMPILING_LOADS = (1, 9)
 
 
 class CompilingHost(LocalHost):
-    """This machine, on which each process compiles during its first loads, as its counters have it.
-
-    The service is no JVM, so no counters are there: these stand in for them. Boundaries read PSS as well, windows of
-    a warm-up do not, so the readings at boundaries are told apart: the first response, then two around each load.
-    Processes are told apart by the order in which they answered first.
-    """
+    """This machine, on which each process compiles during its first loads, as its counters have it."""
 
     def __init__(self, n_loads: Sequence[int]) -> None:
         super().__init__()

@@ -8,14 +8,12 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.definitions import experiment_files, load_study
 from harness.errors import CalibrationFailed
 from harness.measure.session import measure, prepare
 from harness.measure.session.capacity_trials import capacity_per_s, saturated
-from harness.model import LoadSummary, OpenLoad, ScaledLoad, configurations, make_plan
+from harness.model import LoadSummary, OpenLoad, configurations, make_plan
 from harness.tests.support.fakes import FakeLoadGenerator
 from harness.tests.support.sessions import (
     LIMITS,
@@ -28,7 +26,6 @@ from harness.tests.support.sessions import (
 from harness.tests.support.synthetic import ROOT
 
 CALM = 'implementation = "misbehaving"'
-OPEN = {"generator": "locust", "profile": {"model": "open", "rate_share": 0.5, "duration_s": 1.0}}
 
 
 def scaled_project(root: Path, *, other: str = "") -> Path:
@@ -50,14 +47,6 @@ def summary(**changes: object) -> LoadSummary:
         "achieved_per_s": 33.0, "latency_mean_s": 0.1, "resolution_s": 0.001, "has_requests": True,
     }  # fmt: skip
     return LoadSummary.model_validate(known | changes)
-
-
-@given(st.floats(1, 1e5), st.floats(0.01, 5))
-def test_an_open_load_is_its_share_of_the_capacity(capacity: float, share: float) -> None:
-    load = ScaledLoad.model_validate({**OPEN, "profile": {**OPEN["profile"], "rate_share": share}})  # type: ignore[dict-item]  # a nested dict
-    profile = load.at(capacity).profile
-    assert isinstance(profile, OpenLoad)
-    assert profile.rate_per_s == pytest.approx(max(1.0, share * capacity), abs=0.051)
 
 
 def test_capacity_counts_right_answers_by_the_steps_of_a_pass() -> None:

@@ -6,13 +6,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import random
 import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -95,34 +92,6 @@ def without_last_trial(root: Path) -> None:
     folder = tiny_folder(root)
     last = folder.header.plan.trials[-1].trial_id
     (folder.folder / last).rename(folder.folder / ".partial-again")
-
-
-def test_killed_at_random_moments_it_resumes_to_a_complete_session(tmp_path: Path) -> None:
-    root = make_session_project(tmp_path, blocks=3)
-    moments = random.Random(20261121)
-    seen: dict[str, bytes] = {}
-    kills = 0
-    for start in range(1, 4):
-        process = command_line(root, *MEASURE)
-        wait_for_work(root, process, start)
-        time.sleep(moments.uniform(0.0, 0.9))
-        kills += process.poll() is None
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(process.pid, signal.SIGKILL)
-        said(process)
-        assert eventually(lambda: not running_below(root)), running_below(root)
-        now = fingerprints(tiny_folder(root))
-        assert {trial: now[trial] for trial in seen} == seen, "a finished trial was measured again"
-        seen = now
-    assert kills >= 2, "the kills came after the end: the test tests nothing"
-    code, _, err = said(command_line(root, *MEASURE))
-    assert code == 0, err
-    folder = tiny_folder(root)
-    assert folder.complete and folder.verify() == ()
-    assert {trial: fingerprints(folder)[trial] for trial in seen} == seen
-    events = Counter(event["event"] for event in folder.events())
-    assert events["started"] == 1 and events["resumed"] == 3 and events["finished"] >= 1
-    assert not list(folder.folder.glob(".partial-*"))
 
 
 @pytest.mark.parametrize(

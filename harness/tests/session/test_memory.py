@@ -20,7 +20,6 @@ from harness.measure.session.memory import (
     MOST_MIB,
     MemoryTrials,
     SearchEnd,
-    agree,
     alike,
     asked_of,
     corrected,
@@ -244,13 +243,6 @@ def test_a_program_that_was_only_too_slow_is_tried_again_and_that_is_noticed() -
 
     end = least_heap(slow_once, what="a service")
     assert (seen.count(12), end.least_mib, end.steady) == (2, 9, False)
-
-
-@given(st.lists(st.tuples(st.integers(1, 50), st.booleans()), max_size=8))
-def test_probes_agree_exactly_when_one_boundary_explains_them(outcomes: list[tuple[int, bool]]) -> None:
-    probes = [probe(mib, worked) for mib, worked in outcomes]
-    explained = any(all((mib >= boundary) == worked for mib, worked in outcomes) for boundary in range(1, 52))
-    assert agree(probes) == explained
 
 
 def test_no_heap_at_all_is_one_line_with_the_last_reason() -> None:

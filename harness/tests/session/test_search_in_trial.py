@@ -30,10 +30,7 @@ RIGHT_ANSWERS = 1 + 4 + 10
 
 
 def searching_project(root: Path) -> Path:
-    """The tiny project, whose trials search for their capacity with another tool than their load has.
-
-    The variant ``other`` answers wrongly from the end of its load on, so at every rate of its search.
-    """
+    """The tiny project, whose trials search for their capacity with another tool than their load has."""
     made = make_session_project(root, other=f"slow_s = 0.04, wrong_answers = {RIGHT_ANSWERS}")
     path = made / "harness/experiments/tiny.toml"
     calm = 'implementation = "misbehaving"'

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import shutil
 import zipfile
 from collections.abc import Callable
@@ -252,17 +251,6 @@ def test_an_archive_with_other_bytes_than_its_session_never_gets_its_name(
     with pytest.raises(StoreError, match="has other bytes in the archive"):
         pack(unpacked.folder, tmp_path / "new" / "s.zip")
     assert list((tmp_path / "new").iterdir()) == []
-
-
-def test_the_same_content_in_other_pieces_gives_the_same_gzip() -> None:
-    text = b"".join(b"%d,%d\n" % (n, n * n) for n in range(200_000))
-    results = set()
-    for size in (len(text), 1 << 20, 4096, 1000):
-        stream = io.BytesIO()
-        layout.write_gzip([text[at : at + size] for at in range(0, len(text), size)], stream)
-        results.add(stream.getvalue())
-    (result,) = results
-    assert gzip.decompress(result) == text
 
 
 def test_another_zlib_reads_the_same_and_is_not_taken_for_damage(

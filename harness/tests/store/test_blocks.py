@@ -19,8 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.errors import InputError
 from harness.project import find_root
@@ -211,19 +209,6 @@ def text_of(block: Block, data: bytes) -> bytes:
 
 def test_columns_give_back_the_text_of_their_hash(columns: tuple[Block, bytes]) -> None:
     assert len(text_of(*columns)) == columns[0].bytes
-
-
-@pytest.mark.parametrize("by", [b"5", b"9"])
-def test_a_column_sorted_by_itself_or_by_none_is_refused(columns: tuple[Block, bytes], by: bytes) -> None:
-    block, data = columns
-    with pytest.raises(Damaged, match="columns that cannot be read"):
-        text_of(block, data.replace(b'"by":1', b'"by":' + by, 1))
-
-
-@given(st.binary(max_size=300))
-def test_bytes_that_are_no_columns_are_refused(columns: tuple[Block, bytes], data: bytes) -> None:
-    with pytest.raises(Damaged):
-        text_of(columns[0], data)
 
 
 @pytest.mark.parametrize("seed", range(20))

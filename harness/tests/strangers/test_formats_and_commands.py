@@ -159,18 +159,6 @@ def test_every_kind_goes_through_label_compare_and_audit(kind: Kind, tmp_path: P
         assert (code == 0) == (made.n > 0), err
 
 
-def test_what_no_command_understands_is_refused_by_all(tmp_path: Path) -> None:
-    for name, text in {
-        "notes.txt": "hello world\n",
-        "list.json": "[1, 2]\n",
-        "object.json": '{"a": 1}\n',
-    }.items():
-        (tmp_path / name).write_text(text)
-        for call in (("report", name), ("audit", name), ("compare", name, "--", name)):
-            code, out, err = run_here(tmp_path, *call)
-            assert (code, out) == (2, "") and err.count("\n") == 1 and name in err
-
-
 def test_two_results_in_one_file_are_never_one_of_them(tmp_path: Path) -> None:
     for kind in TEXTS:
         path = tmp_path / kind.name
@@ -265,9 +253,3 @@ def test_files_of_several_generators_are_one_run(tmp_path: Path) -> None:
     (tmp_path / "s.json").write_bytes(next(kind for kind in KINDS if kind.name == "summary.json").data(MADE))
     code, _, err = run_here(tmp_path, "report", f"s.json+{paths[0].name}")
     assert code == 2 and "cannot be merged" in err
-
-
-def test_a_comparison_of_a_file_with_itself_is_refused_everywhere(tmp_path: Path) -> None:
-    for kind in KINDS:
-        path = str(written(tmp_path, kind, MADE))
-        assert "same_file" in {trap.name for trap in compare_files([path], [path]).traps}, kind.name

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that were sorted, joined or cut after their tool wrote them: the numbers of their requests, or a refusal.
-
-Each case is the lines of a file with what ``report`` says of it, computed from the rows that the case makes.
-"""
+"""Files that were sorted, joined or cut after their tool wrote them: the numbers of their requests, or a refusal."""
 
 from __future__ import annotations
 
@@ -14,10 +11,8 @@ import pytest
 from harness.errors import InputError
 from harness.report.audit.auditing import audit_paths
 from harness.report.audit.laws import Plan
-from harness.tests.support.log_forms import PAUSES, jvm_lines, text_of, uptime
 from harness.tests.support.reports import report_file
 from harness.tests.support.result_files import JTL_HEADER, Made, jtl_rows, requests, wrk
-from harness.tests.support.runtime_logs import read_log
 
 MADE = requests(3000, failed=30)
 ORDER = ("label", "elapsed", "timeStamp", "responseCode", "success")
@@ -120,10 +115,3 @@ def test_a_header_again_is_no_row_whatever_marks_stand_around_it(tmp_path: Path)
     path.write_text("\n".join([*in_columns(ORDER), *again, ""]))
     report = report_file(path)
     assert (report.requests, report.unreadable, len(report.runs)) == (6000, 0, 2)
-
-
-def test_lines_of_two_containers_without_wall_clock_are_not_of_one_process() -> None:
-    later = [(end_s + 1.5, length_s) for end_s, length_s in PAUSES]
-    lines = [line for some in (PAUSES, later) for line in jvm_lines(some, uptime, safepoints=False)[1:]]
-    with pytest.raises(InputError, match="several processes side by side.*collections that come twice"):
-        read_log(text_of(sorted(lines)))

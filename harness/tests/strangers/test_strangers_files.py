@@ -423,12 +423,6 @@ def test_runs_that_oha_appended_to_one_database_are_runs(tmp_path: Path) -> None
     assert [run.requests for run in report.runs] == [200, 100] and report.throughput_per_s is None
 
 
-def test_generators_that_ran_at_once_are_one_run_in_whatever_order(tmp_path: Path) -> None:
-    rows = jtl_rows(requests(300)) + jtl_rows(requests(300, seed=2))
-    report = report_file(write(tmp_path, [JTL_HEADER, *rows]))
-    assert not report.runs and report.throughput_per_s == pytest.approx(600 / report.duration_s, rel=1e-6)  # type: ignore[operator]  # known
-
-
 # --- several load generators
 
 

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small real HTTP server that remembers: what one answer gives must come back in a later request.
-
-``POST /account`` opens an account, ``GET /account/<id>`` shows it, ``POST /transfer`` wants two
-accounts that were opened and the first one's owner in a header, ``GET /state`` answers in turn.
-"""
+"""A small real HTTP server that remembers: what one answer gives must come back in a later request."""
 
 from __future__ import annotations
 
@@ -43,10 +39,7 @@ class _Handler(Handler):
 
 
 class AccountsServer(Server):
-    """``faults``: what opening an account answers, in turn; None is the right thing. ``states``: see /state.
-
-    ``at_once``: nobody is answered before this many are connected at the same time.
-    """
+    """``faults``: what opening an account answers, in turn; None is the right thing. ``states``: see /state."""
 
     def __init__(self, faults: Sequence[str | None], states: Sequence[object], at_once: int) -> None:
         super().__init__(_Handler)

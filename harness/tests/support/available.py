@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a machine may be without, or too busy for: the test that needs it runs, or says loudly that it did not.
-
-These are the only ways to skip a test here. Where ``CI`` is set, a test that cannot run for want of a real part fails.
-"""
+"""What a machine may be without, or too busy for: the test that needs it runs, or says loudly that it did not."""
 
 from __future__ import annotations
 

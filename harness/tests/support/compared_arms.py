@@ -27,11 +27,7 @@ def write_arms(
     order: Sequence[Sequence[int]] = TURNS,
     columns: Sequence[str] | None = None,
 ) -> tuple[Path, Path]:
-    """Write a folder of runs an arm, each run 100 s after the one before; return both folders.
-
-    Args:
-        a, b: seed -> the load of one run. order: place in time of each run of an arm.
-    """
+    """Write a folder of runs an arm, each run 100 s after the one before; return both folders."""
     arms = []
     for name, load, places in zip("ab", (a, b), order, strict=True):
         arm = folder / name

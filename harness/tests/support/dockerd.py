@@ -103,11 +103,7 @@ class Daemon:
 
 
 def tidy_daemon(folder: Path) -> Iterator[Daemon]:
-    """Yield a running daemon, then end it and be sure that nothing of it is left. The body of a fixture.
-
-    Where none can run the test says that it was not run: it makes links and mounts, which root in a plain container
-    may not.
-    """
+    """Yield a running daemon, then end it and be sure that nothing of it is left. The body of a fixture."""
     missing = [name for name in ("dockerd", "ip") if shutil.which(name) is None]
     if missing:
         not_run(f"containers need {' and '.join(missing)} (apt-get install -y docker.io iproute2)")
@@ -154,10 +150,7 @@ def make_python_base(client: Any, folder: Path) -> Path:
 
 
 def python_root(folder: Path) -> Path:
-    """Lay out a folder with this Python and what services of tests use of its standard library; return it.
-
-    Every container is laid out and read anew, so its root is small, and has the byte code.
-    """
+    """Lay out a folder with this Python and what services of tests use of its standard library; return it."""
     program = Path(sys.executable).resolve()
     used = _used_files(program)
     lay_out(folder, [program, *used, *libraries(LocalHost(), [program, *filter(is_elf, used)])])

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every public estimator with data for it, and what must not change, or must change so, whatever the data.
-
-One row a use: how to make its arrays, how to call it, which numbers of the result count, and the
-properties that hold. ``test_invariances.py`` asks each row for each of them.
-"""
+"""Every public estimator with data for it, and what must not change, or must change so, whatever the data."""
 
 from __future__ import annotations
 
@@ -38,14 +34,7 @@ Numbers = list[float | None]
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One use of one public name.
-
-    ``scaled``: these arrays in another unit change the numbers as ``unit`` says; empty: not asked.
-    ``permuted``: these arrays in another order, the same for all, change nothing.
-    ``moved``: these arrays counted from another moment change nothing.
-    ``swapped``: what exchanging the first two arrays does.
-    ``bad``: these arrays are replaced by degenerate ones.
-    """
+    """One use of one public name."""
 
     name: str
     how: str

@@ -21,10 +21,7 @@ CLIENT = Path(__file__).with_name("fake_client.py")
 
 @dataclass(frozen=True, kw_only=True)
 class FakeLoadGenerator(RowTool):
-    """A load generator that is a page of Python: closed and open loops, up in a tenth of a second.
-
-    Its command sends real requests. ``name`` is that of the tool it stands for in a definition.
-    """
+    """A load generator that is a page of Python: closed and open loops, up in a tenth of a second."""
 
     name: str = "locust"
     outputs = ("samples.csv", REQUESTS)

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notebooks without a kernel, which is quick.
-
-IPython is loaded by who uses its shell: every worker of a run collects the tests, and few execute them.
-"""
+"""Notebooks without a kernel, which is quick."""
 
 from __future__ import annotations
 
@@ -18,12 +15,7 @@ from harness.publish.generated import GENERATED, PUBLISHING
 def execute_in_process(
     root: Path, notebook: str, *, publishing: bool = True, **parameters: object
 ) -> dict[str, object]:
-    """Run a notebook's code cells in this process, without a kernel, and return its namespace.
-
-    Args:
-        publishing: as ``run_all`` runs it; false: as a notebook that a reader opened, which writes nothing.
-        parameters: values that replace those of the parameters cell.
-    """
+    """Run a notebook's code cells in this process, without a kernel, and return its namespace."""
     content = json.loads((root / "notebooks" / f"{notebook}.ipynb").read_text("utf-8"))
     namespace: dict[str, object] = {}
     with patch.dict(os.environ, {PUBLISHING: str(root / GENERATED) if publishing else ""}):
@@ -36,10 +28,7 @@ def execute_in_process(
 
 
 class Shell:
-    """A notebook in an IPython shell of this process: its cells, displayed as a kernel displays them.
-
-    Use as a context manager; ``parameters`` are set behind the parameters cell, as papermill does.
-    """
+    """A notebook in an IPython shell of this process: its cells, displayed as a kernel displays them."""
 
     def __init__(self, root: Path, notebook: str, **parameters: object) -> None:
         content = json.loads((root / "notebooks" / f"{notebook}.ipynb").read_text("utf-8"))
@@ -64,11 +53,7 @@ class Shell:
         InteractiveShell.clear_instance()
 
     def execute(self) -> None:
-        """Execute the cells in their order.
-
-        Raises:
-            Exception: what the first cell that fails raised.
-        """
+        """Execute the cells in their order."""
         from IPython.core.displayhook import CapturingDisplayHook
         from IPython.utils.capture import capture_output
 

@@ -96,10 +96,7 @@ class Project(Started[ProcessLauncher, ProcessInstance]):
 
 
 def eventually(holds: Callable[[], bool], within_s: float = 60.0) -> bool:
-    """Wait until something holds; the limit is for a hanging test and is never what is tested.
-
-    To ask takes a fifth of the time, or less than that: what looks through all processes would take a core.
-    """
+    """Wait until something holds; the limit is for a hanging test and is never what is tested."""
     deadline = time.monotonic() + patient(within_s)
     while True:
         asked_s = time.monotonic()

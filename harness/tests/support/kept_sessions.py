@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Made-up sessions and their tables, made once a run and laid into the project of a test.
-
-A test tidies its project as ever, and finds every trial unchanged.
-"""
+"""Made-up sessions and their tables, made once a run and laid into the project of a test."""
 
 from __future__ import annotations
 
@@ -42,11 +39,7 @@ def lay_project(
 def lay_session(
     root: Path, experiment: str, profile: ProfileName, seed: int = 1, **options: Unpack[Options]
 ) -> SessionFolder:
-    """Lay a session as ``make_session`` makes it into a project, with its tables.
-
-    The table of trials is that of this session alone: where the project has more of the experiment, tidying puts
-    their rows together.
-    """
+    """Lay a session as ``make_session`` makes it into a project, with its tables."""
 
     def make(made: Path) -> None:
         make_session(made, experiment, profile, seed, **options)

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of the sessions that come with the project, derived once a run and laid into the project of a test.
-
-Tidying itself decides whether it finds every trial unchanged there; what is stale is derived anew.
-"""
+"""Tables of the sessions that come with the project, derived once a run and laid into the project of a test."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small project whose service has a database and an upstream API, measured in moments.
-
-Run as a program it measures that project: ``python -m harness.tests.support.ledger_sessions ROOT DATABASE_ROOT``.
-"""
+"""A small project whose service has a database and an upstream API, measured in moments."""
 
 from __future__ import annotations
 

@@ -84,11 +84,7 @@ def table() -> str:
 
 
 def written(page: str) -> str:
-    """Return the page with the table as it is now.
-
-    Raises:
-        ValueError: the page has no place for it.
-    """
+    """Return the page with the table as it is now."""
     head, begin, rest = page.partition(BEGIN)
     _, end, tail = rest.partition(END)
     if not begin or not end:

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A project in which memory is to be measured: a Java service of a few lines on a real JVM, and a made-up Go one.
-
-The Go one is a page of Python that holds what ``GOMEMLIMIT`` says and something on top, as a Go program does.
-"""
+"""A project in which memory is to be measured: a Java service of a few lines on a real JVM, and a made-up Go one."""
 
 from __future__ import annotations
 

@@ -76,10 +76,7 @@ def _ip(*words: str) -> None:
 
 
 def tidy_namespace(number: int | None = None) -> Iterator[Namespace]:
-    """Yield a namespace, or say that the test was not run. The body of a fixture.
-
-    A process that still runs inside when the test is over fails it, and is ended: it would wait for its link.
-    """
+    """Yield a namespace, or say that the test was not run. The body of a fixture."""
     if shutil.which("ip") is None:
         not_run("cutting a link needs ip (apt-get install -y iproute2)")
     made = Namespace() if number is None else Namespace(number=number % 16000)

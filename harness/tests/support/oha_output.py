@@ -9,10 +9,7 @@ from pathlib import Path
 
 
 def oha_db(path: Path, rows: Sequence[tuple[float, float | None, float, int]], run: int = 1795273471) -> Path:
-    """An SQLite file as oha writes it, or appends to it: start, when it was due, duration, status.
-
-    ``run``: when oha began.
-    """
+    """An SQLite file as oha writes it, or appends to it: start, when it was due, duration, status."""
     connection = sqlite3.connect(path)
     connection.execute(
         "CREATE TABLE IF NOT EXISTS oha (url TEXT NOT NULL, start REAL NOT NULL, start_latency_correction REAL, end REAL NOT NULL,"

@@ -37,11 +37,7 @@ def own_tests(*, program: str | None) -> list[OwnTest]:
 
 
 def run(words: Sequence[str], folder: Path = REPOSITORY, **appended: str) -> None:
-    """Run a command with the preferred tools first on PATH; fail with the end of its output.
-
-    Args:
-        appended: what is appended to variables of its environment.
-    """
+    """Run a command with the preferred tools first on PATH; fail with the end of its output."""
     env = build_environment(Surroundings(project=REPOSITORY))
     env |= {name: f"{env.get(name, '')} {more}".strip() for name, more in appended.items()}
     done = subprocess.run(

@@ -43,13 +43,7 @@ def project_of(
     blocks: int = 1,
     echo: bool = True,
 ) -> Path:
-    """Lay out a project with the real services of a workload; what is built for one is kept for the next.
-
-    ``variants``: name of an implementation -> the inside of its TOML table of settings. ``loads``: name -> what
-    ``load`` returns. The first of each is the reference, and what is offered where no factor names another.
-    ``backing`` and ``factors`` are TOML. Without ``echo`` no generator's headroom is tried, and every trial
-    says that it is not known. ``root`` is a folder that the database's user can reach.
-    """
+    """Lay out a project with the real services of a workload; what is built for one is kept for the next."""
     for folder in {workload, "echo"} if echo else {workload}:
         shutil.copytree(
             REPOSITORY / "services" / folder,

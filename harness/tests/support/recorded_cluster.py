@@ -97,10 +97,7 @@ def _cpu_limit(cluster: Cluster) -> str:
 
 
 class Replay(httpx.BaseTransport):
-    """Answers each request with what was recorded for the next one, and refuses any other.
-
-    A request that waits is repeated as often as it likes: its last recorded answer holds.
-    """
+    """Answers each request with what was recorded for the next one, and refuses any other."""
 
     def __init__(self, exchanges: list[dict[str, Any]]) -> None:
         self.exchanges = exchanges

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small project that can be measured in moments: the misbehaving service, the fake generator, this machine.
-
-Run as a program it is the command line on that project: ``python -m harness.tests.support.sessions measure tiny``
-with ``REMATCH_ROOT`` set to the project's folder.
-"""
+"""A small project that can be measured in moments: the misbehaving service, the fake generator, this machine."""
 
 from __future__ import annotations
 
@@ -67,11 +63,7 @@ def write_experiment(
     more: str = "",
     blocks: int = 1,
 ) -> Path:
-    """Write an experiment, and the files that make its folder a project; return its file.
-
-    ``variants`` and ``loads``: name -> what stands in its table; the first of each is the reference, and what is
-    offered. ``more`` is TOML: further keys, then tables.
-    """
+    """Write an experiment, and the files that make its folder a project; return its file."""
     make_empty_project(root)
     file = root / "harness" / "experiments" / f"{name}.toml"
     file.parent.mkdir(exist_ok=True)

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A disk that is full soon, or read-only: a small tmpfs. Where none can be mounted, the test says that it was not run.
-
-Mounting is a right, not a tool that set-up could bring: root in a plain container has it as little as others.
-"""
+"""A disk that is full soon, or read-only: a small tmpfs. Where none can be mounted, the test says that it was not run."""
 
 from __future__ import annotations
 

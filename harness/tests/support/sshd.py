@@ -95,16 +95,8 @@ class Sshd:
                     ) from None
                 time.sleep(0.02)
 
-    def end_connections(self) -> None:
-        """Kill the processes that serve its connections, as a crash of theirs would."""
-        assert self.process is not None
-        _kill(psutil.Process(self.process.pid).children(recursive=True))
-
     def die(self) -> None:
-        """Kill it, where it runs, with all its connections; nobody listens there any more until ``start``.
-
-        A connection whose link was cut would be served for hours.
-        """
+        """Kill it, where it runs, with all its connections; nobody listens there any more until ``start``."""
         if self.process is None:
             return
         serving = psutil.Process(self.process.pid).children(recursive=True)

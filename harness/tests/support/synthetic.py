@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A made-up measurement in a project of its own, in the documented layout: for tests of notebooks and paper.
-
-Raw sessions are written through the store, and tidied as real ones are. The numbers follow from a seed
-and from factors chosen here; nothing of it is ever a result.
-"""
+"""A made-up measurement in a project of its own, in the documented layout: for tests of notebooks and paper."""
 
 from __future__ import annotations
 
@@ -85,10 +81,7 @@ def make_session(
     launcher: Literal["process", "kubernetes"] = "process",
     settle_s: float = 0.0,
 ) -> SessionFolder:
-    """Write a session; the last ``missing`` trials of its plan are not made, nor those of ``unavailable`` variants.
-
-    ``settle_s`` stands for the profile's: made-up loads are over before real ones have settled.
-    """
+    """Write a session; the last ``missing`` trials of its plan are not made, nor those of ``unavailable`` variants."""
     study = _changed(load_study(ROOT, experiment), profile, settle_s)
     fit = memory_fit_of(study, profile)
     if fit is not None:

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that load tool, samplers and database of a made-up trial leave.
-
-They are written line by line: a session has hundreds of them, and a table of pandas takes several times as long.
-"""
+"""The files that load tool, samplers and database of a made-up trial leave."""
 
 from __future__ import annotations
 

@@ -41,10 +41,7 @@ def jvm_log(launched_s: float, pauses: Spans, *, collector: str = "Serial") -> s
 
 
 def gctrace(launched_s: float, pauses: Spans) -> str:
-    """Return what a Go process writes to stderr, one collection a pause, its first stop as long as the pause.
-
-    Times are cut to milliseconds and lengths to two digits, as the runtime does it.
-    """
+    """Return what a Go process writes to stderr, one collection a pause, its first stop as long as the pause."""
     lines = ["listening host=127.0.0.1 port=1"]
     for number, (low, high) in enumerate(pauses, start=1):
         at_ms = int((low - launched_s - GO_STARTS_AFTER_S) * 1e3)

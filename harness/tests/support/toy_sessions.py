@@ -137,13 +137,7 @@ def make_session(
     n_noisy: int = 0,
     step_ns: Callable[[int], float] | None = None,
 ) -> SessionFolder:
-    """Write a session of five blocks (``smoke``: two).
-
-    Args:
-        began_s: how long after the others it was begun.
-        n_noisy: how many of its trials, the first ones, are flagged as ``noisy_machine``.
-        step_ns: position of a trial -> what a step of the fixed calculation took meanwhile; ``None``: not read.
-    """
+    """Write a session of five blocks (``smoke``: two)."""
     head = header(profile, seed, began_s=began_s)
     base = root / "data" / "raw" / ("bundled/toy" if bundled else "toy")
     writer = SessionWriter(SessionFolder(base / head.session_id, bundled=bundled), min_free_bytes=0)

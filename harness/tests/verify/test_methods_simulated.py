@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulations of methods that no number of the paper rests on: repeated loads, and equivalence.
-
-Each has the control that must fail in the same simulation.
-"""
+"""Simulations of methods that no number of the paper rests on: repeated loads, and equivalence."""
 
 from __future__ import annotations
 
@@ -24,10 +21,7 @@ SPEC = WarmUpSpec(
 
 
 def loads(rng: np.random.Generator, k: int, often: float) -> tuple[Floats, Floats, Floats]:
-    """Return logs of each load of a service, what was compiled in it, and logs of the reference, which compiles nothing.
-
-    ``often``: share of the processes that begin their last compilation in a load; it is on the CPU of the requests.
-    """
+    """Return logs of each load of a service, what was compiled in it, and logs of the reference, which compiles nothing."""
     n_loads = 1 + SPEC.repeats
     begins_s = rng.exponential(LOAD_S / -np.log1p(-often), (SIMS, k, 1))
     from_s = LOAD_S * np.arange(n_loads)

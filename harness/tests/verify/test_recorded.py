@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stalls that a report lists, on files of JMeter, Locust and k6 whose stops are known and that chose no threshold.
-
-Every stall that a report lists and no stop made counts as false here, whoever made it: on a machine with other work
-the scheduler makes real ones.
-"""
+"""The stalls that a report lists, on files of JMeter, Locust and k6 whose stops are known and that chose no threshold."""
 
 from __future__ import annotations
 

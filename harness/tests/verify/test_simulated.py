@@ -5,15 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import numpy as np
 import pytest
 
 from harness.analysis.stats import intervals
 from harness.errors import InputError
 from harness.tests.support.available import only_when_long
 from harness.verify.simulated import VERIFICATIONS, Cell, VerifyResult, run_verify
-from harness.verify.simulated import tails as tails_module
-from harness.verify.simulated.result import share
 
 #: Those of a size of their own here.
 FEWER = {"coverage": 400, "quantile": 400, "duet": 300, "speed": 400}
@@ -61,12 +58,6 @@ def test_a_broken_interval_does_not_pass(monkeypatch: pytest.MonkeyPatch) -> Non
     right = intervals.t_critical
     monkeypatch.setattr(intervals, "t_critical", lambda level, df: 0.8 * right(level, df))
     assert refuted(run_verify("coverage", 300).cells)
-
-
-def test_a_broken_tail_does_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tails_module, "jackknife_variance", lambda without: float(np.var(without)))
-    jackknife, _ = tails_module.pooled_coverage(np.random.default_rng(1), 100, k=10, n=5_000, q=0.99)
-    assert share(100, name="pooled", value=jackknife, at_least=0.92).refuted
 
 
 def test_too_few_simulations_are_refused() -> None:

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services that stand anywhere are adopted from a cold start, measured, and held against their next version.
-
-Nothing of ``harness/`` knows these services.
-"""
+"""Services that stand anywhere are adopted from a cold start, measured, and held against their next version."""
 
 from __future__ import annotations
 

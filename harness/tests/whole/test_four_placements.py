@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One experiment in several places: here, in a container, and over SSH.
-
-The far machine is a network namespace with an sshd of its own: its loopback is not ours, so whatever is asked of the
-wrong machine is answered by nobody.
-"""
+"""One experiment in several places: here, in a container, and over SSH."""
 
 from __future__ import annotations
 

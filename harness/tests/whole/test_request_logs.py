@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real services with real loggers, whose lines are counted, and those that are lost too.
-
-That each logger writes the same fields is a test of each service's own.
-"""
+"""Real services with real loggers, whose lines are counted, and those that are lost too."""
 
 from __future__ import annotations
 

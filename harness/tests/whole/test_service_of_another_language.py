@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples of docs/add-a-service.md and docs/your-own-service.md: checked against contracts, measured.
-
-Nothing of `harness/` knows them: each is a folder below `services/` and an experiment's file.
-"""
+"""The examples of docs/add-a-service.md and docs/your-own-service.md: checked against contracts, measured."""
 
 from __future__ import annotations
 

@@ -5,23 +5,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from harness.analysis.attribution import share_of_quantile as module
-from harness.analysis.attribution.event_matching import match_events
 from harness.analysis.attribution.share_of_quantile import (
-    BIN_SHARE,
     WithoutPauses,
     counted,
     excess_in_spans,
     pooled_and_without,
     pooled_share,
-    without_pauses,
 )
-from harness.analysis.attribution.spans import lived
 from harness.analysis.attribution.stalls import detect_stalls, detectability_limit
-from harness.analysis.stats.quantiles import rank
 from harness.errors import InputError
 from harness.model import Estimate
 from harness.verify.simulated.queueing import (
@@ -53,22 +46,6 @@ def share(trials: list[WithoutPauses]) -> Estimate:
     return pooled_share(trials, "clear", 0.99, what="share of p99")
 
 
-latencies = st.lists(st.floats(1e-6, 100.0), min_size=1, max_size=60)
-
-
-@settings(max_examples=60, deadline=None)
-@given(trials=st.lists(latencies, min_size=2, max_size=6), quantile=st.sampled_from([0.5, 0.9, 0.99]))
-def test_quantiles_of_counts_are_those_of_the_requests_to_half_a_bin(
-    trials: list[list[float]], quantile: float
-) -> None:
-    arrays = [np.array(trial) for trial in trials]
-    whole, without = pooled_and_without([counted(one) for one in arrays], quantile)
-    rests = [arrays, *(arrays[:i] + arrays[i + 1 :] for i in range(len(arrays)))]
-    pools = [np.sort(np.concatenate(rest)) for rest in rests]
-    exact = [pool[rank(len(pool), quantile) - 1] for pool in pools]
-    assert [whole, *without] == pytest.approx(exact, rel=0.51 * BIN_SHARE)
-
-
 def test_the_pooled_share_is_one_less_the_ratio_of_both_pooled_quantiles() -> None:
     trials = session_of(5, 3000)
     found = share(trials)
@@ -96,21 +73,6 @@ def test_few_clear_requests_have_no_share_and_one_trial_or_trials_that_never_dif
     assert alone.low is alone.high is same.low is same.high is None
     assert "fewer than three trials: no interval over trials" in alone.warnings
     assert "no variation between trials: no interval" in same.warnings
-
-
-def test_where_trials_differ_and_their_share_does_not_the_interval_is_what_bins_can_tell() -> None:
-    """Nothing is clear of a pause or its wake that was not before: every ratio is one, with any trial left out."""
-    rng = np.random.default_rng(8)
-    trials = []
-    for scale in (1.0, 1.2, 3.0, 0.8, 7.0):
-        start = np.sort(rng.uniform(0, 30, 3000))
-        trials.append(
-            without_pauses(lived(start, scale * rng.lognormal(np.log(0.002), 0.4, 3000), {"gc_pause": ()}))
-        )
-    found = share(trials)
-    assert found.value == 0
-    assert (found.low, found.high) == pytest.approx((-BIN_SHARE, BIN_SHARE), rel=0.01)
-    assert "the same without any one trial: the interval is one bin, 0.1%" in found.warnings
 
 
 CYCLES = [(float(start), float(start) + 0.2) for start in range(30)]
@@ -166,24 +128,6 @@ def test_too_few_or_constant_requests_give_no_stall_and_the_limit_is_ten_request
     assert detectability_limit(1e6, 0.05) == pytest.approx(0.1)
     with pytest.raises(InputError):
         detectability_limit(0, 0.001)
-
-
-spans_strategy = st.lists(
-    st.tuples(st.floats(0, 100), st.floats(0, 1)).map(lambda pair: (pair[0], pair[0] + pair[1])), max_size=12
-)
-
-
-@settings(max_examples=100, deadline=None)
-@given(found=spans_strategy, truth=spans_strategy, tolerance=st.floats(0, 1))
-def test_every_span_is_matched_at_most_once_and_only_where_it_touches(
-    found: list[tuple[float, float]], truth: list[tuple[float, float]], tolerance: float
-) -> None:
-    matching = match_events(found, truth, tolerance_s=tolerance)
-    assert len({i for i, _ in matching.pairs}) == len(matching.pairs) == len({j for _, j in matching.pairs})
-    for i, j in matching.pairs:
-        assert found[i][0] <= truth[j][1] + tolerance and found[i][1] >= truth[j][0] - tolerance
-    swapped = match_events(truth, found, tolerance_s=tolerance)
-    assert len(swapped.pairs) == len(matching.pairs)
 
 
 def test_a_slow_stretch_that_goes_on_answering_is_a_slow_period_and_no_stall() -> None:

@@ -10,10 +10,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from harness.analysis.attribution.event_matching import Beside, most_lost_s, peak_causes
 from harness.analysis.attribution.log_clock import (
     LAUNCH_TO_CLOCK_S,
     ClockShift,
@@ -24,8 +21,8 @@ from harness.analysis.attribution.log_clock import (
     waiting,
     wall_step_s,
 )
-from harness.analysis.attribution.share_of_quantile import attributable_fractions, pooled_and_without
-from harness.analysis.attribution.spans import CauseName, Span, attribute_latency
+from harness.analysis.attribution.share_of_quantile import pooled_and_without
+from harness.analysis.attribution.spans import CauseName, attribute_latency
 from harness.analysis.attribution.table import attribution_table
 from harness.analysis.attribution.trial import TrialAttribution, attribute_trial
 from harness.errors import InputError
@@ -104,16 +101,6 @@ def end_of(log: GcLog, number: int, start_s: float, late_s: float = 0.0004) -> L
     """What /metrics says after collection ``number``, which the log's rounding says ``late_s`` too early."""
     cycle = next(cycle for cycle in log.cycles if cycle.gc_id == number)
     return LastCollection(number=number, ended_epoch_s=start_s + cycle.end_s + late_s)
-
-
-@settings(max_examples=50, deadline=None)
-@given(late=st.lists(st.floats(0.0, 0.001), min_size=1, max_size=5))
-def test_the_true_start_is_never_outside_what_is_said_to_be_possible(late: list[float]) -> None:
-    log = read_runtime_log(GOLDEN / "gctrace" / "go1.26.log")
-    told = [end_of(log, 10 + 20 * place, 1.7e9, late_s) for place, late_s in enumerate(late)]
-    found = runtime_start(log, told)
-    assert found is not None
-    assert abs(found.epoch_s - 1.7e9) <= found.within_s + 1e-6
 
 
 def test_a_log_and_metrics_of_two_processes_are_not_joined() -> None:
@@ -291,23 +278,6 @@ def test_a_far_clock_is_allowed_for_on_the_way_to_the_clock_of_the_requests(
 BEGIN_S = 1_700_000_000.0
 
 
-def test_a_request_that_was_slow_to_connect_is_put_down_to_connecting_and_to_no_pause() -> None:
-    start, latency = np.linspace(0.0, 1.999, 2000), np.full(2000, 0.002)
-    connect = np.zeros_like(start)
-    slow = np.arange(50, 2000, 50)
-    latency[slow] += 0.030
-    connect[slow] = 0.030
-    events: dict[CauseName, list[Span]] = {
-        "gc_pause": [(t + 0.040, t + 0.041) for t in start[slow[:-1]]]
-    }  # elsewhere
-    for times, cause in ((connect, "connect"), (np.zeros_like(start), "unexplained")):
-        causes = peak_causes(start, latency, events, from_s=0.02, connect_s=times)
-        assert set(causes) - {None} == {cause}
-    (tail,) = attributable_fractions(start, latency, events, connect_s=connect)
-    assert tail.causes["connect"].value == pytest.approx(1, abs=0.02)
-    assert tail.causes["gc_pause"].value == pytest.approx(0, abs=0.02)
-
-
 def test_connecting_in_a_pause_belongs_to_the_pause_and_only_what_is_more_than_ordinary_counts() -> None:
     start, latency = np.arange(5.0), np.array([0.010, 0.100, 0.100, 0.010, 0.010])
     connect = np.array([0.0, 0.090, 0.090, 0.0, 0.0])
@@ -318,31 +288,6 @@ def test_connecting_in_a_pause_belongs_to_the_pause_and_only_what_is_more_than_o
     assert attribute_latency(start, 0.001 + anew, {}, connect_s=anew)["connect"] == pytest.approx(
         [0, 0, 0.020, 0, 0]
     )
-
-
-@settings(max_examples=80, deadline=None)
-@given(
-    gaps=st.lists(
-        st.tuples(st.floats(0, 0.3), st.floats(0.01, 0.5), st.floats(0, 1)), min_size=1, max_size=8
-    ),
-    requests=st.lists(st.tuples(st.floats(-0.5, 4), st.floats(0.001, 2)), min_size=1, max_size=20),
-)
-def test_the_most_that_was_lost_is_what_a_walk_over_all_spans_gives(
-    gaps: list[tuple[float, float, float]], requests: list[tuple[float, float]]
-) -> None:
-    ends = np.cumsum([gap + length for gap, length, _ in gaps]).tolist()
-    spans = tuple((end - length, end) for end, (_, length, _) in zip(ends, gaps, strict=True))
-    lost_s = tuple(length * share for _, length, share in gaps)
-    start, latency = (np.array(column) for column in zip(*requests, strict=True))
-    walked = [
-        sum(
-            min(max(min(s + took, high) - max(s, low), 0.0), most)
-            for (low, high), most in zip(spans, lost_s, strict=True)
-        )
-        for s, took in requests
-    ]
-    found = most_lost_s(start, latency, Beside(cause="run_queue", spans=spans, lost_s=lost_s))
-    assert found == pytest.approx(walked, abs=1e-9)
 
 
 def test_what_nobody_recorded_is_told_and_is_no_zero(session: SessionFolder) -> None:

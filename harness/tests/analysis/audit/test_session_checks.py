@@ -6,7 +6,6 @@ from __future__ import annotations
 from dataclasses import replace
 from importlib import import_module
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -23,16 +22,13 @@ from harness.analysis.audit.session_checks import (
     slope_within,
     speed_response,
 )
-from harness.analysis.tables.tidy import read_restored
 from harness.analysis.warmup.classify import SteadyState
 from harness.analysis.warmup.curves import WINDOWS, warm_up_curve, warm_up_table
 from harness.errors import InputError
 from harness.formats.wrk_histogram import UNDONE, LatencyHistogram
 from harness.model import AnswerCount, ClosedLoad, LoadProfile, LoadSummary, OpenLoad
-from harness.store import SessionFolder
 from harness.tests.analysis.trial_tables import trial_table
 from harness.tests.support.made_up_trials import uneven_speeds
-from harness.tests.support.synthetic import ROOT
 
 
 def session(*, blocks: int = 8, slope: float = 0.0, noise: float = 0.02, seed: int = 1) -> pd.DataFrame:
@@ -205,36 +201,6 @@ def test_every_check_of_a_sound_trial_holds(trial: AuditedTrial) -> None:
     found = by_name(trial)
     assert {check.result for check in found.values()} == {"held"}, [c for c in found.values() if c.why]
     assert len(found) >= 12
-
-
-BUNDLED = ROOT / "data/raw/bundled/aa/quick-local-3"
-
-
-def restored_from(folder: Path, **changes: object) -> LatencyHistogram | None:
-    """What a trial of wrk with 32 users has in its file, restored by what its record says."""
-    session = SessionFolder(BUNDLED)
-    record = session.record(min(session.finished()))
-    assert record.load is not None
-    # 64 answers and two that broke off, in 20 ms: e is 10 ms; one answer came after the time limit
-    said = {
-        "n_requests": 66, "duration_s": 0.02, "latency_method": UNDONE, "n_latencies": 63,
-        "errors_by_kind": {"read": 2, "timeout": 1},
-    }  # fmt: skip
-    file = folder / record.planned.trial_id / "load" / "wrk_latency.csv"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text("step_us,count\n50,61\n14950,2\n10000,2\n")
-    load = record.load.model_copy(update=said | changes)
-    return read_restored(SessionFolder(folder), record.model_copy(update={"load": load}))
-
-
-def test_a_trials_histogram_is_restored_from_its_file_once_more(tmp_path: Path) -> None:
-    found = restored_from(tmp_path)
-    assert found is not None
-    assert (found.value_us.tolist(), found.count.tolist()) == ([50, 25000], [61, 2])
-    assert restored_from(tmp_path, latency_method=None) is None
-    for wrong in ({"duration_s": 0.0199}, {"errors_by_kind": {"read": 2}}, {"n_requests": 67}):
-        with pytest.raises(InputError):
-            restored_from(tmp_path, **wrong)
 
 
 def altered(trial: AuditedTrial, how: str) -> AuditedTrial | None:

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds for every public estimator, whatever the data: the unit, the order, the origin of time, the arms.
-
-And for no data worth the name: a clear error or an honest "cannot say", never a silent number.
-"""
+"""What holds for every public estimator, whatever the data: the unit, the order, the origin of time, the arms."""
 
 from __future__ import annotations
 

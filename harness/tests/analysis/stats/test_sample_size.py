@@ -31,7 +31,6 @@ from harness.errors import InputError
 from harness.model import Estimate, Support, support_of
 from harness.store import SessionFolder, Store
 from harness.tests.support.synthetic import ROOT, make_project, make_session
-from harness.verify.simulated.comparisons import paired_p
 from harness.verify.simulated.result import share
 
 
@@ -108,15 +107,6 @@ def holds(
 
 
 # --- the smallest ratio that a session tells from 1
-
-
-@pytest.mark.parametrize(("n_pilot", "n_blocks"), [(5, 20), (10, 10), (20, 5)])
-def test_an_effect_of_the_stated_size_is_told_as_often_as_stated(n_pilot: int, n_blocks: int) -> None:
-    rng = np.random.default_rng(1)
-    first, second = (rng.normal(0.0, 0.04, (2000, k)) for k in (n_pilot, n_blocks))
-    stated = first.std(axis=-1, ddof=1) * effect(n_pilot - 1, n_blocks)
-    told = float(np.mean(paired_p(second + stated[:, None]) <= 0.05))
-    assert holds(told, at_least=POWER - 0.03, at_most=POWER + 0.03, n=2000)
 
 
 # --- effects of factors

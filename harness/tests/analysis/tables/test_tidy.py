@@ -15,7 +15,7 @@ from harness.analysis.evidence.opening import find_evidence
 from harness.analysis.tables.layout import load_exclusions, load_table, load_trials
 from harness.analysis.tables.schema import as_trials
 from harness.analysis.tables.tidy import tidy
-from harness.analysis.tables.trial_row import is_settled, trial_row
+from harness.analysis.tables.trial_row import trial_row
 from harness.errors import InputError
 from harness.model import EchoReading
 from harness.pipeline import StageParameters
@@ -184,14 +184,6 @@ def test_what_breaks_the_schema_is_seen_and_named(
 
 
 SETTLE_S = 0.9
-#: Of the whole trial by their nature: what was offered and never sent, the machine, and readings at one moment.
-OF_THE_WHOLE = (
-    "n_dropped", "n_flows", "n_flows_right", "offered_per_s", "latency_resolution_s", "rss_before_bytes", "rss_after_bytes",
-    "pss_after_bytes", "echo_per_s", "headroom_ratio", "artifact_bytes", "runtime_bytes", "build_s",
-    "echo_latency_mean_s", "echo_latency_p50_s", "echo_latency_p90_s", "echo_latency_p95_s", "echo_latency_p99_s",
-    "echo_latency_p999_s",
-    "time_to_first_response_s", "cpu_s_at_first_response", "rss_at_first_response_bytes",
-)  # fmt: skip
 
 
 def evidence_of(folder: Path, settle_s: float) -> Evidence:
@@ -204,24 +196,11 @@ def evidence_of(folder: Path, settle_s: float) -> Evidence:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
-    return evidence_of(tmp_path_factory.mktemp("whole"), 0.0)
-
-
-@pytest.fixture(scope="module")
 def settled(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
     return evidence_of(tmp_path_factory.mktemp("settled"), SETTLE_S)
 
 
-def test_a_request_counts_from_the_end_of_the_head_on() -> None:
-    assert is_settled([10.0, 13.9, 14.0, 20.0], 4.0).tolist() == [False, False, True, True]
-    assert is_settled([10.0, np.nan], 0.0).tolist() == [True, True]
-    assert is_settled([np.nan, 10.0, 15.0], 4.0).tolist() == [False, False, True]
-    assert is_settled([np.nan], 4.0).tolist() == [False]
-    assert is_settled([], 4.0).tolist() == []
-
-
-def test_columns_of_the_load_are_those_of_its_settled_part(whole: Evidence, settled: Evidence) -> None:
+def test_columns_of_the_load_are_those_of_its_settled_part(settled: Evidence) -> None:
     assert (settled.trials["settle_s"] == SETTLE_S).all()
     for _, row in settled.trials.iterrows():
         key = str(row["session_id"]), str(row["trial_id"])
@@ -240,17 +219,6 @@ def test_columns_of_the_load_are_those_of_its_settled_part(whole: Evidence, sett
         end = float(service["monotonic_s"].iloc[-1])
         used = np.interp([end - row["measurement_s"], end], service["monotonic_s"], service["cpu_s"])
         assert row["cpu_s_per_request"] * row["n_requests"] == pytest.approx(used[1] - used[0], rel=0.05)
-
-
-def test_every_column_that_a_head_can_change_is_without_it(whole: Evidence, settled: Evidence) -> None:
-    numbers = whole.trials.select_dtypes("number")
-    numbers = numbers.drop(columns=["block", "position", "settle_s", *OF_THE_WHOLE])
-    measured = [str(name) for name in numbers if numbers[name].notna().any()]
-    assert {"cpu_s_per_request", "service_cores", "generator_cores", "latency_p99_s"} < set(measured)
-    same = [name for name in measured if numbers[name].equals(settled.trials[name])]
-    # none, constant, whole milliseconds
-    by_chance = {"n_errors", "rss_max_bytes", "latency_p50_s", "latency_p90_s"}
-    assert set(same) <= by_chance | {name for name in same if name.startswith("go_")}
 
 
 def test_a_tool_without_single_requests_tells_nothing_of_a_load_with_a_head(settled: Evidence) -> None:

@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from harness.formats.row_files import K6_SAMPLES
-from harness.loadgen.base import ORDER_FILE, LoadGenerator, order_text
+from harness.loadgen.base import LoadGenerator
 from harness.loadgen.tools.k6 import K6, SAMPLES, TOTALS
 from harness.model import ClosedLoad, LoadProfile, OpenLoad
 from harness.model.load import Stage
@@ -22,10 +21,8 @@ from harness.tests.contracts.load_generator import (
     OpenLoopContract,
     offer,
 )
-from harness.tests.support.answering_server import answering_server, order_of, request_to
+from harness.tests.support.answering_server import answering_server, order_of
 from harness.tests.support.available import program_or_not_run
-
-GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "k6"
 
 
 @pytest.fixture(scope="module")
@@ -102,20 +99,6 @@ def test_k6_speaks_to_nobody_but_the_service(tmp_path: Path) -> None:
     assert "--no-usage-report" in command.argv
     assert command.argv[command.argv.index("--address") + 1] == ""
     assert command.environment["K6_AUTO_EXTENSION_RESOLUTION"] == "false"
-
-
-def test_what_k6_once_wrote_is_summed_up_without_k6(tmp_path: Path) -> None:
-    """A second at 40 arrivals/s over one connection to a service that takes 30 ms and errs one time in three."""
-    profile = OpenLoad(rate_per_s=40, duration_s=1, arrivals="constant", connections=1)
-    mix = request_to("/right", weight=4), request_to("/wrong"), request_to("/500")
-    (tmp_path / ORDER_FILE).write_text(order_text(order_of(tmp_path, profile, *mix)))
-    for name in (SAMPLES, TOTALS):
-        shutil.copy(GOLDEN / name, tmp_path / name)
-    summary = K6(program=None).read(tmp_path)
-    assert (summary.n_requests, summary.n_errors, summary.n_dropped) == (19, 6, 21)
-    assert summary.errors_by_kind == {"wrong body": 3, "status 500": 3}
-    assert summary.latency_mean_s == pytest.approx(0.037664, abs=1e-6)
-    assert (summary.offered_per_s, summary.resolution_s, summary.bodies_checked) == (40, 1e-9, True)
 
 
 def test_stages_of_users_come_and_go_as_they_say(k6: K6, tmp_path: Path) -> None:

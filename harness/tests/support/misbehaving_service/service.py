@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small real service that fulfils part of the strings contract, and misbehaves as it is told.
-
-Standard library only: the tests start it as a process like any other service.
-"""
+"""A small real service that fulfils part of the strings contract, and misbehaves as it is told."""
 
 import argparse
 import json

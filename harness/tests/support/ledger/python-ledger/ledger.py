@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small service with a database and an upstream API: it books every amount twice, or, lossy, only once.
-
-Forgetful, it takes back every second booking and answers as if it had not.
-
-``POST /post`` with an amount: two entries in one transaction, then what the upstream API says.
-"""
+"""A small service with a database and an upstream API: it books every amount twice, or, lossy, only once."""
 
 import argparse
 import os
