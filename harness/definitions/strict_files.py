@@ -84,10 +84,10 @@ def _json_of(line: str, path: Path, number: int) -> Any:
     try:
         return json.loads(line)
     except json.JSONDecodeError as error:
-        text, found = f"not JSON: {error.msg} at column {error.colno}", line[:60]
+        text, shown = f"not JSON: {error.msg} at column {error.colno}", line[:60]
     except (RecursionError, ValueError) as error:  # nested too deeply; a number of thousands of digits
-        text, found = f"not JSON that can be read: {str(error)[:80]}", None
-    raise InputError(text, file=path, place=f"line {number}", found=found)
+        text, shown = f"not JSON that can be read: {str(error)[:80]}", None
+    raise InputError(text, file=path, place=f"line {number}", found=shown)
 
 
 def to_model(model: type[M], data: Any, path: Path, *, at: str = "") -> M:
