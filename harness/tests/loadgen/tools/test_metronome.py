@@ -148,8 +148,8 @@ def saying(answer: bytes) -> Iterator[Endpoint]:
 def test_answers_are_taken_for_what_they_are(
     program: Path, tmp_path: Path, answer: bytes, error: str | None
 ) -> None:
-    generator, contract = Metronome(program=program), LoadGeneratorContract()
+    generator = Metronome(program=program)
     with saying(answer) as endpoint:
-        offer(generator, contract.order(tmp_path, endpoint, open_load(40, 0.25, connections=2)))
+        offer(generator, order_of(tmp_path, open_load(40, 0.25, connections=2), endpoint=endpoint))
     summary = generator.read(tmp_path)
     assert summary.errors_by_kind == ({} if error is None else {error: 10})
